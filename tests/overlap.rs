@@ -17,7 +17,7 @@ use collectune::{
         predict,
         result::{OverlapOverview, Results, Score, ShownPredictions},
         simulate::Simulation,
-        study::{OverlapStudy, do_jobs, weigh_features},
+        study::{OverlapStudy, compute_importances, do_jobs},
     },
     progress::Silent,
     report::{Contents, ReportFormat, Workbench, Written, link, wire},
@@ -266,7 +266,7 @@ fn learning_wins_where_there_is_something_to_learn() {
     let results = judged(&mut study, &studied);
     let verdict = results.verdict.unwrap();
     assert!(verdict.model.learns(), "{verdict:?}");
-    let listing = weigh_features(&studied.run, &mut Silent).unwrap();
+    let listing = compute_importances(&studied.run, &mut Silent).unwrap();
     let rise = |feature: &str| listing.rows.iter().find(|row| row[0].text == feature).unwrap()[1].number.unwrap();
     // What runs is told by the compute throughput here, and how much it suffers by the memory throughput.
     assert!(rise("Compute throughput") > 1.0 && rise("Memory throughput") > 1.0, "{listing:?}");

@@ -698,9 +698,9 @@ fn without_any_log_strategies_play_in_a_simulation() {
 
 #[test]
 fn a_policy_that_is_dropped_attributes_and_counts_on() {
-    use collectune::policy::file::sealed;
+    use collectune::policy::file::with_checksum;
     let (policy, rewards) = explored();
-    let record = sealed(format!("collectune-record 1 next\n{}\n", policy.text()));
+    let record = with_checksum(format!("collectune-record 1 next\n{}\n", policy.text()));
     for file in [policy.text(), record] {
         let (study, studied) = study(&[("rewards.log", &rewards), ("epoch-000003", &file)], Settings::default());
         assert_eq!(studied.results[0].chosen(), Arm::parse("tree/ll128").unwrap());
@@ -714,7 +714,7 @@ fn a_policy_that_is_dropped_attributes_and_counts_on() {
     let text = policy.text();
     assert!(refused(&text[..text.len() - 9]).contains("is torn"), "{}", refused(&text[..text.len() - 9]));
     assert!(refused(&text.replace("\"generation\":3", "\"generation\":4")).contains("was changed or torn"));
-    let kept = sealed("collectune-record 1 keep\n\n".to_owned());
+    let kept = with_checksum("collectune-record 1 keep\n\n".to_owned());
     assert!(refused(&kept).contains("carries no policy"), "{}", refused(&kept));
 }
 
@@ -973,9 +973,9 @@ proptest::proptest! {
 
     #[test]
     fn any_bytes_are_no_policy_or_a_whole_one(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200), text in ".{0,60}") {
-        use collectune::policy::file::{Policy, sealed};
+        use collectune::policy::file::{Policy, with_checksum};
         let _ = Policy::read(&bytes);
-        let _ = Policy::read(sealed(text).as_bytes());
+        let _ = Policy::read(with_checksum(text).as_bytes());
     }
 }
 

@@ -14,7 +14,7 @@ use collectune::{
         arm::Arm,
         attribution::{LogSettings, Schedule},
         bands::Bands,
-        file::{Policy, sealed},
+        file::{Policy, with_checksum},
         replay,
         request::{Highlight, LatencySource, ReplaySettings, Settings},
         study::{NamedLog, PolicyStudy},
@@ -201,7 +201,7 @@ const POLICY: &str = r#"{"format":"collectune-policy","version":1,"generation":1
 const KEY: &str = r#"{"coll":"allreduce","band":0,"nodes":1,"ranks":8,"arm":0}"#;
 
 fn sealed_line(text: String) -> String {
-    sealed(text + "\n")
+    with_checksum(text + "\n")
 }
 
 #[test]

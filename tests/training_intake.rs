@@ -138,7 +138,7 @@ fn new_operators_and_other_folders() {
 fn two_contents_under_one_name_are_asked_for() {
     let other = "b,l,dim,F_dur(us),B_dur(us)\n2,1024,2048,11.5,21.5\n8,1024,2048,30,60\n";
     let mut all = DroppedFiles::new(dropped(&[("X_layernorm_fp16.csv", NORM), ("X_layernorm_fp16.csv", NORM)]));
-    assert_eq!((all.bundle().questions.len(), all.bundle().files[1].doubled), (0, 2));
+    assert_eq!((all.bundle().questions.len(), all.bundle().files[1].duplicate_rows), (0, 2));
     all =
         DroppedFiles::new(dropped(&[("one/../X_layernorm_fp16.csv", NORM), ("one/../X_layernorm_fp16.csv.gz", other)]));
     let questions = all.bundle().questions.clone();

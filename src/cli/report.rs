@@ -21,7 +21,7 @@ use super::{
 use crate::{
     form::{Choices, Field},
     intake::Outcome,
-    overlap::{features::Settings, study::weigh_features},
+    overlap::{features::Settings, study::compute_importances},
     policy::request::{LatencySource, ReplaySettings},
     progress::Silent,
     report::{self, Contents, ReportFormat, Workbench, Written, link},
@@ -280,7 +280,7 @@ impl Report {
         let folds = overlap::on_threads(&studied)?;
         study.judge(&folds, shown).map_err(overlap::told)?;
         if studied.results.verdict.is_some() {
-            study.weighed(weigh_features(&studied.run, &mut terminal::Bar::new()).map_err(overlap::told)?);
+            study.set_importances(compute_importances(&studied.run, &mut terminal::Bar::new()).map_err(overlap::told)?);
         }
         Ok(executor.report(&Contents { workbench: Workbench::Overlap, ..self.contents() })?)
     }

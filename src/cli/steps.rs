@@ -341,8 +341,8 @@ fn say_files(bundle: &training_time::bundle::Bundle, read: &[FileReport], notes:
             let sentence = format!("{path}: {note}");
             if told.is_some_and(|told| told.contains(note)) { notes.0.push(sentence) } else { notes.say(sentence) }
         }
-        if file.doubled > 0 && file.doubled < file.rows {
-            let rows = count(file.doubled as u64, "row");
+        if file.duplicate_rows > 0 && file.duplicate_rows < file.rows {
+            let rows = count(file.duplicate_rows as u64, "row");
             notes.say(format!("{path}: {rows} of {} stand in an earlier file as well, and count once", file.rows));
         }
         // Of an archive nobody has told the rows that were left out.

@@ -233,7 +233,7 @@ pub(super) fn read_inflated(
         Recognised::Times => return rewards::times(&mut Lines::new(text), file.name).map(Into::into),
         Recognised::Reported => return logs::csv(&mut Records::new(text, dialect), file),
         Recognised::Training(family) => return training::table(&mut Records::new(text, dialect), family, file),
-        Recognised::NearTraining(why) => return Ok(training::near(why, file)),
+        Recognised::NearTraining(why) => return Ok(training::resembling(why, file)),
         Recognised::Configuration(otherwise) => return read_configuration(text, file, otherwise),
         Recognised::Table(table) => return documents::table(&mut Records::new(text, dialect), table).map(Into::into),
         Recognised::Sweep(columns) => *columns,

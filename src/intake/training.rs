@@ -41,16 +41,18 @@ pub(super) fn model(text: &str, file: &File<'_>) -> Option<Result<Opened>> {
     }
     let value: serde_json::Value = match serde_json::from_str(text) {
         Ok(value) => value,
-        Err(error) => return Some(Ok(near(format!("begins like a model of XGBoost, but is no JSON: {error}"), file))),
+        Err(error) => {
+            return Some(Ok(resembling(format!("begins like a model of XGBoost, but is no JSON: {error}"), file)));
+        }
     };
     Some(match crate::learn::xgboost::read(&value) {
         Ok(model) => Ok(opened(TrainingFile::Model(Box::new(model)), Problems::default(), Vec::new(), file)),
-        Err(error) => Ok(near(error.to_string(), file)),
+        Err(error) => Ok(resembling(error.to_string(), file)),
     })
 }
 
 /// The result for a table that resembles one of the training time workbench.
-pub(super) fn near(why: String, file: &File<'_>) -> Opened {
+pub(super) fn resembling(why: String, file: &File<'_>) -> Opened {
     let outcome = Outcome::Refused(format!("{} {why}.", excerpt(file.name)));
     let content = FileContent::Training(vec![dropped(file.name, file.size_bytes, TrainingFile::Unrecognised(why))]);
     (outcome, content).into()
@@ -63,7 +65,7 @@ fn dropped(path: &str, size_bytes: u64, part: TrainingFile) -> DroppedFile {
 fn opened(part: TrainingFile, problems: Problems, notes: Vec<String>, file: &File<'_>) -> Opened {
     if file.size_bytes > MOST_FILE_BYTES {
         let why = format!("has more than {} MiB", MOST_FILE_BYTES >> 20);
-        return near(why, file);
+        return resembling(why, file);
     }
     let rows = |rows: usize| count(rows as u64, "row");
     let (format, holds) = match &part {
@@ -80,7 +82,7 @@ fn opened(part: TrainingFile, problems: Problems, notes: Vec<String>, file: &Fil
         TrainingFile::Sampling(sampling) => ("configuration of a sampling", count(sampling.points() as u64, "point")),
         TrainingFile::Catalogue(catalogue) => ("catalogue", count(catalogue.operators.len() as u64, "operator")),
         TrainingFile::Model(model) => ("saved regressor", count(model.boosting.stages() as u64, "tree")),
-        TrainingFile::Unrecognised(why) => return near(why.clone(), file),
+        TrainingFile::Unrecognised(why) => return resembling(why.clone(), file),
     };
     let outcome = Outcome::Known { format: format.to_owned(), holds, problems: problems.clone(), notes: notes.clone() };
     let content =

@@ -40,7 +40,7 @@ pub enum TreesError {
 
 /// Every kernel with its out-of-fold prediction; kernels without overlap are predicted to take as long as alone.
 #[must_use]
-pub fn predictions(dataset: &Dataset, model: &str, said: &[Option<Predicted>]) -> ExportedFile {
+pub fn predictions(dataset: &Dataset, model: &str, estimates: &[Option<Predicted>]) -> ExportedFile {
     let mut table = Table::new([
         "line",
         "kernel",
@@ -52,14 +52,14 @@ pub fn predictions(dataset: &Dataset, model: &str, said: &[Option<Predicted>]) -
         "predicted_duration_ns",
         "error_pct",
     ]);
-    let mut overlapped = said.iter();
+    let mut overlapped = estimates.iter();
     for kernel in &dataset.kernels {
-        let said = if kernel.is_overlapped() {
+        let estimates = if kernel.is_overlapped() {
             overlapped.next().copied().flatten()
         } else {
             Some(Predicted { slowdown: 0.0, ratio: 1.0 })
         };
-        let duration = said.map(|said| said.ratio * kernel.alone_ns);
+        let duration = estimates.map(|estimates| estimates.ratio * kernel.alone_ns);
         table.push(vec![
             kernel.line.into(),
             kernel.name.as_str().into(),
@@ -67,7 +67,7 @@ pub fn predictions(dataset: &Dataset, model: &str, said: &[Option<Predicted>]) -
             Cell::Number(kernel.overlap_ratio, 6),
             Cell::Number(kernel.duration_ns, 0),
             Cell::Number(kernel.slowdown(), 6),
-            Cell::number(said.map(|said| said.slowdown), 6),
+            Cell::number(estimates.map(|estimates| estimates.slowdown), 6),
             Cell::number(duration, 1),
             Cell::number(duration.map(|duration| (duration / kernel.duration_ns - 1.0) * 100.0), 3),
         ]);

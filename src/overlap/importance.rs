@@ -56,9 +56,9 @@ pub fn importances(
     let error = |table: &Table| -> Result<f64, LearnError> {
         let mut sum = 0.0;
         for (rows, model) in &held_out {
-            for (said, row) in model.predict(&table.take(rows))?.into_iter().zip(rows) {
+            for (estimates, row) in model.predict(&table.take(rows))?.into_iter().zip(rows) {
                 let kernel = overlapped[*row];
-                sum += (exp(said) * kernel.alone_ns / kernel.duration_ns - 1.0).abs();
+                sum += (exp(estimates) * kernel.alone_ns / kernel.duration_ns - 1.0).abs();
             }
         }
         Ok(sum / overlapped.len() as f64 * 100.0)

@@ -188,14 +188,14 @@ impl Imported {
         scaler: Option<&Scaler>,
     ) -> Result<Vec<Predicted>, ImportedError> {
         let table = self.table(dataset, kernels, feed, scaler)?;
-        let said = self.model.boosting.predict(&table)?;
-        let predicted = |(kernel, said): (&&Kernel, f64)| {
+        let estimates = self.model.boosting.predict(&table)?;
+        let predicted = |(kernel, estimates): (&&Kernel, f64)| {
             if self.is_of_ratios() {
-                return Predicted::of_ratio(exp(said), kernel);
+                return Predicted::of_ratio(exp(estimates), kernel);
             }
-            Predicted { slowdown: said, ratio: ratio(said.max(0.0), kernel.overlap_ratio) }
+            Predicted { slowdown: estimates, ratio: ratio(estimates.max(0.0), kernel.overlap_ratio) }
         };
-        Ok(kernels.iter().zip(said).map(predicted).collect())
+        Ok(kernels.iter().zip(estimates).map(predicted).collect())
     }
 
     /// Whether the model predicts ln(duration / duration alone), according to the file; otherwise it predicts
@@ -243,8 +243,8 @@ impl Imported {
     pub fn judge(&self, dataset: &Dataset, scaler: Option<&Scaler>) -> Result<ImportedScores, ImportedError> {
         let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
         let score = |feed| {
-            let said = self.predict(dataset, &overlapped, feed, scaler)?;
-            Ok::<_, ImportedError>(Score::of(&overlapped.iter().copied().zip(said).collect::<Vec<_>>()))
+            let estimates = self.predict(dataset, &overlapped, feed, scaler)?;
+            Ok::<_, ImportedError>(Score::of(&overlapped.iter().copied().zip(estimates).collect::<Vec<_>>()))
         };
         let all: Vec<&Kernel> = dataset.kernels.iter().collect();
         let mut trained_on_these = None;

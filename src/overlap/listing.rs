@@ -97,22 +97,22 @@ pub fn imported(judged: &[ImportedScores]) -> Listing {
 
 /// A table of kernel names, with the overlap and the out-of-fold errors of each.
 #[must_use]
-pub fn names(dataset: &Dataset, said: &[Option<Predicted>]) -> Listing {
+pub fn names(dataset: &Dataset, estimates: &[Option<Predicted>]) -> Listing {
     #[derive(Default)]
     struct Name {
         alone_ns: f64,
         slowdowns: Vec<f64>,
-        said: Vec<f64>,
+        estimates: Vec<f64>,
         errors: Vec<f64>,
     }
     let mut by_name: SortedMap<&str, Name> = SortedMap::new();
-    for (kernel, said) in dataset.overlapped().zip(said.iter().copied().chain(std::iter::repeat(None))) {
+    for (kernel, estimates) in dataset.overlapped().zip(estimates.iter().copied().chain(std::iter::repeat(None))) {
         let name = by_name.entry(&kernel.name).or_default();
         name.alone_ns += kernel.alone_ns;
         name.slowdowns.push(kernel.slowdown());
-        if let Some(said) = said {
-            name.said.push(said.slowdown);
-            name.errors.push((said.ratio * kernel.alone_ns / kernel.duration_ns - 1.0).abs() * 100.0);
+        if let Some(estimates) = estimates {
+            name.estimates.push(estimates.slowdown);
+            name.errors.push((estimates.ratio * kernel.alone_ns / kernel.duration_ns - 1.0).abs() * 100.0);
         }
     }
     let columns = vec![
@@ -133,7 +133,7 @@ pub fn names(dataset: &Dataset, said: &[Option<Predicted>]) -> Listing {
             Entry::number(Some(of.slowdowns.len() as f64), |n| format!("{n}")),
             Entry::number(Some(of.alone_ns / 1000.0), significant),
             Entry::number(median(&mut of.slowdowns).map(|s| s * 100.0), percent),
-            Entry::number(median(&mut of.said).map(|s| s * 100.0), percent),
+            Entry::number(median(&mut of.estimates).map(|s| s * 100.0), percent),
             Entry::number(error, |pct| format!("{pct:.1}")),
         ]
     };

@@ -233,16 +233,16 @@ impl Model {
             Self::Constant(slowdown) => each(&|_| *slowdown),
             Self::Names(medians, global) => each(&|kernel| *medians.get(&kernel.name).unwrap_or(global)),
             Self::Slowdown(model) => {
-                let said = model.predict(&features::published(columns.names, columns.chosen, kernels))?;
+                let estimates = model.predict(&features::published(columns.names, columns.chosen, kernels))?;
                 let clipped = |(kernel, slowdown): (&&Kernel, f64)| Predicted {
                     slowdown,
                     ratio: ratio(slowdown.max(0.0), kernel.overlap_ratio),
                 };
-                kernels.iter().zip(said).map(clipped).collect()
+                kernels.iter().zip(estimates).map(clipped).collect()
             }
             Self::LogRatio(model) => {
-                let said = model.predict(&features::relative(columns.names, columns.chosen, kernels))?;
-                kernels.iter().zip(said).map(|(kernel, ln)| Predicted::of_ratio(exp(ln), kernel)).collect()
+                let estimates = model.predict(&features::relative(columns.names, columns.chosen, kernels))?;
+                kernels.iter().zip(estimates).map(|(kernel, ln)| Predicted::of_ratio(exp(ln), kernel)).collect()
             }
         })
     }

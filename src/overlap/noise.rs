@@ -54,7 +54,8 @@ fn of_pair(a: &Dataset, b: &Dataset) -> Option<Repeatability> {
     let durations: Vec<(f64, f64)> =
         both.iter().map(|(a, b)| (b.duration_ns, b.alone_ns * ratio(a.slowdown(), b.overlap_ratio))).collect();
     let equal = both.iter().filter(|(a, b)| (a.alone_ns, a.duration_ns) == (b.alone_ns, b.duration_ns)).count();
-    let within = durations.iter().filter(|(measured, said)| (said - measured).abs() <= 0.05 * measured).count();
+    let within =
+        durations.iter().filter(|(measured, estimates)| (estimates - measured).abs() <= 0.05 * measured).count();
     let none: Vec<(f64, f64)> = both.iter().map(|(_, b)| (b.duration_ns, b.alone_ns)).collect();
     Some(Repeatability {
         runs: [a.name.clone(), b.name.clone()],

@@ -161,7 +161,7 @@ pub fn predict(
     dataset: &Dataset,
     chosen: &[usize],
     (kind, model): (Kind, &Model),
-    said: Option<&OutOfFold>,
+    estimates: Option<&OutOfFold>,
     question: &KernelQuery,
 ) -> Result<KernelPrediction, PredictError> {
     let kernel = question.kernel(dataset)?;
@@ -181,7 +181,7 @@ pub fn predict(
         notes.push(format!("{missing} metrics were not given: they are the medians of what was measured"));
     }
     let duration_ns = kernel.alone_ns * predicted.ratio;
-    let width = said.and_then(|said| conformal::width(&mut errors(dataset, said, is_unseen), LEVEL));
+    let width = estimates.and_then(|estimates| conformal::width(&mut errors(dataset, estimates, is_unseen), LEVEL));
     let factor = width.filter(|_| kernel.is_overlapped()).map(exp);
     Ok(KernelPrediction {
         model: kind,
@@ -196,12 +196,12 @@ pub fn predict(
 }
 
 /// ln(predicted ÷ measured) of durations, out of fold.
-fn errors(dataset: &Dataset, said: &OutOfFold, unseen: bool) -> Vec<f64> {
-    let repeats: &[Vec<_>] = if unseen { std::slice::from_ref(&said.names) } else { &said.repeats };
-    let of = |said: &Vec<Option<super::models::Predicted>>| {
-        let pairs = dataset.overlapped().zip(said.clone());
+fn errors(dataset: &Dataset, estimates: &OutOfFold, unseen: bool) -> Vec<f64> {
+    let repeats: &[Vec<_>] = if unseen { std::slice::from_ref(&estimates.names) } else { &estimates.repeats };
+    let of = |estimates: &Vec<Option<super::models::Predicted>>| {
+        let pairs = dataset.overlapped().zip(estimates.clone());
         pairs
-            .filter_map(|(kernel, said)| Some(ln(said?.ratio * kernel.alone_ns / kernel.duration_ns)))
+            .filter_map(|(kernel, estimates)| Some(ln(estimates?.ratio * kernel.alone_ns / kernel.duration_ns)))
             .filter(|error| error.is_finite())
             .collect::<Vec<f64>>()
     };
@@ -239,6 +239,6 @@ fn nearest(dataset: &Dataset, chosen: &[usize], kernel: &Kernel) -> Vec<u32> {
 /// The kernels have other metrics than those of the training.
 pub fn score(dataset: &Dataset, chosen: &[usize], model: &Model) -> Result<Option<Score>, LearnError> {
     let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
-    let said = model.predict(Columns { names: &dataset.columns, chosen }, &overlapped)?;
-    Ok(Score::of(&overlapped.into_iter().zip(said).collect::<Vec<_>>()))
+    let estimates = model.predict(Columns { names: &dataset.columns, chosen }, &overlapped)?;
+    Ok(Score::of(&overlapped.into_iter().zip(estimates).collect::<Vec<_>>()))
 }

@@ -105,7 +105,8 @@ impl Score {
         let share = |share: f64| quantile(&errors, share).unwrap_or_default();
         let slowdowns: Vec<(f64, f64)> =
             pairs.iter().map(|(kernel, predicted)| (kernel.slowdown(), predicted.slowdown)).collect();
-        let squares: f64 = slowdowns.iter().map(|(measured, said)| (measured - said) * (measured - said)).sum();
+        let squares: f64 =
+            slowdowns.iter().map(|(measured, estimates)| (measured - estimates) * (measured - estimates)).sum();
         Some(Self {
             mape_pct: errors.iter().sum::<f64>() / count,
             wape_pct: pairs.iter().map(error).sum::<f64>() / measured * 100.0,

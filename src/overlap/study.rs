@@ -260,8 +260,8 @@ impl OverlapStudy {
         self.importances.as_ref()
     }
 
-    /// Stores the importances that [`weigh_features`] computed.
-    pub fn weighed(&mut self, importances: Listing) {
+    /// Stores the importances that [`compute_importances`] computed.
+    pub fn set_importances(&mut self, importances: Listing) {
         self.importances = Some(importances);
     }
 
@@ -273,11 +273,11 @@ impl OverlapStudy {
         let dataset = self.dataset()?;
         Ok(match of {
             ShownPredictions::Model(kind) => {
-                let said = validate::out_of_fold(dataset, kind, &self.folds);
-                export::predictions(dataset, kind.name(), first(&said))
+                let estimates = validate::out_of_fold(dataset, kind, &self.folds);
+                export::predictions(dataset, kind.name(), first(&estimates))
             }
             ShownPredictions::Imported { model, feed } => {
-                export::predictions(dataset, "imported", &self.said_by(model, feed)?.1)
+                export::predictions(dataset, "imported", &self.imported_predictions(model, feed)?.1)
             }
         })
     }
@@ -338,17 +338,20 @@ impl OverlapStudy {
     /// Returns an error if there is no run, or if the dropped model that is to be shown can't be applied to it.
     pub fn results(&self) -> Result<Results, StudyError> {
         let dataset = self.dataset()?;
-        let said: Vec<(Kind, OutOfFold)> =
+        let estimates: Vec<(Kind, OutOfFold)> =
             Kind::ALL.map(|kind| (kind, validate::out_of_fold(dataset, kind, &self.folds))).into();
-        let models: Vec<_> = said.iter().map(|(kind, said)| validate::scores(dataset, *kind, said)).collect();
+        let models: Vec<_> =
+            estimates.iter().map(|(kind, estimates)| validate::scores(dataset, *kind, estimates)).collect();
         let verdict = verdict::verdict(&models);
         let shown = self.shown.or(verdict.as_ref().map(|verdict| ShownPredictions::Model(verdict.model)));
-        let of = |kind: Kind| said.iter().find(|(other, _)| *other == kind).map_or(&[][..], |(_, said)| first(said));
+        let of = |kind: Kind| {
+            estimates.iter().find(|(other, _)| *other == kind).map_or(&[][..], |(_, estimates)| first(estimates))
+        };
         let foreign;
         let (id, title, predicted) = match shown {
             Some(ShownPredictions::Imported { model, feed }) => {
-                let (title, said) = self.said_by(model, feed)?;
-                foreign = said;
+                let (title, estimates) = self.imported_predictions(model, feed)?;
+                foreign = estimates;
                 let id = match feed {
                     FeatureScaling::Raw => "imported",
                     FeatureScaling::Standardised => "imported-standardised",
@@ -374,14 +377,18 @@ impl OverlapStudy {
     }
 
     /// The predictions of a dropped model for the kernels that overlap, and its name.
-    fn said_by(&self, model: u32, feed: FeatureScaling) -> Result<(String, Vec<Option<Predicted>>), StudyError> {
+    fn imported_predictions(
+        &self,
+        model: u32,
+        feed: FeatureScaling,
+    ) -> Result<(String, Vec<Option<Predicted>>), StudyError> {
         let dataset = self.dataset()?;
         let Some(imported) = self.loaded.models.get(model as usize) else { return Ok((String::new(), Vec::new())) };
         let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
         let scaler = self.scaler(imported);
         let feed = if feed == FeatureScaling::Scaled && scaler.is_none() { FeatureScaling::Raw } else { feed };
-        let said = imported.predict(dataset, &overlapped, feed, scaler)?.into_iter().map(Some).collect();
-        Ok((format!("{}, features {}", imported.name, feed.words()), said))
+        let estimates = imported.predict(dataset, &overlapped, feed, scaler)?.into_iter().map(Some).collect();
+        Ok((format!("{}, features {}", imported.name, feed.words()), estimates))
     }
 
     /// Predicts one kernel.
@@ -394,14 +401,14 @@ impl OverlapStudy {
         progress: &mut dyn Progress,
     ) -> Result<predict::KernelPrediction, StudyError> {
         let dataset = self.dataset()?;
-        let said = |kind| validate::out_of_fold(dataset, kind, &self.folds);
+        let estimates = |kind| validate::out_of_fold(dataset, kind, &self.folds);
         let kind = question.model.or_else(|| {
-            let scores: Vec<_> = Kind::ALL.map(|kind| validate::scores(dataset, kind, &said(kind))).into();
+            let scores: Vec<_> = Kind::ALL.map(|kind| validate::scores(dataset, kind, &estimates(kind))).into();
             verdict::verdict(&scores).map(|verdict| verdict.model)
         });
         let kind = kind.unwrap_or(Kind::TreesLad);
         let chosen = chosen(dataset, &self.settings);
-        let said = said(kind);
+        let estimates = estimates(kind);
         if self.fitted.as_ref().is_none_or(|(fitted, _)| *fitted != kind) {
             let kernels: Vec<&Kernel> = dataset.kernels.iter().collect();
             let columns = Columns { names: &dataset.columns, chosen: &chosen };
@@ -410,15 +417,15 @@ impl OverlapStudy {
         }
         let dataset = self.dataset()?;
         match &self.fitted {
-            Some((kind, model)) => Ok(predict::predict(dataset, &chosen, (*kind, model), Some(&said), question)?),
+            Some((kind, model)) => Ok(predict::predict(dataset, &chosen, (*kind, model), Some(&estimates), question)?),
             None => Err(StudyError::NothingLoaded),
         }
     }
 }
 
 /// The predictions of the first repeat, which is the one that is shown.
-fn first(said: &OutOfFold) -> &[Option<Predicted>] {
-    said.repeats.first().map(Vec::as_slice).unwrap_or_default()
+fn first(estimates: &OutOfFold) -> &[Option<Predicted>] {
+    estimates.repeats.first().map(Vec::as_slice).unwrap_or_default()
 }
 
 fn run_of(dataset: &Dataset) -> Run {
@@ -435,7 +442,7 @@ fn run_of(dataset: &Dataset) -> Run {
 ///
 /// # Errors
 /// Returns an error if the run comes from another build, or can't be learnt from.
-pub fn weigh_features(run: &[u8], progress: &mut dyn Progress) -> Result<Listing, StudyError> {
+pub fn compute_importances(run: &[u8], progress: &mut dyn Progress) -> Result<Listing, StudyError> {
     let JobInput { dataset, settings } = postcard::from_bytes(run)?;
     match importance::importances(&dataset, &settings, progress) {
         // Nothing can be said of features that nothing can be learnt from.

@@ -160,18 +160,18 @@ pub fn out_of_fold(dataset: &Dataset, kind: Kind, predictions: &[FoldPredictions
     let mut result = OutOfFold::default();
     for scheme in Scheme::all() {
         let assignment = scheme.assign(dataset);
-        let mut said = vec![None; overlapped.len()];
+        let mut estimates = vec![None; overlapped.len()];
         let of_scheme = predictions.iter().filter(|folds| (folds.job.kind, folds.job.scheme) == (kind, scheme));
         for FoldPredictions { job, predicted } in of_scheme {
             let (_, held_out) = folds::split(&assignment, job.fold);
             result.is_impossible |= predicted.len() < held_out.len() && scheme != Scheme::Names;
             for (index, predicted) in held_out.into_iter().zip(predicted) {
-                said[index] = Some(*predicted);
+                estimates[index] = Some(*predicted);
             }
         }
         match scheme {
-            Scheme::Kernels(_) => result.repeats.push(said),
-            Scheme::Names => result.names = said,
+            Scheme::Kernels(_) => result.repeats.push(estimates),
+            Scheme::Names => result.names = estimates,
         }
     }
     result
@@ -196,15 +196,15 @@ pub fn trivial_folds(dataset: &Dataset, settings: &Settings) -> Result<Vec<FoldP
 
 /// The scores of the out-of-fold predictions of one model.
 #[must_use]
-pub fn scores(dataset: &Dataset, kind: Kind, said: &OutOfFold) -> ModelScores {
+pub fn scores(dataset: &Dataset, kind: Kind, estimates: &OutOfFold) -> ModelScores {
     let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
-    let score = |said: &Vec<Option<Predicted>>| {
+    let score = |estimates: &Vec<Option<Predicted>>| {
         let pairs: Vec<(&Kernel, Predicted)> =
-            overlapped.iter().zip(said).filter_map(|(kernel, said)| Some((*kernel, (*said)?))).collect();
+            overlapped.iter().zip(estimates).filter_map(|(kernel, estimates)| Some((*kernel, (*estimates)?))).collect();
         Score::of(&pairs).filter(|_| pairs.len() == overlapped.len())
     };
-    let repeats: Vec<Score> = said.repeats.iter().filter_map(score).collect();
+    let repeats: Vec<Score> = estimates.repeats.iter().filter_map(score).collect();
     let (mean, spread) = Score::mean_and_spread(&repeats).unzip();
-    let is_impossible = said.is_impossible;
-    ModelScores { kind, mean, spread, unseen_names: score(&said.names), repeats, is_impossible }
+    let is_impossible = estimates.is_impossible;
+    ModelScores { kind, mean, spread, unseen_names: score(&estimates.names), repeats, is_impossible }
 }

@@ -28,7 +28,7 @@ fn colour(place: usize) -> Colour {
 }
 
 /// Emphasises one series: it is drawn on top, and the others in the background. A chart without it is unchanged.
-fn show_out(series: &mut [Series], name: Option<&str>) {
+fn emphasise(series: &mut [Series], name: Option<&str>) {
     let Some(place) = name.and_then(|name| series.iter().position(|series| series.name == name)) else { return };
     series.iter_mut().enumerate().filter(|(other, _)| *other != place).for_each(|(_, one)| one.colour = Colour::Muted);
     series[place..].rotate_left(1);
@@ -60,7 +60,7 @@ pub fn latencies(pool: &Pool, of: &KeyResult, highlight: &Highlight) -> Chart {
         .collect();
     series.push(Series { name: "no arm known".to_owned(), colour: Colour::Muted, mark: Mark::Dots, points });
     series.retain(|series| !series.points.is_empty());
-    show_out(&mut series, highlight.arm.as_deref());
+    emphasise(&mut series, highlight.arm.as_deref());
     let thinned = if each > 1 { format!(" Every {each}th line is drawn.") } else { String::new() };
     Chart {
         id: "policy-latencies".to_owned(),
@@ -95,7 +95,7 @@ pub fn posteriors(of: &KeyResult, highlight: &Highlight) -> Option<Chart> {
             Series { name: arm.arm.to_string(), colour: colour(*place), mark: Mark::Line, points }
         })
         .collect();
-    show_out(&mut series, highlight.arm.as_deref());
+    emphasise(&mut series, highlight.arm.as_deref());
     let best = ran.iter().min_by(|a, b| a.1.mean_ms.total_cmp(&b.1.mean_ms))?;
     Some(Chart {
         id: "policy-posteriors".to_owned(),
@@ -138,7 +138,7 @@ pub fn regret(strategies: &[StrategyResult], words: &str, shown_out: Option<&str
         }
     });
     let mut series: Vec<Series> = series.collect();
-    show_out(&mut series, shown_out);
+    emphasise(&mut series, shown_out);
     let least = strategies.iter().filter(|of| of.strategy != Kind::Oracle.key() && !of.is_raw);
     let least = least.min_by(|a, b| a.regret_ms.last().unwrap_or(&0.0).total_cmp(b.regret_ms.last().unwrap_or(&0.0)));
     Chart {
@@ -181,7 +181,7 @@ pub fn shares(of: &StrategyResult, arms: &[String], steps: u32, highlight: &High
                 .collect(),
         })
         .collect();
-    show_out(&mut series, highlight.arm.as_deref());
+    emphasise(&mut series, highlight.arm.as_deref());
     let last = of.arm_shares.last().and_then(|shares| {
         let most = shares.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1))?;
         Some(format!("At the end {} has {:.0} %.", arms.get(most.0)?, most.1 * 100.0))

@@ -277,7 +277,7 @@ pub fn policy(results: &[KeyResult], settings: &Settings, generation: u64) -> Po
 /// A sentence on the keys for which the policy file has another arm than was found, as it holds a limited number of
 /// keys, arms and bounds.
 #[must_use]
-pub fn lost(results: &[KeyResult], policy: &Policy) -> Option<String> {
+pub fn changed_keys(results: &[KeyResult], policy: &Policy) -> Option<String> {
     let mut lost: Vec<Key> = Vec::new();
     for (_, keys) in places(results) {
         for (key, of) in keys {

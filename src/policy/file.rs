@@ -122,18 +122,18 @@ pub enum FileError {
     #[error("does not end with a line \"#crc32 XXXXXXXX LENGTH\": it is torn, or no policy file")]
     NoChecksum,
     /// The file's length differs from what the last line says.
-    #[error("has {found} bytes before its checksum where {said} were written: it is torn")]
+    #[error("has {found} bytes before its checksum where {declared} were written: it is torn")]
     Torn {
         /// The length that the last line says, in bytes.
-        said: u64,
+        declared: u64,
         /// The length of the text, in bytes.
         found: usize,
     },
     /// The checksum differs from what the last line says.
-    #[error("has the checksum {found:08X} where {said:08X} was written: it was changed or torn")]
+    #[error("has the checksum {found:08X} where {declared:08X} was written: it was changed or torn")]
     Checksum {
         /// The checksum in the last line.
-        said: u32,
+        declared: u32,
         /// The checksum of the text.
         found: u32,
     },
@@ -326,7 +326,7 @@ impl Policy {
             unrewarded_calls: self.unrewarded_calls,
             unknown: Unknown::new(),
         };
-        sealed(json::compact(&document) + "\n")
+        with_checksum(json::compact(&document) + "\n")
     }
 
     /// Reads a policy file.
@@ -341,7 +341,7 @@ impl Policy {
     /// Returns an error if the file is incomplete, was changed, or is not valid.
     pub fn read(bytes: &[u8]) -> Result<ParsedPolicy, FileError> {
         let document: Document =
-            serde_json::from_slice(opened(bytes)?).map_err(|error| FileError::Json(error.to_string()))?;
+            serde_json::from_slice(without_checksum(bytes)?).map_err(|error| FileError::Json(error.to_string()))?;
         if document.format != FORMAT {
             return Err(FileError::Format(document.format.chars().take(40).collect()));
         }
@@ -444,7 +444,7 @@ fn entry(
 
 /// The text with a last line that holds its checksum and length.
 #[must_use]
-pub fn sealed(text: String) -> String {
+pub fn with_checksum(text: String) -> String {
     let footer = format!("{FOOTER}{:08X} {}\n", Crc32::of(text.as_bytes()), text.len());
     text + &footer
 }
@@ -454,7 +454,7 @@ pub fn sealed(text: String) -> String {
 /// # Errors
 /// Returns [`FileError::NoChecksum`] if there is no such line, and [`FileError::Torn`] or [`FileError::Checksum`] if
 /// it does not match the text.
-pub fn opened(bytes: &[u8]) -> Result<&[u8], FileError> {
+pub fn without_checksum(bytes: &[u8]) -> Result<&[u8], FileError> {
     if bytes.len() > LONGEST {
         return Err(FileError::TooLong);
     }
@@ -467,13 +467,13 @@ pub fn opened(bytes: &[u8]) -> Result<&[u8], FileError> {
     let parts = footer.and_then(|footer| footer.split_once(' '));
     let hexadecimal = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let (checksum, length) = parts.filter(|(checksum, _)| hexadecimal(checksum)).ok_or(FileError::NoChecksum)?;
-    let said: u64 = length.parse().ok().ok_or(FileError::NoChecksum)?;
-    if said != before.len() as u64 {
-        return Err(FileError::Torn { said, found: before.len() });
+    let declared: u64 = length.parse().ok().ok_or(FileError::NoChecksum)?;
+    if declared != before.len() as u64 {
+        return Err(FileError::Torn { declared, found: before.len() });
     }
-    let said = u32::from_str_radix(checksum, 16).ok().ok_or(FileError::NoChecksum)?;
+    let declared = u32::from_str_radix(checksum, 16).ok().ok_or(FileError::NoChecksum)?;
     let found = Crc32::of(before);
-    if said == found { Ok(before) } else { Err(FileError::Checksum { said, found }) }
+    if declared == found { Ok(before) } else { Err(FileError::Checksum { declared, found }) }
 }
 
 #[cfg(test)]
@@ -544,12 +544,12 @@ mod tests {
         let json = json.lines().next().unwrap();
         let refused = |from: &str, to: &str| {
             assert!(json.contains(from), "{from}");
-            match Policy::read(sealed(json.replacen(from, to, 1) + "\n").as_bytes()) {
+            match Policy::read(with_checksum(json.replacen(from, to, 1) + "\n").as_bytes()) {
                 Err(error) => error.to_string(),
                 Ok(reading) => reading.notes.join("; "),
             }
         };
-        for (from, to, said) in [
+        for (from, to, declared) in [
             ("\"version\":1", "\"version\":2", "is of version 2; this program reads version 1"),
             ("\"version\":1", "\"version\":1,\"version\":1", "duplicate field `version`"),
             ("-policy", "-report", "is of the format \"collectune-report\""),
@@ -569,12 +569,12 @@ mod tests {
             ("\"overlap\":1", "\"overlap\":null", "key 1 is key 0 again"),
         ] {
             let answer = refused(from, to);
-            assert!(answer.contains(said), "{to}: {answer}");
+            assert!(answer.contains(declared), "{to}: {answer}");
         }
         let key = "{\"coll\":\"allreduce\",\"band\":5,\"nodes\":2,\"ranks\":8,\"arm\":2},";
         let many = json.replacen("\"keys\":[", &("\"keys\":[".to_owned() + &key.repeat(5000)), 1) + "\n";
-        assert_eq!(Policy::read(sealed(many).as_bytes()), Err(FileError::TooManyKeys(5003)));
+        assert_eq!(Policy::read(with_checksum(many).as_bytes()), Err(FileError::TooManyKeys(5003)));
         let million = json.replacen("\"keys\":[", &("\"keys\":[".to_owned() + &key.repeat(1_000_000)), 1) + "\n";
-        assert_eq!(Policy::read(sealed(million).as_bytes()), Err(FileError::TooLong));
+        assert_eq!(Policy::read(with_checksum(million).as_bytes()), Err(FileError::TooLong));
     }
 }

@@ -111,7 +111,7 @@ pub fn judge(pool: &Pool, evidence: &[Option<Evidence>], seed: u64) -> JudgedKey
             (comparison, _) => comparison,
         };
     }
-    weigh(pool, &mut result, seed);
+    add_weighted_estimates(pool, &mut result, seed);
     decide(pool, &drift, &summaries, &mut result);
     JudgedKey { result, draws }
 }
@@ -255,7 +255,7 @@ fn draws(pool: &Pool, series: &[Vec<f64>], summaries: &[Summary], drifts: bool, 
 }
 
 /// Adds the estimates that weight lines by their propensities.
-fn weigh(pool: &Pool, result: &mut KeyResult, seed: u64) {
+fn add_weighted_estimates(pool: &Pool, result: &mut KeyResult, seed: u64) {
     let Some(lines) = pool.weighted().filter(|_| result.estimator != Estimator::None) else { return };
     let arms = pool.arms.len();
     let block = result.arms.iter().map(|arm| arm.block as usize).max().unwrap_or(1);

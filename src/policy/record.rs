@@ -16,7 +16,7 @@ use std::{fmt, str::FromStr};
 use super::{
     arm::Arm,
     bands::Bands,
-    file::{Choice, Entry, FileError, ParsedPolicy, Policy, opened, sealed},
+    file::{Choice, Entry, FileError, ParsedPolicy, Policy, with_checksum, without_checksum},
 };
 use crate::{
     collective::{Algorithm, Collective, Protocol, Scale},
@@ -165,11 +165,11 @@ pub fn policy(bytes: &[u8]) -> Result<Option<ParsedPolicy>, FileError> {
 
 fn record(head: &str, body: &str) -> String {
     // The checksum begins a line of its own, whether the text ends with one or not.
-    sealed(format!("{FORMAT}{head}\n{body}\n"))
+    with_checksum(format!("{FORMAT}{head}\n{body}\n"))
 }
 
 fn parts(bytes: &[u8]) -> Result<(&str, &str), FileError> {
-    let text = std::str::from_utf8(opened(bytes)?).ok();
+    let text = std::str::from_utf8(without_checksum(bytes)?).ok();
     text.and_then(|text| text.strip_prefix(FORMAT)?.strip_suffix('\n')?.split_once('\n')).ok_or(FileError::Record)
 }
 
@@ -257,7 +257,7 @@ mod tests {
         let told = carried(&torn).unwrap_err().to_string();
         assert!(told.starts_with("carries a policy that can't be followed (does not end with a line"), "{told}");
         for other in ["collectune-record 2 next\n\n", "collectune-record 1 then\n\n", "collectune-record 1 next\n"] {
-            assert_eq!(carried(&sealed(other.to_owned())), Err(FileError::Record), "{other}");
+            assert_eq!(carried(&with_checksum(other.to_owned())), Err(FileError::Record), "{other}");
         }
     }
 

@@ -148,7 +148,7 @@ impl PolicyStudy {
         let schedule = self.schedule(&settings);
         self.notes.extend(settings.schedule.notes.iter().cloned());
         let attributed = self.attribute(&settings, &schedule);
-        self.tell_unused(&schedule, &attributed);
+        self.note_unused_schedules(&schedule, &attributed);
         let sources: Vec<pool::PooledLog<'_>> = attributed
             .iter()
             .zip(&self.logs)
@@ -229,7 +229,7 @@ impl PolicyStudy {
     }
 
     /// Notes on stated schedules that no log used, and on how to attribute a log that is not attributed.
-    fn tell_unused(&mut self, schedule: &Schedule, attributed: &[Option<Attributed>]) {
+    fn note_unused_schedules(&mut self, schedule: &Schedule, attributed: &[Option<Attributed>]) {
         let how: Vec<Attribution> = attributed.iter().flatten().map(|of| of.how).collect();
         let is = |of: &[Attribution]| how.iter().any(|how| of.contains(how));
         let (by_call, by_line) = (Attribution::CallTurns, Attribution::LineTurns);
@@ -326,7 +326,7 @@ impl PolicyStudy {
             Export::Conf(reader) => export::conf(&results, &self.settings, *reader)?,
             Export::Policy(generation) => {
                 let policy = export::policy(&results, &self.settings, *generation);
-                let lost = export::lost(&results, &policy).map_or_else(String::new, |lost| lost + " ");
+                let lost = export::changed_keys(&results, &policy).map_or_else(String::new, |lost| lost + " ");
                 vec![ExportedFile {
                     name: "collectune.policy.json".to_owned(),
                     text: policy.text(),

@@ -76,7 +76,7 @@ pub fn next(policies: &[Policy], log: &Log, strategy: Kind) -> Result<(Policy, V
     let mut learnt = Vec::new();
     for (place, entry) in current.keys.iter().enumerate() {
         let Choice::Counts(before) = &entry.choice else { continue };
-        let arms = statistics(policies, entry, log, keep(strategy));
+        let arms = statistics(policies, entry, log, discount_of(strategy));
         if arms.iter().all(|arm| arm.n == 0.0) {
             continue;
         }
@@ -114,7 +114,7 @@ fn evidence(place: usize, arms: &[Statistics]) -> Evidence {
 }
 
 /// The weight of the statistics of one generation in the next, between 0 and 1.
-fn keep(strategy: Kind) -> f64 {
+fn discount_of(strategy: Kind) -> f64 {
     match strategy {
         Kind::EpochThompson { keep, .. } => keep,
         Kind::DiscountedThompson { gamma } => gamma,

@@ -64,7 +64,7 @@ pub fn report(material: OverlapReportInput<'_>, contents: &Contents) -> Result<R
         sections,
         snapshot: None,
     };
-    privacy.leave(&mut report);
+    privacy.apply(&mut report);
     Ok(report)
 }
 

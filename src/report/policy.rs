@@ -113,7 +113,7 @@ pub fn report(material: PolicyReportInput<'_>, contents: &Contents) -> Result<Re
         sections,
         snapshot: None,
     };
-    privacy.leave(&mut report);
+    privacy.apply(&mut report);
     Ok(report)
 }
 

@@ -68,7 +68,7 @@ pub fn report(material: TopologyReportInput<'_>, contents: &Contents) -> Result<
         report.sections.push(Section { title: "Files".into(), files, ..Section::default() });
     }
     report.sections.extend(left_out::section(&problems));
-    privacy.leave(&mut report);
+    privacy.apply(&mut report);
     Ok(report)
 }
 

@@ -131,7 +131,7 @@ pub fn report(material: TrainingTimeReportInput<'_>, contents: &Contents) -> Res
         sections,
         snapshot: None,
     };
-    privacy.leave(&mut report);
+    privacy.apply(&mut report);
     Ok(report)
 }
 

@@ -110,7 +110,7 @@ pub fn report(material: TuningReportInput<'_>, contents: &Contents) -> Result<Re
     let mut summary = summary(answer);
     summary.extend(measurements::open_questions(answer));
     match (study.evaluation(), study.parameters()) {
-        (Some(evaluation), _) => summary.extend(trust::lost(evaluation)),
+        (Some(evaluation), _) => summary.extend(trust::held_out_regret(evaluation)),
         (None, Some(_)) => summary.push("How far to trust it was not tested: validation has not run.".into()),
         (None, None) if study.sweep().points.is_empty() => {
             summary.push(
@@ -133,7 +133,7 @@ pub fn report(material: TuningReportInput<'_>, contents: &Contents) -> Result<Re
         parameters: measured_with.chain(parameters(study)).collect(),
         sections,
     };
-    privacy.leave(&mut report);
+    privacy.apply(&mut report);
     Ok(report)
 }
 

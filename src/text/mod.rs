@@ -26,7 +26,7 @@ pub use self::{
 pub const MOST_NOTES: usize = 100;
 
 /// Keeps the first [`MOST_NOTES`] of many sentences, and adds how many more there were.
-pub fn tell_few(sentences: &mut Vec<String>) {
+pub fn keep_few(sentences: &mut Vec<String>) {
     let more = sentences.len().saturating_sub(MOST_NOTES);
     if more > 0 {
         sentences.truncate(MOST_NOTES);

@@ -48,7 +48,7 @@ pub fn files(bundle: &Bundle) -> Listing {
             Entry::text(&file.path),
             Entry::text(state),
             whole(file.rows),
-            whole(file.doubled),
+            whole(file.duplicate_rows),
             Entry::number(Some(file.problems.count as f64), |_| grouped(file.problems.count)),
             Entry::text(&file.holds),
             Entry::text(cluster.map(|cluster| cluster.name.clone()).unwrap_or_default()),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     anatomy::{Anatomy, padded_vocabulary},
     run::{Recompute, Run},
-    step::ours::layers,
+    step::default_mode::layers,
 };
 
 /// The default amount of device memory that is kept free, in GiB.

@@ -163,14 +163,14 @@ impl List<'_> {
         ];
         for (purpose, names) in groups {
             for name in names.into_iter().filter(|name| !self.is_sampled(name)).collect::<Vec<_>>() {
-                let (instead, sentence) = self.instead_of(&name);
+                let (instead, sentence) = self.substitute_for(&name);
                 self.push(NeededSamples::Operator(name), purpose, instead, sentence);
             }
         }
     }
 
     /// The substitute for an operator without samples.
-    fn instead_of(&self, name: &str) -> (Option<String>, String) {
+    fn substitute_for(&self, name: &str) -> (Option<String>, String) {
         let catalogue = &self.bundle.catalogue;
         let stand_in = catalogue.operator(name).and_then(|operator| operator.stands_in_for.as_ref());
         let is_gemm = |name: &str| catalogue.operator(name).is_some_and(|operator| operator.gemm.is_some());

@@ -10,8 +10,8 @@
 //! [`Studies`] and [`work`], and its words in `app/workbench/words.rs`. A field's group is the title of the section that
 //! it stands in; [`Exhibit::choose`](crate::report::Exhibit::choose) makes the rows of a table choices.
 
-pub mod handover;
 mod overlap;
+pub mod passed_choices;
 mod policy;
 pub mod topology;
 mod training_time;

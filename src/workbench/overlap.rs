@@ -52,10 +52,10 @@ struct Done {
 }
 
 /// The cost of weighing features, where one fold costs 1.
-const WEIGHING_COST: f64 = 12.0;
+const IMPORTANCE_COST: f64 = 12.0;
 
 /// The number of the job that computes importances, which follows those of the folds.
-fn weighing() -> u32 {
+fn importance_job() -> u32 {
     validate::jobs().len() as u32
 }
 
@@ -64,7 +64,8 @@ fn weighing() -> u32 {
 /// # Errors
 /// The run comes from another build, or can't be learnt from.
 pub(super) fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, WorkbenchError> {
-    let importances = if jobs.contains(&weighing()) { Some(study::weigh_features(basis, progress)?) } else { None };
+    let importances =
+        if jobs.contains(&importance_job()) { Some(study::compute_importances(basis, progress)?) } else { None };
     let folds = study::do_jobs(basis, jobs, progress)?;
     Ok(postcard::to_allocvec(&Done { run: Crc32::of(basis), jobs: jobs.to_vec(), folds, importances })?)
 }
@@ -91,7 +92,7 @@ impl Overlap {
     }
 
     fn is_complete(&self) -> bool {
-        self.done.len() as u32 > weighing()
+        self.done.len() as u32 > importance_job()
     }
 
     fn settings(&self) -> Result<Settings, WorkbenchError> {
@@ -273,7 +274,7 @@ impl Study for Overlap {
         }
         self.study.take(&done.folds)?;
         if let Some(importances) = done.importances {
-            self.study.weighed(importances);
+            self.study.set_importances(importances);
         }
         for job in done.jobs {
             self.done.insert(job);
@@ -321,7 +322,7 @@ impl Study for Overlap {
         });
         let mut rounds: Vec<Vec<(u32, f64)>> = all.collect();
         // Beside the last folds: the most expensive job of a round is begun first.
-        rounds.last_mut().into_iter().for_each(|last| last.push((weighing(), WEIGHING_COST)));
+        rounds.last_mut().into_iter().for_each(|last| last.push((importance_job(), IMPORTANCE_COST)));
         rounds.iter_mut().for_each(|round| round.retain(|(job, _)| !nothing && !self.done.contains(job)));
         rounds.retain(|round| !round.is_empty());
         let basis = if rounds.is_empty() { Vec::new() } else { studied.run.clone() };

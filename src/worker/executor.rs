@@ -13,7 +13,7 @@ use crate::{
     policy::{self, study::NamedLog},
     progress::{Progress, Silent},
     report,
-    text::{Listing, Problems, excerpt, tell_few},
+    text::{Listing, Problems, excerpt, keep_few},
     topology,
     tuning::{
         aggregate::{Point, Target},
@@ -407,7 +407,7 @@ impl Executor {
         };
         notes.extend(self.study.sweep().notes());
         notes.extend(self.study.screened().notes());
-        tell_few(&mut notes);
+        keep_few(&mut notes);
         self.notes.clone_from(&notes);
         let loaded = self.studies.overlap.loaded();
         notes.extend(loaded.notes.iter().cloned());

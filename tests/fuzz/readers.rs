@@ -483,14 +483,14 @@ fn rewards(bytes: &[u8]) {
 /// A policy that is read is written as it is, and read again.
 fn policies(bytes: &[u8]) {
     use collectune::policy::{
-        file::{Policy, sealed},
+        file::{Policy, with_checksum},
         record,
     };
     let _ = record::policy(bytes);
     // Most mutations break the checksum; then nothing else would be read.
     let text = String::from_utf8_lossy(bytes);
     let body = text.rsplit_once("#crc32").map_or(&*text, |(body, _)| body);
-    for text in [text.clone().into_owned(), sealed(body.to_owned())] {
+    for text in [text.clone().into_owned(), with_checksum(body.to_owned())] {
         if let Ok(reading) = Policy::read(text.as_bytes()) {
             let again = Policy::read(reading.policy.text().as_bytes()).map(|reading| reading.policy);
             let again = again.unwrap_or_else(|error| panic!("what is written is not read: {error}"));
@@ -515,9 +515,9 @@ pub fn reward_logs() -> Vec<Vec<u8>> {
 }
 
 fn policy_files() -> Vec<Vec<u8>> {
-    use collectune::policy::file::sealed;
+    use collectune::policy::file::with_checksum;
     let text = r#"{"format":"collectune-policy","version":1,"generation":17,"library":"2.28.9","bands":[1024,262144],"seed":"0x2a","arms":[{"name":"auto"},{"algo":"tree","proto":"simple","channels":0}],"keys":[{"coll":"allreduce","band":1,"nodes":1,"ranks":8,"overlap":null,"arm":1},{"coll":"allreduce","band":2,"nodes":1,"ranks":8,"overlap":1,"counts":[3,5]}],"evidence":[{"key":0,"n":[64,64],"mean_ms":[10.5,9.25],"p_better":0.97,"gain_pct":4.1}]}"#;
-    vec![sealed(text.to_owned() + "\n").into_bytes(), text.as_bytes().to_vec()]
+    vec![with_checksum(text.to_owned() + "\n").into_bytes(), text.as_bytes().to_vec()]
 }
 
 /// A link, and the link of a text.

@@ -100,7 +100,7 @@ pub fn LinkEdits(viewer: Viewer) -> impl IntoView {
         let has_back = viewer.with_untracked(|scene| scene.network.topology.link(to, from).is_some());
         links(from, to, both.get_untracked() && has_back == Some(true))
     };
-    let leave = move |share: f64| change(bench, viewer, |choices| edit::leave(choices, &picked(), share));
+    let leave = move |share: f64| change(bench, viewer, |choices| edit::set_remaining(choices, &picked(), share));
     let remove = move |_| {
         change(bench, viewer, |choices| edit::remove(choices, &picked()));
         // The answer takes its time: what is removed already can't be removed again meanwhile.
@@ -124,7 +124,7 @@ pub fn NodeEdits(viewer: Viewer) -> impl IntoView {
     let bench: Bench = expect_context();
     let leave = move |share: f64| {
         let picked = viewer.picked.get_untracked();
-        change(bench, viewer, |choices| edit::leave(choices, picked.as_slice(), share));
+        change(bench, viewer, |choices| edit::set_remaining(choices, picked.as_slice(), share));
     };
     let begins = move || viewer.begins.get();
     let begin = move |_| viewer.begins.update(|begins| *begins = !*begins);

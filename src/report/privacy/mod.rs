@@ -103,7 +103,7 @@ impl NameReplacements {
     }
 
     /// Replaces the names in all texts of a report.
-    pub fn leave(&self, report: &mut Report) {
+    pub fn apply(&self, report: &mut Report) {
         let replacer =
             Replacer::new(self.instead.iter().map(|(text, (instead, within))| (&**text, &**instead, *within)));
         if replacer.is_empty() {
@@ -141,7 +141,7 @@ mod tests {
 
     fn without(names: &NameReplacements, text: &str) -> String {
         let mut report = Report { title: text.to_owned(), ..Report::default() };
-        names.leave(&mut report);
+        names.apply(&mut report);
         report.title
     }
 

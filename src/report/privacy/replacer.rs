@@ -49,7 +49,7 @@ impl<'a> Replacer<'a> {
         let mut out = String::new();
         let (mut at, mut copied) = (0, 0);
         while at < text.len() {
-            match self.found(&lower, at) {
+            match self.match_at(&lower, at) {
                 Some((length, instead)) => {
                     out.push_str(&text[copied..at]);
                     out.push_str(instead);
@@ -67,7 +67,7 @@ impl<'a> Replacer<'a> {
     }
 
     /// The number of bytes that are replaced from `at` on, and the replacement.
-    fn found(&self, lower: &str, at: usize) -> Option<(usize, &'a str)> {
+    fn match_at(&self, lower: &str, at: usize) -> Option<(usize, &'a str)> {
         let bytes = &lower.as_bytes()[at..];
         if !self.begins[usize::from(bytes[0])] {
             return None;

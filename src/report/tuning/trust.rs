@@ -41,7 +41,7 @@ pub(super) fn section(evaluation: &Evaluation, charts: Vec<Chart>) -> Section {
     ];
     let table = Exhibit::new("evaluation", "Out of fold", Listing { columns, rows });
     let mut text = vec![wording::verdict(&evaluation.by_size)];
-    text.extend(lost(evaluation));
+    text.extend(held_out_regret(evaluation));
     text.extend(evaluation.by_size.coverage_90_pct.map(|coverage| {
         format!("The 90 % intervals hold {} % of the measurements at unseen sizes.", significant(coverage))
     }));
@@ -49,7 +49,7 @@ pub(super) fn section(evaluation: &Evaluation, charts: Vec<Chart>) -> Section {
 }
 
 /// A sentence on the regret of the deployed choices at held-out sizes.
-pub(super) fn lost(evaluation: &Evaluation) -> Option<String> {
+pub(super) fn held_out_regret(evaluation: &Evaluation) -> Option<String> {
     let lost = format!("{:.2}", evaluation.regret_deployed_mean_pct?);
     Some(match evaluation.regret_deployed_nested_mean_pct {
         Some(nested) => format!(

@@ -30,7 +30,7 @@ pub const MOST_FACTS: usize = 10_000;
 /// The number of something, its name, and the most that is allowed.
 type Excess = (usize, &'static str, usize);
 
-fn found(report: &Report) -> impl Iterator<Item = Excess> {
+fn excesses(report: &Report) -> impl Iterator<Item = Excess> {
     let sections = &report.sections;
     let sum = |of: &dyn Fn(&Section) -> usize| sections.iter().map(of).sum::<usize>();
     let charts = || sections.iter().flat_map(|section| &section.charts);
@@ -62,7 +62,7 @@ fn found(report: &Report) -> impl Iterator<Item = Excess> {
 /// # Errors
 /// It holds more than any report.
 pub(in crate::report) fn check(report: &Report) -> Result<(), WireError> {
-    match found(report).find(|(count, _, most)| count > most) {
+    match excesses(report).find(|(count, _, most)| count > most) {
         Some((count, what, most)) => Err(WireError::TooMuch { count, what, most }),
         None => Ok(()),
     }
@@ -83,18 +83,18 @@ pub(in crate::report) fn fit(report: &Report) -> Report {
             .collect();
         (!some.is_empty()).then(|| format!("More than a report holds: {} left out here.", some.join(", ")))
     };
-    let sections = leave(&mut report.sections, MOST_SECTIONS - 1);
-    leave(&mut report.files, MOST_FACTS);
-    leave(&mut report.parameters, MOST_FACTS);
+    let sections = truncate(&mut report.sections, MOST_SECTIONS - 1);
+    truncate(&mut report.files, MOST_FACTS);
+    truncate(&mut report.parameters, MOST_FACTS);
     let (mut charts, mut tables, mut columns) = (MOST_CHARTS, MOST_CHARTS, MOST_COLUMNS);
     let (mut series, mut files) = (MOST_SERIES_IN_ALL, MOST_FILES);
     // A sentence for each section that something is left out of.
     let mut sentences = MOST_SENTENCES - MOST_SECTIONS;
-    let summary = leave(&mut report.summary, sentences / 2);
+    let summary = truncate(&mut report.summary, sentences / 2);
     sentences -= report.summary.len();
     report.summary.extend(told(&[(summary, "sentence"), (sections, "section")]));
     for section in &mut report.sections {
-        let texts = leave(&mut section.text, sentences);
+        let texts = truncate(&mut section.text, sentences);
         sentences -= section.text.len();
         let before = section.charts.len();
         section.charts.retain_mut(|chart| {
@@ -120,7 +120,7 @@ pub(in crate::report) fn fit(report: &Report) -> Report {
             keeps
         });
         let without = before - section.tables.len();
-        let gone = leave(&mut section.files, files);
+        let gone = truncate(&mut section.files, files);
         files -= section.files.len();
         section.text.extend(told(&[(texts, "sentence"), (left_out, "chart"), (without, "table"), (gone, "file")]));
     }
@@ -128,7 +128,7 @@ pub(in crate::report) fn fit(report: &Report) -> Report {
 }
 
 /// Truncates to `most` items, and returns the number that was left out.
-fn leave<T>(all: &mut Vec<T>, most: usize) -> usize {
+fn truncate<T>(all: &mut Vec<T>, most: usize) -> usize {
     let gone = all.len().saturating_sub(most);
     all.truncate(most);
     gone

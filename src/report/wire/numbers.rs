@@ -41,7 +41,7 @@ pub(super) fn shown(text: &str) -> Option<f64> {
 }
 
 /// Whether the text of a cell determines its number, so that the number need not be written.
-pub(super) fn tells(text: &str, number: Option<f64>) -> bool {
+pub(super) fn determines(text: &str, number: Option<f64>) -> bool {
     match (Shown::of(text), number) {
         (None, None) => true,
         (Some(shown), Some(number)) => (shown.value - number).abs() <= shown.tolerance,
@@ -111,11 +111,13 @@ mod tests {
             assert_eq!(shown(text), value, "{text}");
         }
         for value in [0.0, 12.3456, -0.44, 999.96, 1234.4, 98_765.4, 2.3e10, 1e-7, -3e-9] {
-            assert!(tells(&significant(value), Some(value)), "{value}");
-            assert!(tells(&percent(value), Some(value)) || value.abs() > 1e9, "{value}");
-            assert!(!tells(&significant(value), Some(value * 1.1 + 3.0)) && !tells(&significant(value), None));
+            assert!(determines(&significant(value), Some(value)), "{value}");
+            assert!(determines(&percent(value), Some(value)) || value.abs() > 1e9, "{value}");
+            assert!(
+                !determines(&significant(value), Some(value * 1.1 + 3.0)) && !determines(&significant(value), None)
+            );
         }
-        assert!(tells("", None) && !tells("", Some(1.0)) && !tells("3 × 24", Some(3e9 + 24.0)));
+        assert!(determines("", None) && !determines("", Some(1.0)) && !determines("3 × 24", Some(3e9 + 24.0)));
     }
 
     #[test]

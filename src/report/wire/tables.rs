@@ -14,7 +14,7 @@ pub(super) fn write(table: &Exhibit) -> Value {
     let rows = &table.listing.rows;
     let columns = table.listing.columns.iter().enumerate().map(|(index, column)| {
         let cells = || rows.iter().map(|row| row.get(index));
-        let told = cells().flatten().all(|cell| numbers::tells(&cell.text, cell.number));
+        let told = cells().flatten().all(|cell| numbers::determines(&cell.text, cell.number));
         let number = |cell: Option<&Entry>| cell.and_then(|cell| cell.number).map_or(Value::Null, numbers::write);
         object([
             ("name", text(&column.name)),

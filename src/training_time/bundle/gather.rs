@@ -56,7 +56,7 @@ pub fn bring_together(files: Vec<DroppedFile>, answers: &Answers) -> Bundle {
             holds: String::new(),
             cluster: None,
             rows: 0,
-            doubled: 0,
+            duplicate_rows: 0,
             fate: FileUse::Used,
             problems: file.problems,
             notes: file.notes,
@@ -124,7 +124,7 @@ impl Gathering<'_> {
                             row.line,
                             excerpt(&row.setting.function)
                         )),
-                        Some(_) => file.doubled += 1,
+                        Some(_) => file.duplicate_rows += 1,
                         None => settings.push(row.setting),
                     }
                 }
@@ -308,7 +308,7 @@ impl Gathering<'_> {
             });
             operators.len() - 1
         });
-        self.bundle.files[index].doubled = merge::operator(&mut operators[at], &samples, index as u32);
+        self.bundle.files[index].duplicate_rows = merge::operator(&mut operators[at], &samples, index as u32);
         self.merged.push((cluster, target, path.to_owned()));
         (what, FileUse::Used)
     }
@@ -414,8 +414,8 @@ impl Gathering<'_> {
             collectives.len() - 1
         });
         let before = collectives[at].rows.clone();
-        let doubled = merge::collective(&mut collectives[at], &rows, index as u32);
-        let is_part = doubled == rows.len() || doubled == before.len();
+        let duplicate_rows = merge::collective(&mut collectives[at], &rows, index as u32);
+        let is_part = duplicate_rows == rows.len() || duplicate_rows == before.len();
         let target = format!("{} {}", collectives[at].collective, collectives[at].precision);
         if !before.is_empty()
             && let Some(fate) = self.conflict(index, path, cluster, &target, is_part)
@@ -424,8 +424,8 @@ impl Gathering<'_> {
             return (what, fate);
         }
         let file = &mut self.bundle.files[index];
-        file.doubled = doubled;
-        if doubled == rows.len() && doubled > 0 {
+        file.duplicate_rows = duplicate_rows;
+        if duplicate_rows == rows.len() && duplicate_rows > 0 {
             file.notes.push("All its rows stand in other files as well, and count once".to_owned());
         }
         self.merged.push((cluster, target, path.to_owned()));

@@ -62,7 +62,7 @@ pub enum FileUse {
     Unrecognised(String),
 }
 
-/// A file of a bundle. [`Place::file`] is its index.
+/// A file of a bundle. [`SourceLine::file`] is its index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BundleFile {
     /// The path with folders.
@@ -76,7 +76,7 @@ pub struct BundleFile {
     /// The number of rows that were read.
     pub rows: usize,
     /// The number of rows that an earlier file contains as well, which count once.
-    pub doubled: usize,
+    pub duplicate_rows: usize,
     /// How the file is used.
     pub fate: FileUse,
     /// The rows that were left out.

@@ -59,7 +59,7 @@ pub enum Unit {
     Bytes,
 }
 
-/// An answer to a [`Question`].
+/// An answer to a [`FileQuestion`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileAnswer {
     /// The file samples this operator.

@@ -301,16 +301,17 @@ pub fn calibrate(
     let repeats: Vec<(Vec<usize>, Vec<f64>)> = (0..REPEATS)
         .map(|repeat| {
             let folds = folds(rows.len(), repeat);
-            let said = held_out(&rows, &folds, FOLDS, &fit);
-            (folds, said)
+            let predicted = held_out(&rows, &folds, FOLDS, &fit);
+            (folds, predicted)
         })
         .collect();
-    let scored: Vec<Scores> = repeats.iter().map(|(_, said)| scores(&rows, said)).collect();
+    let scored: Vec<Scores> = repeats.iter().map(|(_, predicted)| scores(&rows, predicted)).collect();
     let mean = |of: fn(&Scores) -> f64| scored.iter().map(of).sum::<f64>() / scored.len() as f64;
     let errors = |(ends, score): ([f64; 2], &Scores)| [ends[0].min(score.mape), ends[1].max(score.mape)];
     let (first_folds, first) = &repeats[0];
-    let residuals_of =
-        |said: &[f64]| -> Vec<f64> { rows.iter().zip(said).map(|(row, said)| ln(said / row.time)).collect() };
+    let residuals_of = |predicted: &[f64]| -> Vec<f64> {
+        rows.iter().zip(predicted).map(|(row, predicted)| ln(predicted / row.time)).collect()
+    };
     let residuals = residuals_of(first);
     let mut models: Vec<_> = rows.iter().map(|row| row.model).collect();
     models.order();
@@ -335,14 +336,14 @@ pub fn calibrate(
             regret: mean(|score| score.regret),
         },
         repeats: scored.iter().fold([f64::MAX, 0.0], |ends, score| errors((ends, score))),
-        unseen_model: unseen.map(|said| scores(&rows, &said)),
+        unseen_model: unseen.map(|predicted| scores(&rows, &predicted)),
         coverage: coverage(&residuals, first_folds, FOLDS),
         unseen_coverage: by_models(&unseen_residuals),
         unseen_residuals,
         plain_coverage: (coverage(&plain_residuals, first_folds, FOLDS), by_models(&plain_residuals)),
         plain_residuals,
         models,
-        points: rows.iter().zip(first).map(|(row, said)| (row.time, *said)).collect(),
+        points: rows.iter().zip(first).map(|(row, predicted)| (row.time, *predicted)).collect(),
         residuals,
     })
 }
@@ -379,28 +380,29 @@ fn folds(rows: usize, repeat: u64) -> Vec<usize> {
 }
 
 fn held_out(rows: &[Row], folds: &[usize], count: usize, fit: &dyn Fn(&[usize]) -> Coefficients) -> Vec<f64> {
-    let mut said = vec![0.0; rows.len()];
+    let mut predicted = vec![0.0; rows.len()];
     for fold in 0..count {
         let (seen, held) = crate::learn::folds::split(folds, fold);
         let coefficients = fit(&seen);
-        held.into_iter().for_each(|row| said[row] = coefficients.of_terms(&rows[row].terms));
+        held.into_iter().for_each(|row| predicted[row] = coefficients.of_terms(&rows[row].terms));
     }
-    said
+    predicted
 }
 
-fn scores(rows: &[Row], said: &[f64]) -> Scores {
-    let errors = rows.iter().zip(said).map(|(row, said)| (said / row.time - 1.0).abs());
+fn scores(rows: &[Row], predicted: &[f64]) -> Scores {
+    let errors = rows.iter().zip(predicted).map(|(row, predicted)| (predicted / row.time - 1.0).abs());
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.order_by_key(|row| (rows[*row].contest, *row));
     let contests: Vec<&[usize]> = order.chunk_by(|a, b| rows[*a].contest == rows[*b].contest).collect();
     let regret = contests.iter().map(|contest| {
         let best = contest.iter().map(|row| rows[*row].time).fold(f64::MAX, f64::min);
-        let first = contest.iter().min_by(|a, b| said[**a].total_cmp(&said[**b])).map_or(best, |row| rows[*row].time);
+        let first =
+            contest.iter().min_by(|a, b| predicted[**a].total_cmp(&predicted[**b])).map_or(best, |row| rows[*row].time);
         (first / best - 1.0) * 100.0
     });
     Scores {
         mape: errors.sum::<f64>() / rows.len() as f64 * 100.0,
-        spearman: spearman(&rows.iter().map(|row| row.time).collect::<Vec<_>>(), said),
+        spearman: spearman(&rows.iter().map(|row| row.time).collect::<Vec<_>>(), predicted),
         regret: regret.sum::<f64>() / contests.len() as f64,
     }
 }

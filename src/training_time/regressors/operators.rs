@@ -20,7 +20,7 @@ impl Library {
     /// A regressor's prediction with its mark. In the default mode a time that was not measured is at least what the
     /// hardware needs, `floor_us` for the computation. A time below that is suspect even if it was sampled, as is a
     /// prediction from rows in doubt.
-    fn say(&self, regressor: u32, query: &Query, floor_us: f64) -> Option<Prediction> {
+    fn marked_prediction(&self, regressor: u32, query: &Query, floor_us: f64) -> Option<Prediction> {
         let sampled = self.sampled(regressor)?;
         let is_parity = self.options.mode == Mode::Parity;
         let direction = self.direction(regressor);
@@ -72,7 +72,7 @@ impl Library {
                 let regressor = self.find(&RegressorTarget::Gemm(direction))?;
                 let shape = Scope::from([("m", count * m), ("k", k), ("n", n)]);
                 let query = self.sampled(regressor)?.query(&FeatureView::Gemm, &shape)?;
-                self.say(regressor, &query, self.computing_us(name, direction, scope))?
+                self.marked_prediction(regressor, &query, self.computing_us(name, direction, scope))?
             }
             StandIn::Operator(other) => {
                 let bytes = |name: &str| self.catalogue.operator(name)?.bytes(scope).ok()?;
@@ -92,7 +92,7 @@ impl Library {
         let view = FeatureView::of(&self.catalogue, name);
         let ask = |regressor: u32, direction| {
             let query = self.sampled(regressor)?.query(&view, scope)?;
-            let mut said = self.say(regressor, &query, self.computing_us(name, direction, scope))?;
+            let mut said = self.marked_prediction(regressor, &query, self.computing_us(name, direction, scope))?;
             // What is impossible in one direction says that the same rows mislead in the other.
             if self.options.mode == Mode::Parity && said.mark == Mark::Extrapolated {
                 let other = match direction {
@@ -145,7 +145,7 @@ impl Library {
     /// A message regressor's prediction.
     pub(super) fn message(&self, regressor: u32, elements: u64, communicator: Communicator) -> Option<Prediction> {
         let query = self.sampled(regressor)?.message_query(elements, communicator)?;
-        self.say(regressor, &query, self.sending_us(regressor, elements, communicator))
+        self.marked_prediction(regressor, &query, self.sending_us(regressor, elements, communicator))
     }
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     component::{Component, Times},
-    ours, parity,
+    default_mode, parity,
     plan::{PartUse, Plan},
 };
 use crate::{pipeline::Timed, training_time::regressors::Mode};
@@ -69,7 +69,7 @@ impl Plan {
     pub fn evaluate(&self, times: &[f64]) -> Step {
         match self.mode {
             Mode::Parity => parity::evaluate(self, times),
-            Mode::Default => ours::evaluate(self, times),
+            Mode::Default => default_mode::evaluate(self, times),
         }
     }
 
@@ -78,7 +78,7 @@ impl Plan {
     pub fn timeline(&self) -> Vec<Timed> {
         match self.mode {
             Mode::Parity => Vec::new(),
-            Mode::Default => ours::timeline(self, &self.times()),
+            Mode::Default => default_mode::timeline(self, &self.times()),
         }
     }
 

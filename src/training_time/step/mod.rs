@@ -1,16 +1,16 @@
 //! The step: composed of times of operators and collectives.
 //!
 //! [`Plan`] holds the times and how often each is used where, made as the reference does (`parity`) or with real layers
-//! and communicators (`ours`); [`evaluate`] turns it, with these times or others, into a [`Step`] of [`component`]s. So one
+//! and communicators (`default_mode`); [`evaluate`] turns it, with these times or others, into a [`Step`] of [`component`]s. So one
 //! composition serves predictions, intervals, calibration and questions of what if.
 
 pub mod charts;
 pub mod component;
+pub mod default_mode;
 pub mod evaluate;
 mod experts;
 mod ignored;
 pub mod listing;
-pub mod ours;
 mod parity;
 pub mod plan;
 pub mod rules;
@@ -52,7 +52,7 @@ pub fn plan(run: &Run, mode: Mode, catalogue: &Catalogue, regressors: &dyn Regre
     let anatomy = Anatomy::of(run, catalogue);
     let planned = match mode {
         Mode::Parity => parity::plan(run, &anatomy, regressors),
-        Mode::Default => ours::plan(run, &anatomy, regressors),
+        Mode::Default => default_mode::plan(run, &anatomy, regressors),
     };
     let mut plan = planned.map_err(StepError::Missing)?;
     plan.doubt_backward(catalogue);

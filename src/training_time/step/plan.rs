@@ -107,7 +107,7 @@ impl<'a> Builder<'a> {
         Self { regressors, parts: Vec::new(), missing: Vec::new() }
     }
 
-    fn keep(&mut self, name: &str, asked: PartQuery, answer: Result<Prediction, Missing>) -> u32 {
+    fn add_part(&mut self, name: &str, asked: PartQuery, answer: Result<Prediction, Missing>) -> u32 {
         let prediction = answer.unwrap_or_else(|missing| {
             if !self.missing.contains(&missing) {
                 self.missing.push(missing);
@@ -127,7 +127,7 @@ impl<'a> Builder<'a> {
         known.map_or_else(
             || {
                 let answer = self.regressors.operator(name, direction, scope);
-                self.keep(name, PartQuery::Operator(direction, scope.clone()), answer)
+                self.add_part(name, PartQuery::Operator(direction, scope.clone()), answer)
             },
             |known| known as u32,
         )
@@ -166,7 +166,7 @@ impl<'a> Builder<'a> {
             (None, Some(only)) => only,
             (None, None) => ask(0),
         };
-        self.keep(name, asked, answer)
+        self.add_part(name, asked, answer)
     }
 
     /// Uses of operators in one direction.

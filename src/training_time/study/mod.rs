@@ -146,7 +146,7 @@ struct ClusterRegressors {
     health: Health,
     coverage: OnceLock<Vec<Coverage>>,
     /// The regressors that the search needs.
-    of_search: OnceLock<Vec<u32>>,
+    search_regressors: OnceLock<Vec<u32>>,
 }
 
 /// Measured steps, with the operators of the cluster that they ran on.
@@ -195,7 +195,7 @@ impl ClusterRegressors {
 pub struct TrainingTimeStudy {
     dropped: DroppedFiles,
     settings: Settings,
-    bench: Option<ClusterRegressors>,
+    cluster_regressors: Option<ClusterRegressors>,
 }
 
 /// The predicted step of a run.
@@ -247,7 +247,7 @@ impl TrainingTimeStudy {
 
     /// The same, to be answered; what was learnt is forgotten.
     pub fn dropped_mut(&mut self) -> &mut DroppedFiles {
-        self.bench = None;
+        self.cluster_regressors = None;
         &mut self.dropped
     }
 
@@ -270,10 +270,14 @@ impl TrainingTimeStudy {
     pub fn choose(&mut self, settings: Settings) -> Result<bool, StudyError> {
         let (cluster, mode) = (settings.cluster, settings.mode);
         let precision = settings.run.as_ref().map_or("fp16", |run| run.execution.precision.as_str()).to_owned();
-        let same = self.bench.is_some() && (self.settings.cluster, self.settings.mode) == (cluster, mode);
-        let same = same && self.bench.as_ref().is_some_and(|bench| bench.options.precision == precision);
+        let same = self.cluster_regressors.is_some() && (self.settings.cluster, self.settings.mode) == (cluster, mode);
+        let same = same
+            && self
+                .cluster_regressors
+                .as_ref()
+                .is_some_and(|cluster_regressors| cluster_regressors.options.precision == precision);
         if !same {
-            self.bench = None;
+            self.cluster_regressors = None;
             let bundle = self.dropped.bundle();
             let samples = bundle.clusters.get(cluster).ok_or_else(|| StudyError::nothing_loaded(bundle))?;
             let (samples, tables) = measured::with_tables(samples, &bundle.reduces, &bundle.catalogue, mode);
@@ -283,7 +287,7 @@ impl TrainingTimeStudy {
             let options = Options { saved, ..Options::new(mode, &precision, &health) };
             let (samples, catalogue) = (Arc::new(samples), Arc::new(bundle.catalogue.clone()));
             let library = Library::new(Arc::clone(&samples), Arc::clone(&catalogue), options.clone());
-            self.bench = Some(ClusterRegressors {
+            self.cluster_regressors = Some(ClusterRegressors {
                 tables,
                 cluster: samples,
                 catalogue,
@@ -293,48 +297,60 @@ impl TrainingTimeStudy {
                 health,
                 measured_on: None,
                 coverage: OnceLock::new(),
-                of_search: OnceLock::new(),
+                search_regressors: OnceLock::new(),
             });
         }
         let table = settings.calibrate.map(|(table, _)| table);
-        if let Some(bench) = &mut self.bench {
-            bench.measured_on.clone_from(&settings.measured_on);
+        if let Some(cluster_regressors) = &mut self.cluster_regressors {
+            cluster_regressors.measured_on.clone_from(&settings.measured_on);
             let bundle = self.dropped.bundle();
             let steps = table.and_then(|table| bundle.steps.get(table)).filter(|steps| steps.suspicion.is_none());
-            let found = steps.zip(table).and_then(|(steps, table)| Some((steps, table, bench.ran_on(steps)?.clone())));
+            let found = steps
+                .zip(table)
+                .and_then(|(steps, table)| Some((steps, table, cluster_regressors.ran_on(steps)?.clone())));
             match found {
-                None => bench.steps = None,
+                None => cluster_regressors.steps = None,
                 Some((steps, table, entry)) => {
                     let search = settings.search.as_ref().map(|question| &question.run);
                     let run = settings.run.as_ref().or(search);
                     let heritage = InheritedSettings { named: settings.measured_as.as_deref(), run };
-                    let taken = measured::runs(steps, &entry, &bench.catalogue, heritage);
-                    match bench.steps.as_mut().filter(|known| (known.table, &known.ran_on) == (table, &entry)) {
+                    let taken = measured::runs(steps, &entry, &cluster_regressors.catalogue, heritage);
+                    match cluster_regressors
+                        .steps
+                        .as_mut()
+                        .filter(|known| (known.table, &known.ran_on) == (table, &entry))
+                    {
                         // The regressors stay as they are, whatever the steps inherit.
                         Some(known) if known.taken == taken => {}
                         Some(known) => (known.taken, known.calibrations) = (taken, Default::default()),
                         None => {
-                            let on = measured::on_cluster(&bench.cluster, &entry, &bundle.reduces, &bench.catalogue);
-                            let catalogue = Arc::clone(&bench.catalogue);
-                            let library = Library::new(Arc::new(on), catalogue, bench.options.clone());
+                            let on = measured::on_cluster(
+                                &cluster_regressors.cluster,
+                                &entry,
+                                &bundle.reduces,
+                                &cluster_regressors.catalogue,
+                            );
+                            let catalogue = Arc::clone(&cluster_regressors.catalogue);
+                            let library = Library::new(Arc::new(on), catalogue, cluster_regressors.options.clone());
                             let calibrations = Default::default();
-                            bench.steps = Some(StepCalibration { table, ran_on: entry, library, taken, calibrations });
+                            cluster_regressors.steps =
+                                Some(StepCalibration { table, ran_on: entry, library, taken, calibrations });
                         }
                     }
                 }
             }
         }
-        if let Some(bench) = &mut self.bench
+        if let Some(cluster_regressors) = &mut self.cluster_regressors
             && self.settings.search != settings.search
         {
-            bench.of_search = OnceLock::new();
+            cluster_regressors.search_regressors = OnceLock::new();
         }
         self.settings = settings;
         Ok(!same)
     }
 
-    fn bench(&self) -> Result<&ClusterRegressors, StudyError> {
-        self.bench.as_ref().ok_or_else(|| StudyError::nothing_loaded(self.bundle()))
+    fn cluster_regressors(&self) -> Result<&ClusterRegressors, StudyError> {
+        self.cluster_regressors.as_ref().ok_or_else(|| StudyError::nothing_loaded(self.bundle()))
     }
 
     /// The health of the cluster's samples.
@@ -342,7 +358,7 @@ impl TrainingTimeStudy {
     /// # Errors
     /// Nothing was dropped.
     pub fn health(&self) -> Result<&Health, StudyError> {
-        Ok(&self.bench()?.health)
+        Ok(&self.cluster_regressors()?.health)
     }
 
     /// The coverage of the dropped sampling configurations, computed once.
@@ -350,20 +366,25 @@ impl TrainingTimeStudy {
     /// # Errors
     /// Returns an error if no file was dropped.
     pub fn coverage(&self) -> Result<&[Coverage], StudyError> {
-        let bench = self.bench()?;
+        let cluster_regressors = self.cluster_regressors()?;
         let samplings = &self.dropped.bundle().samplings;
-        let all = || samplings.iter().filter_map(|sampling| coverage::coverage(&bench.cluster, sampling)).collect();
-        Ok(bench.coverage.get_or_init(all))
+        let all = || {
+            samplings.iter().filter_map(|sampling| coverage::coverage(&cluster_regressors.cluster, sampling)).collect()
+        };
+        Ok(cluster_regressors.coverage.get_or_init(all))
     }
 
     /// The samples that the run needs and the chosen cluster lacks, those without a substitute first.
     #[must_use]
     pub fn needs(&self) -> Vec<Need> {
         let bundle = self.dropped.bundle();
-        let (Some(run), Some(bench)) = (&self.settings.run, &self.bench) else { return Vec::new() };
+        let (Some(run), Some(cluster_regressors)) = (&self.settings.run, &self.cluster_regressors) else {
+            return Vec::new();
+        };
         let listed = bundle.runs.iter().find(|configured| configured.run.name == run.name);
         let functions = listed.map_or(&[][..], |configured| &configured.functions);
-        let mut needs: Vec<Need> = needs::of_cluster(bundle, &bench.cluster, run, functions, self.settings.mode);
+        let mut needs: Vec<Need> =
+            needs::of_cluster(bundle, &cluster_regressors.cluster, run, functions, self.settings.mode);
         if let Err(error) = self.refuse_others(run) {
             needs.insert(0, Need::of_samples(error.to_string()));
         }
@@ -378,18 +399,18 @@ impl TrainingTimeStudy {
         let search = self.settings.search.as_ref().map(|question| &question.run);
         let run = self.settings.run.as_ref().or(search);
         let mut notes: Vec<String> = Vec::new();
-        if let (Some(run), Some(bench)) = (run, &self.bench) {
+        if let (Some(run), Some(cluster_regressors)) = (run, &self.cluster_regressors) {
             let chosen = bundle.clusters.get(self.settings.cluster);
             notes.extend(chosen.and_then(|chosen| bundle.stands_in(run, chosen)));
-            let ignored = step::ignored(run, self.settings.mode, &bench.catalogue);
+            let ignored = step::ignored(run, self.settings.mode, &cluster_regressors.catalogue);
             notes.extend(ignored);
-            let entry = bench.catalogue.cluster_of(&bench.cluster);
+            let entry = cluster_regressors.catalogue.cluster_of(&cluster_regressors.cluster);
             notes.extend(entry.and_then(|entry| entry.exceeded(&run.layout)).filter(|_| search.is_none()));
             let precision = &run.execution.precision;
-            match bench.catalogue.gpu(&bench.cluster.gpu) {
+            match cluster_regressors.catalogue.gpu(&cluster_regressors.cluster.gpu) {
                 None => notes.push(format!(
                     "The catalogue does not know the GPU {}: no time is held against what it can compute or move",
-                    excerpt(&bench.cluster.gpu)
+                    excerpt(&cluster_regressors.cluster.gpu)
                 )),
                 Some(gpu) if gpu.peak_flops(precision).is_none() => notes.push(format!(
                     "The catalogue knows no peak of {} in {}: no time is held against what it can compute",
@@ -413,9 +434,9 @@ impl TrainingTimeStudy {
         if saved > 0 && self.settings.mode == Mode::Default {
             notes.push(format!("{} not used: they are parity's", count(saved, "saved regressor")));
         }
-        if let Some(bench) = &self.bench {
-            notes.extend(bench.tables.iter().cloned());
-            notes.extend(bench.steps.iter().flat_map(|steps| steps.taken.notes.iter().cloned()));
+        if let Some(cluster_regressors) = &self.cluster_regressors {
+            notes.extend(cluster_regressors.tables.iter().cloned());
+            notes.extend(cluster_regressors.steps.iter().flat_map(|steps| steps.taken.notes.iter().cloned()));
         }
         notes
     }
@@ -435,15 +456,17 @@ impl TrainingTimeStudy {
     /// # Errors
     /// Returns an error if no file was dropped.
     pub fn library(&self) -> Result<&Library, StudyError> {
-        Ok(&self.bench()?.library)
+        Ok(&self.cluster_regressors()?.library)
     }
 
     /// Whether all regressors of the run are trained.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.bench
-            .as_ref()
-            .is_some_and(|bench| bench.has_trained(&bench.library.needed(|rehearsal| self.rehearse(bench, rehearsal))))
+        self.cluster_regressors.as_ref().is_some_and(|cluster_regressors| {
+            cluster_regressors.has_trained(
+                &cluster_regressors.library.needed(|rehearsal| self.record_needed(cluster_regressors, rehearsal)),
+            )
+        })
     }
 
     /// The settings that were found on the full grid, as files of the reference's form: name and text.
@@ -455,9 +478,9 @@ impl TrainingTimeStudy {
         Ok(library.setting_files(&library.found_settings()))
     }
 
-    fn rehearse(&self, bench: &ClusterRegressors, rehearsal: &dyn Regressors) {
+    fn record_needed(&self, cluster_regressors: &ClusterRegressors, rehearsal: &dyn Regressors) {
         if let Some(run) = &self.settings.run {
-            drop(step::plan(run, self.settings.mode, &bench.catalogue, rehearsal));
+            drop(step::plan(run, self.settings.mode, &cluster_regressors.catalogue, rehearsal));
         }
     }
 
@@ -466,7 +489,7 @@ impl TrainingTimeStudy {
     #[must_use]
     pub fn ran_on(&self, table: usize) -> Option<&str> {
         let steps = self.dropped.bundle().steps.get(table)?;
-        self.bench.as_ref()?.ran_on(steps).map(|entry| entry.name.as_str())
+        self.cluster_regressors.as_ref()?.ran_on(steps).map(|entry| entry.name.as_str())
     }
 
     /// Coefficients from the measured steps that are chosen; `None` where none are, or they are not learnt yet.
@@ -474,10 +497,12 @@ impl TrainingTimeStudy {
     /// # Errors
     /// They can't calibrate.
     pub fn calibration(&self) -> Result<Option<Calibration>, StudyError> {
-        let bench = self.bench()?;
-        let (Some(steps), Some((_, terms))) = (&bench.steps, self.settings.calibrate) else { return Ok(None) };
-        let name = |gpu: &str| bench.catalogue.gpu(gpu).map(|known| known.name.clone());
-        if let (Some(of_steps), Some(of_samples)) = (name(&steps.ran_on.gpu), name(&bench.cluster.gpu))
+        let cluster_regressors = self.cluster_regressors()?;
+        let (Some(steps), Some((_, terms))) = (&cluster_regressors.steps, self.settings.calibrate) else {
+            return Ok(None);
+        };
+        let name = |gpu: &str| cluster_regressors.catalogue.gpu(gpu).map(|known| known.name.clone());
+        if let (Some(of_steps), Some(of_samples)) = (name(&steps.ran_on.gpu), name(&cluster_regressors.cluster.gpu))
             && of_steps != of_samples
         {
             return Err(StudyError::OtherGpu(format!(
@@ -489,12 +514,12 @@ impl TrainingTimeStudy {
         let mode = self.settings.mode;
         let is_trained = |regressor: &u32| steps.library.is_trained(*regressor);
         let calibration = &steps.calibrations[usize::from(terms == Terms::Six)];
-        if calibration.get().is_none() && !steps.needed(mode, &bench.catalogue).iter().all(is_trained) {
+        if calibration.get().is_none() && !steps.needed(mode, &cluster_regressors.catalogue).iter().all(is_trained) {
             return Ok(None);
         }
         let fit = || {
             let left_out = steps.taken.left_out.clone();
-            calibrate(&steps.taken.measured, left_out, mode, terms, &bench.catalogue, &steps.library)
+            calibrate(&steps.taken.measured, left_out, mode, terms, &cluster_regressors.catalogue, &steps.library)
         };
         Ok(Some(calibration.get_or_init(fit).clone()?))
     }
@@ -504,12 +529,12 @@ impl TrainingTimeStudy {
     /// # Errors
     /// Returns an error if there is no run, if it breaks a rule, or, with all of them, if samples are missing.
     pub fn outcome(&self, calibration: Option<&Calibration>) -> Result<Outcome, StudyError> {
-        let bench = self.bench()?;
+        let cluster_regressors = self.cluster_regressors()?;
         let run = self.settings.run.as_ref().ok_or(StudyError::NoRun)?;
         self.refuse_others(run)?;
-        let changed = WhatIf::new(&bench.library, &self.settings.changes);
+        let changed = WhatIf::new(&cluster_regressors.library, &self.settings.changes);
         let mode = self.settings.mode;
-        let plan = step::plan(run, mode, &bench.catalogue, &changed)?;
+        let plan = step::plan(run, mode, &cluster_regressors.catalogue, &changed)?;
         let applied = calibration.map(|known| known.applied(&run.model, self.settings.calibrate_anyway));
         let coefficients = applied.as_ref().map_or_else(Coefficients::default, |applied| applied.coefficients);
         let plain = plan.step();
@@ -530,10 +555,10 @@ impl TrainingTimeStudy {
         let unchanged_us = if self.settings.changes.is_empty() {
             None
         } else {
-            let plan = step::plan(run, mode, &bench.catalogue, &bench.library)?;
+            let plan = step::plan(run, mode, &cluster_regressors.catalogue, &cluster_regressors.library)?;
             Some(coefficients.total(&plan, &plan.step()))
         };
-        let anatomy = Anatomy::of(run, &bench.catalogue);
+        let anatomy = Anatomy::of(run, &cluster_regressors.catalogue);
         let tokens = run.global_batch() as f64 * f64::from(run.model.sequence);
         Ok(Outcome {
             memory: memory::of(run, &anatomy),
@@ -562,18 +587,18 @@ impl TrainingTimeStudy {
         progress: &mut dyn Progress,
         first: &mut dyn FnMut(&[search::Row]) -> ControlFlow<()>,
     ) -> Result<Option<Searched>, StudyError> {
-        let bench = self.bench()?;
+        let cluster_regressors = self.cluster_regressors()?;
         let Some(question) = &self.settings.search else { return Ok(None) };
         self.refuse_others(&question.run)?;
         let applied = calibration.map(|known| known.applied(&question.run.model, self.settings.calibrate_anyway));
-        let changed = WhatIf::new(&bench.library, &self.settings.changes);
+        let changed = WhatIf::new(&cluster_regressors.library, &self.settings.changes);
         let known = SearchContext {
             regressors: &changed,
-            catalogue: &bench.catalogue,
-            gpu: bench.catalogue.gpu(&bench.cluster.gpu),
+            catalogue: &cluster_regressors.catalogue,
+            gpu: cluster_regressors.catalogue.gpu(&cluster_regressors.cluster.gpu),
             applied: applied.as_ref(),
-            least_factor: if bench.obeys_peak(&question.run) {
-                what_if::least_factor(&self.settings.changes, &bench.catalogue)
+            least_factor: if cluster_regressors.obeys_peak(&question.run) {
+                what_if::least_factor(&self.settings.changes, &cluster_regressors.catalogue)
             } else {
                 0.0
             },
@@ -583,7 +608,7 @@ impl TrainingTimeStudy {
         let unchanged = if self.settings.changes.is_empty() || found.is_partial {
             None
         } else {
-            let known = SearchContext { regressors: &bench.library, least_factor: 1.0, ..known };
+            let known = SearchContext { regressors: &cluster_regressors.library, least_factor: 1.0, ..known };
             let question = search::SearchSettings { best: 1, everything: false, ..question.clone() };
             search::search(&question, &known, &mut Silent, &mut |_| ControlFlow::Continue(())).rows.into_iter().next()
         };
@@ -593,19 +618,21 @@ impl TrainingTimeStudy {
     /// Whether all regressors of the search are trained.
     #[must_use]
     pub fn can_search(&self) -> bool {
-        self.bench
-            .as_ref()
-            .is_some_and(|bench| self.of_search(bench).iter().all(|regressor| bench.library.is_trained(*regressor)))
+        self.cluster_regressors.as_ref().is_some_and(|cluster_regressors| {
+            self.search_regressors(cluster_regressors)
+                .iter()
+                .all(|regressor| cluster_regressors.library.is_trained(*regressor))
+        })
     }
 
     /// The regressors that the search needs; gone through once for all of its layouts.
-    fn of_search<'a>(&self, bench: &'a ClusterRegressors) -> &'a [u32] {
+    fn search_regressors<'a>(&self, cluster_regressors: &'a ClusterRegressors) -> &'a [u32] {
         let Some(question) = &self.settings.search else { return &[] };
-        bench.of_search.get_or_init(|| {
-            bench.library.needed(|rehearsal| {
-                let memo = search::CachedRegressors::new(rehearsal, &bench.catalogue);
+        cluster_regressors.search_regressors.get_or_init(|| {
+            cluster_regressors.library.needed(|rehearsal| {
+                let memo = search::CachedRegressors::new(rehearsal, &cluster_regressors.catalogue);
                 let runs = search::space::space(question).runs;
-                runs.iter().for_each(|run| drop(step::plan(run, question.mode, &bench.catalogue, &memo)));
+                runs.iter().for_each(|run| drop(step::plan(run, question.mode, &cluster_regressors.catalogue, &memo)));
             })
         })
     }

@@ -92,7 +92,7 @@ fn listed<'a>(choices: &'a Choices, key: &str) -> impl Iterator<Item = (&'a str,
 }
 
 /// Takes what is about a spot out of a list. Whether any was there.
-fn take_out(choices: &mut Choices, list: &str, spot: EditTarget) -> bool {
+fn remove_entry(choices: &mut Choices, list: &str, spot: EditTarget) -> bool {
     let held = choices.get(list).unwrap_or_default().to_owned();
     let is_other = |word: &&str| EditTarget::parse(parts(word).0) != Some(spot);
     let left: Vec<&str> = words(&held).filter(is_other).collect();
@@ -104,7 +104,7 @@ fn take_out(choices: &mut Choices, list: &str, spot: EditTarget) -> bool {
 }
 
 /// Adds an entry to a list.
-fn put_in(choices: &mut Choices, list: &str, word: &str) {
+fn add_entry(choices: &mut Choices, list: &str, word: &str) {
     let held = choices.get(list).unwrap_or_default().to_owned();
     set(choices, list, &words(&held).chain([word]).collect::<Vec<_>>());
 }
@@ -115,26 +115,26 @@ fn set(choices: &mut Choices, list: &str, words: &[&str]) {
 
 /// Leaves a share of their bandwidth to links, or to all links of nodes, whatever was left to them before: 0 cuts a link and
 /// takes a node out, 1 restores.
-pub fn leave(choices: &mut Choices, spots: &[EditTarget], share: f64) {
+pub fn set_remaining(choices: &mut Choices, spots: &[EditTarget], share: f64) {
     for spot in spots {
         for list in DAMAGE {
-            take_out(choices, list, *spot);
+            remove_entry(choices, list, *spot);
         }
         let (slow, dead) = if matches!(spot, EditTarget::Link(..)) { ("slow", "cut") } else { ("weak", "dead") };
         if share == 0.0 {
-            put_in(choices, dead, &spot.to_string());
+            add_entry(choices, dead, &spot.to_string());
         } else if share < 1.0 {
-            put_in(choices, slow, &format!("{spot}*{share}"));
+            add_entry(choices, slow, &format!("{spot}*{share}"));
         }
     }
 }
 
 /// Removes links from the graph: one that was added is added no more.
 pub fn remove(choices: &mut Choices, links: &[EditTarget]) {
-    leave(choices, links, 1.0);
+    set_remaining(choices, links, 1.0);
     for link in links {
-        if !take_out(choices, "add", *link) {
-            put_in(choices, "remove", &link.to_string());
+        if !remove_entry(choices, "add", *link) {
+            add_entry(choices, "remove", &link.to_string());
         }
     }
 }
@@ -143,10 +143,10 @@ pub fn remove(choices: &mut Choices, links: &[EditTarget]) {
 /// was removed comes back as it was, unless it is to have rates of its own; one that was added has what is given now.
 pub fn add(choices: &mut Choices, links: &[EditTarget], rates: &[&str]) {
     for link in links {
-        take_out(choices, "add", *link);
-        if !(rates.is_empty() && take_out(choices, "remove", *link)) {
+        remove_entry(choices, "add", *link);
+        if !(rates.is_empty() && remove_entry(choices, "remove", *link)) {
             let word: String = rates.iter().fold(link.to_string(), |word, rate| word + "*" + rate);
-            put_in(choices, "add", &word);
+            add_entry(choices, "add", &word);
         }
     }
 }
@@ -326,14 +326,15 @@ mod tests {
     #[test]
     fn what_is_done_to_a_spot_takes_the_place_of_what_was_done() {
         let both = [EditTarget::Link(0, 1), EditTarget::Link(1, 0)];
-        let leave = |text: &str, spots: &[EditTarget], share| after(text, |choices| leave(choices, spots, share));
-        assert_eq!(leave("#v=1", &both, 0.0), "&cut=0-1,1-0");
-        assert_eq!(leave("#cut=0-1,1-0;2-3", &both, 0.1), "&cut=2-3&slow=0-1*0.1,1-0*0.1");
-        assert_eq!(leave("#slow=0-1*0.1,2-3", &both, 0.5), "&slow=2-3,0-1*0.5,1-0*0.5");
+        let set_remaining =
+            |text: &str, spots: &[EditTarget], share| after(text, |choices| set_remaining(choices, spots, share));
+        assert_eq!(set_remaining("#v=1", &both, 0.0), "&cut=0-1,1-0");
+        assert_eq!(set_remaining("#cut=0-1,1-0;2-3", &both, 0.1), "&cut=2-3&slow=0-1*0.1,1-0*0.1");
+        assert_eq!(set_remaining("#slow=0-1*0.1,2-3", &both, 0.5), "&slow=2-3,0-1*0.5,1-0*0.5");
         // However it was typed, and whatever stands beside.
-        assert_eq!(leave("#slow=0->1*0.25,0-12,1>0&dead=1&weak=0", &both, 1.0), "&slow=0-12&dead=1&weak=0");
-        assert_eq!(leave("#weak=4*0.1,3&slow=4-3", &[EditTarget::Node(4)], 0.0), "&weak=3&slow=4-3&dead=4");
-        assert_eq!(leave("#dead=4", &[EditTarget::Node(4)], 1.0), "");
+        assert_eq!(set_remaining("#slow=0->1*0.25,0-12,1>0&dead=1&weak=0", &both, 1.0), "&slow=0-12&dead=1&weak=0");
+        assert_eq!(set_remaining("#weak=4*0.1,3&slow=4-3", &[EditTarget::Node(4)], 0.0), "&weak=3&slow=4-3&dead=4");
+        assert_eq!(set_remaining("#dead=4", &[EditTarget::Node(4)], 1.0), "");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{
     Topology,
-    asked::{
+    request::{
         GENERATED_GRAPHS, chosen_machine, custom, graph, links, loaded, machine, made, of_kind, recipe, title,
         topology, usual_graph,
     },
@@ -95,9 +95,9 @@ impl Topology {
         fields.push(self.field("sigma", "Spread of durations, σ", Control::Number, "0.2").of(ROBUSTNESS));
         fields.push(self.field("draws", "Draws", Control::Number, "500").of(ROBUSTNESS));
         fields.push(self.field("every", "damage every link and node", Control::Switch, "").of(ROBUSTNESS));
-        let rivals = Method::OFFERED.iter().filter(|method| **method != Method::Auto);
-        let rivals = rivals.map(|method| option(method.name(), title(*method))).collect();
-        fields.push(self.field("with", "Compared with", Control::Many(rivals), "").of(COMPARISON));
+        let baselines = Method::OFFERED.iter().filter(|method| **method != Method::Auto);
+        let baselines = baselines.map(|method| option(method.name(), title(*method))).collect();
+        fields.push(self.field("with", "Compared with", Control::Many(baselines), "").of(COMPARISON));
         fields.push(self.field("seeds", "Seeds", Control::Number, "100").of(COMPARISON));
         fields
     }

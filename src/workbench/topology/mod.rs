@@ -1,9 +1,9 @@
 //! The topology workbench: which graph, which collective, who looks for how long, which links and nodes are damaged.
 
-mod after;
-mod asked;
 pub mod edit;
+mod follow_up;
 mod form;
+mod request;
 
 use super::{Jobs, ReportContext, Study, WorkbenchError};
 use crate::{
@@ -24,9 +24,9 @@ use crate::{
     },
     units::{capitalised, count},
 };
-use after::{Baseline, Robustness, SeedVariance};
-use asked::SearchRequest;
 use edit::Damage;
+use follow_up::{Baseline, Robustness, SeedVariance};
+use request::SearchRequest;
 
 /// The number of decisions in the first piece of a search.
 const PIECE: u64 = 40_000;
@@ -68,8 +68,8 @@ pub struct Topology {
     /// The purpose of the previous piece: the search itself, or that of a baseline.
     last: Option<Option<Method>>,
     robustness: Robustness,
-    luck: SeedVariance,
-    rivals: Vec<Baseline>,
+    seed_variance: SeedVariance,
+    baselines: Vec<Baseline>,
     /// Schedules that were dropped: their names, what is said of them, and those without fault.
     dropped: Vec<(String, Vec<String>, Option<Film>)>,
     /// Whether the results changed since they were last drawn.
@@ -104,7 +104,7 @@ impl Topology {
     }
 
     fn prepare(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
-        let source = asked::source(&self.choices, self.study.parts())?;
+        let source = request::source(&self.choices, self.study.parts())?;
         let edits = ["add", "remove"].map(|key| self.choices.get(key).unwrap_or_default().to_owned());
         if self.source.as_ref() != Some(&source) || self.edits != edits {
             (self.source, self.asked, self.damaged, self.found) = (None, None, None, None);
@@ -120,7 +120,7 @@ impl Topology {
             }
             (self.source, self.edits) = (Some(source), edits);
         }
-        let asked = asked::asked(&self.choices, self.study.parts(), self.study.topology()?)?;
+        let asked = request::search_request(&self.choices, self.study.parts(), self.study.topology()?)?;
         if self.asked.as_ref() != Some(&asked) {
             let is_same = |of: &SearchRequest| {
                 let whole = |of: &SearchRequest| SearchRequest { damage: Damage::default(), ..of.clone() };
@@ -149,8 +149,8 @@ impl Topology {
                 self.damaged = Some(study);
             }
             self.asked = Some(asked);
-            self.rivals.clear();
-            self.luck = SeedVariance::default();
+            self.baselines.clear();
+            self.seed_variance = SeedVariance::default();
         }
         self.check();
         self.look()
@@ -178,7 +178,7 @@ impl Topology {
         let Some(time_ns) = standing.time_ns else {
             if let (false, Some(asked)) = (standing.is_working, &self.asked) {
                 let why = asked.by.made_for().unwrap_or("it has nothing more to try");
-                self.why = Some(format!("{} makes no schedule here: {why}; take another", asked::title(asked.by)));
+                self.why = Some(format!("{} makes no schedule here: {why}; take another", request::title(asked.by)));
             }
             return Ok(());
         };
@@ -194,12 +194,12 @@ impl Topology {
     }
 
     /// Applies the choices that don't concern the search.
-    fn settle(&mut self) -> Result<(), WorkbenchError> {
+    fn apply_other_choices(&mut self) -> Result<(), WorkbenchError> {
         let usual = robust::Question::default();
         let within = |label: &str, value: f64, least: f64, most: f64| {
             let expected = || format!("from {least} to {most}");
             let is_in = (least..=most).contains(&value);
-            if is_in { Ok(()) } else { Err(asked::wrong(label, &value.to_string(), &expected())) }
+            if is_in { Ok(()) } else { Err(request::wrong(label, &value.to_string(), &expected())) }
         };
         let varied = robust::Question {
             sigma: self.choices.parsed("sigma", "a number")?.unwrap_or(usual.sigma),
@@ -219,20 +219,21 @@ impl Topology {
             self.robustness = Robustness::new(varied, every);
         }
         let seeds = self.choices.parsed("seeds", "a whole number")?;
-        within("Seeds", f64::from(seeds.unwrap_or(1)), 1.0, f64::from(after::MOST_SEEDS))?;
-        if self.luck.asked != seeds {
-            self.luck = SeedVariance::new(seeds);
+        within("Seeds", f64::from(seeds.unwrap_or(1)), 1.0, f64::from(follow_up::MOST_SEEDS))?;
+        if self.seed_variance.asked != seeds {
+            self.seed_variance = SeedVariance::new(seeds);
         }
         let chosen = self.choices.get("with").unwrap_or_default();
         let by = self.asked.as_ref().map(|asked| asked.by);
         let names = chosen.split(',').filter(|name| !name.is_empty());
-        let mut methods = names.map(|name| asked::method(name, "Compared with")).collect::<Result<Vec<Method>, _>>()?;
+        let mut methods =
+            names.map(|name| request::method(name, "Compared with")).collect::<Result<Vec<Method>, _>>()?;
         methods.retain(|method| by != Some(*method));
-        self.is_new |= self.rivals.iter().any(|rival| !methods.contains(&rival.method()));
-        self.rivals.retain(|rival| methods.contains(&rival.method()));
+        self.is_new |= self.baselines.iter().any(|baseline| !methods.contains(&baseline.method()));
+        self.baselines.retain(|baseline| methods.contains(&baseline.method()));
         for method in methods {
-            if !self.rivals.iter().any(|rival| rival.method() == method) {
-                self.rivals.push(Baseline::new(method));
+            if !self.baselines.iter().any(|baseline| baseline.method() == method) {
+                self.baselines.push(Baseline::new(method));
             }
         }
         Ok(())
@@ -278,8 +279,8 @@ impl Topology {
     fn has_more(&self) -> bool {
         self.why.is_none()
             && (self.is_searching()
-                || self.rivals.iter().any(|rival| !rival.is_done())
-                || self.film().is_some() && !(self.robustness.is_done() && self.luck.is_done()))
+                || self.baselines.iter().any(|baseline| !baseline.is_done())
+                || self.film().is_some() && !(self.robustness.is_done() && self.seed_variance.is_done()))
     }
 
     /// Adapts the size of pieces to the time of the previous one.
@@ -290,14 +291,14 @@ impl Topology {
         match last {
             None => self.spent_ms = self.spent_ms.saturating_add(last_ms),
             Some(method) => {
-                let rival = self.rivals.iter_mut().find(|rival| rival.method() == method);
-                rival.into_iter().for_each(|rival| rival.spent_ms = rival.spent_ms.saturating_add(last_ms));
+                let baseline = self.baselines.iter_mut().find(|baseline| baseline.method() == method);
+                baseline.into_iter().for_each(|baseline| baseline.spent_ms = baseline.spent_ms.saturating_add(last_ms));
             }
         }
     }
 
     /// Carries out a piece of the computations that follow the search.
-    fn work_on(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
+    fn run_follow_up(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
         let (piece, limit_ms) = (self.piece as u64, self.limit_ms());
         if self.is_searching() {
             self.last = Some(None);
@@ -306,17 +307,17 @@ impl Topology {
         }
         let asked = self.asked.clone();
         let study = self.damaged.as_ref().unwrap_or(&self.study);
-        if let (Some(rival), Some(asked)) = (self.rivals.iter_mut().find(|rival| !rival.is_done()), asked) {
-            self.last = Some(Some(rival.method()));
+        if let (Some(baseline), Some(asked)) = (self.baselines.iter_mut().find(|baseline| !baseline.is_done()), asked) {
+            self.last = Some(Some(baseline.method()));
             let (wanted, ..) = study.search()?;
-            rival.go_on(wanted, study.topology()?, asked.seed, piece, limit_ms)?;
-            self.is_new |= rival.is_done();
+            baseline.go_on(wanted, study.topology()?, asked.seed, piece, limit_ms)?;
+            self.is_new |= baseline.is_done();
             return Ok(());
         }
         let study = self.damaged.as_mut().unwrap_or(&mut self.study);
         if let Some(film) = self.found.as_ref().and_then(|found| found.film.as_ref()) {
             if self.robustness.is_done() {
-                self.luck.go_on(study, film)?;
+                self.seed_variance.go_on(study, film)?;
             } else {
                 self.robustness.go_on(study, film)?;
             }
@@ -325,7 +326,7 @@ impl Topology {
     }
 
     /// A sentence on the old schedule with damaged links.
-    fn stale(&self) -> Option<String> {
+    fn stale_schedule_note(&self) -> Option<String> {
         let damage = &self.asked.as_ref().filter(|asked| !asked.damage.is_empty())?.damage;
         let topology = self.study.topology().ok()?;
         let (_, clock, search, _) = self.study.search().ok()?;
@@ -397,9 +398,10 @@ impl Topology {
     fn films(&self) -> Vec<(&str, &Film, f64)> {
         let bound = self.found.as_ref().map_or(0.0, |found| found.standing.bound_ns);
         let best = self.film().map(|film| ("Best so far", film, bound));
-        let rivals = self.rivals.iter().filter_map(|rival| Some((rival.name(), rival.film.as_ref()?, bound)));
+        let baselines =
+            self.baselines.iter().filter_map(|baseline| Some((baseline.name(), baseline.film.as_ref()?, bound)));
         let dropped = self.dropped.iter().filter_map(|(name, _, film)| Some((name.as_str(), film.as_ref()?, bound)));
-        best.into_iter().chain(rivals).chain(dropped).collect()
+        best.into_iter().chain(baselines).chain(dropped).collect()
     }
 
     fn robustness_section(&self, contents: &Contents) -> Section {
@@ -422,8 +424,8 @@ impl Topology {
     fn comparison_section(&self, contents: &Contents) -> Section {
         let films = self.films();
         let mut section = Section { title: form::COMPARISON.into(), ..Section::default() };
-        for rival in self.rivals.iter().filter(|rival| rival.is_done() && rival.film.is_none()) {
-            section.text.push(format!("{}: no schedule was found.", rival.name()));
+        for baseline in self.baselines.iter().filter(|baseline| baseline.is_done() && baseline.film.is_none()) {
+            section.text.push(format!("{}: no schedule was found.", baseline.name()));
         }
         if films.len() < 2 {
             let beside = "Other synthesizers, and schedules that are dropped, stand beside the best one here.";
@@ -435,9 +437,10 @@ impl Topology {
             }
             section.tables.push(Exhibit::new("topology-comparison", "Schedules", listing::comparison(&films)));
         }
-        section.text.extend(self.luck.text());
+        section.text.extend(self.seed_variance.text());
         if let Some(shown) = &self.found
-            && let Some(chart) = self.luck.chart(shown.standing.time_ns.unwrap_or_default(), shown.standing.bound_ns)
+            && let Some(chart) =
+                self.seed_variance.chart(shown.standing.time_ns.unwrap_or_default(), shown.standing.bound_ns)
         {
             section.text.push(chart.summary.clone());
             section.charts.extend(Some(chart).filter(|_| contents.charts));
@@ -471,7 +474,7 @@ impl Topology {
             }
             if let Some(machine) = &self.opened.machine {
                 section.tables.push(Exhibit::new("topology-machine", "GPUs and their ports", machine.clone()));
-                if let Ok(rates) = asked::rates(&self.choices) {
+                if let Ok(rates) = request::rates(&self.choices) {
                     section.tables.push(Exhibit::new("topology-rates", "Rates of links", rates.listing()));
                 }
             }
@@ -489,8 +492,8 @@ impl Topology {
         if let Some(shown) = &self.found {
             found = shown.standing.time_ns;
         }
-        let machine = asked::chosen_machine(&asked::graph(&self.choices, self.study.parts()), self.study.parts());
-        let rates = asked::rates(&self.choices).ok()?;
+        let machine = request::chosen_machine(&request::graph(&self.choices, self.study.parts()), self.study.parts());
+        let rates = request::rates(&self.choices).ok()?;
         let bytes = wanted.chunk_bytes * u64::from(wanted.chunks);
         let takes = |pattern: &Pattern| {
             // A damaged graph has other links than those that were dumped.
@@ -520,7 +523,7 @@ impl Study for Topology {
         self.choices = choices;
         // Whatever can't be, the form stays, so that it can be mended.
         self.why = None;
-        let done = self.prepare(progress).and_then(|()| self.settle());
+        let done = self.prepare(progress).and_then(|()| self.apply_other_choices());
         if let Err(error) = done {
             self.why = Some(error.to_string());
             self.found = None;
@@ -535,7 +538,7 @@ impl Study for Topology {
 
     fn go_on(&mut self, last_ms: u32, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
         self.pace(last_ms);
-        if let Err(error) = self.work_on(progress) {
+        if let Err(error) = self.run_follow_up(progress) {
             self.why = Some(error.to_string());
         }
         Ok(())
@@ -621,7 +624,7 @@ impl Study for Topology {
             if let Some(words) = self.damage_words() {
                 report.summary.insert(0, format!("{words}:"));
             }
-            report.summary.extend(self.stale());
+            report.summary.extend(self.stale_schedule_note());
         }
         let notes = self.opened.notes.iter().map(|note| format!("{}.", capitalised(note.trim_end_matches('.'))));
         report.summary.extend(notes);

@@ -1,7 +1,7 @@
 //! Computations that follow the search for a schedule, piece by piece: its robustness to damaged links, the variance
 //! over seeds, and schedules of other synthesizers.
 
-use super::asked::title;
+use super::request::title;
 use crate::{
     order::Order,
     plot::Chart,

@@ -219,7 +219,7 @@ pub(super) fn source(choices: &Choices, parts: &[(String, Part)]) -> Result<Sour
 }
 
 /// The parameters of a search on a topology.
-pub(super) fn asked(
+pub(super) fn search_request(
     choices: &Choices,
     parts: &[(String, Part)],
     topology: &Topology,
@@ -314,7 +314,7 @@ mod tests {
         let choices = Choices::parse("#v=1&graph=mesh&mesh=2x3&collective=own&conditions=0%20-%3E%20all&chunk=64K");
         let Ok(Source::Made(recipe)) = source(&choices, &[]) else { panic!("a mesh") };
         let topology = recipe.make().unwrap();
-        let asked = asked(&choices, &[], &topology).unwrap();
+        let asked = search_request(&choices, &[], &topology).unwrap();
         assert_eq!((topology.nodes, asked.wanted.chunk_bytes), (6, 65536));
         assert_eq!(asked.wanted.custom.unwrap().chunks, [(vec![0], vec![1, 2, 3, 4, 5])]);
     }

@@ -58,7 +58,7 @@ impl Choices {
     /// A value of any type that can be read from text; `None` where nothing was chosen, or the field was emptied.
     ///
     /// # Errors
-    /// What was chosen is no such value.
+    /// Returns an error if the value that was chosen is not valid.
     pub fn parsed<T: std::str::FromStr>(&self, key: &str, expected: &str) -> Result<Option<T>, ChoiceError> {
         let Some(value) = self.get(key).map(str::trim).filter(|value| !value.is_empty()) else { return Ok(None) };
         let wrong = || ChoiceError { label: key.to_owned(), value: start_of(value), expected: expected.to_owned() };

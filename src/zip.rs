@@ -91,7 +91,7 @@ impl<'a> Archive<'a> {
     /// Reads the directory; of more than 4,096 entries the first are taken.
     ///
     /// # Errors
-    /// There is none, or its entries share bytes.
+    /// Returns an error if there is none, or its entries share bytes.
     pub fn open(bytes: &'a [u8]) -> Result<Self, ZipError> {
         // A comment of up to 64 KiB may follow the end of the directory.
         let from = bytes.len().saturating_sub(END_LENGTH + usize::from(u16::MAX));
@@ -145,7 +145,8 @@ impl<'a> Archive<'a> {
     /// The text of an entry; bytes that are no UTF-8 read as U+FFFD.
     ///
     /// # Errors
-    /// There is none of that name, or it can't be inflated, or only to more than an archive of tables holds.
+    /// Returns an error if there is none of that name, or it can't be inflated, or only to more than an archive of
+    /// tables holds.
     pub fn text(&self, name: &str) -> Result<String, ZipError> {
         let bytes = self.bytes(name)?;
         Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
@@ -154,7 +155,7 @@ impl<'a> Archive<'a> {
     /// The bytes of the first entry of a name.
     ///
     /// # Errors
-    /// As [`Archive::text`].
+    /// As for [`Archive::text`].
     pub fn bytes(&self, name: &str) -> Result<Vec<u8>, ZipError> {
         let damaged = || ZipError::Damaged { part: printable_name(name) };
         self.bytes_at(self.names().position(|known| known == name).ok_or_else(damaged)?)
@@ -163,7 +164,7 @@ impl<'a> Archive<'a> {
     /// The bytes of an entry, by its place among the names.
     ///
     /// # Errors
-    /// As [`Archive::text`].
+    /// As for [`Archive::text`].
     pub fn bytes_at(&self, place: usize) -> Result<Vec<u8>, ZipError> {
         let entry = self.entries.get(place).ok_or(ZipError::Truncated)?;
         let name = &entry.name;

@@ -108,7 +108,7 @@ impl Mapping {
     /// All rows of whatever file are of this configuration: `RING/LL128/24`, or `default` for the library's own choice.
     ///
     /// # Errors
-    /// The text is no configuration; a sentence for people.
+    /// Returns a sentence for users if the text is no configuration.
     pub fn configuration(text: &str) -> Result<Self, String> {
         let words: Vec<&str> = text.split('/').map(str::trim).collect();
         let names = [Column::Algo, Column::Proto, Column::Nchannels].map(|column| column.name().to_owned());

@@ -79,7 +79,7 @@ pub fn predictions(dataset: &Dataset, model: &str, estimates: &[Option<Predicted
 /// absolute deviation predict ln(duration / alone).
 ///
 /// # Errors
-/// The model is no boosted trees, or there are too few kernels.
+/// Returns an error if the model is no boosted trees, or there are too few kernels.
 pub fn trees(
     dataset: &Dataset,
     settings: &Settings,

@@ -35,7 +35,7 @@ const ROUNDS: u32 = 5;
 /// The features of the default trees, in the order of the table.
 ///
 /// # Errors
-/// There are too few kernels.
+/// Returns an error if there are too few kernels.
 pub fn importances(
     dataset: &Dataset,
     settings: &Settings,

@@ -239,7 +239,7 @@ impl Imported {
     /// Its scores on the kernels that overlap, and whether it was trained on kernels of the run.
     ///
     /// # Errors
-    /// The run lacks a feature.
+    /// Returns an error if the run lacks a feature.
     pub fn judge(&self, dataset: &Dataset, scaler: Option<&Scaler>) -> Result<ImportedScores, ImportedError> {
         let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
         let score = |feed| {
@@ -268,7 +268,7 @@ impl Imported {
     /// Names of its features.
     ///
     /// # Errors
-    /// They have none, and are not those of the published model.
+    /// Returns an error if the features have no names, and are not those of the published model.
     pub fn features(&self) -> Result<Vec<String>, ImportedError> {
         if !self.model.features.is_empty() {
             return Ok(self.model.features.clone());

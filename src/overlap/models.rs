@@ -161,7 +161,7 @@ pub trait Regressor {
     /// One prediction per row.
     ///
     /// # Errors
-    /// The table is of another shape.
+    /// Returns an error if the table is of another shape.
     fn predict(&self, table: &crate::learn::Table) -> Result<Vec<f64>, LearnError>;
 }
 
@@ -190,7 +190,7 @@ impl Model {
     /// Fits to kernels; from those that overlap nothing only the models of the slowdown learn.
     ///
     /// # Errors
-    /// There are too few kernels.
+    /// Returns an error if there are too few kernels.
     pub fn fit(
         kind: Kind,
         columns: Columns<'_>,
@@ -251,7 +251,7 @@ impl Model {
 /// The boosted trees of one of the two presets.
 ///
 /// # Errors
-/// There are too few kernels.
+/// Returns an error if there are too few kernels.
 pub fn boosted(
     kind: Kind,
     columns: Columns<'_>,

@@ -236,7 +236,7 @@ fn nearest(dataset: &Dataset, chosen: &[usize], kernel: &Kernel) -> Vec<u32> {
 /// The score of a model on all kernels that overlap, whether it has seen them or not.
 ///
 /// # Errors
-/// The kernels have other metrics than those of the training.
+/// Returns an error if the kernels have other metrics than those of the training.
 pub fn score(dataset: &Dataset, chosen: &[usize], model: &Model) -> Result<Option<Score>, LearnError> {
     let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
     let estimates = model.predict(Columns { names: &dataset.columns, chosen }, &overlapped)?;

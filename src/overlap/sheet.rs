@@ -67,7 +67,7 @@ impl Sheet {
     /// Adds a row; cells that are missing at its end are empty, those beyond the headers are dropped.
     ///
     /// # Errors
-    /// The sheet is full.
+    /// Returns an error if the sheet is full.
     pub fn push<'a>(&mut self, line: u64, cells: impl Iterator<Item = &'a str>) -> Result<(), TooLong> {
         let first = self.ends.len();
         let width = self.headers.len();

@@ -113,7 +113,7 @@ impl OverlapStudy {
     /// The run that is studied.
     ///
     /// # Errors
-    /// There is none.
+    /// Returns an error if there is no run.
     pub fn dataset(&self) -> Result<&Dataset, StudyError> {
         let number = self.settings.dataset;
         let count = self.loaded.datasets.len();
@@ -128,7 +128,7 @@ impl OverlapStudy {
     /// Chooses a run, and judges it by the models that learn nothing.
     ///
     /// # Errors
-    /// There is no such run.
+    /// Returns an error if there is no such run.
     pub fn study(&mut self, settings: Settings) -> Result<OverlapOverview, StudyError> {
         self.settings = settings;
         (self.folds, self.fitted, self.shown, self.importances) = (Vec::new(), None, None, None);
@@ -173,7 +173,7 @@ impl OverlapStudy {
     /// Whether all columns that were chosen are there.
     ///
     /// # Errors
-    /// There is no run, or it lacks one.
+    /// Returns an error if there is no run, or it lacks one.
     pub fn has_columns(&self) -> Result<(), StudyError> {
         self.unknown_columns(self.dataset()?).map_or(Ok(()), Err)
     }
@@ -187,7 +187,7 @@ impl OverlapStudy {
     /// The run's columns, and whether models are given them.
     ///
     /// # Errors
-    /// There is no run.
+    /// Returns an error if there is no run.
     pub fn columns(&self) -> Result<Vec<(String, bool)>, StudyError> {
         let dataset = self.dataset()?;
         let chosen = chosen(dataset, &self.settings);
@@ -205,7 +205,7 @@ impl OverlapStudy {
     /// The dropped models that fit the run; and what must be known of all files, those that don't fit included.
     ///
     /// # Errors
-    /// There is no run.
+    /// Returns an error if there is no run.
     pub fn imported(&self) -> Result<(Vec<ImportedScores>, Vec<String>), StudyError> {
         let dataset = self.dataset()?;
         let mut notes = self.loaded.notes.clone();
@@ -268,7 +268,7 @@ impl OverlapStudy {
     /// Predictions as CSV: of a model out of fold, or of one that was dropped.
     ///
     /// # Errors
-    /// There is no run, or the dropped model does not fit it.
+    /// Returns an error if there is no run, or the dropped model does not fit it.
     pub fn predictions(&self, of: ShownPredictions) -> Result<export::ExportedFile, StudyError> {
         let dataset = self.dataset()?;
         Ok(match of {
@@ -286,7 +286,7 @@ impl OverlapStudy {
     /// there is none.
     ///
     /// # Errors
-    /// There is no run.
+    /// Returns an error if there is no run.
     pub fn shown(&self) -> Result<ShownPredictions, StudyError> {
         if let Some(shown) = self.shown {
             return Ok(shown);
@@ -300,7 +300,7 @@ impl OverlapStudy {
     /// Trees, fitted to the whole run, as a model of XGBoost.
     ///
     /// # Errors
-    /// There is no run, the model is no boosted trees, or there is too little to learn from.
+    /// Returns an error if there is no run, the model is no boosted trees, or there is too little to learn from.
     pub fn trees(&self, kind: Kind, progress: &mut dyn Progress) -> Result<export::ExportedFile, StudyError> {
         Ok(export::trees(self.dataset()?, &self.settings, kind, progress)?)
     }
@@ -308,7 +308,7 @@ impl OverlapStudy {
     /// Takes further folds in and judges by all that are there.
     ///
     /// # Errors
-    /// The folds come from another build.
+    /// Returns an error if the folds come from another build.
     pub fn judge(&mut self, folds: &[Vec<u8>], shown: Option<ShownPredictions>) -> Result<Results, StudyError> {
         folds.iter().try_for_each(|folds| self.take(folds))?;
         self.show(shown);
@@ -318,7 +318,7 @@ impl OverlapStudy {
     /// Takes further folds in.
     ///
     /// # Errors
-    /// They come from another build.
+    /// Returns an error if the data comes from another build.
     pub fn take(&mut self, folds: &[u8]) -> Result<(), StudyError> {
         for folds in postcard::from_bytes::<Vec<FoldPredictions>>(folds)? {
             self.folds.retain(|known| known.job != folds.job);
@@ -394,7 +394,7 @@ impl OverlapStudy {
     /// Predicts one kernel.
     ///
     /// # Errors
-    /// A number is out of its range, or there are too few kernels to learn from.
+    /// Returns an error if a number is out of its range, or there are too few kernels to learn from.
     pub fn predict(
         &mut self,
         question: &predict::KernelQuery,
@@ -454,7 +454,7 @@ pub fn compute_importances(run: &[u8], progress: &mut dyn Progress) -> Result<Li
 /// Does some of [`OverlapOverview::jobs`] from [`OverlapOverview::run`] alone: on any worker or thread.
 ///
 /// # Errors
-/// The run comes from another build, or can't be learnt from.
+/// Returns an error if the run comes from another build, or can't be learnt from.
 pub fn do_jobs(run: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, StudyError> {
     let JobInput { dataset, settings } = postcard::from_bytes(run)?;
     let all: Vec<(Job, f64)> = validate::jobs();

@@ -113,7 +113,7 @@ pub fn rounds() -> Vec<Vec<u32>> {
 /// Fits a model without a fold and predicts the fold.
 ///
 /// # Errors
-/// The kernels can't be learnt from.
+/// Returns an error if the kernels can't be learnt from.
 pub fn predict_fold(
     dataset: &Dataset,
     settings: &Settings,
@@ -180,7 +180,7 @@ pub fn out_of_fold(dataset: &Dataset, kind: Kind, predictions: &[FoldPredictions
 /// The folds of the models that learn nothing.
 ///
 /// # Errors
-/// None: such models need no rows.
+/// Never returns an error, as these models need no rows.
 pub fn trivial_folds(dataset: &Dataset, settings: &Settings) -> Result<Vec<FoldPredictions>, LearnError> {
     let mut all = Vec::new();
     for scheme in Scheme::all() {

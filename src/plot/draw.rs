@@ -56,7 +56,7 @@ pub fn draw<B: DrawingBackend>(chart: &Chart, style: &Style, backend: B) -> Resu
 ///
 /// # Errors
 ///
-/// Only those of the backend. A point that isn't drawn leaves nothing.
+/// Returns errors of the backend only. A point that isn't drawn leaves nothing.
 pub fn draw_highlights<B: DrawingBackend>(
     chart: &Chart,
     style: &Style,

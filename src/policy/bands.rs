@@ -40,7 +40,7 @@ impl Bands {
     /// Custom bounds.
     ///
     /// # Errors
-    /// There are none or too many, or they don't ascend.
+    /// Returns an error if there are none or too many, or they don't ascend.
     pub fn new(bounds: Vec<u64>) -> Result<Self, BandsError> {
         if bounds.is_empty() || bounds.len() > MOST_BOUNDS {
             return Err(BandsError::Count(bounds.len()));
@@ -54,7 +54,7 @@ impl Bands {
     /// A name, or sizes between commas: `1K,256K,1M`.
     ///
     /// # Errors
-    /// As [`Bands::new`], or a word is no size.
+    /// As for [`Bands::new`]; also if a word is no size.
     pub fn parse(text: &str) -> Result<Self, BandsError> {
         let named = |(name, _): &&(&str, &[u64])| name.eq_ignore_ascii_case(text.trim());
         if let Some((_, bounds)) = Self::NAMED.iter().find(named) {

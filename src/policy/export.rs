@@ -72,7 +72,7 @@ pub struct ExportError {
 /// Tuner files for a reader: one for jobs without overlap and one for those with, where both were measured.
 ///
 /// # Errors
-/// The reader can't keep the library's choice, and on every scale it would have to at some size.
+/// Returns an error if the reader can't keep the library's choice, and on every scale it would have to at some size.
 pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Result<Vec<ExportedFile>, ExportError> {
     let all = places(results);
     let mut files = Vec::new();

@@ -150,7 +150,7 @@ impl Next {
 /// a tuner file, or nothing.
 ///
 /// # Errors
-/// It is torn or no record, or its policy can't be followed.
+/// Returns an error if the record is incomplete or not valid, or if its policy is not.
 pub fn policy(bytes: &[u8]) -> Result<Option<ParsedPolicy>, FileError> {
     let (head, body) = parts(bytes)?;
     let carries = match (First::of(head, body), Next::of(head, body)) {

@@ -140,7 +140,7 @@ pub fn can_replay(result: &KeyResult) -> bool {
 /// Does some jobs of a game, on any worker.
 ///
 /// # Errors
-/// The game comes from another build.
+/// Returns an error if the game comes from another build.
 pub fn play(game: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, StudyError> {
     let JobInput { game, seeds, .. } = postcard::from_bytes(game)?;
     let mut all: Vec<(u32, Vec<Tally>)> = Vec::new();

@@ -102,7 +102,7 @@ impl PolicyStudy {
     /// Prepares a replay, and forgets the last one.
     ///
     /// # Errors
-    /// The key can't be replayed.
+    /// Returns an error if the key can't be replayed.
     pub fn prepare(&mut self, start: &ReplaySettings) -> Result<PreparedReplay, StudyError> {
         self.replayed = None;
         replay::prepare(start, &self.pools, &self.results())
@@ -111,7 +111,7 @@ impl PolicyStudy {
     /// Brings together what was played so far, in any order.
     ///
     /// # Errors
-    /// It comes from another build.
+    /// Returns an error if the data comes from another build.
     pub fn bring_together(
         &mut self,
         game: &[u8],
@@ -316,7 +316,7 @@ impl PolicyStudy {
     /// Files to deploy, or to run.
     ///
     /// # Errors
-    /// Nothing was studied, or a reader can't be given what was found.
+    /// Returns an error if nothing was studied, or a reader can't be given what was found.
     pub fn export(&self, export: &Export) -> Result<Vec<ExportedFile>, StudyError> {
         if self.judged.is_empty() {
             return Err(StudyError::NothingLoaded);

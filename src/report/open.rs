@@ -42,7 +42,7 @@ pub fn is_report(head: &str) -> bool {
 /// Reads the text of a file, or as much of it as [`MOST_BYTES`].
 ///
 /// # Errors
-/// It is no report, or one that can't be read.
+/// Returns an error if it is no report, or one that can't be read.
 pub fn open(text: &str) -> Result<Report, OpenError> {
     let text = text.trim_start_matches('\u{FEFF}').trim_start();
     if !text.starts_with('<') {

@@ -28,7 +28,7 @@ pub struct OverlapReportInput<'a> {
 /// Makes the report.
 ///
 /// # Errors
-/// There is no run of kernels.
+/// Returns an error if there is no run of kernels.
 pub fn report(material: OverlapReportInput<'_>, contents: &Contents) -> Result<Report, StudyError> {
     let OverlapReportInput { study, mut files, problems } = material;
     let dataset = study.dataset()?;

@@ -40,7 +40,7 @@ pub const STRATEGIES: &str = "Strategies";
 /// Makes the report.
 ///
 /// # Errors
-/// There is no such key.
+/// Returns an error if there is no such key.
 pub fn report(material: PolicyReportInput<'_>, contents: &Contents) -> Result<Report, StudyError> {
     let PolicyReportInput { study, key, highlight, generation, mut files, problems } = material;
     let studied = study.studied();

@@ -80,7 +80,7 @@ pub enum Written {
 /// Writes a report.
 ///
 /// # Errors
-/// It holds more than could be read again; in words, to come after `The report`.
+/// Returns an error, phrased to follow `The report`, if the report exceeds the limits within which reports are read.
 pub fn write(report: &Report, form: ReportFormat) -> Result<Written, WireError> {
     // What is written can be opened again.
     let report = &wire::fit(report);

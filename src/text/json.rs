@@ -72,7 +72,7 @@ pub fn exact<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error
 /// Reads a number or null, as [`exact`].
 ///
 /// # Errors
-/// As [`exact`].
+/// As for [`exact`].
 pub fn exact_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     #[derive(Deserialize)]
     struct Exact(#[serde(deserialize_with = "exact")] f64);
@@ -82,7 +82,7 @@ pub fn exact_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
 /// Reads a list of numbers, each as [`exact`].
 ///
 /// # Errors
-/// As [`exact`].
+/// As for [`exact`].
 pub fn exact_list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
     #[derive(Deserialize)]
     struct Exact(#[serde(deserialize_with = "exact")] f64);

@@ -83,7 +83,7 @@ impl Expression {
     /// Reads an expression.
     ///
     /// # Errors
-    /// It is none, or too long or too deep; with the column.
+    /// Returns an error with its column if the text is no expression, too long, or too deeply nested.
     pub fn parse(text: &str) -> Result<Self, ExpressionError> {
         let characters = text.chars().count();
         if characters > LONGEST {
@@ -108,7 +108,7 @@ impl Expression {
     /// Its value where the names have these.
     ///
     /// # Errors
-    /// A name is unknown, a divisor is zero, or the result is too large.
+    /// Returns an error if a name is unknown, a divisor is zero, or the result is too large.
     pub fn evaluate(&self, scope: &Scope) -> Result<f64, ExpressionError> {
         thread_local! {
             static STACK: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };

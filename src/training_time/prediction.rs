@@ -119,13 +119,13 @@ pub trait Regressors {
     /// The time of an operator with the inputs that the scope names.
     ///
     /// # Errors
-    /// Nothing is known of it.
+    /// Returns [`Missing`] if there are no samples from which to predict it.
     fn operator(&self, name: &str, direction: Direction, scope: &Scope) -> Result<Prediction, Missing>;
 
     /// The time of a collective (`allreduce`, `allreduce_large`, `allgather_large`, `p2p`, `alltoall`) of `elements`.
     ///
     /// # Errors
-    /// Nothing is known of it.
+    /// Returns [`Missing`] if there are no samples from which to predict it.
     fn collective(&self, name: &str, elements: u64, communicator: Communicator) -> Result<Prediction, Missing>;
 
     /// Errors of a regressor where it had not seen the answer, ln(predicted ÷ measured), for predictions of this mark;

@@ -65,7 +65,7 @@ pub enum WorkbenchError {
 /// A question to a workbench.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum WorkbenchQuestion {
-    /// Studies what is loaded by these choices; what was computed before and still holds is kept. Answers
+    /// Studies what is loaded by these choices; what was computed before and still holds is kept. Answered by
     /// [`WorkbenchAnswer::Shown`].
     Choose(Choices),
     /// Carries out some of [`Jobs::rounds`], on any worker. Answered by [`WorkbenchAnswer::Done`].
@@ -77,7 +77,7 @@ pub enum WorkbenchQuestion {
     },
     /// Adopts the results of jobs, in any order. Answered by [`WorkbenchAnswer::Shown`].
     Take(Vec<Vec<u8>>),
-    /// Works on for a moment, where [`Jobs::goes_on`]; the moment before took so many ms, 0 where there was none. Answers
+    /// Works on for a moment, where [`Jobs::goes_on`]; the moment before took so many ms, 0 where there was none. Answered by
     /// [`WorkbenchAnswer::Shown`].
     GoOn(u32),
     /// The file with this key. Answered by [`WorkbenchAnswer::File`].
@@ -157,19 +157,19 @@ pub trait Study {
     /// Studies by these choices; what was computed before and still holds is kept.
     ///
     /// # Errors
-    /// What was chosen can't be, or nothing is there to study.
+    /// Returns an error if a choice is not valid, or if nothing was loaded.
     fn choose(&mut self, choices: Choices, progress: &mut dyn Progress) -> Result<(), WorkbenchError>;
 
     /// Takes in what a worker did.
     ///
     /// # Errors
-    /// It comes from another build, or can't be used.
+    /// Returns an error if it comes from another build, or can't be used.
     fn take(&mut self, done: &[u8], progress: &mut dyn Progress) -> Result<(), WorkbenchError>;
 
     /// Draws conclusions from what was taken in: once, however much it was.
     ///
     /// # Errors
-    /// Nothing is there to study.
+    /// Returns an error if nothing is there to study.
     fn conclude(&mut self, _: &mut dyn Progress) -> Result<(), WorkbenchError> {
         Ok(())
     }
@@ -178,7 +178,7 @@ pub trait Study {
     /// took, 0 where there was none.
     ///
     /// # Errors
-    /// Nothing is there to study.
+    /// Returns an error if nothing is there to study.
     fn go_on(&mut self, _last_ms: u32, _: &mut dyn Progress) -> Result<(), WorkbenchError> {
         Ok(())
     }
@@ -195,7 +195,7 @@ pub trait Study {
     /// One of these files.
     ///
     /// # Errors
-    /// There is no such file, or it can't be made.
+    /// Returns an error if there is no such file, or it can't be made.
     fn file(&self, key: &str, progress: &mut dyn Progress) -> Result<TextFile, WorkbenchError>;
 
     /// The remaining jobs.
@@ -308,7 +308,7 @@ impl Studies {
     /// Answers a question.
     ///
     /// # Errors
-    /// What stands in the way, in words for people.
+    /// Returns the reason, in words for users.
     pub fn answer(
         &mut self,
         workbench: Workbench,
@@ -352,7 +352,7 @@ impl Studies {
 /// Does some jobs of a workbench, on any worker or thread.
 ///
 /// # Errors
-/// The basis comes from another build, or can't be worked with.
+/// Returns an error if the basis comes from another build, or can't be worked with.
 pub fn work(
     workbench: Workbench,
     basis: &[u8],

@@ -62,7 +62,7 @@ fn importance_job() -> u32 {
 /// Does some jobs from the run alone.
 ///
 /// # Errors
-/// The run comes from another build, or can't be learnt from.
+/// Returns an error if the run comes from another build, or can't be learnt from.
 pub(super) fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, WorkbenchError> {
     let importances =
         if jobs.contains(&importance_job()) { Some(study::compute_importances(basis, progress)?) } else { None };

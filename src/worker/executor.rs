@@ -153,7 +153,7 @@ impl Executor {
     /// Does one request. `files` are those of [`Request::Load`], in its order.
     ///
     /// # Errors
-    /// What stands in the way, in words for people.
+    /// Returns the reason, in words for users.
     pub fn execute(
         &mut self,
         request: Request,
@@ -357,7 +357,7 @@ impl Executor {
     /// Studies what files hold, instead of everything earlier.
     ///
     /// # Errors
-    /// None as long as nothing was learnt from it.
+    /// Returns an error if none as long as nothing was learnt from it.
     pub fn take_in(
         &mut self,
         opened: OpenedFiles,
@@ -420,7 +420,7 @@ impl Executor {
     /// Answers a question about tuner files, from the last answers, or from the measured winners before any.
     ///
     /// # Errors
-    /// The file is not loaded, or nothing was measured.
+    /// Returns an error if the file is not loaded, or nothing was measured.
     pub fn conf(&self, question: &question::Question) -> Result<question::Answer, ExecuteError> {
         let recommendations = self.study.to_deploy()?;
         let recommendations = &recommendations[..];
@@ -455,7 +455,7 @@ impl Executor {
     /// Learns from what was taken in.
     ///
     /// # Errors
-    /// There is too little to learn from, or the parameters are outside their range.
+    /// Returns an error if there is too little to learn from, or the parameters are outside their range.
     pub fn train(&mut self, parameters: Parameters, progress: &mut dyn Progress) -> Result<Trained, ExecuteError> {
         let screened = self.study.screened().clone();
         let answer = self.study.train(parameters, progress)?.to_vec();
@@ -476,7 +476,7 @@ impl Executor {
     /// Takes what [`predict_folds`] gave for all folds, in any order.
     ///
     /// # Errors
-    /// Nothing was trained, or the folds come from another build.
+    /// Returns an error if nothing was trained, or the folds come from another build.
     pub fn validate(&mut self, folds: &[Vec<u8>], progress: &mut dyn Progress) -> Result<Validated, ExecuteError> {
         let mut predictions: Vec<FoldPredictions> = Vec::new();
         for bytes in folds {
@@ -556,7 +556,7 @@ impl Documents {
     /// Judges a loaded comparison by a loaded conf.
     ///
     /// # Errors
-    /// There is no comparison.
+    /// Returns an error if there is no comparison.
     pub fn compare(&self, question: &comparison::Question) -> Result<comparison::Answer, ExecuteError> {
         let asked = |id: Option<u32>, number: u32| id.is_none_or(|id| id == number);
         let (_, text) =
@@ -787,7 +787,7 @@ fn open_model(text: &str, report: &mut FileReport) -> Option<ModelFile> {
 /// Learns without some of [`Trained::folds`] and predicts them, from the training rows alone: on any worker or thread.
 ///
 /// # Errors
-/// The rows come from another build, or can't be learnt from.
+/// Returns an error if the rows come from another build, or can't be learnt from.
 pub fn predict_folds(
     training: &[u8],
     parameters: &Parameters,

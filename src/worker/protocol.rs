@@ -90,9 +90,9 @@ pub enum Request {
     /// Checks that the worker responds. Answered by [`Response::Pong`].
     Ping,
     /// Reads texts that nobody dropped, so that reading is no longer slow when somebody does: code that never ran is
-    /// compiled when it first does. Answers [`Response::Pong`].
+    /// compiled when it first does. Answered by [`Response::Pong`].
     Rehearse,
-    /// Reads these files and forgets all earlier ones. Answers [`Response::Loaded`].
+    /// Reads these files and forgets all earlier ones. Answered by [`Response::Loaded`].
     Load {
         /// The files, in the order of the handles.
         files: Vec<FileToLoad>,
@@ -102,12 +102,12 @@ pub enum Request {
         set: Choice,
     },
     /// Learns from the loaded sweep and answers every measured workload; where only the search's limits differ
-    /// from the last training, the model is kept. Answers [`Response::Trained`].
+    /// from the last training, the model is kept. Answered by [`Response::Trained`].
     Train {
         /// What to learn, and where to search.
         parameters: Parameters,
     },
-    /// Computes some folds from the training rows alone, on any worker. Answers [`Response::FoldsDone`].
+    /// Computes some folds from the training rows alone, on any worker. Answered by [`Response::FoldsDone`].
     Folds {
         /// The training rows from [`Trained::training`].
         training: Vec<u8>,
@@ -143,11 +143,11 @@ pub enum Request {
     Importances,
     /// The model as a file. Answered by [`Response::ModelFile`].
     SaveModel,
-    /// The runs behind a workload's points, and what stalled. Answers [`Response::Record`].
+    /// The runs behind a workload's points, and what stalled. Answered by [`Response::Record`].
     Record(record::Question),
     /// The dips of the curves of busbw over size. Answered by [`Response::Hotspots`].
     Hotspots(hotspots::Question),
-    /// About tuner files, to be read or to be written. Answers [`Response::Conf`].
+    /// About tuner files, to be read or to be written. Answered by [`Response::Conf`].
     Conf(conf::question::Question),
     /// The coverage of the sizes that a job sends. Answered by [`Response::Coverage`].
     Coverage(coverage::Question),
@@ -175,14 +175,14 @@ pub enum Request {
         /// The question.
         question: change::Question,
     },
-    /// The same as a file or as a link. Answers [`Response::Written`].
+    /// The same as a file or as a link. Answered by [`Response::Written`].
     WriteReport {
         /// The parts to include.
         contents: report::Contents,
         /// The format in which it is written.
         form: report::ReportFormat,
     },
-    /// A report that was opened, as a file or as a link again. Answers [`Response::Written`].
+    /// A report that was opened, as a file or as a link again. Answered by [`Response::Written`].
     WriteOpened {
         /// The report.
         report: Box<report::Report>,
@@ -194,7 +194,7 @@ pub enum Request {
         /// The number of the file.
         file: u32,
     },
-    /// A loaded table that can only be looked at. Answers [`Response::Table`].
+    /// A loaded table that can only be looked at. Answered by [`Response::Table`].
     Table {
         /// The number of the file.
         file: u32,

@@ -22,7 +22,7 @@ const MOST: usize = 1024;
 /// record's line is its place in the list, from 1.
 ///
 /// # Errors
-/// There is too much of it.
+/// Returns an error if the text or its number of keys exceeds the limits.
 pub fn sheet(value: &Value) -> Result<Option<Sheet>, JsonError> {
     let is_records = |list: &[Value]| !list.is_empty() && list.iter().all(Value::is_object);
     let lists = match value {

@@ -85,7 +85,8 @@ struct Columns<'a> {
 /// Reads a table of the kind; [`Kind::Ncu`] and [`Kind::Trace`] are for [`trace`](crate::overlap::trace).
 ///
 /// # Errors
-/// A needed column is missing; completes a sentence that begins with the name of the file.
+/// Returns an error if a needed column is missing; the error completes a sentence that begins with the name of the
+/// file.
 pub fn read(sheet: &Sheet, kind: Kind, mut problems: Problems) -> Result<KernelTable, String> {
     let missing = |column: &str| format!("lacks the column {column}; it has {}", excerpt(&sheet.headers().join(", ")));
     let needed = |names: &[&str]| sheet.find(names).ok_or_else(|| missing(names[0]));

@@ -23,7 +23,8 @@ pub struct Launch {
 /// Reads the launches in the order in which they began; copies and fills of memory are passed over.
 ///
 /// # Errors
-/// A needed column is missing, or in an unknown unit; completes a sentence that begins with the name of the file.
+/// Returns an error if a needed column is missing, or in an unknown unit; the error completes a sentence that begins
+/// with the name of the file.
 pub fn launches(sheet: &Sheet, mut problems: Problems) -> Result<(Vec<Launch>, Problems), String> {
     let timed = |begin: &str| {
         let column = sheet.headers().iter().position(|header| header.to_ascii_lowercase().starts_with(begin));

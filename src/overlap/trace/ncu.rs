@@ -18,7 +18,8 @@ struct CollectedLaunch {
 /// Reads the rows; launches that lack one of the metrics that others have are left out.
 ///
 /// # Errors
-/// A needed column is missing; completes a sentence that begins with the name of the file.
+/// Returns an error if a needed column is missing; the error completes a sentence that begins with the name of the
+/// file.
 pub fn metrics(sheet: &Sheet, problems: Problems) -> Result<KernelTable, String> {
     let needed = |name: &'static str| sheet.find(&[name]).ok_or_else(|| format!("lacks the column {name}"));
     let [id, name, metric, value] =

@@ -73,7 +73,7 @@ impl From<ZipError> for XlsxError {
 /// headers. They are as long together as one may be.
 ///
 /// # Errors
-/// It is none, is damaged, or holds too much.
+/// Returns an error if the archive is no workbook, is damaged, or exceeds the limits.
 pub fn read(bytes: &[u8]) -> Result<Vec<Sheet>, XlsxError> {
     let archive = zip::Archive::open(bytes)?;
     let mut parts: Vec<&str> = archive.names().filter(|name| is_sheet(name)).collect();

@@ -40,7 +40,7 @@ fn arms(headers: &[String]) -> Vec<usize> {
 /// Reads either; the first row has the headers.
 ///
 /// # Errors
-/// It is longer than any such table; a sentence without its subject.
+/// Returns an error if it is longer than any such table; the error is a sentence without its subject.
 pub fn means(records: &mut Records<'_>, name: &str) -> Result<Log, String> {
     let mut headers: Vec<String> = Vec::new();
     let mut rows: Vec<(u64, Vec<String>)> = Vec::new();

@@ -187,7 +187,7 @@ impl Log {
 /// Reads a policy file, or the record of an epoch that carries one.
 ///
 /// # Errors
-/// Why it is torn, or what of it can't be followed; of a record, that it carries no policy.
+/// Returns an error if the file is incomplete or not valid, or if a record holds no policy.
 pub fn policy(text: &str) -> Result<Log, PolicyError> {
     let ParsedPolicy { policy, notes } = if is_record(text.as_bytes()) {
         record::policy(text.as_bytes())?.ok_or(PolicyError::NoPolicy)?

@@ -15,7 +15,8 @@ pub fn is_times(head: &str) -> bool {
 /// Reads a list of times.
 ///
 /// # Errors
-/// Most of it can't be read, or it is longer than any list; a sentence without its subject.
+/// Returns an error if most of it can't be read, or it is longer than any list; the error is a sentence without its
+/// subject.
 pub fn times(lines: &mut Lines<'_>, name: &str) -> Result<Log, String> {
     let name = FileName::parse(name);
     let mut log = Log { form: LogForm::Times, objective: name.objective, name: name.clone(), ..Log::default() };

@@ -30,7 +30,7 @@ const MOST_NOTES: usize = 400;
 /// The report as a page.
 ///
 /// # Errors
-/// It holds more than could be read again.
+/// Returns an error if the report exceeds the limits within which reports are read.
 pub fn html(report: &Report) -> Result<String, WireError> {
     let data = as_data(&wire::write(report));
     wire::is_within_bounds(&data)?;

@@ -142,7 +142,7 @@ pub fn of_json(json: &str) -> Link {
 /// Reads a fragment, or a whole address with one.
 ///
 /// # Errors
-/// There is no report in it that can be read; for people.
+/// Returns the reason, for users, if the link contains no report that can be read.
 pub fn decode(link: &str) -> Result<Report, LinkError> {
     let fragment = link.split_once('#').map_or(link, |(_, fragment)| fragment).trim();
     if fragment.len() > MOST_READ {

@@ -24,7 +24,7 @@ impl Bounds {
     /// Counts commas and opening brackets outside of strings.
     ///
     /// # Errors
-    /// There is more than any report holds.
+    /// Returns an error if the text exceeds the limits of reports.
     pub fn of(json: &str) -> Result<Self, WireError> {
         if json.len() > MOST_TEXT {
             return Err(WireError::TooLong(json.len()));

@@ -60,7 +60,7 @@ fn excesses(report: &Report) -> impl Iterator<Item = Excess> {
 /// Whether a report can be shown.
 ///
 /// # Errors
-/// It holds more than any report.
+/// Returns an error if it exceeds the limits of reports.
 pub(in crate::report) fn check(report: &Report) -> Result<(), WireError> {
     match excesses(report).find(|(count, _, most)| count > most) {
         Some((count, what, most)) => Err(WireError::TooMuch { count, what, most }),

@@ -157,7 +157,7 @@ fn text_file(file: &TextFile) -> Value {
 /// Reads a report of this version or of an older one.
 ///
 /// # Errors
-/// The text is no report, is of a newer version, or holds something that can't be.
+/// Returns an error if the text is no report, is of a newer version, or holds something that can't be.
 pub fn read(json: &str) -> Result<Report, WireError> {
     Bounds::of(json)?;
     // A byte order mark is no JSON.
@@ -172,7 +172,7 @@ pub fn read(json: &str) -> Result<Report, WireError> {
 /// Whether a text could be read again.
 ///
 /// # Errors
-/// It holds more than any report.
+/// Returns an error if it exceeds the limits of reports.
 pub fn is_within_bounds(json: &str) -> Result<(), WireError> {
     Bounds::of(json).map(|_| ())
 }

@@ -17,7 +17,7 @@ const UPGRADERS: &[(u64, Upgrader)] = &[];
 /// A report of the newest version.
 ///
 /// # Errors
-/// It is no report, or one of a newer version.
+/// Returns an error if it is no report, or one of a newer version.
 pub(super) fn to_newest(value: Value) -> Result<Value, WireError> {
     let (version, fields) = fields(value)?;
     if version > VERSION {

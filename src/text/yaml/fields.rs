@@ -67,15 +67,15 @@ impl Node {
     /// A finite number, in quotes or not.
     ///
     /// # Errors
-    /// It is none.
+    /// Returns [`KeyError::Unexpected`] if the value is no finite number.
     pub fn number(&self, key: &str) -> Result<f64, KeyError> {
         self.text().and_then(text::number).ok_or_else(|| self.unexpected(key, "a number"))
     }
 
-    /// A whole number from `least` on, also as `4.0`.
+    /// An integer of at least `least`; `4.0` is accepted too.
     ///
     /// # Errors
-    /// It is none.
+    /// Returns an error if the value is no such integer.
     pub fn whole(&self, key: &str, least: u64) -> Result<u64, KeyError> {
         let whole = self.text().and_then(text::whole).and_then(|whole| u64::try_from(whole).ok());
         whole
@@ -86,16 +86,16 @@ impl Node {
     /// As [`Node::whole`], of 32 bits.
     ///
     /// # Errors
-    /// It is none, or too large.
+    /// Returns an error if the value is no such number, or too large.
     pub fn count(&self, key: &str, least: u32) -> Result<u32, KeyError> {
         let whole = self.whole(key, least.into())?;
         u32::try_from(whole).map_err(|_too_large| self.unexpected(key, &format!("a number up to {}", u32::MAX)))
     }
 
-    /// `true`, `false`, `yes`, `no`, 1 or 0.
+    /// A boolean: `true`, `false`, `yes`, `no`, 1 or 0.
     ///
     /// # Errors
-    /// It is none.
+    /// Returns [`KeyError::Unexpected`] if the value is none of these.
     pub fn flag(&self, key: &str) -> Result<bool, KeyError> {
         match self.text().unwrap_or_default().to_ascii_lowercase().as_str() {
             "true" | "yes" | "on" | "1" => Ok(true),
@@ -107,7 +107,7 @@ impl Node {
     /// A text that is not empty.
     ///
     /// # Errors
-    /// It is none.
+    /// Returns an error if the value is no text, or is empty.
     pub fn word(&self, key: &str) -> Result<&str, KeyError> {
         self.text().filter(|text| !text.is_empty()).ok_or_else(|| self.unexpected(key, "a name"))
     }
@@ -162,7 +162,7 @@ impl<'a> Fields<'a> {
     /// The value of a key that is needed.
     ///
     /// # Errors
-    /// It is missing.
+    /// Returns [`KeyError::Missing`] if the key is missing.
     pub fn needed(&mut self, key: &str, expected: &str) -> Result<&'a Node, KeyError> {
         self.optional(key).ok_or_else(|| self.missing(key, expected))
     }

@@ -105,7 +105,7 @@ pub enum YamlFault {
 /// ```
 ///
 /// # Errors
-/// It can't be read, with the place.
+/// Returns an error if it can't be read, with the place.
 pub fn parse(text: &str) -> Result<Node, YamlError> {
     let mut scanner = scanner::Scanner::new(text);
     if text.len() > LONGEST {

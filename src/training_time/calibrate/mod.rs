@@ -274,7 +274,7 @@ struct Row {
 /// Calibrates on measured steps; `left_out` are those that were left out before, each with the reason.
 ///
 /// # Errors
-/// Too few of them can be predicted.
+/// Returns an error if too few of them can be predicted.
 pub fn calibrate(
     measured: &[Measured],
     mut left_out: Vec<(String, String)>,

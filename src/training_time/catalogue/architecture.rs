@@ -26,7 +26,7 @@ impl LayerItem {
     /// The scope of this operator.
     ///
     /// # Errors
-    /// A name has no value, or a divisor is zero.
+    /// Returns an error if a name has no value, or a divisor is zero.
     pub fn scope(&self, scope: &Scope) -> Result<Scope, ExpressionError> {
         self.overrides.iter().try_fold(scope.clone(), |own, (name, value)| Ok(own.with(name, value.evaluate(scope)?)))
     }
@@ -83,7 +83,7 @@ impl Architecture {
     /// All parameters of a model with `E` layers. `None` where the architecture doesn't say.
     ///
     /// # Errors
-    /// A name has no value, or a divisor is zero.
+    /// Returns an error if a name has no value, or a divisor is zero.
     pub fn parameters(&self, scope: &Scope) -> Result<Option<f64>, ExpressionError> {
         let Some(parameters) = &self.parameters else { return Ok(None) };
         let scope = self.scope(scope);
@@ -95,7 +95,7 @@ impl Architecture {
     /// The operators of a layer by name, each as often as it runs.
     ///
     /// # Errors
-    /// A name has no value, or a divisor is zero.
+    /// Returns an error if a name has no value, or a divisor is zero.
     pub fn layer_names(&self, scope: &Scope) -> Result<Vec<String>, ExpressionError> {
         /// A number of operators that no layer exceeds.
         const MOST: f64 = 1024.0;

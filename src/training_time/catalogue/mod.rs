@@ -156,7 +156,7 @@ impl Operator {
     /// The features, in order.
     ///
     /// # Errors
-    /// A name has no value, or a divisor is zero.
+    /// Returns an error if a name has no value, or a divisor is zero.
     pub fn features(&self, scope: &Scope) -> Result<Vec<f64>, ExpressionError> {
         self.features.iter().map(|feature| feature.evaluate(scope)).collect()
     }
@@ -164,7 +164,7 @@ impl Operator {
     /// Count, m, k, n of a matrix product; `None` for another operator.
     ///
     /// # Errors
-    /// A name has no value, or a divisor is zero.
+    /// Returns an error if a name has no value, or a divisor is zero.
     pub fn gemm(&self, scope: &Scope) -> Result<Option<[f64; 4]>, ExpressionError> {
         let Some(gemm) = &self.gemm else { return Ok(None) };
         let mut shape = [0.0; 4];
@@ -178,7 +178,7 @@ impl Operator {
     /// nothing is known of it.
     ///
     /// # Errors
-    /// A name has no value, or a divisor is zero.
+    /// Returns an error if a name has no value, or a divisor is zero.
     pub fn flop(&self, scope: &Scope) -> Result<Option<f64>, ExpressionError> {
         if let Some(flop) = &self.flop {
             return flop.evaluate(scope).map(Some);
@@ -206,7 +206,7 @@ impl Operator {
     /// nothing is known of it.
     ///
     /// # Errors
-    /// A name has no value, or a divisor is zero.
+    /// Returns an error if a name has no value, or a divisor is zero.
     pub fn bytes(&self, scope: &Scope) -> Result<Option<f64>, ExpressionError> {
         if let Some(bytes) = &self.bytes {
             return bytes.evaluate(scope).map(Some);
@@ -251,7 +251,7 @@ impl Collective {
     /// Its communicator in a run.
     ///
     /// # Errors
-    /// A name has no value, or a divisor is zero.
+    /// Returns an error if a name has no value, or a divisor is zero.
     pub fn communicator(&self, scope: &Scope) -> Result<Communicator, ExpressionError> {
         let whole = |expression: &Expression| expression.evaluate(scope).map(|value| value.max(1.0) as u32);
         Ok(Communicator { nodes: whole(&self.nodes)?, per_node: whole(&self.per_node)? })
@@ -301,7 +301,7 @@ impl Catalogue {
     /// Reads a file in YAML or JSON.
     ///
     /// # Errors
-    /// It is no catalogue, with the place.
+    /// Returns an error with its location if the file is no valid catalogue.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         Self::read(&crate::text::yaml::parse(text)?)
     }
@@ -309,7 +309,7 @@ impl Catalogue {
     /// Reads a file that was parsed.
     ///
     /// # Errors
-    /// It is no catalogue, with the place.
+    /// Returns an error with its location if the file is no valid catalogue.
     pub fn read(root: &Node) -> Result<Self, KeyError> {
         read::catalogue(root)
     }

@@ -69,7 +69,7 @@ impl RunNode {
     /// Reads it with what is known.
     ///
     /// # Errors
-    /// A key is missing, has another kind of value, or breaks a rule; with the place.
+    /// Returns an error with its location if a key is missing, has another kind of value, or breaks a rule.
     pub fn read(&self, path: &str, catalogue: &Catalogue) -> Result<ConfiguredRun, KeyError> {
         run::run(&self.root, self.form, path, catalogue)
     }
@@ -79,7 +79,7 @@ impl RunNode {
 /// nothing.
 ///
 /// # Errors
-/// What stands in the way; completes a sentence that begins with the file's name.
+/// Returns the reason why the table can't be read, phrased to follow the file's name.
 pub fn table(
     records: &mut Records<'_>,
     family: TableFamily,

@@ -47,7 +47,8 @@ pub(super) fn form(root: &Node) -> Option<Form> {
 /// Reads a configuration.
 ///
 /// # Errors
-/// A key is missing or has another kind of value, or the layout breaks a rule; with the place.
+/// Returns an error with its location if a key is missing or has another kind of value, or if the layout breaks a
+/// rule.
 pub(super) fn run(root: &Node, form: Form, path: &str, catalogue: &Catalogue) -> Result<ConfiguredRun> {
     let mut fields = Fields::of(root, "the configuration")?;
     let mut configured = match form {

@@ -44,7 +44,7 @@ impl Cells<'_> {
 /// The rows of a table, each read by `read`; those that can't be used are problems. The header was read.
 ///
 /// # Errors
-/// The table has more rows than a bundle may have.
+/// Returns an error if the table has more rows than a bundle may have.
 pub(super) fn rows(
     records: &mut Records<'_>,
     headers: &[String],

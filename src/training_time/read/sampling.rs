@@ -84,7 +84,7 @@ pub(super) fn is(root: &Node) -> bool {
 /// Reads a configuration.
 ///
 /// # Errors
-/// A key is missing or has another kind of value, with the place.
+/// Returns an error with its location if a key is missing or has another kind of value.
 pub(super) fn read(root: &Node) -> Result<Sampling> {
     let mut fields = Fields::of(root, "the configuration")?;
     let named = fields.any(&["kernel_name", "function_name"]);

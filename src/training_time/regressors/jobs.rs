@@ -108,7 +108,7 @@ impl Library {
     /// Takes in what came out of a job, here or elsewhere.
     ///
     /// # Errors
-    /// The bytes are none of [`Library::work`].
+    /// Returns an error if the bytes are none of [`Library::work`].
     pub fn accept(&self, regressor: u32, bytes: &[u8]) -> Result<(), Unreadable> {
         match postcard::from_bytes(bytes) {
             Ok(Done::Train(model)) => self.set_model(regressor, model),

@@ -373,7 +373,7 @@ impl Library {
     /// The point of a grid that predicts a regressor's rows best out of fold, with its error as a share.
     ///
     /// # Errors
-    /// There are too few rows.
+    /// Returns an error if there are too few rows.
     pub fn search(
         &self,
         regressor: u32,

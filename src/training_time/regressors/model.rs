@@ -99,7 +99,7 @@ impl Recipe {
     /// Fits to some rows of one direction.
     ///
     /// # Errors
-    /// A setting outside its range.
+    /// Returns an error if a setting is out of range.
     pub(super) fn fit(
         self,
         sampled: &Sampled,
@@ -141,7 +141,7 @@ impl Recipe {
 /// Fits the reference's family to a table.
 ///
 /// # Errors
-/// A setting outside its range, or too few rows.
+/// Returns an error if a setting is out of range, or if there are too few rows.
 pub(super) fn fit_family(
     family: RegressorFamily,
     table: &Table,
@@ -261,7 +261,7 @@ pub fn grid(size: Grid, of_collective: bool) -> Vec<RegressorFamily> {
 /// share as the files give it.
 ///
 /// # Errors
-/// Too few rows.
+/// Returns an error if there are too few rows.
 pub(super) fn search(
     points: &[RegressorFamily],
     table: &Table,

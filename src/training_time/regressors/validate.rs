@@ -105,7 +105,7 @@ impl Library {
     /// Errors of a regressor where it had not seen the answer.
     ///
     /// # Errors
-    /// There are too few rows.
+    /// Returns an error if there are too few rows.
     pub(super) fn validate(&self, regressor: u32, progress: &mut dyn Progress) -> Result<Validation, LearnError> {
         let (Some(sampled), Some(target)) = (self.sampled(regressor), self.target(regressor)) else {
             return Ok(Validation::default());
@@ -181,7 +181,7 @@ impl Library {
 /// a value, learnt from the others. Measured and predicted times.
 ///
 /// # Errors
-/// There are too few rows.
+/// Returns an error if there are too few rows.
 pub fn beyond(
     library: &Library,
     regressor: u32,

@@ -124,7 +124,7 @@ fn divides(name: &'static str, degree: u32, of: &'static str, whole: u32) -> Res
 /// Looks whether a run obeys them. Parity mode also composes stages that can't be, as the reference does.
 ///
 /// # Errors
-/// The first rule that it breaks.
+/// Returns the first rule that the run breaks.
 pub fn check(run: &Run, mode: Mode) -> Result<(), RuleError> {
     let (model, layout, execution) = (&run.model, &run.layout, &run.execution);
     let positive = [

@@ -64,7 +64,7 @@ impl TrainingTimeStudy {
     /// steps, those of the search; then the errors of the run's, and of the search's.
     ///
     /// # Errors
-    /// Nothing was dropped.
+    /// Returns an error if no file was dropped.
     pub fn rounds(&self) -> Result<Vec<Vec<(u32, f64)>>, StudyError> {
         let cluster_regressors = self.cluster_regressors()?;
         let mut rounds: Vec<Vec<(u32, f64)>> = Vec::new();
@@ -126,7 +126,7 @@ impl TrainingTimeStudy {
     /// Takes in what [`work`] or [`TrainingTimeStudy::work_here`] did.
     ///
     /// # Errors
-    /// It comes from another build.
+    /// Returns an error if the data comes from another build.
     pub fn take(&mut self, done: &[(u32, Vec<u8>)]) -> Result<(), StudyError> {
         let cluster_regressors = self.cluster_regressors()?;
         for (number, bytes) in done {
@@ -138,7 +138,7 @@ impl TrainingTimeStudy {
     /// Does a job in this process, on any thread.
     ///
     /// # Errors
-    /// Nothing was dropped.
+    /// Returns an error if no file was dropped.
     pub fn work_here(&self, number: u32, progress: &mut dyn Progress) -> Result<(), StudyError> {
         let cluster_regressors = self.cluster_regressors()?;
         let (library, job) = (cluster_regressors.library_of(number), job(number));
@@ -157,7 +157,7 @@ impl JobRunner {
     /// Reads the basis.
     ///
     /// # Errors
-    /// It comes from another build.
+    /// Returns an error if the data comes from another build.
     pub fn new(basis: &[u8]) -> Result<Self, StudyError> {
         let JobInput { clusters, catalogue, mode, precision, doubtful } = postcard::from_bytes(basis)?;
         let catalogue = Arc::new(Catalogue::parse(&catalogue).unwrap_or_default());

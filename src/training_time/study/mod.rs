@@ -266,7 +266,7 @@ impl TrainingTimeStudy {
     /// Studies in another way; what was learnt and still holds is kept. Whether everything must be learnt anew.
     ///
     /// # Errors
-    /// There is no such cluster.
+    /// Returns an error if there is no such cluster.
     pub fn choose(&mut self, settings: Settings) -> Result<bool, StudyError> {
         let (cluster, mode) = (settings.cluster, settings.mode);
         let precision = settings.run.as_ref().map_or("fp16", |run| run.execution.precision.as_str()).to_owned();
@@ -356,7 +356,7 @@ impl TrainingTimeStudy {
     /// The health of the cluster's samples.
     ///
     /// # Errors
-    /// Nothing was dropped.
+    /// Returns an error if no file was dropped.
     pub fn health(&self) -> Result<&Health, StudyError> {
         Ok(&self.cluster_regressors()?.health)
     }
@@ -472,7 +472,7 @@ impl TrainingTimeStudy {
     /// The settings that were found on the full grid, as files of the reference's form: name and text.
     ///
     /// # Errors
-    /// Nothing was dropped.
+    /// Returns an error if no file was dropped.
     pub fn found_settings(&self) -> Result<Vec<(String, String)>, StudyError> {
         let library = self.library()?;
         Ok(library.setting_files(&library.found_settings()))
@@ -495,7 +495,7 @@ impl TrainingTimeStudy {
     /// Coefficients from the measured steps that are chosen; `None` where none are, or they are not learnt yet.
     ///
     /// # Errors
-    /// They can't calibrate.
+    /// Returns an error if they can't calibrate.
     pub fn calibration(&self) -> Result<Option<Calibration>, StudyError> {
         let cluster_regressors = self.cluster_regressors()?;
         let (Some(steps), Some((_, terms))) = (&cluster_regressors.steps, self.settings.calibrate) else {
@@ -580,7 +580,7 @@ impl TrainingTimeStudy {
     /// The best layouts, once what they need is trained. `first` is told the first rows, and may break off there.
     ///
     /// # Errors
-    /// Nothing was dropped.
+    /// Returns an error if no file was dropped.
     pub fn searched(
         &self,
         calibration: Option<&Calibration>,

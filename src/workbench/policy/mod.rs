@@ -70,7 +70,7 @@ struct Done {
 /// Plays some seeds.
 ///
 /// # Errors
-/// The game comes from another build.
+/// Returns an error if the game comes from another build.
 pub(super) fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, WorkbenchError> {
     let played = replay::play(basis, jobs, progress)?;
     Ok(postcard::to_allocvec(&Done { game: Crc32::of(basis), jobs: jobs.to_vec(), played })?)

@@ -218,7 +218,7 @@ const PARAMETERS_OF: [Parameter; 12] = [
 /// The strategies that play, by their parameters.
 ///
 /// # Errors
-/// A parameter can't be.
+/// Returns an error if a parameter is not valid.
 pub(super) fn strategies(choices: &Choices) -> Result<Vec<Kind>, WorkbenchError> {
     let mut values = [0.0; PARAMETERS_OF.len()];
     for (value, of) in values.iter_mut().zip(&PARAMETERS_OF) {

@@ -60,7 +60,7 @@ impl Robustness {
     /// Looks at some more.
     ///
     /// # Errors
-    /// There is no schedule.
+    /// Returns an error if there is no schedule.
     pub fn go_on(&mut self, study: &study::Study, film: &Film) -> Result<(), StudyError> {
         let (transfers, links, nodes) = (film.len().max(1), film.links.len(), film.nodes as usize);
         if !std::mem::replace(&mut self.is_begun, true) {
@@ -152,7 +152,7 @@ impl SeedVariance {
     /// Tries some more seeds.
     ///
     /// # Errors
-    /// There is no search.
+    /// Returns an error if there is no search.
     pub fn go_on(&mut self, study: &study::Study, film: &Film) -> Result<(), StudyError> {
         let seeds = u64::from(self.asked.unwrap_or(SEEDS).min(MOST_SEEDS));
         let transfers = film.len().max(1);
@@ -231,7 +231,7 @@ impl Baseline {
     /// Searches on.
     ///
     /// # Errors
-    /// The collective can't be done on the topology.
+    /// Returns an error if the collective can't be done on the topology.
     pub fn go_on(
         &mut self,
         wanted: &Wanted,

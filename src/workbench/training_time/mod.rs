@@ -58,7 +58,7 @@ struct Done {
 /// Does some jobs from the samples alone.
 ///
 /// # Errors
-/// They come from another build.
+/// Returns an error if the data comes from another build.
 pub(super) fn work(
     kept: &mut Option<CachedStudy>,
     basis: &[u8],

@@ -13,10 +13,10 @@ use collectune::{
         replay::StrategyReplay,
         strategies::StrategyKind,
     },
-    intake::{self, Content},
+    intake::{self, FileContent},
     policy::{
         simulate,
-        study::{NamedLog, Study},
+        study::{NamedLog, PolicyStudy},
     },
     progress::Silent,
 };
@@ -45,7 +45,7 @@ fn replay(criterion: &mut Criterion) {
     let open = || {
         let (_, content) = intake::open(log.as_bytes(), "rewards.log", log.len() as u64, 0, None, &mut Silent);
         match content {
-            Content::Rewards(log) => *log,
+            FileContent::Rewards(log) => *log,
             other => panic!("{other:?}"),
         }
     };
@@ -53,7 +53,7 @@ fn replay(criterion: &mut Criterion) {
     let log = open();
     group.bench_function("judge_100000_lines", |b| {
         b.iter(|| {
-            let mut study = Study::new(vec![NamedLog { name: "rewards.log".to_owned(), log: log.clone() }]);
+            let mut study = PolicyStudy::new(vec![NamedLog { name: "rewards.log".to_owned(), log: log.clone() }]);
             black_box(study.study(Default::default(), &mut Silent).unwrap())
         });
     });

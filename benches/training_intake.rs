@@ -5,7 +5,7 @@
 use std::hint::black_box;
 
 use collectune::{
-    intake::{self, Content},
+    intake::{self, FileContent},
     progress::Silent,
     training_time::{bundle::bring_together, catalogue::Catalogue, health::health},
 };
@@ -22,7 +22,7 @@ fn intake(c: &mut Criterion) {
         let mut parts = Vec::new();
         for (name, bytes) in &files {
             match intake::open(&bytes[..], name, bytes.len() as u64, 0, None, &mut Silent) {
-                (_, Content::Training(more)) => parts.extend(more),
+                (_, FileContent::Training(more)) => parts.extend(more),
                 (report, _) => panic!("{report:?}"),
             }
         }

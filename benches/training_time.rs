@@ -10,7 +10,7 @@ use std::{hint::black_box, time::Instant};
 use clusters::library;
 use collectune::{
     progress::Silent,
-    training_time::regressors::{Library, Mode, Target, jobs::Task},
+    training_time::regressors::{Library, Mode, RegressorTarget, jobs::Task},
 };
 use criterion::{Criterion, criterion_group, criterion_main};
 
@@ -36,7 +36,7 @@ fn train(library: &Library, regressors: &[u32]) -> usize {
 /// Those of the cluster's files.
 fn all(library: &Library) -> Vec<u32> {
     let targets = library.targets().enumerate();
-    let is_of_files = |target: &Target| !matches!(target, Target::Gemm(_) | Target::Wire);
+    let is_of_files = |target: &RegressorTarget| !matches!(target, RegressorTarget::Gemm(_) | RegressorTarget::Wire);
     targets.filter(|(_, target)| is_of_files(target)).map(|(number, _)| number as u32).collect()
 }
 

@@ -12,14 +12,14 @@ macro_rules! vocabulary {
         pub enum $name { $($(#[$item_doc])* $item,)+ }
 
         impl $name {
-            /// All of them, in the order of their codes.
+            /// All values, in the order of their codes.
             pub const ALL: &[Self] = &[$(Self::$item),+];
 
             /// The integer code of the seed's features and of NCCL's tables; ties go to the lower one.
             #[must_use]
             pub const fn code(self) -> i8 { match self { $(Self::$item => $code),+ } }
 
-            /// The name as the field prints it.
+            /// The usual spelling.
             #[must_use]
             pub const fn name(self) -> &'static str { match self { $(Self::$item => $text),+ } }
 
@@ -42,7 +42,7 @@ fn plain(text: &str) -> String {
 }
 
 vocabulary! {
-    /// What the ranks do together.
+    /// A collective operation.
     ///
     /// ```
     /// use collectune::collective::Collective;
@@ -50,23 +50,23 @@ vocabulary! {
     /// assert_eq!(Collective::parse("ncclAllReduce"), Some(Collective::AllReduce));
     /// ```
     Collective {
-        /// Every rank ends with the reduction of all.
+        /// Every rank receives the reduction over all ranks.
         AllReduce = 0, "all_reduce", ["allreduce", "allreduceperf", "ncclallreduce"];
-        /// Every rank ends with the data of all.
+        /// Every rank receives the data of all ranks.
         AllGather = 1, "all_gather", ["allgather", "allgatherperf", "ncclallgather"];
-        /// Every rank ends with its share of the reduction.
+        /// Every rank receives its share of the reduction over all ranks.
         ReduceScatter = 2, "reduce_scatter", ["reducescatter", "reducescatterperf", "ncclreducescatter"];
-        /// Every rank sends a part to every other.
+        /// Every rank sends a part of its data to every other rank.
         AllToAll = 3, "alltoall", ["alltoall", "alltoallperf", "ncclalltoall"];
-        /// One rank's data goes to all.
+        /// The data of one rank is sent to all ranks.
         Broadcast = 4, "broadcast", ["broadcast", "broadcastperf", "bcast", "ncclbroadcast", "ncclbcast"];
-        /// One rank ends with the reduction of all.
+        /// One rank receives the reduction over all ranks.
         Reduce = 5, "reduce", ["reduce", "reduceperf", "ncclreduce"];
-        /// Point to point, both ways.
+        /// Ranks send and receive point to point.
         SendRecv = 6, "sendrecv", ["sendrecv", "sendrecvperf", "ncclsendrecv"];
-        /// One rank ends with the data of all.
+        /// One rank receives the data of all ranks.
         Gather = 7, "gather", ["gather", "gatherperf", "ncclgather"];
-        /// One rank's data is dealt out.
+        /// One rank distributes its data over all ranks.
         Scatter = 8, "scatter", ["scatter", "scatterperf", "ncclscatter"];
         /// The exchange pattern of nccl-tests' hypercube.
         Hypercube = 9, "hypercube", ["hypercube", "hypercubeperf"];
@@ -101,7 +101,7 @@ impl Collective {
 }
 
 vocabulary! {
-    /// How the data travels. Codes are NCCL's (`NCCL_ALGO_*`).
+    /// The algorithm by which data travels. Codes are NCCL's (`NCCL_ALGO_*`).
     Algorithm {
         /// RCCL's direct all_gather, chosen by the library itself and never by request.
         Direct = -1, "Direct", ["direct"];
@@ -109,41 +109,41 @@ vocabulary! {
         Tree = 0, "TREE", ["tree"];
         /// Rings.
         Ring = 1, "RING", ["ring"];
-        /// In-network reduction, each rank to the switch.
+        /// In-network reduction where each rank communicates with the switch.
         CollnetDirect = 2, "COLLNET_DIRECT", ["collnetdirect", "collnet"];
-        /// In-network reduction along a chain.
+        /// In-network reduction along a chain of ranks.
         CollnetChain = 3, "COLLNET_CHAIN", ["collnetchain"];
-        /// NVLink SHARP.
+        /// Reduction in the NVSwitch (NVLink SHARP).
         Nvls = 4, "NVLS", ["nvls"];
-        /// NVLink SHARP in the node, trees between nodes.
+        /// NVLink SHARP within a node, trees between nodes.
         NvlsTree = 5, "NVLS_TREE", ["nvlstree"];
         /// Parallel aggregated trees.
         Pat = 6, "PAT", ["pat"];
-        /// The collective takes no algorithm (alltoall, sendrecv).
+        /// No algorithm, for collectives that take none (alltoall, sendrecv).
         None = 7, "N/A", ["n/a", "na", "none"];
     }
 }
 
 vocabulary! {
-    /// How a chunk is flagged as arrived. Codes are NCCL's (`NCCL_PROTO_*`).
+    /// The protocol by which a receiver learns that data has arrived. Codes are NCCL's (`NCCL_PROTO_*`).
     Protocol {
-        /// 8-byte stores with flags.
+        /// Low latency: 8-byte stores, half of which are flags.
         Ll = 0, "LL", ["ll"];
-        /// 128-byte stores with flags.
+        /// Low latency with 128-byte stores, 8 bytes of which are flags.
         Ll128 = 1, "LL128", ["ll128"];
-        /// Plain stores and a fence.
+        /// Plain stores followed by a fence.
         Simple = 2, "SIMPLE", ["simple"];
-        /// The collective takes no protocol (alltoall, sendrecv).
+        /// No protocol, for collectives that take none (alltoall, sendrecv).
         None = 3, "N/A", ["n/a", "na", "none"];
     }
 }
 
-/// How many nodes and ranks take part. Measurements of different scales are never pooled.
+/// The number of nodes and ranks that take part. Measurements of different scales are never pooled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Scale {
-    /// Nodes.
+    /// The number of nodes.
     pub nodes: u32,
-    /// Ranks over all nodes, one per GPU.
+    /// The number of ranks over all nodes, one per GPU.
     pub ranks: u32,
 }
 
@@ -154,12 +154,12 @@ impl fmt::Display for Scale {
     }
 }
 
-/// One collective of one size on one scale.
+/// A collective of one message size at one scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Workload {
     /// The collective.
     pub collective: Collective,
-    /// Nodes and ranks.
+    /// The number of nodes and ranks.
     pub scale: Scale,
     /// The size as nccl-tests prints it: bytes of the larger buffer.
     pub size_bytes: u64,
@@ -183,12 +183,13 @@ impl Workload {
     }
 }
 
-/// What the library can be told to run. Ordered as ties are broken: algorithm code, protocol code, channels.
+/// A configuration that the library can be told to use. The order breaks ties: by algorithm code, protocol code,
+/// channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Configuration {
-    /// Algorithm.
+    /// The algorithm.
     pub algorithm: Algorithm,
-    /// Protocol.
+    /// The protocol.
     pub protocol: Protocol,
     /// Channels in total; 0 where a file does not say.
     pub channels: u32,

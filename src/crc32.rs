@@ -3,7 +3,7 @@
 
 use std::array;
 
-/// The checksum of all bytes so far.
+/// The running checksum of a sequence of bytes.
 pub struct Crc32 {
     value: u32,
     of_byte: [u32; 256],
@@ -16,14 +16,14 @@ impl Default for Crc32 {
 }
 
 impl Crc32 {
-    /// Of no bytes.
+    /// The state before the first byte.
     #[must_use]
     pub fn new() -> Self {
         let shifted = |crc: u32, _| if crc & 1 == 1 { 0xEDB8_8320 ^ (crc >> 1) } else { crc >> 1 };
         Self { value: 0, of_byte: array::from_fn(|byte| (0..8).fold(byte as u32, shifted)) }
     }
 
-    /// Of some bytes.
+    /// The checksum of `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8]) -> u32 {
         let mut checksum = Self::new();
@@ -31,13 +31,13 @@ impl Crc32 {
         checksum.value
     }
 
-    /// Takes further bytes in.
+    /// Appends bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         let next = |crc: u32, byte: &u8| self.of_byte[usize::from(crc as u8 ^ byte)] ^ (crc >> 8);
         self.value = !bytes.iter().fold(!self.value, next);
     }
 
-    /// The checksum.
+    /// The checksum of all bytes so far.
     #[must_use]
     pub const fn value(&self) -> u32 {
         self.value

@@ -1,23 +1,22 @@
-//! What can be chosen, as data: the page draws any form, an address carries any choices, and neither knows the workbench
-//! that asks.
+//! Forms as data: the page draws any form, an address carries any choices, and neither depends on the workbench.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-/// What was chosen: values by the keys of their fields. What is not chosen is as usual.
+/// The values that the user chose, by the keys of their fields. Fields without a value have their default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choices(Vec<(String, String)>);
 
-/// A choice that can't be.
+/// The error of a choice that is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{label}: {value:?} is not {expected}")]
 pub struct ChoiceError {
-    /// What was chosen.
+    /// The label of the field.
     pub label: String,
-    /// The start of what stands there.
+    /// The beginning of the value.
     pub value: String,
-    /// What can stand there.
+    /// A description of valid values.
     pub expected: String,
 }
 
@@ -26,13 +25,13 @@ const OF_THE_PAGE: [&str; 3] = ["v", "w", "x"];
 const MOST: usize = 200;
 
 impl Choices {
-    /// What was chosen for a key.
+    /// The value that was chosen for a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
 
-    /// Chooses a value, instead of the one before.
+    /// Sets the value for a key.
     pub fn set(&mut self, key: &str, value: &str) {
         match self.0.iter_mut().find(|(known, _)| known == key) {
             Some((_, held)) => value.clone_into(held),
@@ -40,12 +39,12 @@ impl Choices {
         }
     }
 
-    /// Takes a choice back.
+    /// Removes the value for a key.
     pub fn clear(&mut self, key: &str) {
         self.0.retain(|(known, _)| known != key);
     }
 
-    /// Nothing was chosen.
+    /// Whether nothing was chosen.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -59,7 +58,7 @@ impl Choices {
     /// A value of any type that can be read from text; `None` where nothing was chosen, or the field was emptied.
     ///
     /// # Errors
-    /// What was chosen is no such value.
+    /// Returns an error if the value that was chosen is not valid.
     pub fn parsed<T: std::str::FromStr>(&self, key: &str, expected: &str) -> Result<Option<T>, ChoiceError> {
         let Some(value) = self.get(key).map(str::trim).filter(|value| !value.is_empty()) else { return Ok(None) };
         let wrong = || ChoiceError { label: key.to_owned(), value: start_of(value), expected: expected.to_owned() };
@@ -87,7 +86,7 @@ impl Choices {
         choices
     }
 
-    /// What follows in the fragment of an address.
+    /// The choices as the rest of an address fragment.
     #[must_use]
     pub fn suffix(&self) -> String {
         let mut text = String::new();
@@ -101,8 +100,8 @@ impl Choices {
     }
 }
 
-/// A fragment as it was before somebody on its way encoded it once more, as some chats and scanners of mail do: with `&`
-/// and `=` instead of `%26` and `%3D`. Any other is left as it is.
+/// The fragment as it was before a chat program or mail scanner encoded it a second time, with `%26` and `%3D` in
+/// place of `&` and `=`. Other fragments are returned unchanged.
 ///
 /// ```
 /// use collectune::form::restored;
@@ -119,7 +118,7 @@ pub fn restored(fragment: &str) -> Cow<'_, str> {
     decoded(fragment).map_or(fragment.into(), Cow::Owned)
 }
 
-/// What a fragment, as [`restored`] gives it, says of a key; the last where it says several things.
+/// The value of a key in a fragment that [`restored`] returned; the last one if the key is repeated.
 #[must_use]
 pub fn value<'a>(fragment: &'a str, key: &str) -> Option<&'a str> {
     let pairs = fragment.trim_start_matches('#').split('&').filter_map(|pair| pair.split_once('='));
@@ -158,23 +157,23 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// One field of a form.
+/// A field of a form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Field {
     /// Its key in [`Choices`] and in the address; unique in the form.
     pub key: String,
-    /// What it is, with its unit.
+    /// The label, with the unit.
     pub label: String,
-    /// More about it, in a few words.
+    /// A short explanation.
     pub hint: String,
     /// Empty for the bar above the answer; else the title of the section that it belongs to, or of a fold in the bar
     /// where there is no such section.
     pub group: String,
-    /// How it is chosen.
+    /// The control that edits the field.
     pub control: Control,
-    /// What stands there.
+    /// The current value.
     pub value: String,
-    /// What stands there as long as nothing is chosen.
+    /// The default value.
     pub usual: String,
     /// Groups whose choices are taken back where this one is made.
     pub leads: Vec<String>,
@@ -182,34 +181,34 @@ pub struct Field {
     pub picked: bool,
 }
 
-/// How a value is chosen. Values are text; of several, with commas between.
+/// The control that edits a value. Values are text; several are separated by commas.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Control {
-    /// One of these: value and label.
+    /// A choice of one of these, each with value and label.
     One(Vec<(String, String)>),
-    /// Any of these: value and label.
+    /// A choice of any number of these, each with value and label.
     Many(Vec<(String, String)>),
-    /// `1`, or nothing.
+    /// A switch, whose value is `1` or empty.
     Switch,
-    /// A number, typed.
+    /// A number in a text field.
     Number,
-    /// A number, by sliding.
+    /// A number on a slider.
     Slider {
-        /// The least.
+        /// The smallest value.
         least: f64,
-        /// The most.
+        /// The largest value.
         most: f64,
-        /// What it moves by.
+        /// The increment.
         step: f64,
     },
-    /// Words, with some that are likely.
+    /// A line of text, with suggestions.
     Text(Vec<String>),
-    /// Lines of text.
+    /// Several lines of text.
     Lines,
 }
 
 impl Field {
-    /// A field of the bar above the answer, as it stands by the choices.
+    /// A field in the bar above the report, with its value from the choices.
     #[must_use]
     pub fn new(choices: &Choices, key: &str, label: &str, control: Control, usual: impl Into<String>) -> Self {
         let usual = usual.into();
@@ -227,14 +226,14 @@ impl Field {
         }
     }
 
-    /// The same in a group.
+    /// The field, placed in a group.
     #[must_use]
     pub fn of(mut self, group: &str) -> Self {
         group.clone_into(&mut self.group);
         self
     }
 
-    /// The same with a hint.
+    /// The field with a hint.
     #[must_use]
     pub fn hinted(mut self, hint: &str) -> Self {
         hint.clone_into(&mut self.hint);
@@ -266,9 +265,9 @@ impl Field {
 /// A table whose rows are choices: opening one chooses its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowChoice {
-    /// The field.
+    /// The key of the field.
     pub key: String,
-    /// A value for each row.
+    /// The value for each row.
     pub values: Vec<String>,
 }
 

@@ -53,7 +53,7 @@ pub mod sorted;
 pub mod text;
 pub mod units;
 
-/// What the tuner plugin takes of the policy workbench: the policy file and its nouns.
+/// The part of the policy workbench that the tuner plugin uses: policy files and their types.
 #[cfg(not(feature = "workbenches"))]
 pub mod policy {
     pub mod arm;

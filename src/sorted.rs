@@ -12,11 +12,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::order::CompactSort;
 
-/// A map in the order of its keys.
+/// A map sorted by its keys.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SortedMap<K, V>(Vec<(K, V)>);
 
-/// A set in order.
+/// A sorted set.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SortedSet<T>(SortedMap<T, ()>);
 
@@ -28,7 +28,7 @@ pub struct Entry<'a, K, V> {
 }
 
 impl<'a, K, V> Entry<'a, K, V> {
-    /// The value, made now if there was none.
+    /// The value of the key; inserts the result of `make` if there is none.
     pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
         let place = self.place.unwrap_or_else(|place| {
             self.entries.insert(place, (self.key, make()));
@@ -37,12 +37,12 @@ impl<'a, K, V> Entry<'a, K, V> {
         &mut self.entries[place].1
     }
 
-    /// The value, this one if there was none.
+    /// The value of the key; inserts `value` if there is none.
     pub fn or_insert(self, value: V) -> &'a mut V {
         self.or_insert_with(|| value)
     }
 
-    /// The value, the default one if there was none.
+    /// The value of the key; inserts the default value if there is none.
     pub fn or_default(self) -> &'a mut V
     where
         V: Default,
@@ -50,7 +50,7 @@ impl<'a, K, V> Entry<'a, K, V> {
         self.or_insert_with(V::default)
     }
 
-    /// Changes the value, if there is one.
+    /// Changes the value of the key if there is one.
     #[must_use]
     pub fn and_modify(self, change: impl FnOnce(&mut V)) -> Self {
         if let Ok(place) = self.place {
@@ -67,7 +67,7 @@ impl<K, V> Default for SortedMap<K, V> {
 }
 
 impl<K, V> SortedMap<K, V> {
-    /// An empty one.
+    /// An empty map.
     #[must_use]
     pub const fn new() -> Self {
         Self(Vec::new())
@@ -95,7 +95,7 @@ impl<K, V> SortedMap<K, V> {
         self.0.iter().map(|(key, _)| key)
     }
 
-    /// The values in the order of their keys.
+    /// The values, in the order of their keys.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> + ExactSizeIterator + Clone {
         self.0.iter().map(|(_, value)| value)
     }
@@ -115,18 +115,18 @@ impl<K, V> SortedMap<K, V> {
         self.0.into_iter().map(|(key, _)| key)
     }
 
-    /// Keeps those for which this holds.
+    /// Keeps the entries for which `keep` returns true.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
         self.0.retain_mut(|(key, value)| keep(key, value));
     }
 
-    /// The lowest key and its value.
+    /// The smallest key with its value.
     #[must_use]
     pub fn first_key_value(&self) -> Option<(&K, &V)> {
         self.iter().next()
     }
 
-    /// The highest key and its value.
+    /// The largest key with its value.
     #[must_use]
     pub fn last_key_value(&self) -> Option<(&K, &V)> {
         self.iter().next_back()
@@ -149,7 +149,7 @@ impl<K: Ord, V> SortedMap<K, V> {
         self.place(key).ok().map(|place| &self.0[place].1)
     }
 
-    /// The value of a key, to be changed.
+    /// The value of a key, mutably.
     pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
@@ -176,7 +176,7 @@ impl<K: Ord, V> SortedMap<K, V> {
         }
     }
 
-    /// Takes a key's value out.
+    /// Removes a key and returns its value.
     pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -184,7 +184,7 @@ impl<K: Ord, V> SortedMap<K, V> {
         self.place(key).ok().map(|place| self.0.remove(place).1)
     }
 
-    /// The place of a key.
+    /// The entry of a key, which may be vacant.
     pub fn entry(&mut self, key: K) -> Entry<'_, K, V> {
         Entry { place: self.place(&key), entries: &mut self.0, key }
     }
@@ -205,12 +205,12 @@ impl<K: Ord, V> SortedMap<K, V> {
     }
 }
 
-/// Keys and values of a [`SortedMap`].
+/// The iterator over keys and values of a [`SortedMap`].
 pub type Iter<'a, K, V> = std::iter::Map<slice::Iter<'a, (K, V)>, fn(&'a (K, V)) -> (&'a K, &'a V)>;
 
 impl<K: Ord, V> Extend<(K, V)> for SortedMap<K, V> {
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
-        /// So many are not worth a sort.
+        /// The number of entries up to which inserting them one by one beats sorting.
         const FEW: usize = 64;
         if !self.is_empty() {
             entries.into_iter().for_each(|(key, value)| drop(self.insert(key, value)));
@@ -308,7 +308,7 @@ impl<T> Default for SortedSet<T> {
 }
 
 impl<T> SortedSet<T> {
-    /// An empty one.
+    /// An empty set.
     #[must_use]
     pub const fn new() -> Self {
         Self(SortedMap::new())
@@ -320,7 +320,7 @@ impl<T> SortedSet<T> {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Whether the set has no members.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -331,18 +331,18 @@ impl<T> SortedSet<T> {
         self.0.keys()
     }
 
-    /// Keeps those for which this holds.
+    /// Keeps the members for which `keep` returns true.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         self.0.retain(|member, ()| keep(member));
     }
 
-    /// The lowest.
+    /// The smallest member.
     #[must_use]
     pub fn first(&self) -> Option<&T> {
         self.iter().next()
     }
 
-    /// The highest.
+    /// The largest member.
     #[must_use]
     pub fn last(&self) -> Option<&T> {
         self.iter().next_back()
@@ -350,7 +350,7 @@ impl<T> SortedSet<T> {
 }
 
 impl<T: Ord> SortedSet<T> {
-    /// Whether it is a member.
+    /// Whether `member` is in the set.
     pub fn contains<Q: Ord + ?Sized>(&self, member: &Q) -> bool
     where
         T: Borrow<Q>,
@@ -358,12 +358,12 @@ impl<T: Ord> SortedSet<T> {
         self.0.contains_key(member)
     }
 
-    /// Takes it in; false if it was in already.
+    /// Adds a member; returns false if it was in the set already.
     pub fn insert(&mut self, member: T) -> bool {
         self.0.insert(member, ()).is_none()
     }
 
-    /// Takes it out; false if it was not in.
+    /// Removes a member; returns false if it was not in the set.
     pub fn remove<Q: Ord + ?Sized>(&mut self, member: &Q) -> bool
     where
         T: Borrow<Q>,

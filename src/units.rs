@@ -20,11 +20,11 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Size(pub u64);
 
-/// A size that could not be read.
+/// The error of a size that can't be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{text}\" is not a size; write bytes or a number with K, M or G, like 65536 or 16M")]
 pub struct SizeError {
-    /// The text as it was given.
+    /// The text that was given.
     pub text: String,
 }
 
@@ -151,7 +151,7 @@ pub fn count(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
-/// `12,345`.
+/// A number with commas between thousands, such as `12,345`.
 #[must_use]
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();

@@ -6,15 +6,15 @@ use flate2::{Decompress, FlushDecompress, Status};
 
 use crate::{crc32::Crc32, order::CompactSort};
 
-/// The most bytes of an entry …
+/// The most bytes of an entry.
 pub const LONGEST: usize = 128 << 20;
-/// … and of all that are read from an archive, each time that one is …
+/// The most bytes that are read from an archive in all, counting an entry each time that it is read.
 pub const LONGEST_IN_ALL: usize = 192 << 20;
-/// … and the most for each compressed one …
+/// The highest ratio of decompressed to compressed bytes of an entry.
 const RATIO: usize = 200;
-/// … once there are this many.
+/// The number of decompressed bytes from which the ratio is checked.
 const RATIO_COUNTS_FROM: usize = 1 << 20;
-/// The most entries that are looked at.
+/// The most entries that are read.
 pub const MOST: usize = 4096;
 
 const END: &[u8] = b"PK\x05\x06";
@@ -25,34 +25,34 @@ const END_LENGTH: usize = 22;
 const ENTRY_LENGTH: usize = 46;
 const LOCAL_LENGTH: usize = 30;
 
-/// Why an archive or an entry can't be read; completes a sentence that begins with its name.
+/// The reason why an archive or an entry can't be read, phrased to follow its name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ZipError {
     /// The archive breaks off: its directory, which stands at the end, is missing.
     #[error("is a zip archive that breaks off: its directory is missing")]
     Truncated,
-    /// An entry that can't be inflated.
+    /// The data of an entry can't be decompressed.
     #[error("is a damaged zip archive: {part} can't be inflated")]
     Damaged {
-        /// Its name in the archive.
+        /// The entry's name in the archive.
         part: String,
     },
-    /// An entry that would grow beyond measure.
+    /// An entry exceeds [`LONGEST`] or the highest ratio.
     #[error("is refused: {part} inflates to more than {} MiB, or to more than {RATIO} times its size", LONGEST >> 20)]
     TooLong {
-        /// Its name in the archive.
+        /// The entry's name in the archive.
         part: String,
     },
-    /// All entries together would.
+    /// All entries together exceed [`LONGEST_IN_ALL`].
     #[error("is refused: its entries inflate to more than {} MiB in all; unpack it", LONGEST_IN_ALL >> 20)]
     TooLongInAll,
-    /// An entry is not what was packed.
+    /// The checksum of an entry does not match.
     #[error("is a damaged zip archive: the checksum of {part} is wrong; pack it again")]
     Checksum {
-        /// Its name in the archive.
+        /// The entry's name in the archive.
         part: String,
     },
-    /// Two entries are read from the same bytes.
+    /// Two entries share bytes of the archive.
     #[error("is refused: two of its entries, {0} and {1}, share their bytes, as in no archive that a program packed")]
     Overlap(String, String),
 }
@@ -62,7 +62,7 @@ pub enum ZipError {
 pub struct Archive<'a> {
     bytes: &'a [u8],
     entries: Vec<Entry>,
-    /// What may still be inflated.
+    /// The number of bytes that may still be decompressed.
     left: Cell<usize>,
 }
 
@@ -75,8 +75,8 @@ struct Entry {
     offset: usize,
 }
 
-/// A name as it is told.
-fn told(name: &str) -> String {
+/// The name of an entry as messages show it.
+fn printable_name(name: &str) -> String {
     const LONGEST: usize = 80;
     name.chars().take(LONGEST).collect()
 }
@@ -91,7 +91,7 @@ impl<'a> Archive<'a> {
     /// Reads the directory; of more than 4,096 entries the first are taken.
     ///
     /// # Errors
-    /// There is none, or its entries share bytes.
+    /// Returns an error if there is none, or its entries share bytes.
     pub fn open(bytes: &'a [u8]) -> Result<Self, ZipError> {
         // A comment of up to 64 KiB may follow the end of the directory.
         let from = bytes.len().saturating_sub(END_LENGTH + usize::from(u16::MAX));
@@ -126,12 +126,12 @@ impl<'a> Archive<'a> {
         let end =
             |entry: &Entry| self.begin(entry).map_or(entry.offset, |begin| begin.saturating_add(entry.compressed));
         match by_place.windows(2).find(|pair| pair[1].offset < end(pair[0]).max(pair[0].offset + 1)) {
-            Some(pair) => Err(ZipError::Overlap(told(&pair[0].name), told(&pair[1].name))),
+            Some(pair) => Err(ZipError::Overlap(printable_name(&pair[0].name), printable_name(&pair[1].name))),
             None => Ok(()),
         }
     }
 
-    /// Where the bytes of an entry begin, behind its own head.
+    /// The offset of the bytes of an entry, after its local header.
     fn begin(&self, entry: &Entry) -> Option<usize> {
         let head = self.bytes.get(entry.offset..).filter(|head| head.starts_with(LOCAL))?;
         Some(entry.offset + LOCAL_LENGTH + number(head, 26, 2) + number(head, 28, 2))
@@ -145,7 +145,8 @@ impl<'a> Archive<'a> {
     /// The text of an entry; bytes that are no UTF-8 read as U+FFFD.
     ///
     /// # Errors
-    /// There is none of that name, or it can't be inflated, or only to more than an archive of tables holds.
+    /// Returns an error if there is none of that name, or it can't be inflated, or only to more than an archive of
+    /// tables holds.
     pub fn text(&self, name: &str) -> Result<String, ZipError> {
         let bytes = self.bytes(name)?;
         Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
@@ -154,21 +155,21 @@ impl<'a> Archive<'a> {
     /// The bytes of the first entry of a name.
     ///
     /// # Errors
-    /// As [`Archive::text`].
+    /// As for [`Archive::text`].
     pub fn bytes(&self, name: &str) -> Result<Vec<u8>, ZipError> {
-        let damaged = || ZipError::Damaged { part: told(name) };
+        let damaged = || ZipError::Damaged { part: printable_name(name) };
         self.bytes_at(self.names().position(|known| known == name).ok_or_else(damaged)?)
     }
 
     /// The bytes of an entry, by its place among the names.
     ///
     /// # Errors
-    /// As [`Archive::text`].
+    /// As for [`Archive::text`].
     pub fn bytes_at(&self, place: usize) -> Result<Vec<u8>, ZipError> {
         let entry = self.entries.get(place).ok_or(ZipError::Truncated)?;
         let name = &entry.name;
-        let damaged = || ZipError::Damaged { part: told(name) };
-        let too_long = || ZipError::TooLong { part: told(name) };
+        let damaged = || ZipError::Damaged { part: printable_name(name) };
+        let too_long = || ZipError::TooLong { part: printable_name(name) };
         let begin = self.begin(entry).ok_or_else(damaged)?;
         let packed = self.bytes.get(begin..begin.saturating_add(entry.compressed)).ok_or_else(damaged)?;
         let left = self.left.get();
@@ -178,41 +179,41 @@ impl<'a> Archive<'a> {
             0 if packed.len() > left => return Err(ZipError::TooLongInAll),
             0 => packed.to_vec(),
             8 => inflate(packed, own.min(left)).map_err(|fault| match fault {
-                Fault::Damaged => damaged(),
-                Fault::TooLong if left < own => ZipError::TooLongInAll,
-                Fault::TooLong => too_long(),
+                InflateFault::Damaged => damaged(),
+                InflateFault::TooLong if left < own => ZipError::TooLongInAll,
+                InflateFault::TooLong => too_long(),
             })?,
             _ => return Err(damaged()),
         };
         self.left.set(left - bytes.len());
         if Crc32::of(&bytes) != entry.checksum {
-            return Err(ZipError::Checksum { part: told(name) });
+            return Err(ZipError::Checksum { part: printable_name(name) });
         }
         Ok(bytes)
     }
 }
 
-enum Fault {
+enum InflateFault {
     Damaged,
     TooLong,
 }
 
-/// Inflates to at most `limit` bytes.
-fn inflate(packed: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
+/// Decompresses at most `limit` bytes.
+fn inflate(packed: &[u8], limit: usize) -> Result<Vec<u8>, InflateFault> {
     let mut inflater = Decompress::new(false);
     let mut bytes = Vec::new();
     loop {
         if bytes.len() > limit {
-            return Err(Fault::TooLong);
+            return Err(InflateFault::TooLong);
         }
         bytes.reserve((2 * bytes.len()).clamp(64 << 10, 4 << 20));
         let before = (inflater.total_in(), inflater.total_out());
         let rest = packed.get(inflater.total_in() as usize..).unwrap_or_default();
         match inflater.decompress_vec(rest, &mut bytes, FlushDecompress::None) {
-            Ok(Status::StreamEnd) if bytes.len() > limit => return Err(Fault::TooLong),
+            Ok(Status::StreamEnd) if bytes.len() > limit => return Err(InflateFault::TooLong),
             Ok(Status::StreamEnd) => return Ok(bytes),
             Ok(_) if (inflater.total_in(), inflater.total_out()) != before => {}
-            _ => return Err(Fault::Damaged),
+            _ => return Err(InflateFault::Damaged),
         }
     }
 }

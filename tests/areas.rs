@@ -186,7 +186,7 @@ fn bars_and_cells_are_drawn_once_each_and_never_more_than_there_are_pixels() {
     let began = std::time::Instant::now();
     let drawn = layout(&dense, &Style::default());
     println!("20,000 bars: {:?}", began.elapsed());
-    assert_eq!(drawn.series[0].places.len(), 20_000);
+    assert_eq!(drawn.series[0].positions.len(), 20_000);
     assert_eq!(rectangles(&svg(&dense, &bare)), 4, "rows without a gap that can be seen");
     let apart = pipeline(16, 400);
     let all: usize = apart.series.iter().map(|series| series.points.len()).sum();
@@ -236,7 +236,7 @@ fn the_table_names_categories_and_tells_lengths_and_values() {
 fn bars_and_cells_are_pointed_at_where_they_lie() {
     let chart = pipeline(4, 8);
     let drawn = layout(&chart, &Style::default());
-    for place in drawn.series.iter().flat_map(|series| &series.places) {
+    for place in drawn.series.iter().flat_map(|series| &series.positions) {
         let area = place.area.expect("a bar has an area");
         assert!(drawn.plot.contains(area.left, area.top) && drawn.plot.contains(area.right, area.bottom), "{area:?}");
         let found = drawn.nearest(place.x, place.y, 48.0).and_then(|pick| drawn.place(pick)).unwrap();

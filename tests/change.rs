@@ -20,8 +20,8 @@ use collectune::{
         snapshot::{AtSize, Deployed, Extent, Group, Measured, Measurement, Snapshot},
     },
     worker::{
-        executor::{Executor, Source},
-        protocol::{FileToLoad, Request, Response, Side},
+        executor::{Executor, FileSource},
+        protocol::{ComparedState, FileToLoad, Request, Response},
     },
 };
 use proptest::prelude::*;
@@ -453,14 +453,14 @@ fn csv(seed: u64, repeats: u32, factor: f64) -> String {
     out
 }
 
-fn load(name: &str, text: &str) -> (FileToLoad, Source) {
+fn load(name: &str, text: &str) -> (FileToLoad, FileSource) {
     let file = FileToLoad { id: 0, name: name.to_owned(), mapping: None };
     let content = Box::new(std::io::Cursor::new(text.as_bytes().to_vec()));
-    (file, Source { content, size_bytes: text.len() as u64 })
+    (file, FileSource { content, size_bytes: text.len() as u64 })
 }
 
-fn of_file(file: FileToLoad) -> Side {
-    Side::Files(vec![file])
+fn of_file(file: FileToLoad) -> ComparedState {
+    ComparedState::Files(vec![file])
 }
 
 #[test]
@@ -473,8 +473,8 @@ fn the_page_compares_files_with_what_is_loaded_and_with_reports() {
     let of_report = report.snapshot.clone().unwrap();
     let written = collectune::report::wire::write(&report);
     for before in [
-        (Side::Loaded, None),
-        (Side::Snapshot(Box::new(of_report)), None),
+        (ComparedState::Loaded, None),
+        (ComparedState::Snapshot(Box::new(of_report)), None),
         (of_file(load("report.json", &written).0), Some(load("report.json", &written).1)),
         (of_file(load("before.csv", "").0), Some(load("before.csv", &csv(1, 5, 1.0)).1)),
     ] {
@@ -485,8 +485,11 @@ fn the_page_compares_files_with_what_is_loaded_and_with_reports() {
         assert!(answer.got_slower);
         assert_eq!(answer.charts.len(), 1);
     }
-    let request =
-        Request::Change { before: Side::Loaded, after: Side::Files(Vec::new()), question: Question::default() };
+    let request = Request::Change {
+        before: ComparedState::Loaded,
+        after: ComparedState::Files(Vec::new()),
+        question: Question::default(),
+    };
     let error = worker.execute(request, Vec::new(), &mut Silent).unwrap_err().to_string();
     assert_eq!(error, "there is no state after: a sweep, or one report, is needed");
 }

@@ -158,13 +158,13 @@ fn points_lie_where_the_layout_says() {
         [1, 2, 3],
         "bands are not pointed at"
     );
-    let places = &layout.series[1].places;
+    let places = &layout.series[1].positions;
     assert_eq!(places.len(), 21);
     assert!(places.windows(2).all(|pair| pair[0].x < pair[1].x && pair[0].y >= pair[1].y), "the curve rises");
     let steps: Vec<f64> = places.windows(2).map(|pair| pair[1].x - pair[0].x).collect();
     assert!(steps.iter().all(|step| (step - steps[0]).abs() < 1e-6), "sizes are logarithmic");
     for series in &layout.series {
-        for place in &series.places {
+        for place in &series.positions {
             assert!(layout.plot.contains(place.x, place.y), "{place:?}");
             assert!(layout.nearest(place.x, place.y, 1.0).is_some());
         }
@@ -367,7 +367,7 @@ proptest! {
     fn no_data_breaks_a_chart(chart in hostile_chart(), style in hostile_style()) {
         prop_assert!(well_formed(&svg(&chart, &style)));
         let layout = layout(&chart, &style);
-        for place in layout.series.iter().flat_map(|series| &series.places) {
+        for place in layout.series.iter().flat_map(|series| &series.positions) {
             let slack = 1e-6 * (1.0 + layout.plot.right);
             prop_assert!(place.x >= layout.plot.left - slack && place.x <= layout.plot.right + slack, "{place:?} {:?}", layout.plot);
             prop_assert!(place.y >= layout.plot.top - slack && place.y <= layout.plot.bottom + slack, "{place:?} {:?}", layout.plot);

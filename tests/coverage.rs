@@ -22,7 +22,7 @@ use collectune::{
         sweep::Sweep,
     },
     worker::{
-        executor::{Executor, Opened},
+        executor::{Executor, OpenedFiles},
         protocol::{Request, Response},
     },
 };
@@ -203,7 +203,7 @@ fn executor() -> Executor {
         evidence: Default::default(),
         origin: 0,
     };
-    let mut opened = Opened::default();
+    let mut opened = OpenedFiles::default();
     opened.rows = vec![
         row(2, 1 << 16, RING, 50.0, Kind::Asked),
         row(3, 1 << 16, TREE, 100.0, Kind::Default),

@@ -22,7 +22,7 @@ use collectune::{
         simulate::Simulation,
     },
     worker::{
-        executor::{ExecuteError, Executor, Source, read_files},
+        executor::{ExecuteError, Executor, FileSource, read_files},
         protocol::{FileToLoad, Loaded, Request, Response, Trained, Validated},
     },
 };
@@ -53,7 +53,7 @@ impl Page {
     fn load_watched(&mut self, files: &[(&str, &[u8])], set: Choice, progress: &mut dyn Progress) -> Loaded {
         let sources = files.iter().map(|(_, bytes)| {
             let content = std::io::Cursor::new(bytes.to_vec());
-            Source { content: Box::new(content), size_bytes: bytes.len() as u64 }
+            FileSource { content: Box::new(content), size_bytes: bytes.len() as u64 }
         });
         let names = (0..).zip(files);
         let names = names.map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None }).collect();
@@ -630,8 +630,8 @@ fn named(names: &[&str]) -> Vec<FileToLoad> {
     (0..).zip(names).map(|(id, name)| FileToLoad { id, name: (*name).to_owned(), mapping: None }).collect()
 }
 
-fn source(text: &str) -> Source {
-    Source { content: Box::new(std::io::Cursor::new(text.to_owned())), size_bytes: text.len() as u64 }
+fn source(text: &str) -> FileSource {
+    FileSource { content: Box::new(std::io::Cursor::new(text.to_owned())), size_bytes: text.len() as u64 }
 }
 
 /// Two logs of the same runs with two builds. With the newer one RING/LL/8 is the slower configuration.

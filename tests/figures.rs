@@ -6,7 +6,7 @@ mod support;
 
 use collectune::{
     collective::{Collective, Workload},
-    intake::{self, Content},
+    intake::{self, FileContent},
     math::{ln, median},
     progress::Silent,
     tuning::{
@@ -121,7 +121,7 @@ fn what_one_protocol_does_tells_of_the_others_on_simulated_sweeps() {
         };
         let csv = simulation.to_csv();
         let (report, content) = intake::open(csv.as_bytes(), "sim.csv", csv.len() as u64, 0, None, &mut Silent);
-        let Content::Rows(rows) = content else { panic!("{report:?}") };
+        let FileContent::Rows(rows) = content else { panic!("{report:?}") };
         let scores = evaluate(&aggregate(&rows, Target::Time).sweep, &Parameters::default()).by_configuration;
         let regret = |score: &Score| score.regret_mean_pct.unwrap();
         let interpolation = regret(&scores.baselines.log_linear_interpolation);

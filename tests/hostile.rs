@@ -15,12 +15,12 @@ use collectune::{
     form::Choices,
     intake::Outcome,
     progress::Silent,
-    report::{self, Contents, Form, Report, Workbench, Written, link, open, wire},
+    report::{self, Contents, Report, ReportFormat, Workbench, Written, link, open, wire},
     training_time::simulate::Simulation,
     tuning::{aggregate::Target, conf, heat_map::Against, sets::Choice},
-    workbench::{Answer, Material, Question, Shown, Studies, work},
+    workbench::{ReportContext, Studies, WorkbenchAnswer, WorkbenchQuestion, WorkbenchView, work},
     worker::{
-        executor::{Executor, Source},
+        executor::{Executor, FileSource},
         protocol::{FileToLoad, Loaded, Request, Response},
     },
 };
@@ -58,7 +58,7 @@ fn ask(worker: &mut Executor, request: Request) -> Response {
 }
 
 fn load(worker: &mut Executor, files: &[(&str, &[u8])]) -> Loaded {
-    let sources = files.iter().map(|(_, bytes)| Source {
+    let sources = files.iter().map(|(_, bytes)| FileSource {
         content: Box::new(std::io::Cursor::new(bytes.to_vec())),
         size_bytes: bytes.len() as u64,
     });
@@ -143,21 +143,21 @@ fn studies(files: &[(&str, &[u8])]) -> Studies {
 
 /// What a workbench shows for choices: one question, and the first pieces of what follows, each within the bounds.
 #[track_caller]
-fn studied(workbench: Workbench, files: &[(&str, &[u8])], choices: &str) -> Box<Shown> {
+fn studied(workbench: Workbench, files: &[(&str, &[u8])], choices: &str) -> Box<WorkbenchView> {
     let mut studies = studies(files);
-    let mut ask = |question: Question| {
-        let answer = bounded(choices, || studies.answer(workbench, question, Material::default(), &mut Silent));
+    let mut ask = |question: WorkbenchQuestion| {
+        let answer = bounded(choices, || studies.answer(workbench, question, ReportContext::default(), &mut Silent));
         match answer {
-            Ok(Answer::Shown(shown)) => Ok(shown),
+            Ok(WorkbenchAnswer::Shown(shown)) => Ok(shown),
             Ok(_) => panic!("another answer"),
             Err(error) => Err(error.to_string()),
         }
     };
-    let mut shown = match ask(Question::Choose(Choices::parse(choices))) {
+    let mut shown = match ask(WorkbenchQuestion::Choose(Choices::parse(choices))) {
         Ok(shown) => shown,
         Err(error) => {
             let report = Report { summary: vec![error], ..Report::default() };
-            return Box::new(Shown {
+            return Box::new(WorkbenchView {
                 form: Vec::new(),
                 files: Vec::new(),
                 report,
@@ -169,7 +169,7 @@ fn studied(workbench: Workbench, files: &[(&str, &[u8])], choices: &str) -> Box<
     };
     for _ in 0..3 {
         if shown.jobs.goes_on {
-            shown = ask(Question::GoOn(50)).unwrap();
+            shown = ask(WorkbenchQuestion::GoOn(50)).unwrap();
         } else if let Some((job, _)) = shown.jobs.rounds.first().and_then(|round| round.first()) {
             let basis = &shown.jobs.basis;
             let done = bounded(choices, || match workbench {
@@ -177,7 +177,7 @@ fn studied(workbench: Workbench, files: &[(&str, &[u8])], choices: &str) -> Box<
                 _ => work(workbench, basis, &[*job], &mut Silent).ok(),
             });
             let Some(done) = done else { break };
-            shown = ask(Question::Take(vec![done])).unwrap();
+            shown = ask(WorkbenchQuestion::Take(vec![done])).unwrap();
         }
     }
     shown
@@ -288,7 +288,7 @@ fn leaves_whole(what: &str, report: &Report) {
     let series = report.sections.iter().flat_map(|section| &section.charts).map(|chart| chart.series.len()).max();
     println!("{what}: {charts} charts of at most {series:?} series, {} tables, {columns} columns", tables().count());
     assert!(charts <= 60 && tables().count() <= 60 && columns <= 600, "{what} comes near the bounds");
-    for form in [Form::Html, Form::Json, Form::Link] {
+    for form in [ReportFormat::Html, ReportFormat::Json, ReportFormat::Link] {
         match report::write(report, form).unwrap() {
             Written::File { text, .. } => {
                 let opened = open::open(&text).unwrap();

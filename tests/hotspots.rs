@@ -5,7 +5,7 @@
 mod support;
 
 use collectune::{
-    intake::{self, Content},
+    intake::{self, FileContent},
     progress::Silent,
     tuning::{
         aggregate::{Target, aggregate},
@@ -19,7 +19,7 @@ fn the_published_report_comes_out_byte_for_byte() {
     let Some(curve) = real::file("tuning/curves/broadcast_reduce_default_curves.csv") else { return };
     let Some(published) = real::text("tuning/curves/broadcast_reduce_hotspots_10.csv") else { return };
     let (report, content) = intake::open(&curve[..], "curves.csv", curve.len() as u64, 0, None, &mut Silent);
-    let Content::Rows(rows) = content else { panic!("{report:?}") };
+    let FileContent::Rows(rows) = content else { panic!("{report:?}") };
     let sweep = aggregate(&rows, Target::Printed).sweep;
     let answer = hotspots::answer(&sweep, &[], &hotspots::Question::default());
     assert_eq!(answer.report, published);

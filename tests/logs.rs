@@ -6,7 +6,7 @@ use std::io::Cursor;
 
 use collectune::{
     collective::{Collective, Scale},
-    intake::{self, Content, FileReport, Mapping, MappingRequest, Outcome},
+    intake::{self, FileContent, FileReport, Mapping, MappingRequest, Outcome},
     progress::Silent,
     text::Problems,
     tuning::{
@@ -14,7 +14,7 @@ use collectune::{
         read::{Evidence, Kind, Row},
     },
     worker::{
-        executor::{Source, read_files},
+        executor::{FileSource, read_files},
         protocol::FileToLoad,
     },
 };
@@ -26,7 +26,7 @@ mod samples;
 use samples::{CALL, COSTS, DECISION, END, HEADER, JSON, REPORT, ROWS, START, log};
 use support::real;
 
-fn open_named(bytes: &[u8], name: &str, configuration: Option<&str>) -> (FileReport, Content) {
+fn open_named(bytes: &[u8], name: &str, configuration: Option<&str>) -> (FileReport, FileContent) {
     let mapping = configuration.map(|text| Mapping::configuration(text).expect("it is a configuration"));
     intake::open(bytes, name, bytes.len() as u64, 3, mapping.as_ref(), &mut Silent)
 }
@@ -37,7 +37,7 @@ fn read(text: &str, name: &str, configuration: Option<&str>) -> (Vec<Row>, Probl
     match open_named(text.as_bytes(), name, configuration) {
         (
             FileReport { outcome: Outcome::Loaded { rows, default_rows, problems, notes, .. }, .. },
-            Content::Log { rows: read, job },
+            FileContent::Log { rows: read, job },
         ) => {
             assert_eq!(rows, read.len() as u64);
             assert_eq!(default_rows, read.iter().filter(|r| r.kind == Kind::Default).count() as u64);
@@ -50,7 +50,7 @@ fn read(text: &str, name: &str, configuration: Option<&str>) -> (Vec<Row>, Probl
 #[track_caller]
 fn asks(text: &str, name: &str) -> MappingRequest {
     match open_named(text.as_bytes(), name, None) {
-        (FileReport { outcome: Outcome::NeedsMapping(request), .. }, Content::Nothing) => request,
+        (FileReport { outcome: Outcome::NeedsMapping(request), .. }, FileContent::Nothing) => request,
         (report, _) => panic!("{report:?}"),
     }
 }
@@ -413,7 +413,7 @@ fn what_ran_is_told_in_another_file() {
         let names = ["table.log", "debug.log"];
         let named = |(id, name): (u32, &str)| FileToLoad { id, name: name.to_owned(), mapping: None };
         let names: Vec<FileToLoad> = (0..).zip(names).map(named).collect();
-        let sources = texts.map(|text| Source { content: Box::new(Cursor::new(text.to_owned())), size_bytes: 1 });
+        let sources = texts.map(|text| FileSource { content: Box::new(Cursor::new(text.to_owned())), size_bytes: 1 });
         read_files(&names, sources.into(), &mut Silent)
     };
     let opened = load([&log(), &debug]);
@@ -438,7 +438,7 @@ fn real_debug_logs() {
     let job = |name: &str| {
         let bytes = real::file(&format!("tuning/logs/{name}"))?;
         match open_named(&bytes, name, None) {
-            (FileReport { outcome: Outcome::Known { format, .. }, .. }, Content::Log { rows, job }) => {
+            (FileReport { outcome: Outcome::Known { format, .. }, .. }, FileContent::Log { rows, job }) => {
                 assert_eq!((format.as_str(), rows.len()), ("debug log of RCCL", 0));
                 Some(job)
             }
@@ -479,7 +479,7 @@ proptest! {
                     if let Outcome::Loaded { problems, .. } = &report.outcome {
                         prop_assert!(problems.kept.iter().all(|problem| problem.line > 0));
                     }
-                    if let Content::Log { rows, .. } = content {
+                    if let FileContent::Log { rows, .. } = content {
                         let is_sound = |row: &Row| row.in_place.or(row.out_of_place).is_some_and(|s| s.busbw_gbps.is_finite());
                         prop_assert!(rows.iter().all(|row| is_sound(row) && row.evidence >= Evidence::Executed));
                     }

@@ -6,21 +6,21 @@
 use std::path::PathBuf;
 
 use collectune::{
-    intake::{self, Content, FileReport, Outcome},
+    intake::{self, FileContent, FileReport, Outcome},
     learn::{Table, boosting::Boosting},
     overlap::{
         features::{Settings, chosen},
-        files::{NamedPart, Part, bring_together},
-        imported::Feed,
+        files::{KernelFile, NamedKernelFile, bring_together},
+        imported::FeatureScaling,
         kernel::Kernel,
         models::{Columns, Kind, Model, PUBLISHED, Predicted},
         predict,
-        result::{Results, Score, Shown, Studied},
+        result::{OverlapOverview, Results, Score, ShownPredictions},
         simulate::Simulation,
-        study::{Study, do_jobs, weigh_features},
+        study::{OverlapStudy, compute_importances, do_jobs},
     },
     progress::Silent,
-    report::{Contents, Form, Workbench, Written, link, wire},
+    report::{Contents, ReportFormat, Workbench, Written, link, wire},
 };
 use flate2::{Compression, write::DeflateEncoder};
 
@@ -39,26 +39,26 @@ fn published(name: &str) -> Option<Vec<u8>> {
     bytes
 }
 
-fn open(name: &str, bytes: &[u8]) -> (FileReport, Content) {
+fn open(name: &str, bytes: &[u8]) -> (FileReport, FileContent) {
     intake::open(bytes, name, bytes.len() as u64, 0, None, &mut Silent)
 }
 
-fn part(name: &str, bytes: &[u8]) -> NamedPart {
+fn part(name: &str, bytes: &[u8]) -> NamedKernelFile {
     match open(name, bytes) {
-        (_, Content::Kernels(part)) => NamedPart { name: name.to_owned(), part: *part },
+        (_, FileContent::Kernels(part)) => NamedKernelFile { name: name.to_owned(), part: *part },
         (report, _) => panic!("{report:?}"),
     }
 }
 
-fn study(files: &[(&str, &[u8])]) -> (Study, Studied) {
+fn study(files: &[(&str, &[u8])]) -> (OverlapStudy, OverlapOverview) {
     let parts = files.iter().map(|(name, bytes)| part(name, bytes)).collect();
-    let mut study = Study::new(bring_together(parts));
+    let mut study = OverlapStudy::new(bring_together(parts));
     let studied = study.study(Settings::default()).unwrap();
     (study, studied)
 }
 
 /// Everything, on all processors.
-fn judged(study: &mut Study, studied: &Studied) -> Results {
+fn judged(study: &mut OverlapStudy, studied: &OverlapOverview) -> Results {
     let jobs: Vec<u32> = (0..studied.jobs.len() as u32).collect();
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let folds: Vec<Vec<u8>> = std::thread::scope(|scope| {
@@ -266,12 +266,12 @@ fn learning_wins_where_there_is_something_to_learn() {
     let results = judged(&mut study, &studied);
     let verdict = results.verdict.unwrap();
     assert!(verdict.model.learns(), "{verdict:?}");
-    let listing = weigh_features(&studied.run, &mut Silent).unwrap();
+    let listing = compute_importances(&studied.run, &mut Silent).unwrap();
     let rise = |feature: &str| listing.rows.iter().find(|row| row[0].text == feature).unwrap()[1].number.unwrap();
     // What runs is told by the compute throughput here, and how much it suffers by the memory throughput.
     assert!(rise("Compute throughput") > 1.0 && rise("Memory throughput") > 1.0, "{listing:?}");
 
-    let question = predict::Question {
+    let question = predict::KernelQuery {
         name: "gemm".to_owned(),
         alone_ns: 3000.0,
         overlap_ratio: 0.5,
@@ -284,9 +284,9 @@ fn learning_wins_where_there_is_something_to_learn() {
     assert!(answer.low_ns.unwrap() < answer.duration_ns && answer.duration_ns > 3000.0 * 1.3, "{answer:?}");
     assert!(!answer.is_unseen && answer.nearest.len() == 5);
     let unseen =
-        study.predict(&predict::Question { name: "softmax".to_owned(), ..question.clone() }, &mut Silent).unwrap();
+        study.predict(&predict::KernelQuery { name: "softmax".to_owned(), ..question.clone() }, &mut Silent).unwrap();
     assert!(unseen.is_unseen);
-    let wrong = study.predict(&predict::Question { overlap_ratio: 1.5, ..question }, &mut Silent).unwrap_err();
+    let wrong = study.predict(&predict::KernelQuery { overlap_ratio: 1.5, ..question }, &mut Silent).unwrap_err();
     assert_eq!(wrong.to_string(), "the overlap ratio is 1.5; it must be from 0 to 1");
 }
 
@@ -295,16 +295,16 @@ fn what_leaves_comes_back() {
     let text = merged(120);
     let (mut study, studied) = study(&[("merged.csv", text.as_bytes())]);
     judged(&mut study, &studied);
-    let csv = study.predictions(Shown::Model(Kind::TreesLad)).unwrap();
+    let csv = study.predictions(ShownPredictions::Model(Kind::TreesLad)).unwrap();
     assert_eq!(csv.text.lines().count(), 121);
     for kind in [Kind::TreesPublished, Kind::TreesLad] {
         let file = study.trees(kind, &mut Silent).unwrap();
         let (report, content) = open(&file.name, file.text.as_bytes());
-        let Content::Kernels(part) = content else { panic!("{report:?}") };
-        let Part::Model(model) = *part else { panic!("{report:?}") };
+        let FileContent::Kernels(part) = content else { panic!("{report:?}") };
+        let KernelFile::Model(model) = *part else { panic!("{report:?}") };
         let dataset = study.dataset().unwrap();
         let kernels: Vec<_> = dataset.overlapped().collect();
-        let said = model.predict(dataset, &kernels, Feed::Raw, None).unwrap();
+        let said = model.predict(dataset, &kernels, FeatureScaling::Raw, None).unwrap();
         let off =
             |(kernel, said): (&&Kernel, &Predicted)| (said.ratio * kernel.alone_ns / kernel.duration_ns - 1.0).abs();
         let mean = kernels.iter().zip(&said).map(off).sum::<f64>() / said.len() as f64;
@@ -340,8 +340,8 @@ fn rows_that_can_not_be_used_are_located() {
             "line 9, whole line: \"8,h,h()\" has 3 cells where the header has 7; the row was left out",
         ]
     );
-    let Content::Kernels(part) = content else { panic!() };
-    let loaded = bring_together(vec![NamedPart { name: "stats.csv".into(), part: *part }]);
+    let FileContent::Kernels(part) = content else { panic!() };
+    let loaded = bring_together(vec![NamedKernelFile { name: "stats.csv".into(), part: *part }]);
     let checks = collectune::overlap::checks::check(&loaded.datasets[0]);
     assert!(checks[0].sentence().contains("the slowdown of 1 row (the first in line 7)"), "{checks:?}");
     assert!(loaded.notes[0].contains("has no metrics beside it"));
@@ -426,8 +426,8 @@ fn workbooks_with_shared_texts_and_missing_cells_are_read() {
         problems.kept[0].to_string(),
         "line 4, column ground_truth: \"\" is no number: it is missing; the row was left out"
     );
-    let Content::Kernels(part) = content else { panic!() };
-    let Part::Table(_, reading) = *part else { panic!() };
+    let FileContent::Kernels(part) = content else { panic!() };
+    let KernelFile::Table(_, reading) = *part else { panic!() };
     assert_eq!(reading.statistics[0].name, "a<b>");
     close(reading.statistics[0].timed.duration_ns, 120.0, 1e-12);
 }
@@ -473,9 +473,9 @@ fn the_worker_does_the_same() {
     use collectune::{
         form::Choices,
         tuning::aggregate::Target,
-        workbench::{Answer, Question, Shown},
+        workbench::{WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
         worker::{
-            executor::{Executor, Source},
+            executor::{Executor, FileSource},
             protocol::{FileToLoad, Request, Response},
         },
     };
@@ -492,41 +492,41 @@ fn the_worker_does_the_same() {
     let choose = |pairs: &[(&str, &str)]| {
         let mut choices = Choices::default();
         pairs.iter().for_each(|(key, value)| choices.set(key, value));
-        Question::Choose(choices)
+        WorkbenchQuestion::Choose(choices)
     };
     let request = Request::Study { workbench: Workbench::Overlap, question: Box::new(choose(&[])) };
     let nothing = executor.execute(request, Vec::new(), &mut Silent);
     assert!(nothing.unwrap_err().to_string().contains("there is no kernel to study"));
     let files = vec![FileToLoad { id: 7, name: "merged.csv".to_owned(), mapping: None }];
-    let source = Source { size_bytes: text.len() as u64, content: Box::new(std::io::Cursor::new(text)) };
+    let source = FileSource { size_bytes: text.len() as u64, content: Box::new(std::io::Cursor::new(text)) };
     let load = Request::Load { files, target: Target::Time, set: Default::default() };
     let Response::Loaded(loaded) = executor.execute(load, vec![source], &mut Silent).unwrap() else { panic!() };
     assert!(loaded.documents.of(Workbench::Overlap).eq([7]));
-    let shown = |answer: Answer| match answer {
-        Answer::Shown(shown) => *shown,
+    let shown = |answer: WorkbenchAnswer| match answer {
+        WorkbenchAnswer::Shown(shown) => *shown,
         other => panic!("{other:?}"),
     };
     let first = shown(ask(&mut executor, choose(&[])));
     assert!(first.jobs.is_anew && first.form.iter().all(|field| field.key != "launch"));
-    let models = |shown: &Shown| shown.report.sections[0].tables[0].listing.clone();
-    let mape = |shown: &Shown, model: usize| models(shown).rows[model][1].text.clone();
+    let models = |shown: &WorkbenchView| shown.report.sections[0].tables[0].listing.clone();
+    let mape = |shown: &WorkbenchView, model: usize| models(shown).rows[model][1].text.clone();
     assert!(!mape(&first, 2).is_empty() && mape(&first, 4).is_empty(), "{:?}", models(&first));
     let all: Vec<u32> = first.jobs.rounds.iter().flatten().map(|(job, _)| *job).collect();
     let done = all.chunks(40).map(|jobs| {
         // Any worker can do them, from the run alone.
-        let question = Question::Do { basis: first.jobs.basis.clone(), jobs: jobs.to_vec() };
+        let question = WorkbenchQuestion::Do { basis: first.jobs.basis.clone(), jobs: jobs.to_vec() };
         match ask(&mut Executor::default(), question) {
-            Answer::Done(done) => done,
+            WorkbenchAnswer::Done(done) => done,
             other => panic!("{other:?}"),
         }
     });
     let done: Vec<Vec<u8>> = done.collect();
-    let partly = shown(ask(&mut executor, Question::Take(done[..1].to_vec())));
+    let partly = shown(ask(&mut executor, WorkbenchQuestion::Take(done[..1].to_vec())));
     assert!(!mape(&partly, 4).is_empty() && partly.report.summary.last().unwrap().starts_with("So far over"));
     assert_eq!(partly.jobs.rounds.iter().flatten().count(), all.len() - 40, "what was done is not asked for again");
     let other = shown(ask(&mut executor, choose(&[("shown", "forest")])));
     assert!(!other.jobs.is_anew, "what was done holds for another model that is shown");
-    let whole = shown(ask(&mut executor, Question::Take(done.clone())));
+    let whole = shown(ask(&mut executor, WorkbenchQuestion::Take(done.clone())));
     assert!(
         whole.jobs.rounds.is_empty()
             && models(&whole).rows.iter().all(|row| row.iter().all(|cell| !cell.text.is_empty()))
@@ -544,10 +544,10 @@ fn the_worker_does_the_same() {
         first.form.iter().find(|field| field.key == "metrics").unwrap().value.split_once(',').unwrap().1.to_owned();
     let fewer = shown(ask(&mut executor, choose(&[("shown", "forest"), ("metrics", &without)])));
     assert!(fewer.jobs.is_anew && !fewer.jobs.rounds.is_empty());
-    let stale = shown(ask(&mut executor, Question::Take(done.clone())));
+    let stale = shown(ask(&mut executor, WorkbenchQuestion::Take(done.clone())));
     assert_eq!(stale.jobs.rounds, fewer.jobs.rounds, "what was done with other metrics is not taken in");
     shown(ask(&mut executor, choose(&[("shown", "forest")])));
-    shown(ask(&mut executor, Question::Take(done)));
+    shown(ask(&mut executor, WorkbenchQuestion::Take(done)));
     // What the page shows, and what travels.
     let contents = Contents { workbench: Workbench::Overlap, file_names: false, ..Contents::whole() };
     let report = executor.report(&contents).unwrap();
@@ -558,7 +558,7 @@ fn the_worker_does_the_same() {
     let json = wire::write(&report);
     assert!(!json.contains("merged.csv"), "names of files stay at home");
     assert_eq!(wire::write(&wire::read(&json).unwrap()), json);
-    for form in Form::ALL {
+    for form in ReportFormat::ALL {
         match collectune::report::write(&report, *form).unwrap() {
             Written::Link(link) => {
                 let decoded = link::decode(&link.fragment).unwrap();
@@ -647,8 +647,8 @@ proptest::proptest! {
             if let Outcome::Known { problems, .. } = &report.outcome {
                 proptest::prop_assert!(problems.kept.iter().all(|problem| problem.line > 1));
             }
-            if let Content::Kernels(part) = content {
-                let mut study = Study::new(bring_together(vec![NamedPart { name: "x.csv".into(), part: *part }]));
+            if let FileContent::Kernels(part) = content {
+                let mut study = OverlapStudy::new(bring_together(vec![NamedKernelFile { name: "x.csv".into(), part: *part }]));
                 let _ = study.study(Settings::default());
             }
         }

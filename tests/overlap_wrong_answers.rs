@@ -6,12 +6,12 @@
 mod support;
 
 use collectune::{
-    intake::{self, Content},
+    intake::{self, FileContent},
     overlap::{
         features::Settings,
-        files::{NamedPart, bring_together},
+        files::{NamedKernelFile, bring_together},
         models::Kind,
-        study::{Study, do_jobs},
+        study::{OverlapStudy, do_jobs},
         validate::{Scheme, jobs},
     },
     progress::Silent,
@@ -110,8 +110,9 @@ fn equal_rows_of_the_published_run_do_not_leak() {
     let (header, rows) = published.split_once('\n').unwrap();
     let doubled = format!("{header}\n{rows}{rows}").into_bytes();
     let (_, content) = intake::open(&doubled[..], "doubled.csv", doubled.len() as u64, 0, None, &mut Silent);
-    let Content::Kernels(part) = content else { panic!() };
-    let mut study = Study::new(bring_together(vec![NamedPart { name: "doubled.csv".to_owned(), part: *part }]));
+    let FileContent::Kernels(part) = content else { panic!() };
+    let mut study =
+        OverlapStudy::new(bring_together(vec![NamedKernelFile { name: "doubled.csv".to_owned(), part: *part }]));
     let studied = study.study(Settings::default()).unwrap();
     assert!(studied.checks.join(" ").contains("404 rows of 808 are equal"), "{:?}", studied.checks);
     // The folds of one model, in the first two repeats.

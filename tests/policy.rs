@@ -6,18 +6,18 @@ mod support;
 
 use collectune::{
     collective::Scale,
-    intake::{self, Content, Outcome},
+    intake::{self, FileContent, Outcome},
     math::Stream,
     policy::{
         arm::Arm,
         attribution::{LogSettings, Schedule},
         iteration::{Iteration, PairKind},
-        read::{Form, Log},
+        read::{Log, LogForm},
         replay,
-        request::{Export, Highlight, Replayed, Settings, Source, Start, Studied},
+        request::{Export, Highlight, LatencySource, PolicyOverview, ReplayResult, ReplaySettings, Settings},
         result::{Decision, Estimator, Flag, KeyResult},
         simulate,
-        study::{NamedLog, Study, StudyError},
+        study::{NamedLog, PolicyStudy, StudyError},
     },
     progress::Silent,
     text::Problems,
@@ -28,7 +28,7 @@ use support::rewards::explored;
 fn opened(name: &str, bytes: &[u8]) -> Result<(Log, Problems, Vec<String>), String> {
     let (report, content) = intake::open(bytes, name, bytes.len() as u64, 0, None, &mut Silent);
     match (report.outcome, content) {
-        (Outcome::Known { problems, notes, .. }, Content::Rewards(log)) => Ok((*log, problems, notes)),
+        (Outcome::Known { problems, notes, .. }, FileContent::Rewards(log)) => Ok((*log, problems, notes)),
         (Outcome::Refused(why), _) => Err(why),
         other => Err(format!("{other:?}")),
     }
@@ -38,9 +38,9 @@ fn log(name: &str, text: &str) -> Log {
     opened(name, text.as_bytes()).unwrap().0
 }
 
-fn study(logs: &[(&str, &str)], settings: Settings) -> (Study, Studied) {
+fn study(logs: &[(&str, &str)], settings: Settings) -> (PolicyStudy, PolicyOverview) {
     let logs = logs.iter().map(|(name, text)| NamedLog { name: (*name).to_owned(), log: log(name, text) }).collect();
-    let mut study = Study::new(logs);
+    let mut study = PolicyStudy::new(logs);
     let studied = study.study(settings, &mut Silent).unwrap();
     (study, studied)
 }
@@ -245,28 +245,28 @@ fn every_form_of_a_log_is_read() {
         let (log, ..) = opened(name, text.as_bytes()).unwrap_or_else(|why| panic!("{why}"));
         (log.form, log.rows.len(), log.rows.first().map(|row| row.latency_ms))
     };
-    assert_eq!(form("r.log", "# a comment\n\nallreduce,4194304,1,8,12.34\n"), (Form::Plain, 1, Some(12.34)));
+    assert_eq!(form("r.log", "# a comment\n\nallreduce,4194304,1,8,12.34\n"), (LogForm::Plain, 1, Some(12.34)));
     assert_eq!(
         form("r.csv", "latency_us,nRanks,nNodes,bytes,collective\n12340,8,1,4194304,ncclAllReduce\n").0,
-        Form::Headed
+        LogForm::Headed
     );
     let seconds = form("r.csv", "collective,size_bytes,nodes,ranks,latency_s\nallreduce,4194304,1,8,0.5\n");
-    assert_eq!(seconds, (Form::Headed, 1, Some(500.0)));
-    assert_eq!(form("r.log", "# collectune-rewards 1\nallreduce,4194304,1,8,12.34\n").0, Form::Own);
-    assert_eq!(form("times_auto_64MB.txt", "12.5\n13.5\n"), (Form::Times, 2, Some(12.5)));
+    assert_eq!(seconds, (LogForm::Headed, 1, Some(500.0)));
+    assert_eq!(form("r.log", "# collectune-rewards 1\nallreduce,4194304,1,8,12.34\n").0, LogForm::Own);
+    assert_eq!(form("times_auto_64MB.txt", "12.5\n13.5\n"), (LogForm::Times, 2, Some(12.5)));
     let episodes = r#"[{"episode":0,"arm_idx":3,"arm_label":"auto","mean_ms":9.7},{"episode":1,"arm_idx":0,"arm_label":"tree_simple","mean_ms":9.9}]"#;
-    assert_eq!(form("ucb1_64MB.json", episodes), (Form::Episodes, 2, Some(9.7)));
+    assert_eq!(form("ucb1_64MB.json", episodes), (LogForm::Episodes, 2, Some(9.7)));
     let table = r#"[{"arm":"auto","count":50,"mean_ms":9.7},{"arm":"tree_simple","count":50,"mean_ms":9.5}]"#;
-    assert_eq!(form("arms.json", table), (Form::ArmTable, 0, None));
+    assert_eq!(form("arms.json", table), (LogForm::ArmTable, 0, None));
     let nested = r#"{"sequential":{"64KB":{"auto":8.443,"tree_simple":8.495}},"overlap":{"64KB":{"auto":9.1,"tree_simple":8.9}}}"#;
-    assert_eq!(form("policy.json", nested), (Form::ArmTable, 0, None));
+    assert_eq!(form("policy.json", nested), (LogForm::ArmTable, 0, None));
     // BOM, CR LF, a lone CR, quotes, blanks.
     for text in [
         "\u{FEFF}allreduce,4194304,1,8,12.34\r\nallreduce,4194304,1,8,12.34\r\n",
         "allreduce,4194304,1,8,12.34\rallreduce,4194304,1,8,12.34\r",
         " \"allreduce\" , 4194304 ,1, 8 ,12.34\nallreduce,4194304,1,8,\"12.34\"\n",
     ] {
-        assert_eq!(form("r.log", text), (Form::Plain, 2, Some(12.34)), "{text:?}");
+        assert_eq!(form("r.log", text), (LogForm::Plain, 2, Some(12.34)), "{text:?}");
     }
     // Neither a tuner file nor a sweep.
     assert!(opened("c.conf", b"allreduce,0,4096,tree,ll,8,2,16,-1,-1\n").is_err());
@@ -445,7 +445,7 @@ fn equal_latencies_one_arm_one_line_four_lines() {
     let text = head.to_owned() + &"allreduce,4096,1,8,3,auto\nallreduce,4096,1,8,3,tree/simple\n".repeat(20);
     let (mut study_, studied) = study(&[("r.csv", &text)], Settings::default());
     assert_eq!(studied.results[0].decision, Decision::Keep, "{:?}", studied.results[0]);
-    let start = Start { world: Source::Key(0), steps: 300, seeds: 3, strategies: Vec::new() };
+    let start = ReplaySettings { world: LatencySource::Key(0), steps: 300, seeds: 3, strategies: Vec::new() };
     let replayed = replay(&mut study_, &start);
     assert!(replayed.strategies.iter().all(|of| of.regret_ms.iter().all(|regret| regret.abs() < 1e-9)));
     study_.key(0, &Highlight::default()).unwrap();
@@ -460,7 +460,7 @@ fn equal_latencies_one_arm_one_line_four_lines() {
     assert!(of.sentences[0].contains("Only tree/simple ran"), "{:?}", of.sentences);
 }
 
-fn replay(study: &mut Study, start: &Start) -> Replayed {
+fn replay(study: &mut PolicyStudy, start: &ReplaySettings) -> ReplayResult {
     let prepared = study.prepare(start).unwrap();
     // In any order, and a round twice.
     let rounds = prepared.rounds.iter().rev().chain(&prepared.rounds[..1]);
@@ -472,9 +472,9 @@ fn replay(study: &mut Study, start: &Start) -> Replayed {
 fn a_replay_comes_in_jobs_and_tells_what_learning_costs() {
     let (name, world) = &simulate::worlds()[0];
     assert_eq!(*name, "One arm is clearly better");
-    let mut study = Study::default();
-    let source = Source::Simulation(world.clone(), simulate::ARMS.map(str::to_owned).to_vec(), 3);
-    let start = Start { world: source, steps: 500, seeds: 23, strategies: Vec::new() };
+    let mut study = PolicyStudy::default();
+    let source = LatencySource::Simulation(world.clone(), simulate::ARMS.map(str::to_owned).to_vec(), 3);
+    let start = ReplaySettings { world: source, steps: 500, seeds: 23, strategies: Vec::new() };
     let replayed = replay(&mut study, &start);
     assert_eq!(replayed.seeds, 23);
     let of = |key: &str| replayed.strategies.iter().find(|of| of.strategy == key).unwrap();
@@ -485,8 +485,10 @@ fn a_replay_comes_in_jobs_and_tells_what_learning_costs() {
     assert!(replayed.sentences.iter().any(|sentence| sentence.contains("loses least")), "{:?}", replayed.sentences);
     let shares = replayed.shares.unwrap();
     assert_eq!(shares.series.len(), 4);
-    let nothing = Source::Simulation(simulate::worlds()[3].1.clone(), simulate::ARMS.map(str::to_owned).to_vec(), 3);
-    let replayed = replay(&mut study, &Start { world: nothing, steps: 500, seeds: 20, strategies: Vec::new() });
+    let nothing =
+        LatencySource::Simulation(simulate::worlds()[3].1.clone(), simulate::ARMS.map(str::to_owned).to_vec(), 3);
+    let replayed =
+        replay(&mut study, &ReplaySettings { world: nothing, steps: 500, seeds: 20, strategies: Vec::new() });
     assert!(replayed.sentences.iter().any(|sentence| sentence.contains("learning here costs more than it finds")));
 }
 
@@ -576,14 +578,14 @@ fn a_band_with_two_winners_is_split_and_said() {
 
 #[test]
 fn questions_that_have_no_answer_say_why() {
-    let mut study = Study::default();
+    let mut study = PolicyStudy::default();
     assert!(matches!(study.study(Settings::default(), &mut Silent), Err(StudyError::NothingLoaded)));
     assert!(study.key(0, &Highlight::default()).is_err() && study.export(&Export::Policy(1)).is_err());
     let times = log("times.txt", "1.0\n2.0\n");
-    let mut study = Study::new(vec![NamedLog { name: "times.txt".to_owned(), log: times }]);
+    let mut study = PolicyStudy::new(vec![NamedLog { name: "times.txt".to_owned(), log: times }]);
     let error = study.study(Settings::default(), &mut Silent).unwrap_err().to_string();
     assert!(error.contains("says nothing of size, nodes and ranks"), "{error}");
-    let start = Start { world: Source::Key(0), steps: 1, seeds: 1, strategies: Vec::new() };
+    let start = ReplaySettings { world: LatencySource::Key(0), steps: 1, seeds: 1, strategies: Vec::new() };
     assert!(study.prepare(&start).is_err());
     assert!(replay::play(&[1, 2, 3], &[0], &mut Silent).unwrap_err().to_string().contains("different builds"));
 }
@@ -594,7 +596,7 @@ fn the_page_asks_and_is_answered() {
     use collectune::{
         form::Choices,
         report::{Workbench, markdown},
-        workbench::{Answer, Question, Shown},
+        workbench::{WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
         worker::protocol::{Request, Response},
     };
     let text = simulate::log(&simulate::worlds()[0].1, &simulate::ARMS, 64 << 20, 50, 1);
@@ -606,13 +608,13 @@ fn the_page_asks_and_is_answered() {
             other => panic!("{other:?}"),
         }
     };
-    let shown = |answer: Answer| -> Shown {
+    let shown = |answer: WorkbenchAnswer| -> WorkbenchView {
         match answer {
-            Answer::Shown(shown) => *shown,
+            WorkbenchAnswer::Shown(shown) => *shown,
             other => panic!("{other:?}"),
         }
     };
-    let first = shown(ask(Question::Choose(Choices::parse("#seeds=20&steps=300"))));
+    let first = shown(ask(WorkbenchQuestion::Choose(Choices::parse("#seeds=20&steps=300"))));
     assert_eq!(first.report.sections[0].tables[0].listing.rows.len(), 3);
     assert!(first.form.iter().any(|field| field.key == "key") && first.jobs.is_anew);
     assert!(first.report.summary.iter().any(|sentence| sentence.contains("deploy it")), "{:?}", first.report.summary);
@@ -620,36 +622,43 @@ fn the_page_asks_and_is_answered() {
     let mut last = first;
     while let Some(round) = last.jobs.rounds.first() {
         let jobs = round.iter().map(|(job, _)| *job).collect();
-        let Answer::Done(done) = ask(Question::Do { basis: last.jobs.basis.clone(), jobs }) else { panic!() };
-        last = shown(ask(Question::Take(vec![done])));
+        let WorkbenchAnswer::Done(done) = ask(WorkbenchQuestion::Do { basis: last.jobs.basis.clone(), jobs }) else {
+            panic!()
+        };
+        last = shown(ask(WorkbenchQuestion::Take(vec![done])));
         rounds += 1;
     }
     assert!(rounds >= 2);
     let strategies = last.report.sections.iter().find(|section| section.title == "Strategies").unwrap();
     assert_eq!((strategies.charts.len(), strategies.tables[0].listing.rows.len()), (2, 17));
     // Another strategy's shares need no further work; another world does.
-    let same = shown(ask(Question::Choose(Choices::parse("#seeds=20&steps=300&strategy=6"))));
+    let same = shown(ask(WorkbenchQuestion::Choose(Choices::parse("#seeds=20&steps=300&strategy=6"))));
     assert!(same.jobs.rounds.is_empty() && !same.jobs.is_anew);
-    let other =
-        shown(ask(Question::Choose(Choices::parse("#seeds=20&steps=300&world=own&means.own=10,9.5,11&wave.own=0.3"))));
+    let other = shown(ask(WorkbenchQuestion::Choose(Choices::parse(
+        "#seeds=20&steps=300&world=own&means.own=10,9.5,11&wave.own=0.3",
+    ))));
     assert!(other.jobs.is_anew && !other.jobs.rounds.is_empty());
     assert!(other.form.iter().any(|field| field.key == "wave.own"));
     // What is done for a world that is left says nothing of this one.
-    let Answer::Done(late) = ask(Question::Do { basis: other.jobs.basis, jobs: vec![0] }) else { panic!() };
-    let now = shown(ask(Question::Choose(Choices::parse("#seeds=20&steps=300&world=drift"))));
+    let WorkbenchAnswer::Done(late) = ask(WorkbenchQuestion::Do { basis: other.jobs.basis, jobs: vec![0] }) else {
+        panic!()
+    };
+    let now = shown(ask(WorkbenchQuestion::Choose(Choices::parse("#seeds=20&steps=300&world=drift"))));
     assert!(!now.jobs.rounds.is_empty());
-    let still = shown(ask(Question::Take(vec![late])));
+    let still = shown(ask(WorkbenchQuestion::Take(vec![late])));
     assert_eq!(still.jobs.rounds, now.jobs.rounds);
     for (key, _) in &now.files {
         if key == "example" {
             continue;
         }
-        let Answer::File(file) = ask(Question::Save(key.clone())) else { panic!("{key}") };
+        let WorkbenchAnswer::File(file) = ask(WorkbenchQuestion::Save(key.clone())) else { panic!("{key}") };
         assert!(!file.text.is_empty(), "{key}");
     }
     // A file that can't be written is offered, and says why it is not.
-    let request =
-        Request::Study { workbench: Workbench::Policy, question: Box::new(Question::Save("example".to_owned())) };
+    let request = Request::Study {
+        workbench: Workbench::Policy,
+        question: Box::new(WorkbenchQuestion::Save("example".to_owned())),
+    };
     let refused = worker.execute(request, Vec::new(), &mut Silent).unwrap_err().to_string();
     assert!(refused.contains("no tuner file is written for NVIDIA's example"), "{refused}");
     let page = markdown::markdown(&last.report);
@@ -666,7 +675,7 @@ fn the_page_asks_and_is_answered() {
     ] {
         let request = Request::Study {
             workbench: Workbench::Policy,
-            question: Box::new(Question::Choose(Choices::parse(wrong))),
+            question: Box::new(WorkbenchQuestion::Choose(Choices::parse(wrong))),
         };
         let answer = worker.execute(request, Vec::new(), &mut Silent);
         assert!(answer.is_err(), "{wrong}");
@@ -678,20 +687,20 @@ fn without_any_log_strategies_play_in_a_simulation() {
     use collectune::{
         form::Choices,
         report::Contents,
-        workbench::{Material, Policy, Study as _},
+        workbench::{Policy, ReportContext, Study as _},
     };
     let mut policy = Policy::new(Vec::new());
     policy.choose(Choices::parse("#seeds=5&steps=200"), &mut Silent).unwrap();
     assert!(!policy.jobs().unwrap().rounds.is_empty() && policy.files().is_empty());
-    assert!(policy.report(Material::default(), &Contents::whole()).is_ok());
+    assert!(policy.report(ReportContext::default(), &Contents::whole()).is_ok());
     assert!(policy.form().unwrap().iter().any(|field| field.key == "world"));
 }
 
 #[test]
 fn a_policy_that_is_dropped_attributes_and_counts_on() {
-    use collectune::policy::file::sealed;
+    use collectune::policy::file::with_checksum;
     let (policy, rewards) = explored();
-    let record = sealed(format!("collectune-record 1 next\n{}\n", policy.text()));
+    let record = with_checksum(format!("collectune-record 1 next\n{}\n", policy.text()));
     for file in [policy.text(), record] {
         let (study, studied) = study(&[("rewards.log", &rewards), ("epoch-000003", &file)], Settings::default());
         assert_eq!(studied.results[0].chosen(), Arm::parse("tree/ll128").unwrap());
@@ -705,7 +714,7 @@ fn a_policy_that_is_dropped_attributes_and_counts_on() {
     let text = policy.text();
     assert!(refused(&text[..text.len() - 9]).contains("is torn"), "{}", refused(&text[..text.len() - 9]));
     assert!(refused(&text.replace("\"generation\":3", "\"generation\":4")).contains("was changed or torn"));
-    let kept = sealed("collectune-record 1 keep\n\n".to_owned());
+    let kept = with_checksum("collectune-record 1 keep\n\n".to_owned());
     assert!(refused(&kept).contains("carries no policy"), "{}", refused(&kept));
 }
 
@@ -722,10 +731,11 @@ fn means_in_tables_are_shown_and_episodes_are_observations() {
     let episodes = "log,size,episode,arm,mean_ms\nucb1,256KB,0,auto,9.7\nucb1,256KB,1,tree_simple,9.8\n\
                     ucb1,64MB,0,auto,99\nucb1,64MB,1,nonsense,9\nucb1,64MB,2,auto,-1\nucb1,,0,auto,9\n";
     let (log, problems, _) = opened("episodes.csv", episodes.as_bytes()).unwrap();
-    assert_eq!((log.form, log.rows.len(), log.keys.len(), problems.count), (Form::Episodes, 4, 3, 2));
+    assert_eq!((log.form, log.rows.len(), log.keys.len(), problems.count), (LogForm::Episodes, 4, 3, 2));
     let given = LogSettings { scale: Some(Scale { nodes: 1, ranks: 8 }), ..LogSettings::default() };
     let logs = vec![NamedLog { name: "episodes.csv".to_owned(), log }];
-    let studied = Study::new(logs).study(Settings { logs: vec![given], ..Settings::default() }, &mut Silent).unwrap();
+    let studied =
+        PolicyStudy::new(logs).study(Settings { logs: vec![given], ..Settings::default() }, &mut Silent).unwrap();
     assert_eq!(studied.results.len(), 2);
     assert!(studied.notes.join("\n").contains("left out: their key says nothing of size"), "{:?}", studied.notes);
     assert!(studied.results.iter().all(|of| of.decision == Decision::None && of.flags.contains(&Flag::Adaptive)));
@@ -791,7 +801,7 @@ fn an_arm_or_a_strategy_is_shown_out_in_every_chart() {
         form::Choices,
         plot::{Chart, Colour},
         report::Contents,
-        workbench::{Material, Policy, Study as _},
+        workbench::{Policy, ReportContext, Study as _},
     };
     let text = simulate::log(&simulate::worlds()[0].1, &simulate::ARMS, 64 << 20, 50, 1);
     let mut policy = Policy::new(vec![NamedLog { name: "rewards.log".to_owned(), log: log("rewards.log", &text) }]);
@@ -803,7 +813,7 @@ fn an_arm_or_a_strategy_is_shown_out_in_every_chart() {
             policy.take(&done.unwrap(), &mut Silent).unwrap();
             policy.conclude(&mut Silent).unwrap();
         }
-        let report = policy.report(Material::default(), &Contents::whole()).unwrap();
+        let report = policy.report(ReportContext::default(), &Contents::whole()).unwrap();
         report.sections.into_iter().flat_map(|section| section.charts).collect()
     };
     let coloured = |chart: &Chart| -> Vec<String> {
@@ -834,7 +844,7 @@ fn files_are_made_with_what_the_form_says() {
         form::Choices,
         policy::file::Policy as File,
         report::{Contents, Workbench},
-        workbench::{Material, Policy, Study as _},
+        workbench::{Policy, ReportContext, Study as _},
     };
     let (policy, rewards) = explored();
     let named = |name: &str, text: &str| NamedLog { name: name.to_owned(), log: log(name, text) };
@@ -852,7 +862,8 @@ fn files_are_made_with_what_the_form_says() {
     let conf = saved("", "collectune");
     assert!(conf.contains("allreduce,33554432,134217727,tree,ll128,"), "{conf}");
     study.choose(Choices::parse("#generation=17"), &mut Silent).unwrap();
-    let report = study.report(Material::default(), &Contents { workbench: Workbench::Policy, ..Contents::whole() });
+    let report =
+        study.report(ReportContext::default(), &Contents { workbench: Workbench::Policy, ..Contents::whole() });
     let files = report.unwrap().sections.into_iter().flat_map(|section| section.files);
     let file = files.into_iter().find(|file| file.name == "collectune.policy.json").unwrap();
     assert_eq!(generation(file.text), 17, "a report has the same file");
@@ -864,13 +875,13 @@ fn what_workers_bring_is_brought_together_once() {
     use collectune::{
         form::Choices,
         report::{Contents, Workbench},
-        workbench::{Material, Policy, Study as _, work},
+        workbench::{Policy, ReportContext, Study as _, work},
     };
     let mut policy = Policy::new(Vec::new());
     policy.choose(Choices::parse("#seeds=20&steps=100&world=clear"), &mut Silent).unwrap();
     let jobs = policy.jobs().unwrap();
     let strategies = |policy: &Policy| {
-        let report = policy.report(Material::default(), &Contents::whole()).unwrap();
+        let report = policy.report(ReportContext::default(), &Contents::whole()).unwrap();
         report.sections.into_iter().filter(|section| section.title == "Strategies").count()
     };
     for (job, _) in jobs.rounds.iter().flatten() {
@@ -896,7 +907,7 @@ fn of_several_policies_each_attributes_its_own_generation() {
     assert_eq!((studied.logs[0].attribution.as_str(), studied.notes.is_empty()), (schedule, true), "{studied:?}");
     // Nothing says which of them it was: other ways are tried, and why is said.
     let untold = rewards.replace(",generation", "").replace(",3\n", "\n");
-    let notes = |studied: &Studied| studied.notes.join("\n");
+    let notes = |studied: &PolicyOverview| studied.notes.join("\n");
     let studied = both(&untold, &other);
     assert!(studied.logs[0].attribution.starts_with("not attributed"), "{:?}", studied.logs);
     let why = "rewards.log: It does not say by which of 2 policy files its lines ran";
@@ -948,7 +959,7 @@ proptest::proptest! {
             let text = format!("{head}{rows}");
             if let Ok((log, problems, _)) = opened("times_auto_2x4_64MB.txt", text.as_bytes()) {
                 proptest::prop_assert!(problems.kept.iter().all(|problem| problem.line > 0));
-                let mut study = Study::new(vec![NamedLog { name: "r.log".to_owned(), log }]);
+                let mut study = PolicyStudy::new(vec![NamedLog { name: "r.log".to_owned(), log }]);
                 let _ = study.study(round_robin(Some(3)), &mut Silent);
             }
         }
@@ -962,9 +973,9 @@ proptest::proptest! {
 
     #[test]
     fn any_bytes_are_no_policy_or_a_whole_one(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200), text in ".{0,60}") {
-        use collectune::policy::file::{Policy, sealed};
+        use collectune::policy::file::{Policy, with_checksum};
         let _ = Policy::read(&bytes);
-        let _ = Policy::read(sealed(text).as_bytes());
+        let _ = Policy::read(with_checksum(text).as_bytes());
     }
 }
 

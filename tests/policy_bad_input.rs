@@ -9,15 +9,15 @@ use std::io::Write;
 
 use collectune::{
     collective::Scale,
-    intake::{self, Content, Outcome},
+    intake::{self, FileContent, Outcome},
     policy::{
         arm::Arm,
         attribution::{LogSettings, Schedule},
         bands::Bands,
-        file::{Policy, sealed},
+        file::{Policy, with_checksum},
         replay,
-        request::{Highlight, Settings, Source, Start},
-        study::{NamedLog, Study},
+        request::{Highlight, LatencySource, ReplaySettings, Settings},
+        study::{NamedLog, PolicyStudy},
     },
     progress::Silent,
 };
@@ -33,8 +33,8 @@ fn said(bytes: &[u8]) -> String {
         }
         other => return format!("{other:?}"),
     };
-    let Content::Rewards(log) = content else { return all };
-    let mut study = Study::new(vec![NamedLog { name: "rewards.log".to_owned(), log: *log }]);
+    let FileContent::Rewards(log) = content else { return all };
+    let mut study = PolicyStudy::new(vec![NamedLog { name: "rewards.log".to_owned(), log: *log }]);
     let arms = ["auto", "tree/simple"].iter().filter_map(|arm| Arm::parse(arm)).collect();
     let given = LogSettings { scale: Some(Scale { nodes: 1, ranks: 8 }), ..LogSettings::default() };
     let settings =
@@ -54,7 +54,12 @@ fn said(bytes: &[u8]) -> String {
                 };
                 assert!(finite(&charts.latencies) && charts.posteriors.as_ref().is_none_or(finite));
                 if studied.can_replay[place as usize] {
-                    let start = Start { world: Source::Key(place), steps: 300, seeds: 2, strategies: Vec::new() };
+                    let start = ReplaySettings {
+                        world: LatencySource::Key(place),
+                        steps: 300,
+                        seeds: 2,
+                        strategies: Vec::new(),
+                    };
                     let prepared = study.prepare(&start).unwrap();
                     let played = replay::play(&prepared.game, &[0], &mut Silent).unwrap();
                     let of = study.bring_together(&prepared.game, &[played], &Highlight::default()).unwrap();
@@ -196,7 +201,7 @@ const POLICY: &str = r#"{"format":"collectune-policy","version":1,"generation":1
 const KEY: &str = r#"{"coll":"allreduce","band":0,"nodes":1,"ranks":8,"arm":0}"#;
 
 fn sealed_line(text: String) -> String {
-    sealed(text + "\n")
+    with_checksum(text + "\n")
 }
 
 #[test]

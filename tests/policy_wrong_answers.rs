@@ -11,7 +11,7 @@ mod support;
 
 use std::{fs, process::Command};
 
-use collectune::policy::file::{Policy, opened, sealed};
+use collectune::policy::file::{Policy, with_checksum, without_checksum};
 use serde_json::Value;
 use support::{
     rewards::explored,
@@ -123,8 +123,8 @@ fn a_schedule_without_a_policy_is_refused() {
     assert!(told.contains("--schedule: none of these files holds a policy"), "{told}");
     // What such a file says besides is told with the logs' notes, on the page as well.
     let text = policy.text();
-    let body = std::str::from_utf8(opened(text.as_bytes()).unwrap()).unwrap();
-    let more = sealed(body.replacen("{\"format\"", "{\"unrewarded\":5,\"format\"", 1));
+    let body = std::str::from_utf8(without_checksum(text.as_bytes()).unwrap()).unwrap();
+    let more = with_checksum(body.replacen("{\"format\"", "{\"unrewarded\":5,\"format\"", 1));
     let file = write(&folder, "policy.json", &more);
     let given = notes(&[&log, "--schedule", &file]);
     has(&given, "what is not known in it is not used: unrewarded");

@@ -12,10 +12,10 @@ use collectune::{
     overlap,
     policy::{file::Policy, simulate},
     progress::Silent,
-    report::{Contents, Form, Report, Workbench, Written, link, wire, write},
+    report::{Contents, Report, ReportFormat, Workbench, Written, link, wire, write},
     training_time::{self, catalogue::Catalogue},
     tuning::{parameters::Parameters, simulate::Simulation},
-    workbench::{self, Answer, Question, Shown},
+    workbench::{self, WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
     worker::{
         executor::{self, Executor},
         protocol::{Request, Response},
@@ -99,13 +99,13 @@ fn files(workbench: Workbench, word: &str) -> Vec<Files> {
 /// A file that the topology workbench offers to save.
 fn saved(mut executor: Executor, key: &str) -> String {
     explore(&mut executor, Workbench::Topology, true);
-    match ask(&mut executor, Workbench::Topology, Question::Save(key.to_owned())) {
-        Answer::File(file) => file.text,
+    match ask(&mut executor, Workbench::Topology, WorkbenchQuestion::Save(key.to_owned())) {
+        WorkbenchAnswer::File(file) => file.text,
         other => panic!("{other:?}"),
     }
 }
 
-fn ask(executor: &mut Executor, workbench: Workbench, question: Question) -> Answer {
+fn ask(executor: &mut Executor, workbench: Workbench, question: WorkbenchQuestion) -> WorkbenchAnswer {
     match support::worker::ask(executor, Request::Study { workbench, question: Box::new(question) }) {
         Response::Study(answer) => *answer,
         other => panic!("{other:?}"),
@@ -114,20 +114,20 @@ fn ask(executor: &mut Executor, workbench: Workbench, question: Question) -> Ans
 
 /// Studies as the page does; where `is_whole`, until nothing is left to be done.
 fn explore(executor: &mut Executor, workbench: Workbench, is_whole: bool) {
-    let shown = |answer: Answer| -> Shown {
+    let shown = |answer: WorkbenchAnswer| -> WorkbenchView {
         match answer {
-            Answer::Shown(shown) => *shown,
+            WorkbenchAnswer::Shown(shown) => *shown,
             other => panic!("{other:?}"),
         }
     };
-    let mut at = shown(ask(executor, workbench, Question::Choose(Choices::default())));
+    let mut at = shown(ask(executor, workbench, WorkbenchQuestion::Choose(Choices::default())));
     loop {
         if let Some(round) = at.jobs.rounds.first().filter(|_| is_whole) {
             let jobs: Vec<u32> = round.iter().map(|(job, _)| *job).collect();
             let done = workbench::work(workbench, &at.jobs.basis, &jobs, &mut Silent).unwrap();
-            at = shown(ask(executor, workbench, Question::Take(vec![done])));
+            at = shown(ask(executor, workbench, WorkbenchQuestion::Take(vec![done])));
         } else if at.jobs.goes_on {
-            at = shown(ask(executor, workbench, Question::GoOn(5000)));
+            at = shown(ask(executor, workbench, WorkbenchQuestion::GoOn(5000)));
         } else {
             return;
         }
@@ -156,8 +156,8 @@ fn report(executor: &Executor, workbench: Workbench, file_names: bool) -> Report
 }
 
 /// Everything that leaves with a report, in every form.
-fn all_that_leaves(report: &Report) -> Vec<(Form, String)> {
-    let all = Form::ALL.iter().map(|form| {
+fn all_that_leaves(report: &Report) -> Vec<(ReportFormat, String)> {
+    let all = ReportFormat::ALL.iter().map(|form| {
         let text = match write(report, *form).unwrap() {
             Written::File { name, text, .. } => format!("{name}\n{text}"),
             Written::Link(link) => wire::write(&link::decode(&link.fragment).unwrap()),
@@ -236,7 +236,7 @@ fn vocabulary() -> BTreeSet<String> {
     for workbench in Workbench::ALL {
         for files in files(*workbench, "xxx") {
             let report = report(&studied(*workbench, &files, true), *workbench, false);
-            let Written::File { text, .. } = write(&report, Form::Markdown).unwrap() else { continue };
+            let Written::File { text, .. } = write(&report, ReportFormat::Markdown).unwrap() else { continue };
             text.split_whitespace().for_each(&mut add);
         }
     }

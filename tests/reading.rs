@@ -6,7 +6,7 @@ use std::{io::Write, path::PathBuf};
 
 use collectune::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
-    intake::{self, ColumnSource, Content, FileReport, Mapping, MappingRequest, Outcome},
+    intake::{self, ColumnSource, FileContent, FileReport, Mapping, MappingRequest, Outcome},
     progress::{Progress, Silent},
     text::{Cell, Problems, Table},
     tuning::{
@@ -26,7 +26,7 @@ const REQUESTED: &str =
 const MEDIANS: &str = ",n_repeats,spread_pct";
 const OLD_ROW: &str = "all_reduce_perf,1,8,8192,2048,float,sum,40.91,0.2,0.35,0,40.14,0.2,0.36,0,RING,SIMPLE,1";
 
-fn open(bytes: &[u8]) -> (FileReport, Content) {
+fn open(bytes: &[u8]) -> (FileReport, FileContent) {
     intake::open(bytes, "sweep.csv", bytes.len() as u64, 3, None, &mut Silent)
 }
 
@@ -35,7 +35,7 @@ fn outcome_of(bytes: &[u8]) -> (Vec<Row>, Problems, Vec<String>, String) {
     match open(bytes) {
         (
             FileReport { outcome: Outcome::Loaded { rows, default_rows, problems, notes, format }, .. },
-            Content::Rows(read),
+            FileContent::Rows(read),
         ) => {
             assert_eq!(rows, read.len() as u64);
             assert_eq!(default_rows, read.iter().filter(|r| r.kind == Kind::Default).count() as u64);
@@ -70,7 +70,7 @@ fn problem(header: &str, line: &str) -> String {
 #[track_caller]
 fn refused(bytes: &[u8]) -> String {
     match open(bytes) {
-        (FileReport { outcome: Outcome::Refused(why), .. }, Content::Nothing) => why,
+        (FileReport { outcome: Outcome::Refused(why), .. }, FileContent::Nothing) => why,
         (report, _) => panic!("{report:?}"),
     }
 }
@@ -78,7 +78,7 @@ fn refused(bytes: &[u8]) -> String {
 #[track_caller]
 fn asks_for_mapping(bytes: &[u8]) -> MappingRequest {
     match open(bytes) {
-        (FileReport { outcome: Outcome::NeedsMapping(request), .. }, Content::Nothing) => request,
+        (FileReport { outcome: Outcome::NeedsMapping(request), .. }, FileContent::Nothing) => request,
         (report, _) => panic!("{report:?}"),
     }
 }
@@ -148,7 +148,7 @@ fn winners_and_default_curves_are_noticed() {
 
 /// What a file of the trade that is no sweep is called and holds.
 #[track_caller]
-fn known(bytes: &[u8]) -> (String, String, Content) {
+fn known(bytes: &[u8]) -> (String, String, FileContent) {
     match open(bytes) {
         (FileReport { outcome: Outcome::Known { format, holds, .. }, .. }, content) => (format, holds, content),
         (report, _) => panic!("{report:?}"),
@@ -173,9 +173,9 @@ fn other_real_files_are_known() {
         let (found_format, found_holds, content) = known(&bytes);
         assert_eq!((found_format.as_str(), found_holds.as_str()), (format, holds), "{name}");
         match content {
-            Content::Conf(conf) => assert_eq!(conf, bytes, "a conf is handed on byte for byte"),
-            Content::Comparison(text) => assert_eq!(text.as_bytes(), bytes),
-            Content::Listing(listing) => assert!(!listing.rows.is_empty() && listing.columns.len() > 5),
+            FileContent::Conf(conf) => assert_eq!(conf, bytes, "a conf is handed on byte for byte"),
+            FileContent::Comparison(text) => assert_eq!(text.as_bytes(), bytes),
+            FileContent::Listing(listing) => assert!(!listing.rows.is_empty() && listing.columns.len() > 5),
             content => panic!("{name}: {content:?}"),
         }
     }
@@ -190,7 +190,7 @@ fn a_conf_without_a_rule_is_one() {
     ] {
         let (format, holds, content) = known(text.as_bytes());
         assert_eq!((format.as_str(), holds.as_str()), ("tuner conf", "0 rules"), "{text}");
-        assert_eq!(content, Content::Conf(text.as_bytes().to_vec()));
+        assert_eq!(content, FileContent::Conf(text.as_bytes().to_vec()));
     }
     let odd = "nonsense,0,1\r\nallreduce,0,18446744073709551615,tree,ll,4,1,8\r\n";
     assert_eq!(known(odd.as_bytes()).1, "1 rule");
@@ -234,7 +234,7 @@ fn other_tables_are_listed() {
     ] {
         let (found, _, content) = known(format!("{header}\n{row}\nshort\n").as_bytes());
         assert_eq!(found, format);
-        let Content::Listing(listing) = content else { panic!("{content:?}") };
+        let FileContent::Listing(listing) = content else { panic!("{content:?}") };
         assert_eq!(listing.rows.len(), 1);
         assert!(listing.columns.iter().any(|c| c.is_numeric) && listing.columns.iter().any(|c| !c.is_numeric));
     }
@@ -526,7 +526,7 @@ fn a_mapping_makes_a_table_readable() {
         intake::open(text.as_bytes(), "t.csv", text.len() as u64, 0, Some(&mapping), &mut Silent)
     };
     let (report, content) = read(columns.clone());
-    let Content::Rows(rows) = content else { panic!("{report:?}") };
+    let FileContent::Rows(rows) = content else { panic!("{report:?}") };
     assert_eq!(rows.iter().map(|r| r.workload.size_bytes).collect::<Vec<_>>(), [16 << 20, 4096]);
     assert_eq!(rows[0].in_place.map(|s| s.busbw_gbps), Some(210.5));
 
@@ -535,7 +535,7 @@ fn a_mapping_makes_a_table_readable() {
         columns[1].1 = ColumnSource::Constant(text.to_owned());
         read(columns)
     };
-    assert!(matches!(constant("4").1, Content::Rows(rows) if rows[0].workload.scale.nodes == 4));
+    assert!(matches!(constant("4").1, FileContent::Rows(rows) if rows[0].workload.scale.nodes == 4));
     let Outcome::Refused(why) = constant("many").0.outcome else { panic!("a constant must fit") };
     assert_eq!(why, "t.csv can't be read with these columns: \"many\" can't stand for num_nodes (number of nodes).");
     let mut beyond = columns.clone();
@@ -592,8 +592,8 @@ fn a_model_file_is_handed_on() {
     let text = r#"{"format": "collectune-model", "version": 1}"#;
     let (report, content) = open(text.as_bytes());
     assert!(matches!(report.outcome, Outcome::Loaded { rows: 0, .. }));
-    assert_eq!(content, Content::Model(text.to_owned()));
-    assert!(matches!(open(&gzip(text.as_bytes())).1, Content::Model(_)));
+    assert_eq!(content, FileContent::Model(text.to_owned()));
+    assert!(matches!(open(&gzip(text.as_bytes())).1, FileContent::Model(_)));
 }
 
 #[test]

@@ -5,18 +5,18 @@
 use std::{env, fs, path::PathBuf};
 
 use collectune::{
-    intake::{self, Content, Outcome},
+    intake::{self, FileContent, Outcome},
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
     progress::Silent,
     report::{
-        Contents, Exhibit, Fact, Form, LoadedFile, Report, Section, TextFile, Workbench, Written, html,
+        Contents, Exhibit, Fact, LoadedFile, Report, ReportFormat, Section, TextFile, Workbench, Written, html,
         link::{self, LinkError},
         markdown, open, wire,
     },
     text::{Column, Entry, Listing, is_control},
     tuning::{aggregate::Target, parameters::Parameters, simulate::Simulation},
     worker::{
-        executor::{self, ExecuteError, Executor, Source, read_files},
+        executor::{self, ExecuteError, Executor, FileSource, read_files},
         protocol::{FileToLoad, Request, Response},
     },
 };
@@ -26,7 +26,7 @@ use proptest::prelude::*;
 fn studied(files: &[(&str, Vec<u8>)]) -> Executor {
     let names: Vec<FileToLoad> =
         (0..).zip(files).map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None }).collect();
-    let sources = files.iter().map(|(_, bytes)| Source {
+    let sources = files.iter().map(|(_, bytes)| FileSource {
         content: Box::new(std::io::Cursor::new(bytes.clone())),
         size_bytes: bytes.len() as u64,
     });
@@ -446,10 +446,10 @@ fn write_golden_files() {
 fn dropped(name: &str, text: &str) -> Executor {
     let (report, content) = intake::open(text.as_bytes(), name, text.len() as u64, 0, None, &mut Silent);
     assert!(matches!(&report.outcome, Outcome::Known { format, .. } if format == "report"), "{:?}", report.outcome);
-    assert!(matches!(content, Content::Report(_)));
+    assert!(matches!(content, FileContent::Report(_)));
     let mut executor = Executor::default();
     let source =
-        Source { content: Box::new(std::io::Cursor::new(text.as_bytes().to_vec())), size_bytes: text.len() as u64 };
+        FileSource { content: Box::new(std::io::Cursor::new(text.as_bytes().to_vec())), size_bytes: text.len() as u64 };
     let request = Request::Load {
         files: vec![FileToLoad { id: 7, name: name.to_owned(), mapping: None }],
         target: Target::Time,
@@ -475,7 +475,7 @@ fn a_dropped_report_opens_by_its_content() {
         let missing = executor.execute(Request::OpenReport { file: 8 }, Vec::new(), &mut Silent);
         assert!(matches!(missing, Err(ExecuteError::NoReport)));
         // And leaves again.
-        for form in Form::ALL {
+        for form in ReportFormat::ALL {
             let request = Request::WriteOpened { report: opened.clone(), form: *form };
             match executor.execute(request, Vec::new(), &mut Silent).unwrap() {
                 Response::Written(Written::Link(link)) => {
@@ -528,14 +528,16 @@ fn the_terminal_writes_what_the_page_writes() {
         Response::Written(Written::Link(link)) => link.fragment,
         other => panic!("{other:?}"),
     };
-    assert_eq!(run(&[]), page(Contents::whole(), Form::Markdown));
-    for (name, form) in [("r.html", Form::Html), ("r.json", Form::Json), ("r.md", Form::Markdown)] {
+    assert_eq!(run(&[]), page(Contents::whole(), ReportFormat::Markdown));
+    for (name, form) in
+        [("r.html", ReportFormat::Html), ("r.json", ReportFormat::Json), ("r.md", ReportFormat::Markdown)]
+    {
         let path = folder.path().join(name);
         assert_eq!(run(&["-o", path.to_str().unwrap()]), "");
         assert_eq!(fs::read_to_string(path).unwrap(), page(Contents::whole(), form), "{name}");
     }
     let link = run(&["--link", "--site", "https://tuning.example/c/#old"]);
-    let fragment = page(of_a_link(), Form::Link);
+    let fragment = page(of_a_link(), ReportFormat::Link);
     assert_eq!(link, format!("https://tuning.example/c/{fragment}\n"));
     // A report is written again.
     let json = folder.path().join("r.json");

@@ -34,7 +34,7 @@ use collectune::{
         parameters::Parameters,
         simulate::Simulation,
     },
-    workbench::{Answer, Question},
+    workbench::{WorkbenchAnswer, WorkbenchQuestion},
     worker::{
         executor::{Executor, predict_folds},
         protocol::{Loaded, Request, Response},
@@ -91,10 +91,10 @@ fn of_files(loaded: &Loaded) -> Vec<String> {
 fn shown(worker: &mut Executor, workbench: Workbench, choices: &[(String, String)]) -> Result<Vec<String>, String> {
     let mut chosen = Choices::default();
     choices.iter().for_each(|(key, value)| chosen.set(key, value));
-    let request = Request::Study { workbench, question: Box::new(Question::Choose(chosen)) };
+    let request = Request::Study { workbench, question: Box::new(WorkbenchQuestion::Choose(chosen)) };
     match worker.execute(request, Vec::new(), &mut Silent) {
         Ok(Response::Study(answer)) => {
-            let Answer::Shown(shown) = *answer else { panic!() };
+            let WorkbenchAnswer::Shown(shown) = *answer else { panic!() };
             let report = shown.report;
             let tables = report.sections.iter().flat_map(|section| &section.tables);
             let cells = tables.flat_map(|table| &table.listing.rows).flatten().map(|cell| cell.text.clone());

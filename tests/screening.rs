@@ -15,7 +15,7 @@ use collectune::{
         stalls::Half,
     },
     worker::{
-        executor::{self, Executor, Source},
+        executor::{self, Executor, FileSource},
         protocol::{FileToLoad, Loaded, Request, Response, Trained},
     },
 };
@@ -33,7 +33,7 @@ fn ask(worker: &mut Executor, request: Request) -> Response {
 fn load(worker: &mut Executor, name: &str, text: &str) -> Loaded {
     let files = vec![FileToLoad { id: 7, name: name.to_owned(), mapping: None }];
     let content = Box::new(std::io::Cursor::new(text.to_owned().into_bytes()));
-    let source = Source { content, size_bytes: text.len() as u64 };
+    let source = FileSource { content, size_bytes: text.len() as u64 };
     match worker.execute(
         Request::Load { files, target: Target::Time, set: Default::default() },
         vec![source],

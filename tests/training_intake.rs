@@ -7,16 +7,16 @@ mod support;
 use std::path::PathBuf;
 
 use collectune::{
-    intake::{self, Content, Outcome},
+    intake::{self, FileContent, Outcome},
     progress::Silent,
     training_time::{
-        bundle::{Answer, Asks, Bundle, DroppedFile, Fate, Unit, bring_together},
+        bundle::{Bundle, DroppedFile, FileAnswer, FileUse, QuestionKind, Unit, bring_together},
         coverage::coverage,
-        dropped::Dropped,
+        dropped::DroppedFiles,
         health::{LeftOut, Rule, health},
         listing,
-        needs::{Wanted, needs},
-        read::{Part, configuration},
+        needs::{NeededSamples, needs},
+        read::{TrainingFile, configuration},
         regressors::Mode,
         run::{Recompute, Run},
         sampling_files::sampling_files,
@@ -28,7 +28,7 @@ use support::{real, zip::archive};
 /// What one dropped file becomes, or why it is refused.
 fn open(path: &str, bytes: &[u8]) -> Result<Vec<DroppedFile>, String> {
     match intake::open(bytes, path, bytes.len() as u64, 0, None, &mut Silent) {
-        (_, Content::Training(files)) => Ok(files),
+        (_, FileContent::Training(files)) => Ok(files),
         (report, _) => match report.outcome {
             Outcome::Refused(why) => Err(why),
             other => panic!("{other:?}"),
@@ -60,7 +60,7 @@ fn bytes_as_people_have_them() {
 fn unknown_headers_name_the_nearest() {
     let files = open("X_linear1_fp16.csv", b"mp,b,l,dim,F_dur(ms),B_dur(ms)\n1,2,1024,2048,1,2\n").unwrap();
     let bundle = bring_together(files, &Vec::new());
-    let Fate::Unrecognised(why) = &bundle.files[0].fate else { panic!("{:?}", bundle.files) };
+    let FileUse::Unrecognised(why) = &bundle.files[0].fate else { panic!("{:?}", bundle.files) };
     assert!(why.contains("mp,b,l,dim,F_dur(ms),B_dur(ms)") && why.contains("it lacks F_dur(us), B_dur(us)"), "{why}");
 }
 
@@ -98,9 +98,9 @@ fn a_renamed_operator_is_asked_for() {
         return;
     };
     let path = "Perlmutter/operator/NVIDIAA100-SXM4-80GB_renamed_fp16.csv";
-    let mut all = Dropped::new(dropped(&[(path, &text)]));
+    let mut all = DroppedFiles::new(dropped(&[(path, &text)]));
     let asked = all.bundle().questions.clone();
-    let Asks::Operator { candidates, new } = &asked[0].asks else { panic!("{asked:?}") };
+    let QuestionKind::Operator { candidates, new } = &asked[0].asks else { panic!("{asked:?}") };
     for candidate in candidates {
         println!("{} {:.3} {:?}", candidate.operator, candidate.spread, candidate.ruled_out);
     }
@@ -113,8 +113,8 @@ fn a_renamed_operator_is_asked_for() {
     assert_eq!(names.last(), Some(&"linear_final"));
     names.sort_unstable();
     assert_eq!(names, ["embedding", "gelu", "linear1", "linear2", "linear3", "linear4", "linear_final"]);
-    assert_eq!((new.as_deref(), &all.bundle().files[0].fate), (Some("renamed"), &Fate::Asked));
-    all.answer(path, Answer::Operator("linear3".to_owned()));
+    assert_eq!((new.as_deref(), &all.bundle().files[0].fate), (Some("renamed"), &FileUse::Asked));
+    all.answer(path, FileAnswer::Operator("linear3".to_owned()));
     assert_eq!(all.bundle().clusters[0].operator("linear3").unwrap().len(), 1755);
     assert_eq!(all.bundle().questions, []);
 }
@@ -137,19 +137,20 @@ fn new_operators_and_other_folders() {
 #[test]
 fn two_contents_under_one_name_are_asked_for() {
     let other = "b,l,dim,F_dur(us),B_dur(us)\n2,1024,2048,11.5,21.5\n8,1024,2048,30,60\n";
-    let mut all = Dropped::new(dropped(&[("X_layernorm_fp16.csv", NORM), ("X_layernorm_fp16.csv", NORM)]));
-    assert_eq!((all.bundle().questions.len(), all.bundle().files[1].doubled), (0, 2));
-    all = Dropped::new(dropped(&[("one/../X_layernorm_fp16.csv", NORM), ("one/../X_layernorm_fp16.csv.gz", other)]));
+    let mut all = DroppedFiles::new(dropped(&[("X_layernorm_fp16.csv", NORM), ("X_layernorm_fp16.csv", NORM)]));
+    assert_eq!((all.bundle().questions.len(), all.bundle().files[1].duplicate_rows), (0, 2));
+    all =
+        DroppedFiles::new(dropped(&[("one/../X_layernorm_fp16.csv", NORM), ("one/../X_layernorm_fp16.csv.gz", other)]));
     let questions = all.bundle().questions.clone();
     assert_eq!(questions, [], "files of different names add up");
-    all = Dropped::new(dropped(&[("operator/X_layernorm_fp16.csv", NORM), ("nccl/X_layernorm_fp16.csv", other)]));
+    all = DroppedFiles::new(dropped(&[("operator/X_layernorm_fp16.csv", NORM), ("nccl/X_layernorm_fp16.csv", other)]));
     let asked = all.bundle().questions[0].clone();
-    assert_eq!(asked.asks, Asks::Conflict { with: "operator/X_layernorm_fp16.csv".to_owned() });
+    assert_eq!(asked.asks, QuestionKind::Conflict { with: "operator/X_layernorm_fp16.csv".to_owned() });
     assert_eq!(all.bundle().clusters[0].operator("layernorm").unwrap().len(), 2);
-    all.answer(&asked.path, Answer::Both);
+    all.answer(&asked.path, FileAnswer::Both);
     assert_eq!(all.bundle().clusters[0].operator("layernorm").unwrap().len(), 4);
-    all.answer(&asked.path, Answer::LeftOut);
-    assert!(matches!(&all.bundle().files[1].fate, Fate::KnownUnused(_)));
+    all.answer(&asked.path, FileAnswer::LeftOut);
+    assert!(matches!(&all.bundle().files[1].fate, FileUse::KnownUnused(_)));
 }
 
 #[test]
@@ -168,8 +169,8 @@ fn settings_and_samples_that_do_not_meet() {
 fn run(text: &str) -> Result<Run, String> {
     let bundle = bundle(&[("run.yml", text)]);
     match &bundle.files[0].fate {
-        Fate::Used => Ok(bundle.runs[0].run.clone()),
-        Fate::Unrecognised(why) => Err(why.clone()),
+        FileUse::Used => Ok(bundle.runs[0].run.clone()),
+        FileUse::Unrecognised(why) => Err(why.clone()),
         other => panic!("{other:?}"),
     }
 }
@@ -277,7 +278,7 @@ fn runs_that_break_a_rule() {
 fn yaml_that_is_refused() {
     let refused = |text: &str| {
         let files = open("run.yml", text.as_bytes()).unwrap();
-        let [DroppedFile { part: Part::Unrecognised(why), .. }] = &files[..] else { panic!("{files:?}") };
+        let [DroppedFile { part: TrainingFile::Unrecognised(why), .. }] = &files[..] else { panic!("{files:?}") };
         why.clone()
     };
     for (text, words) in [
@@ -312,11 +313,11 @@ fn measured_steps() {
     );
     // In seconds.
     let seconds = format!("{header}{}", good.replace("372.16", "0.37216"));
-    let mut all = Dropped::new(dropped(&[("steps.csv", &seconds)]));
+    let mut all = DroppedFiles::new(dropped(&[("steps.csv", &seconds)]));
     let asked = all.bundle().questions.clone();
-    let Asks::Unit { unit: Unit::Seconds, suspicion } = &asked[0].asks else { panic!("{asked:?}") };
+    let QuestionKind::Unit { unit: Unit::Seconds, suspicion } = &asked[0].asks else { panic!("{asked:?}") };
     assert!(suspicion.contains("1000 times") && suspicion.ends_with("are they seconds?"), "{suspicion}");
-    all.answer("steps.csv", Answer::Unit(Unit::Seconds));
+    all.answer("steps.csv", FileAnswer::Unit(Unit::Seconds));
     assert_eq!((all.bundle().questions.len(), all.bundle().steps[0].steps[0].time_us.round()), (0, 372_160.0));
 }
 
@@ -347,17 +348,17 @@ fn bytes_for_elements_are_suspected() {
     let mut files = files;
     for file in &mut files {
         if file.path.ends_with("allreduce_large_fp16_2_1.csv")
-            && let Part::Collective(rows) = &mut file.part
+            && let TrainingFile::Collective(rows) = &mut file.part
         {
             rows.iter_mut().for_each(|row| row.elements *= 2);
         }
     }
-    let mut all = Dropped::new(files);
+    let mut all = DroppedFiles::new(files);
     let asked = all.bundle().questions.clone();
-    let Asks::Unit { unit: Unit::Bytes, suspicion } = &asked[0].asks else { panic!("{asked:?}") };
+    let QuestionKind::Unit { unit: Unit::Bytes, suspicion } = &asked[0].asks else { panic!("{asked:?}") };
     assert!(asked.len() == 1 && suspicion.contains("bytes instead of elements"), "{asked:?}");
     assert!(asked[0].path.ends_with("allreduce_large_fp16_2_1.csv"));
-    all.answer(&asked[0].path, Answer::Unit(Unit::Bytes));
+    all.answer(&asked[0].path, FileAnswer::Unit(Unit::Bytes));
     assert_eq!(all.bundle().questions, []);
 }
 
@@ -377,9 +378,12 @@ fn archives() {
         (bundle.clusters.len(), bundle.clusters[0].name.as_str(), bundle.clusters[0].operators.len()),
         (1, "Mine", 2)
     );
-    let fates: Vec<&Fate> = bundle.files.iter().map(|file| &file.fate).collect();
-    assert!(matches!(fates[2], Fate::Unrecognised(why) if why.contains("an archive within an archive")), "{fates:?}");
-    assert!(matches!(fates[3], Fate::Unrecognised(_)));
+    let fates: Vec<&FileUse> = bundle.files.iter().map(|file| &file.fate).collect();
+    assert!(
+        matches!(fates[2], FileUse::Unrecognised(why) if why.contains("an archive within an archive")),
+        "{fates:?}"
+    );
+    assert!(matches!(fates[3], FileUse::Unrecognised(_)));
     // Without a folder that names a cluster, the archive names it.
     let bytes = archive(&[("operator/X_layernorm_fp16.csv", NORM.as_bytes())]);
     assert_eq!(bring_together(open("mine.zip", &bytes).unwrap(), &Vec::new()).clusters[0].name, "mine");
@@ -441,11 +445,11 @@ fn what_a_run_lacks_is_named() {
         "{names:?}"
     );
     for (name, text) in written.iter().filter(|(name, _)| name.ends_with(".yml")) {
-        assert!(matches!(configuration(text), Some(Part::Sampling(_))), "{name}: {text}");
+        assert!(matches!(configuration(text), Some(TrainingFile::Sampling(_))), "{name}: {text}");
     }
     let (_, script) = written.last().unwrap();
     assert!(script.contains("torchrun --nnodes 2 --nproc_per_node 1"), "{script}");
-    assert_eq!(needs(&Bundle::default(), &run, &[], Mode::Default)[0].what, Wanted::Cluster);
+    assert_eq!(needs(&Bundle::default(), &run, &[], Mode::Default)[0].what, NeededSamples::Cluster);
 }
 
 #[test]
@@ -506,7 +510,7 @@ fn noise_is_the_reference_s() {
 #[test]
 fn rows_can_be_left_out() {
     let Some(files) = real::dropped(&["ett/Vista"]) else { return };
-    let mut all = Dropped::new(files);
+    let mut all = DroppedFiles::new(files);
     let before = all.bundle().clusters[0].operator("firstStage_optimizer").unwrap().len();
     let found = health(&all.bundle().clusters[0], &all.bundle().catalogue);
     let flag = found.flags.iter().find(|flag| flag.rule == Rule::FarAbove).unwrap();
@@ -538,7 +542,11 @@ fn the_example_is_current_and_needs_nothing() {
     );
     println!("{} files, {} bytes packed", files.len(), shipped.len());
     let bundle = bring_together(open("simulated_training.zip", &shipped).unwrap(), &Vec::new());
-    assert!(bundle.files.iter().all(|file| file.fate == Fate::Used && file.problems.count == 0), "{:?}", bundle.files);
+    assert!(
+        bundle.files.iter().all(|file| file.fate == FileUse::Used && file.problems.count == 0),
+        "{:?}",
+        bundle.files
+    );
     assert_eq!((bundle.clusters.len(), bundle.clusters[0].name.as_str(), bundle.questions.len()), (1, "simulated", 0));
     assert_eq!(needs(&bundle, &bundle.runs[0].run, &[], Mode::Default), []);
     assert_eq!(listing::files(&bundle).rows.len(), files.len());

@@ -18,7 +18,7 @@ use collectune::{
     progress::Silent,
     training_time::{
         prediction::{Direction, Mark, Regressors},
-        regressors::{Library, Mode, Target, jobs::Task, validate},
+        regressors::{Library, Mode, RegressorTarget, jobs::Task, validate},
         samples::{Cluster, Communicator},
     },
 };
@@ -104,11 +104,11 @@ fn marks_of_the_example_are_those_of_the_specification() {
 
 /// All operator targets but Vista's first stage, whose rows are corrupt.
 fn operator_targets(library: &Library) -> Vec<u32> {
-    let is_wanted = |target: &Target| match target {
-        Target::Operator { name, .. } => {
+    let is_wanted = |target: &RegressorTarget| match target {
+        RegressorTarget::Operator { name, .. } => {
             !(name == "firstStage_optimizer"
                 && library
-                    .find(&Target::Collective {
+                    .find(&RegressorTarget::Collective {
                         name: "allreduce".to_owned(),
                         communicator: Some(Communicator { nodes: 1, per_node: 2 }),
                     })
@@ -146,7 +146,7 @@ fn grouped_errors_stay_below_their_floors() {
             let alone = Cluster { collectives: vec![samples.clone()], operators: Vec::new(), ..(*cluster).clone() };
             let library = clusters::library(&Arc::new(alone), Mode::Default);
             for (number, target) in library.targets().enumerate() {
-                let Target::Collective { name: collective, communicator: Some(communicator) } = target else {
+                let RegressorTarget::Collective { name: collective, communicator: Some(communicator) } = target else {
                     continue;
                 };
                 if name == "Vista" && collective == "allgather" && communicator.nodes > 2 {
@@ -188,7 +188,8 @@ fn what_lies_outside_the_samples_is_predicted_within_the_floors() {
         let library = library(&cluster, Mode::Default);
         for (input, above, medians) in &mut errors {
             for regressor in operator_targets(&library) {
-                let Some(Target::Operator { name: operator, .. }) = library.targets().nth(regressor as usize) else {
+                let Some(RegressorTarget::Operator { name: operator, .. }) = library.targets().nth(regressor as usize)
+                else {
                     continue;
                 };
                 let is_gemm = operator.starts_with("linear") || operator.ends_with("bmm");
@@ -220,8 +221,8 @@ fn what_workers_learn_is_what_is_learnt_here_and_can_be_shown() {
     let Some(cluster) = cluster("Perlmutter") else { return };
     let (here, there) = (library(&cluster, Mode::Default), library(&cluster, Mode::Default));
     let over = Communicator { nodes: 2, per_node: 1 };
-    let curve = Target::Collective { name: "p2p".to_owned(), communicator: Some(over) };
-    let gelu = Target::Operator { name: "gelu".to_owned(), direction: Direction::Forward };
+    let curve = RegressorTarget::Collective { name: "p2p".to_owned(), communicator: Some(over) };
+    let gelu = RegressorTarget::Operator { name: "gelu".to_owned(), direction: Direction::Forward };
     let regressors = [here.find(&curve).unwrap(), here.find(&gelu).unwrap()];
     assert!(regressors.iter().all(|regressor| !here.is_trained(*regressor)));
     work(&here, &regressors, Task::Train);
@@ -260,7 +261,8 @@ fn settings_that_were_found_are_written_as_the_files_have_them() {
     let Some(cluster) = cluster("Perlmutter") else { return };
     let bare = Arc::new(Cluster { settings: Vec::new(), ..(*cluster).clone() });
     let searched = library(&bare, Mode::Parity);
-    let target = Target::Operator { name: "parallel_cross_entropy_128".to_owned(), direction: Direction::Backward };
+    let target =
+        RegressorTarget::Operator { name: "parallel_cross_entropy_128".to_owned(), direction: Direction::Backward };
     let regressor = searched.find(&target).unwrap();
     work(&searched, &[regressor], Task::Train);
     // A worker's model says nothing of its setting; asked here, the search is done here.

@@ -5,9 +5,9 @@
 mod support;
 
 use collectune::training_time::{
-    bundle::{Bundle, Fate},
-    health::{Rule, Target, health},
-    samples::{Communicator, SettingOf},
+    bundle::{Bundle, FileUse},
+    health::{FlagTarget, Rule, health},
+    samples::{Communicator, SettingTarget},
 };
 use support::real;
 
@@ -26,7 +26,7 @@ fn both_clusters_are_read_as_a_whole() {
     for file in &bundle.files {
         assert_eq!(file.problems.count, 0, "{file:?}");
         let is_old = file.path.ends_with("_optimizer_fp16.csv") && !file.path.contains("Stage");
-        assert_eq!(matches!(file.fate, Fate::KnownUnused(_)), is_old, "{file:?}");
+        assert_eq!(matches!(file.fate, FileUse::KnownUnused(_)), is_old, "{file:?}");
     }
     // The fallback files are the union of the others.
     assert_eq!(rows(&bundle, 0, "allgather_large"), 6402);
@@ -39,7 +39,7 @@ fn both_clusters_are_read_as_a_whole() {
     assert_eq!(perlmutter.operators.len(), 21);
     let settings = |cluster: usize, collectives: bool| {
         let of = |setting: &&collectune::training_time::samples::Setting| {
-            matches!(setting.of, SettingOf::Communicator(_)) == collectives
+            matches!(setting.of, SettingTarget::Communicator(_)) == collectives
         };
         bundle.clusters[cluster].settings.iter().filter(of).count()
     };
@@ -51,14 +51,14 @@ fn both_clusters_are_read_as_a_whole() {
 fn flags_of_the_reference() {
     let Some(bundle) = real::clusters() else { return };
     let over = |nodes, per_node| Communicator { nodes, per_node };
-    let operator = |name: &str| Target::Operator(name.to_owned());
-    let gather = |nodes| Target::Collective("allgather_large".to_owned(), over(nodes, 1));
-    let large = |name: &str| Target::Collective(name.to_owned(), over(1, 4));
+    let operator = |name: &str| FlagTarget::Operator(name.to_owned());
+    let gather = |nodes| FlagTarget::Collective("allgather_large".to_owned(), over(nodes, 1));
+    let large = |name: &str| FlagTarget::Collective(name.to_owned(), over(1, 4));
     let both: Vec<_> = bundle.clusters.iter().map(|cluster| health(cluster, &bundle.catalogue)).collect();
     for flag in both.iter().flat_map(|health| &health.flags) {
         println!("{} {} {:?} {} of {}: {}", flag.cluster, flag.target, flag.rule, flag.count, flag.of, flag.what);
     }
-    let count = |cluster: usize, target: &Target, rule: Rule| {
+    let count = |cluster: usize, target: &FlagTarget, rule: Rule| {
         let flags = both[cluster].flags.iter().filter(|flag| flag.target == *target && flag.rule == rule);
         flags.map(|flag| (flag.count, flag.of)).next().unwrap_or_default()
     };

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use collectune::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
-    intake::{self, Content},
+    intake::{self, FileContent},
     math::Stream,
     progress::Silent,
     tuning::{
@@ -514,7 +514,7 @@ fn study(names: &[&str]) -> Option<Study> {
     for (id, name) in (0..).zip(names) {
         let bytes = real::file(&format!("tuning/{name}"))?;
         let (_, content) = intake::open(&bytes[..], name, bytes.len() as u64, id, None, &mut Silent);
-        if let Content::Rows(of_file) = content {
+        if let FileContent::Rows(of_file) = content {
             rows.extend(of_file);
         }
     }

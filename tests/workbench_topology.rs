@@ -6,23 +6,23 @@ use collectune::{
     form::Choices,
     progress::Silent,
     report::Workbench,
-    workbench::{Answer, Material, Question, Shown, Studies},
+    workbench::{ReportContext, Studies, WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
 };
 
-fn ask(studies: &mut Studies, question: Question) -> Shown {
-    match studies.answer(Workbench::Topology, question, Material::default(), &mut Silent).unwrap() {
-        Answer::Shown(shown) => *shown,
+fn ask(studies: &mut Studies, question: WorkbenchQuestion) -> WorkbenchView {
+    match studies.answer(Workbench::Topology, question, ReportContext::default(), &mut Silent).unwrap() {
+        WorkbenchAnswer::Shown(shown) => *shown,
         other => panic!("{other:?}"),
     }
 }
 
 /// All that is found by choices; each piece is said to have taken so many ms.
-fn found(studies: &mut Studies, fragment: &str, piece_ms: u32) -> Shown {
-    let mut shown = ask(studies, Question::Choose(Choices::parse(fragment)));
+fn found(studies: &mut Studies, fragment: &str, piece_ms: u32) -> WorkbenchView {
+    let mut shown = ask(studies, WorkbenchQuestion::Choose(Choices::parse(fragment)));
     let mut network = shown.network.take();
     let mut last_ms = 0;
     while shown.jobs.goes_on {
-        shown = ask(studies, Question::GoOn(last_ms));
+        shown = ask(studies, WorkbenchQuestion::GoOn(last_ms));
         network = shown.network.take().or(network);
         last_ms = piece_ms;
     }
@@ -78,7 +78,7 @@ fn a_search_ends_with_its_time() {
     let mut studies = Studies::default();
     // Nothing proves it optimal in so little time.
     let fragment = "#graph=random&random=40:3:7&limit=1&with=tacos,restarts";
-    let shown = ask(&mut studies, Question::Choose(Choices::parse(fragment)));
+    let shown = ask(&mut studies, WorkbenchQuestion::Choose(Choices::parse(fragment)));
     assert!(shown.jobs.goes_on);
     let shown = found(&mut studies, fragment, 400);
     assert!(!shown.jobs.goes_on);

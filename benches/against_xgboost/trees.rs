@@ -2,10 +2,10 @@
 //! slowdown, a line each. For `compare.py`.
 
 use collectune::{
-    intake::{self, Content},
+    intake::{self, FileContent},
     overlap::{
         features::Settings,
-        files::{NamedPart, bring_together},
+        files::{NamedKernelFile, bring_together},
         models::Kind,
         validate::{FOLDS, Job, REPEATS, Scheme, predict_fold},
     },
@@ -16,8 +16,8 @@ fn main() {
     let path = std::env::args().nth(1).expect("a file of merged features");
     let bytes = std::fs::read(&path).expect("a file that can be read");
     let (report, content) = intake::open(&bytes[..], &path, bytes.len() as u64, 0, None, &mut Silent);
-    let Content::Kernels(part) = content else { panic!("{report:?}") };
-    let loaded = bring_together(vec![NamedPart { name: path, part: *part }]);
+    let FileContent::Kernels(part) = content else { panic!("{report:?}") };
+    let loaded = bring_together(vec![NamedKernelFile { name: path, part: *part }]);
     for repeat in 0..REPEATS {
         for fold in 0..FOLDS {
             let job = Job { kind: Kind::TreesPublished, scheme: Scheme::Kernels(repeat), fold };

@@ -1,7 +1,7 @@
 //! Simulated rows of the sizes that the benches are about.
 
 use collectune::{
-    intake::{self, Content},
+    intake::{self, FileContent},
     learn::Table,
     progress::Silent,
     tuning::{
@@ -16,7 +16,7 @@ use collectune::{
 pub fn rows(simulation: &Simulation) -> Vec<Row> {
     let csv = simulation.to_csv();
     match intake::open(csv.as_bytes(), "simulated.csv", csv.len() as u64, 0, None, &mut Silent) {
-        (_, Content::Rows(rows)) => rows,
+        (_, FileContent::Rows(rows)) => rows,
         (report, _) => panic!("{report:?}"),
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use collectune::{
     collective::Scale,
-    conf::strict::{Content, Rule, lines},
+    conf::strict::{LineContent, Rule, lines},
     crc32::Crc32,
     policy::{
         file::Policy,
@@ -220,7 +220,7 @@ impl Context {
         let mut rules: Vec<Rule> = Vec::new();
         for (number, content) in lines(text) {
             match content {
-                Content::Rule(rule) => {
+                LineContent::Rule(rule) => {
                     if rule.asks_for_registration {
                         self.log.warn(format_args!(
                             "line {number}: regBuff is not looked at, because it can differ between ranks"
@@ -228,8 +228,10 @@ impl Context {
                     }
                     rules.push(rule);
                 }
-                Content::Fault(fault) => self.log.warn(format_args!("line {number}, {fault}; the line was skipped")),
-                Content::Nothing | Content::Header => {}
+                LineContent::Fault(fault) => {
+                    self.log.warn(format_args!("line {number}, {fault}; the line was skipped"))
+                }
+                LineContent::Nothing | LineContent::Header => {}
             }
         }
         let (ranges, about) = Ranges::new(&rules, self.scale, self.logs_choices);

@@ -20,9 +20,9 @@ use web_sys::{DedicatedWorkerGlobalScope, FileReaderSync, MessageEvent};
 use super::parts::describe;
 use crate::{
     progress::{Progress, Step},
-    workbench::{Answer, Question},
+    workbench::{WorkbenchAnswer, WorkbenchQuestion},
     worker::{
-        executor::{Executor, Source},
+        executor::{Executor, FileSource},
         protocol::{BUILD, FromWorker, Request, Response, ToWorker},
     },
 };
@@ -46,7 +46,7 @@ fn scope() -> DedicatedWorkerGlobalScope {
 }
 
 /// What the page posted. Nothing where it can't be read: a page of another build, which the handshake has told.
-fn received(data: JsValue) -> Option<(ToWorker, Vec<Source>)> {
+fn received(data: JsValue) -> Option<(ToWorker, Vec<FileSource>)> {
     let parts: Array = data.dyn_into().ok()?;
     let mut message: ToWorker = postcard::from_bytes(&bytes_of(&parts.get(0))?).ok()?;
     let mut blobs = Vec::new();
@@ -55,7 +55,7 @@ fn received(data: JsValue) -> Option<(ToWorker, Vec<Source>)> {
             (Ok(blob), _) => blobs.push(Blob::from(blob)),
             (Err(part), Request::Folds { training, .. }) => *training = bytes_of(&part)?,
             (Err(part), Request::Study { question, .. }) => {
-                if let Question::Do { basis, .. } = &mut **question {
+                if let WorkbenchQuestion::Do { basis, .. } = &mut **question {
                     *basis = bytes_of(&part)?;
                 }
             }
@@ -69,14 +69,16 @@ fn bytes_of(part: &JsValue) -> Option<Vec<u8>> {
     Some(Uint8Array::new(part.dyn_ref::<ArrayBuffer>()?).to_vec())
 }
 
-fn answer(executor: &mut Executor, ToWorker { job, request }: ToWorker, files: Vec<Source>) {
+fn answer(executor: &mut Executor, ToWorker { job, request }: ToWorker, files: Vec<FileSource>) {
     let mut reporter = Reporter { job, last: Step::default(), posted_ms: f64::NEG_INFINITY };
     match executor.execute(request, files, &mut reporter) {
         Ok(mut response) => {
             let training = match &mut response {
                 Response::Trained(trained) => Some(std::mem::take(&mut trained.training)),
                 Response::Study(answer) => match &mut **answer {
-                    Answer::Shown(shown) if !shown.jobs.basis.is_empty() => Some(std::mem::take(&mut shown.jobs.basis)),
+                    WorkbenchAnswer::Shown(shown) if !shown.jobs.basis.is_empty() => {
+                        Some(std::mem::take(&mut shown.jobs.basis))
+                    }
                     _ => None,
                 },
                 _ => None,
@@ -141,12 +143,12 @@ struct Shelf {
 }
 
 impl Shelf {
-    fn sources(blobs: Vec<Blob>) -> Vec<Source> {
+    fn sources(blobs: Vec<Blob>) -> Vec<FileSource> {
         let sizes: Vec<u64> = blobs.iter().map(Blob::size).collect();
         let shelf = Rc::new(RefCell::new(Self { ahead: vec![None; blobs.len()], blobs, tried: 0 }));
         let source = |(at, size_bytes)| {
             let content = BlobReader { shelf: Rc::clone(&shelf), at, size_bytes, next: 0, piece: Vec::new(), taken: 0 };
-            Source { size_bytes, content: Box::new(content) }
+            FileSource { size_bytes, content: Box::new(content) }
         };
         sizes.into_iter().enumerate().map(source).collect()
     }

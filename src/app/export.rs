@@ -15,7 +15,7 @@ use crate::{
 pub fn write_listing(format: Format, listing: &Listing) -> String {
     match format {
         Format::Csv => listing.to_table().to_csv(),
-        Format::Markdown => listing.in_short().to_table().to_markdown(),
+        Format::Markdown => listing.without_secondary_columns().to_table().to_markdown(),
         Format::Json => listing.to_json(),
     }
 }

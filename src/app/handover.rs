@@ -6,12 +6,12 @@ use super::{
     live::{Show, live},
     tuning::Bench,
 };
-use crate::workbench::handover::Handover;
+use crate::workbench::passed_choices::PassedChoices;
 
 /// A button that hands over what `found` says now; none while there is nothing, or nobody who could take it.
 pub fn handover(
     label: impl Fn() -> String + Send + Sync + 'static,
-    found: impl Fn() -> Option<Handover> + Send + Sync + 'static,
+    found: impl Fn() -> Option<PassedChoices> + Send + Sync + 'static,
 ) -> AnyView {
     let bench: Bench = expect_context();
     let found = StoredValue::new(found);
@@ -19,7 +19,7 @@ pub fn handover(
     let found = move || found.with_value(|found| found());
     let is_there = move || found().is_some_and(|found| bench.can_study(found.to));
     let hand = move |_| {
-        if let Some(Handover { to, choices }) = untrack(found) {
+        if let Some(PassedChoices { to, choices }) = untrack(found) {
             let desk = bench.desk(to);
             desk.drag.set_value(None);
             desk.choices.update(|held| choices.iter().for_each(|(key, value)| held.set(key, value)));

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     order::CompactSort,
     progress::Step,
-    workbench::Answer,
+    workbench::WorkbenchAnswer,
     worker::protocol::{Request, Response},
 };
 
@@ -91,7 +91,7 @@ impl Pool {
                 let result = answer.map(|answer| match answer.response {
                     Response::FoldsDone(result) => Some(result),
                     Response::Study(answer) => match *answer {
-                        Answer::Done(result) => Some(result),
+                        WorkbenchAnswer::Done(result) => Some(result),
                         _ => None,
                     },
                     _ => None,

@@ -72,7 +72,7 @@ pub fn DataTable(
     let is_near = near(move || place.get().map(Into::into));
     let limit = move || if wished.get() > 0 { most() } else { most().min((drawn.get() + 1) * ROWS_PER_TASK) };
     let body = NodeRef::<html::Tbody>::new();
-    let order = Memo::new(move |_| listing.with(|listing| listing.order(sort.get(), &filter.get())));
+    let order = Memo::new(move |_| listing.with(|listing| listing.visible_rows(sort.get(), &filter.get())));
     // A third click brings back the order in which the rows came.
     let sort_by = move |column: usize| {
         sort.update(|sort| {

@@ -14,7 +14,7 @@ use crate::{
     tuning::sets::{Choice, Set},
     units::count,
     worker::{
-        executor::{self, Opened, Source},
+        executor::{self, FileSource, OpenedFiles},
         protocol::FileToLoad,
     },
 };
@@ -89,14 +89,14 @@ pub(super) fn read(
     configuration: Option<&Mapping>,
     measured: &Measured,
     reads: Reads,
-) -> Result<Opened, CliError> {
+) -> Result<OpenedFiles, CliError> {
     let opened = read_any(paths, configuration, measured, reads)?;
     say_no_sweep(&opened, &[]);
     if opened.rows.is_empty() { Err(CliError::NothingRead) } else { Ok(opened) }
 }
 
 /// Names the files that were read and hold no sweep, apart from those that are `used` for something else.
-pub(super) fn say_no_sweep(opened: &Opened, used: &[u32]) {
+pub(super) fn say_no_sweep(opened: &OpenedFiles, used: &[u32]) {
     for file in opened.files.iter().filter(|file| !used.contains(&file.id)) {
         if let Outcome::Known { format, .. } = &file.outcome {
             let words = Reads::Sweeps.words();
@@ -117,7 +117,7 @@ pub(super) fn read_any(
     configuration: Option<&Mapping>,
     measured: &Measured,
     reads: Reads,
-) -> Result<Opened, CliError> {
+) -> Result<OpenedFiles, CliError> {
     let opened = read_untold(paths, configuration, measured, reads)?;
     opened.files.iter().for_each(|file| tell(file, reads, paths));
     if let Reads::Of(workbench) = reads {
@@ -135,7 +135,7 @@ pub(super) fn read_untold(
     configuration: Option<&Mapping>,
     measured: &Measured,
     reads: Reads,
-) -> Result<Opened, CliError> {
+) -> Result<OpenedFiles, CliError> {
     let mut names = Vec::new();
     let mut sources = Vec::new();
     for (id, path) in (0..).zip(files(paths)?) {
@@ -173,7 +173,7 @@ pub(super) fn read_untold(
 }
 
 /// Names the files that were read and are of no use here.
-fn say_unused(opened: &Opened, workbench: Workbench, reads: Reads) {
+fn say_unused(opened: &OpenedFiles, workbench: Workbench, reads: Reads) {
     let used: Vec<u32> = match workbench {
         Workbench::Tuning => opened.documents.comparisons.iter().map(|(id, _)| *id).collect(),
         _ => opened.parts.files().into_iter().filter(|(of, _)| *of == workbench).map(|(_, id)| id).collect(),
@@ -275,7 +275,7 @@ impl Read for Content {
 }
 
 /// What is read of a path. A file must be there and be one's own to read; nothing stays open.
-fn source(path: &Path) -> io::Result<Source> {
+fn source(path: &Path) -> io::Result<FileSource> {
     let mut size_bytes = 0;
     if !is_stdin(path) {
         let file = fs::metadata(path)?;
@@ -286,7 +286,7 @@ fn source(path: &Path) -> io::Result<Source> {
         }
         size_bytes = file.len();
     }
-    Ok(Source { content: Box::new(Content::Waits(path.to_owned())), size_bytes })
+    Ok(FileSource { content: Box::new(Content::Waits(path.to_owned())), size_bytes })
 }
 
 /// Says on stderr what of a file could not be used. That it is refused is an error where it stands among the `paths` that were

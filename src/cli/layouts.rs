@@ -13,7 +13,7 @@ use crate::{
         interval::Basis,
         memory::GIB,
         run,
-        search::{Found, Question, Row, listing},
+        search::{Row, SearchResult, SearchSettings, listing},
     },
 };
 
@@ -70,7 +70,7 @@ impl Layouts {
         let steps::Opened { mut study, mut settings, mut notes } = self.bundle.open()?;
         let run = settings.run.clone().ok_or(CliError::Typed("a run configuration is needed: --run CONFIG"))?;
         let of_gpu = study.bundle().memory_gib(&run, settings.cluster);
-        let mut question = Question::new(run, 1, self.batch);
+        let mut question = SearchSettings::new(run, 1, self.batch);
         (question.mode, question.gpus, question.micro_batches) = (settings.mode, self.gpus, self.micro_batch);
         if !self.recompute.is_empty() {
             let of = |again: &Recompute| match again {
@@ -104,12 +104,12 @@ impl Layouts {
     }
 }
 
-fn for_people(found: &Found) -> String {
+fn for_people(found: &SearchResult) -> String {
     let mut text =
         format!("{} layouts, {} candidates fit, {} looked at\n\n", found.layouts, found.candidates, found.looked_at);
     text += &table::of_listing(&listing::layouts(&found.rows, found.basis));
     if !found.rows.is_empty() {
-        text += &format!("\n{}: {}.\n", found.basis.title(), found.basis.told());
+        text += &format!("\n{}: {}.\n", found.basis.title(), found.basis.source_phrase());
     }
     text += &format!("\n{}", table::of_listing(&listing::dropped(found)));
     if let Some(covered) = &found.covered {
@@ -181,7 +181,7 @@ fn row(row: &Row, basis: Basis) -> RowReport {
     }
 }
 
-fn json(found: &Found, notes: &[String]) -> String {
+fn json(found: &SearchResult, notes: &[String]) -> String {
     let mut dropped = serde_json::Map::new();
     for (reason, count) in found.dropped.iter() {
         dropped.insert(reason.key().to_owned(), count.into());

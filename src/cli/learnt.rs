@@ -30,7 +30,7 @@ use crate::{
         result::{Evaluation, Group},
     },
     worker::{
-        executor::{self, ExecuteError, Executor, Opened},
+        executor::{self, ExecuteError, Executor, OpenedFiles},
         protocol::Trained,
     },
 };
@@ -58,7 +58,7 @@ impl FromSweeps {
     ///
     /// # Errors
     /// A file can't be opened, none holds a sweep, there is no such set, or `--topology` names no links.
-    pub(super) fn read(&self, paths: &[PathBuf]) -> Result<Opened, CliError> {
+    pub(super) fn read(&self, paths: &[PathBuf]) -> Result<OpenedFiles, CliError> {
         let opened = self.read_any(paths)?;
         let links: Vec<u32> = opened.parts.topologies.iter().map(|(id, ..)| *id).collect();
         files::say_no_sweep(&opened, &links);
@@ -69,7 +69,7 @@ impl FromSweeps {
     ///
     /// # Errors
     /// A file can't be opened, there is no such set, or `--topology` names no links.
-    pub(super) fn read_any(&self, paths: &[PathBuf]) -> Result<Opened, CliError> {
+    pub(super) fn read_any(&self, paths: &[PathBuf]) -> Result<OpenedFiles, CliError> {
         let mut opened = files::read_any(paths, self.unsaid.configuration.as_ref(), &self.measured, Reads::SweepsSaid)?;
         if !opened.rows.is_empty() {
             self.add_links(&mut opened)?;
@@ -77,7 +77,7 @@ impl FromSweeps {
         Ok(opened)
     }
 
-    fn add_links(&self, opened: &mut Opened) -> Result<(), CliError> {
+    fn add_links(&self, opened: &mut OpenedFiles) -> Result<(), CliError> {
         for path in &self.topology {
             let reads = Reads::Of(Workbench::Topology);
             let links = files::read_any(std::slice::from_ref(path), None, &Measured::default(), reads)?;
@@ -97,7 +97,7 @@ impl FromSweeps {
     }
 
     /// With what is learnt: that of a model file, and what was typed.
-    pub(super) fn parameters(&self, opened: &Opened) -> Parameters {
+    pub(super) fn parameters(&self, opened: &OpenedFiles) -> Parameters {
         self.learning.parameters(opened.parameters.clone())
     }
 
@@ -107,7 +107,7 @@ impl FromSweeps {
     /// There is too little to learn from.
     pub(super) fn learn(
         &self,
-        opened: Opened,
+        opened: OpenedFiles,
         parameters: &Parameters,
         besides: impl IntoIterator<Item = String>,
     ) -> Result<Learnt, CliError> {
@@ -135,7 +135,7 @@ pub(super) struct Learnt {
 impl Learnt {
     /// Learns from what files hold, and validates.
     pub(super) fn learn(
-        opened: Opened,
+        opened: OpenedFiles,
         target: Target,
         parameters: &Parameters,
         progress: &mut dyn Progress,

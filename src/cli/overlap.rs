@@ -18,20 +18,20 @@ use super::{
 use crate::{
     intake::FileReport,
     overlap::{
-        export::{File, TreesError},
+        export::{ExportedFile, TreesError},
         features::Settings,
-        files::{Part, bring_together},
-        imported::Judged,
+        files::{KernelFile, bring_together},
+        imported::ImportedScores,
         merge::Merged,
         models::Kind,
         noise::Repeatability,
-        result::{ModelScores, Results, Run, Score, Shown, Studied},
-        study::{Study, StudyError, do_jobs},
+        result::{ModelScores, OverlapOverview, Results, Run, Score, ShownPredictions},
+        study::{OverlapStudy, StudyError, do_jobs},
     },
     progress::{Progress, Silent},
     report::Workbench,
     text::{json::indented, visible},
-    worker::executor::{ExecuteError, Opened},
+    worker::executor::{ExecuteError, OpenedFiles},
 };
 
 /// Compare models of the slowdown of kernels that run beside collectives, and no model at all
@@ -84,7 +84,7 @@ impl Overlap {
     pub(super) fn run(self) -> Result<(), CliError> {
         let paths: Vec<PathBuf> = self.files.iter().chain(&self.scaler).cloned().collect();
         let opened = files::read_any(&paths, None, &Measured::default(), Reads::Of(Workbench::Overlap))?;
-        let scalers = opened.parts.kernels.iter().filter(|(_, named)| matches!(named.part, Part::Scaler(_)));
+        let scalers = opened.parts.kernels.iter().filter(|(_, named)| matches!(named.part, KernelFile::Scaler(_)));
         if let Some(path) = &self.scaler
             && !scalers.clone().any(|(_, named)| named.name == files::name(path))
         {
@@ -98,7 +98,7 @@ impl Overlap {
         if let Some(kind) = asked.filter(|kind| self.xgboost.is_some() && !kind.is_boosted()) {
             return Err(told(TreesError::NoTrees(kind.title()).into()));
         }
-        let mut study = Study::new(bring_together(parts));
+        let mut study = OverlapStudy::new(bring_together(parts));
         let settings = Settings { dataset: self.run - 1, columns: self.columns, seed: self.seed };
         let studied = study.study(settings).map_err(told)?;
         study.has_columns().map_err(told)?;
@@ -109,7 +109,7 @@ impl Overlap {
         terminal::say_notes(&studied.notes);
         terminal::say_notes(&studied.checks);
         let folds = on_threads(&studied)?;
-        let results = study.judge(&folds, asked.map(Shown::Model)).map_err(told)?;
+        let results = study.judge(&folds, asked.map(ShownPredictions::Model)).map_err(told)?;
         if let Some(path) = &self.predictions {
             export(study.shown().and_then(|shown| study.predictions(shown)), path, "predictions")?;
         }
@@ -121,8 +121,8 @@ impl Overlap {
         // The verdict may name a model without trees: then all else has been said.
         if let Some(path) = &self.xgboost {
             let kind = match study.shown().map_err(told)? {
-                Shown::Model(kind) => kind,
-                Shown::Imported { .. } => Kind::TreesLad,
+                ShownPredictions::Model(kind) => kind,
+                ShownPredictions::Imported { .. } => Kind::TreesLad,
             };
             let trees = study.trees(kind, &mut Silent).map_err(|error| match error {
                 StudyError::Trees(TreesError::NoTrees(_)) => CliError::Told(format!(
@@ -139,7 +139,7 @@ impl Overlap {
 }
 
 /// That a file which was named can't be used: the answer is one without it. What lies in a folder besides is not missed.
-fn refused(paths: &[PathBuf], opened: &Opened) -> Option<CliError> {
+fn refused(paths: &[PathBuf], opened: &OpenedFiles) -> Option<CliError> {
     let named: Vec<String> = paths.iter().map(|path| files::name(path)).collect();
     let is_refused = |file: &&FileReport| {
         named.contains(&file.name) && refusal(&file.name, &file.outcome, Reads::Of(Workbench::Overlap)).is_some()
@@ -152,13 +152,13 @@ pub(super) fn told(error: StudyError) -> CliError {
     CliError::Execute(ExecuteError::Workbench(error.into()))
 }
 
-fn export(file: Result<File, StudyError>, path: &Path, what: &'static str) -> Result<(), CliError> {
+fn export(file: Result<ExportedFile, StudyError>, path: &Path, what: &'static str) -> Result<(), CliError> {
     let file = file.map_err(told)?;
     save::save(what, path, file.text)
 }
 
 /// Does all jobs, on all processors.
-pub(super) fn on_threads(studied: &Studied) -> Result<Vec<Vec<u8>>, CliError> {
+pub(super) fn on_threads(studied: &OverlapOverview) -> Result<Vec<Vec<u8>>, CliError> {
     let total = if studied.results.verdict.is_some() { studied.jobs.len() } else { 0 };
     let next = AtomicUsize::new(0);
     let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -183,7 +183,7 @@ pub(super) fn on_threads(studied: &Studied) -> Result<Vec<Vec<u8>>, CliError> {
     Ok(done.map_err(told)?.concat())
 }
 
-fn for_people(studied: &Studied, results: &Results) -> String {
+fn for_people(studied: &OverlapOverview, results: &Results) -> String {
     let settings = &studied.settings;
     let run = studied.runs.get(settings.dataset as usize);
     let mut text = run.map_or_else(String::new, |run| {
@@ -216,7 +216,7 @@ struct Report<'a> {
     /// In words.
     verdict: String,
     recommended_model: Option<Kind>,
-    imported: &'a [Judged],
+    imported: &'a [ImportedScores],
     /// Models were compared; else there are too few kernels to hold some out.
     models_compared: bool,
     repeatability: &'a [Repeatability],
@@ -235,7 +235,7 @@ struct ModelReport {
     unseen_names: Option<Score>,
 }
 
-fn json(studied: &Studied, results: &Results) -> String {
+fn json(studied: &OverlapOverview, results: &Results) -> String {
     let model = |scores: &ModelScores| ModelReport {
         name: scores.kind.name(),
         mean: scores.mean,

@@ -203,7 +203,7 @@ impl Predict {
         };
         let set = set.map_or_else(String::new, |set| format!("Measured with {set}\n"));
         let listing = listing::recommendations(answers);
-        let listing = if self.all_columns { listing } else { listing.in_short() };
+        let listing = if self.all_columns { listing } else { listing.without_secondary_columns() };
         format!("{heading}\n{set}\n{}", table::of_listing(&listing))
     }
 }

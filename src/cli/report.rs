@@ -21,13 +21,13 @@ use super::{
 use crate::{
     form::{Choices, Field},
     intake::Outcome,
-    overlap::{features::Settings, study::weigh_features},
-    policy::request::{Source, Start},
+    overlap::{features::Settings, study::compute_importances},
+    policy::request::{LatencySource, ReplaySettings},
     progress::Silent,
-    report::{self, Contents, Form, Workbench, Written, link},
+    report::{self, Contents, ReportFormat, Workbench, Written, link},
     tuning::read::Kind,
     workbench::{Study, WorkbenchError},
-    worker::executor::{Executor, Opened},
+    worker::executor::{Executor, OpenedFiles},
 };
 
 /// Write a report: one HTML page, Markdown, JSON or a link
@@ -50,7 +50,7 @@ pub(super) struct Report {
 
     /// Where to write it: .html, .md or .json says in which form; without it, Markdown goes to the standard output
     #[arg(short, long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(output))]
-    output: Option<(PathBuf, Form)>,
+    output: Option<(PathBuf, ReportFormat)>,
 
     /// Show the written report with the system's viewer
     #[arg(long, requires = "output")]
@@ -119,12 +119,12 @@ fn date(text: &str) -> Result<String, String> {
 }
 
 /// A file and the form that its name says.
-fn output(path: PathBuf) -> Result<(PathBuf, Form), String> {
+fn output(path: PathBuf) -> Result<(PathBuf, ReportFormat), String> {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
     let form = match extension.as_deref() {
-        Some("html" | "htm") => Form::Html,
-        Some("md" | "markdown") => Form::Markdown,
-        Some("json") => Form::Json,
+        Some("html" | "htm") => ReportFormat::Html,
+        Some("md" | "markdown") => ReportFormat::Markdown,
+        Some("json") => ReportFormat::Json,
         _ => return Err("the name of a report ends in .html, .md or .json".to_owned()),
     };
     Ok((path, form))
@@ -142,8 +142,8 @@ impl Report {
         let report = self.report()?;
         let form = match &self.output {
             Some((_, form)) => *form,
-            None if self.link => Form::Link,
-            None => Form::Markdown,
+            None if self.link => ReportFormat::Link,
+            None => ReportFormat::Markdown,
         };
         let text = match report::write(&report, form)? {
             Written::File { text, .. } => text,
@@ -215,7 +215,7 @@ impl Report {
     }
 
     /// What the report is about: of files of several workbenches, the first of these.
-    fn workbench(opened: &Opened) -> Option<Workbench> {
+    fn workbench(opened: &OpenedFiles) -> Option<Workbench> {
         match () {
             () if !opened.rows.is_empty() => Some(Workbench::Tuning),
             () if !opened.parts.kernels.is_empty() => Some(Workbench::Overlap),
@@ -226,7 +226,7 @@ impl Report {
     }
 
     /// Names the files that the report is not about.
-    fn say_left_out(opened: &Opened, of: Option<Workbench>) {
+    fn say_left_out(opened: &OpenedFiles, of: Option<Workbench>) {
         let documents = opened.documents.files();
         let mut used: Vec<u32> = opened
             .parts
@@ -259,7 +259,7 @@ impl Report {
     }
 
     /// How much slower kernels get beside collectives.
-    fn of_kernels(&self, opened: Opened) -> Result<report::Report, CliError> {
+    fn of_kernels(&self, opened: OpenedFiles) -> Result<report::Report, CliError> {
         let mut executor = Executor::default();
         executor.take_in(opened, self.from.learning.target, &mut Silent)?;
         let bench = &mut executor.studies().overlap;
@@ -273,13 +273,13 @@ impl Report {
         let folds = overlap::on_threads(&studied)?;
         study.judge(&folds, shown).map_err(overlap::told)?;
         if studied.results.verdict.is_some() {
-            study.weighed(weigh_features(&studied.run, &mut terminal::Bar::new()).map_err(overlap::told)?);
+            study.set_importances(compute_importances(&studied.run, &mut terminal::Bar::new()).map_err(overlap::told)?);
         }
         Ok(executor.report(&Contents { workbench: Workbench::Overlap, ..self.contents() })?)
     }
 
     /// What logs of rewards say, and what strategies would have cost for the first key that can be replayed.
-    fn of_rewards(&self, opened: Opened) -> Result<report::Report, CliError> {
+    fn of_rewards(&self, opened: OpenedFiles) -> Result<report::Report, CliError> {
         let mut executor = Executor::default();
         executor.take_in(opened, self.from.learning.target, &mut Silent)?;
         let study = executor.studies().policy.study();
@@ -287,7 +287,10 @@ impl Report {
         let settings = crate::policy::request::Settings { seed, ..Default::default() };
         let studied = study.study(settings, &mut terminal::Bar::new()).map_err(policy::told)?;
         if let Some((place, _)) = (0..).zip(&studied.can_replay).find(|(_, can)| **can) {
-            policy::play(study, &Start { world: Source::Key(place), steps: 2000, seeds: 200, strategies: Vec::new() })?;
+            policy::play(
+                study,
+                &ReplaySettings { world: LatencySource::Key(place), steps: 2000, seeds: 200, strategies: Vec::new() },
+            )?;
         }
         Ok(executor.report(&Contents { workbench: Workbench::Policy, ..self.contents() })?)
     }

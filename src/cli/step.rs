@@ -14,7 +14,7 @@ use crate::{
         prediction::{Direction, Mark},
         samples::Cluster,
         step::{
-            Component, Doubt, Step as Times,
+            Component, Step as Times, SuspectTime,
             listing::{self, share, time},
         },
         study::Outcome,
@@ -67,10 +67,10 @@ fn for_people(outcome: &Outcome, stands_in: Option<String>) -> String {
     let marks = Mark::ALL.map(|mark| format!("{} {}", share(outcome.marks[mark as usize]), listing::mark(mark)));
     text += &format!("Of its time {}.\n", marks.join(", "));
     if basis != Basis::Nothing {
-        text += &format!("{low} to {high}: {}.\n", basis.told());
+        text += &format!("{low} to {high}: {}.\n", basis.source_phrase());
     }
     text.extend(stands_in.map(|whose| format!("{whose}.\n")));
-    let doubts = outcome.plan.doubts();
+    let doubts = outcome.plan.suspect_times();
     text.extend(doubts.iter().take(TOLD).map(|doubt| format!("Suspect: {}.\n", doubt.why)));
     if doubts.len() > TOLD {
         text += &format!("Suspect: {} more.\n", doubts.len() - TOLD);
@@ -130,13 +130,13 @@ struct DoubtReport {
     why: String,
 }
 
-impl From<Doubt> for DoubtReport {
-    fn from(doubt: Doubt) -> Self {
+impl From<SuspectTime> for DoubtReport {
+    fn from(doubt: SuspectTime) -> Self {
         let direction = doubt.direction.map(|direction| match direction {
             Direction::Forward => "forward",
             Direction::Backward => "backward",
         });
-        let Doubt { name, time_us, least_us, why, .. } = doubt;
+        let SuspectTime { name, time_us, least_us, why, .. } = doubt;
         Self { name, direction, time_us, at_least_us: least_us, why }
     }
 }
@@ -204,7 +204,7 @@ fn json(outcome: &Outcome, calibration: Option<&Calibration>, samples: Option<&C
         spread_us: Some(outcome.interval_us).filter(|_| outcome.basis != Basis::Nothing),
         spread: outcome.basis.title(),
         spread_held_percent: outcome.applied.as_ref().and_then(|applied| applied.held_percent),
-        doubts: outcome.plan.doubts().into_iter().map(DoubtReport::from).collect(),
+        doubts: outcome.plan.suspect_times().into_iter().map(DoubtReport::from).collect(),
         fits: listing::fits(&outcome.memory, outcome.capacity_bytes),
         calibration_is_used: outcome.applied.as_ref().map(|applied| applied.is_used),
         calibration_helps: outcome.applied.as_ref().map(|applied| applied.helps),

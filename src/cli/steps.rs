@@ -15,16 +15,16 @@ use crate::{
     report::Workbench,
     training_time::{
         self,
-        bundle::{Answer, Asks, Fate, Question, Unit},
+        bundle::{FileAnswer, FileQuestion, FileUse, QuestionKind, Unit},
         calibrate::{Calibration, Terms},
-        dropped::Dropped,
+        dropped::DroppedFiles,
         health::Flag,
         memory,
         read::name::stem,
         regressors,
         run::Run,
         steps::StepTable,
-        study::{Settings, Study, StudyError},
+        study::{Settings, StudyError, TrainingTimeStudy},
     },
     units::{count, grouped},
     workbench::WorkbenchError,
@@ -128,7 +128,7 @@ impl Notes {
 
 /// What a command works on.
 pub(super) struct Opened {
-    pub(super) study: Study,
+    pub(super) study: TrainingTimeStudy,
     pub(super) settings: Settings,
     pub(super) notes: Notes,
 }
@@ -144,9 +144,9 @@ impl Bundle {
         let opened = files::read_untold(&paths, None, &Measured::default(), READS)?;
         let mut notes = Notes::default();
         let taken: Vec<u32> = opened.parts.samples.iter().map(|(id, _)| *id).collect();
-        let mut dropped = Dropped::new(opened.parts.samples.into_iter().flat_map(|(_, files)| files).collect());
+        let mut dropped = DroppedFiles::new(opened.parts.samples.into_iter().flat_map(|(_, files)| files).collect());
         self.answer(&mut dropped)?;
-        let study = Study::new(dropped);
+        let study = TrainingTimeStudy::new(dropped);
         let mut broken = 0;
         for (id, file) in (0..).zip(&opened.files) {
             let is_named = paths.iter().any(|path| files::name(path) == file.name);
@@ -220,7 +220,7 @@ impl Bundle {
     }
 
     /// Answers what is asked of files, by their paths or the ends of these. Any file can be left out.
-    fn answer(&self, dropped: &mut Dropped) -> Result<(), CliError> {
+    fn answer(&self, dropped: &mut DroppedFiles) -> Result<(), CliError> {
         for given in &self.answer {
             let (path, word) = given.rsplit_once('=').ok_or(CliError::Typed("--answer takes FILE=ANSWER"))?;
             let is_of =
@@ -235,7 +235,7 @@ impl Bundle {
                     })?;
                     (question.path.clone(), answer)
                 }
-                (None, Some(file)) if word == "out" => (file.path.clone(), Answer::LeftOut),
+                (None, Some(file)) if word == "out" => (file.path.clone(), FileAnswer::LeftOut),
                 _ => return Err(CliError::Told(format!("--answer {given}: nothing is asked of it"))),
             };
             dropped.answer(&path, answer);
@@ -285,7 +285,7 @@ impl Bundle {
         }
     }
 
-    fn chosen(&self, study: &Study, notes: &mut Notes) -> Result<Option<Run>, CliError> {
+    fn chosen(&self, study: &TrainingTimeStudy, notes: &mut Notes) -> Result<Option<Run>, CliError> {
         let runs = &study.bundle().runs;
         let Some(path) = &self.run else {
             if let [first, _, ..] = runs.as_slice() {
@@ -296,7 +296,7 @@ impl Bundle {
         };
         let name = files::name(path);
         let file = study.bundle().files.iter().rfind(|file| file.path == name);
-        if let Some(Fate::Unrecognised(why)) = file.map(|file| &file.fate) {
+        if let Some(FileUse::Unrecognised(why)) = file.map(|file| &file.fate) {
             return Err(CliError::NoRun { name, why: why.clone() });
         }
         let stem = stem(&name);
@@ -307,13 +307,13 @@ impl Bundle {
 }
 
 /// The words that answer a question.
-fn words(question: &Question) -> String {
+fn words(question: &FileQuestion) -> String {
     question.asks.answers().into_iter().map(|(word, _)| word).collect::<Vec<_>>().join(", ")
 }
 
-fn asked(question: &Question) -> String {
+fn asked(question: &FileQuestion) -> String {
     // Times that may be seconds calibrate nothing; sizes that may be bytes are taken as they are written.
-    let counts = matches!(question.asks, Asks::Unit { unit: Unit::Bytes, .. });
+    let counts = matches!(question.asks, QuestionKind::Unit { unit: Unit::Bytes, .. });
     let until = if counts { "It counts as written unless" } else { "It does not count until" };
     let (path, asked) = (&question.path, question.asks.sentence());
     format!("{path}: {asked} {until} --answer {path}=ANSWER says it: {}", words(question))
@@ -325,12 +325,12 @@ fn say_files(bundle: &training_time::bundle::Bundle, read: &[FileReport], notes:
     for file in &bundle.files {
         let path = &file.path;
         match &file.fate {
-            Fate::Unrecognised(why) => {
+            FileUse::Unrecognised(why) => {
                 terminal::say("error", &format!("{path}: {why}"));
                 broken += 1;
             }
-            Fate::KnownUnused(why) => notes.say(format!("{path} is not used: {why}")),
-            Fate::Used | Fate::Asked => {}
+            FileUse::KnownUnused(why) => notes.say(format!("{path} is not used: {why}")),
+            FileUse::Used | FileUse::Asked => {}
         }
         // Those of how it was read have been said, and stand in the JSON with the others.
         let told = read.iter().find(|known| known.name == *path).map(|known| match &known.outcome {
@@ -341,8 +341,8 @@ fn say_files(bundle: &training_time::bundle::Bundle, read: &[FileReport], notes:
             let sentence = format!("{path}: {note}");
             if told.is_some_and(|told| told.contains(note)) { notes.0.push(sentence) } else { notes.say(sentence) }
         }
-        if file.doubled > 0 && file.doubled < file.rows {
-            let rows = count(file.doubled as u64, "row");
+        if file.duplicate_rows > 0 && file.duplicate_rows < file.rows {
+            let rows = count(file.duplicate_rows as u64, "row");
             notes.say(format!("{path}: {rows} of {} stand in an earlier file as well, and count once", file.rows));
         }
         // Of an archive nobody has told the rows that were left out.
@@ -360,7 +360,7 @@ fn say_files(bundle: &training_time::bundle::Bundle, read: &[FileReport], notes:
 }
 
 /// What must be known before anything is learnt: what was not sampled as the run needs it, and samples that are odd.
-fn say_needs(study: &Study, notes: &mut Notes) -> Result<(), CliError> {
+fn say_needs(study: &TrainingTimeStudy, notes: &mut Notes) -> Result<(), CliError> {
     study.notes().into_iter().for_each(|note| notes.say(note));
     for need in study.needs() {
         notes.say(need.sentence);
@@ -398,7 +398,7 @@ fn say_needs(study: &Study, notes: &mut Notes) -> Result<(), CliError> {
 }
 
 /// Learns what the settings need, on all processors.
-pub(super) fn learn(study: &mut Study, settings: Settings, notes: &mut Notes) -> Result<(), CliError> {
+pub(super) fn learn(study: &mut TrainingTimeStudy, settings: Settings, notes: &mut Notes) -> Result<(), CliError> {
     study.choose(settings).map_err(told)?;
     say_needs(study, notes)?;
     for (of, why) in study.library().map_err(told)?.unusable() {
@@ -407,7 +407,7 @@ pub(super) fn learn(study: &mut Study, settings: Settings, notes: &mut Notes) ->
     let jobs: Vec<u32> = study.rounds().map_err(told)?.concat().into_iter().map(|(job, _)| job).collect();
     let next = AtomicUsize::new(0);
     let mut bar = terminal::Bar::new();
-    let shared: &Study = study;
+    let shared: &TrainingTimeStudy = study;
     let work = |bar: &mut dyn Progress| {
         while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
             bar.report("Learning from samples", next.load(Ordering::Relaxed) as u64, jobs.len() as u64);
@@ -426,7 +426,7 @@ pub(super) fn learn(study: &mut Study, settings: Settings, notes: &mut Notes) ->
 }
 
 /// The calibration that was asked for, told in words besides.
-pub(super) fn calibration(study: &Study, notes: &mut Notes) -> Result<Option<Calibration>, CliError> {
+pub(super) fn calibration(study: &TrainingTimeStudy, notes: &mut Notes) -> Result<Option<Calibration>, CliError> {
     let Some((table, _)) = study.settings().calibrate else { return Ok(None) };
     let ran_on = study.ran_on(table).ok_or(CliError::Typed(
         "on which cluster were the steps measured? Neither their path nor the samples name one that the catalogue knows: \

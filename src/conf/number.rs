@@ -1,17 +1,17 @@
 //! Numbers as `strtoull` and `atoi` read them: in base 10, as far as the digits go, and never an error.
 
-/// A number and what its text says besides.
+/// A number as C's parsing functions read it, with properties of its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Number<'a, T> {
-    /// What C takes it for; 0 where there is no digit.
+    /// The value that C would use; 0 where the text has no digit.
     pub value: T,
-    /// There is at least one digit.
+    /// Whether the text has at least one digit.
     pub has_digits: bool,
-    /// The digits say more than the type holds.
+    /// Whether the digits denote a number that the type can't hold.
     pub overflows: bool,
-    /// A minus stands before the digits.
+    /// Whether a minus sign precedes the digits.
     pub is_negative: bool,
-    /// What stands after the digits, and is not looked at.
+    /// The rest of the text after the digits, which C ignores.
     pub rest: &'a [u8],
 }
 
@@ -38,7 +38,7 @@ pub fn atoi(text: &[u8]) -> Number<'_, i32> {
 }
 
 struct Digits<'a> {
-    /// At most 2⁶⁵: more is all the same.
+    /// The absolute value, capped at 2⁶⁵, which is beyond every type that is read.
     magnitude: u128,
     is_negative: bool,
     has_digits: bool,

@@ -1,4 +1,4 @@
-//! The programs that read tuner files, and how they differ.
+//! The programs that read tuner files, and the differences in how they read them.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,24 +13,24 @@ pub enum Reader {
     DnTuner,
     /// RCCL's own (from ROCm 7.13), src/plugin/tuner/csv_tuner.cc, used when no plugin loads.
     Rccl,
-    /// Collectune's own plugin for both libraries, which reads with [`super::strict`].
+    /// Collectune's own tuner plugin for NCCL and RCCL, which reads with [`super::strict`].
     Collectune,
 }
 
-/// How many channels the library is told to use at most: `*nChannels` of `getCollInfo`, of which src/enqueue.cc makes
+/// The limit on channels that a tuner gives the library: `*nChannels` of `getCollInfo`, of which src/enqueue.cc makes
 /// `nMaxChannels == 0 ? its own : nMaxChannels`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Channels {
-    /// As many as the library chooses.
+    /// The library chooses the number of channels.
     Library,
-    /// So many.
+    /// This number of channels.
     Count(u32),
     /// A number below zero, which the library takes for a maximum as well.
     Negative(i32),
 }
 
 impl Channels {
-    /// What `*nChannels` means to the library.
+    /// The meaning that the library gives to a value of `*nChannels`.
     #[must_use]
     pub fn of(number: i32) -> Self {
         match u32::try_from(number) {
@@ -41,21 +41,21 @@ impl Channels {
     }
 }
 
-/// How a reader differs from the others. A further reader is a further one of these.
+/// The details in which readers differ. A new reader is added as a new value of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Habits {
-    /// Its name on the command line and in files.
+pub struct ReaderBehaviour {
+    /// The name on the command line and in files.
     pub key: &'static str,
-    /// Its name for people.
+    /// The name that is shown to people.
     pub name: &'static str,
-    /// What runs where no rule applies, and where a rule's channels are -1.
+    /// The number of channels that is used where no rule applies, and where a rule has -1.
     pub preset: Channels,
     /// A line with an unknown word or an empty field is left out; the others take an unknown word for ring, simple or
     /// allreduce.
     pub skips_unknown: bool,
     /// `-1` is an algorithm and a protocol; together they leave both to the library.
     pub has_wildcards: bool,
-    /// Blanks may stand before `#`, lines of blanks and carriage returns are nothing.
+    /// Whether blanks may precede `#`, and lines of blanks and carriage returns count as empty.
     pub trims_lines: bool,
     /// Channels below 1 are the library's choice; the others hand over every number except -1.
     pub checks_channels: bool,
@@ -64,14 +64,14 @@ pub struct Habits {
 }
 
 impl Reader {
-    /// All of them.
+    /// All readers.
     pub const ALL: &[Self] = &[Self::Example, Self::DnTuner, Self::Rccl, Self::Collectune];
 
-    /// How it reads.
+    /// The details in which this reader differs from others.
     #[must_use]
-    pub const fn habits(self) -> Habits {
+    pub const fn behaviour(self) -> ReaderBehaviour {
         match self {
-            Self::Example => Habits {
+            Self::Example => ReaderBehaviour {
                 key: "example",
                 name: "NVIDIA's example",
                 preset: Channels::Count(1),
@@ -81,7 +81,7 @@ impl Reader {
                 checks_channels: false,
                 keeps_default: false,
             },
-            Self::DnTuner => Habits {
+            Self::DnTuner => ReaderBehaviour {
                 key: "dn-tuner",
                 name: "DN-TUNER",
                 preset: Channels::Library,
@@ -91,7 +91,7 @@ impl Reader {
                 checks_channels: false,
                 keeps_default: true,
             },
-            Self::Rccl => Habits {
+            Self::Rccl => ReaderBehaviour {
                 key: "rccl",
                 name: "RCCL's built-in",
                 preset: Channels::Library,
@@ -101,7 +101,7 @@ impl Reader {
                 checks_channels: true,
                 keeps_default: true,
             },
-            Self::Collectune => Habits {
+            Self::Collectune => ReaderBehaviour {
                 key: "collectune",
                 name: "Collectune's plugin",
                 preset: Channels::Library,
@@ -114,19 +114,19 @@ impl Reader {
         }
     }
 
-    /// Its name on the command line and in files.
+    /// The name on the command line and in files.
     #[must_use]
     pub const fn key(self) -> &'static str {
-        self.habits().key
+        self.behaviour().key
     }
 
-    /// Its name for people.
+    /// The name that is shown to people.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        self.habits().name
+        self.behaviour().name
     }
 
-    /// The reader of a name on the command line.
+    /// The reader with this name on the command line, or `None`.
     #[must_use]
     pub fn parse(key: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|reader| reader.key() == key)

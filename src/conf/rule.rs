@@ -1,4 +1,4 @@
-//! Lines become rules, as each reader takes them.
+//! Parsing of lines into rules, separately for each reader.
 
 use super::{
     number::{atoi, strtoull},
@@ -9,35 +9,35 @@ use super::{
 };
 use crate::collective::{Algorithm, Collective, Protocol, Scale};
 
-/// A line needs this many fields: up to nRanks.
+/// The fewest fields of a valid line: those up to nRanks.
 pub const FIELDS_NEEDED: usize = 8;
 
-/// What a reader keeps of a line. −1 matches anything.
+/// The fields that a reader keeps of a line. −1 matches anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Line in the file, from 1.
+    /// Line number in the file, from 1.
     pub line: u32,
-    /// Which piece of the line, from 0.
+    /// Index of the piece within the line, from 0: `fgets` splits long lines.
     pub part: u32,
-    /// One of the five that a tuner is asked about.
+    /// One of the five collectives for which a tuner is called.
     pub collective: Collective,
-    /// From this size on…
+    /// The smallest message size that matches, in bytes.
     pub min_bytes: u64,
-    /// …up to and including this one.
+    /// The largest message size that matches, in bytes.
     pub max_bytes: u64,
-    /// `None`: −1, for a reader that knows it.
+    /// The algorithm; `None` stands for −1, where the reader knows that.
     pub algorithm: Option<Algorithm>,
-    /// `None`: −1, for a reader that knows it.
+    /// The protocol; `None` stands for −1, where the reader knows that.
     pub protocol: Option<Protocol>,
-    /// As it stands.
+    /// Number of channels as written; −1 leaves it to the library.
     pub channels: i32,
-    /// As it stands.
+    /// Number of nodes as written; −1 matches any.
     pub nodes: i32,
-    /// As it stands.
+    /// Number of ranks as written; −1 matches any.
     pub ranks: i32,
-    /// As it stands.
+    /// `numPipeOps` as written; −1 matches any.
     pub pipe_ops: i32,
-    /// As it stands.
+    /// `regBuff` as written; −1 matches any.
     pub reg_buff: i32,
 }
 
@@ -81,13 +81,13 @@ impl Rule {
             && fits(self.reg_buff, REG_BUFF)
     }
 
-    /// How many channels it makes the library use.
+    /// The number of channels that this rule makes the library use.
     #[must_use]
-    pub fn told_channels(&self, reader: Reader) -> Channels {
-        let habits = reader.habits();
+    pub fn requested_channels(&self, reader: Reader) -> Channels {
+        let behaviour = reader.behaviour();
         match self.channels {
-            -1 => habits.preset,
-            number if number < 1 && habits.checks_channels => habits.preset,
+            -1 => behaviour.preset,
+            number if number < 1 && behaviour.checks_channels => behaviour.preset,
             number => Channels::of(number),
         }
     }
@@ -98,57 +98,57 @@ pub const PIPE_OPS: u32 = 1;
 /// `regBuff` of a collective on buffers that are not registered.
 pub const REG_BUFF: u32 = 0;
 
-/// What a reader makes of one piece of a file.
+/// The result of parsing one piece of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// Skipped on purpose.
+pub enum PieceContent {
+    /// A line that starts with `#`.
     Comment,
-    /// Nothing stands there.
+    /// A line without any field.
     Blank,
-    /// Kept.
+    /// A line that became a rule.
     Rule(Rule),
-    /// Left out; only RCCL says so, in its log.
+    /// A line that the reader drops. Only RCCL logs that it does.
     Dropped(Dropped),
 }
 
-/// Why a reader leaves a line out.
+/// The reason why a reader drops a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dropped {
-    /// It has so many fields after empty ones collapsed.
+    /// Too few fields, this many after empty ones were collapsed.
     TooFewFields(usize),
-    /// A field has nothing but blanks.
+    /// A field that consists of blanks only.
     EmptyField,
-    /// A word is not known.
+    /// A collective, algorithm or protocol that the reader doesn't know.
     UnknownWord,
 }
 
-/// What a reader makes of one piece.
+/// Parses one piece as `reader` does.
 #[must_use]
-pub fn content(piece: &Piece<'_>, reader: Reader) -> Content {
-    let habits = reader.habits();
+pub fn content(piece: &Piece<'_>, reader: Reader) -> PieceContent {
+    let behaviour = reader.behaviour();
     let text = text(piece, reader);
-    let start = if habits.trims_lines { super::scan::trim(text) } else { text };
+    let start = if behaviour.trims_lines { super::scan::trim(text) } else { text };
     match start.first() {
-        Some(b'#') => return Content::Comment,
-        None if habits.trims_lines || piece.text.is_empty() => return Content::Blank,
+        Some(b'#') => return PieceContent::Comment,
+        None if behaviour.trims_lines || piece.text.is_empty() => return PieceContent::Blank,
         _ => {}
     }
     let fields = fields(text);
-    if habits.skips_unknown && fields.iter().any(|field| field.is_empty()) {
-        return Content::Dropped(Dropped::EmptyField);
+    if behaviour.skips_unknown && fields.iter().any(|field| field.is_empty()) {
+        return PieceContent::Dropped(Dropped::EmptyField);
     }
     if fields.len() < FIELDS_NEEDED {
-        return Content::Dropped(Dropped::TooFewFields(fields.len()));
+        return PieceContent::Dropped(Dropped::TooFewFields(fields.len()));
     }
     let collective = find(&COLLECTIVES, fields[0]);
     let algorithm = find(&ALGORITHMS, fields[3]);
     let protocol = find(&PROTOCOLS, fields[4]);
-    if habits.skips_unknown && (collective.is_none() || algorithm.is_none() || protocol.is_none()) {
-        return Content::Dropped(Dropped::UnknownWord);
+    if behaviour.skips_unknown && (collective.is_none() || algorithm.is_none() || protocol.is_none()) {
+        return PieceContent::Dropped(Dropped::UnknownWord);
     }
-    let is_wildcard = |field: &[u8]| habits.has_wildcards && field == WILDCARD;
+    let is_wildcard = |field: &[u8]| behaviour.has_wildcards && field == WILDCARD;
     let or_any = |field: Option<&&[u8]>| field.map_or(-1, |field| atoi(field).value);
-    Content::Rule(Rule {
+    PieceContent::Rule(Rule {
         line: piece.line,
         part: piece.part,
         collective: collective.unwrap_or(Collective::AllReduce),
@@ -164,10 +164,10 @@ pub fn content(piece: &Piece<'_>, reader: Reader) -> Content {
     })
 }
 
-/// What of a piece a reader looks at: RCCL ends a line at a carriage return as well.
+/// The part of a piece that a reader sees: RCCL ends a line at a carriage return as well.
 #[must_use]
 pub fn text<'a>(piece: &Piece<'a>, reader: Reader) -> &'a [u8] {
-    let end = memchr::memchr(b'\r', piece.text).filter(|_| reader.habits().trims_lines);
+    let end = memchr::memchr(b'\r', piece.text).filter(|_| reader.behaviour().trims_lines);
     &piece.text[..end.unwrap_or(piece.text.len())]
 }
 
@@ -185,7 +185,7 @@ pub fn read(bytes: &[u8], reader: Reader) -> Vec<Rule> {
         return strict::read(bytes).into_iter().map(Rule::from).collect();
     }
     let rule = |piece: Piece<'_>| match content(&piece, reader) {
-        Content::Rule(rule) => Some(rule),
+        PieceContent::Rule(rule) => Some(rule),
         _ => None,
     };
     pieces(bytes).filter_map(rule).collect()

@@ -1,28 +1,28 @@
 //! Bytes become lines and fields exactly as C cuts them: `fgets` into 256 bytes, `strtok` at commas.
 
-/// What `fgets(line, 256, file)` reads at most: 255 bytes and the end of the string.
+/// The most bytes that `fgets(line, 256, file)` reads: 255, as the last byte of the buffer ends the string.
 pub const LONGEST_READ: usize = 255;
 /// A rule's longest line without its line feed, so that it is read in one piece.
 pub const LONGEST_LINE: usize = LONGEST_READ - 1;
-/// Fields after the tenth are not looked at.
+/// The most fields of a line that are parsed; further ones are ignored.
 pub const MOST_FIELDS: usize = 10;
 
-/// What one call of `fgets` reads.
+/// The bytes that one call of `fgets` reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// The file's line that it is of, from 1.
+    /// The number of the file's line that contains the piece, from 1.
     pub line: u32,
-    /// Which piece of that line, from 0: a line longer than the buffer is read in several.
+    /// The index of the piece within the line, from 0: lines longer than the buffer are read in several pieces.
     pub part: u32,
     /// The string as C sees it: up to the first NUL, without the line feed.
     pub text: &'a [u8],
-    /// The line goes on in another piece.
+    /// Whether the line continues in another piece.
     pub is_cut: bool,
-    /// A NUL hides what stands after it.
+    /// Whether the piece contains a NUL byte, which hides the rest of it from C.
     pub has_nul: bool,
 }
 
-/// The pieces of a file, in order.
+/// Splits a file into pieces, in file order.
 pub fn pieces(bytes: &[u8]) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = bytes;
     let (mut line, mut part) = (1_u32, 0_u32);
@@ -56,7 +56,7 @@ pub fn fields(text: &[u8]) -> Vec<&[u8]> {
     text.split(|byte| *byte == b',').filter(|field| !field.is_empty()).take(MOST_FIELDS).map(trim).collect()
 }
 
-/// Without blanks and tabs around it.
+/// The field without blanks and tabs around it.
 #[must_use]
 pub fn trim(field: &[u8]) -> &[u8] {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');

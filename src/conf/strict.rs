@@ -1,7 +1,7 @@
 //! The tuner file as Collectune's own plugin reads it.
 //!
 //! The grammar is that of NVIDIA's example (NVIDIA/nccl, plugins/tuner/example): `colltype,minbytes,maxbytes,algorithm,
-//! protocol,channels,nNodes,nRanks[,numPipeOps[,regBuff]]`. What the readers in C guess at is a [`Fault`] here, and the
+//! protocol,channels,nNodes,nRanks[,numPipeOps[,regBuff]]`. What the readers in C guess at is a [`RuleFault`] here, and the
 //! line is skipped: an unknown word never becomes ring, nor an unknown collective allreduce. Words are read in any case,
 //! blanks may stand anywhere around a field, `#` begins a comment anywhere, sizes may end in K, M or G (powers of 1024),
 //! and `auto` and -1 leave a choice to the library.
@@ -9,33 +9,33 @@
 use super::words::{ALGORITHMS, COLLECTIVES, PROTOCOLS};
 use crate::collective::{Algorithm, Collective, Protocol};
 
-/// What one line asks for.
+/// A rule of Collectune's own plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The line, from 1.
+    /// Line number in the file, from 1.
     pub line: u32,
-    /// The collective.
+    /// The collective to which the rule applies.
     pub collective: Collective,
-    /// From this size on…
+    /// The smallest message size that matches, in bytes.
     pub min_bytes: u64,
-    /// …up to and including this one.
+    /// The largest message size that matches, in bytes.
     pub max_bytes: u64,
-    /// What to run; `None` leaves it to the library.
+    /// Algorithm and protocol to run; `None` leaves the choice to the library.
     pub pair: Option<(Algorithm, Protocol)>,
-    /// How many channels at most; `None` leaves it to the library. More do not fit into a field of RCCL.
+    /// The most channels; `None` leaves the number to the library. RCCL's field holds no larger number.
     pub channels: Option<u8>,
-    /// On so many nodes; `None`: any.
+    /// Number of nodes that matches; `None` matches any.
     pub nodes: Option<u32>,
-    /// On so many ranks; `None`: any.
+    /// Number of ranks that matches; `None` matches any.
     pub ranks: Option<u32>,
-    /// In groups of so many operations; `None`: any.
+    /// Number of aggregated operations that matches; `None` matches any.
     pub pipe_ops: Option<u32>,
     /// It asks for registered or unregistered buffers, which the plugin does not look at: they can differ between ranks,
     /// and what ranks choose must not.
     pub asks_for_registration: bool,
 }
 
-/// The fields by their place.
+/// The names of the fields, in the order of the file.
 pub const FIELDS: [&str; 10] = [
     "collective",
     "minbytes",
@@ -48,61 +48,61 @@ pub const FIELDS: [&str; 10] = [
     "numPipeOps",
     "regBuff",
 ];
-/// A line needs this many of them: up to nRanks.
+/// The fewest fields of a valid line: those up to nRanks.
 pub const FIELDS_NEEDED: usize = 8;
 
-/// Why a line is skipped.
+/// The reason why a line is dropped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
-    /// It ends too early.
+pub enum RuleFault {
+    /// Too few fields, this many.
     #[error("{0} of the 8 fields that are needed")]
     TooFewFields(usize),
-    /// A field can't be read.
+    /// A field that can't be parsed.
     #[error("{field}: \"{text}\" {why}")]
     Field {
-        /// Its name.
+        /// The name of the field.
         field: &'static str,
-        /// What stands there, at most [`LONGEST_EXCERPT`] characters of it.
+        /// The field's text, cut to [`LONGEST_EXCERPT`] characters.
         text: String,
-        /// What is wrong.
+        /// A phrase that says what is wrong with it.
         why: &'static str,
     },
-    /// Half of a choice can't be left to the library.
+    /// Only one of algorithm and protocol is left to the library.
     #[error("algorithm and protocol: one is left to the library and the other is not; a tuner can only set both")]
     HalfAChoice,
-    /// The range holds no size.
+    /// The smallest size exceeds the largest, given in that order.
     #[error("minbytes {0} is above maxbytes {1}")]
     EmptyRange(u64, u64),
-    /// A NUL byte stands in it.
+    /// The line contains a NUL byte.
     #[error("a NUL byte: this is not a text line")]
     Nul,
 }
 
-/// No more than so many characters of a file are repeated in a message.
+/// The most characters of a file that a message repeats.
 pub const LONGEST_EXCERPT: usize = 24;
 
-/// What stands in a line.
+/// The result of parsing one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// Blanks, or a comment.
+pub enum LineContent {
+    /// A blank line or a comment.
     Nothing,
-    /// The names of the fields.
+    /// The line with the names of the fields.
     Header,
-    /// A rule.
+    /// A valid rule.
     Rule(Rule),
-    /// Something that is skipped.
-    Fault(Fault),
+    /// A line that is dropped, and why.
+    Fault(RuleFault),
 }
 
 /// The lines of a file, numbered from 1. A line ends with LF, CR LF or CR.
 ///
 /// ```
-/// use collectune::conf::strict::{Content, lines};
+/// use collectune::conf::strict::{LineContent, lines};
 /// let conf = b"# rules\nAllReduce, 0, 64K, Tree, LL, 8, 2, 16 # small\nalltoall,0,1M,ring,simple,4,-1,-1\n";
-/// let read: Vec<Content> = lines(conf).map(|(_, content)| content).collect();
-/// assert!(matches!(&read[..], [Content::Nothing, Content::Rule(rule), Content::Fault(_)] if rule.max_bytes == 65536));
+/// let read: Vec<LineContent> = lines(conf).map(|(_, content)| content).collect();
+/// assert!(matches!(&read[..], [LineContent::Nothing, LineContent::Rule(rule), LineContent::Fault(_)] if rule.max_bytes == 65536));
 /// ```
-pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (u32, Content)> {
+pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (u32, LineContent)> {
     let mut rest = bytes.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(bytes);
     let mut number = 0_u32;
     let mut may_be_header = true;
@@ -116,29 +116,29 @@ pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (u32, Content)> {
         let ending = if rest[end..].starts_with(b"\r\n") { 2 } else { 1 };
         rest = rest.get(end + ending..).unwrap_or_default();
         let content = content(line, number, may_be_header);
-        may_be_header &= content == Content::Nothing;
+        may_be_header &= content == LineContent::Nothing;
         Some((number, content))
     })
 }
 
-/// The rules of a file.
+/// The rules of a file; lines that are no valid rule are dropped.
 #[must_use]
 pub fn read(bytes: &[u8]) -> Vec<Rule> {
     let rule = |(_, content)| match content {
-        Content::Rule(rule) => Some(rule),
+        LineContent::Rule(rule) => Some(rule),
         _ => None,
     };
     lines(bytes).filter_map(rule).collect()
 }
 
-fn content(line: &[u8], number: u32, may_be_header: bool) -> Content {
+fn content(line: &[u8], number: u32, may_be_header: bool) -> LineContent {
     if line.contains(&0) {
-        return Content::Fault(Fault::Nul);
+        return LineContent::Fault(RuleFault::Nul);
     }
     let end = line.iter().position(|byte| *byte == b'#').unwrap_or(line.len());
     let text = line[..end].trim_ascii();
     if text.is_empty() {
-        return Content::Nothing;
+        return LineContent::Nothing;
     }
     // Without an allocation for each line; what stands after the tenth field is not known and not read.
     let mut fields = [&b""[..]; FIELDS.len()];
@@ -149,25 +149,26 @@ fn content(line: &[u8], number: u32, may_be_header: bool) -> Content {
     }
     let fields = &fields[..count];
     if may_be_header && is_header(fields) {
-        return Content::Header;
+        return LineContent::Header;
     }
     match rule(fields, number) {
-        Ok(rule) => Content::Rule(rule),
-        Err(fault) => Content::Fault(fault),
+        Ok(rule) => LineContent::Rule(rule),
+        Err(fault) => LineContent::Fault(fault),
     }
 }
 
-/// `collective_type,min_bytes,…`: names where a collective and a size should be.
+/// Whether the line is the header `collective_type,min_bytes` and so on, with names in place of a collective and a
+/// size.
 fn is_header(fields: &[&[u8]]) -> bool {
     let is_name = |field: &&[u8]| field.first().is_some_and(u8::is_ascii_alphabetic);
     fields.len() >= FIELDS_NEEDED && find(&COLLECTIVES, fields[0]).is_none() && fields[..3].iter().all(is_name)
 }
 
-fn rule(fields: &[&[u8]], line: u32) -> Result<Rule, Fault> {
+fn rule(fields: &[&[u8]], line: u32) -> Result<Rule, RuleFault> {
     if fields.len() < FIELDS_NEEDED {
-        return Err(Fault::TooFewFields(fields.len()));
+        return Err(RuleFault::TooFewFields(fields.len()));
     }
-    let fault = |index: usize, why| Fault::Field { field: FIELDS[index], text: excerpt(fields[index]), why };
+    let fault = |index: usize, why| RuleFault::Field { field: FIELDS[index], text: excerpt(fields[index]), why };
     let collective = find(&COLLECTIVES, fields[0]).ok_or_else(|| fault(0, "is no collective that a tuner decides"))?;
     let size = |index: usize| size(fields[index]).ok_or_else(|| fault(index, "is not a size in bytes"));
     let min_bytes = size(1)?;
@@ -177,7 +178,7 @@ fn rule(fields: &[&[u8]], line: u32) -> Result<Rule, Fault> {
     let pair = match (algorithm, protocol) {
         (Some(algorithm), Some(protocol)) => Some((algorithm, protocol)),
         (None, None) => None,
-        _ => return Err(Fault::HalfAChoice),
+        _ => return Err(RuleFault::HalfAChoice),
     };
     let channels = match fields[5] {
         b"0" => None,
@@ -194,7 +195,7 @@ fn rule(fields: &[&[u8]], line: u32) -> Result<Rule, Fault> {
         },
     };
     if min_bytes > max_bytes {
-        return Err(Fault::EmptyRange(min_bytes, max_bytes));
+        return Err(RuleFault::EmptyRange(min_bytes, max_bytes));
     }
     Ok(Rule {
         line,
@@ -210,12 +211,12 @@ fn rule(fields: &[&[u8]], line: u32) -> Result<Rule, Fault> {
     })
 }
 
-/// What a word stands for, in any case.
+/// The meaning of a word, ignoring case.
 fn find<T: Copy>(words: &[(&str, T)], field: &[u8]) -> Option<T> {
     words.iter().find(|(word, _)| word.as_bytes().eq_ignore_ascii_case(field)).map(|(_, meaning)| *meaning)
 }
 
-/// What a word stands for, or the library's choice.
+/// The meaning of a word, or `Some(None)` where it leaves the choice to the library.
 fn choice<T: Copy>(words: &[(&str, T)], field: &[u8]) -> Option<Option<T>> {
     if is_open(field) { Some(None) } else { find(words, field).map(Some) }
 }
@@ -234,7 +235,7 @@ fn size(field: &[u8]) -> Option<u64> {
     }
 }
 
-/// Nothing but digits.
+/// The value of a field that consists of digits only.
 fn whole(field: &[u8]) -> Option<u64> {
     if !field.iter().all(u8::is_ascii_digit) {
         return None;
@@ -242,7 +243,7 @@ fn whole(field: &[u8]) -> Option<u64> {
     std::str::from_utf8(field).ok()?.parse().ok()
 }
 
-/// The begin of a field, without control characters.
+/// The beginning of a field, without control characters.
 fn excerpt(field: &[u8]) -> String {
     let text = String::from_utf8_lossy(&field[..field.len().min(4 * LONGEST_EXCERPT)]).into_owned();
     let shown: String = text.chars().take(LONGEST_EXCERPT).map(|c| if c.is_control() { '·' } else { c }).collect();
@@ -253,7 +254,7 @@ fn excerpt(field: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn one(text: &str) -> Content {
+    fn one(text: &str) -> LineContent {
         let mut all = lines(text.as_bytes());
         let first = all.next().unwrap().1;
         assert!(all.next().is_none(), "{text}");
@@ -262,7 +263,7 @@ mod tests {
 
     fn fault(text: &str) -> String {
         match one(text) {
-            Content::Fault(fault) => fault.to_string(),
+            LineContent::Fault(fault) => fault.to_string(),
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -282,7 +283,7 @@ mod tests {
             pipe_ops: None,
             asks_for_registration: false,
         };
-        assert_eq!(plain, Content::Rule(expected));
+        assert_eq!(plain, LineContent::Rule(expected));
         for dressed in [
             "  AllReduce , 1K,\t64k ,TREE,LL128 , 8,2,16 # for two nodes",
             "allreduce,1024,65536,tree,ll128,8,2,16\r\n",
@@ -293,11 +294,11 @@ mod tests {
             assert_eq!(one(dressed), plain, "{dressed}");
         }
         let open = "allgather,0,-1,auto,-1,-1,AUTO,-1,2,1";
-        let Content::Rule(rule) = one(open) else { panic!("{open}") };
+        let LineContent::Rule(rule) = one(open) else { panic!("{open}") };
         assert_eq!((rule.max_bytes, rule.pair, rule.channels, rule.nodes), (u64::MAX, None, None, None));
         assert_eq!((rule.pipe_ops, rule.asks_for_registration), (Some(2), true));
         let all = "allreduce,0,18446744073709551615,ring,ll,0,-1,-1";
-        assert!(matches!(one(all), Content::Rule(Rule { max_bytes: u64::MAX, channels: None, .. })));
+        assert!(matches!(one(all), LineContent::Rule(Rule { max_bytes: u64::MAX, channels: None, .. })));
     }
 
     #[test]
@@ -334,8 +335,8 @@ mod tests {
     fn a_header_stands_only_before_the_rules() {
         let header = "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks";
         let text = format!("# x\r\r{header}\n{header}\n");
-        let all: Vec<(u32, Content)> = lines(text.as_bytes()).collect();
-        assert_eq!(all[2], (3, Content::Header));
-        assert!(matches!(all[3], (4, Content::Fault(_))));
+        let all: Vec<(u32, LineContent)> = lines(text.as_bytes()).collect();
+        assert_eq!(all[2], (3, LineContent::Header));
+        assert!(matches!(all[3], (4, LineContent::Fault(_))));
     }
 }

@@ -1,8 +1,8 @@
-//! The words of tuner files: exactly these, in lower case.
+//! The keywords of tuner files, which readers match exactly and in lower case.
 
 use crate::collective::{Algorithm, Collective, Protocol};
 
-/// The collectives that a tuner is asked about.
+/// The collectives for which a tuner is called.
 pub const COLLECTIVES: [(&str, Collective); 5] = [
     ("broadcast", Collective::Broadcast),
     ("reduce", Collective::Reduce),
@@ -29,13 +29,13 @@ pub const PROTOCOLS: [(&str, Protocol); 3] =
 /// Leaves the choice to the library, where a reader understands it.
 pub const WILDCARD: &[u8] = b"-1";
 
-/// What a word stands for.
+/// The meaning of a keyword, or `None` if it is unknown.
 #[must_use]
 pub fn find<T: Copy>(words: &[(&str, T)], text: &[u8]) -> Option<T> {
     words.iter().find(|(word, _)| word.as_bytes() == text).map(|(_, meaning)| *meaning)
 }
 
-/// The word for something; `None` where tuner files have none.
+/// The keyword for a value, or `None` where tuner files have none.
 #[must_use]
 pub fn word<T: PartialEq>(words: &[(&'static str, T)], meaning: &T) -> Option<&'static str> {
     words.iter().find(|(_, of)| of == meaning).map(|(word, _)| *word)

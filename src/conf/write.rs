@@ -1,4 +1,4 @@
-//! Rules become lines of tuner files.
+//! Writing of rules as lines of tuner files.
 
 use super::{
     reader::{Channels, Reader},
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::collective::{Algorithm, Collective, Protocol, Scale};
 
-/// What the fields are, as a comment: without the `#` it would be a rule.
+/// The header line, as a comment: without the `#` readers would take it for a rule.
 pub const FIELDS: &str =
     "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff";
 
@@ -35,9 +35,9 @@ pub fn line(
     Some(format!("{collective},{min_bytes},{max_bytes},{algorithm},{protocol},{channels},{nodes},{ranks},-1,-1"))
 }
 
-/// How a reader is told to leave the number of channels to the library: NVIDIA's example takes -1 for one channel and 0 for
+/// The value that leaves the number of channels to the library: NVIDIA's example takes -1 for one channel and 0 for
 /// the library's choice.
 #[must_use]
 pub fn channels_of_library(reader: Reader) -> i32 {
-    if reader.habits().preset == Channels::Library { -1 } else { 0 }
+    if reader.behaviour().preset == Channels::Library { -1 } else { 0 }
 }

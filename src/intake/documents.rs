@@ -1,20 +1,21 @@
-//! Files of the trade that are no measurements to learn from: confs, comparisons, tables to look at.
+//! Reads files of the tuning workbench that are no measurements: tuner files, comparisons, and tables that are only
+//! shown.
 
 use std::{borrow::Cow, io::Read};
 
 use super::{
     Outcome,
-    open::{Content, Result, fatal},
+    open::{FileContent, Result, fatal},
 };
 use crate::{
     report,
     text::{Column, Entry, Listing, Records, number},
 };
 
-/// The longest conf and comparison.
+/// The most bytes of a tuner file or comparison.
 const LONGEST: u64 = 64 << 20;
 
-/// A table that can only be looked at.
+/// A kind of table that is only shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KnownTable {
     Summary,
@@ -24,7 +25,7 @@ pub(super) enum KnownTable {
 }
 
 impl KnownTable {
-    /// Each with the headers that tell it.
+    /// All kinds, with the headers by which they are recognised.
     pub(super) const ALL: [(Self, &[&str]); 4] = [
         (Self::Summary, &["avg_busbw", "max_busbw", "status"]),
         (Self::Hotspots, &["hotspot_start_bytes", "hotspot_end_bytes"]),
@@ -32,7 +33,7 @@ impl KnownTable {
         (Self::Launches, &["utc_start", "phase", "duration_s"]),
     ];
 
-    /// What it is, a word for its rows, and what it is good for.
+    /// A description of the table, a noun for its rows, and a sentence on its use.
     fn words(self) -> [&'static str; 3] {
         match self {
             Self::Summary => [
@@ -60,8 +61,8 @@ impl KnownTable {
     }
 }
 
-/// A tuner's conf, byte for byte.
-pub(super) fn conf(source: impl Read) -> Result<(Outcome, Content)> {
+/// Reads a tuner file without changing its bytes.
+pub(super) fn conf(source: impl Read) -> Result<(Outcome, FileContent)> {
     let mut bytes = Vec::new();
     let read = source.take(LONGEST + 1).read_to_end(&mut bytes);
     if let Some(why) = read.as_ref().err().and_then(fatal) {
@@ -77,7 +78,7 @@ pub(super) fn conf(source: impl Read) -> Result<(Outcome, Content)> {
         problems: Default::default(),
         notes: read.err().map(|error| format!("{error}: what stands before was read")).into_iter().collect(),
     };
-    Ok((outcome, Content::Conf(bytes)))
+    Ok((outcome, FileContent::Conf(bytes)))
 }
 
 /// A line that people mean as a rule: no comment, no header, at least eight fields.
@@ -88,8 +89,8 @@ fn is_rule(line: &[u8]) -> bool {
         && line.iter().filter(|byte| **byte == b',').count() >= 7
 }
 
-/// The text of a comparison.
-pub(super) fn comparison(text: impl Read) -> Result<(Outcome, Content)> {
+/// Reads the text of a comparison.
+pub(super) fn comparison(text: impl Read) -> Result<(Outcome, FileContent)> {
     let mut content = Vec::new();
     let read = text.take(LONGEST + 1).read_to_end(&mut content);
     if let Some(why) = read.as_ref().err().and_then(fatal) {
@@ -106,11 +107,11 @@ pub(super) fn comparison(text: impl Read) -> Result<(Outcome, Content)> {
         problems: Default::default(),
         notes: read.err().map(|error| format!("{error}: what stands before was read")).into_iter().collect(),
     };
-    Ok((outcome, Content::Comparison(text)))
+    Ok((outcome, FileContent::Comparison(text)))
 }
 
 /// A report, of which nothing is taken where a part of it is missing.
-pub(super) fn report(text: impl Read) -> Result<(Outcome, Content)> {
+pub(super) fn report(text: impl Read) -> Result<(Outcome, FileContent)> {
     let mut bytes = Vec::new();
     text.take(report::open::MOST_BYTES as u64).read_to_end(&mut bytes).map_err(|error| match fatal(&error) {
         Some(why) => why,
@@ -123,12 +124,12 @@ pub(super) fn report(text: impl Read) -> Result<(Outcome, Content)> {
         problems: Default::default(),
         notes: Vec::new(),
     };
-    Ok((outcome, Content::Report(Box::new(opened))))
+    Ok((outcome, FileContent::Report(Box::new(opened))))
 }
 
-/// A table to look at.
-pub(super) fn table(records: &mut Records<'_>, table: KnownTable) -> Result<(Outcome, Content)> {
-    /// More rows than anybody looks at.
+/// Reads a table that is only shown.
+pub(super) fn table(records: &mut Records<'_>, table: KnownTable) -> Result<(Outcome, FileContent)> {
+    /// The most rows of a table that are kept.
     const MOST: usize = 10_000;
     records.skip_comments();
     let headers: Vec<String> = records.next().map(|r| r.cells().map(str::to_owned).collect()).unwrap_or_default();
@@ -171,5 +172,5 @@ pub(super) fn table(records: &mut Records<'_>, table: KnownTable) -> Result<(Out
         notes.push(format!("Only the first {MOST} rows are shown"));
     }
     let holds = format!("{count} {word}{}", if count == 1 { "" } else { plural });
-    Ok((Outcome::Known { format: format.to_owned(), holds, problems, notes }, Content::Listing(listing)))
+    Ok((Outcome::Known { format: format.to_owned(), holds, problems, notes }, FileContent::Listing(listing)))
 }

@@ -13,14 +13,14 @@ use crate::crc32::Crc32;
 /// where it is no gzip or a checksum is wrong.
 pub(super) struct Gzip<R> {
     data: DeflateDecoder<R>,
-    place: Place,
+    place: GzipState,
     checksum: Crc32,
-    /// Bytes inflated of this member, modulo 2³².
+    /// The number of decompressed bytes of this member, modulo 2³².
     length: u32,
 }
 
-/// What comes next.
-enum Place {
+/// The position within the format.
+enum GzipState {
     Header { is_first: bool },
     Data,
     End,
@@ -36,7 +36,7 @@ const RESERVED: u8 = 0xE0;
 impl<R: BufRead> Gzip<R> {
     pub(super) fn new(input: R) -> Self {
         let data = DeflateDecoder::new(input);
-        Self { data, place: Place::Header { is_first: true }, checksum: Crc32::new(), length: 0 }
+        Self { data, place: GzipState::Header { is_first: true }, checksum: Crc32::new(), length: 0 }
     }
 
     fn begin(&mut self) -> io::Result<()> {
@@ -77,17 +77,17 @@ impl<R: BufRead> Read for Gzip<R> {
         }
         loop {
             match self.place {
-                Place::Header { is_first } => {
+                GzipState::Header { is_first } => {
                     let is_over = !is_first && self.data.get_mut().fill_buf()?.is_empty();
                     if !is_over {
                         self.begin()?;
                     }
-                    self.place = if is_over { Place::End } else { Place::Data };
+                    self.place = if is_over { GzipState::End } else { GzipState::Data };
                 }
-                Place::Data => match self.data.read(buffer)? {
+                GzipState::Data => match self.data.read(buffer)? {
                     0 => {
                         self.end()?;
-                        self.place = Place::Header { is_first: false };
+                        self.place = GzipState::Header { is_first: false };
                     }
                     n => {
                         self.checksum.add(&buffer[..n]);
@@ -95,7 +95,7 @@ impl<R: BufRead> Read for Gzip<R> {
                         return Ok(n);
                     }
                 },
-                Place::End => return Ok(0),
+                GzipState::End => return Ok(0),
             }
         }
     }

@@ -8,31 +8,31 @@ use std::{
 
 use super::gzip::Gzip;
 
-/// Inflates gzip, of one or several members, and stops where it grows beyond measure.
+/// Decompresses gzip of one or several members, within limits.
 pub(super) struct Inflate<R: Read> {
     decoder: Gzip<BufReader<Counted<R>>>,
     compressed: Rc<Cell<u64>>,
     inflated: u64,
 }
 
-/// A stream that counts what is read from it.
+/// A stream that counts the bytes that are read from it.
 pub(super) struct Counted<R> {
     pub(super) input: R,
     pub(super) count: Rc<Cell<u64>>,
 }
 
-/// Why inflating stopped.
+/// The reason why decompression stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum InflateError {
-    /// More than [`LONGEST`] bytes.
+    /// The stream exceeds [`LONGEST`] bytes.
     #[error("it inflates to more than 2 GiB; split it into smaller files")]
     TooLong,
-    /// More than [`RATIO`] bytes for each compressed one.
+    /// The stream exceeds [`RATIO`] bytes for each compressed byte.
     #[error(
         "it inflates to more than 200 times its size, which no table of measurements does; inflate it yourself if you trust it"
     )]
     TooDense,
-    /// The end is missing.
+    /// The stream is incomplete.
     #[error("the gzip file breaks off: its end is missing")]
     Truncated,
     /// The bytes are no gzip stream, or their checksum is wrong.
@@ -40,11 +40,11 @@ pub(super) enum InflateError {
     Damaged,
 }
 
-/// Inflating stops at this many bytes.
+/// The most decompressed bytes.
 pub(super) const LONGEST: u64 = 2 << 30;
-/// Inflating stops at this many bytes for each compressed one …
+/// The highest ratio of decompressed to compressed bytes.
 const RATIO: u64 = 200;
-/// … once there are this many.
+/// The number of decompressed bytes from which the ratio is checked.
 const RATIO_COUNTS_FROM: u64 = 1 << 20;
 
 impl<R: Read> Read for Counted<R> {

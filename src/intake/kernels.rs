@@ -4,12 +4,12 @@ use std::io::{self, Read};
 
 use super::{
     Outcome,
-    open::{Content, Result, fatal},
+    open::{FileContent, Result, fatal},
 };
 use crate::{
     learn::xgboost,
     overlap::{
-        files::Part,
+        files::KernelFile,
         imported::{Imported, Scaler},
         read::{self, Kind},
         sheet::Sheet,
@@ -20,14 +20,14 @@ use crate::{
     zip::Archive,
 };
 
-/// The longest model and list of records in JSON.
+/// The most bytes of a model or a list of records in JSON.
 const LONGEST_JSON: usize = 64 << 20;
 
 /// A table that a profiler prints after other lines.
 pub(super) struct Printed {
     kind: Kind,
     dialect: Dialect,
-    /// What stands before it.
+    /// The number of bytes before it.
     bytes: u64,
     lines: u64,
 }
@@ -43,15 +43,15 @@ pub(super) fn printed(head: &[u8]) -> Option<Printed> {
     Some(Printed { kind: read::kind(&headers)?, dialect, bytes: bytes as u64, lines })
 }
 
-/// Reads such a table.
-pub(super) fn profile(mut text: impl Read, printed: &Printed) -> Result<(Outcome, Content)> {
+/// Reads a table that a profiler printed.
+pub(super) fn profile(mut text: impl Read, printed: &Printed) -> Result<(Outcome, FileContent)> {
     io::copy(&mut text.by_ref().take(printed.bytes), &mut io::sink())
         .map_err(|error| fatal(&error).unwrap_or_else(|| error.to_string()))?;
     table(&mut Records::new(text, printed.dialect), printed.kind, printed.lines)
 }
 
 /// Reads a delimited table of kernels.
-pub(super) fn table(records: &mut Records<'_>, kind: Kind, lines_before: u64) -> Result<(Outcome, Content)> {
+pub(super) fn table(records: &mut Records<'_>, kind: Kind, lines_before: u64) -> Result<(Outcome, FileContent)> {
     let (sheet, problems) = Sheet::read(records, lines_before).map_err(|error| error.to_string())?;
     if let Some(why) = records.error().and_then(fatal) {
         return Err(why);
@@ -60,13 +60,13 @@ pub(super) fn table(records: &mut Records<'_>, kind: Kind, lines_before: u64) ->
     opened(&sheet, kind, problems, broken.into_iter().collect())
 }
 
-/// Whether an archive is a workbook. One that can't be opened is said to be a damaged one.
+/// Whether an archive is a workbook. One that can't be opened counts as a damaged workbook.
 pub(super) fn is_workbook(bytes: &[u8]) -> bool {
     Archive::open(bytes).map_or(true, |archive| archive.names().any(|name| name.starts_with("xl/")))
 }
 
 /// Reads the first sheet of a workbook that is a table of kernels.
-pub(super) fn workbook(bytes: &[u8]) -> Result<(Outcome, Content)> {
+pub(super) fn workbook(bytes: &[u8]) -> Result<(Outcome, FileContent)> {
     let sheets = xlsx::read(bytes).map_err(|error| error.to_string())?;
     let known = sheets.iter().find_map(|sheet| Some((sheet, read::kind(sheet.headers())?)));
     let Some((sheet, kind)) = known else {
@@ -79,8 +79,8 @@ pub(super) fn workbook(bytes: &[u8]) -> Result<(Outcome, Content)> {
 }
 
 /// Reads a model of XGBoost or a list of kernels; `None` where a JSON is neither.
-pub(super) fn json(text: &str, name: &str) -> Option<Result<(Outcome, Content)>> {
-    /// One of them stands in each.
+pub(super) fn json(text: &str, name: &str) -> Option<Result<(Outcome, FileContent)>> {
+    /// Lines by which the output of a profiler is recognised.
     const MARKS: [&str; 7] =
         ["gradient_booster", "ground_truth", "kShortName", "ernel", "Duration (", "\"scale", "\"std"];
     if !MARKS.iter().any(|mark| text.contains(mark)) {
@@ -108,7 +108,7 @@ pub(super) fn json(text: &str, name: &str) -> Option<Result<(Outcome, Content)>>
     Some(opened(&sheet, kind, Problems::default(), Vec::new()))
 }
 
-fn model(value: &serde_json::Value, name: &str) -> Result<(Outcome, Content)> {
+fn model(value: &serde_json::Value, name: &str) -> Result<(Outcome, FileContent)> {
     let model = xgboost::read(value).map_err(|error| error.to_string())?;
     let outcome = Outcome::Known {
         format: "model of XGBoost".to_owned(),
@@ -116,27 +116,27 @@ fn model(value: &serde_json::Value, name: &str) -> Result<(Outcome, Content)> {
         problems: Problems::default(),
         notes: Vec::new(),
     };
-    let part = Part::Model(Box::new(Imported { name: name.to_owned(), model }));
-    Ok((outcome, Content::Kernels(Box::new(part))))
+    let part = KernelFile::Model(Box::new(Imported { name: name.to_owned(), model }));
+    Ok((outcome, FileContent::Kernels(Box::new(part))))
 }
 
-fn scaler(scaler: Scaler) -> (Outcome, Content) {
+fn scaler(scaler: Scaler) -> (Outcome, FileContent) {
     let outcome = Outcome::Known {
         format: "scaler of features".to_owned(),
         holds: count(scaler.mean.len() as u64, "feature"),
         problems: Problems::default(),
         notes: Vec::new(),
     };
-    (outcome, Content::Kernels(Box::new(Part::Scaler(Box::new(scaler)))))
+    (outcome, FileContent::Kernels(Box::new(KernelFile::Scaler(Box::new(scaler)))))
 }
 
-fn opened(sheet: &Sheet, kind: Kind, problems: Problems, mut notes: Vec<String>) -> Result<(Outcome, Content)> {
+fn opened(sheet: &Sheet, kind: Kind, problems: Problems, mut notes: Vec<String>) -> Result<(Outcome, FileContent)> {
     let (format, word) = kind.words();
     let (part, count, problems) = match kind {
         Kind::Trace => {
             let (launches, problems) = trace::launches(sheet, problems)?;
             let count = launches.len();
-            (Part::Trace(launches), count, problems)
+            (KernelFile::Trace(launches), count, problems)
         }
         _ => {
             let mut reading = match kind {
@@ -145,7 +145,7 @@ fn opened(sheet: &Sheet, kind: Kind, problems: Problems, mut notes: Vec<String>)
             };
             let problems = std::mem::take(&mut reading.problems);
             let count = reading.statistics.len().max(reading.metrics.len());
-            (Part::Table(kind, reading), count, problems)
+            (KernelFile::Table(kind, reading), count, problems)
         }
     };
     if count == 0 {
@@ -161,5 +161,5 @@ fn opened(sheet: &Sheet, kind: Kind, problems: Problems, mut notes: Vec<String>)
         }
     );
     let outcome = Outcome::Known { format: format.to_owned(), holds, problems, notes };
-    Ok((outcome, Content::Kernels(Box::new(part))))
+    Ok((outcome, FileContent::Kernels(Box::new(part))))
 }

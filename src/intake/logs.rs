@@ -1,8 +1,8 @@
-//! Logs: what becomes of them, and what must be asked first.
+//! Opens logs, and asks the user for facts that they lack.
 
 use super::{
     Mapping, MappingRequest, Outcome, WantedColumn,
-    open::{Content, File, Opened, OpenedFile, Result, fatal, notes},
+    open::{File, FileContent, Opened, OpenedFile, Result, fatal, notes},
 };
 use crate::{
     text::{Lines, Records, excerpt},
@@ -31,7 +31,7 @@ pub(super) fn text(lines: &mut Lines<'_>, file: &File<'_>, share_read: &mut dyn 
     Ok(opened)
 }
 
-/// Reads the report of rccl-tests.
+/// Reads a CSV report of rccl-tests.
 pub(super) fn csv(records: &mut Records<'_>, file: &File<'_>) -> Result<Opened> {
     records.skip_comments();
     let headers: Vec<String> = records.next().map(|r| r.cells().map(str::to_owned).collect()).unwrap_or_default();
@@ -42,7 +42,7 @@ pub(super) fn csv(records: &mut Records<'_>, file: &File<'_>) -> Result<Opened> 
     }
 }
 
-/// What became of a log.
+/// The result of reading a log.
 pub(super) fn opened(log: Log, file: &File<'_>) -> Result<Opened> {
     let answers = match file.mapping {
         Some(mapping) => {
@@ -54,7 +54,7 @@ pub(super) fn opened(log: Log, file: &File<'_>) -> Result<Opened> {
     let job = log.job.clone();
     if !log.has_runs() {
         let outcome = Outcome::Known { format, holds: holds(&job), problems: Default::default(), notes: torn(&job) };
-        let content = Content::Log { rows: Vec::new(), job };
+        let content = FileContent::Log { rows: Vec::new(), job };
         return Ok(Opened { log: Some(log), ..(outcome, content).into() });
     }
     let LogRows { rows, reading, notes: mut said } = match log.rows(file.number, file.name, &answers) {
@@ -73,11 +73,11 @@ pub(super) fn opened(log: Log, file: &File<'_>) -> Result<Opened> {
         problems: reading.problems,
         notes: said,
     };
-    Ok(Opened { outcome, content: Content::Log { rows, job }, origins: reading.origins, log: Some(log) })
+    Ok(Opened { outcome, content: FileContent::Log { rows, job }, origins: reading.origins, log: Some(log) })
 }
 
-/// Joins logs that are of the same processes: with `NCCL_DEBUG_FILE` the library says what it runs in another file than
-/// the table. `mappings` are those that the files were opened with.
+/// Joins logs of the same processes: with `NCCL_DEBUG_FILE` the library logs its choices to another file than the
+/// table. `mappings` are those with which the files were opened.
 pub fn join(files: &mut [OpenedFile], mappings: &[Option<Mapping>]) {
     for at in 0..files.len() {
         let Some(mut log) = files[at].log.take().filter(Log::has_runs) else { continue };
@@ -106,7 +106,7 @@ pub fn join(files: &mut [OpenedFile], mappings: &[Option<Mapping>]) {
     }
 }
 
-/// What debug lines hold, in words.
+/// A description of the debug lines.
 fn holds(job: &crate::tuning::job::JobLog) -> String {
     let some = |n: u64, what: &str| (n > 0).then(|| format!("{n} {what}{}", if n == 1 { "" } else { "s" }));
     let parts = [
@@ -125,9 +125,9 @@ fn torn(job: &crate::tuning::job::JobLog) -> Vec<String> {
     (n > 0).then_some(note).into_iter().collect()
 }
 
-/// Asks for what a log does not say.
+/// The question to the user about facts that a log lacks.
 fn request(log: &Log, name: &str, answers: &Answers, lacking: Lacking) -> MappingRequest {
-    /// Rows to recognise the log by.
+    /// The number of rows that the question shows.
     const SAMPLE: usize = 20;
     let (columns, sample) = log.preview(name, answers, lacking, SAMPLE);
     let words: Vec<&str> = lacking.columns().into_iter().map(what).collect();

@@ -1,7 +1,7 @@
 //! Recognises what a file is from its content and hands it to the reader that knows it.
 
 mod documents;
-mod doubled;
+mod duplicates;
 mod gzip;
 mod inflate;
 mod kernels;
@@ -15,9 +15,9 @@ mod training;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    doubled::doubled,
+    duplicates::duplicate_runs,
     logs::join,
-    open::{Content, MAX_MODEL_BYTES, OpenedFile, open, open_file},
+    open::{FileContent, MAX_MODEL_BYTES, OpenedFile, open, open_file},
 };
 pub use crate::tuning::columns::ColumnSource;
 use crate::{
@@ -25,79 +25,79 @@ use crate::{
     tuning::{columns::Column, log::Answers},
 };
 
-/// What became of one dropped file.
+/// The report on one dropped file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FileReport {
-    /// The number that the caller gave it.
+    /// The number that the caller gave the file.
     pub id: u32,
-    /// Its name, with its folders where they are known.
+    /// The name, with folders where they are known.
     pub name: String,
-    /// Size as dropped, in bytes.
+    /// The size as dropped, in bytes.
     pub size_bytes: u64,
-    /// What it is.
+    /// The result of reading it.
     pub outcome: Outcome,
 }
 
-/// What became of a file's content.
+/// The result of reading a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Outcome {
-    /// A sweep (or a model file's training rows): loaded.
+    /// A sweep, or the training rows of a model file, was loaded.
     Loaded {
-        /// The format, in words: `rccl-sweep CSV, medians with spread`.
+        /// A description of the format, such as `rccl-sweep CSV, medians with spread`.
         format: String,
-        /// Accepted data lines, default rows included.
+        /// The number of accepted data lines, default rows included.
         rows: u64,
-        /// Of those, runs of the library's default.
+        /// The number of those that are runs of the library's default.
         default_rows: u64,
-        /// Lines that were left out.
+        /// The lines that were left out.
         problems: Problems,
-        /// What the reader wants said: `3 rows of substituted runs are listed as what ran`.
+        /// Notes, such as `3 rows of substituted runs are listed as what ran`.
         notes: Vec<String>,
     },
-    /// Something of the trade that is no sweep: a conf, a comparison, a job's log, a report.
+    /// A file that is known and is no sweep, such as a tuner file, a comparison, a log of a job, or a report.
     Known {
-        /// The format, in words: `tuner conf`.
+        /// A description of the format, such as `tuner conf`.
         format: String,
-        /// What is in it: `12 rules`.
+        /// A description of the contents, such as `12 rules`.
         holds: String,
-        /// Lines that can't be understood.
+        /// The lines that can't be understood.
         problems: Problems,
-        /// What the reader wants said.
+        /// Notes from reading the file.
         notes: Vec<String>,
     },
-    /// A table whose headers don't say what the needed columns are: a mapping is asked for.
+    /// A table whose headers don't identify the required columns, so that the user is asked for a mapping.
     NeedsMapping(MappingRequest),
-    /// Nothing could be read; one sentence that says what is wrong and how to mend it.
+    /// The file could not be read; a sentence with the reason and a remedy.
     Refused(String),
 }
 
-/// A table with unknown headers, or a log that does not say what ran: what a log knows stands in a table as well.
+/// A table with unknown headers, or a log that does not say what ran. The facts of a log are shown as a table too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MappingRequest {
-    /// What stands in the way: `the table lacks nchannels; it has collective, …`.
+    /// The reason, such as that the table lacks a column.
     pub problem: String,
-    /// Headers as they stand.
+    /// The headers as written.
     pub headers: Vec<String>,
-    /// The first data lines, a cell per header.
+    /// The first data lines, with a cell for each header.
     pub sample: Vec<Vec<String>>,
     /// Every column that a sweep has, whether it is needed, and the header that fits it best.
     pub wanted: Vec<WantedColumn>,
 }
 
-/// A column that a sweep has.
+/// A column of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WantedColumn {
-    /// Its name in the sweep format.
+    /// The column's name in the sweep format.
     pub name: String,
-    /// What stands in it, with the unit.
+    /// The meaning of the column, with its unit.
     pub meaning: String,
-    /// Nothing can be learnt without it.
+    /// Whether the column is required for training.
     pub needed: bool,
-    /// The header found for it, by index.
+    /// The index of the header that seems to match.
     pub guess: Option<usize>,
 }
 
-/// Answers a [`MappingRequest`]: which header (by index) or constant stands for a sweep column.
+/// The answer to a [`MappingRequest`]: the header (by index) or the constant for each sweep column.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Mapping {
     /// Pairs of sweep column and where its value comes from.
@@ -108,7 +108,7 @@ impl Mapping {
     /// All rows of whatever file are of this configuration: `RING/LL128/24`, or `default` for the library's own choice.
     ///
     /// # Errors
-    /// The text is no configuration; a sentence for people.
+    /// Returns a sentence for users if the text is no configuration.
     pub fn configuration(text: &str) -> Result<Self, String> {
         let words: Vec<&str> = text.split('/').map(str::trim).collect();
         let names = [Column::Algo, Column::Proto, Column::Nchannels].map(|column| column.name().to_owned());

@@ -17,7 +17,7 @@ use super::{
     rewards, topologies, training,
 };
 use crate::{
-    overlap::files::Part,
+    overlap::files::KernelFile,
     policy,
     progress::Progress,
     report::Report,
@@ -32,18 +32,18 @@ use crate::{
     },
 };
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Content {
+pub enum FileContent {
     /// Rows of a sweep.
     Rows(Vec<Row>),
     /// The text of a model file: a JSON object whose `format` is `collectune-model`.
     Model(String),
     /// A log: measurements of nccl-tests, what a job calls, or both.
     Log {
-        /// Rows of its tables.
+        /// The rows of its tables.
         rows: Vec<Row>,
-        /// What its debug lines say.
+        /// The contents of its debug lines.
         job: JobLog,
     },
     /// A tuner's conf, byte for byte: its readers are C.
@@ -51,38 +51,38 @@ pub enum Content {
     /// The text of a comparison of a configuration with the default (`per_size_stats.csv`).
     Comparison(String),
     /// A table of kernels, a trace, or a model that predicts their slowdown.
-    Kernels(Box<Part>),
-    /// What the training-time workbench takes in; of an archive, each of its files.
+    Kernels(Box<KernelFile>),
+    /// Files of the training time workbench; of an archive, each of its files.
     Training(Vec<DroppedFile>),
-    /// A log of rewards.
+    /// A reward log.
     Rewards(Box<policy::read::Log>),
     /// Links, a schedule, a dump of a machine, or conditions of a collective.
     Topology(Box<crate::topology::study::Part>),
-    /// A table that can only be looked at: hotspots, predicted gains, a summary of runs, launches.
+    /// A table that is only shown: hotspots, predicted gains, a summary of runs, launches.
     Listing(Listing),
     /// A report.
     Report(Box<Report>),
-    /// Nothing that can be used.
+    /// A file that can't be used.
     Nothing,
 }
 
-/// One opened file.
+/// An opened file.
 #[derive(Clone, Debug)]
 pub struct OpenedFile {
-    /// What became of it.
+    /// The report on the file.
     pub report: FileReport,
-    /// What it holds.
-    pub content: Content,
-    /// What its rows were measured with.
+    /// Its contents.
+    pub content: FileContent,
+    /// The versions and variables with which its rows were measured.
     pub origins: Origins,
     /// The log itself, to be joined with others.
     pub(super) log: Option<Log>,
 }
 
-/// The longest model file.
+/// The most bytes of a model file.
 pub const MAX_MODEL_BYTES: u64 = 256 << 20;
 
-/// How much of a file is looked at to recognise it.
+/// The number of bytes by which a file is recognised.
 const HEAD: usize = 64 * 1024;
 
 /// Opens one file: [`open_file`], without where its rows come from.
@@ -102,7 +102,7 @@ pub fn open(
     id: u32,
     mapping: Option<&Mapping>,
     progress: &mut dyn Progress,
-) -> (FileReport, Content) {
+) -> (FileReport, FileContent) {
     let OpenedFile { report, content, .. } = open_file(source, name, size_bytes, id, mapping, progress);
     (report, content)
 }
@@ -138,34 +138,34 @@ pub fn open_file(
     OpenedFile { report: FileReport { id, name: name.to_owned(), size_bytes, outcome }, content, origins, log }
 }
 
-/// What is known of a file besides its bytes.
+/// The facts about a file besides its bytes.
 #[derive(Clone, Copy)]
 pub(super) struct File<'a> {
-    /// As it stands in [`Row::file`].
+    /// The number of the file in [`Row::file`].
     pub(super) number: u16,
-    /// With its folders where they are known.
+    /// The name, with folders where they are known.
     pub(super) name: &'a str,
     pub(super) size_bytes: u64,
     pub(super) mapping: Option<&'a Mapping>,
 }
 
-/// What became of a file's content.
+/// The result of reading a file's contents.
 pub(super) struct Opened {
     pub(super) outcome: Outcome,
-    pub(super) content: Content,
+    pub(super) content: FileContent,
     pub(super) origins: Origins,
     pub(super) log: Option<Log>,
 }
 
 impl From<Outcome> for Opened {
-    /// Nothing can be used.
+    /// The result for a file that can't be used.
     fn from(outcome: Outcome) -> Self {
-        (outcome, Content::Nothing).into()
+        (outcome, FileContent::Nothing).into()
     }
 }
 
-impl From<(Outcome, Content)> for Opened {
-    fn from((outcome, content): (Outcome, Content)) -> Self {
+impl From<(Outcome, FileContent)> for Opened {
+    fn from((outcome, content): (Outcome, FileContent)) -> Self {
         Self { outcome, content, origins: Origins::default(), log: None }
     }
 }
@@ -233,7 +233,7 @@ pub(super) fn read_inflated(
         Recognised::Times => return rewards::times(&mut Lines::new(text), file.name).map(Into::into),
         Recognised::Reported => return logs::csv(&mut Records::new(text, dialect), file),
         Recognised::Training(family) => return training::table(&mut Records::new(text, dialect), family, file),
-        Recognised::NearTraining(why) => return Ok(training::near(why, file)),
+        Recognised::NearTraining(why) => return Ok(training::resembling(why, file)),
         Recognised::Configuration(otherwise) => return read_configuration(text, file, otherwise),
         Recognised::Table(table) => return documents::table(&mut Records::new(text, dialect), table).map(Into::into),
         Recognised::Sweep(columns) => *columns,
@@ -271,12 +271,12 @@ pub(super) fn read_inflated(
         problems: reading.problems,
         notes,
     };
-    Ok(Opened { outcome, content: Content::Rows(rows), origins: reading.origins, log: None })
+    Ok(Opened { outcome, content: FileContent::Rows(rows), origins: reading.origins, log: None })
 }
 
-/// A workbook of kernels, or an archive of samples.
+/// Reads a workbook of kernels, or an archive of samples.
 fn archive(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
-    /// The longest archive, packed.
+    /// The most bytes of an archive, compressed.
     const LONGEST: u64 = 64 << 20;
     let mut bytes = Vec::new();
     source
@@ -294,21 +294,22 @@ fn archive(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f
 
 /// A configuration in YAML, or, where it is none, why nothing else could be made of it.
 fn read_configuration(text: impl Read, file: &File<'_>, otherwise: String) -> Result<Opened> {
-    /// More than a configuration may have, so that its reader says so.
+    /// A limit above that of configurations, so that their reader reports the excess.
     const LONGEST: u64 = 1 << 20;
     let mut yaml = String::new();
     text.take(LONGEST).read_to_string(&mut yaml).map_err(|error| format!("can't be read: {error}"))?;
     training::configuration(&yaml, file).ok_or(otherwise)
 }
 
-/// A log; or a configuration whose keys stand behind what was looked at, as long comments bring it about.
+/// Reads a log, or a configuration whose first key comes after the bytes by which files are recognised, as with long
+/// comments.
 fn read_unknown(
     mut text: impl Read,
     file: &File<'_>,
     otherwise: String,
     share_read: &mut dyn FnMut() -> f64,
 ) -> Result<Opened> {
-    /// No configuration has its first key further behind.
+    /// The number of bytes within which a configuration must have its first key.
     const LONGEST: u64 = 1 << 20;
     let mut begin = Vec::new();
     let broken = Broken(text.by_ref().take(LONGEST).read_to_end(&mut begin).err());
@@ -330,7 +331,7 @@ impl Read for Broken {
     }
 }
 
-/// Why nothing of a file can be used after an error of reading; `None` where what was read before it can.
+/// The reason why a file can't be used after a read error; `None` if the part before the error can be used.
 pub(super) fn fatal(error: &io::Error) -> Option<String> {
     match InflateError::of(error) {
         Some(InflateError::Truncated | InflateError::Damaged) => None,
@@ -362,7 +363,7 @@ fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
             problems: Default::default(),
             notes: Vec::new(),
         };
-        return Ok((outcome, Content::Model(json)).into());
+        return Ok((outcome, FileContent::Model(json)).into());
     }
     if policy::read::is_policy(&json) {
         return rewards::policy(&json).map(Into::into);
@@ -386,7 +387,7 @@ fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
     logs::opened(log, file)
 }
 
-/// What kind of sweep it is, in words.
+/// A description of the kind of sweep.
 fn format(columns: &Columns, reading: &Reading, mapped: bool) -> String {
     if mapped {
         return "table with mapped columns".to_owned();
@@ -406,7 +407,7 @@ fn format(columns: &Columns, reading: &Reading, mapped: bool) -> String {
     format!("rccl-sweep CSV, {form}")
 }
 
-/// What the reader wants said about the rows it took.
+/// Notes about the rows that were accepted.
 pub(super) fn notes(reading: &Reading) -> Vec<String> {
     let rows = |n: u64| if n == 1 { "1 row".to_owned() } else { format!("{n} rows") };
     let mut notes = Vec::new();

@@ -1,4 +1,4 @@
-//! What a file is, told from its first bytes.
+//! Recognises the kind of a file by its first bytes.
 
 use super::{MappingRequest, WantedColumn, documents::KnownTable};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     report,
     text::{Dialect, Records, excerpt, is_missing, lossy, whole},
     training_time::read::{
-        headers::{self, Family},
+        headers::{self, TableFamily},
         may_be_configuration,
     },
     tuning::{
@@ -17,17 +17,17 @@ use crate::{
     },
 };
 
-/// So many bytes tell a report.
+/// The number of bytes that suffice to recognise a report.
 const REPORT_HEAD: usize = 4096;
-/// Lines shown to map columns by, and looked at to guess them.
+/// The number of lines that a mapping request shows, and from which columns are guessed.
 const SAMPLE: usize = 20;
 /// The most columns of a table.
 const WIDEST: usize = 1024;
 
-/// A text that can be read.
+/// The kind of a text file.
 #[derive(Debug)]
 pub(super) enum Recognised {
-    /// A sweep by its headers.
+    /// A sweep, by its headers.
     Sweep(Box<Columns>),
     /// A report of this program, as JSON or as a page.
     Report,
@@ -35,30 +35,30 @@ pub(super) enum Recognised {
     Json,
     /// A log of nccl-tests, or of a job.
     Log,
-    /// What rccl-tests report as CSV.
+    /// A CSV report of rccl-tests.
     Reported,
-    /// A tuner's conf.
+    /// A tuner file.
     Conf,
     /// A comparison of a configuration with the default.
     Comparison,
     /// A table of kernels.
     Kernels(kernels::Kind),
     /// A table of samples, or of what belongs to them.
-    Training(Family),
+    Training(TableFamily),
     /// A table that is nearly one of these; why not.
     NearTraining(String),
     /// Perhaps a configuration in YAML; otherwise this is why it was refused.
     Configuration(String),
-    /// Means of episodes or of arms.
+    /// A table of means of episodes or arms.
     Means,
-    /// A log of rewards.
+    /// A reward log.
     Rewards {
-        /// It begins as this program writes it.
+        /// Whether it begins like those that this program writes.
         is_own: bool,
     },
-    /// One number a line.
+    /// A list of times, one number a line.
     Times,
-    /// A table to look at.
+    /// A table that is only shown.
     Table(KnownTable),
     /// No table. A log may begin with anything: if it is none, this is why it was refused.
     PerhapsLog(String),
@@ -66,7 +66,7 @@ pub(super) enum Recognised {
     Unknown(MappingRequest),
 }
 
-/// What the first bytes say that this is, when it is no text.
+/// The name of a binary format, by the first bytes of a file.
 pub(super) fn binary(head: &[u8]) -> Option<&'static str> {
     const MAGICS: [(&[u8], &str); 13] = [
         (b"PK\x05\x06", "an empty zip archive"),
@@ -129,8 +129,8 @@ pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> 
     }
     // Measured steps begin with the column `# GPUs`, which is no comment.
     let first = Records::new(head, dialect).next().map(|record| record.cells().map(str::to_owned).collect::<Vec<_>>());
-    if first.is_some_and(|first| headers::family(&first) == Some(Family::Steps)) {
-        return Ok(Recognised::Training(Family::Steps));
+    if first.is_some_and(|first| headers::family(&first) == Some(TableFamily::Steps)) {
+        return Ok(Recognised::Training(TableFamily::Steps));
     }
     let mut records = Records::new(head, dialect);
     records.skip_comments();
@@ -204,7 +204,7 @@ fn is_json_list(head: &[u8]) -> bool {
         }
 }
 
-/// What kind of script a text is, by its first line.
+/// The language of a script, by its first line.
 fn script(head: &[u8]) -> Option<&'static str> {
     const LANGUAGES: [(&str, &str); 5] = [
         ("perl", "a Perl script"),
@@ -221,7 +221,7 @@ fn script(head: &[u8]) -> Option<&'static str> {
     (!is_log).then(|| named.unwrap_or("a script"))
 }
 
-/// What a log has somewhere.
+/// Texts of which every log contains one.
 const LOG_MARKS: [&str; 8] = [
     "# nThread ",
     "# nccl-tests version",
@@ -233,7 +233,7 @@ const LOG_MARKS: [&str; 8] = [
     " NCCL WARN ",
 ];
 
-/// Texts of the same trade that hold no sweep. The error is why it can't be used.
+/// The kind of a text that is known and holds no sweep. The error says why it can't be used.
 fn known_text(head: &[u8], headers: &[String]) -> Result<Option<Recognised>, String> {
     let has = |names: &[&str]| names.iter().all(|name| headers.iter().any(|h| h.eq_ignore_ascii_case(name)));
     if let Some((table, _)) = KnownTable::ALL.iter().find(|(_, names)| has(names)) {
@@ -285,7 +285,8 @@ fn known_text(head: &[u8], headers: &[String]) -> Result<Option<Recognised>, Str
     Ok(None)
 }
 
-/// One of its first lines is a rule, or all are comments of one who says what a rule has, or that it was dropped.
+/// Whether a text is a tuner file: one of its first lines is a rule, or all are comments that name the fields of
+/// rules.
 fn is_conf(text: &str) -> bool {
     let is_rule = |line: &str| {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
@@ -308,7 +309,7 @@ fn is_conf(text: &str) -> bool {
     })
 }
 
-/// Asks which header stands for which column, with a guess by name, then by content.
+/// The request for a mapping of headers to columns, with a guess by name, then by contents.
 fn request(headers: Vec<String>, sample: Vec<Vec<String>>, error: &ColumnsError) -> MappingRequest {
     let mut taken = Vec::new();
     let mut guesses = vec![None; Column::ALL.len()];
@@ -335,7 +336,7 @@ fn request(headers: Vec<String>, sample: Vec<Vec<String>>, error: &ColumnsError)
     MappingRequest { problem: error.to_string(), headers, sample, wanted }
 }
 
-/// All cells of a column are what stands in a column of a sweep, as far as that can be told.
+/// Whether all cells of a column look like values of a column of a sweep.
 fn looks_like(column: Column, index: usize, sample: &[Vec<String>]) -> bool {
     let mut cells = sample.iter().map(|row| row[index].as_str()).filter(|c| !is_missing(c)).peekable();
     if cells.peek().is_none() {

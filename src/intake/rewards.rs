@@ -1,17 +1,17 @@
-//! Logs of rewards.
+//! Opens reward logs.
 
 use super::{
     Outcome,
-    open::{Content, Result, fatal},
+    open::{FileContent, Result, fatal},
 };
 use crate::{
-    policy::read::{self, Form, Log},
+    policy::read::{self, Log, LogForm},
     text::{Lines, Records},
     units::{count, grouped},
 };
 
 /// Reads a delimited log.
-pub(super) fn table(records: &mut Records<'_>, name: &str, is_own: bool) -> Result<(Outcome, Content)> {
+pub(super) fn table(records: &mut Records<'_>, name: &str, is_own: bool) -> Result<(Outcome, FileContent)> {
     let log = read::rows(records, name, is_own);
     if let Some(why) = records.error().and_then(fatal) {
         return Err(why);
@@ -21,7 +21,7 @@ pub(super) fn table(records: &mut Records<'_>, name: &str, is_own: bool) -> Resu
 }
 
 /// Reads a table of means.
-pub(super) fn means(records: &mut Records<'_>, name: &str) -> Result<(Outcome, Content)> {
+pub(super) fn means(records: &mut Records<'_>, name: &str) -> Result<(Outcome, FileContent)> {
     let log = read::means(records, name)?;
     match records.error().and_then(fatal) {
         Some(why) => Err(why),
@@ -33,7 +33,7 @@ pub(super) fn means(records: &mut Records<'_>, name: &str) -> Result<(Outcome, C
 }
 
 /// Reads a list of times.
-pub(super) fn times(lines: &mut Lines<'_>, name: &str) -> Result<(Outcome, Content)> {
+pub(super) fn times(lines: &mut Lines<'_>, name: &str) -> Result<(Outcome, FileContent)> {
     let log = read::times(lines, name);
     if let Some(why) = lines.error().and_then(fatal) {
         return Err(why);
@@ -43,7 +43,7 @@ pub(super) fn times(lines: &mut Lines<'_>, name: &str) -> Result<(Outcome, Conte
 }
 
 /// Reads means of episodes or a table of arms; `None` where a JSON is neither.
-pub(super) fn json(text: &str, name: &str) -> Option<Result<(Outcome, Content)>> {
+pub(super) fn json(text: &str, name: &str) -> Option<Result<(Outcome, FileContent)>> {
     if !read::is_json(text) {
         return None;
     }
@@ -52,16 +52,16 @@ pub(super) fn json(text: &str, name: &str) -> Option<Result<(Outcome, Content)>>
 }
 
 /// Reads a policy file or the record of an epoch.
-pub(super) fn policy(text: &str) -> Result<(Outcome, Content)> {
+pub(super) fn policy(text: &str) -> Result<(Outcome, FileContent)> {
     read::policy(text).map(|log| opened(log, None)).map_err(|error| error.to_string())
 }
 
-fn opened(mut log: Log, broken: Option<String>) -> (Outcome, Content) {
+fn opened(mut log: Log, broken: Option<String>) -> (Outcome, FileContent) {
     let rows = log.rows.len() as u64;
     let holds = match (log.form, &log.table) {
-        (Form::Policy, Some(table)) => count(table.rows.len() as u64, "key"),
-        (Form::ArmTable, Some(table)) => count(table.rows.len() as u64, "cell"),
-        (Form::Episodes, _) => count(rows, "episode"),
+        (LogForm::Policy, Some(table)) => count(table.rows.len() as u64, "key"),
+        (LogForm::ArmTable, Some(table)) => count(table.rows.len() as u64, "cell"),
+        (LogForm::Episodes, _) => count(rows, "episode"),
         _ if log.keys.len() > 1 => format!("{} lines of {} keys", grouped(rows), log.keys.len()),
         _ => count(rows, "line"),
     };
@@ -71,5 +71,5 @@ fn opened(mut log: Log, broken: Option<String>) -> (Outcome, Content) {
         problems: std::mem::take(&mut log.problems),
         notes: broken.into_iter().chain(std::mem::take(&mut log.notes)).collect(),
     };
-    (outcome, Content::Rewards(Box::new(log)))
+    (outcome, FileContent::Rewards(Box::new(log)))
 }

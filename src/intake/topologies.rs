@@ -1,10 +1,10 @@
-//! Links, schedules and dumps of machines.
+//! Opens topologies, schedules and dumps of machines.
 
 use std::io::Read;
 
 use super::{
     Outcome,
-    open::{Content, Result},
+    open::{FileContent, Result},
 };
 use crate::{
     text::{Problems, lossy},
@@ -12,17 +12,17 @@ use crate::{
     units::{Size, count},
 };
 
-/// The longest of these files.
+/// The most bytes of such a file.
 const LONGEST: u64 = 512 << 20;
 
-/// Whether a text begins as one of them.
+/// Whether a text begins like one of these files.
 pub(super) fn is_topology(head: &[u8]) -> bool {
     let head = lossy(head);
     dump::is_dump(&head) || msccl::is_algorithm(&head) || result::is_result(&head) || read::is_topology(&head)
 }
 
-/// Reads one.
-pub(super) fn open(source: impl Read, name: &str) -> Result<(Outcome, Content)> {
+/// Reads a topology, a schedule or a dump.
+pub(super) fn open(source: impl Read, name: &str) -> Result<(Outcome, FileContent)> {
     let mut text = String::new();
     let length =
         source.take(LONGEST + 1).read_to_string(&mut text).map_err(|error| format!("can't be read: {error}"))?;
@@ -70,7 +70,7 @@ pub(super) fn open(source: impl Read, name: &str) -> Result<(Outcome, Content)> 
 }
 
 /// Reads conditions of a collective; `None` where a JSON is none.
-pub(super) fn json(text: &str) -> Option<Result<(Outcome, Content)>> {
+pub(super) fn json(text: &str) -> Option<Result<(Outcome, FileContent)>> {
     if !["\"preconditions\"", "\"postconditions\""].iter().all(|key| text.contains(key)) {
         return None;
     }
@@ -86,7 +86,7 @@ pub(super) fn json(text: &str) -> Option<Result<(Outcome, Content)>> {
     })
 }
 
-fn known(format: &str, holds: String, notes: Vec<String>, part: Part) -> (Outcome, Content) {
+fn known(format: &str, holds: String, notes: Vec<String>, part: Part) -> (Outcome, FileContent) {
     let outcome = Outcome::Known { format: format.to_owned(), holds, problems: Problems::default(), notes };
-    (outcome, Content::Topology(Box::new(part)))
+    (outcome, FileContent::Topology(Box::new(part)))
 }

@@ -3,20 +3,20 @@
 
 use super::{
     Outcome,
-    open::{Content, File, Opened, Result, fatal, read_inflated},
+    open::{File, FileContent, Opened, Result, fatal, read_inflated},
 };
 use crate::{
     text::{Problems, Records, excerpt},
     training_time::{
         bundle::{DroppedFile, MOST_BYTES, MOST_FILE_BYTES, MOST_FILES},
-        read::{self, Part, headers::Family, name},
+        read::{self, TrainingFile, headers::TableFamily, name},
     },
     units::count,
     zip::Archive,
 };
 
-/// Reads a table of this trade.
-pub(super) fn table(records: &mut Records<'_>, family: Family, file: &File<'_>) -> Result<Opened> {
+/// Reads a table of the training time workbench.
+pub(super) fn table(records: &mut Records<'_>, family: TableFamily, file: &File<'_>) -> Result<Opened> {
     let mut problems = Problems::default();
     let mut notes = Vec::new();
     let part = read::table(records, family, file.name, &mut problems, &mut notes)?;
@@ -27,12 +27,12 @@ pub(super) fn table(records: &mut Records<'_>, family: Family, file: &File<'_>) 
     Ok(opened(part, problems, notes, file))
 }
 
-/// Reads a configuration; `None` where the text is one of another trade.
+/// Reads a configuration; `None` if the text is not one of the training time workbench.
 pub(super) fn configuration(text: &str, file: &File<'_>) -> Option<Opened> {
     read::configuration(text).map(|part| opened(part, Problems::default(), Vec::new(), file))
 }
 
-/// A regressor of an operator that XGBoost saved, which its name tells from other models.
+/// Reads an operator's regressor that XGBoost saved; the file's name tells it from other models.
 pub(super) fn model(text: &str, file: &File<'_>) -> Option<Result<Opened>> {
     let stem = name::stem(file.name);
     let is_ours = stem.ends_with("_fwd") || stem.ends_with("_bwd");
@@ -41,47 +41,52 @@ pub(super) fn model(text: &str, file: &File<'_>) -> Option<Result<Opened>> {
     }
     let value: serde_json::Value = match serde_json::from_str(text) {
         Ok(value) => value,
-        Err(error) => return Some(Ok(near(format!("begins like a model of XGBoost, but is no JSON: {error}"), file))),
+        Err(error) => {
+            return Some(Ok(resembling(format!("begins like a model of XGBoost, but is no JSON: {error}"), file)));
+        }
     };
     Some(match crate::learn::xgboost::read(&value) {
-        Ok(model) => Ok(opened(Part::Model(Box::new(model)), Problems::default(), Vec::new(), file)),
-        Err(error) => Ok(near(error.to_string(), file)),
+        Ok(model) => Ok(opened(TrainingFile::Model(Box::new(model)), Problems::default(), Vec::new(), file)),
+        Err(error) => Ok(resembling(error.to_string(), file)),
     })
 }
 
-/// A table that is nearly one of this trade.
-pub(super) fn near(why: String, file: &File<'_>) -> Opened {
+/// The result for a table that resembles one of the training time workbench.
+pub(super) fn resembling(why: String, file: &File<'_>) -> Opened {
     let outcome = Outcome::Refused(format!("{} {why}.", excerpt(file.name)));
-    let content = Content::Training(vec![dropped(file.name, file.size_bytes, Part::Unrecognised(why))]);
+    let content = FileContent::Training(vec![dropped(file.name, file.size_bytes, TrainingFile::Unrecognised(why))]);
     (outcome, content).into()
 }
 
-fn dropped(path: &str, size_bytes: u64, part: Part) -> DroppedFile {
+fn dropped(path: &str, size_bytes: u64, part: TrainingFile) -> DroppedFile {
     DroppedFile { path: path.to_owned(), size_bytes, part, problems: Problems::default(), notes: Vec::new() }
 }
 
-fn opened(part: Part, problems: Problems, notes: Vec<String>, file: &File<'_>) -> Opened {
+fn opened(part: TrainingFile, problems: Problems, notes: Vec<String>, file: &File<'_>) -> Opened {
     if file.size_bytes > MOST_FILE_BYTES {
         let why = format!("has more than {} MiB", MOST_FILE_BYTES >> 20);
-        return near(why, file);
+        return resembling(why, file);
     }
     let rows = |rows: usize| count(rows as u64, "row");
     let (format, holds) = match &part {
-        Part::Operator(samples) if samples.backward_us.is_empty() => ("samples of an optimizer", rows(samples.len())),
-        Part::Operator(samples) => ("samples of an operator", rows(samples.len())),
-        Part::Collective(samples) => ("samples of a collective", rows(samples.len())),
-        Part::Settings(settings) => ("settings of regressors", rows(settings.len())),
-        Part::Steps(table) => ("measured training steps", rows(table.steps.len())),
-        Part::Reduce(table) => ("all-reduce times", rows(table.points.len())),
-        Part::OldOptimizer(samples) => ("samples of an optimizer, old form", rows(*samples)),
-        Part::Run(_) => ("configuration of a training run", String::new()),
-        Part::Sampling(sampling) => ("configuration of a sampling", count(sampling.points() as u64, "point")),
-        Part::Catalogue(catalogue) => ("catalogue", count(catalogue.operators.len() as u64, "operator")),
-        Part::Model(model) => ("saved regressor", count(model.boosting.stages() as u64, "tree")),
-        Part::Unrecognised(why) => return near(why.clone(), file),
+        TrainingFile::Operator(samples) if samples.backward_us.is_empty() => {
+            ("samples of an optimizer", rows(samples.len()))
+        }
+        TrainingFile::Operator(samples) => ("samples of an operator", rows(samples.len())),
+        TrainingFile::Collective(samples) => ("samples of a collective", rows(samples.len())),
+        TrainingFile::Settings(settings) => ("settings of regressors", rows(settings.len())),
+        TrainingFile::Steps(table) => ("measured training steps", rows(table.steps.len())),
+        TrainingFile::Reduce(table) => ("all-reduce times", rows(table.points.len())),
+        TrainingFile::OldOptimizer(samples) => ("samples of an optimizer, old form", rows(*samples)),
+        TrainingFile::Run(_) => ("configuration of a training run", String::new()),
+        TrainingFile::Sampling(sampling) => ("configuration of a sampling", count(sampling.points() as u64, "point")),
+        TrainingFile::Catalogue(catalogue) => ("catalogue", count(catalogue.operators.len() as u64, "operator")),
+        TrainingFile::Model(model) => ("saved regressor", count(model.boosting.stages() as u64, "tree")),
+        TrainingFile::Unrecognised(why) => return resembling(why.clone(), file),
     };
     let outcome = Outcome::Known { format: format.to_owned(), holds, problems: problems.clone(), notes: notes.clone() };
-    let content = Content::Training(vec![DroppedFile { problems, notes, ..dropped(file.name, file.size_bytes, part) }]);
+    let content =
+        FileContent::Training(vec![DroppedFile { problems, notes, ..dropped(file.name, file.size_bytes, part) }]);
     (outcome, content).into()
 }
 
@@ -104,25 +109,25 @@ pub(super) fn archive(bytes: &[u8], file: &File<'_>, share_read: &mut dyn FnMut(
         let size_bytes = bytes.len() as u64;
         if bytes.starts_with(b"PK\x03\x04") {
             let why = "is an archive within an archive, which stays closed; unpack it".to_owned();
-            files.push(dropped(&path, size_bytes, Part::Unrecognised(why)));
+            files.push(dropped(&path, size_bytes, TrainingFile::Unrecognised(why)));
             continue;
         }
         if bytes.len() as u64 > MOST_FILE_BYTES {
             let why = format!("has more than {} MiB", MOST_FILE_BYTES >> 20);
-            files.push(dropped(&path, size_bytes, Part::Unrecognised(why)));
+            files.push(dropped(&path, size_bytes, TrainingFile::Unrecognised(why)));
             continue;
         }
         let entry = File { name: &path, size_bytes, ..*file };
         match read_inflated(Box::new(&bytes[..]), &entry, share_read) {
-            Ok(Opened { content: Content::Training(more), .. }) => files.extend(more),
+            Ok(Opened { content: FileContent::Training(more), .. }) => files.extend(more),
             Ok(_) => {
                 let why = "is a file of another workbench; unpack the archive and give it by itself".to_owned();
-                files.push(dropped(&path, size_bytes, Part::Unrecognised(why)));
+                files.push(dropped(&path, size_bytes, TrainingFile::Unrecognised(why)));
             }
-            Err(why) => files.push(dropped(&path, size_bytes, Part::Unrecognised(why))),
+            Err(why) => files.push(dropped(&path, size_bytes, TrainingFile::Unrecognised(why))),
         }
     }
-    let used = files.iter().filter(|file| !matches!(file.part, Part::Unrecognised(_))).count();
+    let used = files.iter().filter(|file| !matches!(file.part, TrainingFile::Unrecognised(_))).count();
     if used == 0 {
         return Err(
             "is a zip archive, and no Excel workbook nor one of samples of a training step; unpack it".to_owned()
@@ -138,10 +143,10 @@ pub(super) fn archive(bytes: &[u8], file: &File<'_>, share_read: &mut dyn FnMut(
         problems: Problems::default(),
         notes,
     };
-    Ok((outcome, Content::Training(files)).into())
+    Ok((outcome, FileContent::Training(files)).into())
 }
 
-/// A folder, or what operating systems add.
+/// Whether an entry of an archive is a folder, or metadata that operating systems add.
 fn is_noise(name: &str) -> bool {
     name.ends_with('/') || name.starts_with("__MACOSX/") || name::leaf(name).starts_with('.')
 }

@@ -1,4 +1,4 @@
-//! Charts of predictions and their errors.
+//! The charts of predictions and their errors.
 
 use super::{kernel::Dataset, models::Predicted};
 use crate::{
@@ -6,18 +6,19 @@ use crate::{
     units::percent,
 };
 
-/// Predicted over measured slowdowns, in per cent of the duration alone: what a model, `title`, said of each kernel.
+/// Predicted over measured slowdowns, in per cent of the duration alone; `estimates` are the predictions of the model
+/// `title`.
 #[must_use]
-pub fn predicted_over_measured(dataset: &Dataset, id: &str, title: &str, said: &[Option<Predicted>]) -> Chart {
-    let pairs = dataset.overlapped().zip(said).filter_map(|(kernel, said)| Some((kernel, (*said)?)));
+pub fn predicted_over_measured(dataset: &Dataset, id: &str, title: &str, estimates: &[Option<Predicted>]) -> Chart {
+    let pairs = dataset.overlapped().zip(estimates).filter_map(|(kernel, estimates)| Some((kernel, (*estimates)?)));
     let mut points = Vec::new();
     let mut within = 0;
-    for (kernel, said) in pairs {
-        let error = (said.ratio * kernel.alone_ns / kernel.duration_ns - 1.0) * 100.0;
+    for (kernel, estimates) in pairs {
+        let error = (estimates.ratio * kernel.alone_ns / kernel.duration_ns - 1.0) * 100.0;
         within += usize::from(error.abs() <= 10.0);
         points.push(Point {
             x: kernel.slowdown() * 100.0,
-            y: said.slowdown * 100.0,
+            y: estimates.slowdown * 100.0,
             note: format!("{}, line {}: duration {}", kernel.name, kernel.line, percent(error)),
             ..Point::default()
         });
@@ -46,16 +47,18 @@ pub fn predicted_over_measured(dataset: &Dataset, id: &str, title: &str, said: &
     }
 }
 
-/// Where the classes of [`errors`] begin and end, in per cent.
+/// The boundaries of the classes of [`errors`], in per cent.
 const EDGES: [f64; 14] = [-100.0, -50.0, -30.0, -20.0, -15.0, -10.0, -5.0, 5.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0];
 
-/// How many kernels' durations are missed by how much: a step for each class of errors.
+/// A histogram of the relative errors of durations, for each model.
 #[must_use]
 pub fn errors(dataset: &Dataset, models: &[(&str, &[Option<Predicted>])]) -> Chart {
-    let series = models.iter().enumerate().map(|(index, (title, said))| {
-        let pairs = dataset.overlapped().zip(said.iter());
+    let series = models.iter().enumerate().map(|(index, (title, estimates))| {
+        let pairs = dataset.overlapped().zip(estimates.iter());
         let errors: Vec<f64> = pairs
-            .filter_map(|(kernel, said)| Some(((*said)?.ratio * kernel.alone_ns / kernel.duration_ns - 1.0) * 100.0))
+            .filter_map(|(kernel, estimates)| {
+                Some(((*estimates)?.ratio * kernel.alone_ns / kernel.duration_ns - 1.0) * 100.0)
+            })
             .collect();
         let class = |low: f64, high: f64| errors.iter().filter(|e| **e > low && **e <= high).count() as f64;
         let count = errors.len().max(1) as f64;

@@ -1,4 +1,4 @@
-//! What is odd about a run's kernels.
+//! Checks of a run's kernels.
 
 use std::collections::HashSet;
 
@@ -7,80 +7,81 @@ use serde::{Deserialize, Serialize};
 use super::kernel::{Dataset, Kernel, first_equals};
 use crate::units::count;
 
-/// A column that says little, or something odd.
+/// A finding about a run's kernels or columns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Check {
-    /// The slowdown told by a file is not that of its durations.
+    /// The slowdown in a file contradicts its durations.
     Contradictions {
-        /// Of so many rows.
+        /// The number of rows that were compared.
         rows: u64,
-        /// The first one's line.
+        /// The line number of the first such row.
         first_line: u64,
     },
     /// A column has one value in all rows: it is dropped.
     Constant {
-        /// Its name.
+        /// The column's name.
         column: String,
         /// The value.
         value: f64,
     },
-    /// Two columns say nearly the same.
+    /// Two columns are strongly correlated.
     Collinear {
-        /// Their names.
+        /// The names of the columns.
         columns: [String; 2],
         /// Pearson's correlation over the kernels that overlap.
         correlation: f64,
     },
     /// Kernels that overlap by less than 5 %: their slowdown is a small difference over a small number.
     LittleOverlap {
-        /// How many.
+        /// The number of such kernels.
         kernels: u64,
         /// The slowdown that is farthest from zero among them.
         extreme: f64,
     },
     /// A rate above 100 %, as profilers count it: it is kept.
     AboveHundred {
-        /// The column.
+        /// The column's name.
         column: String,
-        /// How many kernels.
+        /// The number of such kernels.
         kernels: u64,
-        /// The largest.
+        /// The largest value.
         largest: f64,
     },
     /// No kernel ran beside a collective: there is nothing to learn.
     NoOverlap,
-    /// All kernels that ran beside a collective have one name: nothing can be said of unseen ones.
+    /// All kernels that ran at the same time as a collective have one name, so that accuracy for unseen names is
+    /// unknown.
     OneName {
-        /// It.
+        /// The name.
         name: String,
     },
     /// Rows with the name, durations, overlap ratio and metrics of another: they are held out with it.
     Equal {
-        /// How many, besides the first of each.
+        /// The number of such rows, not counting the first of each group.
         rows: u64,
-        /// Of so many that overlap.
+        /// The number of rows that overlap.
         of: u64,
         /// Lines of the first such row and of the one that it is equal to.
         lines: [u64; 2],
     },
     /// Rows with the metrics, duration alone and overlap ratio of another, which took another time.
     Measured {
-        /// How many, besides the first of each.
+        /// The number of such rows, not counting the first of each group.
         rows: u64,
-        /// Of so many that overlap.
+        /// The number of rows that overlap.
         of: u64,
     },
 }
 
-/// Columns that are compared with each other at most.
+/// The most columns that are compared with each other.
 const MOST_COMPARED: usize = 32;
-/// Two columns correlate at least so much to be told.
+/// The correlation from which two columns are reported.
 const COLLINEAR: f64 = 0.99;
-/// An overlap that is small.
+/// The share of overlap below which a kernel hardly overlaps.
 const LITTLE: f64 = 0.05;
 
 impl Check {
-    /// In words.
+    /// The finding as a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
         match self {
@@ -127,7 +128,7 @@ impl Check {
     }
 }
 
-/// Looks for all of them.
+/// Carries out all checks.
 #[must_use]
 pub fn check(dataset: &Dataset) -> Vec<Check> {
     let mut checks = Vec::new();

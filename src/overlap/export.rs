@@ -1,4 +1,4 @@
-//! What leaves: predictions as CSV, trees as a model of XGBoost.
+//! Exports predictions as CSV and trees as a model of XGBoost.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,34 +13,34 @@ use crate::{
     text::{Cell, Table, json},
 };
 
-/// The attribute of a model that says what it predicts.
+/// The attribute of an exported model that names the quantity it predicts.
 pub(super) const PREDICTS: &str = "predicts";
-/// How that begins where it is ln(duration / duration alone).
+/// The value of that attribute for models of ln(duration / duration alone).
 pub(super) const OF_RATIOS: &str = "ln(duration / ground_truth)";
 
-/// A text to be saved.
+/// A text to save as a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct File {
-    /// A name for it.
+pub struct ExportedFile {
+    /// A suggested file name.
     pub name: String,
-    /// What stands in it.
+    /// The contents.
     pub text: String,
 }
 
-/// Why no trees can be saved.
+/// The reason why no trees can be saved.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TreesError {
-    /// The model is none that XGBoost could have.
+    /// The model, named here, is not one that XGBoost can represent.
     #[error("{0} can't be saved as a model of XGBoost: only boosted trees can, trees-lad and trees-published")]
     NoTrees(&'static str),
-    /// There is too little to learn from.
+    /// There are too few kernels to learn from.
     #[error(transparent)]
     Learn(#[from] LearnError),
 }
 
-/// Every kernel with what is said of it out of fold: a kernel that overlaps nothing takes as long as alone.
+/// Every kernel with its out-of-fold prediction; kernels without overlap are predicted to take as long as alone.
 #[must_use]
-pub fn predictions(dataset: &Dataset, model: &str, said: &[Option<Predicted>]) -> File {
+pub fn predictions(dataset: &Dataset, model: &str, estimates: &[Option<Predicted>]) -> ExportedFile {
     let mut table = Table::new([
         "line",
         "kernel",
@@ -52,14 +52,14 @@ pub fn predictions(dataset: &Dataset, model: &str, said: &[Option<Predicted>]) -
         "predicted_duration_ns",
         "error_pct",
     ]);
-    let mut overlapped = said.iter();
+    let mut overlapped = estimates.iter();
     for kernel in &dataset.kernels {
-        let said = if kernel.is_overlapped() {
+        let estimates = if kernel.is_overlapped() {
             overlapped.next().copied().flatten()
         } else {
             Some(Predicted { slowdown: 0.0, ratio: 1.0 })
         };
-        let duration = said.map(|said| said.ratio * kernel.alone_ns);
+        let duration = estimates.map(|estimates| estimates.ratio * kernel.alone_ns);
         table.push(vec![
             kernel.line.into(),
             kernel.name.as_str().into(),
@@ -67,25 +67,25 @@ pub fn predictions(dataset: &Dataset, model: &str, said: &[Option<Predicted>]) -
             Cell::Number(kernel.overlap_ratio, 6),
             Cell::Number(kernel.duration_ns, 0),
             Cell::Number(kernel.slowdown(), 6),
-            Cell::number(said.map(|said| said.slowdown), 6),
+            Cell::number(estimates.map(|estimates| estimates.slowdown), 6),
             Cell::number(duration, 1),
             Cell::number(duration.map(|duration| (duration / kernel.duration_ns - 1.0) * 100.0), 3),
         ]);
     }
-    File { name: format!("overlap_predictions_{model}.csv"), text: table.to_csv() }
+    ExportedFile { name: format!("overlap_predictions_{model}.csv"), text: table.to_csv() }
 }
 
 /// The trees of one of the two presets, fitted to the whole run, as the JSON of XGBoost's `save_model`. Those of least
 /// absolute deviation predict ln(duration / alone).
 ///
 /// # Errors
-/// The model is no boosted trees, or there are too few kernels.
+/// Returns an error if the model is no boosted trees, or there are too few kernels.
 pub fn trees(
     dataset: &Dataset,
     settings: &Settings,
     kind: Kind,
     progress: &mut dyn Progress,
-) -> Result<File, TreesError> {
+) -> Result<ExportedFile, TreesError> {
     let chosen = chosen(dataset, settings);
     let columns = Columns { names: &dataset.columns, chosen: &chosen };
     let is_published = match kind {
@@ -110,5 +110,5 @@ pub fn trees(
     let attribute = |name: &str, text: &str| (name.to_owned(), text.to_owned());
     let attributes = vec![attribute(PREDICTS, predicts), attribute("made_by", "collectune")];
     let model = xgboost::write(&xgboost::Model { features, boosting, attributes });
-    Ok(File { name: format!("overlap_{}.xgboost.json", kind.name()), text: json::compact(&model) + "\n" })
+    Ok(ExportedFile { name: format!("overlap_{}.xgboost.json", kind.name()), text: json::compact(&model) + "\n" })
 }

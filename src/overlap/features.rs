@@ -1,4 +1,4 @@
-//! What models are given of a kernel.
+//! The features of a kernel that models use.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,14 +8,14 @@ use super::{
 };
 use crate::{learn::Table, math::ln};
 
-/// What is studied, and with what.
+/// The settings of a study.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// Which of the runs, by index.
+    /// The index of the run.
     pub dataset: u32,
     /// Names of the columns to learn from; `None` for the standard metrics, or all where a run has none of them.
     pub columns: Option<Vec<String>>,
-    /// Seed of everything that is drawn.
+    /// The seed of everything random.
     pub seed: u64,
 }
 
@@ -25,7 +25,8 @@ impl Default for Settings {
     }
 }
 
-/// The most columns that models are given: beyond, each job would take minutes, and few kernels tell that many apart.
+/// The most columns that models use: with more, each job would take minutes, and there are few kernels to learn them
+/// from.
 pub const MOST_COLUMNS: usize = 128;
 
 /// The columns of a dataset that models are given, by index: the first [`MOST_COLUMNS`] that [`choosable`] names.

@@ -1,90 +1,90 @@
-//! What dropped files hold is brought together, whatever their order: each run becomes a dataset.
+//! Joins dropped files, independent of their order: each run becomes a dataset.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{
     kernel::Dataset,
     merge::{self, Merged},
-    read::{Kind, Reading},
+    read::{KernelTable, Kind},
     trace::{self, Launch, is_communication},
 };
 
-/// What one file holds.
+/// The contents of one file.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Part {
+pub enum KernelFile {
     /// A table of kernels.
-    Table(Kind, Reading),
+    Table(Kind, KernelTable),
     /// The launches of a run.
     Trace(Vec<Launch>),
-    /// What standardises the features of one.
+    /// The scaler that standardises the features of a model.
     Scaler(Box<super::imported::Scaler>),
-    /// A model of XGBoost, as JSON.
+    /// A model that XGBoost saved as JSON.
     Model(Box<super::imported::Imported>),
 }
 
-/// A file with its part.
+/// The contents of a file with its name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct NamedPart {
+pub struct NamedKernelFile {
     /// The file's name.
     pub name: String,
-    /// What it holds.
-    pub part: Part,
+    /// The contents.
+    pub part: KernelFile,
 }
 
-/// What files hold together.
+/// The contents of all files together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Loaded {
     /// The runs.
     pub datasets: Vec<Dataset>,
-    /// Models that were dropped.
+    /// The dropped models.
     pub models: Vec<super::imported::Imported>,
-    /// Scalers that were dropped.
+    /// The dropped scalers.
     pub scalers: Vec<super::imported::Scaler>,
-    /// How statistics and metrics came together, by dataset.
+    /// How statistics and metrics were joined, by dataset.
     pub merged: Vec<(String, Merged)>,
-    /// Pairs of files with the same content.
-    pub doubled: Vec<(String, String)>,
-    /// What must be known.
+    /// Pairs of files with the same contents.
+    pub duplicates: Vec<(String, String)>,
+    /// Notes for the report.
     pub notes: Vec<String>,
 }
 
 /// Brings parts together: merged features are a dataset each; statistics take the metrics of which the most rows belong
 /// to them; a trace with communication takes the durations of one without.
 #[must_use]
-pub fn bring_together(parts: Vec<NamedPart>) -> Loaded {
+pub fn bring_together(parts: Vec<NamedKernelFile>) -> Loaded {
     let mut loaded = Loaded::default();
-    let mut statistics: Vec<(String, Reading)> = Vec::new();
-    let mut metrics: Vec<(String, Reading)> = Vec::new();
+    let mut statistics: Vec<(String, KernelTable)> = Vec::new();
+    let mut metrics: Vec<(String, KernelTable)> = Vec::new();
     let mut traces: Vec<(String, Vec<Launch>)> = Vec::new();
     let mut seen: Vec<(u64, String)> = Vec::new();
-    for NamedPart { name, part } in parts {
+    for NamedKernelFile { name, part } in parts {
         let hash = match &part {
-            Part::Table(_, reading) => Some(content(reading)),
-            Part::Trace(launches) => Some(content_of_trace(launches)),
-            Part::Model(_) | Part::Scaler(_) => None,
+            KernelFile::Table(_, reading) => Some(content(reading)),
+            KernelFile::Trace(launches) => Some(content_of_trace(launches)),
+            KernelFile::Model(_) | KernelFile::Scaler(_) => None,
         };
         if let Some(hash) = hash {
             if let Some((_, earlier)) = seen.iter().find(|(other, _)| *other == hash) {
-                loaded.doubled.push((earlier.clone(), name));
+                loaded.duplicates.push((earlier.clone(), name));
                 continue;
             }
             seen.push((hash, name.clone()));
         }
-        if let Part::Table(_, reading) = &part {
+        if let KernelFile::Table(_, reading) = &part {
             loaded.notes.extend(reading.notes.iter().map(|note| format!("{name}: {note}")));
         }
         match part {
-            Part::Table(Kind::Merged, reading) => {
+            KernelFile::Table(Kind::Merged, reading) => {
                 let pairs = reading.statistics.iter().zip(&reading.metrics);
                 let kernels = pairs.map(|(statistic, metric)| merge::kernel(statistic, &metric.values)).collect();
-                let Reading { columns, contradictions, .. } = reading;
+                let KernelTable { columns, contradictions, .. } = reading;
                 loaded.datasets.push(Dataset { name, columns, kernels, contradictions });
             }
-            Part::Table(Kind::Statistics, reading) => statistics.push((name, reading)),
-            Part::Table(_, reading) => metrics.push((name, reading)),
-            Part::Trace(launches) => traces.push((name, launches)),
-            Part::Model(model) => loaded.models.push(*model),
-            Part::Scaler(scaler) => loaded.scalers.push(*scaler),
+            KernelFile::Table(Kind::Statistics, reading) => statistics.push((name, reading)),
+            KernelFile::Table(_, reading) => metrics.push((name, reading)),
+            KernelFile::Trace(launches) => traces.push((name, launches)),
+            KernelFile::Model(model) => loaded.models.push(*model),
+            KernelFile::Scaler(scaler) => loaded.scalers.push(*scaler),
         }
     }
     time_traces(traces, &mut statistics, &mut loaded.notes);
@@ -116,7 +116,7 @@ pub fn bring_together(parts: Vec<NamedPart>) -> Loaded {
             "{name} has metrics without durations: give the slowdown statistics, or a GPU trace of the distributed run, beside it"
         ));
     }
-    for (earlier, later) in &loaded.doubled {
+    for (earlier, later) in &loaded.duplicates {
         loaded.notes.push(format!(
             "{earlier} and {later} have the same content: it counts once; errors of a model on the rows that it was \
              trained on say nothing about new kernels"
@@ -126,7 +126,11 @@ pub fn bring_together(parts: Vec<NamedPart>) -> Loaded {
 }
 
 /// Statistics of the traces: each with communication, timed by the first one without, if there is one.
-fn time_traces(traces: Vec<(String, Vec<Launch>)>, statistics: &mut Vec<(String, Reading)>, notes: &mut Vec<String>) {
+fn time_traces(
+    traces: Vec<(String, Vec<Launch>)>,
+    statistics: &mut Vec<(String, KernelTable)>,
+    notes: &mut Vec<String>,
+) {
     let communicates = |launches: &[Launch]| launches.iter().any(|launch| is_communication(&launch.name));
     let (distributed, alone): (Vec<_>, Vec<_>) = traces.into_iter().partition(|(_, launches)| communicates(launches));
     let by = alone.first();
@@ -153,7 +157,7 @@ fn time_traces(traces: Vec<(String, Vec<Launch>)>, statistics: &mut Vec<(String,
         if timing.unknown > 0 {
             notes.push(format!("{name}: {} kernels have no duration alone and were left out", timing.unknown));
         }
-        statistics.push((name, Reading { statistics: timing.statistics, ..Reading::default() }));
+        statistics.push((name, KernelTable { statistics: timing.statistics, ..KernelTable::default() }));
     }
 }
 
@@ -166,7 +170,7 @@ fn content_of_trace(launches: &[Launch]) -> u64 {
 }
 
 /// Tells contents apart, by names and the bits of numbers.
-fn content(reading: &Reading) -> u64 {
+fn content(reading: &KernelTable) -> u64 {
     let mut hasher = DefaultHasher::new();
     for statistic in &reading.statistics {
         let timed = [statistic.timed.alone_ns, statistic.timed.duration_ns, statistic.timed.overlap_ratio];

@@ -14,28 +14,28 @@ use crate::{
     progress::Progress,
 };
 
-/// What one feature is worth.
+/// The importance of one feature.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Importance {
-    /// Its name.
+    /// The feature's name.
     pub feature: String,
-    /// Splits by it.
+    /// The number of splits on the feature.
     pub splits: u32,
     /// The mean gain of a split.
     pub gain: f64,
-    /// The gain of all its splits.
+    /// The total gain of all splits.
     pub total_gain: f64,
     /// By how much the mean error of durations rises, in points, when its values are shuffled among held-out kernels.
     pub permutation_points: f64,
 }
 
-/// Orders in which a feature is shuffled.
+/// The number of shuffles of a feature.
 const ROUNDS: u32 = 5;
 
 /// The features of the default trees, in the order of the table.
 ///
 /// # Errors
-/// There are too few kernels.
+/// Returns an error if there are too few kernels.
 pub fn importances(
     dataset: &Dataset,
     settings: &Settings,
@@ -56,9 +56,9 @@ pub fn importances(
     let error = |table: &Table| -> Result<f64, LearnError> {
         let mut sum = 0.0;
         for (rows, model) in &held_out {
-            for (said, row) in model.predict(&table.take(rows))?.into_iter().zip(rows) {
+            for (estimates, row) in model.predict(&table.take(rows))?.into_iter().zip(rows) {
                 let kernel = overlapped[*row];
-                sum += (exp(said) * kernel.alone_ns / kernel.duration_ns - 1.0).abs();
+                sum += (exp(estimates) * kernel.alone_ns / kernel.duration_ns - 1.0).abs();
             }
         }
         Ok(sum / overlapped.len() as f64 * 100.0)

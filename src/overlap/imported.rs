@@ -15,7 +15,7 @@ use crate::{
     units::count,
 };
 
-/// A model with its file's name.
+/// A dropped model with its file's name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
     /// The file's name.
@@ -24,13 +24,13 @@ pub struct Imported {
     pub model: Model,
 }
 
-/// Why a model does not fit a run.
+/// The reason why a model can't be applied to a run.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ImportedError {
     /// It wants a feature that the run does not have.
     #[error("{model} wants the feature {feature}, which {dataset} does not have")]
     Feature {
-        /// The model's file.
+        /// The name of the model's file.
         model: String,
         /// The feature.
         feature: String,
@@ -40,12 +40,12 @@ pub enum ImportedError {
     /// Its features have no names, and are not those of the published model.
     #[error("{model} has {count} features without names; the published model has {}", STANDARD.len() + 1)]
     Unnamed {
-        /// The model's file.
+        /// The name of the model's file.
         model: String,
-        /// How many features.
+        /// The number of features.
         count: usize,
     },
-    /// What the trees say.
+    /// The trees can't be evaluated.
     #[error(transparent)]
     Learn(#[from] LearnError),
 }
@@ -53,8 +53,8 @@ pub enum ImportedError {
 /// How the features of a dropped model are scaled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Feed {
-    /// Not at all, as the published predictor feeds them.
+pub enum FeatureScaling {
+    /// Not scaled, as in the published predictor.
     Raw,
     /// To mean 0 and deviation 1 over all kernels of the run, nearly as the published training feeds them.
     Standardised,
@@ -62,8 +62,8 @@ pub enum Feed {
     Scaled,
 }
 
-impl Feed {
-    /// In words, of features.
+impl FeatureScaling {
+    /// A phrase to follow the word features.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -74,28 +74,28 @@ impl Feed {
     }
 }
 
-/// How a model does on a run.
+/// The accuracy of a dropped model on a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Judged {
-    /// The model's file.
+pub struct ImportedScores {
+    /// The name of the model's file.
     pub name: String,
-    /// With features as they are.
+    /// The scores with unscaled features.
     pub raw: Option<Score>,
-    /// With features that are standardised over the run.
+    /// The scores with features that are standardised over the run.
     pub standardised: Option<Score>,
-    /// With features by the scaler.
+    /// The scores with features scaled by the scaler.
     pub scaled: Option<Score>,
-    /// The scaler's file.
+    /// The name of the scaler's file.
     pub scaler: Option<String>,
-    /// How many rows its trees say that it was trained on.
+    /// The number of rows on which it was trained, according to its trees.
     pub trained_on_rows: Option<u64>,
-    /// Its training rows are among these kernels, fed so: its error says nothing about others. `None` where that can't be
-    /// told.
-    pub trained_on_these: Option<Feed>,
+    /// The scaling with which the training rows are among these kernels, so that its error says nothing about other
+    /// kernels. `None` if they are not, or that is unknown.
+    pub trained_on_these: Option<FeatureScaling>,
 }
 
-impl Judged {
-    /// What its errors are worth, in words.
+impl ImportedScores {
+    /// The scores in a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
         let name = &self.name;
@@ -120,25 +120,26 @@ impl Judged {
     }
 }
 
-/// What standardised the features of a model for its training: the numbers of scikit-learn's `StandardScaler`.
+/// The means and scales of scikit-learn's `StandardScaler`, which standardised the features of a model for its
+/// training.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scaler {
     /// The file's name.
     pub name: String,
     /// Names of the features, in their order; empty where the file has none.
     pub features: Vec<String>,
-    /// What is subtracted of each.
+    /// The mean that is subtracted from each feature.
     pub mean: Vec<f64>,
-    /// By what each is divided then.
+    /// The scale by which each feature is divided.
     pub scale: Vec<f64>,
 }
 
 impl Scaler {
-    /// Reads `{"mean": […], "scale": […]}`, with `features` where they are named; names with `_` behind them, as
-    /// scikit-learn has them, are the same, and so is `std` for the scale. `None` where a JSON is something else.
+    /// Reads `{"mean": [], "scale": []}` with an optional `features`. Names with a trailing `_`, as scikit-learn has
+    /// them, are accepted, and so is `std` for the scale. Returns `None` if the JSON is something else.
     ///
     /// # Errors
-    /// It is one that can't be used; completes a sentence that begins with the name of the file.
+    /// Returns the reason if the scaler can't be used; it completes a sentence that begins with the name of the file.
     pub fn read(value: &serde_json::Value, name: &str) -> Option<Result<Self, String>> {
         let key = |names: &[&str]| names.iter().find_map(|name| value.get(name));
         let (mean, scale) = (key(&["mean", "mean_"])?, key(&["scale", "scale_", "std", "std_"])?);
@@ -174,39 +175,41 @@ impl Scaler {
 }
 
 impl Imported {
-    /// What the model says of each kernel: negative slowdowns count as none in durations. A scaler that is needed is there.
+    /// The model's prediction for each kernel. A negative slowdown counts as none in durations. `scaler` must be
+    /// given if `feed` requires one.
     ///
     /// # Errors
-    /// The run lacks a feature.
+    /// Returns an error if the run lacks a feature.
     pub fn predict(
         &self,
         dataset: &Dataset,
         kernels: &[&Kernel],
-        feed: Feed,
+        feed: FeatureScaling,
         scaler: Option<&Scaler>,
     ) -> Result<Vec<Predicted>, ImportedError> {
         let table = self.table(dataset, kernels, feed, scaler)?;
-        let said = self.model.boosting.predict(&table)?;
-        let predicted = |(kernel, said): (&&Kernel, f64)| {
+        let estimates = self.model.boosting.predict(&table)?;
+        let predicted = |(kernel, estimates): (&&Kernel, f64)| {
             if self.is_of_ratios() {
-                return Predicted::of_ratio(exp(said), kernel);
+                return Predicted::of_ratio(exp(estimates), kernel);
             }
-            Predicted { slowdown: said, ratio: ratio(said.max(0.0), kernel.overlap_ratio) }
+            Predicted { slowdown: estimates, ratio: ratio(estimates.max(0.0), kernel.overlap_ratio) }
         };
-        Ok(kernels.iter().zip(said).map(predicted).collect())
+        Ok(kernels.iter().zip(estimates).map(predicted).collect())
     }
 
-    /// It says ln(duration / duration alone), as the file tells; else slowdowns.
+    /// Whether the model predicts ln(duration / duration alone), according to the file; otherwise it predicts
+    /// slowdowns.
     fn is_of_ratios(&self) -> bool {
         self.model.attributes.iter().any(|(name, text)| name == PREDICTS && text.starts_with(OF_RATIOS))
     }
 
-    /// What it is given of kernels.
+    /// The model's features of kernels.
     fn table(
         &self,
         dataset: &Dataset,
         kernels: &[&Kernel],
-        feed: Feed,
+        feed: FeatureScaling,
         scaler: Option<&Scaler>,
     ) -> Result<Table, ImportedError> {
         let names = self.features()?;
@@ -219,9 +222,9 @@ impl Imported {
             })?;
             let given = scaler.and_then(|scaler| Some((*scaler.mean.get(place)?, *scaler.scale.get(place)?)));
             let scale = match feed {
-                Feed::Raw => (0.0, 1.0),
-                Feed::Standardised => standard(&dataset.kernels, &values),
-                Feed::Scaled => given.unwrap_or((0.0, 1.0)),
+                FeatureScaling::Raw => (0.0, 1.0),
+                FeatureScaling::Standardised => standard(&dataset.kernels, &values),
+                FeatureScaling::Scaled => given.unwrap_or((0.0, 1.0)),
             };
             columns.push((values, scale));
         }
@@ -236,26 +239,26 @@ impl Imported {
     /// Its scores on the kernels that overlap, and whether it was trained on kernels of the run.
     ///
     /// # Errors
-    /// The run lacks a feature.
-    pub fn judge(&self, dataset: &Dataset, scaler: Option<&Scaler>) -> Result<Judged, ImportedError> {
+    /// Returns an error if the run lacks a feature.
+    pub fn judge(&self, dataset: &Dataset, scaler: Option<&Scaler>) -> Result<ImportedScores, ImportedError> {
         let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
         let score = |feed| {
-            let said = self.predict(dataset, &overlapped, feed, scaler)?;
-            Ok::<_, ImportedError>(Score::of(&overlapped.iter().copied().zip(said).collect::<Vec<_>>()))
+            let estimates = self.predict(dataset, &overlapped, feed, scaler)?;
+            Ok::<_, ImportedError>(Score::of(&overlapped.iter().copied().zip(estimates).collect::<Vec<_>>()))
         };
         let all: Vec<&Kernel> = dataset.kernels.iter().collect();
         let mut trained_on_these = None;
-        for feed in [Feed::Scaled, Feed::Raw, Feed::Standardised] {
-            if trained_on_these.is_none() && (feed != Feed::Scaled || scaler.is_some()) {
+        for feed in [FeatureScaling::Scaled, FeatureScaling::Raw, FeatureScaling::Standardised] {
+            if trained_on_these.is_none() && (feed != FeatureScaling::Scaled || scaler.is_some()) {
                 let table = self.table(dataset, &all, feed, scaler)?;
                 trained_on_these = self.model.boosting.was_fitted_to_some_of(&table)?.then_some(feed);
             }
         }
-        Ok(Judged {
+        Ok(ImportedScores {
             name: self.name.clone(),
-            raw: score(Feed::Raw)?,
-            standardised: score(Feed::Standardised)?,
-            scaled: scaler.map(|_| score(Feed::Scaled)).transpose()?.flatten(),
+            raw: score(FeatureScaling::Raw)?,
+            standardised: score(FeatureScaling::Standardised)?,
+            scaled: scaler.map(|_| score(FeatureScaling::Scaled)).transpose()?.flatten(),
             scaler: scaler.map(|scaler| scaler.name.clone()),
             trained_on_rows: self.model.boosting.trained_on(),
             trained_on_these,
@@ -265,7 +268,7 @@ impl Imported {
     /// Names of its features.
     ///
     /// # Errors
-    /// They have none, and are not those of the published model.
+    /// Returns an error if the features have no names, and are not those of the published model.
     pub fn features(&self) -> Result<Vec<String>, ImportedError> {
         if !self.model.features.is_empty() {
             return Ok(self.model.features.clone());
@@ -281,7 +284,7 @@ impl Imported {
 
 type Value = Box<dyn Fn(&Kernel) -> f64>;
 
-/// A feature by its name.
+/// The function that computes a feature.
 fn values(dataset: &Dataset, name: &str) -> Option<Value> {
     match name {
         "ground_truth" => Some(Box::new(|kernel| kernel.alone_ns)),
@@ -294,7 +297,7 @@ fn values(dataset: &Dataset, name: &str) -> Option<Value> {
     }
 }
 
-/// Mean and deviation over kernels.
+/// The mean and standard deviation of a feature over kernels.
 fn standard(kernels: &[Kernel], value: &Value) -> (f64, f64) {
     let count = kernels.len().max(1) as f64;
     let mean = kernels.iter().map(value).sum::<f64>() / count;

@@ -1,4 +1,4 @@
-//! Kernels as they were measured.
+//! Measured kernels.
 
 use std::collections::HashMap;
 
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 /// One launch of a kernel, alone and beside a collective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kernel {
-    /// Its short name.
+    /// The kernel's short name.
     pub name: String,
-    /// Line, row or record in its file, from 1.
+    /// The number of the line, row or record in its file, from 1.
     pub line: u64,
-    /// Its duration alone.
+    /// The duration without communication.
     pub alone_ns: f64,
-    /// Its duration in the distributed run.
+    /// The duration in the distributed run.
     pub duration_ns: f64,
-    /// The share of [`Kernel::duration_ns`] that overlaps communication, in 0..=1.
+    /// The share of [`Kernel::duration_ns`] that overlaps communication, from 0 to 1.
     pub overlap_ratio: f64,
-    /// What the profiler counted, a number per column of its [`Dataset`].
+    /// The profiler's metrics, one for each column of the [`Dataset`].
     pub metrics: Vec<f64>,
 }
 
@@ -28,7 +28,7 @@ impl Kernel {
         slowdown(self.duration_ns / self.alone_ns, self.overlap_ratio)
     }
 
-    /// It ran beside a collective.
+    /// Whether the kernel ran at the same time as a collective.
     #[must_use]
     pub fn is_overlapped(&self) -> bool {
         self.overlap_ratio != 0.0
@@ -66,26 +66,27 @@ pub fn first_equals(kernels: &[&Kernel], metrics: usize) -> Vec<usize> {
 /// Kernels of one run, in the order of their launches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Dataset {
-    /// Where it comes from: names of files.
+    /// The names of the files.
     pub name: String,
-    /// What was counted besides durations: those of the [`standard`](crate::overlap::read::STANDARD) metrics that are
-    /// there, in their order, then every other column of numbers.
+    /// The columns besides durations: the [`standard`](crate::overlap::read::STANDARD) metrics that are available, in
+    /// their order, then every other numeric column.
     pub columns: Vec<String>,
-    /// The launches.
+    /// The kernel launches.
     pub kernels: Vec<Kernel>,
     /// Rows whose slowdown is not that of their durations, which count; and the first one's line.
     pub contradictions: (u64, Option<u64>),
 }
 
 impl Dataset {
-    /// How many of its columns are standard metrics; they are the first. Of further columns one may number the rows.
+    /// The number of columns that are standard metrics, which come first. One of the further columns may be a row
+    /// number.
     #[must_use]
     pub fn standard_metrics(&self) -> usize {
         let is_standard = |name: &&String| super::read::STANDARD.iter().any(|(standard, _)| standard == name);
         self.columns.iter().take_while(is_standard).count()
     }
 
-    /// Launches that ran beside a collective.
+    /// The launches that ran at the same time as a collective.
     pub fn overlapped(&self) -> impl Iterator<Item = &Kernel> + Clone {
         self.kernels.iter().filter(|kernel| kernel.is_overlapped())
     }

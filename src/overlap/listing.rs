@@ -1,8 +1,8 @@
-//! Tables for people.
+//! The tables of the overlap workbench.
 
 use super::{
     importance::Importance,
-    imported::{Feed, Judged},
+    imported::{FeatureScaling, ImportedScores},
     kernel::{Dataset, Kernel},
     models::Predicted,
     result::{ModelScores, Score},
@@ -27,7 +27,7 @@ const SCORES: [Column; 10] = [
     Column::numbers("Unseen names", "mean error of durations where no kernel of the name is known, in per cent"),
 ];
 
-/// A row for each model.
+/// A table of the models.
 #[must_use]
 pub fn models(scores: &[ModelScores]) -> Listing {
     let row = |model: &ModelScores| {
@@ -59,7 +59,7 @@ fn spread(model: &ModelScores, of: fn(&Score) -> f64) -> Entry {
 
 /// Rows for each dropped model: with features as they are, standardised, and by its scaler if there is one.
 #[must_use]
-pub fn imported(judged: &[Judged]) -> Listing {
+pub fn imported(judged: &[ImportedScores]) -> Listing {
     let columns = vec![
         SCORES[0].clone(),
         Column::words("Features", "as they are, with mean 0 and deviation 1 over the run, or by the scaler beside it"),
@@ -70,7 +70,7 @@ pub fn imported(judged: &[Judged]) -> Listing {
         SCORES[8].clone(),
         Column::words("Kernels", "whether these kernels were in its training, as its trees tell"),
     ];
-    let row = |judged: &Judged, feed: Feed, score: Option<Score>| {
+    let row = |judged: &ImportedScores, feed: FeatureScaling, score: Option<Score>| {
         let cell = |of: fn(&Score) -> f64| Entry::number(score.as_ref().map(of), |pct| format!("{pct:.1}"));
         vec![
             Entry::text(judged.name.as_str()),
@@ -88,31 +88,31 @@ pub fn imported(judged: &[Judged]) -> Listing {
     };
     let mut rows = Vec::new();
     for judged in judged {
-        rows.push(row(judged, Feed::Raw, judged.raw));
-        rows.push(row(judged, Feed::Standardised, judged.standardised));
-        rows.extend(judged.scaler.as_ref().map(|_| row(judged, Feed::Scaled, judged.scaled)));
+        rows.push(row(judged, FeatureScaling::Raw, judged.raw));
+        rows.push(row(judged, FeatureScaling::Standardised, judged.standardised));
+        rows.extend(judged.scaler.as_ref().map(|_| row(judged, FeatureScaling::Scaled, judged.scaled)));
     }
     Listing { columns, rows }
 }
 
-/// A row for each kernel name with what overlaps of it, and what is said of that out of fold.
+/// A table of kernel names, with the overlap and the out-of-fold errors of each.
 #[must_use]
-pub fn names(dataset: &Dataset, said: &[Option<Predicted>]) -> Listing {
+pub fn names(dataset: &Dataset, estimates: &[Option<Predicted>]) -> Listing {
     #[derive(Default)]
     struct Name {
         alone_ns: f64,
         slowdowns: Vec<f64>,
-        said: Vec<f64>,
+        estimates: Vec<f64>,
         errors: Vec<f64>,
     }
     let mut by_name: SortedMap<&str, Name> = SortedMap::new();
-    for (kernel, said) in dataset.overlapped().zip(said.iter().copied().chain(std::iter::repeat(None))) {
+    for (kernel, estimates) in dataset.overlapped().zip(estimates.iter().copied().chain(std::iter::repeat(None))) {
         let name = by_name.entry(&kernel.name).or_default();
         name.alone_ns += kernel.alone_ns;
         name.slowdowns.push(kernel.slowdown());
-        if let Some(said) = said {
-            name.said.push(said.slowdown);
-            name.errors.push((said.ratio * kernel.alone_ns / kernel.duration_ns - 1.0).abs() * 100.0);
+        if let Some(estimates) = estimates {
+            name.estimates.push(estimates.slowdown);
+            name.errors.push((estimates.ratio * kernel.alone_ns / kernel.duration_ns - 1.0).abs() * 100.0);
         }
     }
     let columns = vec![
@@ -133,14 +133,14 @@ pub fn names(dataset: &Dataset, said: &[Option<Predicted>]) -> Listing {
             Entry::number(Some(of.slowdowns.len() as f64), |n| format!("{n}")),
             Entry::number(Some(of.alone_ns / 1000.0), significant),
             Entry::number(median(&mut of.slowdowns).map(|s| s * 100.0), percent),
-            Entry::number(median(&mut of.said).map(|s| s * 100.0), percent),
+            Entry::number(median(&mut of.estimates).map(|s| s * 100.0), percent),
             Entry::number(error, |pct| format!("{pct:.1}")),
         ]
     };
     Listing { columns, rows: by_name.into_iter().map(row).collect() }
 }
 
-/// Kernels as they were measured, by index.
+/// A table of the kernels with these indices.
 #[must_use]
 pub fn kernels(dataset: &Dataset, indices: &[u32]) -> Listing {
     let mut columns = vec![
@@ -170,7 +170,7 @@ pub fn kernels(dataset: &Dataset, indices: &[u32]) -> Listing {
     Listing { columns, rows: rows.collect() }
 }
 
-/// A row for each feature of the default trees.
+/// A table of the features of the default trees.
 #[must_use]
 pub fn importances(importances: &[Importance]) -> Listing {
     let columns = vec![

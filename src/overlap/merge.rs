@@ -8,10 +8,10 @@ use super::{
 };
 use crate::units;
 
-/// How two tables came together.
+/// How two tables were joined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Merged {
-    /// Rows of both.
+    /// The number of rows that were found in both.
     pub matched: u64,
     /// Rows of the statistics that no row of the metrics belongs to, among those before the last match.
     pub passed_over: u64,
@@ -22,7 +22,7 @@ pub struct Merged {
 }
 
 impl Merged {
-    /// In words.
+    /// The result as a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
         let rows = |number| units::count(number, "row");
@@ -69,7 +69,7 @@ pub fn merge(name: String, statistics: &[Statistic], columns: &[String], metrics
     (Dataset { name, columns: columns.to_vec(), kernels, contradictions: (0, None) }, merged)
 }
 
-/// A kernel of a row of statistics.
+/// The kernel of a row of statistics.
 #[must_use]
 pub fn kernel(statistic: &Statistic, metrics: &[f64]) -> Kernel {
     let Statistic { name, line, timed } = statistic;
@@ -86,11 +86,11 @@ pub fn kernel(statistic: &Statistic, metrics: &[f64]) -> Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::overlap::read::Timed;
+    use crate::overlap::read::Durations;
 
     #[test]
     fn statistics_wait_for_no_metrics() {
-        let timed = Timed { alone_ns: 1.0, duration_ns: 2.0, overlap_ratio: 1.0 };
+        let timed = Durations { alone_ns: 1.0, duration_ns: 2.0, overlap_ratio: 1.0 };
         let statistics: Vec<Statistic> =
             "axbbc".chars().zip(1..).map(|(name, line)| Statistic { name: name.into(), line, timed }).collect();
         let metrics: Vec<Metric> = "abd"

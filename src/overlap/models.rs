@@ -1,4 +1,4 @@
-//! The models, from none at all to a network.
+//! The models of slowdown, from a constant to a neural network.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ use crate::{
     sorted::SortedMap,
 };
 
-/// A way to predict a slowdown.
+/// A model of slowdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -26,20 +26,20 @@ pub enum Kind {
     NoSlowdown,
     /// Every kernel has the median slowdown.
     GlobalFactor,
-    /// A kernel has the median slowdown of its name.
+    /// Every kernel has the median slowdown of its name.
     NameMedian,
     /// Gradient-boosted trees as published: the slowdown, by squared error, from all rows.
     TreesPublished,
-    /// Gradient-boosted trees on ln(duration / alone), by absolute error.
+    /// Gradient-boosted trees on ln(duration / alone), with absolute error as loss.
     TreesLad,
     /// A random forest on ln(duration / alone).
     Forest,
-    /// A multi-layer perceptron on the slowdown, from all rows.
+    /// A multi-layer perceptron on the slowdown, trained on all rows.
     Perceptron,
 }
 
 impl Kind {
-    /// All, those that learn nothing first.
+    /// All models, those that learn nothing first.
     pub const ALL: [Self; 7] = [
         Self::NoSlowdown,
         Self::GlobalFactor,
@@ -50,7 +50,7 @@ impl Kind {
         Self::Perceptron,
     ];
 
-    /// The name for programs.
+    /// The name in JSON and on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ impl Kind {
         }
     }
 
-    /// The name for people.
+    /// The name that is shown to people.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -78,31 +78,31 @@ impl Kind {
         }
     }
 
-    /// It learns from metrics; the others need no model.
+    /// Whether the model learns from metrics.
     #[must_use]
     pub const fn learns(self) -> bool {
         matches!(self, Self::TreesPublished | Self::TreesLad | Self::Forest | Self::Perceptron)
     }
 
-    /// It is boosted trees, which XGBoost can have.
+    /// Whether the model consists of boosted trees, which XGBoost can load.
     #[must_use]
     pub const fn is_boosted(self) -> bool {
         matches!(self, Self::TreesPublished | Self::TreesLad)
     }
 
-    /// The model of a name for programs.
+    /// The model with this name on the command line.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// What is predicted of a kernel.
+/// The prediction for a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Predicted {
-    /// The slowdown s, as the model says it.
+    /// The slowdown s as the model predicts it.
     pub slowdown: f64,
-    /// Duration over the duration alone.
+    /// The duration divided by the duration alone.
     pub ratio: f64,
 }
 
@@ -111,7 +111,7 @@ impl Predicted {
         Self { slowdown, ratio: ratio(slowdown, kernel.overlap_ratio) }
     }
 
-    /// By the duration over that alone.
+    /// The prediction from the ratio of durations.
     pub(super) fn of_ratio(ratio: f64, kernel: &Kernel) -> Self {
         Self { slowdown: slowdown(ratio, kernel.overlap_ratio), ratio }
     }
@@ -143,24 +143,25 @@ pub const LEAST_ABSOLUTE_DEVIATION: boosting::Parameters = boosting::Parameters 
 
 const TREES_OF_FOREST: u32 = 100;
 
-/// Fitted to a run.
+/// A model that was fitted to a run.
 pub enum Model {
-    /// Of one slowdown.
+    /// A constant slowdown.
     Constant(f64),
-    /// Of a slowdown for each name, and one for others.
+    /// A slowdown for each name, and one for other names.
     Names(SortedMap<String, f64>, f64),
-    /// Of slowdowns, from [`features::published`]; durations by what is clipped at 0.
+    /// A regressor of slowdowns on [`features::published`]; slowdowns below 0 are clipped when durations are
+    /// computed.
     Slowdown(Box<dyn Regressor>),
-    /// Of ln(duration / alone), from [`features::relative`].
+    /// A regressor of ln(duration / alone) on [`features::relative`].
     LogRatio(Box<dyn Regressor>),
 }
 
-/// Predicts a number from a row of features.
+/// A function from a row of features to a number.
 pub trait Regressor {
     /// One prediction per row.
     ///
     /// # Errors
-    /// The table is of another shape.
+    /// Returns an error if the table is of another shape.
     fn predict(&self, table: &crate::learn::Table) -> Result<Vec<f64>, LearnError>;
 }
 
@@ -176,12 +177,12 @@ macro_rules! regressors {
 
 regressors!(Boosting, Forest, Perceptron);
 
-/// The columns that models are given.
+/// The columns that models use.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns<'a> {
-    /// Names of all columns.
+    /// The names of all columns.
     pub names: &'a [String],
-    /// Those that are given.
+    /// The indices of the columns that models use.
     pub chosen: &'a [usize],
 }
 
@@ -189,7 +190,7 @@ impl Model {
     /// Fits to kernels; from those that overlap nothing only the models of the slowdown learn.
     ///
     /// # Errors
-    /// There are too few kernels.
+    /// Returns an error if there are too few kernels.
     pub fn fit(
         kind: Kind,
         columns: Columns<'_>,
@@ -220,10 +221,10 @@ impl Model {
         })
     }
 
-    /// What the model says of each kernel.
+    /// The model's prediction for each kernel.
     ///
     /// # Errors
-    /// The kernels have other metrics than those of the training.
+    /// Returns an error if the kernels have other metrics than those of the training.
     pub fn predict(&self, columns: Columns<'_>, kernels: &[&Kernel]) -> Result<Vec<Predicted>, LearnError> {
         let each = |predict: &dyn Fn(&Kernel) -> f64| {
             kernels.iter().map(|kernel| Predicted::of_slowdown(predict(kernel), kernel)).collect()
@@ -232,16 +233,16 @@ impl Model {
             Self::Constant(slowdown) => each(&|_| *slowdown),
             Self::Names(medians, global) => each(&|kernel| *medians.get(&kernel.name).unwrap_or(global)),
             Self::Slowdown(model) => {
-                let said = model.predict(&features::published(columns.names, columns.chosen, kernels))?;
+                let estimates = model.predict(&features::published(columns.names, columns.chosen, kernels))?;
                 let clipped = |(kernel, slowdown): (&&Kernel, f64)| Predicted {
                     slowdown,
                     ratio: ratio(slowdown.max(0.0), kernel.overlap_ratio),
                 };
-                kernels.iter().zip(said).map(clipped).collect()
+                kernels.iter().zip(estimates).map(clipped).collect()
             }
             Self::LogRatio(model) => {
-                let said = model.predict(&features::relative(columns.names, columns.chosen, kernels))?;
-                kernels.iter().zip(said).map(|(kernel, ln)| Predicted::of_ratio(exp(ln), kernel)).collect()
+                let estimates = model.predict(&features::relative(columns.names, columns.chosen, kernels))?;
+                kernels.iter().zip(estimates).map(|(kernel, ln)| Predicted::of_ratio(exp(ln), kernel)).collect()
             }
         })
     }
@@ -250,7 +251,7 @@ impl Model {
 /// The boosted trees of one of the two presets.
 ///
 /// # Errors
-/// There are too few kernels.
+/// Returns an error if there are too few kernels.
 pub fn boosted(
     kind: Kind,
     columns: Columns<'_>,

@@ -1,4 +1,4 @@
-//! How well the slowdowns of one run repeat in another run of the same program.
+//! Repeatability: how closely the slowdowns of one run repeat in another run of the same program.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +14,9 @@ use crate::{
 /// Two runs of one program on one kind of GPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Repeatability {
-    /// Their names.
+    /// The names of the runs.
     pub runs: [String; 2],
-    /// Kernels that overlap in both.
+    /// The number of kernels that overlap in both.
     pub kernels: u64,
     /// Those of them that have the same durations in both.
     pub equal: u64,
@@ -30,12 +30,12 @@ pub struct Repeatability {
     pub within_5_pct: f64,
 }
 
-/// The same kernels, nearly, launch by launch.
+/// The share of equal kernel names, launch by launch, from which two runs count as the same program.
 const SAME_NAMES: f64 = 0.9;
 /// ln of durations alone that differ by no more in the median: the same GPU.
 const SAME_GPU: f64 = 0.1;
 
-/// Every pair of runs of one program.
+/// The repeatability of every pair of runs of the same program.
 #[must_use]
 pub fn repeatability(datasets: &[Dataset]) -> Vec<Repeatability> {
     let pairs = datasets.iter().enumerate().flat_map(|(at, a)| datasets[at + 1..].iter().map(move |b| (a, b)));
@@ -54,7 +54,8 @@ fn of_pair(a: &Dataset, b: &Dataset) -> Option<Repeatability> {
     let durations: Vec<(f64, f64)> =
         both.iter().map(|(a, b)| (b.duration_ns, b.alone_ns * ratio(a.slowdown(), b.overlap_ratio))).collect();
     let equal = both.iter().filter(|(a, b)| (a.alone_ns, a.duration_ns) == (b.alone_ns, b.duration_ns)).count();
-    let within = durations.iter().filter(|(measured, said)| (said - measured).abs() <= 0.05 * measured).count();
+    let within =
+        durations.iter().filter(|(measured, estimates)| (estimates - measured).abs() <= 0.05 * measured).count();
     let none: Vec<(f64, f64)> = both.iter().map(|(_, b)| (b.duration_ns, b.alone_ns)).collect();
     Some(Repeatability {
         runs: [a.name.clone(), b.name.clone()],
@@ -74,7 +75,7 @@ impl Repeatability {
         self.equal * 2 > self.kernels
     }
 
-    /// In words.
+    /// The result as a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
         let [a, b] = &self.runs;

@@ -1,4 +1,4 @@
-//! One kernel is predicted.
+//! Prediction of a single kernel.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,14 +15,14 @@ use crate::{
     units::{percent, significant},
 };
 
-/// Which kernel, as it would run.
+/// The kernel to predict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Question {
-    /// Its name; one that is not known is said to be so.
+pub struct KernelQuery {
+    /// The kernel's name, which need not be among the measured ones.
     pub name: String,
-    /// Its duration alone.
+    /// The duration without communication.
     pub alone_ns: f64,
-    /// The share of its duration that will overlap communication.
+    /// The share of its duration that will overlap communication, from 0 to 1.
     pub overlap_ratio: f64,
     /// A number per column of the run; what is missing is taken from the nearest name, or the median of all.
     pub metrics: Vec<Option<f64>>,
@@ -30,29 +30,29 @@ pub struct Question {
     pub model: Option<Kind>,
 }
 
-/// What is to be expected of it.
+/// The prediction for a kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct KernelPrediction {
     /// The model.
     pub model: Kind,
     /// The slowdown s.
     pub slowdown: f64,
-    /// The duration beside the collective.
+    /// The duration at the same time as the collective.
     pub duration_ns: f64,
-    /// Nine of ten such kernels take as long as this or longer, and up to …
+    /// The lower end of the 90 % prediction interval of the duration.
     pub low_ns: Option<f64>,
-    /// … this.
+    /// The upper end of that interval.
     pub high_ns: Option<f64>,
-    /// No kernel of this name was measured.
+    /// Whether no kernel of this name was measured.
     pub is_unseen: bool,
-    /// The nearest measured kernels, by index, nearest first.
+    /// The indices of the nearest measured kernels, nearest first.
     pub nearest: Vec<u32>,
-    /// What must be known.
+    /// Notes on the prediction.
     pub notes: Vec<String>,
 }
 
-impl Answer {
-    /// In words: what is to be expected first.
+impl KernelPrediction {
+    /// The prediction in sentences, the duration first.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         let us = |ns: f64| format!("{} µs", significant(ns / 1000.0));
@@ -72,38 +72,38 @@ impl Answer {
     }
 }
 
-/// Why a kernel can't be predicted.
+/// The reason why a kernel can't be predicted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PredictError {
-    /// A number out of its range.
+    /// A number is out of range.
     #[error("{what} is {value}; it must be {expected}")]
     Range {
-        /// What.
+        /// The name of the number.
         what: String,
-        /// As typed.
+        /// The value as entered.
         value: f64,
-        /// What is possible.
+        /// The valid range.
         expected: &'static str,
     },
-    /// Another number of metrics than the run has.
+    /// The number of metrics differs from that of the run.
     #[error("there are {found} metrics, and {expected} are needed")]
     Metrics {
-        /// How many there are.
+        /// The number of metrics that were entered.
         found: usize,
-        /// How many there must be.
+        /// The number of metrics of the run.
         expected: usize,
     },
-    /// What the model says.
+    /// The model can't be fitted or evaluated.
     #[error(transparent)]
     Learn(#[from] LearnError),
 }
 
-/// The level of intervals.
+/// The level of prediction intervals.
 pub const LEVEL: f64 = 0.9;
 const NEAREST: usize = 5;
 
-impl Question {
-    /// A measured kernel, by the model of the verdict.
+impl KernelQuery {
+    /// The question for a measured kernel with the model of the verdict.
     #[must_use]
     pub fn of(kernel: &Kernel) -> Self {
         Self {
@@ -115,10 +115,10 @@ impl Question {
         }
     }
 
-    /// The kernel that is asked for; metrics that are not typed are the medians of its name, or of all.
+    /// The kernel to predict. Metrics that are not given are the medians of its name, or of all kernels.
     ///
     /// # Errors
-    /// A number is out of its range.
+    /// Returns [`PredictError::Range`] if a number is out of range.
     pub fn kernel(&self, dataset: &Dataset) -> Result<Kernel, PredictError> {
         let range = |what: &str, value: f64, is_in: bool, expected| {
             if is_in { Ok(()) } else { Err(PredictError::Range { what: what.to_owned(), value, expected }) }
@@ -152,17 +152,18 @@ impl Question {
     }
 }
 
-/// Predicts by a fitted model. The interval is made of its errors out of fold: of unseen names for such a name.
+/// Predicts a kernel with a fitted model. The interval is made of the model's out-of-fold errors; for an unseen name,
+/// of those on unseen names.
 ///
 /// # Errors
-/// A number is out of its range.
+/// Returns [`PredictError::Range`] if a number is out of range.
 pub fn predict(
     dataset: &Dataset,
     chosen: &[usize],
     (kind, model): (Kind, &Model),
-    said: Option<&OutOfFold>,
-    question: &Question,
-) -> Result<Answer, PredictError> {
+    estimates: Option<&OutOfFold>,
+    question: &KernelQuery,
+) -> Result<KernelPrediction, PredictError> {
     let kernel = question.kernel(dataset)?;
     let columns = Columns { names: &dataset.columns, chosen };
     let is_unseen = !dataset.overlapped().any(|measured| measured.name == kernel.name);
@@ -180,9 +181,9 @@ pub fn predict(
         notes.push(format!("{missing} metrics were not given: they are the medians of what was measured"));
     }
     let duration_ns = kernel.alone_ns * predicted.ratio;
-    let width = said.and_then(|said| conformal::width(&mut errors(dataset, said, is_unseen), LEVEL));
+    let width = estimates.and_then(|estimates| conformal::width(&mut errors(dataset, estimates, is_unseen), LEVEL));
     let factor = width.filter(|_| kernel.is_overlapped()).map(exp);
-    Ok(Answer {
+    Ok(KernelPrediction {
         model: kind,
         slowdown: predicted.slowdown,
         duration_ns,
@@ -194,13 +195,13 @@ pub fn predict(
     })
 }
 
-/// ln of predicted over measured durations out of fold.
-fn errors(dataset: &Dataset, said: &OutOfFold, unseen: bool) -> Vec<f64> {
-    let repeats: &[Vec<_>] = if unseen { std::slice::from_ref(&said.names) } else { &said.repeats };
-    let of = |said: &Vec<Option<super::models::Predicted>>| {
-        let pairs = dataset.overlapped().zip(said.clone());
+/// ln(predicted ÷ measured) of durations, out of fold.
+fn errors(dataset: &Dataset, estimates: &OutOfFold, unseen: bool) -> Vec<f64> {
+    let repeats: &[Vec<_>] = if unseen { std::slice::from_ref(&estimates.names) } else { &estimates.repeats };
+    let of = |estimates: &Vec<Option<super::models::Predicted>>| {
+        let pairs = dataset.overlapped().zip(estimates.clone());
         pairs
-            .filter_map(|(kernel, said)| Some(ln(said?.ratio * kernel.alone_ns / kernel.duration_ns)))
+            .filter_map(|(kernel, estimates)| Some(ln(estimates?.ratio * kernel.alone_ns / kernel.duration_ns)))
             .filter(|error| error.is_finite())
             .collect::<Vec<f64>>()
     };
@@ -235,9 +236,9 @@ fn nearest(dataset: &Dataset, chosen: &[usize], kernel: &Kernel) -> Vec<u32> {
 /// The score of a model on all kernels that overlap, whether it has seen them or not.
 ///
 /// # Errors
-/// The kernels have other metrics than those of the training.
+/// Returns an error if the kernels have other metrics than those of the training.
 pub fn score(dataset: &Dataset, chosen: &[usize], model: &Model) -> Result<Option<Score>, LearnError> {
     let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
-    let said = model.predict(Columns { names: &dataset.columns, chosen }, &overlapped)?;
-    Ok(Score::of(&overlapped.into_iter().zip(said).collect::<Vec<_>>()))
+    let estimates = model.predict(Columns { names: &dataset.columns, chosen }, &overlapped)?;
+    Ok(Score::of(&overlapped.into_iter().zip(estimates).collect::<Vec<_>>()))
 }

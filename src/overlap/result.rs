@@ -1,10 +1,10 @@
-//! What comes out of a study.
+//! The results of an overlap study.
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     features::Settings,
-    imported::{Feed, Judged},
+    imported::{FeatureScaling, ImportedScores},
     kernel::Kernel,
     merge::Merged,
     models::{Kind, Predicted},
@@ -18,20 +18,20 @@ use crate::{
     text::Listing,
 };
 
-/// How far predictions are from measurements; shares and errors of durations in per cent.
+/// The errors of predictions; shares and errors of durations are in per cent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Score {
-    /// The mean of |predicted − measured| / measured.
+    /// Mean of |predicted − measured| ÷ measured, in per cent.
     pub mape_pct: f64,
-    /// Σ|predicted − measured| / Σ measured.
+    /// Σ |predicted − measured| ÷ Σ measured, in per cent.
     pub wape_pct: f64,
-    /// Σ predicted / Σ measured − 1.
+    /// Σ predicted ÷ Σ measured − 1, in per cent.
     pub total_error_pct: f64,
-    /// Kernels off by at most 5 %.
+    /// The share of kernels with an error of at most 5 %, in per cent.
     pub within_5_pct: f64,
-    /// Kernels off by at most 10 %.
+    /// The share of kernels with an error of at most 10 %, in per cent.
     pub within_10_pct: f64,
-    /// Kernels off by at most 15 %.
+    /// The share of kernels with an error of at most 15 %, in per cent.
     pub within_15_pct: f64,
     /// Half of the kernels are off by at most this.
     pub p50_pct: f64,
@@ -48,7 +48,7 @@ pub struct Score {
 }
 
 impl Score {
-    /// Its numbers, in the order of their fields.
+    /// The numbers in the order of the fields.
     #[must_use]
     pub fn numbers(self) -> [f64; 12] {
         let Self { mape_pct, wape_pct, total_error_pct, within_5_pct, within_10_pct, within_15_pct, .. } = self;
@@ -88,7 +88,7 @@ impl Score {
         }
     }
 
-    /// Of predictions; `None` without any.
+    /// The scores of predictions; `None` if there are none.
     #[must_use]
     pub fn of(pairs: &[(&Kernel, Predicted)]) -> Option<Self> {
         if pairs.is_empty() {
@@ -105,7 +105,8 @@ impl Score {
         let share = |share: f64| quantile(&errors, share).unwrap_or_default();
         let slowdowns: Vec<(f64, f64)> =
             pairs.iter().map(|(kernel, predicted)| (kernel.slowdown(), predicted.slowdown)).collect();
-        let squares: f64 = slowdowns.iter().map(|(measured, said)| (measured - said) * (measured - said)).sum();
+        let squares: f64 =
+            slowdowns.iter().map(|(measured, estimates)| (measured - estimates) * (measured - estimates)).sum();
         Some(Self {
             mape_pct: errors.iter().sum::<f64>() / count,
             wape_pct: pairs.iter().map(error).sum::<f64>() / measured * 100.0,
@@ -139,16 +140,16 @@ impl Score {
     }
 }
 
-/// A model's scores out of fold.
+/// The out-of-fold scores of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelScores {
-    /// Which.
+    /// The model.
     pub kind: Kind,
-    /// Of each repeat of the folds by kernels that is whole.
+    /// The scores of each complete repeat of the folds by kernels.
     pub repeats: Vec<Score>,
-    /// Mean over the repeats.
+    /// The mean over repeats.
     pub mean: Option<Score>,
-    /// Standard deviation over the repeats.
+    /// The standard deviation over repeats.
     pub spread: Option<Score>,
     /// By folds of kernel names, when all are there: each name was never seen.
     pub unseen_names: Option<Score>,
@@ -156,83 +157,83 @@ pub struct ModelScores {
     pub is_impossible: bool,
 }
 
-/// Whose predictions are shown.
+/// The predictions that are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Shown {
-    /// Out of fold, those of a model.
+pub enum ShownPredictions {
+    /// The out-of-fold predictions of a model.
     Model(Kind),
-    /// Those of a model that was dropped.
+    /// The predictions of a dropped model.
     Imported {
-        /// Which of [`Studied::models`].
+        /// The index of the model in [`OverlapOverview::models`].
         model: u32,
         /// How its features are scaled.
-        feed: Feed,
+        feed: FeatureScaling,
     },
 }
 
-/// A run among others.
+/// One of the runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Run {
-    /// Names of its files.
+    /// The names of its files.
     pub name: String,
-    /// Its kernels.
+    /// The number of kernels.
     pub kernels: u64,
-    /// Those that overlap communication.
+    /// The number of kernels that overlap communication.
     pub overlapped: u64,
-    /// Different names of those.
+    /// The number of different names among those.
     pub names: u64,
 }
 
-/// What is known of a run before anything is learnt.
+/// The result of a study before any training.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Studied {
+pub struct OverlapOverview {
     /// All runs.
     pub runs: Vec<Run>,
-    /// The one that is studied, and how.
+    /// The settings of the study.
     pub settings: Settings,
-    /// Its columns, and whether models are given them.
+    /// The columns of the run, and whether models use them.
     pub columns: Vec<(String, bool)>,
-    /// Names of its kernels that overlap communication.
+    /// The names of its kernels that overlap communication.
     pub names: Vec<String>,
-    /// How statistics and metrics came together, by the name of the run.
+    /// How statistics and metrics were joined, by the name of the run.
     pub merged: Vec<(String, Merged)>,
-    /// What is odd about it, in words.
+    /// The findings of the checks, in words.
     pub checks: Vec<String>,
-    /// What must be known of all files.
+    /// Notes on all files.
     pub notes: Vec<String>,
-    /// Runs that were measured twice.
+    /// The pairs of runs of the same program.
     pub repeatability: Vec<Repeatability>,
     /// Names of the models that were dropped, and whether each has a scaler.
     pub models: Vec<(String, bool)>,
-    /// Those that fit the run.
-    pub imported: Vec<Judged>,
-    /// The same as a table.
+    /// The dropped models that can be applied to the run.
+    pub imported: Vec<ImportedScores>,
+    /// The dropped models as a table.
     pub imported_listing: Listing,
-    /// The run, for [`do_jobs`](super::study::do_jobs).
+    /// The encoded run, for [`do_jobs`](super::study::do_jobs).
     pub run: Vec<u8>,
-    /// How long each job is expected to take, relative to the others; its index names the job.
+    /// The expected duration of each job relative to the others. The index is the number of the job.
     pub jobs: Vec<f64>,
-    /// The jobs in rounds, after each of which there is more to be told.
+    /// The jobs in rounds, after each of which results can be shown.
     pub rounds: Vec<Vec<u32>>,
-    /// By the models that learn nothing.
+    /// The results of the models that need no training.
     pub results: Results,
 }
 
-/// The comparison of the models so far.
+/// The comparison of the models that are trained so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
     /// Scores of each model; without a mean where folds are missing.
     pub models: Vec<ModelScores>,
-    /// The same as a table.
+    /// The comparison as a table.
     pub listing: Listing,
-    /// Which to use; `None` where nothing overlaps.
+    /// The model to use; `None` if no kernel overlaps.
     pub verdict: Option<Verdict>,
-    /// Whose predictions follow.
-    pub shown: Option<Shown>,
-    /// Each kernel name.
+    /// The model whose predictions follow.
+    pub shown: Option<ShownPredictions>,
+    /// A table of the kernel names.
     pub names: Listing,
-    /// Predicted over measured slowdowns.
+    /// A chart of predicted over measured slowdowns.
     pub predicted_over_measured: Option<Chart>,
-    /// How many kernels are missed by how much, beside no slowdown at all.
+    /// A chart of the errors of durations, with those of predicting no slowdown.
     pub errors: Option<Chart>,
 }

@@ -4,19 +4,19 @@ use crate::text::{Problem, Problems, Records, State};
 
 /// The most bytes of a sheet: its texts, and four for where each ends.
 pub(super) const LONGEST: usize = 256 << 20;
-/// The most bytes of its headers.
+/// The most bytes of all headers together.
 const LONGEST_HEADERS: usize = 4 << 20;
 
-/// A table of texts under headers.
+/// A table of texts with headers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sheet {
-    /// The most bytes that it may have.
+    /// The most bytes that may still be added.
     room: usize,
     headers: Vec<String>,
     text: String,
-    /// Where each cell ends, row after row, a cell per header.
+    /// The end of each cell in the text, row after row, with a cell for every header.
     ends: Vec<u32>,
-    /// Where each row stands in its file: a line, a row of a workbook or a record, from 1.
+    /// The position of each row in its file: the number of a line, row or record, from 1.
     lines: Vec<u64>,
 }
 
@@ -39,10 +39,10 @@ impl Sheet {
         Self { headers, room: LONGEST, ..Self::default() }
     }
 
-    /// A sheet without rows that may have so many bytes.
+    /// A sheet without rows that may have this many bytes.
     ///
     /// # Errors
-    /// The headers are longer than any.
+    /// Returns [`TooLong`] if the headers exceed their limit.
     pub(super) fn within<'a>(room: usize, headers: impl Iterator<Item = &'a str>) -> Result<Self, TooLong> {
         let mut left = LONGEST_HEADERS.min(room);
         let mut taken = Vec::new();
@@ -53,12 +53,12 @@ impl Sheet {
         Ok(Self { room, ..Self::new(taken) })
     }
 
-    /// How many bytes it has.
+    /// The number of bytes of all texts.
     pub(super) fn bytes(&self) -> usize {
         self.text.len() + size_of::<u32>() * self.ends.len()
     }
 
-    /// Names of the columns.
+    /// The headers of the columns.
     #[must_use]
     pub fn headers(&self) -> &[String] {
         &self.headers
@@ -67,7 +67,7 @@ impl Sheet {
     /// Adds a row; cells that are missing at its end are empty, those beyond the headers are dropped.
     ///
     /// # Errors
-    /// The sheet is full.
+    /// Returns an error if the sheet is full.
     pub fn push<'a>(&mut self, line: u64, cells: impl Iterator<Item = &'a str>) -> Result<(), TooLong> {
         let first = self.ends.len();
         let width = self.headers.len();
@@ -84,7 +84,7 @@ impl Sheet {
         Ok(())
     }
 
-    /// The rows in their order.
+    /// The rows in file order.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = SheetRow<'_>> {
         (0..self.lines.len()).map(|index| SheetRow { sheet: self, index })
     }
@@ -95,11 +95,11 @@ impl Sheet {
         names.iter().find_map(|name| self.headers.iter().position(|header| header.trim().eq_ignore_ascii_case(name)))
     }
 
-    /// Reads the records of a delimited text that stand before their end, the first as headers. `lines_before` were
-    /// passed over. Lines of the profiler among them (`==PROF== …`) are none.
+    /// Reads the remaining records of a delimited text, the first as headers. `lines_before` lines were skipped. The
+    /// profiler's own lines, which begin with `==PROF==`, are left out.
     ///
     /// # Errors
-    /// There is too much text.
+    /// Returns [`TooLong`] if there is too much text.
     pub fn read(records: &mut Records<'_>, lines_before: u64) -> Result<(Self, Problems), TooLong> {
         records.skip_comments();
         let headers: Vec<String> = records.next().map(|r| r.cells().map(str::to_owned).collect()).unwrap_or_default();
@@ -125,13 +125,13 @@ impl Sheet {
 }
 
 impl<'a> SheetRow<'a> {
-    /// Where it stands in its file.
+    /// The line number in its file.
     #[must_use]
     pub fn line(&self) -> u64 {
         self.sheet.lines[self.index]
     }
 
-    /// A cell; empty where there is none.
+    /// The text of a cell; empty if the row has no such column.
     #[must_use]
     pub fn get(&self, column: usize) -> &'a str {
         let width = self.sheet.headers.len();

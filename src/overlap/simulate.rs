@@ -9,12 +9,12 @@ use crate::{
     text::{Cell, Table},
 };
 
-/// What to simulate.
+/// The parameters of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Simulation {
     /// Layers of the model; each launches every kernel once forward and once backward.
     pub layers: u32,
-    /// Seeds what is drawn.
+    /// The seed of all draws.
     pub seed: u64,
 }
 
@@ -57,7 +57,7 @@ const HEADER: [&str; 16] = [
 ];
 
 impl Simulation {
-    /// The run of the page's example.
+    /// The run of the example.
     #[must_use]
     pub fn example() -> Self {
         Self { layers: 12, seed: 1 }

@@ -7,13 +7,13 @@ use super::{
     features::{MOST_COLUMNS, Settings, choosable, chosen, unknown},
     files::Loaded,
     importance,
-    imported::{Feed, Imported, Judged, Scaler},
+    imported::{FeatureScaling, Imported, ImportedScores, Scaler},
     kernel::{Dataset, Kernel},
     listing,
     models::{Columns, Kind, Model, Predicted},
     noise,
     predict::{self, PredictError},
-    result::{Results, Run, Shown, Studied},
+    result::{OverlapOverview, Results, Run, ShownPredictions},
     validate::{self, FoldPredictions, Job, OutOfFold},
     verdict,
 };
@@ -25,86 +25,86 @@ use crate::{
     units::count,
 };
 
-/// Why a question can't be answered, for people.
+/// The reason why a question can't be answered. Messages are shown to users.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// Nothing was dropped that could be studied.
+    /// No kernels were dropped.
     #[error(
         "there is no kernel to study, which takes merged features, or slowdown statistics and kernel metrics, or the traces \
          of Nsight Systems"
     )]
     NothingLoaded,
-    /// A run that is not there.
+    /// There is no run with this number.
     #[error("there is no run {number}; there {} {count}", if *count == 1 { "is" } else { "are" })]
     NoRun {
-        /// Its number, from 1.
+        /// The number of the run, from 1.
         number: u32,
-        /// How many there are.
+        /// The number of runs.
         count: usize,
     },
     /// Columns to learn from that the run does not have.
     #[error("there is no column {names} to learn from; {run} has {held}")]
     NoColumn {
-        /// Their names.
+        /// The names of the columns.
         names: String,
         /// The run.
         run: String,
-        /// Names of its columns.
+        /// The names of the columns of the run.
         held: String,
     },
-    /// No trees to be saved.
+    /// No trees can be saved.
     #[error(transparent)]
     Trees(#[from] export::TreesError),
-    /// What learning says.
+    /// A model can't be trained.
     #[error(transparent)]
     Learn(#[from] LearnError),
-    /// What a typed kernel lacks.
+    /// The kernel that was entered can't be predicted.
     #[error(transparent)]
     Predict(#[from] PredictError),
-    /// A dropped model does not fit.
+    /// A dropped model can't be applied.
     #[error(transparent)]
     Imported(#[from] super::imported::ImportedError),
-    /// A message that another build wrote.
+    /// A message comes from another build.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
 }
 
-/// The workbench's state.
+/// The state of the overlap workbench.
 #[derive(Default)]
-pub struct Study {
+pub struct OverlapStudy {
     loaded: Loaded,
     settings: Settings,
-    /// Of all models, as far as they are there.
+    /// The predictions of all folds so far.
     folds: Vec<FoldPredictions>,
     /// Whose predictions are shown; `None` for those of the verdict.
-    shown: Option<Shown>,
-    /// Which features matter, once that was asked for.
+    shown: Option<ShownPredictions>,
+    /// The importances of the features, once they were computed.
     importances: Option<Listing>,
     /// The last model that was fitted to the whole run.
     fitted: Option<(Kind, Model)>,
 }
 
-/// What a worker needs to do a job.
+/// The data that a worker needs to carry out a job.
 #[derive(Serialize, Deserialize)]
-struct Package {
+struct JobInput {
     dataset: Dataset,
     settings: Settings,
 }
 
-impl Study {
-    /// Studies what files hold.
+impl OverlapStudy {
+    /// A study of loaded files.
     #[must_use]
     pub fn new(loaded: Loaded) -> Self {
         Self { loaded, ..Self::default() }
     }
 
-    /// Nothing of this trade was dropped.
+    /// Whether there are no files of this workbench.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.loaded.datasets.is_empty() && self.loaded.models.is_empty() && self.loaded.notes.is_empty()
     }
 
-    /// What was dropped.
+    /// The loaded files.
     #[must_use]
     pub fn loaded(&self) -> &Loaded {
         &self.loaded
@@ -113,7 +113,7 @@ impl Study {
     /// The run that is studied.
     ///
     /// # Errors
-    /// There is none.
+    /// Returns an error if there is no run.
     pub fn dataset(&self) -> Result<&Dataset, StudyError> {
         let number = self.settings.dataset;
         let count = self.loaded.datasets.len();
@@ -128,12 +128,12 @@ impl Study {
     /// Chooses a run, and judges it by the models that learn nothing.
     ///
     /// # Errors
-    /// There is no such run.
-    pub fn study(&mut self, settings: Settings) -> Result<Studied, StudyError> {
+    /// Returns an error if there is no such run.
+    pub fn study(&mut self, settings: Settings) -> Result<OverlapOverview, StudyError> {
         self.settings = settings;
         (self.folds, self.fitted, self.shown, self.importances) = (Vec::new(), None, None, None);
         let dataset = self.dataset()?;
-        let run = postcard::to_allocvec(&Package { dataset: dataset.clone(), settings: self.settings.clone() })?;
+        let run = postcard::to_allocvec(&JobInput { dataset: dataset.clone(), settings: self.settings.clone() })?;
         let folds = validate::trivial_folds(dataset, &self.settings)?;
         let names: SortedSet<&str> = dataset.overlapped().map(|kernel| kernel.name.as_str()).collect();
         let names = names.iter().map(|name| (*name).to_owned()).collect();
@@ -141,7 +141,7 @@ impl Study {
         let (imported, mut notes) = self.imported()?;
         notes.extend(repeatability.iter().map(noise::Repeatability::sentence));
         self.folds = folds;
-        Ok(Studied {
+        Ok(OverlapOverview {
             runs: self.loaded.datasets.iter().map(run_of).collect(),
             settings: self.settings.clone(),
             columns: self.columns()?,
@@ -160,7 +160,7 @@ impl Study {
         })
     }
 
-    /// Columns that were chosen and are not there.
+    /// The error for chosen columns that the run does not have.
     fn unknown_columns(&self, dataset: &Dataset) -> Option<StudyError> {
         let unknown = unknown(dataset, &self.settings);
         (!unknown.is_empty()).then(|| StudyError::NoColumn {
@@ -173,12 +173,12 @@ impl Study {
     /// Whether all columns that were chosen are there.
     ///
     /// # Errors
-    /// There is no run, or it lacks one.
+    /// Returns an error if there is no run, or it lacks one.
     pub fn has_columns(&self) -> Result<(), StudyError> {
         self.unknown_columns(self.dataset()?).map_or(Ok(()), Err)
     }
 
-    /// How the run is studied.
+    /// The settings of the study.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
@@ -187,17 +187,17 @@ impl Study {
     /// The run's columns, and whether models are given them.
     ///
     /// # Errors
-    /// There is no run.
+    /// Returns an error if there is no run.
     pub fn columns(&self) -> Result<Vec<(String, bool)>, StudyError> {
         let dataset = self.dataset()?;
         let chosen = chosen(dataset, &self.settings);
         Ok(dataset.columns.iter().enumerate().map(|(at, name)| (name.clone(), chosen.contains(&at))).collect())
     }
 
-    /// What is odd about the run, in words.
+    /// The findings of the checks of the run, in words.
     ///
     /// # Errors
-    /// There is no run.
+    /// Returns an error if there is no run.
     pub fn checks(&self) -> Result<Vec<String>, StudyError> {
         Ok(checks::check(self.dataset()?).iter().map(checks::Check::sentence).collect())
     }
@@ -205,8 +205,8 @@ impl Study {
     /// The dropped models that fit the run; and what must be known of all files, those that don't fit included.
     ///
     /// # Errors
-    /// There is no run.
-    pub fn imported(&self) -> Result<(Vec<Judged>, Vec<String>), StudyError> {
+    /// Returns an error if there is no run.
+    pub fn imported(&self) -> Result<(Vec<ImportedScores>, Vec<String>), StudyError> {
         let dataset = self.dataset()?;
         let mut notes = self.loaded.notes.clone();
         notes.extend(self.loaded.merged.iter().map(|(name, merged)| format!("{name}: {}", merged.sentence())));
@@ -231,7 +231,7 @@ impl Study {
         Ok((imported, notes))
     }
 
-    /// Runs that were measured twice.
+    /// The pairs of runs of the same program.
     #[must_use]
     pub fn repeatability(&self) -> Vec<noise::Repeatability> {
         noise::repeatability(&self.loaded.datasets)
@@ -243,7 +243,7 @@ impl Study {
         self.loaded.scalers.iter().find(|scaler| scaler.fits(&features))
     }
 
-    /// Scalers that no model is scaled by, in words.
+    /// Notes on scalers that belong to no model.
     fn unused_scalers(&self) -> impl Iterator<Item = String> + '_ {
         let used: Vec<&Scaler> = self.loaded.models.iter().filter_map(|model| self.scaler(model)).collect();
         let unused =
@@ -254,29 +254,31 @@ impl Study {
         })
     }
 
-    /// Which features matter, where that was asked.
+    /// The importances of the features, if they were computed.
     #[must_use]
     pub fn importances(&self) -> Option<&Listing> {
         self.importances.as_ref()
     }
 
-    /// Takes in which features matter, as [`weigh_features`] says.
-    pub fn weighed(&mut self, importances: Listing) {
+    /// Stores the importances that [`compute_importances`] computed.
+    pub fn set_importances(&mut self, importances: Listing) {
         self.importances = Some(importances);
     }
 
     /// Predictions as CSV: of a model out of fold, or of one that was dropped.
     ///
     /// # Errors
-    /// There is no run, or the dropped model does not fit it.
-    pub fn predictions(&self, of: Shown) -> Result<export::File, StudyError> {
+    /// Returns an error if there is no run, or the dropped model does not fit it.
+    pub fn predictions(&self, of: ShownPredictions) -> Result<export::ExportedFile, StudyError> {
         let dataset = self.dataset()?;
         Ok(match of {
-            Shown::Model(kind) => {
-                let said = validate::out_of_fold(dataset, kind, &self.folds);
-                export::predictions(dataset, kind.name(), first(&said))
+            ShownPredictions::Model(kind) => {
+                let estimates = validate::out_of_fold(dataset, kind, &self.folds);
+                export::predictions(dataset, kind.name(), first(&estimates))
             }
-            Shown::Imported { model, feed } => export::predictions(dataset, "imported", &self.said_by(model, feed)?.1),
+            ShownPredictions::Imported { model, feed } => {
+                export::predictions(dataset, "imported", &self.imported_predictions(model, feed)?.1)
+            }
         })
     }
 
@@ -284,30 +286,30 @@ impl Study {
     /// there is none.
     ///
     /// # Errors
-    /// There is no run.
-    pub fn shown(&self) -> Result<Shown, StudyError> {
+    /// Returns an error if there is no run.
+    pub fn shown(&self) -> Result<ShownPredictions, StudyError> {
         if let Some(shown) = self.shown {
             return Ok(shown);
         }
         let dataset = self.dataset()?;
         let scores = |kind| validate::scores(dataset, kind, &validate::out_of_fold(dataset, kind, &self.folds));
         let verdict = verdict::verdict(&Kind::ALL.map(scores));
-        Ok(Shown::Model(verdict.map_or(Kind::TreesLad, |verdict| verdict.model)))
+        Ok(ShownPredictions::Model(verdict.map_or(Kind::TreesLad, |verdict| verdict.model)))
     }
 
     /// Trees, fitted to the whole run, as a model of XGBoost.
     ///
     /// # Errors
-    /// There is no run, the model is no boosted trees, or there is too little to learn from.
-    pub fn trees(&self, kind: Kind, progress: &mut dyn Progress) -> Result<export::File, StudyError> {
+    /// Returns an error if there is no run, the model is no boosted trees, or there is too little to learn from.
+    pub fn trees(&self, kind: Kind, progress: &mut dyn Progress) -> Result<export::ExportedFile, StudyError> {
         Ok(export::trees(self.dataset()?, &self.settings, kind, progress)?)
     }
 
     /// Takes further folds in and judges by all that are there.
     ///
     /// # Errors
-    /// The folds come from another build.
-    pub fn judge(&mut self, folds: &[Vec<u8>], shown: Option<Shown>) -> Result<Results, StudyError> {
+    /// Returns an error if the folds come from another build.
+    pub fn judge(&mut self, folds: &[Vec<u8>], shown: Option<ShownPredictions>) -> Result<Results, StudyError> {
         folds.iter().try_for_each(|folds| self.take(folds))?;
         self.show(shown);
         self.results()
@@ -316,7 +318,7 @@ impl Study {
     /// Takes further folds in.
     ///
     /// # Errors
-    /// They come from another build.
+    /// Returns an error if the data comes from another build.
     pub fn take(&mut self, folds: &[u8]) -> Result<(), StudyError> {
         for folds in postcard::from_bytes::<Vec<FoldPredictions>>(folds)? {
             self.folds.retain(|known| known.job != folds.job);
@@ -325,36 +327,39 @@ impl Study {
         Ok(())
     }
 
-    /// Chooses whose predictions are shown; `None` for the verdict's.
-    pub fn show(&mut self, shown: Option<Shown>) {
+    /// Chooses the predictions that are shown; `None` for those of the verdict's model.
+    pub fn show(&mut self, shown: Option<ShownPredictions>) {
         self.shown = shown;
     }
 
     /// The comparison of the models so far.
     ///
     /// # Errors
-    /// There is no run, or a dropped model that is to be shown does not fit it.
+    /// Returns an error if there is no run, or if the dropped model that is to be shown can't be applied to it.
     pub fn results(&self) -> Result<Results, StudyError> {
         let dataset = self.dataset()?;
-        let said: Vec<(Kind, OutOfFold)> =
+        let estimates: Vec<(Kind, OutOfFold)> =
             Kind::ALL.map(|kind| (kind, validate::out_of_fold(dataset, kind, &self.folds))).into();
-        let models: Vec<_> = said.iter().map(|(kind, said)| validate::scores(dataset, *kind, said)).collect();
+        let models: Vec<_> =
+            estimates.iter().map(|(kind, estimates)| validate::scores(dataset, *kind, estimates)).collect();
         let verdict = verdict::verdict(&models);
-        let shown = self.shown.or(verdict.as_ref().map(|verdict| Shown::Model(verdict.model)));
-        let of = |kind: Kind| said.iter().find(|(other, _)| *other == kind).map_or(&[][..], |(_, said)| first(said));
+        let shown = self.shown.or(verdict.as_ref().map(|verdict| ShownPredictions::Model(verdict.model)));
+        let of = |kind: Kind| {
+            estimates.iter().find(|(other, _)| *other == kind).map_or(&[][..], |(_, estimates)| first(estimates))
+        };
         let foreign;
         let (id, title, predicted) = match shown {
-            Some(Shown::Imported { model, feed }) => {
-                let (title, said) = self.said_by(model, feed)?;
-                foreign = said;
+            Some(ShownPredictions::Imported { model, feed }) => {
+                let (title, estimates) = self.imported_predictions(model, feed)?;
+                foreign = estimates;
                 let id = match feed {
-                    Feed::Raw => "imported",
-                    Feed::Standardised => "imported-standardised",
-                    Feed::Scaled => "imported-scaled",
+                    FeatureScaling::Raw => "imported",
+                    FeatureScaling::Standardised => "imported-standardised",
+                    FeatureScaling::Scaled => "imported-scaled",
                 };
                 (id, title, &foreign[..])
             }
-            Some(Shown::Model(kind)) => (kind.name(), kind.title().to_owned(), of(kind)),
+            Some(ShownPredictions::Model(kind)) => (kind.name(), kind.title().to_owned(), of(kind)),
             None => ("nothing", String::new(), &[][..]),
         };
         let none = (Kind::NoSlowdown.title(), of(Kind::NoSlowdown));
@@ -371,35 +376,39 @@ impl Study {
         })
     }
 
-    /// What a dropped model says of the kernels that overlap, and what it is called.
-    fn said_by(&self, model: u32, feed: Feed) -> Result<(String, Vec<Option<Predicted>>), StudyError> {
+    /// The predictions of a dropped model for the kernels that overlap, and its name.
+    fn imported_predictions(
+        &self,
+        model: u32,
+        feed: FeatureScaling,
+    ) -> Result<(String, Vec<Option<Predicted>>), StudyError> {
         let dataset = self.dataset()?;
         let Some(imported) = self.loaded.models.get(model as usize) else { return Ok((String::new(), Vec::new())) };
         let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
         let scaler = self.scaler(imported);
-        let feed = if feed == Feed::Scaled && scaler.is_none() { Feed::Raw } else { feed };
-        let said = imported.predict(dataset, &overlapped, feed, scaler)?.into_iter().map(Some).collect();
-        Ok((format!("{}, features {}", imported.name, feed.words()), said))
+        let feed = if feed == FeatureScaling::Scaled && scaler.is_none() { FeatureScaling::Raw } else { feed };
+        let estimates = imported.predict(dataset, &overlapped, feed, scaler)?.into_iter().map(Some).collect();
+        Ok((format!("{}, features {}", imported.name, feed.words()), estimates))
     }
 
     /// Predicts one kernel.
     ///
     /// # Errors
-    /// A number is out of its range, or there are too few kernels to learn from.
+    /// Returns an error if a number is out of its range, or there are too few kernels to learn from.
     pub fn predict(
         &mut self,
-        question: &predict::Question,
+        question: &predict::KernelQuery,
         progress: &mut dyn Progress,
-    ) -> Result<predict::Answer, StudyError> {
+    ) -> Result<predict::KernelPrediction, StudyError> {
         let dataset = self.dataset()?;
-        let said = |kind| validate::out_of_fold(dataset, kind, &self.folds);
+        let estimates = |kind| validate::out_of_fold(dataset, kind, &self.folds);
         let kind = question.model.or_else(|| {
-            let scores: Vec<_> = Kind::ALL.map(|kind| validate::scores(dataset, kind, &said(kind))).into();
+            let scores: Vec<_> = Kind::ALL.map(|kind| validate::scores(dataset, kind, &estimates(kind))).into();
             verdict::verdict(&scores).map(|verdict| verdict.model)
         });
         let kind = kind.unwrap_or(Kind::TreesLad);
         let chosen = chosen(dataset, &self.settings);
-        let said = said(kind);
+        let estimates = estimates(kind);
         if self.fitted.as_ref().is_none_or(|(fitted, _)| *fitted != kind) {
             let kernels: Vec<&Kernel> = dataset.kernels.iter().collect();
             let columns = Columns { names: &dataset.columns, chosen: &chosen };
@@ -408,15 +417,15 @@ impl Study {
         }
         let dataset = self.dataset()?;
         match &self.fitted {
-            Some((kind, model)) => Ok(predict::predict(dataset, &chosen, (*kind, model), Some(&said), question)?),
+            Some((kind, model)) => Ok(predict::predict(dataset, &chosen, (*kind, model), Some(&estimates), question)?),
             None => Err(StudyError::NothingLoaded),
         }
     }
 }
 
-/// What is shown of several repeats: the first.
-fn first(said: &OutOfFold) -> &[Option<Predicted>] {
-    said.repeats.first().map(Vec::as_slice).unwrap_or_default()
+/// The predictions of the first repeat, which is the one that is shown.
+fn first(estimates: &OutOfFold) -> &[Option<Predicted>] {
+    estimates.repeats.first().map(Vec::as_slice).unwrap_or_default()
 }
 
 fn run_of(dataset: &Dataset) -> Run {
@@ -429,12 +438,12 @@ fn run_of(dataset: &Dataset) -> Run {
     }
 }
 
-/// Which features matter, from [`Studied::run`] alone: on any worker or thread.
+/// The importances of the features, computed from [`OverlapOverview::run`] alone, on any worker or thread.
 ///
 /// # Errors
-/// The run comes from another build, or can't be learnt from.
-pub fn weigh_features(run: &[u8], progress: &mut dyn Progress) -> Result<Listing, StudyError> {
-    let Package { dataset, settings } = postcard::from_bytes(run)?;
+/// Returns an error if the run comes from another build, or can't be learnt from.
+pub fn compute_importances(run: &[u8], progress: &mut dyn Progress) -> Result<Listing, StudyError> {
+    let JobInput { dataset, settings } = postcard::from_bytes(run)?;
     match importance::importances(&dataset, &settings, progress) {
         // Nothing can be said of features that nothing can be learnt from.
         Err(LearnError::TooFewRows { .. }) => Ok(listing::importances(&[])),
@@ -442,12 +451,12 @@ pub fn weigh_features(run: &[u8], progress: &mut dyn Progress) -> Result<Listing
     }
 }
 
-/// Does some of [`Studied::jobs`] from [`Studied::run`] alone: on any worker or thread.
+/// Does some of [`OverlapOverview::jobs`] from [`OverlapOverview::run`] alone: on any worker or thread.
 ///
 /// # Errors
-/// The run comes from another build, or can't be learnt from.
+/// Returns an error if the run comes from another build, or can't be learnt from.
 pub fn do_jobs(run: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, StudyError> {
-    let Package { dataset, settings } = postcard::from_bytes(run)?;
+    let JobInput { dataset, settings } = postcard::from_bytes(run)?;
     let all: Vec<(Job, f64)> = validate::jobs();
     let mut done = Vec::new();
     for (count, job) in jobs.iter().enumerate() {

@@ -20,17 +20,17 @@ use crate::{
     sorted::SortedSet,
 };
 
-/// Repeats of the folds by kernels.
+/// The number of repeats when kernels are held out.
 pub const REPEATS: u32 = 5;
-/// Folds of each repeat, and of the names.
+/// The number of folds of each repeat, and of the names.
 pub const FOLDS: usize = 5;
 
-/// How kernels are held out.
+/// The way in which kernels are held out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scheme {
-    /// By themselves, in one of the repeats.
+    /// Single kernels, in the repeat with this index.
     Kernels(u32),
-    /// With all others of their name.
+    /// All kernels of a name together.
     Names,
 }
 
@@ -57,23 +57,24 @@ impl Scheme {
     }
 }
 
-/// One model, fitted without one fold.
+/// The fit of one model without one fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// The model.
     pub kind: Kind,
     /// How kernels are held out.
     pub scheme: Scheme,
-    /// Which fold is held out.
+    /// The index of the fold that is held out.
     pub fold: usize,
 }
 
-/// What a model says of the kernels of a fold, in their order; nothing where too few others are left to learn from.
+/// The predictions of a model for the kernels of a fold, in their order; empty where too few other kernels are left
+/// to learn from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FoldPredictions {
-    /// Whose they are.
+    /// The job that made the predictions.
     pub job: Job,
-    /// One per held-out kernel, or none.
+    /// One prediction for each held-out kernel, or none at all.
     pub predicted: Vec<Predicted>,
 }
 
@@ -112,7 +113,7 @@ pub fn rounds() -> Vec<Vec<u32>> {
 /// Fits a model without a fold and predicts the fold.
 ///
 /// # Errors
-/// The kernels can't be learnt from.
+/// Returns an error if the kernels can't be learnt from.
 pub fn predict_fold(
     dataset: &Dataset,
     settings: &Settings,
@@ -140,36 +141,37 @@ pub fn predict_fold(
     Ok(FoldPredictions { job, predicted })
 }
 
-/// What was said of each kernel that overlaps by a model that had not seen it; `None` where a fold is missing.
+/// The predictions for each kernel that overlaps by a model that was not trained on it; `None` where a fold is
+/// missing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OutOfFold {
-    /// In each repeat.
+    /// The predictions of each repeat, where single kernels are held out.
     pub repeats: Vec<Vec<Option<Predicted>>>,
-    /// With its name unseen.
+    /// The predictions where all kernels of a name are held out.
     pub names: Vec<Option<Predicted>>,
     /// Some fold leaves too few kernels to learn from, so that it will never be there.
     pub is_impossible: bool,
 }
 
-/// Puts the folds of one model together.
+/// Joins the folds of one model.
 #[must_use]
 pub fn out_of_fold(dataset: &Dataset, kind: Kind, predictions: &[FoldPredictions]) -> OutOfFold {
     let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
     let mut result = OutOfFold::default();
     for scheme in Scheme::all() {
         let assignment = scheme.assign(dataset);
-        let mut said = vec![None; overlapped.len()];
+        let mut estimates = vec![None; overlapped.len()];
         let of_scheme = predictions.iter().filter(|folds| (folds.job.kind, folds.job.scheme) == (kind, scheme));
         for FoldPredictions { job, predicted } in of_scheme {
             let (_, held_out) = folds::split(&assignment, job.fold);
             result.is_impossible |= predicted.len() < held_out.len() && scheme != Scheme::Names;
             for (index, predicted) in held_out.into_iter().zip(predicted) {
-                said[index] = Some(*predicted);
+                estimates[index] = Some(*predicted);
             }
         }
         match scheme {
-            Scheme::Kernels(_) => result.repeats.push(said),
-            Scheme::Names => result.names = said,
+            Scheme::Kernels(_) => result.repeats.push(estimates),
+            Scheme::Names => result.names = estimates,
         }
     }
     result
@@ -178,7 +180,7 @@ pub fn out_of_fold(dataset: &Dataset, kind: Kind, predictions: &[FoldPredictions
 /// The folds of the models that learn nothing.
 ///
 /// # Errors
-/// None: such models need no rows.
+/// Never returns an error, as these models need no rows.
 pub fn trivial_folds(dataset: &Dataset, settings: &Settings) -> Result<Vec<FoldPredictions>, LearnError> {
     let mut all = Vec::new();
     for scheme in Scheme::all() {
@@ -192,17 +194,17 @@ pub fn trivial_folds(dataset: &Dataset, settings: &Settings) -> Result<Vec<FoldP
     Ok(all)
 }
 
-/// The scores of one model's out-of-fold predictions.
+/// The scores of the out-of-fold predictions of one model.
 #[must_use]
-pub fn scores(dataset: &Dataset, kind: Kind, said: &OutOfFold) -> ModelScores {
+pub fn scores(dataset: &Dataset, kind: Kind, estimates: &OutOfFold) -> ModelScores {
     let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
-    let score = |said: &Vec<Option<Predicted>>| {
+    let score = |estimates: &Vec<Option<Predicted>>| {
         let pairs: Vec<(&Kernel, Predicted)> =
-            overlapped.iter().zip(said).filter_map(|(kernel, said)| Some((*kernel, (*said)?))).collect();
+            overlapped.iter().zip(estimates).filter_map(|(kernel, estimates)| Some((*kernel, (*estimates)?))).collect();
         Score::of(&pairs).filter(|_| pairs.len() == overlapped.len())
     };
-    let repeats: Vec<Score> = said.repeats.iter().filter_map(score).collect();
+    let repeats: Vec<Score> = estimates.repeats.iter().filter_map(score).collect();
     let (mean, spread) = Score::mean_and_spread(&repeats).unzip();
-    let is_impossible = said.is_impossible;
-    ModelScores { kind, mean, spread, unseen_names: score(&said.names), repeats, is_impossible }
+    let is_impossible = estimates.is_impossible;
+    ModelScores { kind, mean, spread, unseen_names: score(&estimates.names), repeats, is_impossible }
 }

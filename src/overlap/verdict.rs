@@ -1,17 +1,17 @@
-//! Which model to use, in words.
+//! The choice of the model to use, with its reasons in words.
 
 use serde::{Deserialize, Serialize};
 
 use super::{models::Kind, result::ModelScores};
 
-/// The outcome of the comparison.
+/// The outcome of the comparison of models.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The model to use; [`Kind::NoSlowdown`] where none beats it.
+    /// The model to use; [`Kind::NoSlowdown`] if none is better than that.
     pub model: Kind,
     /// Models were compared; else there are too few kernels to hold some out.
     pub is_compared: bool,
-    /// Why, and what to know besides.
+    /// The reasons and further advice.
     pub sentences: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Bars and cells: rectangles with words in them.
+//! Draws bars and cells: rectangles with text.
 
 use plotters::style::text_anchor::HPos;
 
@@ -16,7 +16,7 @@ use crate::order::CompactSort;
 /// The part of its row that a bar takes, and the most in CSS pixels.
 const SHARE: f64 = 0.78;
 const THICKEST: f64 = 36.0;
-/// Bars narrower than so many device pixels have no gap beside them, and cells smaller than so many.
+/// The width in device pixels below which bars and cells have no gap between them.
 const NARROW: f64 = 3.0;
 const SMALL: f64 = 6.0;
 /// Free room on both sides of a word together, in bars and in cells, and above and below it.
@@ -24,7 +24,7 @@ const AROUND: f64 = 3.0;
 const AROUND_VALUE: f64 = 6.0;
 const LEADING: f64 = 2.0;
 
-/// What a point covers; `None` where it can't be drawn, and for marks without areas.
+/// The rectangle that a point covers; `None` if it can't be drawn, or its mark covers no area.
 pub(super) fn area(point: &Point, mark: &Mark, scales: &Scales) -> Option<Rect> {
     let (top, bottom) = scales.y.unit_around(point.y)?;
     match mark {
@@ -41,7 +41,7 @@ pub(super) fn area(point: &Point, mark: &Mark, scales: &Scales) -> Option<Rect> 
     }
 }
 
-/// From the centre of a cell to where a dot stands that marks it: in the upper right corner, beside the value.
+/// The offset of a dot that marks a cell from its centre: the upper right corner, beside the value.
 pub(super) fn corner(x: &Scale, y: &Scale) -> (f64, f64) {
     const INSIDE: f64 = 8.0;
     let half = |scale: &Scale| scale.unit_around(0.0).map_or(0.0, |(from, to)| ((to - from) / 2.0 - INSIDE).max(0.0));
@@ -59,12 +59,13 @@ fn on_pixels(paper: &Paper<'_>, area: &Rect) -> Rect {
     }
 }
 
-/// The words of a note that stand in a bar.
+/// The part of a note that is written into a bar.
 fn label(note: &str) -> &str {
     note.split([',', ':', ';']).next().unwrap_or_default().trim()
 }
 
-/// Draws bars. Neighbours too thin to be told apart are drawn as one, so that a drawing never has more bars than pixels.
+/// Draws bars. Neighbours too narrow to be distinguished are drawn as one, so that there are never more bars than
+/// pixels.
 pub(super) fn spans(paper: &Paper<'_>, series: &Series, scales: &Scales, inks: &Inks) -> Result<(), DrawError> {
     let colour = inks.colour(series.colour);
     let places = series.points.iter().filter_map(|point| Some((area(point, &series.mark, scales)?, point)));
@@ -110,7 +111,7 @@ impl Range {
         Some(Self { low: coordinate(low, spacing)?, high: coordinate(high, spacing)? })
     }
 
-    /// Which colour; the middle one where all values are the same.
+    /// The step of the colour scale for a position; the middle one if all values are equal.
     fn step(&self, place: f64) -> usize {
         let share = (place - self.low) / (self.high - self.low);
         if share.is_finite() { ((share * STEPS as f64) as usize).min(STEPS - 1) } else { STEPS / 2 }
@@ -190,10 +191,10 @@ pub(super) fn cells(
 
 /// The width of one colour in the key of cells, in CSS pixels.
 const KEY_STEP: f64 = 8.0;
-/// The width of the key of cells.
+/// The width of the colour key of cells, in CSS pixels.
 pub(super) const KEY_WIDTH: f64 = KEY_STEP * STEPS as f64;
 
-/// The scale of colours from low to high.
+/// Draws the colour key, from low to high.
 pub(super) fn key(paper: &Paper<'_>, (left, middle): (f64, f64), inks: &Inks) -> Result<(), DrawError> {
     (0..STEPS).try_for_each(|step| {
         let left = left + step as f64 * KEY_STEP;

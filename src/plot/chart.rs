@@ -4,31 +4,31 @@ use serde::{Deserialize, Serialize};
 
 use super::Pick;
 
-/// One chart.
+/// A chart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Chart {
     /// A name that stays the same between versions of the data: file name of exports, key of tests.
     pub id: String,
-    /// What the chart shows, in a few words.
+    /// A short title that says what the chart shows.
     pub title: String,
     /// One sentence for those who can't see it: what is highest, where, and by how much.
     pub summary: String,
-    /// Horizontal axis.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Vertical axis.
+    /// The vertical axis.
     pub y: Axis,
-    /// In drawing order: the first lies at the bottom.
+    /// The series in drawing order; the first is at the bottom.
     pub series: Vec<Series>,
 }
 
 impl Chart {
-    /// How high a chart of rows should be, in CSS pixels; `None` where the height is free.
+    /// The height of a chart of rows in CSS pixels; `None` if the height is not determined by rows.
     #[must_use]
     pub fn height(&self) -> Option<f64> {
-        /// One row, and what stands below and above them all.
+        /// The height of one row, and the space below and above all rows.
         const ROW: f64 = 32.0;
         const AROUND: f64 = 84.0;
-        /// A row of cells whose name still has room.
+        /// The smallest height of a row of cells in which its name fits.
         const LEAST_ROW: f64 = 15.0;
         let has_cells = self.series.iter().any(|series| matches!(series.mark, Mark::Cells(..)));
         match &self.y.quantity {
@@ -41,8 +41,8 @@ impl Chart {
         }
     }
 
-    /// The point of this chart that stands for a point of an earlier one: in the series of the same name, at the same
-    /// x, nearest in y.
+    /// The point of this chart that corresponds to a point of an earlier one: in the series of the same name, at the
+    /// same x, nearest in y.
     #[must_use]
     pub fn same_point(&self, earlier: &Chart, pick: Pick) -> Option<Pick> {
         let before = earlier.series.get(pick.series)?;
@@ -54,14 +54,14 @@ impl Chart {
     }
 }
 
-/// One axis.
+/// An axis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
-    /// What is measured along it, without the unit.
+    /// The label, without the unit.
     pub label: String,
-    /// What its numbers are.
+    /// The quantity of its numbers.
     pub quantity: Quantity,
-    /// How values become places.
+    /// The mapping from values to positions.
     pub spacing: Spacing,
 }
 
@@ -73,39 +73,39 @@ impl Axis {
     }
 }
 
-/// What numbers are, which decides how they print and where ticks stand.
+/// The quantity of numbers, which determines how they are printed and where ticks are placed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Quantity {
     /// Bytes, printed in binary units; ticks at powers of two.
     Bytes,
-    /// GB/s.
+    /// Bus bandwidth in GB/s.
     BusbwGbps,
     /// Whole numbers (channels); ticks at the values that the series have.
     Count,
-    /// Microseconds, printed in µs, ms or s.
+    /// Time in microseconds, printed in µs, ms or s.
     TimeUs,
-    /// Per cent.
+    /// A percentage.
     Percent,
-    /// A bare number.
+    /// A number without unit.
     Number,
     /// GiB as a plain number; ticks at round decimal values.
     Gib,
-    /// A share of one, printed in per cent.
+    /// A share between 0 and 1, printed as a percentage.
     Share,
-    /// Categories: 0 is the first name. On a horizontal axis they go from left to right, on a vertical one from top to
-    /// bottom, one unit each and all of them, in [`Spacing::Linear`] whatever the axis says.
+    /// Categories: 0 is the first name. They go from left to right on a horizontal axis and from top to bottom on a
+    /// vertical one, one unit each, in [`Spacing::Linear`] whatever the axis says.
     Names(Vec<String>),
 }
 
 impl Quantity {
-    /// Categories.
+    /// Whether the values are categories.
     #[must_use]
     pub fn is_names(&self) -> bool {
         matches!(self, Self::Names(_))
     }
 }
 
-/// How values become places on an axis.
+/// The mapping from values to positions on an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Spacing {
     /// In proportion. Amounts start at zero where none is negative; sizes and counts, which are positions, where they start.
@@ -116,33 +116,33 @@ pub enum Spacing {
     SymmetricLogarithmic,
 }
 
-/// One named set of points.
+/// A named series of points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// The name in the legend, unique in the chart.
     pub name: String,
-    /// Which colour it takes.
+    /// The colour.
     pub colour: Colour,
     /// How its points are drawn.
     pub mark: Mark,
-    /// Ascending in x for lines and bands.
+    /// The points, ascending in x for lines and bands.
     pub points: Vec<Point>,
 }
 
 /// A colour of the palette, so that the theme decides the shade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Colour {
-    /// The n-th colour of the Okabe-Ito palette, counted round.
+    /// The colour with this index of the Okabe-Ito palette, modulo its length.
     Palette(u8),
     /// The answer: the one series that everything else is compared with.
     Answer,
-    /// The library's default.
+    /// The colour of the library's default.
     Default,
-    /// Context in the background.
+    /// The colour of context in the background.
     Muted,
 }
 
-/// How points are drawn.
+/// How the points of a series are drawn.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Mark {
     /// A line through the points.
@@ -153,18 +153,18 @@ pub enum Mark {
     Dots,
     /// A line with a dot at each point.
     LineAndDots,
-    /// A band between `low` and `high`, and no line.
+    /// A band between `low` and `high`, without a line.
     Band,
     /// A dot with a whisker from `low` to `high`.
     Whiskers,
-    /// Bars along x, as in a timeline: each begins at `x`, is `value` long and lies on the row `y`, one unit high. Where
-    /// there is room it holds the words of its note up to the first comma, colon or semicolon.
+    /// Bars along x, as in a timeline. Each begins at `x`, is `value` long and is in the row `y`, one unit high. Its
+    /// label is the beginning of its note up to the first comma, colon or semicolon, if there is room.
     Spans,
     /// A ring for each point.
     Rings,
-    /// A heat map: a cell around each (`x`, `y`), one unit wide and high, whose colour stands for its `value`. With
-    /// what the values are, and their spacing on the colour scale. A cell without a value is drawn empty. The series'
-    /// name says what the values are; its colour is not used.
+    /// A heat map: a cell around each (`x`, `y`), one unit wide and high, whose colour represents its `value`. The
+    /// fields are the quantity of the values and their spacing on the colour scale. A cell without a value is drawn
+    /// empty. The name of the series names the quantity; its colour is not used.
     Cells(Quantity, Spacing),
 }
 
@@ -175,12 +175,12 @@ impl Mark {
     }
 }
 
-/// One point.
+/// A point of a series.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// In units of the x axis.
+    /// The value in units of the x axis.
     pub x: f64,
-    /// In units of the y axis.
+    /// The value in units of the y axis.
     pub y: f64,
     /// Lower end of an interval, in units of the y axis, or of a cell's value.
     pub low: Option<f64>,
@@ -188,7 +188,7 @@ pub struct Point {
     pub high: Option<f64>,
     /// The length of a span in units of the x axis, or the value of a cell; of no meaning in other marks.
     pub value: Option<f64>,
-    /// What hovering adds: the configuration, the repeats, where the number comes from.
+    /// The text that hovering adds: the configuration, the repeats, the origin of the number.
     pub note: String,
 }
 

@@ -1,11 +1,11 @@
-//! The one drawing of a chart.
+//! Draws a chart, whatever the backend.
 
 use crate::order::CompactSort;
 use plotters::style::text_anchor::HPos;
 use plotters_backend::DrawingBackend;
 
 use super::{
-    Axis, Chart, DrawnSeries, Layout, Mark, Pick, Place, Rect, Series, Spacing, Style, areas,
+    Axis, Chart, DrawnSeries, Layout, Mark, Pick, PointPosition, Rect, Series, Spacing, Style, areas,
     legend::Legend,
     marks::{self, Scales},
     measure::{Lettering, shortened},
@@ -19,32 +19,32 @@ use super::{
 const SMALL: f64 = 11.5;
 const NORMAL: f64 = 12.0;
 const TITLE: f64 = 15.0;
-/// Between a tick label and its axis.
+/// The gap between a tick label and its axis.
 const LABEL_GAP: f64 = 8.0;
-/// Above the plot: the title of the y axis.
+/// The space above the plot, for the title of the y axis.
 const ABOVE: f64 = 22.0;
 /// Below the plot: tick labels and the title of the x axis.
 const BELOW: f64 = 40.0;
-/// How much of the width the name of a category takes at most.
+/// The largest share of the width for the names of categories.
 const LONGEST_NAME: f64 = 0.3;
 /// The same beside cells, which are of use where they are narrow, and whose names differ at their ends.
 const LONGEST_OF_CELLS: f64 = 0.36;
-/// How far around a dot that stands aside it is pointed at, in CSS pixels.
+/// The distance at which a dot beside its position can still be pointed at, in CSS pixels.
 const ASIDE: f64 = 6.0;
 
-/// The free margin around everything: a picture that stands alone needs more than one set in a page.
+/// The margin around the chart: an exported picture needs more than one within a page.
 fn margin(style: &Style) -> f64 {
     if style.captions { 14.0 } else { 3.0 }
 }
 
-/// Draws a chart and says where everything is.
+/// Draws a chart and returns the positions of its parts.
 ///
-/// The backend must have [`Style::size_in_units`] units (a canvas scales by one over the fineness) and set text by
+/// The backend must have [`Style::size_in_units`] units (a canvas scales by one over the fineness) and lay out text
 /// itself, as the canvas and SVG backends do.
 ///
 /// # Errors
 ///
-/// Only those of the backend; no chart is an error. One that can't be drawn gets a sentence in its place.
+/// Returns errors of the backend only. A chart that can't be drawn is replaced by a sentence.
 pub fn draw<B: DrawingBackend>(chart: &Chart, style: &Style, backend: B) -> Result<Layout, DrawError> {
     let paper = Paper::new(backend, style, Lettering::CANVAS);
     let layout = draw_on(&paper, chart, style)?;
@@ -56,7 +56,7 @@ pub fn draw<B: DrawingBackend>(chart: &Chart, style: &Style, backend: B) -> Resu
 ///
 /// # Errors
 ///
-/// Only those of the backend. A point that isn't drawn leaves nothing.
+/// Returns errors of the backend only. A point that isn't drawn leaves nothing.
 pub fn draw_highlights<B: DrawingBackend>(
     chart: &Chart,
     style: &Style,
@@ -176,7 +176,7 @@ impl Frame {
         Some(Self { plot: Rect { left, top, right, bottom }, scales, x_ticks, y_ticks })
     }
 
-    /// Gridlines, axes, labels and titles.
+    /// Draws gridlines, axes, labels and titles.
     fn draw(&self, paper: &Paper<'_>, chart: &Chart, sheet: &Rect, inks: &Inks) -> Result<(), DrawError> {
         let Rect { left, top, right, bottom } = self.plot;
         // Cells are their own grid.
@@ -256,12 +256,12 @@ fn drawn(visible: &[(usize, &Series)], scales: &Scales) -> Vec<DrawnSeries> {
                 let around = Rect { left: x - ASIDE, top: y - ASIDE, right: x + ASIDE, bottom: y + ASIDE };
                 ((x - right, y - down), scales.over_cells.then_some(around))
             };
-            Some(Place { pick: Pick { series: index, point }, x, y, area })
+            Some(PointPosition { pick: Pick { series: index, point }, x, y, area })
         });
-        let mut places: Vec<Place> = places.collect();
+        let mut places: Vec<PointPosition> = places.collect();
         places.compact_sort_by(|a, b| a.x.total_cmp(&b.x).then(b.y.total_cmp(&a.y)));
         if !places.is_empty() {
-            drawn.push(DrawnSeries { index, places });
+            drawn.push(DrawnSeries { index, positions: places });
         }
     }
     drawn

@@ -1,70 +1,70 @@
-//! Where things were drawn, so that a pointer or a keyboard finds them again.
+//! The positions of drawn points, by which a pointer or keyboard finds them.
 
 use super::Pick;
 
 /// A rectangle in CSS pixels, from the upper left of the picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rect {
-    /// Left edge.
+    /// The left edge.
     pub left: f64,
-    /// Upper edge.
+    /// The upper edge.
     pub top: f64,
-    /// Right edge.
+    /// The right edge.
     pub right: f64,
-    /// Lower edge.
+    /// The lower edge.
     pub bottom: f64,
 }
 
 impl Rect {
-    /// Whether a place lies inside or on the edge.
+    /// Whether a position lies inside or on the edge.
     #[must_use]
     pub fn contains(&self, x: f64, y: f64) -> bool {
         (self.left..=self.right).contains(&x) && (self.top..=self.bottom).contains(&y)
     }
 
-    /// How far outside a place lies, squared; zero inside.
+    /// The squared distance of a position from the rectangle; zero inside.
     fn distance(&self, x: f64, y: f64) -> f64 {
         let beyond = |place: f64, low: f64, high: f64| (low - place).max(place - high).max(0.0);
         let (across, down) = (beyond(x, self.left, self.right), beyond(y, self.top, self.bottom));
         across * across + down * down
     }
 
-    /// Right minus left.
+    /// The width, right minus left.
     #[must_use]
     pub fn width(&self) -> f64 {
         self.right - self.left
     }
 
-    /// Bottom minus top.
+    /// The height, bottom minus top.
     #[must_use]
     pub fn height(&self) -> f64 {
         self.bottom - self.top
     }
 }
 
-/// The place of one drawn point in CSS pixels.
+/// The position of a drawn point in CSS pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
-    /// Which point it is.
+pub struct PointPosition {
+    /// The point.
     pub pick: Pick,
-    /// From the left edge of the picture.
+    /// The distance from the left edge of the picture.
     pub x: f64,
-    /// From the upper edge of the picture.
+    /// The distance from the upper edge of the picture.
     pub y: f64,
     /// All that a bar or a cell covers; it is pointed at there and nowhere else.
     pub area: Option<Rect>,
 }
 
-/// The places of one drawn series.
+/// The positions of the points of a drawn series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrawnSeries {
-    /// Index in [`Chart::series`](super::Chart::series).
+    /// The index in [`Chart::series`](super::Chart::series).
     pub index: usize,
-    /// Its drawable points from left to right.
-    pub places: Vec<Place>,
+    /// The positions of its drawable points, from left to right.
+    pub positions: Vec<PointPosition>,
 }
 
-/// Where a chart's parts were drawn.
+/// The positions of the parts of a drawn chart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
     /// The rectangle between the axes.
@@ -85,13 +85,13 @@ pub enum Walk {
     PreviousSeries,
     /// The next series, at the point nearest in x; the row below, where bars or cells lie in rows.
     NextSeries,
-    /// The leftmost point of the series.
+    /// To the leftmost point of the series.
     First,
-    /// The rightmost point of the series.
+    /// To the rightmost point of the series.
     Last,
 }
 
-/// How far from a bar or a cell, in CSS pixels, it is still meant: bars can be as thin as a hair.
+/// The distance from a bar or cell at which it is still selected, in CSS pixels: bars can be very narrow.
 const AREA_REACH: f64 = 3.0;
 /// Points whose heights differ by less lie on one row.
 const SAME_ROW: f64 = 0.5;
@@ -99,17 +99,17 @@ const SAME_ROW: f64 = 0.5;
 impl Layout {
     /// The place of a point; `None` where it isn't drawn.
     #[must_use]
-    pub fn place(&self, pick: Pick) -> Option<Place> {
+    pub fn place(&self, pick: Pick) -> Option<PointPosition> {
         let series = self.series.iter().find(|series| series.index == pick.series)?;
-        series.places.iter().find(|place| place.pick == pick).copied()
+        series.positions.iter().find(|place| place.pick == pick).copied()
     }
 
-    /// The drawn point nearest to a place in the picture, no farther than `reach` CSS pixels. Of equals the one
-    /// drawn last wins, because it lies on top. Bars and cells are found where they lie.
+    /// The drawn point nearest to a position in the picture, at most `reach` CSS pixels away. Of equally near ones
+    /// the last drawn wins, as it is on top. Bars and cells are found within their areas.
     #[must_use]
     pub fn nearest(&self, x: f64, y: f64, reach: f64) -> Option<Pick> {
         let mut best = (reach * reach, None);
-        for place in self.series.iter().flat_map(|series| &series.places) {
+        for place in self.series.iter().flat_map(|series| &series.positions) {
             let distance = match &place.area {
                 Some(area) => area.distance(x, y),
                 None => (place.x - x) * (place.x - x) + (place.y - y) * (place.y - y),
@@ -131,17 +131,19 @@ impl Layout {
         if self.places().any(|place| place.area.is_some()) {
             return self.walk_rows(from, step);
         }
-        let entry = || self.series.last().and_then(|series| series.places.first()).map(|place| place.pick);
+        let entry = || self.series.last().and_then(|series| series.positions.first()).map(|place| place.pick);
         let Some(pick) = from else { return entry() };
         let Some(row) = self.series.iter().position(|series| series.index == pick.series) else { return entry() };
-        let places = &self.series[row].places;
+        let places = &self.series[row].positions;
         let Some(at) = places.iter().position(|place| place.pick == pick) else { return entry() };
         let last = places.len() - 1;
         let count = self.series.len();
         let neighbour = |row: usize| {
-            let gap = |place: &&Place| ((place.x - places[at].x).abs(), (place.y - places[at].y).abs());
-            let closer = |a: &&Place, b: &&Place| gap(a).0.total_cmp(&gap(b).0).then(gap(a).1.total_cmp(&gap(b).1));
-            self.series[row].places.iter().min_by(closer).map(|place| place.pick)
+            let gap = |place: &&PointPosition| ((place.x - places[at].x).abs(), (place.y - places[at].y).abs());
+            let closer = |a: &&PointPosition, b: &&PointPosition| {
+                gap(a).0.total_cmp(&gap(b).0).then(gap(a).1.total_cmp(&gap(b).1))
+            };
+            self.series[row].positions.iter().min_by(closer).map(|place| place.pick)
         };
         match step {
             Walk::Left => Some(places[at.saturating_sub(1)].pick),
@@ -153,12 +155,12 @@ impl Layout {
         }
     }
 
-    fn places(&self) -> impl Iterator<Item = &Place> {
-        self.series.iter().flat_map(|series| &series.places)
+    fn places(&self) -> impl Iterator<Item = &PointPosition> {
+        self.series.iter().flat_map(|series| &series.positions)
     }
 
     fn walk_rows(&self, from: Option<Pick>, step: Walk) -> Option<Pick> {
-        let along = |a: &&Place, b: &&Place| a.x.total_cmp(&b.x).then(a.pick.cmp(&b.pick));
+        let along = |a: &&PointPosition, b: &&PointPosition| a.x.total_cmp(&b.x).then(a.pick.cmp(&b.pick));
         let row = |y: f64| self.places().filter(move |place| (place.y - y).abs() < SAME_ROW);
         let Some(here) = from.and_then(|pick| self.place(pick)) else {
             let upper = self.places().map(|place| place.y).min_by(f64::total_cmp)?;
@@ -187,10 +189,10 @@ mod tests {
     fn layout() -> Layout {
         let series = |index: usize, y: f64, xs: &[f64]| DrawnSeries {
             index,
-            places: xs
+            positions: xs
                 .iter()
                 .enumerate()
-                .map(|(point, &x)| Place { pick: Pick { series: index, point }, x, y, area: None })
+                .map(|(point, &x)| PointPosition { pick: Pick { series: index, point }, x, y, area: None })
                 .collect(),
         };
         Layout {

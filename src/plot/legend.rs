@@ -1,4 +1,4 @@
-//! The legend above the plot, for pictures that stand alone.
+//! The legend above the plot, for exported pictures.
 
 use super::{
     Mark, Series, areas,
@@ -14,7 +14,7 @@ const KEY_GAP: f64 = 7.0;
 const ENTRY_GAP: f64 = 20.0;
 const MOST_ROWS: usize = 5;
 
-/// The words beside a series' sign: its name, and for cells what the ends of the colour scale stand for.
+/// The text beside the sign of a series: its name, and for cells the values at the ends of the colour scale.
 #[must_use]
 pub fn legend_text(series: &Series) -> String {
     let Mark::Cells(quantity, spacing) = &series.mark else { return series.name.clone() };
@@ -30,7 +30,7 @@ struct Entry<'a> {
     row: usize,
 }
 
-/// Where each entry goes.
+/// The positions of the entries.
 pub(super) struct Legend<'a> {
     entries: Vec<Entry<'a>>,
     left_out: usize,
@@ -65,7 +65,7 @@ impl<'a> Legend<'a> {
         rows as f64 * ROW
     }
 
-    /// Draws it from an upper left corner.
+    /// Draws the legend with its upper left corner at this position.
     pub fn draw(&self, paper: &Paper<'_>, (left, top): (f64, f64), inks: &Inks) -> Result<(), DrawError> {
         let middle = |row: usize| top + (row as f64 + 0.5) * ROW;
         for entry in &self.entries {

@@ -1,4 +1,4 @@
-//! One series as marks on the paper.
+//! Draws the marks of a series.
 
 use plotters::style::{Color, RGBAColor, RGBColor};
 
@@ -9,19 +9,20 @@ use super::{
     scale::Scale,
 };
 
-/// The two scales of a chart.
+/// The scales of the two axes of a chart.
 #[derive(Clone, Copy)]
 pub(super) struct Scales {
     pub x: Scale,
     pub y: Scale,
-    /// How far beside its place a point stands, so that it doesn't cover what the place holds.
+    /// The offset of a point from its position, so that it does not cover the contents of a cell.
     pub aside: (f64, f64),
-    /// There are cells: what is drawn over them is set apart by a rim of paper, and pointed at where it stands.
+    /// Whether there are cells: marks over them are outlined in the background's colour, and found at their exact
+    /// positions.
     pub over_cells: bool,
 }
 
 impl Scales {
-    /// The scales for a series: what stands in the background marks whole cells, and so in their middle.
+    /// The scales for a series: series in the background mark whole cells, at their centres.
     pub fn of(self, series: &Series) -> Self {
         if series.colour == Colour::Muted { Self { aside: (0.0, 0.0), ..self } } else { self }
     }
@@ -51,7 +52,7 @@ fn runs<T>(places: impl Iterator<Item = Option<T>>) -> Vec<Vec<T>> {
     runs
 }
 
-/// How much wider than a line over cells the paper below it is, in CSS pixels.
+/// The additional width of the outline of a line over cells, in CSS pixels.
 const RIM: f64 = 2.5;
 
 fn line_width(colour: Colour) -> f64 {
@@ -72,7 +73,7 @@ fn dot_size(count: usize) -> (f64, f64) {
     }
 }
 
-/// A dot, set apart from what lies under it by a rim of paper.
+/// A dot, outlined in the background's colour.
 pub(super) fn dot(
     paper: &Paper<'_>,
     centre: (f64, f64),

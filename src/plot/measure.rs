@@ -69,12 +69,12 @@ pub(super) fn printable(text: &str) -> String {
     text.chars().map(|glyph| if unprintable(glyph) { '\u{fffd}' } else { glyph }).collect()
 }
 
-/// How a backend sets text, where it differs from the canvas: sizes in backend units, centred on the em box.
+/// How a backend lays out text, where it differs from the canvas: sizes in backend units, centred on the em box.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lettering {
     /// The backend's font size for a glyph of one unit.
     pub size: f64,
-    /// How far down text must move to be centred, in shares of the font size.
+    /// The distance by which text must move down to be centred, as a share of the font size.
     pub drop: f64,
 }
 

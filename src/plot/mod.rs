@@ -21,10 +21,10 @@ mod ticks;
 
 pub use chart::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing};
 pub use draw::{draw, draw_highlights};
-pub use layout::{DrawnSeries, Layout, Place, Rect, Walk};
+pub use layout::{DrawnSeries, Layout, PointPosition, Rect, Walk};
 pub use legend::legend_text;
 pub use palette::{INK_STEPS, Ink, css, inks_in_the_dark, step_rgb};
 pub use paper::DrawError;
 pub use style::{Pick, Style, Theme};
 pub use svg::{key_svg, svg};
-pub use table::{Reading, Table, beside, reading, table, value_text};
+pub use table::{ChartTable, PointReadout, beside, reading, table, value_text};

@@ -13,17 +13,17 @@ use super::{Colour, Theme};
 /// The fixed colours of a theme.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inks {
-    /// Behind everything.
+    /// The background.
     pub paper: RGBColor,
-    /// Text that is read.
+    /// Text.
     pub ink: RGBColor,
-    /// Tick labels, axis titles.
+    /// Tick labels and axis titles.
     pub muted: RGBColor,
     /// The axes.
     pub axis: RGBColor,
     /// Gridlines at labelled ticks.
     pub grid: RGBColor,
-    /// Gridlines between them.
+    /// Gridlines between labelled ticks.
     pub fine_grid: RGBColor,
     answer: RGBColor,
     default: RGBColor,
@@ -31,14 +31,15 @@ pub(super) struct Inks {
     hues: [RGBColor; 6],
     /// Text on a series' colour, or on the middle of the scale.
     on_hue: RGBColor,
-    /// The scale of values, from low to high: even steps of lightness in Oklch, from the paper towards the ink, the hue
-    /// from yellow to blue, which the colour-blind tell apart.
+    /// The colour scale of values, from low to high: equal steps of lightness in Oklch, from the background towards
+    /// the text colour, with hues from yellow to blue, which colour-blind people can distinguish.
     steps: [RGBColor; STEPS],
-    /// How strongly a band covers the paper.
+    /// The opacity of a band, from 0 to 1.
     pub band: f64,
 }
 
-/// The colours of the scale of values. So few can be told apart, and each has its text and its counterpart in the dark.
+/// The number of colours of the scale of values, which is small enough for them to be distinguished. Each has its
+/// text colour and its counterpart in the dark theme.
 pub(super) const STEPS: usize = 9;
 
 const fn rgb(hex: u32) -> RGBColor {
@@ -97,7 +98,7 @@ const DARK: Inks = Inks {
     band: 0.20,
 };
 
-/// The inks of a theme.
+/// The colours of a theme.
 pub(super) fn inks(theme: Theme) -> &'static Inks {
     match theme {
         Theme::Light => &LIGHT,
@@ -105,26 +106,26 @@ pub(super) fn inks(theme: Theme) -> &'static Inks {
     }
 }
 
-/// An ink by what it is for.
+/// A colour by its purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
-    /// Behind everything.
+    /// The background.
     Paper,
-    /// Text that is read.
+    /// Text.
     Text,
-    /// What stands beside it, quietly.
+    /// Text of less importance.
     Muted,
-    /// Lines that bear something.
+    /// Lines that carry meaning, such as axes.
     Axis,
-    /// Lines behind.
+    /// Lines in the background, such as gridlines.
     Grid,
     /// A series.
     Of(Colour),
-    /// The scale of values, from low to high.
+    /// The step with this index of the scale of values, from low to high.
     Step(usize),
 }
 
-/// How many steps the scale of values has.
+/// The number of steps of the scale of values.
 pub const INK_STEPS: usize = STEPS;
 
 /// An ink as a canvas and a style sheet take it: `#0072B2`.
@@ -150,7 +151,7 @@ pub fn step_rgb(theme: Theme, step: usize) -> [u8; 3] {
     [r, g, b]
 }
 
-/// Each ink of light paper with the one that takes its place on dark paper, as they stand in an SVG.
+/// Each colour of the light theme with its counterpart in the dark theme, as written in an SVG.
 #[must_use]
 pub fn inks_in_the_dark() -> Vec<(String, String)> {
     let all = |inks: &Inks| {
@@ -181,7 +182,7 @@ impl Inks {
         }
     }
 
-    /// Text on a series' colour.
+    /// The colour of text on a series' colour.
     pub fn on(&self, colour: Colour) -> RGBColor {
         match colour {
             Colour::Answer | Colour::Default => self.paper,
@@ -260,7 +261,7 @@ impl Shape {
     }
 }
 
-/// Lengths of dash, gap, dash, gap … in CSS pixels; empty for a solid line.
+/// The lengths of dashes and gaps in turn, in CSS pixels; empty for a solid line.
 pub(super) fn dashes(colour: Colour) -> &'static [f64] {
     const PATTERNS: [&[f64]; 5] = [&[], &[11.0, 3.0], &[2.5, 2.5], &[9.0, 3.0, 2.0, 3.0], &[5.0, 2.5]];
     match colour {
@@ -277,7 +278,7 @@ mod tests {
     use super::*;
     use crate::math::pow;
 
-    /// Relative luminance by WCAG 2.2.
+    /// The relative luminance as WCAG 2.2 defines it, from 0 to 1.
     fn luminance(RGBColor(r, g, b): RGBColor) -> f64 {
         let linear = |channel: u8| {
             let share = f64::from(channel) / 255.0;

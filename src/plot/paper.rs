@@ -16,12 +16,12 @@ use super::{
     measure::{Lettering, Measured, text_width},
 };
 
-/// What can fail in a drawing: only the backend, in its words.
+/// An error of the drawing backend, with its message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct DrawError(String);
 
-/// What is drawn on, whatever its backend: everything above is compiled once for all of them.
+/// A drawing area of any backend, so that the code above it is compiled only once.
 trait Area {
     fn fill(&self, colour: RGBAColor) -> Result<(), DrawError>;
     fn path(&self, path: &PathElement<Unit>) -> Result<(), DrawError>;
@@ -32,53 +32,53 @@ trait Area {
     fn present(&self) -> Result<(), DrawError>;
 }
 
-/// A place in backend units.
+/// A position in backend units.
 type Unit = (i32, i32);
 
-fn said<E: std::error::Error + Send + Sync>(error: &DrawingAreaErrorKind<E>) -> DrawError {
+fn draw_error<E: std::error::Error + Send + Sync>(error: &DrawingAreaErrorKind<E>) -> DrawError {
     DrawError(error.to_string())
 }
 
 impl<B: DrawingBackend> Area for DrawingArea<Measured<B>, Shift> {
     fn fill(&self, colour: RGBAColor) -> Result<(), DrawError> {
-        self.fill(&colour).map_err(|error| said(&error))
+        self.fill(&colour).map_err(|error| draw_error(&error))
     }
 
     fn path(&self, path: &PathElement<Unit>) -> Result<(), DrawError> {
-        self.draw(path).map_err(|error| said(&error))
+        self.draw(path).map_err(|error| draw_error(&error))
     }
 
     fn polygon(&self, polygon: &Polygon<Unit>) -> Result<(), DrawError> {
-        self.draw(polygon).map_err(|error| said(&error))
+        self.draw(polygon).map_err(|error| draw_error(&error))
     }
 
     fn circle(&self, circle: &Circle<Unit, i32>) -> Result<(), DrawError> {
-        self.draw(circle).map_err(|error| said(&error))
+        self.draw(circle).map_err(|error| draw_error(&error))
     }
 
     fn rectangle(&self, rectangle: &Rectangle<Unit>) -> Result<(), DrawError> {
-        self.draw(rectangle).map_err(|error| said(&error))
+        self.draw(rectangle).map_err(|error| draw_error(&error))
     }
 
     fn text(&self, text: &str, style: &TextStyle<'_>, place: Unit) -> Result<(), DrawError> {
-        self.draw_text(text, style, place).map_err(|error| said(&error))
+        self.draw_text(text, style, place).map_err(|error| draw_error(&error))
     }
 
     fn present(&self) -> Result<(), DrawError> {
-        self.present().map_err(|error| said(&error))
+        self.present().map_err(|error| draw_error(&error))
     }
 }
 
-/// The interface font of the reader's system.
+/// The font of the user interface on the reader's system.
 pub(super) const FONTS: &str = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif";
 
-/// How a text is set.
+/// Size, weight, anchor and colour of a text.
 #[derive(Clone, Copy)]
 pub(super) struct Letters {
     pub size: f64,
     pub bold: bool,
     pub colour: RGBAColor,
-    /// Which end of the text lies at its place; it is always centred vertically.
+    /// The end of the text that is at its position; the text is always centred vertically.
     pub anchor: HPos,
 }
 
@@ -128,7 +128,7 @@ impl<'a> Paper<'a> {
         ShapeStyle { color: colour.to_rgba(), filled: false, stroke_width }
     }
 
-    /// Covers the whole sheet.
+    /// Fills the whole area.
     pub fn fill(&self, colour: &impl Color) -> Result<(), DrawError> {
         self.area.fill(colour.to_rgba())
     }
@@ -144,7 +144,7 @@ impl<'a> Paper<'a> {
         self.area.path(&PathElement::new(vec![snapped(from), snapped(to)], style))
     }
 
-    /// A line through points; with a pattern of dash, gap, dash, gap … lengths it is broken.
+    /// A line through points, broken by a pattern of dash and gap lengths in turn.
     pub fn line(
         &self,
         points: &[(f64, f64)],
@@ -171,7 +171,7 @@ impl<'a> Paper<'a> {
         (length * self.units / self.device).round() * self.device / self.units
     }
 
-    /// A device pixel in CSS pixels.
+    /// The size of a device pixel in CSS pixels.
     pub fn pixel(&self) -> f64 {
         self.device / self.units
     }
@@ -194,7 +194,7 @@ impl<'a> Paper<'a> {
         self.area.circle(&Circle::new(self.point(centre), radius, self.stroke(colour, width)))
     }
 
-    /// One line of text.
+    /// A line of text.
     pub fn text(&self, text: &str, place: (f64, f64), letters: Letters) -> Result<(), DrawError> {
         let weight = if letters.bold { FontStyle::Bold } else { FontStyle::Normal };
         let font = (FontFamily::Name(FONTS), letters.size * self.units, weight);
@@ -202,7 +202,7 @@ impl<'a> Paper<'a> {
         self.area.text(text, &style, self.point(place))
     }
 
-    /// Hands the drawing to the backend.
+    /// Completes the drawing and passes it to the backend.
     pub fn present(&self) -> Result<(), DrawError> {
         self.area.present()
     }

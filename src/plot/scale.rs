@@ -1,4 +1,4 @@
-//! From values to places along an axis.
+//! Maps values to positions along an axis.
 
 use super::{Axis, Quantity, Spacing};
 use crate::math::{exp2, log2, pow};
@@ -6,19 +6,19 @@ use crate::math::{exp2, log2, pow};
 /// Values beyond this in magnitude, or closer to zero on a logarithmic axis, are not drawn: they would leave no room
 /// for anything else, and sums of them overflow.
 const LARGEST: f64 = 1e100;
-/// What a unit takes in CSS pixels where it isn't a stretch of the axis.
+/// The length of a unit in CSS pixels where units are not proportional to the length of the axis.
 const UNIT: f64 = 16.0;
 
-/// One axis' map from values to CSS pixels.
+/// The mapping of one axis from values to CSS pixels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     spacing: Spacing,
-    /// Values beyond its ends are not drawn.
+    /// Whether values beyond the ends are left out.
     closed: bool,
     /// The ends of the axis, as logarithms to base two where it is logarithmic.
     low: f64,
     high: f64,
-    /// Where the ends lie.
+    /// The positions of the two ends.
     from: f64,
     to: f64,
 }
@@ -129,7 +129,7 @@ impl Scale {
         Some(self.from + share * (self.to - self.from))
     }
 
-    /// The place of one end of an interval, cut to the axis: an end that can't be drawn lies at the axis' end.
+    /// The position of an end of an interval; an end beyond the axis is at the end of the axis.
     pub fn place_of_end(&self, value: f64) -> Option<f64> {
         if value.is_nan() {
             return None;
@@ -161,7 +161,7 @@ impl Scale {
         }
     }
 
-    /// How values become places.
+    /// The kind of mapping.
     pub fn spacing(&self) -> Spacing {
         self.spacing
     }

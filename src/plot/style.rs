@@ -1,20 +1,20 @@
-//! What a drawing of a chart depends on besides the chart.
+//! The parameters of a drawing besides the chart itself.
 
 use crate::sorted::SortedSet;
 
 use serde::{Deserialize, Serialize};
 
-/// Light or dark paper.
+/// A light or dark theme.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Theme {
-    /// Dark ink on light paper.
+    /// Dark text on a light background.
     #[default]
     Light,
-    /// Light ink on dark paper.
+    /// Light text on a dark background.
     Dark,
 }
 
-/// One point of a chart, by place.
+/// The indices that identify one point of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Pick {
     /// Index in [`Chart::series`](super::Chart::series).
@@ -23,10 +23,10 @@ pub struct Pick {
     pub point: usize,
 }
 
-/// How a chart is drawn: the size, the paper, and what the viewer chose.
+/// The style of a drawing: size, theme, and the viewer's selections.
 ///
-/// Lengths are CSS pixels. A backend has whole coordinates only, so it is given a finer grid than the
-/// device's: one device pixel is `fineness` backend units, one CSS pixel `pixel_ratio × fineness`.
+/// Lengths are CSS pixels. Backends have integer coordinates, so they are given a finer grid than the device's: one
+/// device pixel is `fineness` backend units, one CSS pixel `pixel_ratio × fineness`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Style {
     /// Width of the picture in CSS pixels.
@@ -37,18 +37,18 @@ pub struct Style {
     pub pixel_ratio: f64,
     /// Backend units per device pixel: 1 for a bitmap, more where the backend can scale.
     pub fineness: u32,
-    /// Light or dark.
+    /// The theme.
     pub theme: Theme,
     /// Title, legend and paper are part of the picture. The page has them beside it and turns this off.
     pub captions: bool,
-    /// Names of the series that are not drawn.
+    /// The names of the series that are not drawn.
     pub hidden: SortedSet<String>,
     /// The point that is marked with a ring and lines to the axes.
     pub highlight: Option<Pick>,
 }
 
 impl Default for Style {
-    /// 720 × 420 on light paper, complete with captions.
+    /// A light picture of 720 × 420 CSS pixels, with captions.
     fn default() -> Self {
         Self {
             width: 720.0,

@@ -1,4 +1,4 @@
-//! A chart as an SVG document.
+//! Writes a chart as an SVG document.
 
 use std::fmt::Write;
 

@@ -3,25 +3,26 @@
 use super::{Axis, Chart, Layout, Mark, Pick, Point, Quantity, Series};
 use crate::units::{Size, significant};
 
-/// One point in words.
+/// The values of one point as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reading {
-    /// The series' name.
+pub struct PointReadout {
+    /// The name of the series.
     pub series: String,
     /// The x axis' label and the value with its unit.
     pub x: (String, String),
     /// The y axis' label and the value with its unit.
     pub y: (String, String),
-    /// What the mark shows besides a place, `Length` or `Value`, with its unit: of spans and cells.
+    /// For spans and cells: the name of the further quantity that the mark shows, `Length` or `Value`, and its value
+    /// with the unit.
     pub value: Option<(String, String)>,
     /// The interval with its unit, `361.2 – 398.0 GB/s`; empty where there is none.
     pub interval: String,
-    /// The point's note.
+    /// The note of the point.
     pub note: String,
 }
 
-impl Reading {
-    /// The reading in one sentence, for a screen reader.
+impl PointReadout {
+    /// The values in one sentence, for a screen reader.
     #[must_use]
     pub fn sentence(&self) -> String {
         let mut text = format!("{}: {} {}, {} {}", self.series, self.x.0, self.x.1, self.y.0, self.y.1);
@@ -38,10 +39,10 @@ impl Reading {
     }
 }
 
-/// The chart's data as a table.
+/// The data of a chart as a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Table {
-    /// One per column, units included.
+pub struct ChartTable {
+    /// The header of each column, with the unit.
     pub headers: Vec<String>,
     /// Whether a column holds numbers, which are set flush right.
     pub numeric: Vec<bool>,
@@ -91,7 +92,7 @@ pub(super) fn unit(quantity: &Quantity) -> &'static str {
     }
 }
 
-/// The axis' label with its unit: `busbw (GB/s)`.
+/// The label of an axis with its unit, such as `busbw (GB/s)`.
 #[must_use]
 pub(super) fn axis_title(axis: &Axis) -> String {
     match unit(&axis.quantity) {
@@ -118,7 +119,7 @@ fn interval_text(point: &Point, quantity: &Quantity) -> String {
 
 /// One point in words; `None` where the chart has no such point.
 #[must_use]
-pub fn reading(chart: &Chart, pick: Pick) -> Option<Reading> {
+pub fn reading(chart: &Chart, pick: Pick) -> Option<PointReadout> {
     let series = chart.series.get(pick.series)?;
     let point = series.points.get(pick.point)?;
     let told = |value, quantity: &Quantity| with_unit(&value_text(value, quantity), quantity);
@@ -128,7 +129,7 @@ pub fn reading(chart: &Chart, pick: Pick) -> Option<Reading> {
         x.1 = format!("{} to {}", x.1, told(point.x + length, &chart.x.quantity));
     }
     let (label, quantity) = value_quantity(chart, series);
-    Some(Reading {
+    Some(PointReadout {
         series: series.name.clone(),
         x,
         y: place(&chart.y, point.y),
@@ -138,7 +139,7 @@ pub fn reading(chart: &Chart, pick: Pick) -> Option<Reading> {
     })
 }
 
-/// What the values of a series of spans or cells are.
+/// The name and quantity of the values of spans or cells.
 fn value_quantity<'a>(chart: &'a Chart, series: &'a Series) -> (&'static str, &'a Quantity) {
     match &series.mark {
         Mark::Cells(quantity, _) => ("Value", quantity),
@@ -146,7 +147,7 @@ fn value_quantity<'a>(chart: &'a Chart, series: &'a Series) -> (&'static str, &'
     }
 }
 
-/// What the ends of a series' intervals are.
+/// The quantity of the ends of a series' intervals.
 fn interval_quantity<'a>(chart: &'a Chart, series: &'a Series) -> &'a Quantity {
     match &series.mark {
         Mark::Cells(quantity, _) => quantity,
@@ -154,8 +155,8 @@ fn interval_quantity<'a>(chart: &'a Chart, series: &'a Series) -> &'a Quantity {
     }
 }
 
-/// The drawn points of other series at the same x, one for each series: the nearest in y. Beside a bar or a cell only
-/// what lies in the same place.
+/// The drawn points of other series at the same x, one for each series: the nearest in y. For a bar or a cell, only
+/// those at the same position.
 #[must_use]
 pub fn beside(chart: &Chart, layout: &Layout, pick: Pick) -> Vec<Pick> {
     let point = |pick: Pick| chart.series.get(pick.series).and_then(|series| series.points.get(pick.point));
@@ -163,7 +164,7 @@ pub fn beside(chart: &Chart, layout: &Layout, pick: Pick) -> Vec<Pick> {
     let Some(here) = point(pick) else { return Vec::new() };
     let others = layout.series.iter().filter(|series| series.index != pick.series);
     let nearest = others.filter_map(|series| {
-        let same = series.places.iter().filter_map(|place| Some((place.pick, point(place.pick)?)));
+        let same = series.positions.iter().filter_map(|place| Some((place.pick, point(place.pick)?)));
         let in_place = is_area(pick.series) || is_area(series.index);
         let same = same.filter(|(_, other)| other.x == here.x && (!in_place || other.y == here.y));
         same.min_by(|(_, a), (_, b)| (a.y - here.y).abs().total_cmp(&(b.y - here.y).abs())).map(|(pick, _)| pick)
@@ -173,7 +174,7 @@ pub fn beside(chart: &Chart, layout: &Layout, pick: Pick) -> Vec<Pick> {
 
 /// All points of a chart as text. The columns for intervals and notes are left out where no point has one.
 #[must_use]
-pub fn table(chart: &Chart) -> Table {
+pub fn table(chart: &Chart) -> ChartTable {
     let points = || chart.series.iter().flat_map(|series| &series.points);
     let intervals = points().any(|point| point.low.is_some() || point.high.is_some());
     let values = || chart.series.iter().filter(|series| series.mark.is_area());
@@ -213,5 +214,5 @@ pub fn table(chart: &Chart) -> Table {
         }
     }
     let (headers, numeric) = columns.into_iter().unzip();
-    Table { headers, numeric, rows }
+    ChartTable { headers, numeric, rows }
 }

@@ -15,20 +15,20 @@ use crate::{
 /// The ticks of one axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Ticks {
-    /// Place in CSS pixels along the axis, and label.
+    /// Position along the axis in CSS pixels, and label.
     pub labelled: Vec<(f64, String)>,
-    /// Places of the finer gridlines between them.
+    /// Positions of the finer gridlines between the labelled ticks.
     pub fine: Vec<f64>,
 }
 
 /// More ticks than this are never tried, whatever the data.
 const MOST: usize = 200;
 
-/// The room that labels need along their axis.
+/// The space that labels need along their axis.
 pub(super) struct Room<'a> {
     /// Extent of a label along the axis in CSS pixels.
     pub extent: &'a dyn Fn(&str) -> f64,
-    /// Free space between two labels.
+    /// The smallest gap between two labels.
     pub gap: f64,
     /// The least distance of two ticks, however short their labels.
     pub least: f64,
@@ -99,7 +99,7 @@ fn binary_step(value: f64) -> f64 {
     exp2(log2(value).ceil())
 }
 
-/// Multiples of a step on a linear axis.
+/// Ticks at multiples of a step, on a linear axis.
 fn steps(scale: &Scale, room: &Room<'_>, round: fn(f64) -> f64, label: &dyn Fn(f64, f64) -> String) -> Ticks {
     let (low, high) = scale.ends();
     let set = |step: f64| {
@@ -115,7 +115,7 @@ fn steps(scale: &Scale, room: &Room<'_>, round: fn(f64) -> f64, label: &dyn Fn(f
     Ticks { labelled: room.first_that_fits(wider.take(8).map(set)), fine: Vec::new() }
 }
 
-/// Powers of two: each one, or each second, fourth, tenth …, and fine lines at the rest.
+/// Ticks at powers of two, or at each second, fourth, tenth and so on of them, with fine gridlines at the others.
 fn powers_of_two(scale: &Scale, room: &Room<'_>) -> Ticks {
     let (low, high) = scale.ends();
     let (first, last) = (log2(low).ceil() as i32, log2(high).floor() as i32);
@@ -134,7 +134,7 @@ fn powers_of_two(scale: &Scale, room: &Room<'_>) -> Ticks {
     Ticks { labelled, fine }
 }
 
-/// 1, 2, 5 times powers of ten, or the powers alone, or each third, tenth … of them.
+/// Ticks at 1, 2 and 5 times powers of ten, or at the powers only, or at each third, tenth and so on of them.
 fn decades(scale: &Scale, quantity: &Quantity, room: &Room<'_>) -> Ticks {
     let (low, high) = scale.ends();
     let decade = |value: f64| log2(value) / std::f64::consts::LOG2_10;
@@ -158,10 +158,10 @@ fn decades(scale: &Scale, quantity: &Quantity, room: &Room<'_>) -> Ticks {
     Ticks { labelled, fine }
 }
 
-/// Zero, and powers of ten on either side of it: each from 1 or, since 1 lies close to zero, from 10; or each second,
-/// third … of them.
+/// Ticks at zero and at powers of ten on either side of it, or at each second, third and so on of them. They start
+/// from 10 where 1 would be too close to zero.
 fn both_sides(scale: &Scale, quantity: &Quantity, room: &Room<'_>) -> Ticks {
-    /// The last has zero alone.
+    /// The last entry has zero only.
     const FROM_AND_STEP: [(i32, usize); 9] =
         [(0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (6, 6), (12, 12), (100, 1)];
     let (low, high) = scale.ends();
@@ -195,7 +195,7 @@ fn power_label(value: f64, power: i32, quantity: &Quantity) -> String {
     number + &unit
 }
 
-/// All names, or each second, fourth, eighth … of them.
+/// Ticks at all names, or at each second, fourth, eighth and so on of them.
 fn categories(scale: &Scale, names: &[String], room: &Room<'_>) -> Ticks {
     // One letter beside the other needs less air than numbers on a scale.
     let room = Room { gap: room.gap / 2.0, least: 0.0, ..*room };
@@ -210,7 +210,8 @@ fn categories(scale: &Scale, names: &[String], room: &Room<'_>) -> Ticks {
     }
 }
 
-/// The values that occur, or the multiples of 2, 4, 8 … among them; the smallest and the largest stay if they can.
+/// Ticks at the values that occur, or at those that are multiples of 2, 4, 8 and so on. The smallest and the largest
+/// value are kept if possible.
 fn counts(scale: &Scale, values: &[f64], room: &Room<'_>) -> Ticks {
     let mut values: Vec<f64> = values.iter().copied().filter(|&value| scale.place(value).is_some()).collect();
     values.compact_sort_by(f64::total_cmp);

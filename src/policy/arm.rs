@@ -1,4 +1,4 @@
-//! What can be chosen for a call.
+//! The arms of a policy: what can be chosen for a call of a collective.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use crate::{
     conf::words::{ALGORITHMS, PROTOCOLS, word},
 };
 
-/// The library's own choice, or a forced one.
+/// A choice for a call: the library's own, or a forced configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Arm {
-    /// Whatever the library chooses; what that is can change with the library.
+    /// The library's own choice, which can change with the library's version.
     #[default]
     Auto,
-    /// Forced.
+    /// A forced configuration.
     Forced {
-        /// One of those that a tuner can ask for.
+        /// One of the algorithms that a tuner can ask for.
         algorithm: Algorithm,
-        /// One of the three.
+        /// The protocol.
         protocol: Protocol,
-        /// Channels; 0: as many as the library chooses.
+        /// The number of channels; 0 leaves it to the library.
         channels: u32,
     },
 }
@@ -71,7 +71,7 @@ impl Arm {
         }
     }
 
-    /// Channels that it asks for; 0: none.
+    /// The number of channels that this arm asks for; 0 if it asks for none.
     #[must_use]
     pub const fn channels(&self) -> u32 {
         match self {

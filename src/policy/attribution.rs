@@ -1,10 +1,10 @@
-//! Which arm ran, for each line of a log: the first way that applies, always named.
+//! Attributes the lines of a log to arms, by the first method that applies; the result names the method.
 
 use super::{
     arm::Arm,
     file::{Choice, Policy},
     key::{BandKey, Key},
-    read::{Form, Log, PartialKey, Row},
+    read::{Log, LogForm, PartialKey, Row},
 };
 use crate::{
     bandit::{
@@ -15,59 +15,60 @@ use crate::{
     units::{Size, count},
 };
 
-/// What its owner says of a log.
+/// What the user states about one log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogSettings {
-    /// Every line is of this arm.
+    /// The arm of every line.
     pub arm: Option<Arm>,
     /// Lines before this one are left out: they explored, or warmed up.
     pub from_line: u32,
-    /// Where the log does not say it.
+    /// The collective, used where the log does not name it.
     pub collective: Option<Collective>,
-    /// Where the log does not say it.
+    /// Nodes and ranks, used where the log does not name them.
     pub scale: Option<crate::collective::Scale>,
-    /// In bytes, where the log does not say it.
+    /// The message size in bytes, used where the log does not name it.
     pub size_bytes: Option<u64>,
-    /// Where the log does not say it.
+    /// Whether the job overlaps computation with communication, used where the log does not say it.
     pub overlap: Option<bool>,
 }
 
-/// What its owner says of how arms were chosen in all logs.
+/// What the user states about how arms were chosen, for all logs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schedule {
     /// The arms by their numbers: of a column of numbers, or of a round robin.
     pub arms: Vec<Arm>,
-    /// Arms took turns, and the first logged line came after so many calls.
+    /// The number of calls before the first logged line, if arms took turns.
     pub warm_up: Option<u32>,
-    /// Only so many calls took turns, counted from the very first, warm-up included; what came after is not attributed.
+    /// The number of calls that took turns, counted from the very first, warm-up included. Later calls are not
+    /// attributed.
     pub turns: Option<u32>,
-    /// The policies by whose schedules arms ran, of different generations.
+    /// The policies of different generations by whose schedules arms were chosen.
     pub policies: Vec<Policy>,
-    /// What their files say besides, to be told.
+    /// Notes from reading the files of these policies.
     pub notes: Vec<String>,
 }
 
-/// How lines got their arms.
+/// How the lines of a log were attributed to arms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Attribution {
-    /// The log says it of each line.
+    /// A column of the log names the arm of each line.
     Columns,
-    /// From the policy's seed and counts, and the column `call`.
+    /// The policy's seed and counts, together with the column `call`.
     Schedule,
-    /// Arms took turns by the column `call`.
+    /// Arms took turns, by the column `call`.
     CallTurns,
-    /// The file's name.
+    /// The name of the file.
     Name,
-    /// Its owner says it of the whole file.
+    /// The user named one arm for the whole file.
     Given,
     /// Arms took turns by line, after a warm-up of given length.
     LineTurns,
-    /// Not at all.
+    /// The lines could not be attributed.
     None,
 }
 
 impl Attribution {
-    /// For people.
+    /// A phrase for reports.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -82,38 +83,38 @@ impl Attribution {
     }
 }
 
-/// One line with all that is known of it.
+/// One line of a log with its key and arm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
-    /// What ran.
+    /// The key of the call.
     pub key: Key,
-    /// Which arm; `None`: not attributed.
+    /// The arm that ran; `None` if it could not be attributed.
     pub arm: Option<Arm>,
-    /// In milliseconds.
+    /// Latency in milliseconds.
     pub latency_ms: f64,
-    /// The probability with which the arm was chosen.
+    /// The probability with which the arm was chosen, between 0 and 1.
     pub propensity: Option<f64>,
-    /// In its file.
+    /// Line number in the file, from 1.
     pub line: u32,
 }
 
-/// A log whose lines have their arms.
+/// A log whose lines are attributed to arms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attributed {
-    /// How.
+    /// How they were attributed.
     pub how: Attribution,
-    /// In the order of the file.
+    /// The lines, in file order.
     pub lines: Vec<Observation>,
-    /// What must be known.
+    /// Notes for the report.
     pub notes: Vec<String>,
     /// The log shows no trace of the schedule by which it was attributed: P of its period by chance.
     pub no_trace: Option<f64>,
 }
 
-/// Gives each line of a log its key and its arm. `elsewhere` is what other logs are about.
+/// Attributes each line of a log to a key and an arm. `elsewhere` are the keys of other logs.
 ///
 /// # Errors
-/// A key lacks something that nobody says; a sentence without its subject.
+/// Returns a sentence without its subject if a key lacks something that is stated nowhere.
 pub fn attribute(
     log: &Log,
     settings: &LogSettings,
@@ -158,7 +159,7 @@ pub fn attribute(
         Attribution::CallTurns
     } else if log.name.arm.is_some() {
         Attribution::Name
-    } else if arms.len() > 1 && schedule.warm_up.is_some() && log.form != Form::Times {
+    } else if arms.len() > 1 && schedule.warm_up.is_some() && log.form != LogForm::Times {
         Attribution::LineTurns
     } else {
         Attribution::None
@@ -171,7 +172,7 @@ pub fn attribute(
         });
     }
     let mut counts = crate::sorted::SortedMap::new();
-    let mut dealt = Dealt::default();
+    let mut dealt = DealtArms::default();
     let mut lines = Vec::with_capacity(log.rows.len());
     let mut beyond = 0_u64;
     for row in &log.rows {
@@ -246,14 +247,14 @@ fn trace(lines: &[Observation], arms: usize) -> Option<f64> {
     (p >= 0.05).then_some(p)
 }
 
-/// What policies run; of a schedule the last block is kept.
+/// The arms that policies deal out call by call. Of each schedule the last block is cached.
 #[derive(Default)]
-pub(super) struct Dealt {
+pub(super) struct DealtArms {
     of: Option<(u64, u64, u64)>,
     order: Vec<u8>,
 }
 
-impl Dealt {
+impl DealtArms {
     /// The arm of a call, by place among the policy's, and the probability with which it was chosen.
     pub(super) fn place(&mut self, policy: &Policy, key: &BandKey, call: u64) -> Option<(usize, f64)> {
         let Some(entry) = policy.entry(key) else { return Some((0, 1.0)) };
@@ -277,7 +278,7 @@ impl Dealt {
     }
 }
 
-/// The keys of a log, whole; `None` where one lacks something that nobody says, and others do not.
+/// The complete keys of a log; `None` for one that lacks something that is stated nowhere, if other keys don't.
 fn keys(
     log: &Log,
     settings: &LogSettings,

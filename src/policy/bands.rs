@@ -1,6 +1,6 @@
 //! Sizes brought together, for the plugin's table alone: what is measured is analysed at its exact size.
 
-/// The most bounds.
+/// The most bounds that a set of bands can have.
 pub const MOST_BOUNDS: usize = 31;
 
 /// Bounds between bands of sizes in bytes, ascending. A band begins at its lower bound and ends before its upper one.
@@ -15,13 +15,13 @@ pub const MOST_BOUNDS: usize = 31;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Bands(Vec<u64>);
 
-/// Why bounds are no bounds.
+/// The reason why numbers are no bounds of bands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BandsError {
-    /// None, or more than there may be.
+    /// No bound at all, or more than [`MOST_BOUNDS`].
     #[error("there are {0} bounds between bands; 1 to {MOST_BOUNDS} are possible")]
     Count(usize),
-    /// Not ascending.
+    /// The second of these bounds does not exceed the first, which precedes it.
     #[error("the bounds between bands must ascend: {1} follows {0}")]
     NotAscending(u64, u64),
     /// A word that is no size.
@@ -30,7 +30,7 @@ pub enum BandsError {
 }
 
 impl Bands {
-    /// The named sets.
+    /// The predefined sets of bounds, by name.
     pub const NAMED: [(&str, &[u64]); 3] = [
         ("six", &[1024, 16_384, 262_144, 1_048_576, 8_388_608]),
         ("seven", &[1024, 262_144, 1_048_576, 4_194_304, 33_554_432, 134_217_728]),
@@ -40,7 +40,7 @@ impl Bands {
     /// Custom bounds.
     ///
     /// # Errors
-    /// There are none or too many, or they don't ascend.
+    /// Returns an error if there are none or too many, or they don't ascend.
     pub fn new(bounds: Vec<u64>) -> Result<Self, BandsError> {
         if bounds.is_empty() || bounds.len() > MOST_BOUNDS {
             return Err(BandsError::Count(bounds.len()));
@@ -54,7 +54,7 @@ impl Bands {
     /// A name, or sizes between commas: `1K,256K,1M`.
     ///
     /// # Errors
-    /// As [`Bands::new`], or a word is no size.
+    /// As for [`Bands::new`]; also if a word is no size.
     pub fn parse(text: &str) -> Result<Self, BandsError> {
         let named = |(name, _): &&(&str, &[u64])| name.eq_ignore_ascii_case(text.trim());
         if let Some((_, bounds)) = Self::NAMED.iter().find(named) {
@@ -67,26 +67,26 @@ impl Bands {
         Self::new(text.split(',').map(size).collect::<Result<_, _>>()?)
     }
 
-    /// The bounds.
+    /// The bounds in bytes, ascending.
     #[must_use]
     pub fn bounds(&self) -> &[u64] {
         &self.0
     }
 
-    /// How many bands there are.
+    /// The number of bands, which is one more than the number of bounds.
     #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "there are always two")]
     pub fn len(&self) -> usize {
         self.0.len() + 1
     }
 
-    /// The band of a size.
+    /// The index of the band that contains a size.
     #[must_use]
     pub fn of(&self, size_bytes: u64) -> u32 {
         self.0.iter().filter(|bound| **bound <= size_bytes).count() as u32
     }
 
-    /// Where a band begins, and before what it ends; `None`: nowhere.
+    /// The first size of a band, and the first size after it, in bytes; `None` for the last band.
     #[must_use]
     pub fn range(&self, band: u32) -> (u64, Option<u64>) {
         let band = band as usize;

@@ -1,4 +1,4 @@
-//! Charts of logs and replays.
+//! The charts of reward logs and of replays.
 
 use super::{pool::Pool, replay::StrategyResult, request::Highlight, result::KeyResult};
 use crate::{
@@ -15,7 +15,7 @@ fn axis(label: &str, quantity: Quantity, spacing: Spacing) -> Axis {
     Axis { label: label.to_owned(), quantity, spacing }
 }
 
-/// What latencies are of.
+/// The title of the latency axis of a key.
 fn latency(of: &KeyResult) -> &'static str {
     match of.objective {
         super::read::Objective::Communication => "Latency, ms",
@@ -27,14 +27,14 @@ fn colour(place: usize) -> Colour {
     if place == 0 { Colour::Default } else { Colour::Palette((place - 1) as u8) }
 }
 
-/// Shows one series out: it lies on top, the others in the background. A chart without it stays as it is.
-fn show_out(series: &mut [Series], name: Option<&str>) {
+/// Emphasises one series: it is drawn on top, and the others in the background. A chart without it is unchanged.
+fn emphasise(series: &mut [Series], name: Option<&str>) {
     let Some(place) = name.and_then(|name| series.iter().position(|series| series.name == name)) else { return };
     series.iter_mut().enumerate().filter(|(other, _)| *other != place).for_each(|(_, one)| one.colour = Colour::Muted);
     series[place..].rotate_left(1);
 }
 
-/// Each line in the order of time, coloured by arm.
+/// The latency of each line over time, a series for each arm.
 #[must_use]
 pub fn latencies(pool: &Pool, of: &KeyResult, highlight: &Highlight) -> Chart {
     let total = pool.lines.len() + pool.unattributed.len();
@@ -60,7 +60,7 @@ pub fn latencies(pool: &Pool, of: &KeyResult, highlight: &Highlight) -> Chart {
         .collect();
     series.push(Series { name: "no arm known".to_owned(), colour: Colour::Muted, mark: Mark::Dots, points });
     series.retain(|series| !series.points.is_empty());
-    show_out(&mut series, highlight.arm.as_deref());
+    emphasise(&mut series, highlight.arm.as_deref());
     let thinned = if each > 1 { format!(" Every {each}th line is drawn.") } else { String::new() };
     Chart {
         id: "policy-latencies".to_owned(),
@@ -72,7 +72,7 @@ pub fn latencies(pool: &Pool, of: &KeyResult, highlight: &Highlight) -> Chart {
     }
 }
 
-/// The densities of the arms' means.
+/// The posterior densities of the means of the arms.
 #[must_use]
 pub fn posteriors(of: &KeyResult, highlight: &Highlight) -> Option<Chart> {
     let ran: Vec<(usize, &super::result::ArmResult)> =
@@ -95,7 +95,7 @@ pub fn posteriors(of: &KeyResult, highlight: &Highlight) -> Option<Chart> {
             Series { name: arm.arm.to_string(), colour: colour(*place), mark: Mark::Line, points }
         })
         .collect();
-    show_out(&mut series, highlight.arm.as_deref());
+    emphasise(&mut series, highlight.arm.as_deref());
     let best = ran.iter().min_by(|a, b| a.1.mean_ms.total_cmp(&b.1.mean_ms))?;
     Some(Chart {
         id: "policy-posteriors".to_owned(),
@@ -113,7 +113,7 @@ pub fn posteriors(of: &KeyResult, highlight: &Highlight) -> Option<Chart> {
     })
 }
 
-/// ln Γ((ν + 1)/2) − ln Γ(ν/2).
+/// ln Γ((ν + 1)/2) − ln Γ(ν/2), for ν degrees of freedom.
 fn ln_gamma_ratio(freedom: f64) -> f64 {
     crate::bandit::student::ln_gamma((freedom + 1.0) / 2.0) - crate::bandit::student::ln_gamma(freedom / 2.0)
 }
@@ -143,7 +143,7 @@ pub fn regret(strategies: &[StrategyResult], words: &str, shown_out: Option<&str
             }
         });
     let mut series: Vec<Series> = series.collect();
-    show_out(&mut series, shown_out);
+    emphasise(&mut series, shown_out);
     let least = strategies.iter().filter(|of| of.strategy != StrategyKind::Oracle.key() && !of.is_raw);
     let least = least.min_by(|a, b| a.regret_ms.last().unwrap_or(&0.0).total_cmp(b.regret_ms.last().unwrap_or(&0.0)));
     Chart {
@@ -159,7 +159,7 @@ pub fn regret(strategies: &[StrategyResult], words: &str, shown_out: Option<&str
     }
 }
 
-/// Shares of arms over steps of one strategy.
+/// The share of steps that one strategy gives to each arm, over the steps of the replay.
 #[must_use]
 pub fn shares(of: &StrategyResult, arms: &[String], steps: u32, highlight: &Highlight) -> Chart {
     let stretch = f64::from(steps) / of.arm_shares.len().max(1) as f64;
@@ -186,7 +186,7 @@ pub fn shares(of: &StrategyResult, arms: &[String], steps: u32, highlight: &High
                 .collect(),
         })
         .collect();
-    show_out(&mut series, highlight.arm.as_deref());
+    emphasise(&mut series, highlight.arm.as_deref());
     let last = of.arm_shares.last().and_then(|shares| {
         let most = shares.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1))?;
         Some(format!("At the end {} has {:.0} %.", arms.get(most.0)?, most.1 * 100.0))

@@ -1,11 +1,11 @@
-//! What leaves: tuner files, the policy file, a script of runs that would settle what is open.
+//! Exported files: tuner files, the policy file, and a script of further measurements.
 
 use super::{
     arm::Arm,
     bands::Bands,
     file::{Choice, Entry, Evidence, Policy},
     key::Key,
-    request::{File, Settings},
+    request::{ExportedFile, Settings},
     result::{Decision, KeyResult},
 };
 use crate::{
@@ -28,10 +28,10 @@ struct Span {
     arm: Arm,
 }
 
-/// Keys that differ by size alone.
-type Place = (Collective, Scale, Option<bool>);
+/// What keys have in common that differ in size only.
+type KeyGroup = (Collective, Scale, Option<bool>);
 
-fn places(results: &[KeyResult]) -> Vec<(Place, Vec<(Key, &KeyResult)>)> {
+fn places(results: &[KeyResult]) -> Vec<(KeyGroup, Vec<(Key, &KeyResult)>)> {
     let mut all: Vec<(Key, &KeyResult)> = results.iter().filter_map(|of| Some((of.key?, of))).collect();
     all.retain(|(key, _)| word(&COLLECTIVES, &key.collective).is_some());
     let place = |key: &Key| (key.collective, key.scale, key.overlap);
@@ -39,7 +39,8 @@ fn places(results: &[KeyResult]) -> Vec<(Place, Vec<(Key, &KeyResult)>)> {
     all.chunk_by(|a, b| place(&a.0) == place(&b.0)).map(|same| (place(&same[0].0), same.to_vec())).collect()
 }
 
-/// Ranges from band to band; a band with several answers is split where the larger size begins. `arm` says what a key runs.
+/// The ranges of bands with the arm of each. A band whose keys have different arms is split at the larger size. `arm`
+/// gives the arm of a key.
 fn spans(keys: &[(Key, &KeyResult)], bands: &Bands, arm: impl Fn(&KeyResult) -> Arm) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::new();
     for (key, of) in keys {
@@ -58,21 +59,21 @@ fn spans(keys: &[(Key, &KeyResult)], bands: &Bands, arm: impl Fn(&KeyResult) -> 
     spans
 }
 
-/// Why no tuner file is written for a reader.
+/// Why no tuner file can be written for a reader.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no tuner file is written for {}: it can't keep the library's choice, and runs one channel where no rule matches. {why}", .reader.name())]
-pub struct Refusal {
-    /// The reader.
+pub struct ExportError {
+    /// The program that would read the file.
     pub reader: Reader,
-    /// What of the logs is not enough, in whole sentences.
+    /// What the logs lack, in whole sentences.
     pub why: String,
 }
 
 /// Tuner files for a reader: one for jobs without overlap and one for those with, where both were measured.
 ///
 /// # Errors
-/// The reader can't keep the library's choice, and on every scale it would have to at some size.
-pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Result<Vec<File>, Refusal> {
+/// Returns an error if the reader can't keep the library's choice, and on every scale it would have to at some size.
+pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Result<Vec<ExportedFile>, ExportError> {
     let all = places(results);
     let mut files = Vec::new();
     let mut refused = Vec::new();
@@ -92,19 +93,19 @@ pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Resul
         for (place, keys) in &of_mode {
             let (collective, scale, _) = *place;
             let same_scale = of_mode.iter().filter(|((_, of, _), _)| *of == scale).flat_map(|(_, keys)| keys);
-            let why = if reader.habits().keeps_default { None } else { not_covered(*place, keys, same_scale) };
+            let why = if reader.behaviour().keeps_default { None } else { not_covered(*place, keys, same_scale) };
             match why {
                 Some(why) => notes.push(why),
                 None => rules += &self::rules(collective, scale, keys, settings, reader, &mut notes),
             }
         }
-        if !reader.habits().keeps_default && rules.is_empty() {
+        if !reader.behaviour().keeps_default && rules.is_empty() {
             refused.extend(notes.into_iter().filter(|why| !refused.contains(why)).collect::<Vec<_>>());
             continue;
         }
         if rules.is_empty() {
             text += "# no rule: the library keeps the choice\n";
-        } else if !reader.habits().keeps_default {
+        } else if !reader.behaviour().keeps_default {
             notes.push(
                 "With this reader every collective and every communicator of another scale runs on one channel, those that \
                  a job splits off included."
@@ -118,21 +119,21 @@ pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Resul
             (_, true) => "nccl_tuner_overlap.conf",
         };
         let text = text + "# " + FIELDS + "\n" + &rules;
-        files.push(File { name: name.to_owned(), text, note: notes.join(" ") });
+        files.push(ExportedFile { name: name.to_owned(), text, note: notes.join(" ") });
     }
-    if files.is_empty() && !reader.habits().keeps_default {
+    if files.is_empty() && !reader.behaviour().keeps_default {
         if refused.is_empty() {
             refused.push("No log is about a collective that a tuner is asked about.".to_owned());
         }
-        return Err(Refusal { reader, why: refused.join(" ") });
+        return Err(ExportError { reader, why: refused.join(" ") });
     }
     Ok(files)
 }
 
-/// Why a reader that decides about every size of a collective can't be given rules for these keys: each rule would replace
-/// the library's choice, and so each must beat it. `same_scale` are all keys of the scale, for which one file counts.
+/// The reason why no rules can be written for a reader whose file decides every size of a collective: each rule
+/// replaces the library's choice and so must beat it. `same_scale` are all keys of the scale, which share a file.
 fn not_covered<'a>(
-    (collective, scale, _): Place,
+    (collective, scale, _): KeyGroup,
     keys: &[(Key, &KeyResult)],
     same_scale: impl Iterator<Item = &'a (Key, &'a KeyResult)>,
 ) -> Option<String> {
@@ -164,7 +165,7 @@ fn rules(
     notes: &mut Vec<String>,
 ) -> String {
     let mut spans = spans(keys, &settings.bands, KeyResult::chosen);
-    if !reader.habits().keeps_default {
+    if !reader.behaviour().keeps_default {
         let gaps = gaps(&spans);
         close_gaps(&mut spans);
         if !gaps.is_empty() {
@@ -196,12 +197,12 @@ fn rules(
     text
 }
 
-/// Our own plugin is told where the library keeps the choice: then a range says so itself.
+/// Whether rules are written where the library keeps the choice: Collectune's own plugin accepts `auto`.
 fn writes_auto(reader: Reader) -> bool {
     reader.key() == "collectune"
 }
 
-/// The sizes that no range holds, in words.
+/// The ranges of sizes that no rule covers, in words.
 fn gaps(spans: &[Span]) -> Vec<String> {
     let before = spans.first().filter(|first| first.from > 0).map(|first| format!("below {}", Size(first.from)));
     let between = spans.windows(2).filter(|pair| pair[0].to + 1 < pair[1].from);
@@ -273,10 +274,10 @@ pub fn policy(results: &[KeyResult], settings: &Settings, generation: u64) -> Po
     policy
 }
 
-/// Which keys run something else with a policy file than was found, because there may be only so many keys, arms and bounds
-/// between sizes; in a sentence.
+/// A sentence on the keys for which the policy file has another arm than was found, as it holds a limited number of
+/// keys, arms and bounds.
 #[must_use]
-pub fn lost(results: &[KeyResult], policy: &Policy) -> Option<String> {
+pub fn changed_keys(results: &[KeyResult], policy: &Policy) -> Option<String> {
     let mut lost: Vec<Key> = Vec::new();
     for (_, keys) in places(results) {
         for (key, of) in keys {
@@ -299,14 +300,14 @@ pub fn lost(results: &[KeyResult], policy: &Policy) -> Option<String> {
     ))
 }
 
-/// To six digits: more say nothing.
+/// Rounds to six significant digits.
 fn rounded(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }
 
 /// A script of interleaved runs of a command, each with one arm forced, for the keys that are open.
 #[must_use]
-pub fn script(results: &[KeyResult], settings: &Settings, command: &str) -> File {
+pub fn script(results: &[KeyResult], settings: &Settings, command: &str) -> ExportedFile {
     let open: Vec<&KeyResult> = results.iter().filter(|of| !matches!(of.decision, Decision::Deploy(_))).collect();
     let mut arms: Vec<Arm> = vec![Arm::Auto];
     for arm in open.iter().flat_map(|of| &of.arms).chain(results.iter().flat_map(|of| &of.arms)) {
@@ -357,17 +358,17 @@ pub fn script(results: &[KeyResult], settings: &Settings, command: &str) -> File
             text += &format!("run rewards_{label}_r{round:02}.log{environment}\n");
         }
     }
-    File {
+    ExportedFile {
         name: "policy_runs.sh".to_owned(),
         text,
         note: "Runs that would settle what is open; a log's name tells its arm.".to_owned(),
     }
 }
 
-/// Rounds of the script.
+/// The number of rounds of the script.
 const ROUNDS: u32 = 8;
 
-/// As the library's variables name it.
+/// The spelling that the library's environment variables use.
 fn nccl_name(name: &str) -> String {
     match name {
         "SIMPLE" => "Simple".to_owned(),

@@ -28,45 +28,45 @@ use crate::{
     text::json,
 };
 
-/// The `format` of a policy file.
+/// The value of `format` in a policy file.
 const FORMAT: &str = "collectune-policy";
-/// The version that is read and written.
+/// The version of the format that is read and written.
 const VERSION: u32 = 1;
-/// What begins the last line.
+/// The beginning of the last line, which holds the checksum and the length.
 const FOOTER: &str = "#crc32 ";
-/// The longest file.
+/// The most bytes that a policy file can have.
 pub const LONGEST: usize = 16 << 20;
-/// The most keys of a file.
+/// The most keys that a policy file can have.
 pub const MOST_KEYS: usize = 4096;
 
-/// What to run for which key. A key that is not there runs `auto`.
+/// A policy: which arm to run for which key. A key that is not listed runs `auto`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Policy {
     /// Counts up with every change: an older one never replaces a newer one.
     pub generation: u64,
     /// The library's version, where it is known: what `auto` means depends on it.
     pub library: Option<String>,
-    /// How sizes are brought together.
+    /// The bands of message sizes.
     pub bands: Bands,
-    /// Of the schedule of keys that explore.
+    /// The seed of the schedules of keys that explore.
     pub seed: u64,
     /// The arms; the first is [`Arm::Auto`].
     pub arms: Vec<Arm>,
-    /// Keys, each at most once.
+    /// The keys, each at most once.
     pub keys: Vec<Entry>,
-    /// What the choices stand on.
+    /// The evidence behind the choices.
     pub evidence: Vec<Evidence>,
-    /// From this call on a key that explores runs `auto` while no evidence of it stands in the policy: nobody learns from it.
-    /// `None`: it explores for ever.
+    /// The number of calls after which an exploring key runs `auto` unless the policy has evidence for it, as nobody
+    /// learns from its calls then. `None` if it explores without end.
     pub unrewarded_calls: Option<u64>,
 }
 
-/// What to run for a key.
+/// One key and what to run for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// One of the five collectives that a tuner is asked about.
+    /// One of the five collectives for which a tuner is called.
     pub collective: Collective,
-    /// The band's number.
+    /// The index of the band of message sizes.
     pub band: u32,
     /// Nodes and ranks.
     pub scale: Scale,
@@ -79,111 +79,111 @@ pub struct Entry {
 /// One arm, or several by a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// Always this one of the policy's arms.
+    /// Always the arm with this index in [`Policy::arms`].
     Fixed(u32),
     /// In every block of calls each arm so often, shuffled by [`crate::bandit::schedule::fill_block`]; a count per arm.
     Counts(Vec<u32>),
 }
 
-/// What a choice stands on.
+/// The evidence behind the choice for one key.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// The key's place among [`Policy::keys`].
+    /// The index of the key in [`Policy::keys`].
     pub key: u32,
-    /// Observations per arm.
+    /// The number of observations of each arm.
     pub n: Vec<u64>,
     /// Mean latency per arm, in milliseconds; 0 where an arm has none.
     #[serde(deserialize_with = "json::exact_list")]
     pub mean_ms: Vec<f64>,
-    /// P(the chosen arm is better than `auto`).
+    /// The probability that the chosen arm is faster than `auto`, between 0 and 1.
     #[serde(deserialize_with = "json::exact")]
     pub p_better: f64,
-    /// Gain over `auto`, in per cent of its mean.
+    /// Gain over `auto`, in per cent of its mean latency.
     #[serde(deserialize_with = "json::exact")]
     pub gain_pct: f64,
 }
 
 /// A policy that was read, and what of it is not as it was meant.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reading {
-    /// The policy.
+pub struct ParsedPolicy {
+    /// The policy that was read.
     pub policy: Policy,
     /// In words: keys that run `auto` because their arm is not there.
     pub notes: Vec<String>,
 }
 
-/// Why a text is no policy, for people.
+/// The reason why a text is no valid policy file. Messages are shown to users.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FileError {
-    /// Longer than any policy.
+    /// The text exceeds [`LONGEST`] bytes.
     #[error("is no policy file: it has more than {} MiB", LONGEST >> 20)]
     TooLong,
-    /// The last line is no checksum.
+    /// The last line holds no checksum.
     #[error("does not end with a line \"#crc32 XXXXXXXX LENGTH\": it is torn, or no policy file")]
     NoChecksum,
-    /// Fewer or more bytes than were written.
-    #[error("has {found} bytes before its checksum where {said} were written: it is torn")]
+    /// The file's length differs from what the last line says.
+    #[error("has {found} bytes before its checksum where {declared} were written: it is torn")]
     Torn {
-        /// What the last line says.
-        said: u64,
-        /// What is there.
+        /// The length that the last line says, in bytes.
+        declared: u64,
+        /// The length of the text, in bytes.
         found: usize,
     },
-    /// Other bytes than were written.
-    #[error("has the checksum {found:08X} where {said:08X} was written: it was changed or torn")]
+    /// The checksum differs from what the last line says.
+    #[error("has the checksum {found:08X} where {declared:08X} was written: it was changed or torn")]
     Checksum {
-        /// What the last line says.
-        said: u32,
-        /// Of what is there.
+        /// The checksum in the last line.
+        declared: u32,
+        /// The checksum of the text.
         found: u32,
     },
     /// No JSON, or not the members that a policy has, or one of them twice.
     #[error("is no policy: {0}")]
     Json(String),
-    /// Another format.
+    /// The `format` is this one.
     #[error("is of the format {0:?}, not \"collectune-policy\"")]
     Format(String),
-    /// Another version.
+    /// The `version` is this one.
     #[error("is of version {0}; this program reads version 1")]
     Version(u32),
-    /// Bounds that don't ascend.
+    /// The bounds of the bands are not valid.
     #[error(transparent)]
     Bands(#[from] BandsError),
-    /// The seed is no number.
+    /// The seed is no unsigned 64-bit number.
     #[error("has the seed {0:?}, which is no \"0x…\" of up to 16 digits")]
     Seed(String),
-    /// None or too many.
+    /// The number of arms is 0 or too large.
     #[error("has {0} arms; 1 to {MAX_ARMS} are possible")]
     Arms(usize),
-    /// The first arm must be `auto`.
+    /// The first arm is this one instead of `auto`.
     #[error("arm 0 is {0}, but must be auto")]
     FirstArm(Arm),
-    /// An arm that is none, or twice.
+    /// The arm with this index is not valid, or listed twice.
     #[error("arm {0} is neither auto nor an algorithm and a protocol that a tuner can ask for")]
     Arm(usize),
-    /// More than there may be.
+    /// The file has this many keys, more than [`MOST_KEYS`].
     #[error("has {0} keys; at most {MOST_KEYS} are possible")]
     TooManyKeys(usize),
-    /// A collective that a tuner is not asked about.
+    /// A collective for which a tuner is not called.
     #[error("key {key}: a tuner is not asked about the collective {word:?}")]
     Collective {
-        /// The key's place, from 0.
+        /// The index of the key, from 0.
         key: usize,
-        /// What stands there.
+        /// The collective as written.
         word: String,
     },
-    /// A band that is not there.
+    /// A band that does not exist.
     #[error("key {key}: there is no band {band}")]
     Band {
-        /// The key's place, from 0.
+        /// The index of the key, from 0.
         key: usize,
-        /// What stands there.
+        /// The band as written.
         band: u32,
     },
-    /// A number that is neither 0, 1 nor null.
+    /// The overlap of the key with this index is neither 0, 1 nor null.
     #[error("key {0}: overlap must be 0, 1 or null")]
     Overlap(usize),
-    /// Neither an arm nor counts, or both.
+    /// The key with this index has neither an arm nor counts, or both.
     #[error("key {0} must have either an arm or counts")]
     Choice(usize),
     /// Counts that are not one per arm, or too few or many in all.
@@ -192,15 +192,15 @@ pub enum FileError {
     /// Not what ranks agree on, or not in the version that is read.
     #[error("is no record of an epoch as this program writes it")]
     Record,
-    /// Of a record: the policy in it.
+    /// The policy within a record is not valid.
     #[error("carries a policy that can't be followed ({0})")]
     Carried(Box<FileError>),
-    /// The same key again.
+    /// The same key is listed twice.
     #[error("key {second} is key {first} again")]
     Twice {
-        /// The earlier one's place, from 0.
+        /// The index of the earlier one, from 0.
         first: usize,
-        /// The later one's.
+        /// The index of the later one, from 0.
         second: usize,
     },
 }
@@ -224,7 +224,7 @@ struct Document {
     unknown: Unknown,
 }
 
-/// What stands in an object and means nothing to this program.
+/// Members of an object that this program does not know. They are kept for notes.
 type Unknown = BTreeMap<String, serde_json::Value>;
 
 #[derive(Default, Serialize, Deserialize)]
@@ -258,7 +258,8 @@ struct KeyDocument {
 }
 
 impl Policy {
-    /// What is to run for a key: an entry for just its overlap goes before one for both. `None`: `auto`.
+    /// The entry for a key, or `None` if it runs `auto`. An entry for exactly its overlap takes precedence over one
+    /// for both.
     #[must_use]
     pub fn entry(&self, key: &BandKey) -> Option<&Entry> {
         self.keys.get(self.place(key)?)
@@ -325,7 +326,7 @@ impl Policy {
             unrewarded_calls: self.unrewarded_calls,
             unknown: Unknown::new(),
         };
-        sealed(json::compact(&document) + "\n")
+        with_checksum(json::compact(&document) + "\n")
     }
 
     /// Reads a policy file.
@@ -337,10 +338,10 @@ impl Policy {
     /// ```
     ///
     /// # Errors
-    /// It is torn or changed, or says what can't be followed.
-    pub fn read(bytes: &[u8]) -> Result<Reading, FileError> {
+    /// Returns an error if the file is incomplete, was changed, or is not valid.
+    pub fn read(bytes: &[u8]) -> Result<ParsedPolicy, FileError> {
         let document: Document =
-            serde_json::from_slice(opened(bytes)?).map_err(|error| FileError::Json(error.to_string()))?;
+            serde_json::from_slice(without_checksum(bytes)?).map_err(|error| FileError::Json(error.to_string()))?;
         if document.format != FORMAT {
             return Err(FileError::Format(document.format.chars().take(40).collect()));
         }
@@ -380,7 +381,7 @@ impl Policy {
         if evidence.len() < whole {
             notes.push(format!("{} of its evidence is of keys that it does not have", whole - evidence.len()));
         }
-        Ok(Reading {
+        Ok(ParsedPolicy {
             policy: Policy { generation, library, bands, seed, arms, keys, evidence, unrewarded_calls },
             notes,
         })
@@ -441,18 +442,19 @@ fn entry(
     Ok(Entry { collective, band: key.band, scale: Scale { nodes: key.nodes, ranks: key.ranks }, overlap, choice })
 }
 
-/// A text with the line that tells whether it is whole.
+/// The text with a last line that holds its checksum and length.
 #[must_use]
-pub fn sealed(text: String) -> String {
+pub fn with_checksum(text: String) -> String {
     let footer = format!("{FOOTER}{:08X} {}\n", Crc32::of(text.as_bytes()), text.len());
     text + &footer
 }
 
-/// What stands before the line that tells whether it is whole.
+/// The text that precedes the last line with checksum and length.
 ///
 /// # Errors
-/// There is no such line, or it says that something else was written.
-pub fn opened(bytes: &[u8]) -> Result<&[u8], FileError> {
+/// Returns [`FileError::NoChecksum`] if there is no such line, and [`FileError::Torn`] or [`FileError::Checksum`] if
+/// it does not match the text.
+pub fn without_checksum(bytes: &[u8]) -> Result<&[u8], FileError> {
     if bytes.len() > LONGEST {
         return Err(FileError::TooLong);
     }
@@ -465,13 +467,13 @@ pub fn opened(bytes: &[u8]) -> Result<&[u8], FileError> {
     let parts = footer.and_then(|footer| footer.split_once(' '));
     let hexadecimal = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let (checksum, length) = parts.filter(|(checksum, _)| hexadecimal(checksum)).ok_or(FileError::NoChecksum)?;
-    let said: u64 = length.parse().ok().ok_or(FileError::NoChecksum)?;
-    if said != before.len() as u64 {
-        return Err(FileError::Torn { said, found: before.len() });
+    let declared: u64 = length.parse().ok().ok_or(FileError::NoChecksum)?;
+    if declared != before.len() as u64 {
+        return Err(FileError::Torn { declared, found: before.len() });
     }
-    let said = u32::from_str_radix(checksum, 16).ok().ok_or(FileError::NoChecksum)?;
+    let declared = u32::from_str_radix(checksum, 16).ok().ok_or(FileError::NoChecksum)?;
     let found = Crc32::of(before);
-    if said == found { Ok(before) } else { Err(FileError::Checksum { said, found }) }
+    if declared == found { Ok(before) } else { Err(FileError::Checksum { declared, found }) }
 }
 
 #[cfg(test)]
@@ -510,7 +512,7 @@ mod tests {
     fn reads_what_it_writes() {
         assert_eq!(policy().arms.len(), 4);
         let text = policy().text();
-        assert_eq!(Policy::read(text.as_bytes()), Ok(Reading { policy: policy(), notes: Vec::new() }));
+        assert_eq!(Policy::read(text.as_bytes()), Ok(ParsedPolicy { policy: policy(), notes: Vec::new() }));
         let key = |band, overlap| BandKey {
             collective: Collective::AllReduce,
             band,
@@ -542,12 +544,12 @@ mod tests {
         let json = json.lines().next().unwrap();
         let refused = |from: &str, to: &str| {
             assert!(json.contains(from), "{from}");
-            match Policy::read(sealed(json.replacen(from, to, 1) + "\n").as_bytes()) {
+            match Policy::read(with_checksum(json.replacen(from, to, 1) + "\n").as_bytes()) {
                 Err(error) => error.to_string(),
                 Ok(reading) => reading.notes.join("; "),
             }
         };
-        for (from, to, said) in [
+        for (from, to, declared) in [
             ("\"version\":1", "\"version\":2", "is of version 2; this program reads version 1"),
             ("\"version\":1", "\"version\":1,\"version\":1", "duplicate field `version`"),
             ("-policy", "-report", "is of the format \"collectune-report\""),
@@ -567,12 +569,12 @@ mod tests {
             ("\"overlap\":1", "\"overlap\":null", "key 1 is key 0 again"),
         ] {
             let answer = refused(from, to);
-            assert!(answer.contains(said), "{to}: {answer}");
+            assert!(answer.contains(declared), "{to}: {answer}");
         }
         let key = "{\"coll\":\"allreduce\",\"band\":5,\"nodes\":2,\"ranks\":8,\"arm\":2},";
         let many = json.replacen("\"keys\":[", &("\"keys\":[".to_owned() + &key.repeat(5000)), 1) + "\n";
-        assert_eq!(Policy::read(sealed(many).as_bytes()), Err(FileError::TooManyKeys(5003)));
+        assert_eq!(Policy::read(with_checksum(many).as_bytes()), Err(FileError::TooManyKeys(5003)));
         let million = json.replacen("\"keys\":[", &("\"keys\":[".to_owned() + &key.repeat(1_000_000)), 1) + "\n";
-        assert_eq!(Policy::read(sealed(million).as_bytes()), Err(FileError::TooLong));
+        assert_eq!(Policy::read(with_checksum(million).as_bytes()), Err(FileError::TooLong));
     }
 }

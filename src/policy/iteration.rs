@@ -1,7 +1,7 @@
 //! The objective is iteration time: with and without overlap, two policies; and how a collective that is faster alone can lose.
 
 use super::{
-    judge::{Judged, SURE},
+    judge::{JudgedKey, REQUIRED_PROBABILITY},
     key::Key,
 };
 use crate::{
@@ -10,23 +10,23 @@ use crate::{
     units::Size,
 };
 
-/// The same key with and without overlap.
+/// The same key measured with and without overlap.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
-    /// The key, whose overlap is that of nobody.
+    /// The key, whose overlap is `None`.
     pub key: Key,
-    /// The winner without overlap and with.
+    /// The fastest arm without overlap, and with overlap.
     pub winners: [super::arm::Arm; 2],
     /// P(the mode's winner is better than the other mode's winner), in each mode.
     pub p_better: [f64; 2],
-    /// Whether the winners differ.
+    /// Whether the fastest arms differ.
     pub kind: PairKind,
 }
 
-/// Whether overlap changes the winner.
+/// Whether overlap changes the fastest arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairKind {
-    /// Both modes have the same winner.
+    /// The same arm is fastest with and without overlap.
     Same,
     /// The winners differ, and each is better in its mode beyond doubt.
     Flip,
@@ -35,7 +35,7 @@ pub enum PairKind {
 }
 
 impl PairKind {
-    /// For people.
+    /// A phrase for reports.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -48,19 +48,19 @@ impl PairKind {
 
 /// Compares the modes of every key that was measured in both.
 #[must_use]
-pub fn pairs(judged: &[Judged]) -> Vec<Pair> {
+pub fn pairs(judged: &[JudgedKey]) -> Vec<Pair> {
     let of_mode =
         |overlap: bool| judged.iter().filter(move |one| one.result.key.is_some_and(|key| key.overlap == Some(overlap)));
     let mut pairs = Vec::new();
     for without in of_mode(false) {
         let Some(key) = without.result.key else { continue };
-        let same = |with: &&Judged| with.result.key.is_some_and(|other| other.workload() == key.workload());
+        let same = |with: &&JudgedKey| with.result.key.is_some_and(|other| other.workload() == key.workload());
         let Some(with) = of_mode(true).find(same) else { continue };
         let Some((a, b)) = winner(without).zip(winner(with)) else { continue };
         let p_better = [better(without, a, b), better(with, b, a)];
         let kind = if a == b {
             PairKind::Same
-        } else if p_better.iter().all(|p| *p >= SURE) {
+        } else if p_better.iter().all(|p| *p >= REQUIRED_PROBABILITY) {
             PairKind::Flip
         } else {
             PairKind::WithinNoise
@@ -70,14 +70,14 @@ pub fn pairs(judged: &[Judged]) -> Vec<Pair> {
     pairs
 }
 
-/// The arm of the lowest mean.
-fn winner(judged: &Judged) -> Option<super::arm::Arm> {
+/// The arm with the lowest mean latency.
+fn winner(judged: &JudgedKey) -> Option<super::arm::Arm> {
     let ran = judged.result.arms.iter().filter(|arm| arm.n > 0);
     ran.min_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms)).map(|arm| arm.arm)
 }
 
-/// P(the mean of one arm is below that of another); 0 where it can't be said.
-fn better(judged: &Judged, arm: super::arm::Arm, other: super::arm::Arm) -> f64 {
+/// The probability that the mean of one arm is below that of another; 0 if it is unknown.
+fn better(judged: &JudgedKey, arm: super::arm::Arm, other: super::arm::Arm) -> f64 {
     let draws = |arm| {
         let place = judged.result.arms.iter().position(|of| of.arm == arm)?;
         judged.draws.get(place).filter(|draws| draws.len() == DRAWS)
@@ -121,9 +121,9 @@ pub fn listing(pairs: &[Pair]) -> Listing {
 /// multiprocessors as it has channels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Iteration {
-    /// Computation alone, in milliseconds.
+    /// The time of the computation alone, in milliseconds.
     pub compute_ms: f64,
-    /// Multiprocessors of the GPU.
+    /// The number of multiprocessors of the GPU.
     pub multiprocessors: u32,
 }
 

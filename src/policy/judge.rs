@@ -1,4 +1,4 @@
-//! Is another arm worth deploying? One key's log, judged by what it can bear.
+//! Decides for each key whether another arm than `auto` is worth deploying, with the estimator that its log supports.
 
 use super::{
     arm::Arm,
@@ -20,32 +20,33 @@ use crate::{
     units::{count, percent, significant},
 };
 
-/// So many values an arm needs to be drawn from.
+/// The fewest values of an arm for which its mean is resampled.
 pub const LEAST_VALUES: usize = 5;
-/// So many independent values an arm needs to be decided about.
+/// The fewest effectively independent values of an arm for a decision about it.
 pub const LEAST_EFFECTIVE: f64 = 8.0;
-/// So sure a decision must be.
-pub const SURE: f64 = 0.95;
-/// So improbable a gain must be by chance, in any of the arms and keys together: its 95 % interval lies above zero.
-pub const MOST_CHANCE: f64 = 0.025;
-/// So much another arm must gain, in per cent of `auto`'s mean.
+/// The probability of being faster that a decision to deploy requires.
+pub const REQUIRED_PROBABILITY: f64 = 0.95;
+/// The largest corrected p-value of a gain, over all arms and keys together, with which it is deployed. One-sided:
+/// the 95 % interval of the gain lies above zero.
+pub const LARGEST_P: f64 = 0.025;
+/// The smallest gain that is worth deploying, in per cent of `auto`'s mean.
 pub const LEAST_GAIN_PCT: f64 = 1.0;
-/// What is to be told from nothing, as a share of `auto`'s mean, where it is said how much to measure.
-pub const TOLD_APART: f64 = 0.05;
-/// From which share of the variance of logarithms between two groups on there are two modes: one normal has 0.64, of 50
-/// values up to 0.76.
-const TWO_MODES: f64 = 0.8;
+/// The difference that further measurements should be able to detect, as a share of `auto`'s mean.
+pub const DETECTABLE_DIFFERENCE: f64 = 0.05;
+/// The share of the variance of log latencies between two groups from which the distribution counts as bimodal: for
+/// one normal distribution it is 0.64, and up to 0.76 in samples of 50 values.
+const BIMODAL_SEPARATION: f64 = 0.8;
 
-/// A key's result and what must not be computed again.
-pub struct Judged {
+/// The result for one key, together with the resampled means from which charts are drawn.
+pub struct JudgedKey {
     /// The result.
     pub result: KeyResult,
-    /// Resampled means of each arm, [`compare::DRAWS`] of them, where the log can bear it.
+    /// Resampled means of each arm, [`compare::DRAWS`] of them; empty where the log supports no estimator.
     pub draws: Vec<Vec<f64>>,
 }
 
-/// How sure it is of each arm of each key that it is faster than `auto`, all arms and keys together: of ten arms that are alike
-/// one looks faster.
+/// The evidence that each arm of each key is faster than `auto`. P-values are corrected for the number of arms and
+/// keys: of ten arms that are alike, one looks faster.
 #[must_use]
 pub fn evidence(pools: &[Pool]) -> Vec<Vec<Option<Evidence>>> {
     let of_pool = |pool: &Pool| -> Vec<Option<Evidence>> {
@@ -80,9 +81,9 @@ pub fn evidence(pools: &[Pool]) -> Vec<Vec<Option<Evidence>>> {
     all
 }
 
-/// Judges one key by what [`evidence`] says of its arms.
+/// Judges one key by the [`evidence`] for its arms.
 #[must_use]
-pub fn judge(pool: &Pool, evidence: &[Option<Evidence>], seed: u64) -> Judged {
+pub fn judge(pool: &Pool, evidence: &[Option<Evidence>], seed: u64) -> JudgedKey {
     let series = pool.series();
     let summaries: Vec<Summary> = series.iter().map(|values| series::summary(values)).collect();
     let drift = drift(pool, &summaries, seed);
@@ -110,13 +111,13 @@ pub fn judge(pool: &Pool, evidence: &[Option<Evidence>], seed: u64) -> Judged {
             (comparison, _) => comparison,
         };
     }
-    weigh(pool, &mut result, seed);
+    add_weighted_estimates(pool, &mut result, seed);
     decide(pool, &drift, &summaries, &mut result);
-    Judged { result, draws }
+    JudgedKey { result, draws }
 }
 
-/// Where runs are what is independent, values that are drawn again within them say nothing of the next run: how sure a gain is
-/// follows from the differences between runs.
+/// The comparison of two arms where runs are the independent units. Resampling within runs says nothing about the
+/// next run, so the interval of a gain follows from the differences between runs.
 fn of_runs(comparison: Comparison, certainty: &PairedResult) -> Comparison {
     let freedom = f64::from(certainty.units.saturating_sub(1).max(1));
     let reach = student::quantile(0.975, freedom) * certainty.error * 100.0;
@@ -131,14 +132,14 @@ fn of_runs(comparison: Comparison, certainty: &PairedResult) -> Comparison {
     }
 }
 
-/// The arm of the lowest mean besides `auto`.
+/// The index of the arm with the lowest mean, `auto` aside.
 fn candidate(summaries: &[Summary]) -> Option<u32> {
     let ran = summaries.iter().enumerate().skip(1).filter(|(_, of)| of.n > 0);
     ran.min_by(|a, b| a.1.mean.total_cmp(&b.1.mean)).map(|(arm, _)| arm as u32)
 }
 
-/// Of deviations from each arm's mean, in the order of time. Where arms were measured one after the other, a drift within one
-/// of the logs is one of the whole.
+/// The drift of the deviations from each arm's mean, in the order of time. If arms were measured one after the other,
+/// a drift within one log counts as a drift of the whole.
 fn drift(pool: &Pool, summaries: &[Summary], seed: u64) -> Drift {
     let deviation = |line: &PoolLine| line.latency_ms - summaries[line.arm].mean;
     let attributed: Vec<f64> = pool.lines.iter().map(deviation).collect();
@@ -160,7 +161,7 @@ fn drift(pool: &Pool, summaries: &[Summary], seed: u64) -> Drift {
     series::drift(&deviations, all.mean, seed)
 }
 
-/// Which estimator the log can bear.
+/// The estimator that the log supports.
 fn estimator(pool: &Pool, summaries: &[Summary]) -> Estimator {
     let ran = summaries.iter().filter(|of| of.n > 0).count();
     if ran < 2 {
@@ -206,10 +207,10 @@ fn arms(pool: &Pool, series: &[Vec<f64>], summaries: &[Summary]) -> Vec<ArmResul
     pool.arms.iter().zip(series).zip(summaries).map(one).collect()
 }
 
-/// Two modes that are worth telling apart: each has its share, and they are apart by more than a twentieth.
+/// Whether two modes are worth reporting: each has a sufficient share, and they differ by more than a twentieth.
 fn is_two(of: &Summary, modes: &series::Modes) -> bool {
     of.n >= 16
-        && modes.separation >= TWO_MODES
+        && modes.separation >= BIMODAL_SEPARATION
         && (0.1..=0.9).contains(&modes.slow_share)
         && modes.slow - modes.fast > 0.05 * of.mean
 }
@@ -253,8 +254,8 @@ fn draws(pool: &Pool, series: &[Vec<f64>], summaries: &[Summary], drifts: bool, 
     (0..).zip(series.iter().zip(summaries)).map(one).collect()
 }
 
-/// What propensities say.
-fn weigh(pool: &Pool, result: &mut KeyResult, seed: u64) {
+/// Adds the estimates that weight lines by their propensities.
+fn add_weighted_estimates(pool: &Pool, result: &mut KeyResult, seed: u64) {
     let Some(lines) = pool.weighted().filter(|_| result.estimator != Estimator::None) else { return };
     let arms = pool.arms.len();
     let block = result.arms.iter().map(|arm| arm.block as usize).max().unwrap_or(1);
@@ -311,11 +312,11 @@ fn decide(pool: &Pool, drift: &Drift, summaries: &[Summary], result: &mut KeyRes
     sentences.insert(0, why);
     if decision == Decision::Keep && result.candidate.is_some() {
         let auto = &summaries[0];
-        result.lines_needed = compare::lines_needed(auto, TOLD_APART * auto.mean);
-        if let Some(values) = compare::values_needed(auto.deviation, TOLD_APART * auto.mean) {
+        result.lines_needed = compare::lines_needed(auto, DETECTABLE_DIFFERENCE * auto.mean);
+        if let Some(values) = compare::values_needed(auto.deviation, DETECTABLE_DIFFERENCE * auto.mean) {
             sentences.push(format!(
                 "To tell a gain of {:.0} % from none takes {values} independent values per arm{}.",
-                TOLD_APART * 100.0,
+                DETECTABLE_DIFFERENCE * 100.0,
                 match result.lines_needed {
                     Some(lines) if lines != values => format!(", {lines} lines as dependent as these"),
                     _ => String::new(),
@@ -333,7 +334,7 @@ fn decide(pool: &Pool, drift: &Drift, summaries: &[Summary], result: &mut KeyRes
     result.sentences = sentences;
 }
 
-/// What to do, and why in a sentence.
+/// The decision, and the reason for it in a sentence.
 fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decision, String) {
     let has = |flag| result.flags.contains(&flag);
     let none = |why: &str| (Decision::None, why.to_owned());
@@ -390,14 +391,14 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
     if least < LEAST_EFFECTIVE && !by_runs {
         return keep(format!("with no more than {} keep auto.", count(least.max(0.0) as u64, "independent value")));
     }
-    if comparison.p_better < SURE && !by_runs {
+    if comparison.p_better < REQUIRED_PROBABILITY && !by_runs {
         return keep("not sure enough, keep auto.".to_owned());
     }
     if comparison.gain_pct < LEAST_GAIN_PCT {
         return keep("not worth it, keep auto.".to_owned());
     }
     let sure = match candidate.evidence {
-        Some(Evidence::Test { certainty, p }) if p <= MOST_CHANCE => {
+        Some(Evidence::Test { certainty, p }) if p <= LARGEST_P => {
             format!("over {} ({} with all arms and keys)", Evidence::units(&certainty), rare(p))
         }
         Some(Evidence::Test { certainty, p }) => {
@@ -427,7 +428,7 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
     (Decision::Deploy(result.candidate.unwrap_or(0)), format!("{gain}, {sure}: deploy it."))
 }
 
-/// A probability that may be very small.
+/// A probability in words, with enough digits where it is very small.
 fn rare(p: f64) -> String {
     if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") }
 }
@@ -436,7 +437,7 @@ fn bare(pct: f64) -> String {
     percent(pct).trim_start_matches('+').to_owned()
 }
 
-/// `keep auto; bimodal`.
+/// The parts of the verdict, such as `keep auto` and `bimodal`.
 fn verdict(result: &KeyResult) -> Vec<String> {
     let mut words = Vec::new();
     let has = |flag| result.flags.contains(&flag);
@@ -463,7 +464,10 @@ pub fn agree(results: &mut [KeyResult], bands: &super::bands::Bands) -> Vec<Stri
         let arm = results[index].arms[arm as usize].arm;
         let is_worse = |other: &KeyResult| {
             other.key.is_some_and(|of| of.in_band(bands) == key.in_band(bands) && of.overlap == key.overlap)
-                && other.arms.iter().any(|of| of.arm == arm && of.comparison.is_some_and(|c| c.p_worse >= SURE))
+                && other
+                    .arms
+                    .iter()
+                    .any(|of| of.arm == arm && of.comparison.is_some_and(|c| c.p_worse >= REQUIRED_PROBABILITY))
         };
         let Some(other) = results.iter().find(|other| is_worse(other)).and_then(|other| other.key) else { continue };
         let why = format!(

@@ -1,4 +1,4 @@
-//! What a policy is asked for.
+//! Keys: what a policy chooses an arm for.
 
 use std::fmt;
 
@@ -10,27 +10,27 @@ use crate::{
     units::Size,
 };
 
-/// What is analysed by itself: calls of one exact size.
+/// The unit of analysis of reward logs: calls of one collective at one exact message size, scale and overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// The collective.
     pub collective: Collective,
     /// Nodes and ranks.
     pub scale: Scale,
-    /// As the library hands it to a tuner, in bytes.
+    /// The message size that the library passes to a tuner, in bytes.
     pub size_bytes: u64,
-    /// The job computes meanwhile, or doesn't; `None`: nobody said.
+    /// Whether the job computes at the same time; `None` if that is unknown.
     pub overlap: Option<bool>,
 }
 
 impl Key {
-    /// Without what the job does meanwhile.
+    /// The key without its overlap.
     #[must_use]
     pub const fn workload(&self) -> Workload {
         Workload { collective: self.collective, scale: self.scale, size_bytes: self.size_bytes }
     }
 
-    /// What a policy is asked for at this size.
+    /// The key under which a policy lists this size.
     #[must_use]
     pub fn in_band(&self, bands: &Bands) -> BandKey {
         BandKey {
@@ -53,16 +53,17 @@ impl fmt::Display for Key {
     }
 }
 
-/// What a communicator asks a policy: a collective, a band of sizes, a scale, and whether the job overlaps.
+/// The key that a communicator looks up in a policy: a collective, a band of message sizes, a scale, and whether the
+/// job overlaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BandKey {
-    /// One of the five that a tuner is asked about.
+    /// One of the five collectives for which a tuner is called.
     pub collective: Collective,
-    /// The band's number.
+    /// The index of the band of message sizes.
     pub band: u32,
     /// Nodes and ranks.
     pub scale: Scale,
-    /// What the job says of itself (`NCCL_WORKLOAD_OVERLAP`); no where it says nothing.
+    /// The value of `NCCL_WORKLOAD_OVERLAP`; false where it is not set.
     pub overlap: bool,
 }
 

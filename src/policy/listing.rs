@@ -1,4 +1,4 @@
-//! Tables for people.
+//! The tables of the policy workbench.
 
 use super::{
     file::{self, Choice, Policy},
@@ -10,7 +10,7 @@ use crate::{
     units::{Size, percent, significant},
 };
 
-/// A row for each key.
+/// A table of keys, a row for each.
 #[must_use]
 pub fn keys(results: &[KeyResult]) -> Listing {
     let columns = vec![
@@ -61,7 +61,7 @@ pub fn keys(results: &[KeyResult]) -> Listing {
     Listing { columns, rows: results.iter().map(row).filter(|row| !row.is_empty()).collect() }
 }
 
-/// A row for each arm of a key.
+/// A table of the arms of a key, a row for each.
 #[must_use]
 pub fn arms(of: &KeyResult) -> Listing {
     let columns = vec![
@@ -102,7 +102,7 @@ pub fn arms(of: &KeyResult) -> Listing {
     Listing { columns, rows: of.arms.iter().map(row).collect() }
 }
 
-/// What estimators on the very lines of a log say: of always running an arm, and of strategies.
+/// A table of estimates from the lines of a log: of always running one arm, and of each strategy.
 #[must_use]
 pub fn estimates(of: &KeyResult) -> Listing {
     let columns = vec![
@@ -147,7 +147,7 @@ pub fn estimates(of: &KeyResult) -> Listing {
     Listing { columns, rows: of.arms.iter().filter_map(of_arm).chain(walked).collect() }
 }
 
-/// A row for each strategy.
+/// A table of strategies, a row for each.
 #[must_use]
 pub fn strategies(results: &[StrategyResult]) -> Listing {
     let columns = vec![
@@ -197,7 +197,7 @@ pub fn strategies(results: &[StrategyResult]) -> Listing {
     Listing { columns, rows: results.iter().map(row).collect() }
 }
 
-/// What a policy runs: a row for each key.
+/// A table of the keys of a policy and what it runs for them.
 #[must_use]
 pub fn policy(of: &Policy) -> Listing {
     let columns = vec![

@@ -1,4 +1,4 @@
-//! Logs come together by key: what each arm took, in the order of time.
+//! Joins logs by key: the latencies of each arm, in the order of time.
 
 use super::{
     arm::Arm,
@@ -8,41 +8,41 @@ use super::{
 };
 use crate::{bandit::estimators::Line, order::CompactSort, sorted::SortedMap};
 
-/// All that was measured of one key.
+/// All measurements of one key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pool {
     /// The key.
     pub key: Key,
-    /// What the numbers are; communication where logs differ.
+    /// What the numbers measure; communication where logs differ.
     pub objective: Objective,
-    /// Arms that ran; [`Arm::Auto`] first, also where it never did.
+    /// The arms that ran. [`Arm::Auto`] is first, even if it never ran.
     pub arms: Vec<Arm>,
     /// Attributed lines, in the order of time: file after file, those of a campaign round after round.
     pub lines: Vec<PoolLine>,
-    /// Latencies of lines without an arm, in milliseconds.
+    /// Latencies of lines that could not be attributed to an arm, in milliseconds.
     pub unattributed: Vec<f64>,
-    /// How lines got their arms.
+    /// How lines were attributed to arms.
     pub attributions: Vec<Attribution>,
-    /// No trace of the schedule: P.
+    /// If the log shows no trace of the schedule by which it was attributed: the p-value of its period.
     pub no_trace: Option<f64>,
-    /// One strategy that learns chose the arms, or nobody says that none did.
+    /// The learning strategy that chose the arms, or a sentence that nobody ruled one out.
     pub adaptive: Option<String>,
-    /// Each line is itself a mean.
+    /// Whether each line is itself a mean of several values.
     pub of_means: bool,
 }
 
 /// One attributed line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PoolLine {
-    /// By place among [`Pool::arms`].
+    /// The index of the arm in [`Pool::arms`].
     pub arm: usize,
-    /// In milliseconds.
+    /// Latency in milliseconds.
     pub latency_ms: f64,
-    /// The probability with which it was chosen.
+    /// The probability with which the arm was chosen, between 0 and 1.
     pub propensity: Option<f64>,
-    /// Which log: each is a run of the job.
+    /// The index of the log. Each log is one run of the job.
     pub file: usize,
-    /// The round of a campaign that the run belongs to.
+    /// The round of the campaign to which the run belongs.
     pub round: Option<u32>,
 }
 
@@ -61,7 +61,7 @@ impl Pool {
         }
     }
 
-    /// Each arm's latencies, in the order of time.
+    /// The latencies of each arm in milliseconds, in the order of time.
     #[must_use]
     pub fn series(&self) -> Vec<Vec<f64>> {
         let mut series = vec![Vec::new(); self.arms.len()];
@@ -69,14 +69,14 @@ impl Pool {
         series
     }
 
-    /// Lines for estimators, where every one has a propensity.
+    /// The lines as estimators take them, or `None` unless every line has a propensity.
     #[must_use]
     pub fn weighted(&self) -> Option<Vec<Line>> {
         let line = |of: &PoolLine| Some(Line { arm: of.arm, propensity: of.propensity?, latency: of.latency_ms });
         self.lines.iter().map(line).collect()
     }
 
-    /// Arms came in turns rather than one after the other.
+    /// Whether arms alternated rather than ran one after the other.
     #[must_use]
     pub fn is_interleaved(&self) -> bool {
         let ran = self.series().iter().filter(|values| !values.is_empty()).count();
@@ -85,25 +85,25 @@ impl Pool {
     }
 }
 
-/// What a log is besides its lines.
-pub struct Source<'a> {
-    /// Its lines.
+/// An attributed log and what is known of it as a whole.
+pub struct PooledLog<'a> {
+    /// The attributed lines.
     pub attributed: &'a Attributed,
-    /// What its numbers are.
+    /// What the numbers measure.
     pub objective: Objective,
-    /// The strategies that it names.
+    /// The strategies that the log names.
     pub strategies: &'a [String],
-    /// Its lines are means.
+    /// Whether its lines are means.
     pub of_means: bool,
-    /// The round of a campaign that it is of.
+    /// The round of the campaign to which the log belongs.
     pub round: Option<u32>,
 }
 
-/// Brings logs together.
+/// Joins logs by key.
 #[must_use]
-pub fn pools(sources: &[Source<'_>]) -> Vec<Pool> {
+pub fn pools(sources: &[PooledLog<'_>]) -> Vec<Pool> {
     let (mut places, mut pools) = (SortedMap::new(), Vec::new());
-    let mut in_time: Vec<(usize, &Source<'_>)> = sources.iter().enumerate().collect();
+    let mut in_time: Vec<(usize, &PooledLog<'_>)> = sources.iter().enumerate().collect();
     in_time.compact_sort_by_key(|(_, source)| source.round);
     for (file, source) in in_time {
         let learns = source.strategies.iter().find(|name| learns(name));

@@ -1,8 +1,9 @@
-//! What the ranks of a communicator agreed on: the files `epoch-000000`, `epoch-000001`, … that the tuner plugin leaves in
-//! `COLLECTUNE_TUNER_DIR`, in a folder for each communicator. With them and the number of a call, a log is attributed.
+//! What the ranks of a communicator agreed on: the files `epoch-000000`, `epoch-000001` and so on, which the tuner
+//! plugin leaves in `COLLECTUNE_TUNER_DIR`, in a folder for each communicator. With them and the number of a call,
+//! the lines of a log are attributed to arms.
 //!
-//! A record is a line that says what it is, the text that is followed, and the last line of a policy file, which tells
-//! whether all of it is there.
+//! A record is a line with its fields, the text of the file that the ranks follow, and the last line of a policy
+//! file, whose checksum and length show whether the record is complete.
 //!
 //! ```text
 //! collectune-record 1 static nodes=2 ranks=16 overlap=0 epoch=1024
@@ -15,7 +16,7 @@ use std::{fmt, str::FromStr};
 use super::{
     arm::Arm,
     bands::Bands,
-    file::{Choice, Entry, FileError, Policy, Reading, opened, sealed},
+    file::{Choice, Entry, FileError, ParsedPolicy, Policy, with_checksum, without_checksum},
 };
 use crate::{
     collective::{Algorithm, Collective, Protocol, Scale},
@@ -28,47 +29,47 @@ const FORMAT: &str = "collectune-record 1 ";
 /// The first record: what a communicator does from its creation on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum First {
-    /// Nothing; the library chooses.
+    /// The ranks follow no file; the library chooses.
     Passive,
-    /// It follows a file.
+    /// The ranks follow a file.
     Active(Active),
 }
 
-/// All that an answer depends on, besides the call.
+/// Everything besides the call on which the plugin's answers depend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Active {
-    /// How the text is followed.
+    /// How the text is interpreted.
     pub follow: Follow,
-    /// The communicator's.
+    /// Nodes and ranks of the communicator.
     pub scale: Scale,
-    /// Whether the job overlaps.
+    /// Whether the job overlaps computation with communication.
     pub overlap: bool,
-    /// Calls per epoch.
+    /// The number of calls in an epoch.
     pub epoch: u64,
-    /// A tuner file or a policy file, whole.
+    /// The whole text of a tuner file or a policy file.
     pub text: String,
 }
 
-/// How a record's text is followed.
+/// How the text of a record is interpreted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follow {
     /// A tuner file.
     Static,
     /// A policy file.
     Policy,
-    /// A policy file until another one is agreed on.
+    /// A policy file, until the ranks agree on the next one.
     Online,
 }
 
 const FOLLOWS: [(&str, Follow); 3] =
     [("static", Follow::Static), ("policy", Follow::Policy), ("online", Follow::Online)];
 
-/// A later record: what an epoch follows.
+/// A later record: the file that an epoch follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// What was followed before.
+    /// The same file as before.
     Keep,
-    /// The text of a policy file.
+    /// The text of this policy file.
     Policy(String),
 }
 
@@ -87,7 +88,7 @@ impl fmt::Display for First {
 }
 
 impl First {
-    /// The record's text.
+    /// The record as text.
     #[must_use]
     pub fn text(&self) -> String {
         let body = match self {
@@ -97,7 +98,7 @@ impl First {
         record(&self.to_string(), body)
     }
 
-    /// Reads a record; `None` where it is torn or none.
+    /// Reads a record; `None` if it is incomplete or no record.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let (head, body) = parts(bytes).ok()?;
@@ -120,7 +121,7 @@ impl First {
 }
 
 impl Next {
-    /// The record's text.
+    /// The record as text.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
@@ -129,7 +130,7 @@ impl Next {
         }
     }
 
-    /// Reads a record; `None` where it is torn or none.
+    /// Reads a record; `None` if it is incomplete or no record.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let (head, body) = parts(bytes).ok()?;
@@ -149,8 +150,8 @@ impl Next {
 /// a tuner file, or nothing.
 ///
 /// # Errors
-/// It is torn or no record, or its policy can't be followed.
-pub fn policy(bytes: &[u8]) -> Result<Option<Reading>, FileError> {
+/// Returns an error if the record is incomplete or not valid, or if its policy is not.
+pub fn policy(bytes: &[u8]) -> Result<Option<ParsedPolicy>, FileError> {
     let (head, body) = parts(bytes)?;
     let carries = match (First::of(head, body), Next::of(head, body)) {
         (Some(First::Active(Active { follow, .. })), _) => follow != Follow::Static,
@@ -164,11 +165,11 @@ pub fn policy(bytes: &[u8]) -> Result<Option<Reading>, FileError> {
 
 fn record(head: &str, body: &str) -> String {
     // The checksum begins a line of its own, whether the text ends with one or not.
-    sealed(format!("{FORMAT}{head}\n{body}\n"))
+    with_checksum(format!("{FORMAT}{head}\n{body}\n"))
 }
 
 fn parts(bytes: &[u8]) -> Result<(&str, &str), FileError> {
-    let text = std::str::from_utf8(opened(bytes)?).ok();
+    let text = std::str::from_utf8(without_checksum(bytes)?).ok();
     text.and_then(|text| text.strip_prefix(FORMAT)?.strip_suffix('\n')?.split_once('\n')).ok_or(FileError::Record)
 }
 
@@ -176,7 +177,7 @@ fn member<'a, T: FromStr>(words: &mut impl Iterator<Item = &'a str>, name: &str)
     words.next()?.strip_prefix(name)?.parse().ok()
 }
 
-/// So many calls a key explores online while no reward of it has come in.
+/// The number of calls that a key explores online before any reward of it arrives.
 pub const UNREWARDED_CALLS: u64 = 1024;
 
 /// A policy to begin with online, whose keys return to the library's choice where no rewards come in.
@@ -256,7 +257,7 @@ mod tests {
         let told = carried(&torn).unwrap_err().to_string();
         assert!(told.starts_with("carries a policy that can't be followed (does not end with a line"), "{told}");
         for other in ["collectune-record 2 next\n\n", "collectune-record 1 then\n\n", "collectune-record 1 next\n"] {
-            assert_eq!(carried(&sealed(other.to_owned())), Err(FileError::Record), "{other}");
+            assert_eq!(carried(&with_checksum(other.to_owned())), Err(FileError::Record), "{other}");
         }
     }
 

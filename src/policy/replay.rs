@@ -1,10 +1,10 @@
-//! Strategies play in what a log, or a simulation, would have given them.
+//! Replays strategies against the latencies that a log or a simulation provides.
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     pool::Pool,
-    request::{Highlight, Prepared, Replayed, Source, Start},
+    request::{Highlight, LatencySource, PreparedReplay, ReplayResult, ReplaySettings},
     result::{Decision, Estimator, KeyResult},
     study::StudyError,
 };
@@ -19,64 +19,64 @@ use crate::{
     progress::{Progress, Step},
 };
 
-/// Seeds of one job.
+/// The number of seeds that one job replays.
 const SEEDS_PER_JOB: u32 = 5;
 /// The most of everything, so that nothing that a link holds can make a page hang.
 const MOST_STEPS: u32 = 100_000;
 const MOST_SEEDS: u32 = 2000;
 
-/// What a worker needs.
+/// The data that a worker needs to run a job.
 #[derive(Serialize, Deserialize)]
-struct Package {
+struct JobInput {
     replay: StrategyReplay,
     seeds: u32,
     arms: Vec<String>,
     words: String,
 }
 
-/// What became of one strategy; latencies and costs in milliseconds.
+/// The result of one strategy. Latencies and costs are in milliseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StrategyResult {
-    /// Its word.
+    /// The strategy's keyword.
     pub strategy: &'static str,
-    /// Its name with what it is set to.
+    /// The strategy's name with its parameters.
     pub title: String,
-    /// Its decisions depend on the unit: for comparison only.
+    /// Whether its decisions depend on the unit of time. Such a strategy is shown for comparison only.
     pub is_raw: bool,
-    /// After how many steps regret is told.
+    /// The numbers of steps at which regret is given.
     pub steps: Vec<u32>,
     /// Mean cumulative pseudo-regret at each of these.
     pub regret_ms: Vec<f64>,
-    /// 95 % interval of that mean.
+    /// The 95 % interval of that mean.
     pub regret_interval_ms: Vec<(f64, f64)>,
-    /// 5th and 95th percentile over seeds.
+    /// The 5th and 95th percentile over seeds.
     pub regret_spread_ms: Vec<(f64, f64)>,
     /// Mean latency over all steps.
     pub mean_ms: f64,
     /// Median first step from which every window of 100 has 95 pulls of the best arm; `None`: never.
     pub converges_after: Option<u32>,
-    /// Share of seeds that ever do.
+    /// The share of seeds that converge at all, between 0 and 1.
     pub converged_share: f64,
-    /// Share of the best arm in the last 200 steps.
+    /// The share of the best arm in the last 200 steps, between 0 and 1.
     pub best_at_end: f64,
-    /// Share of seeds that end on the best arm.
+    /// The share of seeds that end on the best arm, between 0 and 1.
     pub ends_on_best: f64,
-    /// Σ over exploring pulls of what the arm takes more than `auto`; below zero: exploring gained.
+    /// The sum over exploring pulls of the arm's latency minus that of `auto`; negative if exploring gained.
     pub exploration_ms: f64,
-    /// Median number of calls after which it has cost no more than `auto`; `None`: never.
+    /// The median number of calls after which exploring has cost no more than `auto`; `None` if it never pays back.
     pub paid_back_after: Option<u32>,
-    /// Shares of arms in each of the stretches of steps.
+    /// The shares of arms in each stretch of steps.
     pub arm_shares: Vec<Vec<f64>>,
 }
 
-/// The replay of a source.
+/// Prepares a replay: the replay that strategies play.
 ///
 /// # Errors
-/// The key can't be replayed.
-pub fn prepare(start: &Start, pools: &[Pool], results: &[KeyResult]) -> Result<Prepared, StudyError> {
+/// Returns an error if the key can't be replayed.
+pub fn prepare(start: &ReplaySettings, pools: &[Pool], results: &[KeyResult]) -> Result<PreparedReplay, StudyError> {
     let strategies = if start.strategies.is_empty() { StrategyKind::ALL.to_vec() } else { start.strategies.clone() };
     let (environment, arms, auto, words) = match &start.world {
-        Source::Key(place) => {
+        LatencySource::Key(place) => {
             let (pool, result) =
                 pools.get(*place as usize).zip(results.get(*place as usize)).ok_or(StudyError::NoKey(*place))?;
             if !can_replay(result) {
@@ -96,7 +96,7 @@ pub fn prepare(start: &Start, pools: &[Pool], results: &[KeyResult]) -> Result<P
             }
             (environment, names, 0, words)
         }
-        Source::Simulation(simulation, names, auto) => {
+        LatencySource::Simulation(simulation, names, auto) => {
             let arms = simulation.arms.len();
             if !(2..=16).contains(&arms) || names.len() != arms || *auto as usize >= arms {
                 return Err(StudyError::Arms(arms));
@@ -109,18 +109,18 @@ pub fn prepare(start: &Start, pools: &[Pool], results: &[KeyResult]) -> Result<P
     let replay = StrategyReplay { environment, auto, steps, strategies };
     let jobs = seeds.div_ceil(seeds_per_job(steps));
     let words = format!("{words}: {seeds} seeds of {steps} steps");
-    let package = Package { replay, seeds, arms, words };
+    let package = JobInput { replay, seeds, arms, words };
     // A tenth, then a third, then the rest.
     let (first, second) = (jobs.div_ceil(10), jobs.div_ceil(3));
     let rounds = [0..first, first..second.max(first), second.max(first)..jobs];
-    Ok(Prepared {
+    Ok(PreparedReplay {
         game: postcard::to_allocvec(&package)?,
         jobs: vec![1.0; jobs as usize],
         rounds: rounds.into_iter().map(Iterator::collect).filter(|round: &Vec<u32>| !round.is_empty()).collect(),
     })
 }
 
-/// How many seeds a job plays: fewer where each takes long, so that no job does.
+/// The number of seeds of a job: fewer if each takes long, so that jobs stay short.
 fn seeds_per_job(steps: u32) -> u32 {
     /// Steps that a job of several seeds may have in all.
     const STEPS: u32 = 100_000;
@@ -140,29 +140,29 @@ pub fn can_replay(result: &KeyResult) -> bool {
 /// Does some jobs of a replay, on any worker.
 ///
 /// # Errors
-/// The replay comes from another build.
+/// Returns an error if the replay comes from another build.
 pub fn play(replay: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, StudyError> {
-    let Package { replay, seeds, .. } = postcard::from_bytes(replay)?;
+    let JobInput { replay, seeds, .. } = postcard::from_bytes(replay)?;
     let mut all: Vec<(u32, Vec<StrategyOutcome>)> = Vec::new();
     let per_job = seeds_per_job(replay.steps);
     for (done, job) in jobs.iter().enumerate() {
         let first = job.saturating_mul(per_job);
         let count = per_job.min(seeds.saturating_sub(first));
-        let mut within = Within { progress: &mut *progress, done, jobs: jobs.len(), last: Step::default() };
+        let mut within = JobProgress { progress: &mut *progress, done, jobs: jobs.len(), last: Step::default() };
         all.push((*job, replay.run(first, count, &mut within)));
     }
     Ok(postcard::to_allocvec(&all)?)
 }
 
-/// Progress of one job among several.
-struct Within<'a> {
+/// The progress of one job among several.
+struct JobProgress<'a> {
     progress: &'a mut dyn Progress,
     done: usize,
     jobs: usize,
     last: Step,
 }
 
-impl Progress for Within<'_> {
+impl Progress for JobProgress<'_> {
     fn report(&mut self, doing: &str, done: u64, total: u64) {
         let step =
             Step { doing: doing.to_owned(), done: self.done as u64 * total + done, total: self.jobs as u64 * total };
@@ -173,12 +173,12 @@ impl Progress for Within<'_> {
     }
 }
 
-/// Brings jobs together.
+/// Joins the results of jobs.
 ///
 /// # Errors
-/// They come from another build.
-pub fn replayed(replay: &[u8], played: &[Vec<u8>], highlight: &Highlight) -> Result<Replayed, StudyError> {
-    let Package { replay, arms, words, .. } = postcard::from_bytes(replay)?;
+/// Returns [`StudyError::Message`] if a message comes from another build.
+pub fn replayed(replay: &[u8], played: &[Vec<u8>], highlight: &Highlight) -> Result<ReplayResult, StudyError> {
+    let JobInput { replay, arms, words, .. } = postcard::from_bytes(replay)?;
     let mut jobs: Vec<(u32, Vec<StrategyOutcome>)> = Vec::new();
     for bytes in played {
         jobs.extend(postcard::from_bytes::<Vec<(u32, Vec<StrategyOutcome>)>>(bytes)?);
@@ -205,8 +205,8 @@ pub fn replayed(replay: &[u8], played: &[Vec<u8>], highlight: &Highlight) -> Res
     let shown_out = chosen.map(|place| strategies[place as usize].title.as_str());
     let seeds = tallies.first().map_or(0, StrategyOutcome::seeds) as u32;
     let mut sentences = vec![format!("{words}.")];
-    sentences.extend(told(&strategies, best));
-    Ok(Replayed {
+    sentences.extend(conclusions(&strategies, best));
+    Ok(ReplayResult {
         seeds,
         listing: super::listing::strategies(&strategies),
         shown,
@@ -220,8 +220,8 @@ pub fn replayed(replay: &[u8], played: &[Vec<u8>], highlight: &Highlight) -> Res
     })
 }
 
-/// What the comparison comes to.
-fn told(strategies: &[StrategyResult], best: Option<usize>) -> Vec<String> {
+/// The conclusions of the comparison, in sentences.
+fn conclusions(strategies: &[StrategyResult], best: Option<usize>) -> Vec<String> {
     let auto = strategies.iter().find(|of| of.strategy == StrategyKind::Auto.key());
     let Some((best, auto)) = best.map(|place| &strategies[place]).zip(auto) else { return Vec::new() };
     let (Some(own), Some(of_auto)) = (best.regret_interval_ms.last(), auto.regret_ms.last()) else { return Vec::new() };
@@ -229,19 +229,19 @@ fn told(strategies: &[StrategyResult], best: Option<usize>) -> Vec<String> {
     if best.strategy == auto.strategy || own.1 >= *of_auto {
         return vec!["No strategy loses less than always leaving the choice to the library, beyond its own spread: learning here costs more than it finds.".to_owned()];
     }
-    let mut told = vec![format!(
+    let mut conclusions = vec![format!(
         "{} loses least: {} ms over all steps, where leaving the choice to the library loses {} ms.",
         best.title,
         crate::units::significant(least),
         crate::units::significant(*of_auto)
     )];
     if let Some(calls) = best.paid_back_after {
-        told.push(match calls {
+        conclusions.push(match calls {
             0 => "Its exploration costs no more than auto from the first call on (median).".to_owned(),
             calls => format!("Its exploration is paid back after {calls} calls (median)."),
         });
     }
-    told
+    conclusions
 }
 
 fn result(

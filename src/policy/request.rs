@@ -1,4 +1,4 @@
-//! What a study is asked, and what it answers.
+//! The questions to a policy study, and its answers.
 
 use super::{
     attribution::{LogSettings, Schedule},
@@ -13,165 +13,165 @@ use crate::{
     text::Listing,
 };
 
-/// How logs are studied.
+/// The settings of a study.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
-    /// What its owner says of each log, in the order of [`Studied::logs`].
+    /// What the user states about each log, in the order of [`PolicyOverview::logs`].
     pub logs: Vec<LogSettings>,
     /// How arms were chosen.
     pub schedule: Schedule,
-    /// How sizes are brought together for the plugin.
+    /// The bands of message sizes in exported policies.
     pub bands: Bands,
-    /// The library's version, where it is known.
+    /// The library's version, if it is known.
     pub library: Option<String>,
-    /// Of all that is random.
+    /// The seed of everything random.
     pub seed: u64,
 }
 
-/// What to replay in.
+/// The settings of a replay.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Start {
-    /// Where latencies come from.
-    pub world: Source,
-    /// How many steps.
+pub struct ReplaySettings {
+    /// The source of latencies.
+    pub world: LatencySource,
+    /// The number of steps.
     pub steps: u32,
-    /// How many seeds.
+    /// The number of seeds.
     pub seeds: u32,
-    /// Which strategies; empty: all.
+    /// The strategies to replay; empty for all.
     pub strategies: Vec<StrategyKind>,
 }
 
-/// What charts show out: everything else lies in the background.
+/// What charts emphasise; everything else is drawn in the background.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Highlight {
-    /// An arm by name, in every chart that has it.
+    /// The name of an arm, which is emphasised in every chart that shows it.
     pub arm: Option<String>,
-    /// A strategy by its place among [`Start::strategies`]; its shares of arms are shown. `None`: those of the strategy of the
+    /// A strategy by its place among [`ReplaySettings::strategies`]; its shares of arms are shown. `None`: those of the strategy of the
     /// lowest regret that can be run.
     pub strategy: Option<u32>,
 }
 
-/// Where latencies come from.
+/// The source of latencies of a replay.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Source {
-    /// A key of the logs, by place.
+pub enum LatencySource {
+    /// The key with this index in the logs.
     Key(u32),
     /// A simulation, with the names of its arms and the place of `auto` among them.
     Simulation(Simulation, Vec<String>, u32),
 }
 
-/// What to write.
+/// What to export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Export {
-    /// A tuner file.
+    /// A tuner file for this reader.
     Conf(Reader),
-    /// The policy file, under a generation.
+    /// The policy file, with this generation.
     Policy(u64),
     /// A script of interleaved runs of what is open, for a command.
     Script(String),
 }
 
-/// A text to be saved.
+/// A text to save as a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
-    /// A name for it.
+pub struct ExportedFile {
+    /// A suggested file name.
     pub name: String,
-    /// What stands in it.
+    /// The contents.
     pub text: String,
-    /// What it is for, in a sentence or lines of a shell.
+    /// What the file is for: a sentence, or commands of a shell.
     pub note: String,
 }
 
-/// A log among others.
+/// One of the logs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogFile {
-    /// Its name.
+    /// The file's name.
     pub name: String,
-    /// How its lines got their arms, or why they did not.
+    /// How its lines were attributed to arms, or why they were not.
     pub attribution: String,
-    /// It could not be used at all.
+    /// Whether nothing of it could be used.
     pub is_refused: bool,
 }
 
-/// A table that is only shown.
+/// A table that is shown and not analysed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Table {
-    /// Its file's name.
+pub struct UnanalysedTable {
+    /// The file's name.
     pub name: String,
-    /// It says what a policy runs; else it holds means.
+    /// Whether it lists what a policy runs; otherwise it holds means.
     pub is_policy: bool,
     /// The table.
     pub listing: Listing,
 }
 
-/// What logs say.
+/// The result of a study.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Studied {
+pub struct PolicyOverview {
     /// The logs.
     pub logs: Vec<LogFile>,
-    /// How they are studied.
+    /// The settings of the study.
     pub settings: Settings,
-    /// The keys by name, in the order of their places.
+    /// The names of the keys, in index order.
     pub keys: Vec<String>,
-    /// Each key's verdict: `keep auto; bimodal`.
+    /// The verdict on each key, such as `keep auto; bimodal`.
     pub verdicts: Vec<String>,
-    /// Each key's sentences; the first says what to do.
+    /// The sentences about each key. The first says what to do.
     pub sentences: Vec<Vec<String>>,
-    /// A row for each key.
+    /// A table of the keys, a row for each.
     pub listing: Listing,
     /// A row for each key that was measured with and without overlap; empty where none was.
     pub overlap: Listing,
-    /// Tables that are only shown.
-    pub tables: Vec<Table>,
-    /// What must be known of all logs.
+    /// Tables that are shown and not analysed.
+    pub tables: Vec<UnanalysedTable>,
+    /// Notes about all logs.
     pub notes: Vec<String>,
     /// A key can be replayed, in the order of their places.
     pub can_replay: Vec<bool>,
-    /// All that is known of each key.
+    /// The full result for each key.
     pub results: Vec<KeyResult>,
-    /// The same key in both modes.
+    /// The keys that were measured with and without overlap.
     pub pairs: Vec<Pair>,
 }
 
-/// What is seen of a key.
+/// Charts and tables of one key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyCharts {
-    /// A row for each arm.
+    /// A table of the arms, a row for each.
     pub arms: Listing,
     /// Latency over time, a series for each arm.
     pub latencies: Chart,
-    /// Where each arm's mean lies.
+    /// The posterior densities of the means of the arms.
     pub posteriors: Option<Chart>,
-    /// What estimators on the very lines say; empty where the log can't bear it.
+    /// A table of estimates from the lines of the log; empty where the log supports none.
     pub estimates: Listing,
 }
 
-/// A replay that can be begun.
+/// A replay that is ready to start.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Prepared {
-    /// The game, for [`super::replay::play`].
+pub struct PreparedReplay {
+    /// The encoded game, for [`super::replay::play`].
     pub game: Vec<u8>,
-    /// How long each job is expected to take, relative to the others; its index names the job.
+    /// The expected duration of each job relative to the others. The index is the number of the job.
     pub jobs: Vec<f64>,
-    /// The jobs in rounds, after each of which there is more to be told.
+    /// The jobs in rounds, after each of which results can be shown.
     pub rounds: Vec<Vec<u32>>,
 }
 
-/// What became of strategies so far.
+/// The results of a replay so far.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Replayed {
-    /// Seeds so far.
+pub struct ReplayResult {
+    /// The number of seeds so far.
     pub seeds: u32,
-    /// A row for each strategy.
+    /// A table of the strategies, a row for each.
     pub listing: Listing,
-    /// Which strategy's shares are shown.
+    /// The index of the strategy whose shares are shown.
     pub shown: u32,
     /// Cumulative regret over steps.
     pub regret: Option<Chart>,
-    /// Shares of arms over steps of one strategy.
+    /// The shares of arms over the steps of one strategy.
     pub shares: Option<Chart>,
-    /// What it comes to.
+    /// The conclusions, in sentences.
     pub sentences: Vec<String>,
-    /// All numbers.
+    /// The full result of each strategy.
     pub strategies: Vec<super::replay::StrategyResult>,
 }

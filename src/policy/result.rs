@@ -1,4 +1,4 @@
-//! What comes out.
+//! The results of a policy study.
 
 use super::{arm::Arm, attribution::Attribution, key::Key, read::Objective};
 use crate::bandit::{
@@ -7,22 +7,22 @@ use crate::bandit::{
     paired::{NotComparable, PairedResult, Unit},
 };
 
-/// By what a log is judged; the log decides.
+/// The estimator by which a log is judged; the log determines it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Estimator {
-    /// Each arm's own values are drawn again, in blocks.
+    /// The values of each arm are resampled in blocks.
     Resampling,
     /// Arms were chosen uniformly at random: a line counts where the strategy agrees with it.
     Rejection,
     /// Lines are weighted by the probability with which their arm was chosen.
     Weighting,
-    /// A strategy that learns chose the arms, and nobody knows with which probabilities.
+    /// A learning strategy chose the arms with unknown probabilities.
     #[default]
     None,
 }
 
 impl Estimator {
-    /// Its word in JSON.
+    /// The keyword in JSON.
     #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
@@ -33,7 +33,7 @@ impl Estimator {
         }
     }
 
-    /// For people, in a sentence.
+    /// A phrase for use within a sentence.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -49,47 +49,47 @@ impl Estimator {
     }
 }
 
-/// What to do.
+/// The decision on a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Decision {
-    /// Run this one of the key's arms.
+    /// Run the arm with this index.
     Deploy(u32),
-    /// Leave it to the library.
+    /// Leave the choice to the library.
     Keep,
-    /// Nothing can be concluded; the library keeps the choice.
+    /// Nothing can be concluded; the choice stays with the library.
     #[default]
     None,
 }
 
-/// What makes a result less than it seems.
+/// A reason why a result is weaker than it looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Flag {
-    /// Two modes: mean and median tell different stories.
+    /// The latencies have two modes, so that mean and median disagree.
     Bimodal,
-    /// The level changes with time.
+    /// The level of the latencies changes over time.
     Drifting,
-    /// Arms were measured one after the other.
+    /// The arms were measured one after the other.
     Sequential,
-    /// The latencies of neighbours depend on each other.
+    /// Successive latencies are correlated.
     Dependent,
-    /// Too few independent values.
+    /// There are too few independent values.
     TooFew,
-    /// A strategy that learns chose the arms.
+    /// A learning strategy chose the arms.
     Adaptive,
     /// The log shows no trace of the schedule by which it was attributed.
     NoTrace,
-    /// Some lines have no arm.
+    /// Some lines are attributed to no arm.
     Unattributed,
     /// The library's own choice never ran.
     NoAuto,
-    /// Latencies of collectives, not of iterations.
+    /// The latencies are those of collectives, not of iterations.
     CommunicationOnly,
     /// Each value is itself a mean.
     Means,
 }
 
 impl Flag {
-    /// Its word in JSON and in verdicts.
+    /// The keyword in JSON and in verdicts.
     #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
@@ -108,44 +108,44 @@ impl Flag {
     }
 }
 
-/// What is known of one arm of a key.
+/// The result of one arm of a key.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ArmResult {
     /// The arm.
     pub arm: Arm,
-    /// How many values.
+    /// The number of values.
     pub n: u64,
-    /// Mean, in milliseconds: the statistic of the decision.
+    /// Mean in milliseconds, by which the decision is made.
     pub mean_ms: f64,
-    /// Median, in milliseconds.
+    /// Median in milliseconds.
     pub median_ms: f64,
     /// Mean without outliers, in milliseconds.
     pub trimmed_ms: f64,
-    /// Standard deviation, in milliseconds.
+    /// Standard deviation in milliseconds.
     pub deviation_ms: f64,
-    /// Autocorrelation of neighbours.
+    /// Autocorrelation at lag 1.
     pub autocorrelation: f64,
-    /// How many independent values they are worth.
+    /// The effective number of independent values.
     pub n_eff: f64,
-    /// Length of blocks in which they are drawn again.
+    /// The length of the blocks that are resampled.
     pub block: u32,
     /// Share of values in the slow one of two modes, where there are two.
     pub slow_share: Option<f64>,
-    /// Which share of the variance lies between two groups.
+    /// The share of the variance between two groups, between 0 and 1.
     pub separation: f64,
-    /// Where its mean lies with a probability of 95 %, in milliseconds.
+    /// The 95 % credible interval of the mean, in milliseconds.
     pub credible_ms: (f64, f64),
-    /// Beside `auto`.
+    /// The comparison with `auto`.
     pub comparison: Option<Comparison>,
-    /// What weighting says of always running it.
+    /// The weighted estimate of always running this arm.
     pub estimate: Option<Estimate>,
-    /// How sure it is that it is faster than `auto`; `None` where one of the two never ran.
+    /// The evidence that the arm is faster than `auto`; `None` if one of the two never ran.
     pub evidence: Option<Evidence>,
 }
 
 impl ArmResult {
-    /// Beside `auto`, where the two were measured in a way that lets them be compared: what changed between an arm's only run
-    /// and the next arm's can't be told from what the arm changes.
+    /// The comparison with `auto`, if the two were measured so that they can be compared. A change between the only
+    /// run of one arm and the next arm's can't be told from the effect of the arm.
     #[must_use]
     pub fn compared(&self) -> Option<Comparison> {
         self.comparison.filter(|_| matches!(self.evidence, Some(Evidence::Test { .. })))
@@ -158,14 +158,14 @@ impl ArmResult {
     }
 }
 
-/// How sure it is that an arm is faster than `auto`, by what is independent in the logs.
+/// The evidence that an arm is faster than `auto`, by the independent units of the logs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Evidence {
     /// They were not measured in a way that lets them be compared.
     None(NotComparable),
-    /// Their differences were tested.
+    /// The differences were tested.
     Test {
-        /// What was tested, and with which outcome.
+        /// The tested differences and the outcome.
         certainty: PairedResult,
         /// The probability of so large a gain by chance in any of the arms and keys that were studied together.
         p: f64,
@@ -173,7 +173,7 @@ pub enum Evidence {
 }
 
 impl Evidence {
-    /// `24 stretches of the run`.
+    /// The units of a test in words, such as `24 stretches of the run`.
     #[must_use]
     pub fn units(certainty: &PairedResult) -> String {
         let units = certainty.units;
@@ -186,32 +186,32 @@ impl Evidence {
     }
 }
 
-/// What was found for one key.
+/// The result of one key.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KeyResult {
-    /// The key; `None` only before anything is known.
+    /// The key; `None` only before the study.
     pub key: Option<Key>,
-    /// What the numbers are.
+    /// What the numbers measure.
     pub objective: Objective,
-    /// How lines got their arms.
+    /// How lines were attributed to arms.
     pub attributions: Vec<Attribution>,
-    /// By what it is judged.
+    /// The estimator by which the key is judged.
     pub estimator: Estimator,
-    /// What to do.
+    /// The decision.
     pub decision: Decision,
-    /// `keep auto; bimodal`.
+    /// The decision and its flags, such as `keep auto; bimodal`.
     pub verdict: String,
-    /// Why, in sentences.
+    /// The reasons, in sentences.
     pub sentences: Vec<String>,
-    /// What makes it less than it seems.
+    /// The reasons why the result is weaker than it looks.
     pub flags: Vec<Flag>,
-    /// The arms; [`Arm::Auto`] first.
+    /// The arms; [`Arm::Auto`] is first.
     pub arms: Vec<ArmResult>,
-    /// The best other arm, by place.
+    /// The index of the best arm besides `auto`.
     pub candidate: Option<u32>,
-    /// So many lines per arm would settle it.
+    /// The number of lines per arm that would settle the decision.
     pub lines_needed: Option<u64>,
-    /// What walking the log says of strategies, where arms were chosen uniformly at random: name and result.
+    /// The name of each strategy and its estimate by rejection sampling, where arms were chosen uniformly at random.
     pub rejection: Vec<(String, Rejection)>,
 }
 
@@ -240,7 +240,7 @@ impl KeyResult {
         if least.is_finite() { least } else { 0.0 }
     }
 
-    /// What is known of the candidate.
+    /// The result of the candidate.
     #[must_use]
     pub fn of_candidate(&self) -> Option<&ArmResult> {
         self.arms.get(self.candidate? as usize)

@@ -1,4 +1,4 @@
-//! Logs that are made up: examples, and measurements for tests.
+//! Simulated logs, for examples and tests.
 
 use super::{iteration::Iteration, read::MARK};
 use crate::bandit::{draws::normal, environment::Simulation};
@@ -6,7 +6,7 @@ use crate::bandit::{draws::normal, environment::Simulation};
 /// The arms of the simulator's worlds, in their order; the last is the library's choice.
 pub const ARMS: [&str; 4] = ["tree/simple", "tree/ll128", "ring/simple", "auto"];
 
-/// The simulator's worlds by name.
+/// The simulated environments by name.
 #[must_use]
 pub fn worlds() -> [(&'static str, Simulation); 4] {
     [

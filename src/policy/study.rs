@@ -5,102 +5,105 @@ use super::{
     charts, export,
     file::Policy,
     iteration,
-    judge::{self, Judged},
+    judge::{self, JudgedKey},
     listing,
     pool::{self, Pool},
-    read::{FileName, Form, Log, PartialKey},
+    read::{FileName, Log, LogForm, PartialKey},
     replay,
-    request::{Export, File, Highlight, KeyCharts, LogFile, Prepared, Replayed, Settings, Start, Studied, Table},
+    request::{
+        Export, ExportedFile, Highlight, KeyCharts, LogFile, PolicyOverview, PreparedReplay, ReplayResult,
+        ReplaySettings, Settings, UnanalysedTable,
+    },
     result::KeyResult,
 };
 use crate::{progress::Progress, sorted::SortedMap};
 
-/// Why a question can't be answered, for people.
+/// The reason why a question can't be answered. Messages are shown to users.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// No log was dropped.
+    /// There is no log.
     #[error(
         "there is no reward log to study, which has lines like allreduce,4194304,1,8,12.34, or times of one arm alone"
     )]
     NothingLoaded,
-    /// A key that is not there.
+    /// There is no key with this index.
     #[error("there is no key {}", .0 + 1)]
     NoKey(u32),
-    /// No log says enough.
+    /// No log states enough of its keys.
     #[error("no log can be used: {0}")]
     NoKeys(String),
-    /// A key that strategies can't be let loose on.
+    /// The key with this name can't be replayed, for this reason.
     #[error("{0} can't be replayed. {1}")]
     NotReplayed(String, String),
     /// A reader that can't keep the library's choice would have to.
     #[error(transparent)]
-    NoFile(#[from] export::Refusal),
-    /// A simulation with too few or too many arms.
+    NoFile(#[from] export::ExportError),
+    /// The simulation has this many arms, too few or too many.
     #[error("a simulation has 2 to 16 arms, each with a name, and one of them is auto; there are {0}")]
     Arms(usize),
-    /// A message that another build wrote.
+    /// A message comes from another build.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
 }
 
-/// A log with its file's name.
+/// A log with the name of its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedLog {
     /// The file's name.
     pub name: String,
-    /// What it holds.
+    /// The contents.
     pub log: Log,
 }
 
-/// The workbench's state.
+/// The state of the policy workbench.
 #[derive(Default)]
-pub struct Study {
+pub struct PolicyStudy {
     logs: Vec<NamedLog>,
     settings: Settings,
     pools: Vec<Pool>,
-    judged: Vec<Judged>,
+    judged: Vec<JudgedKey>,
     notes: Vec<String>,
     files: Vec<LogFile>,
     /// The last replay, for the report.
-    replayed: Option<Replayed>,
+    replayed: Option<ReplayResult>,
 }
 
-impl Study {
-    /// Studies these logs.
+impl PolicyStudy {
+    /// A study of these logs.
     #[must_use]
     pub fn new(logs: Vec<NamedLog>) -> Self {
         Self { logs, ..Self::default() }
     }
 
-    /// No log was dropped.
+    /// Whether there is no log.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.logs.is_empty()
     }
 
-    /// How logs are studied.
+    /// The settings of the study.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// What was found for each key.
+    /// The result of each key.
     #[must_use]
     pub fn results(&self) -> Vec<KeyResult> {
         self.judged.iter().map(|one| one.result.clone()).collect()
     }
 
-    /// What was replayed last.
+    /// The last replay, or `None` before the first.
     #[must_use]
-    pub fn replayed(&self) -> Option<&Replayed> {
+    pub fn replayed(&self) -> Option<&ReplayResult> {
         self.replayed.as_ref()
     }
 
     /// Prepares a replay, and forgets the last one.
     ///
     /// # Errors
-    /// The key can't be replayed.
-    pub fn prepare(&mut self, start: &Start) -> Result<Prepared, StudyError> {
+    /// Returns an error if the key can't be replayed.
+    pub fn prepare(&mut self, start: &ReplaySettings) -> Result<PreparedReplay, StudyError> {
         self.replayed = None;
         replay::prepare(start, &self.pools, &self.results())
     }
@@ -108,13 +111,13 @@ impl Study {
     /// Brings together what was played so far, in any order.
     ///
     /// # Errors
-    /// It comes from another build.
+    /// Returns an error if the data comes from another build.
     pub fn bring_together(
         &mut self,
         game: &[u8],
         played: &[Vec<u8>],
         highlight: &Highlight,
-    ) -> Result<&Replayed, StudyError> {
+    ) -> Result<&ReplayResult, StudyError> {
         Ok(self.replayed.insert(replay::replayed(game, played, highlight)?))
     }
 
@@ -132,11 +135,11 @@ impl Study {
         &self.logs
     }
 
-    /// Gives every line its arm, and judges every key.
+    /// Attributes every line to an arm, and judges every key.
     ///
     /// # Errors
-    /// There is no log, or none says enough.
-    pub fn study(&mut self, mut settings: Settings, progress: &mut dyn Progress) -> Result<Studied, StudyError> {
+    /// Returns an error if there is no log, or none states enough.
+    pub fn study(&mut self, mut settings: Settings, progress: &mut dyn Progress) -> Result<PolicyOverview, StudyError> {
         if self.logs.is_empty() {
             return Err(StudyError::NothingLoaded);
         }
@@ -145,16 +148,16 @@ impl Study {
         let schedule = self.schedule(&settings);
         self.notes.extend(settings.schedule.notes.iter().cloned());
         let attributed = self.attribute(&settings, &schedule);
-        self.tell_unused(&schedule, &attributed);
-        let sources: Vec<pool::Source<'_>> = attributed
+        self.note_unused_schedules(&schedule, &attributed);
+        let sources: Vec<pool::PooledLog<'_>> = attributed
             .iter()
             .zip(&self.logs)
             .filter_map(|(attributed, named)| {
-                Some(pool::Source {
+                Some(pool::PooledLog {
                     attributed: attributed.as_ref()?,
                     objective: named.log.objective,
                     strategies: &named.log.strategies,
-                    of_means: named.log.form == Form::Episodes,
+                    of_means: named.log.form == LogForm::Episodes,
                     round: FileName::parse(&named.name).round,
                 })
             })
@@ -182,16 +185,16 @@ impl Study {
         Ok(self.studied())
     }
 
-    /// What is known by now.
+    /// The current result.
     #[must_use]
-    pub fn studied(&self) -> Studied {
+    pub fn studied(&self) -> PolicyOverview {
         let results = self.results();
         let pairs = iteration::pairs(&self.judged);
         let table = |named: &NamedLog| {
-            let is_policy = named.log.form == Form::Policy;
-            Some(Table { name: named.name.clone(), is_policy, listing: named.log.table.clone()? })
+            let is_policy = named.log.form == LogForm::Policy;
+            Some(UnanalysedTable { name: named.name.clone(), is_policy, listing: named.log.table.clone()? })
         };
-        Studied {
+        PolicyOverview {
             logs: self.files.clone(),
             settings: self.settings.clone(),
             keys: self.pools.iter().map(|pool| pool.key.to_string()).collect(),
@@ -225,8 +228,8 @@ impl Study {
         Schedule { policies, ..settings.schedule.clone() }
     }
 
-    /// What is given of how arms were chosen, and used for no log. Where one is not attributed, it is told what would do.
-    fn tell_unused(&mut self, schedule: &Schedule, attributed: &[Option<Attributed>]) {
+    /// Notes on stated schedules that no log used, and on how to attribute a log that is not attributed.
+    fn note_unused_schedules(&mut self, schedule: &Schedule, attributed: &[Option<Attributed>]) {
         let how: Vec<Attribution> = attributed.iter().flatten().map(|of| of.how).collect();
         let is = |of: &[Attribution]| how.iter().any(|how| of.contains(how));
         let (by_call, by_line) = (Attribution::CallTurns, Attribution::LineTurns);
@@ -264,7 +267,7 @@ impl Study {
                 self.files.push(LogFile {
                     name: name.clone(),
                     attribution: match log.form {
-                        Form::Policy => "by its schedule arms ran, where a log tells calls and no arms".to_owned(),
+                        LogForm::Policy => "by its schedule arms ran, where a log tells calls and no arms".to_owned(),
                         _ => "a table of means, which is shown".to_owned(),
                     },
                     is_refused: false,
@@ -294,10 +297,10 @@ impl Study {
         all
     }
 
-    /// What is seen of a key.
+    /// The charts and tables of one key.
     ///
     /// # Errors
-    /// There is no such key.
+    /// Returns [`StudyError::NoKey`] if there is no such key.
     pub fn key(&self, place: u32, highlight: &Highlight) -> Result<KeyCharts, StudyError> {
         let (pool, judged) =
             self.pools.get(place as usize).zip(self.judged.get(place as usize)).ok_or(StudyError::NoKey(place))?;
@@ -313,8 +316,8 @@ impl Study {
     /// Files to deploy, or to run.
     ///
     /// # Errors
-    /// Nothing was studied, or a reader can't be given what was found.
-    pub fn export(&self, export: &Export) -> Result<Vec<File>, StudyError> {
+    /// Returns an error if nothing was studied, or a reader can't be given what was found.
+    pub fn export(&self, export: &Export) -> Result<Vec<ExportedFile>, StudyError> {
         if self.judged.is_empty() {
             return Err(StudyError::NothingLoaded);
         }
@@ -323,8 +326,8 @@ impl Study {
             Export::Conf(reader) => export::conf(&results, &self.settings, *reader)?,
             Export::Policy(generation) => {
                 let policy = export::policy(&results, &self.settings, *generation);
-                let lost = export::lost(&results, &policy).map_or_else(String::new, |lost| lost + " ");
-                vec![File {
+                let lost = export::changed_keys(&results, &policy).map_or_else(String::new, |lost| lost + " ");
+                vec![ExportedFile {
                     name: "collectune.policy.json".to_owned(),
                     text: policy.text(),
                     note: lost + "export COLLECTUNE_TUNER_POLICY=/absolute/path/collectune.policy.json",

@@ -1,7 +1,8 @@
-//! Learning while a job runs: from what its ranks follow and what it logged to the policy of the next epoch.
+//! Learns while a job runs: from the policies that its ranks follow and the log that it writes to the policy of the
+//! next epoch.
 
 use super::{
-    attribution::Dealt,
+    attribution::DealtArms,
     file::{Choice, Entry, Evidence, Policy},
     read::Log,
 };
@@ -12,70 +13,70 @@ use crate::bandit::{
     strategies::{StrategyKind, counts, rounded},
 };
 
-/// What is learnt of one exploring key.
+/// What was learnt about one exploring key.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Learnt {
-    /// Its place among [`Policy::keys`].
+pub struct LearntKey {
+    /// The index of the key in [`Policy::keys`].
     pub key: usize,
-    /// What each arm took, older generations counting less where the strategy forgets.
+    /// Latency statistics of each arm; older generations weigh less where the strategy discounts.
     pub arms: Vec<Statistics>,
-    /// The counts of the next epoch.
+    /// The number of calls of each arm in the next epoch.
     pub counts: Vec<u32>,
 }
 
-/// Why nothing was learnt.
+/// The reason why nothing was learnt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Nothing {
+pub enum NothingLearnt {
     /// No policy is followed, or its generation is the last that there can be.
     #[error("there is no policy that another one could follow")]
     NoPolicy,
-    /// Every key runs one arm.
+    /// No key of the policy explores.
     #[error("the policy that runs explores no key, so there is nothing to learn")]
     NoKey,
-    /// Nothing was logged.
+    /// The log has no lines.
     #[error("the log has no lines yet")]
     NoLines,
-    /// The lines can't be attributed, now or later.
+    /// The lines can't be attributed to arms, and further ones won't help.
     #[error(
         "no line of the log says which arm ran: it needs the column arm, or call and generation, which \
          collectune_tuner_last_decision tells the job, and which Collectune's profiler plugin writes by itself"
     )]
     NotAttributed,
-    /// The lines are about something else.
+    /// No line is about an exploring key.
     #[error(
         "no line of the log is about a key that explores: its collectives, sizes, nodes, ranks or generations are others"
     )]
     NotAbout,
-    /// Nothing new was logged.
+    /// The log has no line of this generation.
     #[error("the log has no line of generation {0} yet")]
     NothingNew(u64),
 }
 
-/// The policy that follows `policies`, the last of which runs now: counts of its exploring keys by a strategy and by what the
-/// log says.
+/// The policy that follows `policies`, the last of which is running: a strategy computes the counts of its exploring
+/// keys from the log.
 ///
 /// # Errors
-/// No line of the log is about them, or none is new.
-pub fn next(policies: &[Policy], log: &Log, strategy: StrategyKind) -> Result<(Policy, Vec<Learnt>), Nothing> {
-    let current = policies.last().ok_or(Nothing::NoPolicy)?;
+/// Returns [`NothingLearnt`] if no line of the log belongs to these keys, or none is new.
+pub fn next(policies: &[Policy], log: &Log, strategy: StrategyKind) -> Result<(Policy, Vec<LearntKey>), NothingLearnt> {
+    let current = policies.last().ok_or(NothingLearnt::NoPolicy)?;
     let mut next = current.clone();
-    next.generation = current.generation.checked_add(1).ok_or(Nothing::NoPolicy)?;
+    next.generation = current.generation.checked_add(1).ok_or(NothingLearnt::NoPolicy)?;
     if log.rows.is_empty() {
-        return Err(Nothing::NoLines);
+        return Err(NothingLearnt::NoLines);
     }
     if current.keys.iter().all(|entry| matches!(entry.choice, Choice::Fixed(_))) {
-        return Err(Nothing::NoKey);
+        return Err(NothingLearnt::NoKey);
     }
     if log.rows.iter().all(|row| row.arm.is_none() && row.call.is_none()) {
-        return Err(Nothing::NotAttributed);
+        return Err(NothingLearnt::NotAttributed);
     }
     if log.rows.iter().all(|row| row.generation.is_some_and(|of| of < current.generation)) {
-        return Err(Nothing::NothingNew(current.generation));
+        return Err(NothingLearnt::NothingNew(current.generation));
     }
     let mut learnt = Vec::new();
     for (place, entry) in current.keys.iter().enumerate() {
         let Choice::Counts(before) = &entry.choice else { continue };
-        let arms = statistics(policies, entry, log, keep(strategy));
+        let arms = statistics(policies, entry, log, discount_of(strategy));
         if arms.iter().all(|arm| arm.n == 0.0) {
             continue;
         }
@@ -86,12 +87,13 @@ pub fn next(policies: &[Policy], log: &Log, strategy: StrategyKind) -> Result<(P
         }
         next.evidence.retain(|of| of.key as usize != place);
         next.evidence.push(evidence(place, &arms));
-        learnt.push(Learnt { key: place, arms, counts });
+        learnt.push(LearntKey { key: place, arms, counts });
     }
-    if learnt.is_empty() { Err(Nothing::NotAbout) } else { Ok((next, learnt)) }
+    if learnt.is_empty() { Err(NothingLearnt::NotAbout) } else { Ok((next, learnt)) }
 }
 
-/// What the next policy says of a key's rewards: without, its ranks take it to have none, and stop exploring.
+/// The evidence that the next policy records for a key's rewards. Without it, ranks take the key to have no rewards
+/// and stop exploring.
 fn evidence(place: usize, arms: &[Statistics]) -> Evidence {
     let mean = |arm: &Statistics| if arm.n > 0.0 { arm.mean } else { 0.0 };
     let tried = arms.iter().skip(1).filter(|arm| arm.n >= 1.0).min_by(|a, b| a.mean.total_cmp(&b.mean));
@@ -111,8 +113,8 @@ fn evidence(place: usize, arms: &[Statistics]) -> Evidence {
     }
 }
 
-/// What the past is worth from generation to generation.
-fn keep(strategy: StrategyKind) -> f64 {
+/// The weight of the statistics of one generation in the next, between 0 and 1.
+fn discount_of(strategy: StrategyKind) -> f64 {
     match strategy {
         StrategyKind::EpochThompson { keep, .. } => keep,
         StrategyKind::DiscountedThompson { gamma } => gamma,
@@ -125,7 +127,7 @@ fn statistics(policies: &[Policy], entry: &Entry, log: &Log, keep: f64) -> Vec<S
     let arms = current.map_or(0, |policy| policy.arms.len());
     let mut all = vec![Statistics::default(); arms];
     let mut generation = None;
-    let mut dealt = Dealt::default();
+    let mut dealt = DealtArms::default();
     for row in &log.rows {
         let Some(key) = log.keys.get(row.key as usize).and_then(|key| key.completed(key)) else { continue };
         // What ran is told by the policy of the row's generation; the arms never change.
@@ -158,7 +160,7 @@ fn statistics(policies: &[Policy], entry: &Entry, log: &Log, keep: f64) -> Vec<S
     all
 }
 
-/// A strategy as counts of an epoch.
+/// The number of calls of each arm that a strategy wants in an epoch.
 fn of_strategy(strategy: StrategyKind, arms: &[Statistics], calls: u32) -> Vec<u32> {
     const FLOOR: f64 = 0.01;
     let number = arms.len();
@@ -256,12 +258,12 @@ mod tests {
             assert!(Policy::read(next.text().as_bytes()).is_ok());
         }
         let nothing = |text: &str| super::next(&[policy()], &log(text), StrategyKind::Ucb1).unwrap_err();
-        assert_eq!(nothing(&text.replace(",4\n", ",3\n")), Nothing::NothingNew(4));
-        assert_eq!(nothing(&text.replace(",4\n", ",5\n")), Nothing::NotAbout);
-        assert_eq!(nothing(&text.replace("67108864", "4096")), Nothing::NotAbout);
-        assert_eq!(nothing("allreduce,67108864,2,8,10.5\n"), Nothing::NotAttributed);
+        assert_eq!(nothing(&text.replace(",4\n", ",3\n")), NothingLearnt::NothingNew(4));
+        assert_eq!(nothing(&text.replace(",4\n", ",5\n")), NothingLearnt::NotAbout);
+        assert_eq!(nothing(&text.replace("67108864", "4096")), NothingLearnt::NotAbout);
+        assert_eq!(nothing("allreduce,67108864,2,8,10.5\n"), NothingLearnt::NotAttributed);
         let mut decided = policy();
         decided.keys[0].choice = Choice::Fixed(1);
-        assert_eq!(super::next(&[decided], &log(&text), StrategyKind::Ucb1).unwrap_err(), Nothing::NoKey);
+        assert_eq!(super::next(&[decided], &log(&text), StrategyKind::Ucb1).unwrap_err(), NothingLearnt::NoKey);
     }
 }

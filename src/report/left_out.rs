@@ -1,4 +1,4 @@
-//! Lines that can't be used.
+//! The section on lines that could not be used.
 
 use super::{Exhibit, Section};
 use crate::{
@@ -6,10 +6,10 @@ use crate::{
     units::count,
 };
 
-/// Lines are shown by their first examples.
+/// The number of lines that are shown of each kind of problem.
 const EXAMPLES: usize = 5;
 
-/// What of the files was left out: how much, and the first examples by line.
+/// The section on the lines of files that were left out: their number, and the first examples by line.
 pub(super) fn section(problems: &[(&str, &Problems)]) -> Option<Section> {
     const COLUMNS: [Column; 5] = [
         Column::words("File", "the file"),

@@ -5,13 +5,13 @@
 use super::{Exhibit, Report, Section, TextFile};
 use crate::text::{escaped, named_controls};
 
-/// A table with more rows is folded away.
+/// The number of rows beyond which a table is collapsed.
 const LONG: usize = 24;
 
 /// The report as GitHub-flavoured Markdown.
 #[must_use]
 pub fn markdown(report: &Report) -> String {
-    let mut out = Out::default();
+    let mut out = Blocks::default();
     out.block(&format!("# {}", line(&report.title)));
     report.summary.iter().for_each(|sentence| out.block(&line(sentence)));
     report.sections.iter().for_each(|part| section(&mut out, part));
@@ -26,7 +26,7 @@ pub fn markdown(report: &Report) -> String {
     out.0
 }
 
-/// The program, and the day.
+/// The line with the program and the date.
 pub(super) fn made_by(report: &Report) -> String {
     match &report.made_on {
         Some(day) => format!("{} on {day}", report.program),
@@ -46,11 +46,11 @@ fn line(words: &str) -> String {
     text.to_owned()
 }
 
-/// Blocks with an empty line between them.
+/// Markdown blocks, separated by empty lines.
 #[derive(Default)]
-struct Out(String);
+struct Blocks(String);
 
-impl Out {
+impl Blocks {
     fn block(&mut self, text: &str) {
         let text = text.trim_end_matches('\n');
         if text.is_empty() {
@@ -70,7 +70,7 @@ impl Out {
     }
 }
 
-fn section(out: &mut Out, section: &Section) {
+fn section(out: &mut Blocks, section: &Section) {
     out.block(&format!("## {}", line(&section.title)));
     section.text.iter().for_each(|sentence| out.block(&line(sentence)));
     section.charts.iter().filter(|chart| !chart.summary.is_empty()).for_each(|chart| out.block(&line(&chart.summary)));
@@ -89,10 +89,10 @@ fn section(out: &mut Out, section: &Section) {
 }
 
 fn markdown_of(exhibit: &Exhibit) -> String {
-    exhibit.listing.in_short().told().to_table().to_markdown()
+    exhibit.listing.without_secondary_columns().without_empty_columns().to_table().to_markdown()
 }
 
-fn text_file(out: &mut Out, file: &TextFile) {
+fn text_file(out: &mut Blocks, file: &TextFile) {
     out.folded(&file.name, |out| {
         out.block(&line(&file.note));
         // A fence ends at one as long as itself.

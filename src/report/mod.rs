@@ -21,7 +21,7 @@ mod write;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::write::{Form, Written, file_stem, write};
+pub use self::write::{ReportFormat, Written, file_stem, write};
 use crate::{
     form::{self, RowChoice},
     plot::Chart,
@@ -29,24 +29,24 @@ use crate::{
     tuning::snapshot::Snapshot,
 };
 
-/// What made a report.
+/// A workbench, which makes reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Workbench {
-    /// From a sweep to algorithm, protocol and channels.
+    /// From sweeps to algorithm, protocol and channels.
     #[default]
     Tuning,
     /// From reward logs to a tuner policy.
     Policy,
     /// From samples to the time of a training step.
     TrainingTime,
-    /// From a link graph to a collective.
+    /// From a link graph to a schedule of a collective.
     Topology,
     /// From kernel metrics to the slowdown of overlapped kernels.
     Overlap,
 }
 
 impl Workbench {
-    /// All of them, in their order on the page.
+    /// All workbenches, in their order on the page.
     pub const ALL: &[Self] = &[Self::Tuning, Self::Policy, Self::TrainingTime, Self::Topology, Self::Overlap];
 
     /// The name on its tab.
@@ -76,13 +76,13 @@ impl Workbench {
         Self::ALL.iter().copied().find(|workbench| Some(workbench.key()) == key).unwrap_or_default()
     }
 
-    /// The fragment that leads to it.
+    /// The address fragment that opens it.
     #[must_use]
     pub fn fragment(self) -> String {
         format!("#v=1&w={}", self.key())
     }
 
-    /// Its word in files and links.
+    /// The keyword in files and links.
     #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
@@ -95,43 +95,43 @@ impl Workbench {
     }
 }
 
-/// What a workbench found.
+/// A report: the results of a workbench in a form that all outputs share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// What made it.
+    /// The workbench that made it.
     pub workbench: Workbench,
-    /// One line: what it is about.
+    /// The subject, in one line.
     pub title: String,
     /// The answer in a few sentences, to be read first.
     pub summary: Vec<String>,
-    /// The program and version that made it: `collectune 0.1.0`.
+    /// The program with its version, such as `collectune 0.1.0`.
     pub program: String,
-    /// The day on which it was made, `2026-11-22`, where the maker says so.
+    /// The date of the report, such as `2026-11-22`, if the maker includes it.
     pub made_on: Option<String>,
-    /// What was loaded.
+    /// The files that were loaded.
     pub files: Vec<LoadedFile>,
-    /// What it was computed with, the seed included, in words.
+    /// The parameters of the computation, including the seed.
     pub parameters: Vec<Fact>,
-    /// What was found, in the order in which it is read.
+    /// The sections, in reading order.
     pub sections: Vec<Section>,
-    /// What a comparison with a later state needs of a sweep.
+    /// The measurements that a comparison with a later state needs.
     pub snapshot: Option<Snapshot>,
 }
 
-/// A file that a report stands on. Never a path.
+/// A file from which a report was made. Never includes a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadedFile {
-    /// Its name, where its owner lets it travel.
+    /// The name, if the user lets it travel.
     pub name: Option<String>,
-    /// What it is: `rccl-sweep CSV, medians with spread`.
+    /// A description of the format, such as `rccl-sweep CSV, medians with spread`.
     pub format: String,
-    /// What is in it: `4,609 rows`.
+    /// A description of the contents, such as `4,609 rows`.
     pub holds: String,
-    /// Lines that were left out.
+    /// The number of lines that were left out.
     pub left_out: u64,
 }
 
-/// The loaded files as a table.
+/// A table of the loaded files.
 fn loaded(files: &[LoadedFile]) -> Listing {
     const COLUMNS: [Column; 4] = [
         Column::words("File", "its name, where it may travel"),
@@ -150,36 +150,36 @@ fn loaded(files: &[LoadedFile]) -> Listing {
     Listing { columns: COLUMNS.to_vec(), rows: files.iter().map(row).collect() }
 }
 
-/// Something with a name and a value, in words.
+/// A name with a value, both as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fact {
-    /// What it is.
+    /// The name.
     pub name: String,
-    /// Its value, with the unit.
+    /// The value, with its unit.
     pub value: String,
 }
 
-/// A part of a report.
+/// A section of a report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Section {
-    /// Its heading.
+    /// The heading.
     pub title: String,
-    /// Sentences, a paragraph each.
+    /// The paragraphs of text.
     pub text: Vec<String>,
-    /// Charts.
+    /// The charts.
     pub charts: Vec<Chart>,
-    /// Tables.
+    /// The tables.
     pub tables: Vec<Exhibit>,
     /// Files to deploy or to run.
     pub files: Vec<TextFile>,
 }
 
-/// A table with a name.
+/// A table with a title.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Exhibit {
     /// A name that stays the same between versions of the data: file name of exports.
     pub id: String,
-    /// What it shows.
+    /// The title, which says what the table shows.
     pub title: String,
     /// The table.
     pub listing: Listing,
@@ -188,43 +188,43 @@ pub struct Exhibit {
 }
 
 impl Exhibit {
-    /// A table that is only looked at.
+    /// A table whose rows can't be chosen.
     #[must_use]
     pub fn new(id: impl Into<String>, title: impl Into<String>, listing: Listing) -> Self {
         Self { id: id.into(), title: title.into(), listing, choose: None }
     }
 }
 
-/// A file of text that travels inside a report.
+/// A text file within a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextFile {
-    /// The name to offer; no path.
+    /// The suggested file name, without a path.
     pub name: String,
-    /// Its text.
+    /// The contents.
     pub text: String,
-    /// What it is for and how it is deployed, in a sentence.
+    /// A sentence that says what the file is for and how it is deployed.
     pub note: String,
 }
 
-/// What goes into a report besides the answer.
+/// The parts that a report includes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
-    /// Whose answer.
+    /// The workbench whose results are reported.
     pub workbench: Workbench,
-    /// Names of the loaded files.
+    /// Whether names of loaded files are included.
     pub file_names: bool,
-    /// Charts.
+    /// Whether charts are included.
     pub charts: bool,
-    /// Files to deploy.
+    /// Whether files to deploy are included.
     pub deployables: bool,
-    /// What a comparison with a later sweep needs beyond the answer: every measured configuration.
+    /// Whether every measured configuration is included, for a comparison with a later sweep.
     pub measurements: bool,
-    /// The day to put on it.
+    /// The date of the report.
     pub made_on: Option<String>,
 }
 
 impl Contents {
-    /// What a file holds.
+    /// Everything that a file can hold.
     #[must_use]
     pub const fn whole() -> Self {
         Self {

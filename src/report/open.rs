@@ -5,29 +5,29 @@ use super::{
     wire::{self, MARK, WireError},
 };
 
-/// What stands before the report in a page that was written by [`super::html`].
+/// The markup that precedes the report in a page written by [`super::html`].
 pub(super) const DATA_BEGIN: &str = "<script type=\"application/json\" id=\"collectune-report\">";
-/// And behind it.
+/// The markup that follows the report.
 pub(super) const DATA_END: &str = "</script>";
-/// What tells such a page by its beginning.
+/// The markup by which such a page is recognised from its beginning.
 pub(super) const META: &str = "<meta name=\"collectune-report\"";
-/// So much of a file tells what it is.
+/// The number of bytes that suffice to recognise a report.
 const HEAD: usize = 4096;
-/// So much of a file is read at most: the report, and what stands before it in a page.
+/// The most bytes of a file that are read: the report, and the part of a page that precedes it.
 pub const MOST_BYTES: usize = wire::MOST_TEXT + (64 << 10);
 
-/// Why a file shows no report; what comes after its name.
+/// The reason why a file contains no report, phrased to follow its name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// A page without its data.
+    /// The page has no data.
     #[error("is a report whose data is missing or cut off: ask for the file again")]
     NoData,
-    /// What it holds is no report.
+    /// The data is no valid report.
     #[error(transparent)]
     Report(#[from] WireError),
 }
 
-/// Whether a text that begins so is a report.
+/// Whether a text that begins with `head` is a report.
 #[must_use]
 pub fn is_report(head: &str) -> bool {
     let end = head.floor_char_boundary(HEAD);
@@ -42,7 +42,7 @@ pub fn is_report(head: &str) -> bool {
 /// Reads the text of a file, or as much of it as [`MOST_BYTES`].
 ///
 /// # Errors
-/// It is no report, or one that can't be read.
+/// Returns an error if it is no report, or one that can't be read.
 pub fn open(text: &str) -> Result<Report, OpenError> {
     let text = text.trim_start_matches('\u{FEFF}').trim_start();
     if !text.starts_with('<') {

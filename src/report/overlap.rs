@@ -1,25 +1,25 @@
-//! The report of the overlap workbench: which model to use if any, all models beside those that learn nothing, what the
-//! shown one says of each kernel, and what was odd.
+//! The report of the overlap workbench: the model to use if any, all models compared with those that learn nothing,
+//! the predictions of the shown model for each kernel, and the findings of the checks.
 
-use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, privacy::Names};
+use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, privacy::NameReplacements};
 use crate::{
     overlap::{
-        imported::{Feed, Judged},
+        imported::{FeatureScaling, ImportedScores},
         models::{Kind, LEAST_ABSOLUTE_DEVIATION, PUBLISHED},
         noise::Repeatability,
-        result::{Results, Shown},
-        study::{Study, StudyError},
+        result::{Results, ShownPredictions},
+        study::{OverlapStudy, StudyError},
         validate::{FOLDS, REPEATS},
     },
     text::{Listing, Problems},
     units::{capitalised, count, significant},
 };
 
-/// What a report is made of.
-pub struct Material<'a> {
-    /// The kernels, and what was learnt from them.
-    pub study: &'a Study,
-    /// What was loaded, and what was left out.
+/// The input of a report.
+pub struct OverlapReportInput<'a> {
+    /// The study.
+    pub study: &'a OverlapStudy,
+    /// The loaded files.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
     pub problems: Vec<(&'a str, &'a Problems)>,
@@ -28,14 +28,14 @@ pub struct Material<'a> {
 /// Makes the report.
 ///
 /// # Errors
-/// There is no run of kernels.
-pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
-    let Material { study, mut files, problems } = material;
+/// Returns an error if there is no run of kernels.
+pub fn report(material: OverlapReportInput<'_>, contents: &Contents) -> Result<Report, StudyError> {
+    let OverlapReportInput { study, mut files, problems } = material;
     let dataset = study.dataset()?;
     let results = study.results()?;
     let (imported, notes) = study.imported()?;
     let repeatability: Vec<String> = study.repeatability().iter().map(Repeatability::sentence).collect();
-    let privacy = Names::of(contents, &mut files, &problems, []);
+    let privacy = NameReplacements::of(contents, &mut files, &problems, []);
     let overlapped = dataset.overlapped().count() as u64;
     let mut summary = match &results.verdict {
         Some(verdict) => verdict.sentences.clone(),
@@ -64,7 +64,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
         sections,
         snapshot: None,
     };
-    privacy.leave(&mut report);
+    privacy.apply(&mut report);
     Ok(report)
 }
 
@@ -86,7 +86,7 @@ fn unfinished(results: &Results) -> Option<String> {
         })
 }
 
-fn models(results: &Results, imported: &[Judged]) -> Section {
+fn models(results: &Results, imported: &[ImportedScores]) -> Section {
     let mut text = vec![format!(
         "Each model predicts only kernels that it has not seen: {REPEATS} repeats of {FOLDS} folds, mean ± standard deviation; \
          unseen names are {FOLDS} folds of kernel names. Errors are of durations."
@@ -100,13 +100,13 @@ fn models(results: &Results, imported: &[Judged]) -> Section {
     Section { title: "Models".into(), text, tables, ..Section::default() }
 }
 
-/// What the shown model says.
+/// The section on the predictions that are shown.
 fn shown(results: &Results, contents: &Contents) -> Option<Section> {
     let title = match results.shown? {
-        Shown::Model(kind) => kind.title(),
-        Shown::Imported { feed: Feed::Standardised, .. } => "Dropped model, features standardised",
-        Shown::Imported { feed: Feed::Scaled, .. } => "Dropped model, features by the scaler",
-        Shown::Imported { .. } => "Dropped model, features as they are",
+        ShownPredictions::Model(kind) => kind.title(),
+        ShownPredictions::Imported { feed: FeatureScaling::Standardised, .. } => "Dropped model, features standardised",
+        ShownPredictions::Imported { feed: FeatureScaling::Scaled, .. } => "Dropped model, features by the scaler",
+        ShownPredictions::Imported { .. } => "Dropped model, features as they are",
     };
     let charts = [&results.predicted_over_measured, &results.errors];
     let charts = charts.into_iter().flatten().filter(|_| contents.charts).cloned().collect();
@@ -123,7 +123,7 @@ fn importances(listing: &Listing) -> Section {
     }
 }
 
-fn parameters(study: &Study) -> Result<Vec<Fact>, StudyError> {
+fn parameters(study: &OverlapStudy) -> Result<Vec<Fact>, StudyError> {
     let dataset = study.dataset()?;
     let columns: Vec<String> = study.columns()?.into_iter().filter(|(_, is_given)| *is_given).map(|(n, _)| n).collect();
     let fact = |name: &str, value: String| Fact { name: name.into(), value };
@@ -140,7 +140,7 @@ fn parameters(study: &Study) -> Result<Vec<Fact>, StudyError> {
     ])
 }
 
-/// With a capital and a full stop.
+/// The text as a sentence, with a capital letter and a full stop.
 fn sentence(text: &str) -> String {
     capitalised(text) + if text.ends_with('.') { "" } else { "." }
 }

@@ -1,48 +1,50 @@
 //! The report of the policy workbench: what to run for each key and how sure that is, one key in detail, what overlap
 //! changes, what strategies would have cost, and files to deploy.
 
-use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, privacy::Names};
+use super::{
+    Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, privacy::NameReplacements,
+};
 use crate::{
     conf::Reader,
     form::RowChoice,
     policy::{
-        request::{Export, File, Highlight},
+        request::{Export, ExportedFile, Highlight},
         result::{Decision, Flag},
-        study::{Study, StudyError},
+        study::{PolicyStudy, StudyError},
     },
     text::Problems,
     units::count,
 };
 
-/// What a report is made of.
-pub struct Material<'a> {
-    /// The logs, and what they say.
-    pub study: &'a Study,
-    /// The key that is shown in detail, by place.
+/// The input of a report.
+pub struct PolicyReportInput<'a> {
+    /// The study.
+    pub study: &'a PolicyStudy,
+    /// The index of the key that is shown in detail.
     pub key: u32,
-    /// What its charts show out.
+    /// What its charts emphasise.
     pub highlight: &'a Highlight,
-    /// Of the policy file.
+    /// The generation of the policy file.
     pub generation: u64,
-    /// What was loaded, and what was left out.
+    /// The loaded files.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
     pub problems: Vec<(&'a str, &'a Problems)>,
 }
 
-/// The title of the section of one key.
+/// The title of the section on one key.
 pub const KEY: &str = "Arms";
-/// The title of the section of strategies.
+/// The title of the section on strategies.
 pub const STRATEGIES: &str = "Strategies";
 
 /// Makes the report.
 ///
 /// # Errors
-/// There is no such key.
-pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
-    let Material { study, key, highlight, generation, mut files, problems } = material;
+/// Returns an error if there is no such key.
+pub fn report(material: PolicyReportInput<'_>, contents: &Contents) -> Result<Report, StudyError> {
+    let PolicyReportInput { study, key, highlight, generation, mut files, problems } = material;
     let studied = study.studied();
-    let privacy = Names::of(contents, &mut files, &problems, []);
+    let privacy = NameReplacements::of(contents, &mut files, &problems, []);
     let mut sections = Vec::new();
     if !studied.results.is_empty() {
         let mut keys = Exhibit::new("policy-keys", "Keys", studied.listing.clone());
@@ -111,11 +113,11 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
         sections,
         snapshot: None,
     };
-    privacy.leave(&mut report);
+    privacy.apply(&mut report);
     Ok(report)
 }
 
-fn title(study: &Study) -> String {
+fn title(study: &PolicyStudy) -> String {
     let results = study.results();
     if results.is_empty() {
         return "A simulation of strategies".into();
@@ -124,8 +126,8 @@ fn title(study: &Study) -> String {
     format!("{deployed} of {} worth another arm than auto", count(results.len() as u64, "key"))
 }
 
-/// A sentence for each key, of a few.
-fn summary(study: &Study) -> Vec<String> {
+/// A sentence on each key, for the first few.
+fn summary(study: &PolicyStudy) -> Vec<String> {
     const MOST: usize = 6;
     let results = study.results();
     let mut told: Vec<String> = results
@@ -145,30 +147,34 @@ fn summary(study: &Study) -> Vec<String> {
     told
 }
 
-fn of_key(study: &Study, place: u32, highlight: &Highlight, contents: &Contents) -> Result<Section, StudyError> {
+fn of_key(study: &PolicyStudy, place: u32, highlight: &Highlight, contents: &Contents) -> Result<Section, StudyError> {
     let results = study.results();
     let of = results.get(place as usize).ok_or(StudyError::NoKey(place))?;
     let shown = study.key(place, highlight)?;
     let mut text: Vec<String> = of.key.iter().map(|key| format!("{key}: {}.", of.verdict)).collect();
     text.push(of.estimator.words().to_owned());
     text.extend(of.sentences.iter().cloned());
-    let mut arms = Exhibit::new("policy-arms", "Arms", shown.arms.told());
+    let mut arms = Exhibit::new("policy-arms", "Arms", shown.arms.without_empty_columns());
     let values = of.arms.iter().map(|arm| arm.arm.to_string()).collect();
     arms.choose = Some(RowChoice { key: "arm".into(), values });
     let mut tables = vec![arms];
     if !shown.estimates.rows.is_empty() {
-        tables.push(Exhibit::new("policy-estimates", "On the very lines of the log", shown.estimates.told()));
+        tables.push(Exhibit::new(
+            "policy-estimates",
+            "On the very lines of the log",
+            shown.estimates.without_empty_columns(),
+        ));
     }
     let charts = [Some(shown.latencies), shown.posteriors];
     let charts = charts.into_iter().flatten().filter(|chart| contents.charts && !chart.series.is_empty()).collect();
     Ok(Section { title: KEY.into(), text, charts, tables, ..Section::default() })
 }
 
-fn deployables(study: &Study, generation: u64) -> Vec<TextFile> {
+fn deployables(study: &PolicyStudy, generation: u64) -> Vec<TextFile> {
     let policy = study.export(&Export::Policy(generation));
     let confs = Reader::ALL.iter().filter_map(|reader| Some((*reader, study.export(&Export::Conf(*reader)).ok()?)));
-    let named = |(reader, files): (Reader, Vec<File>)| {
-        files.into_iter().map(move |file| File { name: format!("{}_{}", reader.key(), file.name), ..file })
+    let named = |(reader, files): (Reader, Vec<ExportedFile>)| {
+        files.into_iter().map(move |file| ExportedFile { name: format!("{}_{}", reader.key(), file.name), ..file })
     };
     let all = policy.into_iter().flatten().chain(confs.flat_map(named));
     all.map(|file| TextFile { name: file.name, text: file.text, note: file.note }).collect()

@@ -1,6 +1,8 @@
 //! The report of the topology workbench: the schedule and how good it is, its bounds, its links, and files that run it.
 
-use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, privacy::Names};
+use super::{
+    Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, privacy::NameReplacements,
+};
 use crate::{
     text::{Listing, Problems},
     topology::{
@@ -11,17 +13,17 @@ use crate::{
     units::{Size, count},
 };
 
-/// What a report is made of.
-pub struct Material<'a> {
-    /// The links.
+/// The input of a report.
+pub struct TopologyReportInput<'a> {
+    /// The study.
     pub study: &'a Study,
-    /// What was found, if anything.
+    /// The schedule that was found, if any.
     pub shown: Option<&'a Shown>,
-    /// The title, and what is said, where nothing was found.
+    /// The title and the text that are shown if there is no schedule.
     pub nothing: (String, Vec<String>),
-    /// What is told after the schedule itself.
+    /// The sections that follow the schedule.
     pub more: Vec<Section>,
-    /// What was loaded, and what was left out.
+    /// The loaded files.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
     pub problems: Vec<(&'a str, &'a Problems)>,
@@ -35,10 +37,10 @@ const MOST_ROWS: usize = 500;
 /// Makes the report.
 ///
 /// # Errors
-/// There is no topology.
-pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
-    let Material { study, shown, nothing, more, mut files, problems } = material;
-    let privacy = Names::of(contents, &mut files, &problems, []);
+/// Returns an error if there is no topology.
+pub fn report(material: TopologyReportInput<'_>, contents: &Contents) -> Result<Report, StudyError> {
+    let TopologyReportInput { study, shown, nothing, more, mut files, problems } = material;
+    let privacy = NameReplacements::of(contents, &mut files, &problems, []);
     let mut report = Report {
         workbench: Workbench::Topology,
         program: concat!("collectune ", env!("CARGO_PKG_VERSION")).into(),
@@ -66,7 +68,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
         report.sections.push(Section { title: "Files".into(), files, ..Section::default() });
     }
     report.sections.extend(left_out::section(&problems));
-    privacy.leave(&mut report);
+    privacy.apply(&mut report);
     Ok(report)
 }
 

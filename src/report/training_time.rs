@@ -5,7 +5,7 @@ mod samples;
 
 pub use samples::SHOWN;
 
-use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, privacy::Names};
+use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, privacy::NameReplacements};
 use crate::{
     text::{Column, Entry, Listing, Problems},
     training_time::{
@@ -18,28 +18,28 @@ use crate::{
         step::{
             charts,
             listing::{self, share, time},
-            plan::Asked,
+            plan::PartQuery,
         },
-        study::{Outcome, Searched, Study, StudyError},
+        study::{Outcome, Searched, StudyError, TrainingTimeStudy},
     },
     units::{capitalised, count, percent},
 };
 
-/// What a report is made of.
-pub struct Material<'a> {
-    /// The samples, and what was learnt from them.
-    pub study: &'a Study,
+/// The input of a report.
+pub struct TrainingTimeReportInput<'a> {
+    /// The study.
+    pub study: &'a TrainingTimeStudy,
     /// The run's step, or why there is none; `None` before its regressors are trained.
     pub outcome: Option<Result<&'a Outcome, String>>,
-    /// Coefficients from measured steps.
+    /// The coefficients fitted to measured steps.
     pub calibration: Option<&'a Calibration>,
     /// The best layouts.
     pub searched: Option<&'a Searched>,
-    /// The regressor that is shown, and over which input.
+    /// The number of the regressor that is shown, and the input of its chart.
     pub shown: (Option<u32>, Option<String>),
-    /// Why what was typed of a catalogue can't be read.
+    /// The reason why the catalogue entries that were entered can't be read.
     pub catalogue_error: Option<&'a str>,
-    /// What was loaded, and what was left out.
+    /// The loaded files.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
     pub problems: Vec<(&'a str, &'a Problems)>,
@@ -48,11 +48,12 @@ pub struct Material<'a> {
 /// Makes the report.
 ///
 /// # Errors
-/// There are no samples.
-pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
-    let Material { study, outcome, calibration, searched, shown, catalogue_error, mut files, problems } = material;
+/// Returns an error if there are no samples.
+pub fn report(material: TrainingTimeReportInput<'_>, contents: &Contents) -> Result<Report, StudyError> {
+    let TrainingTimeReportInput { study, outcome, calibration, searched, shown, catalogue_error, mut files, problems } =
+        material;
     let inside = study.bundle().files.iter().map(|file| file.path.as_str());
-    let privacy = Names::of(contents, &mut files, &problems, inside);
+    let privacy = NameReplacements::of(contents, &mut files, &problems, inside);
     let settings = study.settings();
     let mut summary = Vec::new();
     let mut sections = Vec::new();
@@ -68,7 +69,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     }
     match &outcome {
         Some(Ok(outcome)) => {
-            summary.extend(told(outcome));
+            summary.extend(step_sentences(outcome));
             sections.extend(step(outcome, &settings.changes));
         }
         Some(Err(why)) => summary.push(format!("There is no step: {why}.")),
@@ -130,15 +131,15 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
         sections,
         snapshot: None,
     };
-    privacy.leave(&mut report);
+    privacy.apply(&mut report);
     Ok(report)
 }
 
-/// So many suspect times are told above; all are among the times of the step.
+/// The most suspect times in the summary; all of them are in the table of times.
 const DOUBTS: usize = 3;
 
 /// The step in a few sentences.
-fn told(outcome: &Outcome) -> Vec<String> {
+fn step_sentences(outcome: &Outcome) -> Vec<String> {
     let step = &outcome.step;
     let [low, high] = outcome.interval_us;
     let layout = &outcome.plan.run.layout;
@@ -157,10 +158,10 @@ fn told(outcome: &Outcome) -> Vec<String> {
         share(step.bubble())
     )];
     if !outcome.basis.is_interval() && outcome.basis != Basis::Nothing {
-        sentences.push(format!("{} to {}: {}.", time(low), time(high), outcome.basis.told()));
+        sentences.push(format!("{} to {}: {}.", time(low), time(high), outcome.basis.source_phrase()));
     }
     sentences.extend(changed(outcome));
-    sentences.extend(outcome.plan.doubts().iter().take(DOUBTS).map(|doubt| sentence(&doubt.why)));
+    sentences.extend(outcome.plan.suspect_times().iter().take(DOUBTS).map(|doubt| sentence(&doubt.why)));
     let beyond = outcome.marks[Mark::Extrapolated as usize] + outcome.marks[Mark::Suspect as usize];
     sentences.push(if beyond > 0.0 {
         format!("{} of its time is extrapolated or suspect.", share(beyond))
@@ -171,7 +172,7 @@ fn told(outcome: &Outcome) -> Vec<String> {
     sentences
 }
 
-/// What the changes come to; nothing where there are none.
+/// The effect of the changes in a sentence; `None` if there are none.
 fn changed(outcome: &Outcome) -> Option<String> {
     let before = outcome.unchanged_us?;
     let change = (outcome.step.total_us / before - 1.0) * 100.0;
@@ -185,12 +186,12 @@ fn changed(outcome: &Outcome) -> Option<String> {
 /// The step with other times, beside what can be changed.
 fn what_if(outcome: &Outcome, changes: &[Change]) -> Section {
     let collectives = outcome.plan.parts.iter().filter_map(|part| match part.asked {
-        Asked::Collective(_, communicator) => Some((part.name.as_str(), communicator)),
-        Asked::Operator(..) => None,
+        PartQuery::Collective(_, communicator) => Some((part.name.as_str(), communicator)),
+        PartQuery::Operator(..) => None,
     });
     let collectives: Vec<_> = collectives.collect();
     let mut text: Vec<String> = changed(outcome).into_iter().collect();
-    text.extend(what_if::told(changes, &collectives));
+    text.extend(what_if::table_notes(changes, &collectives));
     if text.is_empty() {
         text.push("Slide a time, or give a collective another curve: the step and the layouts follow at once.".into());
     }
@@ -243,7 +244,7 @@ fn step(outcome: &Outcome, changes: &[Change]) -> Vec<Section> {
     ]
 }
 
-/// The best layout in words.
+/// The best layout in sentences.
 fn best(searched: &Searched) -> Vec<String> {
     let found = &searched.found;
     let Some(first) = found.rows.first() else {
@@ -278,7 +279,7 @@ fn best(searched: &Searched) -> Vec<String> {
 }
 
 fn search_section(searched: &Searched) -> Section {
-    let found: &search::Found = &searched.found;
+    let found: &search::SearchResult = &searched.found;
     Section {
         title: "Layouts".into(),
         text: vec![format!(
@@ -297,8 +298,8 @@ fn search_section(searched: &Searched) -> Section {
     }
 }
 
-/// Why there is no calibration.
-fn uncalibrated(study: &Study) -> String {
+/// The reason why there is no calibration.
+fn uncalibrated(study: &TrainingTimeStudy) -> String {
     match study.settings().calibrate {
         None => "Choose a table of measured steps, and the coefficients that they tell are applied here and in the search.",
         Some((table, _)) if study.ran_on(table).is_none() => {
@@ -313,7 +314,7 @@ fn uncalibrated(study: &Study) -> String {
     .to_owned()
 }
 
-fn calibration_section(study: &Study, calibration: &Calibration) -> Section {
+fn calibration_section(study: &TrainingTimeStudy, calibration: &Calibration) -> Section {
     let ran_on = study.settings().calibrate.and_then(|(table, _)| study.ran_on(table)).unwrap_or_default();
     let settings = study.settings();
     let search = settings.search.as_ref().map(|question| &question.run);
@@ -339,7 +340,7 @@ fn calibration_section(study: &Study, calibration: &Calibration) -> Section {
     }
 }
 
-fn parameters(study: &Study) -> Vec<Fact> {
+fn parameters(study: &TrainingTimeStudy) -> Vec<Fact> {
     let settings = study.settings();
     let fact = |name: &str, value: String| Fact { name: name.into(), value };
     let cluster =
@@ -375,7 +376,7 @@ fn parameters(study: &Study) -> Vec<Fact> {
     facts
 }
 
-/// With a capital and a full stop.
+/// The text as a sentence, with a capital letter and a full stop.
 fn sentence(text: &str) -> String {
     capitalised(text) + if text.ends_with('.') { "" } else { "." }
 }

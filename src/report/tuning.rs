@@ -3,7 +3,9 @@
 mod measurements;
 mod trust;
 
-use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, privacy::Names};
+use super::{
+    Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, privacy::NameReplacements,
+};
 use crate::{
     collective::{Collective, Scale},
     plot::Chart,
@@ -25,47 +27,48 @@ use crate::{
     units::{grouped, significant},
 };
 
-/// The most collectives and scales that have a section; a report of more is none that anybody reads.
+/// The most collectives and scales that have a section.
 const MOST_GROUPS: usize = 50;
-/// Of more than so many each section takes its time, and fewer have one.
+/// The number of collectives and scales beyond which only [`MOST_OF_MANY`] of them have a section, as each takes
+/// time.
 const MANY_GROUPS: usize = 1000;
 const MOST_OF_MANY: usize = 10;
-/// So many collectives and scales have a heat map, and so many cells are in all of them: a report holds so much.
+/// The most heat maps of a report.
 const MOST_HEAT_MAPS: usize = 10;
 const MOST_CELLS: usize = 12_000;
 
-/// What a report is made of.
-pub struct Material<'a> {
-    /// The sweep, and what was learnt from it.
+/// The input of a report.
+pub struct TuningReportInput<'a> {
+    /// The study.
     pub study: &'a Study,
-    /// What was loaded, and what was left out.
+    /// The loaded files.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
     pub problems: Vec<(&'a str, &'a Problems)>,
-    /// Names of the files with measurements.
+    /// The names of the files with measurements.
     pub names: &'a [String],
-    /// Names of all files, as their runs number them.
+    /// The names of all files, by the numbers that runs refer to.
     pub numbered: &'a SortedMap<u16, String>,
-    /// What must be known about the whole.
+    /// Notes about all files.
     pub notes: Vec<String>,
-    /// Which of several sets of measurements was studied.
+    /// The set of measurements that was studied, if there are several.
     pub set: Option<&'a str>,
-    /// What to measure next.
+    /// The plan of what to measure next.
     pub plan: plan::Answer,
 }
 
 /// Makes the report.
 ///
 /// # Errors
-/// Nothing was measured, or the model can't be asked.
-pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
-    let Material { study, mut files, problems, names, numbered, mut notes, set, plan } = material;
+/// Returns an error if nothing was measured, or if the model can't be evaluated.
+pub fn report(material: TuningReportInput<'_>, contents: &Contents) -> Result<Report, StudyError> {
+    let TuningReportInput { study, mut files, problems, names, numbered, mut notes, set, plan } = material;
     if study.sweep().is_empty() {
         return Err(StudyError::NothingMeasured);
     }
     let answer = study.to_deploy()?;
     let answer = &answer[..];
-    let privacy = Names::of(contents, &mut files, &problems, []);
+    let privacy = NameReplacements::of(contents, &mut files, &problems, []);
     let mut sections = Vec::new();
     let mut predicted = Vec::new();
     let groups = study.groups();
@@ -108,7 +111,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     let mut summary = summary(answer);
     summary.extend(measurements::open_questions(answer));
     match (study.evaluation(), study.parameters()) {
-        (Some(evaluation), _) => summary.extend(trust::lost(evaluation)),
+        (Some(evaluation), _) => summary.extend(trust::held_out_regret(evaluation)),
         (None, Some(_)) => summary.push("How far to trust it was not tested: validation has not run.".into()),
         (None, None) if study.sweep().points.is_empty() => {
             summary.push(
@@ -131,7 +134,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
         parameters: measured_with.chain(parameters(study)).collect(),
         sections,
     };
-    privacy.leave(&mut report);
+    privacy.apply(&mut report);
     Ok(report)
 }
 

@@ -1,4 +1,4 @@
-//! A report leaves in one of four forms.
+//! Writes a report in one of four formats.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,25 +9,25 @@ use super::{
     wire::{self, WireError},
 };
 
-/// In what a report is written.
+/// The formats in which a report is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Form {
+pub enum ReportFormat {
     /// A page that needs nothing else, and opens as the live report again.
     #[default]
     Html,
-    /// For a pull request.
+    /// Markdown, for pull requests.
     Markdown,
-    /// For programs.
+    /// JSON, for programs.
     Json,
-    /// In the fragment of a link.
+    /// A link with the report in its fragment.
     Link,
 }
 
-impl Form {
-    /// All of them.
+impl ReportFormat {
+    /// All formats.
     pub const ALL: &[Self] = &[Self::Link, Self::Html, Self::Markdown, Self::Json];
 
-    /// For people.
+    /// The name that is shown to people.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl Form {
         }
     }
 
-    /// How a file's name ends; a link is no file.
+    /// The extension of the file; a link is no file.
     #[must_use]
     pub const fn extension(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl Form {
         }
     }
 
-    /// The media type of a file.
+    /// The media type of the file.
     #[must_use]
     pub const fn media_type(self) -> &'static str {
         match self {
@@ -61,16 +61,16 @@ impl Form {
     }
 }
 
-/// A report as it leaves.
+/// A written report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Written {
     /// A file to save.
     File {
-        /// The name to offer: `collectune-all_reduce-on-2-nodes-16-ranks.html`.
+        /// The suggested file name, such as `collectune-all_reduce-on-2-nodes-16-ranks.html`.
         name: String,
-        /// Its media type.
+        /// The media type.
         media_type: String,
-        /// Its text.
+        /// The contents.
         text: String,
     },
     /// A link.
@@ -80,28 +80,28 @@ pub enum Written {
 /// Writes a report.
 ///
 /// # Errors
-/// It holds more than could be read again; in words, to come after `The report`.
-pub fn write(report: &Report, form: Form) -> Result<Written, WireError> {
+/// Returns an error, phrased to follow `The report`, if the report exceeds the limits within which reports are read.
+pub fn write(report: &Report, form: ReportFormat) -> Result<Written, WireError> {
     // What is written can be opened again.
     let report = &wire::fit(report);
     let text = match form {
-        Form::Link => return Ok(Written::Link(link::encode(report))),
-        Form::Markdown => markdown::markdown(report),
-        Form::Json => {
+        ReportFormat::Link => return Ok(Written::Link(link::encode(report))),
+        ReportFormat::Markdown => markdown::markdown(report),
+        ReportFormat::Json => {
             let json = wire::write(report);
             wire::is_within_bounds(&json)?;
             json + "\n"
         }
-        Form::Html => html::html(report)?,
+        ReportFormat::Html => html::html(report)?,
     };
     let name = format!("{}.{}", file_stem(report), form.extension());
     Ok(Written::File { name, media_type: form.media_type().to_owned(), text })
 }
 
-/// What a report's files are called: the title in letters that every disk takes.
+/// The stem of the file names of a report: its title in characters that every file system accepts.
 #[must_use]
 pub fn file_stem(report: &Report) -> String {
-    /// Longer names are cut by some.
+    /// The most characters of a name that all file systems keep.
     const LONGEST: usize = 80;
     let mut stem = String::from("collectune");
     let mut between = true;

@@ -1,8 +1,8 @@
-//! Names that differ in their folders alone.
+//! Shortens paths to the parts that distinguish them.
 
 use crate::sorted::SortedMap;
 
-/// Each path by its end: the file's name, and as many of the folders before it as tell it from the others.
+/// Each path shortened to the file's name and as many of its folders as distinguish it from the others.
 ///
 /// ```
 /// use collectune::text::apart;
@@ -30,7 +30,7 @@ pub fn apart(paths: &[String]) -> Vec<&str> {
 
 const SEPARATORS: [char; 2] = ['/', '\\'];
 
-/// The last parts of a path.
+/// The last `parts` components of a path.
 fn end(path: &str, parts: usize) -> &str {
     path.rmatch_indices(SEPARATORS).nth(parts - 1).map_or(path, |(at, _)| &path[at + 1..])
 }

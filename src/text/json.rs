@@ -9,13 +9,13 @@ use serde_json::{
     value::RawValue,
 };
 
-/// Without any white space.
+/// The value as JSON without white space.
 #[must_use]
 pub fn compact(value: &impl Serialize) -> String {
     written(value, Layout(None))
 }
 
-/// Indented by two spaces.
+/// The value as JSON, indented by two spaces.
 #[must_use]
 pub fn indented(value: &impl Serialize) -> String {
     written(value, Layout(Some(PrettyFormatter::new())))
@@ -55,11 +55,11 @@ impl Formatter for Layout {
     }
 }
 
-/// Reads a number exactly. `serde_json` is off by the last bit now and then; what makes it exact there are ten kilobytes
-/// of tables, which the standard library has as well.
+/// Reads a number exactly. `serde_json` is sometimes off by the last bit unless its tables are compiled in, which
+/// weigh ten kilobytes and repeat those of the standard library.
 ///
 /// # Errors
-/// What stands there is no number, or a larger one than there are.
+/// Returns an error if the value is no number, or one that is too large.
 pub fn exact<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     if !deserializer.is_human_readable() {
         return f64::deserialize(deserializer);
@@ -72,7 +72,7 @@ pub fn exact<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error
 /// Reads a number or null, as [`exact`].
 ///
 /// # Errors
-/// As [`exact`].
+/// As for [`exact`].
 pub fn exact_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     #[derive(Deserialize)]
     struct Exact(#[serde(deserialize_with = "exact")] f64);
@@ -82,7 +82,7 @@ pub fn exact_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
 /// Reads a list of numbers, each as [`exact`].
 ///
 /// # Errors
-/// As [`exact`].
+/// As for [`exact`].
 pub fn exact_list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
     #[derive(Deserialize)]
     struct Exact(#[serde(deserialize_with = "exact")] f64);

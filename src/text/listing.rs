@@ -1,4 +1,4 @@
-//! Tables for people: what stands in a cell, and by what it is sorted and found.
+//! Tables that are shown to people: the text of cells, and the numbers by which they are sorted.
 
 use crate::order::CompactSort;
 use std::borrow::Cow;
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use super::{Cell, Table};
 
-/// One cell.
+/// A cell of a listing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// What is shown.
+    /// The text that is shown.
     pub text: String,
     /// By what it is sorted; text where it is no number.
     pub number: Option<f64>,
 }
 
 impl Entry {
-    /// Words.
+    /// A cell of text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), number: None }
@@ -30,14 +30,14 @@ impl Entry {
     }
 }
 
-/// One column.
+/// A column of a listing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// Its header.
+    /// The header.
     pub name: Cow<'static, str>,
-    /// What stands in it, with the unit and the base.
+    /// The meaning of the column, with unit and reference.
     pub meaning: Cow<'static, str>,
-    /// Numbers are set flush right.
+    /// Whether the column holds numbers, which are right-aligned.
     pub is_numeric: bool,
     /// Shown on demand only: it explains what the others say, and a table of all of them would be too wide to read.
     #[serde(default)]
@@ -45,7 +45,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column of words.
+    /// A column of text.
     #[must_use]
     pub const fn words(name: &'static str, meaning: &'static str) -> Self {
         Self { name: Cow::Borrowed(name), meaning: Cow::Borrowed(meaning), is_numeric: false, is_secondary: false }
@@ -57,7 +57,7 @@ impl Column {
         Self { name: Cow::Borrowed(name), meaning: Cow::Borrowed(meaning), is_numeric: true, is_secondary: false }
     }
 
-    /// The column, shown on demand only.
+    /// The column, marked to be shown on demand only.
     #[must_use]
     pub const fn secondary(mut self) -> Self {
         self.is_secondary = true;
@@ -65,22 +65,22 @@ impl Column {
     }
 }
 
-/// A table for people.
+/// A table that is shown to people.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Listing {
-    /// Its columns.
+    /// The columns.
     pub columns: Vec<Column>,
-    /// A cell per column.
+    /// The rows, each with a cell for every column.
     pub rows: Vec<Vec<Entry>>,
 }
 
 impl Listing {
     /// The listing without the columns that are empty all the way down.
     #[must_use]
-    pub fn told(&self) -> Self {
-        let is_told =
+    pub fn without_empty_columns(&self) -> Self {
+        let has_text =
             |column: usize| self.rows.iter().any(|row| row.get(column).is_some_and(|cell| !cell.text.is_empty()));
-        self.with(is_told)
+        self.with(has_text)
     }
 
     /// Shows a column on demand only; nothing where there is no such column.
@@ -90,11 +90,11 @@ impl Listing {
 
     /// The listing without the columns that are shown on demand only.
     #[must_use]
-    pub fn in_short(&self) -> Self {
+    pub fn without_secondary_columns(&self) -> Self {
         self.with(|column| !self.columns[column].is_secondary)
     }
 
-    /// The listing with some of its columns.
+    /// The listing with the columns whose index `keeps` accepts.
     fn with(&self, keeps: impl Fn(usize) -> bool) -> Self {
         let kept: Vec<usize> = (0..self.columns.len()).filter(|column| keeps(*column)).collect();
         let row = |row: &Vec<Entry>| kept.iter().filter_map(|column| row.get(*column).cloned()).collect();
@@ -104,10 +104,10 @@ impl Listing {
         }
     }
 
-    /// The listing with the rows that a filter keeps, as in [`Listing::order`].
+    /// The listing with the rows that a filter keeps, as in [`Listing::visible_rows`].
     #[must_use]
     pub fn filtered(&self, filter: &str) -> Self {
-        let rows = self.order(None, filter).into_iter().map(|index| self.rows[index].clone()).collect();
+        let rows = self.visible_rows(None, filter).into_iter().map(|index| self.rows[index].clone()).collect();
         Self { columns: self.columns.clone(), rows }
     }
 
@@ -141,7 +141,7 @@ impl Listing {
     /// The rows to show: those in which every word of `filter` occurs in some cell, in any case, ordered by a
     /// column (ascending or descending, empty cells last) or as they came.
     #[must_use]
-    pub fn order(&self, sort: Option<(usize, bool)>, filter: &str) -> Vec<usize> {
+    pub fn visible_rows(&self, sort: Option<(usize, bool)>, filter: &str) -> Vec<usize> {
         let words: Vec<String> = filter.split_whitespace().map(str::to_ascii_lowercase).collect();
         let holds = |row: &[Entry]| {
             let cells: Vec<String> = row.iter().map(|cell| cell.text.to_ascii_lowercase()).collect();

@@ -1,6 +1,6 @@
-//! Delimited text: records, located errors, formula-safe writing.
+//! Delimited text: records, located errors, and writing that is safe from formulas.
 //!
-//! What cuts a stream into records lives in the folder `compute`; here is what is said of them, and written.
+//! The code that splits a stream into records is in the folder `compute`.
 
 mod apart;
 pub mod json;
@@ -22,14 +22,14 @@ pub use self::{
     visible::{is_control, is_invisible, visible, visible_lines},
 };
 
-/// The most sentences of one kind that are told.
-pub const MOST_TOLD: usize = 100;
+/// The most notes of one kind that are listed.
+pub const MOST_NOTES: usize = 100;
 
-/// Keeps the first [`MOST_TOLD`] of many sentences, and says how many more there were.
-pub fn tell_few(sentences: &mut Vec<String>) {
-    let more = sentences.len().saturating_sub(MOST_TOLD);
+/// Keeps the first [`MOST_NOTES`] of many sentences, and adds how many more there were.
+pub fn keep_few(sentences: &mut Vec<String>) {
+    let more = sentences.len().saturating_sub(MOST_NOTES);
     if more > 0 {
-        sentences.truncate(MOST_TOLD);
+        sentences.truncate(MOST_NOTES);
         sentences.push(format!("And {} more such notes", crate::units::grouped(more as u64)));
     }
 }

@@ -1,4 +1,4 @@
-//! What is wrong in a file, where, and how to mend it.
+//! Problems in a file, with location and remedy.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +8,11 @@ use super::excerpt;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("line {line}, {}: \"{text}\" {expected}", column_phrase(.column))]
 pub struct Problem {
-    /// Line in the file, from 1.
+    /// Line number in the file, from 1.
     pub line: u64,
     /// Name of the column; empty where the whole line is meant.
     pub column: String,
-    /// The offending text, cut after 80 characters.
+    /// The offending text, cut to 80 characters.
     pub text: String,
     /// Completes the sentence that begins with the text: `is not a whole number; the row was left out`.
     pub expected: String,
@@ -33,17 +33,17 @@ impl Problem {
 /// Problems of one file: all are counted, the first ones kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problems {
-    /// The first [`Problems::KEPT`] of them.
+    /// The first [`Problems::KEPT`] problems.
     pub kept: Vec<Problem>,
-    /// How many there were.
+    /// The number of problems.
     pub count: u64,
 }
 
 impl Problems {
-    /// How many are kept with their text.
+    /// The most problems that are kept with their text.
     pub const KEPT: usize = 1000;
 
-    /// Adds one.
+    /// Adds a problem.
     pub fn push(&mut self, problem: Problem) {
         self.count += 1;
         if self.kept.len() < Self::KEPT {

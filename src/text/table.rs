@@ -4,16 +4,16 @@ use std::borrow::Cow;
 
 use super::{is_control, is_invisible, number};
 
-/// One cell to be written.
+/// A cell to be written to a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// Words.
+    /// Text.
     Text(String),
-    /// A whole number.
+    /// An integer.
     Whole(u64),
     /// A number with this many decimals; not a number is written as an empty cell.
     Number(f64, usize),
-    /// Nothing is known.
+    /// An unknown value.
     Empty,
 }
 
@@ -42,7 +42,7 @@ impl From<u32> for Cell {
 }
 
 impl Cell {
-    /// An optional number with this many decimals.
+    /// A number with this many decimals, or an empty cell.
     #[must_use]
     pub fn number(value: Option<f64>, decimals: usize) -> Self {
         value.map_or(Self::Empty, |v| Self::Number(v, decimals))
@@ -73,9 +73,9 @@ impl Cell {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// Names of the columns.
+    /// The headers of the columns.
     pub headers: Vec<String>,
-    /// Rows with a cell for each header.
+    /// The rows, each with a cell for every header.
     pub rows: Vec<Vec<Cell>>,
 }
 
@@ -159,12 +159,12 @@ fn is_formula(text: &str) -> bool {
     text.trim_start_matches(|c| is_invisible(c) || c == '"').starts_with(SIGNS)
 }
 
-/// Text for Markdown in which nothing is markup, of Markdown or of HTML, and nobody is called: GitHub makes links of
-/// `@user`, `#123` and `GH-123`, also where they are escaped, unless something stands in between. An underscore within a
-/// word is no markup.
+/// Text for Markdown without any Markdown or HTML markup and without mentions: GitHub turns `@user`, `#123` and
+/// `GH-123` into links even if they are escaped, unless something separates their parts. An underscore within a word
+/// is no markup.
 #[must_use]
 pub fn escaped(text: &str) -> String {
-    /// A blank of no width.
+    /// A zero-width space as an HTML entity.
     const APART: &str = "&#8203;";
     let mut out = String::with_capacity(text.len());
     let mut before = ' ';
@@ -304,7 +304,7 @@ mod tests {
     }
 
     proptest! {
-        /// Read by any separator, with quotes or without.
+        /// Cells never begin a formula, whichever separator the reader assumes, with quotes or without.
         #[test]
         fn no_cell_begins_a_formula(cells in proptest::collection::vec(hostile(), 1..4)) {
             let cells = [vec!["a".to_owned()], cells].concat();

@@ -1,4 +1,4 @@
-//! Text of others is shown so that nobody is misled by it.
+//! Makes text from files safe to display.
 
 use std::borrow::Cow;
 
@@ -42,7 +42,7 @@ pub fn is_invisible(c: char) -> bool {
         )
 }
 
-/// Text in which control characters stand as what they are written with: `\n`, `\u{1b}`.
+/// The text with control characters replaced by their escape sequences, such as `\n` and `\u{1b}`.
 ///
 /// ```
 /// use collectune::text::visible;

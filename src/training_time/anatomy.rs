@@ -1,4 +1,4 @@
-//! What a model consists of, as far as time and memory depend on it: operators of its layers and ends, and parameters.
+//! The parts of a model on which time and memory depend: the operators of its layers and ends, and its parameters.
 
 use super::{
     catalogue::{Architecture, Catalogue, LayerItem},
@@ -10,34 +10,34 @@ use super::{
 /// Operators that hold the core of attention, which selective recomputation computes again.
 const ATTENTION: [&str; 7] =
     ["flash_atten", "baddbmm", "fillmask", "softmax", "ScaledUpperTriangMaskedSoftmax", "attention_dropout", "bmm"];
-/// Operators that sequence parallelism spreads over the tensor ranks.
+/// Operators whose work sequence parallelism divides among the tensor-parallel ranks.
 const SPREAD: [&str; 3] = ["layernorm", "RMSlayernorm", "res_add"];
 /// Operators of the MLP, which a mixture has once per expert where its architecture has no operators of experts.
 const MLP: [&str; 6] = ["linear3", "gelu", "linear4", "gate_up", "swiglu", "down"];
 
-/// One operator, done some times.
+/// An operator and how often it runs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Op {
-    /// Its name.
+pub struct OperatorUse {
+    /// The operator's name in the catalogue.
     pub name: String,
-    /// How often.
+    /// The number of times that it runs.
     pub count: f64,
-    /// The names that its inputs speak of.
+    /// The values of the names in the expressions of its inputs.
     pub scope: Scope,
-    /// It is of the core of attention.
+    /// Whether it belongs to the core of attention, which selective recomputation repeats.
     pub is_attention: bool,
 }
 
-/// What a model is made of, on one rank.
+/// The operators and parameters of a model on one rank.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Anatomy {
-    /// Operators of one layer.
-    pub layer: Vec<Op>,
-    /// Operators before the first layer.
-    pub first: Vec<Op>,
-    /// Operators after the last.
-    pub last: Vec<Op>,
-    /// Parameters on one rank.
+    /// The operators of one layer.
+    pub layer: Vec<OperatorUse>,
+    /// The operators before the first layer.
+    pub first: Vec<OperatorUse>,
+    /// The operators after the last layer.
+    pub last: Vec<OperatorUse>,
+    /// The numbers of parameters on one rank.
     pub parameters: Parameters,
     /// Attention never holds its scores: the term of l² falls away from memory.
     pub is_flash: bool,
@@ -47,21 +47,21 @@ pub struct Anatomy {
     pub flop: [f64; 3],
 }
 
-/// Parameters on one rank.
+/// Numbers of parameters on one rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Parameters {
-    /// Of one layer, without experts.
+    /// Parameters of one layer, experts excluded.
     pub layer: f64,
-    /// Of one layer's experts that this rank holds.
+    /// Parameters of those experts of one layer that this rank holds.
     pub experts: f64,
-    /// Before the first layer.
+    /// Parameters before the first layer.
     pub first: f64,
-    /// After the last.
+    /// Parameters after the last layer.
     pub last: f64,
 }
 
 impl Parameters {
-    /// Of a stage of some layers, experts apart.
+    /// Parameters of a pipeline stage with this many layers: experts excluded, and experts.
     #[must_use]
     pub fn of_stage(&self, layers: f64, is_first: bool, is_last: bool) -> (f64, f64) {
         let ends = if is_first { self.first } else { 0.0 } + if is_last { self.last } else { 0.0 };
@@ -88,7 +88,7 @@ impl Anatomy {
         let end = |name: &str| op(name, 1.0, scope.clone());
         let ends = |items: &[_], otherwise: &[&str]| match architecture {
             Some(_) if !items.is_empty() => evaluated(items, &scope).unwrap_or_default(),
-            _ => otherwise.iter().map(|name| end(name)).collect::<Vec<Op>>(),
+            _ => otherwise.iter().map(|name| end(name)).collect::<Vec<OperatorUse>>(),
         };
         let first = ends(architecture.map_or(&[], |known| &known.first), &["embedding"]);
         let last = ends(
@@ -113,8 +113,8 @@ impl Anatomy {
                 op.scope.set("top_k", copies);
             }
         }
-        let flop = |ops: &[Op]| {
-            let of = |op: &Op| catalogue.operator(&op.name)?.flop(&op.scope).ok()?.map(|flop| flop * op.count);
+        let flop = |ops: &[OperatorUse]| {
+            let of = |op: &OperatorUse| catalogue.operator(&op.name)?.flop(&op.scope).ok()?.map(|flop| flop * op.count);
             ops.iter().filter_map(of).sum()
         };
         let activation = architecture.and_then(|known| known.activation_bytes.as_ref());
@@ -152,14 +152,14 @@ fn spreads(run: &Run, name: &str) -> bool {
 
 /// Operators with the architecture's repeats and overrides, as long as the run names the same, each item once or as often
 /// as it runs; equal ones together.
-fn items(architecture: &Architecture, run: &Run, scope: &Scope) -> Option<Vec<Op>> {
+fn items(architecture: &Architecture, run: &Run, scope: &Scope) -> Option<Vec<OperatorUse>> {
     let once = architecture.layer.iter().map(|item| &item.operator).eq(&run.model.layer);
     let is_same = once || architecture.layer_names(scope).ok()? == run.model.layer;
     is_same.then(|| evaluated(&architecture.layer, scope))?
 }
 
-fn evaluated(items: &[LayerItem], scope: &Scope) -> Option<Vec<Op>> {
-    let mut ops: Vec<Op> = Vec::new();
+fn evaluated(items: &[LayerItem], scope: &Scope) -> Option<Vec<OperatorUse>> {
+    let mut ops: Vec<OperatorUse> = Vec::new();
     for item in items {
         let (own, count) = (item.scope(scope).ok()?, item.count(scope).ok()?.max(0.0));
         match ops.iter_mut().find(|op| op.name == item.operator && op.scope == own) {
@@ -171,9 +171,9 @@ fn evaluated(items: &[LayerItem], scope: &Scope) -> Option<Vec<Op>> {
 }
 
 /// Operators as the run lists them; of a mixture, the MLP's once per expert on this rank, with its tokens.
-fn listed(run: &Run, scope: &Scope) -> Vec<Op> {
+fn listed(run: &Run, scope: &Scope) -> Vec<OperatorUse> {
     let tokens = Tokens::of(run);
-    let mut ops: Vec<Op> = Vec::new();
+    let mut ops: Vec<OperatorUse> = Vec::new();
     for name in &run.model.layer {
         let is_expert = run.model.experts > 1 && MLP.contains(&name.as_str());
         let count = if is_expert { tokens.experts } else { 1.0 };
@@ -188,8 +188,9 @@ fn listed(run: &Run, scope: &Scope) -> Vec<Op> {
     ops
 }
 
-/// What an architecture declares of the whole model, on one rank: shared by the tensor ranks, experts also by the expert
-/// ranks. `None` where it declares nothing else than a GPT with biases, whose share is known exactly.
+/// The parameters that an architecture declares for the whole model, divided among ranks: by the tensor-parallel
+/// degree, those of experts also by the expert-parallel degree. `None` if it declares nothing beyond a GPT with
+/// biases, whose share is known exactly.
 fn declared(architecture: &Architecture, run: &Run, scope: &Scope) -> Option<Parameters> {
     let declared = architecture.parameters.as_ref()?;
     let tensor = f64::from(run.layout.tensor.max(1));
@@ -211,14 +212,14 @@ fn declared(architecture: &Architecture, run: &Run, scope: &Scope) -> Option<Par
     })
 }
 
-fn op(name: &str, count: f64, scope: Scope) -> Op {
-    Op { name: name.to_owned(), count, scope, is_attention: ATTENTION.contains(&name) }
+fn op(name: &str, count: f64, scope: Scope) -> OperatorUse {
+    OperatorUse { name: name.to_owned(), count, scope, is_attention: ATTENTION.contains(&name) }
 }
 
-/// Where the tokens of a mixture of experts go.
+/// The distribution of tokens in a mixture of experts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tokens {
-    /// Experts on a rank.
+    /// The number of experts on a rank.
     pub experts: f64,
     /// Tokens of the fullest rank's experts, each, over those of a rank's micro-batch.
     pub per_expert: f64,
@@ -244,7 +245,7 @@ impl Anatomy {
     }
 }
 
-/// Parameters on one rank, of a GPT with biases.
+/// The parameters on one rank of a GPT with biases.
 fn parameters(run: &Run, model: &Model) -> Parameters {
     let dim = f64::from(model.hidden);
     let tensor = f64::from(run.layout.tensor.max(1));

@@ -1,17 +1,17 @@
-//! Which GPUs talk to each other in a layout. Ranks are laid out tensor fastest, then data, then pipeline.
+//! The communicators of a layout. Ranks are numbered with tensor parallelism fastest, then data, then pipeline.
 
 use super::{run::Layout, samples::Communicator};
 
 /// The communicators of a layout.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Communicators {
-    /// Of tensor parallelism.
+    /// The communicator of tensor parallelism.
     pub tensor: Communicator,
-    /// Of the gradients' and parameters' exchange.
+    /// The communicator over which gradients and parameters are exchanged.
     pub data: Communicator,
-    /// Of the gradients of experts, which fewer ranks share.
+    /// The communicator for gradients of experts, which has fewer ranks.
     pub expert_data: Communicator,
-    /// Of the experts' tokens.
+    /// The communicator over which tokens are sent to experts.
     pub expert: Communicator,
     /// From each stage to the next; and last, with several stages, from the last to the first, which chunks of an
     /// interleaved schedule use.

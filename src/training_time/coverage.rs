@@ -1,4 +1,4 @@
-//! Which of the points that were to be sampled are there: the coverage of the samples.
+//! The coverage of samples: which points of the intended grids were sampled.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,18 +8,19 @@ use super::{
 };
 use crate::order::CompactSort;
 
-/// The coverage of one operator's or collective's samples.
+/// The share of a sampling grid that the samples of one operator or collective cover.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Coverage {
     /// The operator or collective.
     pub function: String,
-    /// Points of the intended grid.
+    /// The number of points of the intended grid.
     pub intended: usize,
-    /// Of those, points that no model can have: a head's size, heads or width of a rank would not be whole.
+    /// The number of points that no model can have, as the size of a head, the heads or the width of a rank would not
+    /// be whole.
     pub impossible: usize,
-    /// Of the possible ones, points that are sampled.
+    /// The number of possible points that are sampled.
     pub sampled: usize,
-    /// Distinct sampled points outside of the grid.
+    /// The number of distinct sampled points outside the grid.
     pub beside: usize,
     /// By input and intended value: how many possible points there are, and how many of them are sampled.
     pub values: Vec<ValueCoverage>,
@@ -31,13 +32,13 @@ pub struct Coverage {
 /// The coverage of the points that have one value of one input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ValueCoverage {
-    /// The input.
+    /// The name of the input.
     pub input: String,
-    /// Its value.
+    /// The value of the input.
     pub value: f64,
-    /// Possible points.
+    /// The number of possible points with this value.
     pub possible: usize,
-    /// Of those, sampled ones.
+    /// The number of those points that are sampled.
     pub sampled: usize,
 }
 
@@ -67,11 +68,11 @@ fn compare(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
     differs.unwrap_or(std::cmp::Ordering::Equal)
 }
 
-/// Divisions that must leave no remainder.
+/// Pairs of inputs whose division must leave no remainder.
 const DIVISIONS: [[&str; 2]; 3] = [["dim", "h"], ["h", "mp"], ["dim", "mp"]];
 
 fn of_points(sampling: &Sampling, mut sampled: Vec<Vec<f64>>) -> Coverage {
-    /// So many missing points are named.
+    /// The most missing points that are listed.
     const NAMED: usize = 100;
     sampled.compact_sort_by(|a, b| compare(a, b));
     sampled.dedup();

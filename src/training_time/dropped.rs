@@ -1,17 +1,17 @@
-//! What was dropped, what was answered, and what was left out by hand: of these the [`Bundle`] is made again whenever
-//! one of them changes.
+//! The dropped files, the answers about them, and the rows that the user left out. Whenever one of them changes, the
+//! [`Bundle`] is built anew.
 
 use super::{
-    bundle::{Answer, Answers, Bundle, DroppedFile, bring_together},
+    bundle::{Answers, Bundle, DroppedFile, FileAnswer, bring_together},
     catalogue::Catalogue,
     health::LeftOut,
-    read::Part,
+    read::TrainingFile,
 };
 use crate::text::Problems;
 
 /// Dropped files with all answers about them.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Dropped {
+pub struct DroppedFiles {
     files: Vec<DroppedFile>,
     answers: Answers,
     left_out: Vec<LeftOut>,
@@ -19,8 +19,8 @@ pub struct Dropped {
     bundle: Bundle,
 }
 
-impl Dropped {
-    /// What these files hold.
+impl DroppedFiles {
+    /// The state after a first drop.
     #[must_use]
     pub fn new(files: Vec<DroppedFile>) -> Self {
         let mut dropped = Self { files, ..Self::default() };
@@ -28,32 +28,32 @@ impl Dropped {
         dropped
     }
 
-    /// Nothing was dropped.
+    /// Whether no file was dropped.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// What the files hold together, without the rows that were left out.
+    /// The contents of the files together, without the rows that were left out.
     #[must_use]
     pub fn bundle(&self) -> &Bundle {
         &self.bundle
     }
 
-    /// Adds files of a later drop.
+    /// Adds the files of a later drop.
     pub fn add(&mut self, files: Vec<DroppedFile>) {
         self.files.extend(files);
         self.gather();
     }
 
     /// Answers a question about a file, instead of what was answered before.
-    pub fn answer(&mut self, path: &str, answer: Answer) {
+    pub fn answer(&mut self, path: &str, answer: FileAnswer) {
         self.answers.retain(|(of, _)| of != path);
         self.answers.push((path.to_owned(), answer));
         self.gather();
     }
 
-    /// What was answered.
+    /// The answers that were given.
     #[must_use]
     pub const fn answers(&self) -> &Answers {
         &self.answers
@@ -79,7 +79,7 @@ impl Dropped {
         }
     }
 
-    /// What is left out by hand.
+    /// The rows that the user left out.
     #[must_use]
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
@@ -89,7 +89,7 @@ impl Dropped {
         let typed = self.typed.iter().map(|catalogue| DroppedFile {
             path: "typed catalogue".to_owned(),
             size_bytes: 0,
-            part: Part::Catalogue(Box::new(catalogue.clone())),
+            part: TrainingFile::Catalogue(Box::new(catalogue.clone())),
             problems: Problems::default(),
             notes: Vec::new(),
         });

@@ -9,10 +9,10 @@ use super::scope::Scope;
 
 /// The most characters of an expression.
 pub const LONGEST: usize = 256;
-/// How deep brackets may be nested.
+/// The deepest nesting of brackets.
 pub const DEEPEST: usize = 32;
 
-/// An expression that can be evaluated.
+/// A parsed expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
     text: String,
@@ -20,37 +20,37 @@ pub struct Expression {
     steps: Vec<Step>,
 }
 
-/// What is wrong with an expression. Columns count characters from 1.
+/// The reason why an expression is not valid. Columns count characters from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpressionError {
-    /// Too many characters.
+    /// The expression has this many characters, more than [`LONGEST`].
     #[error("the expression has {0} characters, more than {LONGEST}")]
     TooLong(usize),
-    /// Brackets in brackets.
+    /// Brackets are nested deeper than [`DEEPEST`], at this column.
     #[error("column {0}: brackets are nested deeper than {DEEPEST}")]
     TooDeep(usize),
-    /// Something else was expected there.
+    /// Something else was expected.
     #[error("column {at}: {expected} was expected, not {found}")]
     Unexpected {
-        /// Its column.
+        /// The column.
         at: usize,
-        /// What could stand there.
+        /// What was expected.
         expected: &'static str,
-        /// What stands there.
+        /// What was found.
         found: String,
     },
-    /// A name that nothing is known of.
+    /// The name is not known.
     #[error("column {at}: nothing is known of \"{name}\"")]
     UnknownName {
-        /// Its column.
+        /// The column.
         at: usize,
         /// The name.
         name: String,
     },
-    /// The divisor is zero.
+    /// A division by zero at this column.
     #[error("column {0}: division by zero")]
     DivisionByZero(usize),
-    /// The result is too large for a number.
+    /// The result of this expression is too large for a number.
     #[error("the result of {0} is not a finite number")]
     NotFinite(String),
 }
@@ -61,7 +61,7 @@ enum Step {
     /// A name and its column.
     Name(String, usize),
     Negate,
-    /// With its column.
+    /// An operation and its column.
     Operation(Operation, usize),
     Ceil,
     Floor,
@@ -83,7 +83,7 @@ impl Expression {
     /// Reads an expression.
     ///
     /// # Errors
-    /// It is none, or too long or too deep; with the column.
+    /// Returns an error with its column if the text is no expression, too long, or too deeply nested.
     pub fn parse(text: &str) -> Result<Self, ExpressionError> {
         let characters = text.chars().count();
         if characters > LONGEST {
@@ -99,7 +99,7 @@ impl Expression {
         Ok(Self { text: text.to_owned(), steps: parser.steps })
     }
 
-    /// A plain number.
+    /// An expression of one number.
     #[must_use]
     pub fn constant(value: f64) -> Self {
         Self { text: value.to_string(), steps: vec![Step::Number(value)] }
@@ -108,7 +108,7 @@ impl Expression {
     /// Its value where the names have these.
     ///
     /// # Errors
-    /// A name is unknown, a divisor is zero, or the result is too large.
+    /// Returns an error if a name is unknown, a divisor is zero, or the result is too large.
     pub fn evaluate(&self, scope: &Scope) -> Result<f64, ExpressionError> {
         thread_local! {
             static STACK: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
@@ -137,12 +137,12 @@ impl Expression {
         })
     }
 
-    /// The names that it speaks of.
+    /// The names that the expression uses.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.steps.iter().filter_map(|step| if let Step::Name(name, _) = step { Some(name.as_str()) } else { None })
     }
 
-    /// As it was written.
+    /// The expression as it was written.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -156,7 +156,7 @@ impl fmt::Display for Expression {
 }
 
 impl Operation {
-    /// `None` for a division by zero.
+    /// The result of the operation; `None` for a division by zero.
     fn apply(self, left: f64, right: f64) -> Option<f64> {
         if right == 0.0 && matches!(self, Self::Divide | Self::FloorDivide | Self::Remainder) {
             return None;
@@ -176,7 +176,7 @@ impl Operation {
 
 struct Parser<'a> {
     text: &'a str,
-    /// Byte offset.
+    /// The byte offset.
     at: usize,
     depth: usize,
     steps: Vec<Step>,
@@ -200,7 +200,7 @@ impl Parser<'_> {
         ExpressionError::Unexpected { at: self.column(), expected, found }
     }
 
-    /// Takes a sign if it comes next.
+    /// Consumes a sign if it comes next.
     fn takes(&mut self, sign: &str) -> bool {
         self.skip_blanks();
         let comes = self.rest().starts_with(sign);

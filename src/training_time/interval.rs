@@ -1,4 +1,4 @@
-//! How far a step's time is known: draws of the regressors' errors through the same composition.
+//! The interval of a step's time: draws of the regressors' errors, composed like the step.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,11 +9,11 @@ use super::{
 };
 use crate::math::{Stream, ascending, exp, quantile};
 
-/// How many draws.
+/// The number of draws.
 pub const DRAWS: usize = 400;
-/// Seed of the draws, unless told otherwise.
+/// The default seed of the draws.
 pub const SEED: u64 = 42;
-/// What share of the draws an interval holds.
+/// The share of the draws that an interval contains.
 pub const LEVEL: f64 = 0.9;
 
 /// Draws of errors. One regressor's error is common to all that it says, of whatever run; different ones are
@@ -26,7 +26,7 @@ pub struct Draws<'a> {
 }
 
 impl<'a> Draws<'a> {
-    /// Draws from these regressors' residuals.
+    /// Draws from the residuals of these regressors.
     #[must_use]
     pub fn new(regressors: &'a dyn Regressors, seed: u64) -> Self {
         Self { regressors, seed, factors: Vec::new() }
@@ -45,7 +45,7 @@ impl<'a> Draws<'a> {
         self.factors.len() - 1
     }
 
-    /// The step's time in each draw, in µs.
+    /// The time of the step in each draw, in µs.
     pub fn totals(&mut self, plan: &Plan, coefficients: &Coefficients) -> Vec<f64> {
         let places: Vec<usize> =
             plan.parts.iter().map(|part| self.factors(part.prediction.regressor, part.prediction.mark)).collect();
@@ -61,10 +61,10 @@ impl<'a> Draws<'a> {
     }
 }
 
-/// What an interval of a step stands on.
+/// The source of the interval of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Basis {
-    /// No errors were computed yet: there is no interval.
+    /// No residuals were computed yet, so there is no interval.
     #[default]
     Nothing,
     /// The errors of the single times alone: how far these spread a step, and no interval of steps, which are off by more
@@ -81,7 +81,7 @@ impl Basis {
         matches!(self, Self::Steps(Some(held)) if (85.0..=95.0).contains(&held))
     }
 
-    /// What the interval is called: `90 % interval`.
+    /// The name of the interval, such as `90 % interval`.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -91,9 +91,9 @@ impl Basis {
         }
     }
 
-    /// What it is, in words behind its ends.
+    /// A phrase to follow the ends of the interval, which names its source.
     #[must_use]
-    pub fn told(self) -> String {
+    pub fn source_phrase(self) -> String {
         match self {
             Self::Nothing => String::new(),
             Self::Samples => {

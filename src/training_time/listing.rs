@@ -1,7 +1,7 @@
-//! Tables for people of what was dropped.
+//! Tables of dropped files and their samples.
 
 use super::{
-    bundle::{Bundle, Fate},
+    bundle::{Bundle, FileUse},
     coverage::Coverage,
     health::{Flag, Health, Summary},
     needs::Need,
@@ -19,7 +19,7 @@ fn percent(share: Option<f64>) -> Entry {
     Entry::number(share.map(|share| share * 100.0), significant)
 }
 
-/// All files, and what became of each.
+/// A table of the files and how each is used.
 #[must_use]
 pub fn files(bundle: &Bundle) -> Listing {
     let columns = vec![
@@ -34,10 +34,10 @@ pub fn files(bundle: &Bundle) -> Listing {
     ];
     let rows = bundle.files.iter().enumerate().map(|(index, file)| {
         let (state, why) = match &file.fate {
-            Fate::Used => ("used", None),
-            Fate::KnownUnused(why) => ("known but unused", Some(why.clone())),
-            Fate::Unrecognised(why) => ("unrecognised", Some(why.clone())),
-            Fate::Asked => ("asked", None),
+            FileUse::Used => ("used", None),
+            FileUse::KnownUnused(why) => ("known but unused", Some(why.clone())),
+            FileUse::Unrecognised(why) => ("unrecognised", Some(why.clone())),
+            FileUse::Asked => ("asked", None),
         };
         let asked = bundle.questions.iter().filter(|question| question.file as usize == index);
         let asked = asked.map(|question| question.asks.sentence());
@@ -48,7 +48,7 @@ pub fn files(bundle: &Bundle) -> Listing {
             Entry::text(&file.path),
             Entry::text(state),
             whole(file.rows),
-            whole(file.doubled),
+            whole(file.duplicate_rows),
             Entry::number(Some(file.problems.count as f64), |_| grouped(file.problems.count)),
             Entry::text(&file.holds),
             Entry::text(cluster.map(|cluster| cluster.name.clone()).unwrap_or_default()),
@@ -58,7 +58,7 @@ pub fn files(bundle: &Bundle) -> Listing {
     Listing { columns, rows: rows.collect() }
 }
 
-/// What is odd about samples.
+/// A table of the rules that samples break.
 #[must_use]
 pub fn flags(flags: &[Flag]) -> Listing {
     let columns = vec![
@@ -84,7 +84,7 @@ pub fn flags(flags: &[Flag]) -> Listing {
     Listing { columns, rows: rows.collect() }
 }
 
-/// What was sampled, with the noise of repeats.
+/// A table of the samples, with the noise of repeats.
 #[must_use]
 pub fn samples(health: &Health) -> Listing {
     let columns = vec![
@@ -118,7 +118,7 @@ pub fn samples(health: &Health) -> Listing {
     Listing { columns, rows: health.summaries.iter().map(row).collect() }
 }
 
-/// Which points of the intended grids are there.
+/// A table of the sampled points of the intended grids.
 #[must_use]
 pub fn coverage(all: &[Coverage]) -> Listing {
     let columns = vec![
@@ -148,7 +148,7 @@ pub fn coverage(all: &[Coverage]) -> Listing {
     Listing { columns, rows: rows.collect() }
 }
 
-/// What a run needs and was not sampled.
+/// A table of what a run needs and was not sampled.
 #[must_use]
 pub fn needs(needs: &[Need]) -> Listing {
     let columns = vec![

@@ -5,7 +5,7 @@ use super::{
     catalogue::{Catalogue, ClusterEntry},
     regressors::{Mode, family_of},
     run::{Execution, Layout, Model, Run},
-    samples::{Cluster, CollectiveRow, CollectiveSamples, Communicator, Place},
+    samples::{Cluster, CollectiveRow, CollectiveSamples, Communicator, SourceLine},
     steps::{MeasuredStep, ReduceTable, StepTable},
 };
 use crate::{order::CompactSort, text::excerpt, units::count};
@@ -86,7 +86,7 @@ pub fn with_tables(
 }
 
 fn row(&(bytes, time_us): &(u64, f64), communicator: Communicator) -> CollectiveRow {
-    CollectiveRow { elements: bytes / 2, communicator, time_us, place: Place::default() }
+    CollectiveRow { elements: bytes / 2, communicator, time_us, place: SourceLine::default() }
 }
 
 /// A table whose path names another GPU is of that one.
@@ -101,29 +101,29 @@ fn is_of_gpu(table: &ReduceTable, gpu: &str, catalogue: &Catalogue) -> bool {
     named.is_empty() || own.is_some_and(|own| named.contains(&own))
 }
 
-/// What measured steps inherit where their table does not say it.
+/// The settings that measured steps inherit where their table does not state them.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Heritage<'a> {
+pub struct InheritedSettings<'a> {
     /// The architecture that was said by hand, of the catalogue.
     pub named: Option<&'a str>,
     /// The run to predict.
     pub run: Option<&'a Run>,
 }
 
-/// Measured steps as runs.
+/// Measured steps, converted to runs.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Taken {
-    /// Those that can be composed.
+pub struct ConvertedSteps {
+    /// The steps that can be composed.
     pub measured: Vec<Measured>,
     /// Steps that don't fit what is known of them, each with the reason.
     pub left_out: Vec<(String, String)>,
-    /// What was inherited, in words.
+    /// Notes on what was inherited.
     pub notes: Vec<String>,
 }
 
-/// Where the architecture of a step is from.
+/// The source of the architecture of a step.
 #[derive(Clone, Copy, PartialEq)]
-enum Origin {
+enum ArchitectureSource {
     Table,
     Hand,
     Published,
@@ -133,9 +133,14 @@ enum Origin {
 /// Its steps as runs: each of the architecture that its row says, or else that was said by hand, that is published of its
 /// cluster's steps, or that the run to predict has. A row that fits none of them is left out.
 #[must_use]
-pub fn runs(table: &StepTable, entry: &ClusterEntry, catalogue: &Catalogue, heritage: Heritage<'_>) -> Taken {
-    let mut taken = Taken::default();
-    let mut inherited: Vec<(Origin, String, u8, u64)> = Vec::new();
+pub fn runs(
+    table: &StepTable,
+    entry: &ClusterEntry,
+    catalogue: &Catalogue,
+    heritage: InheritedSettings<'_>,
+) -> ConvertedSteps {
+    let mut taken = ConvertedSteps::default();
+    let mut inherited: Vec<(ArchitectureSource, String, u8, u64)> = Vec::new();
     for step in &table.steps {
         match run(step, entry, catalogue, heritage) {
             Ok((run, origin)) => {
@@ -152,10 +157,10 @@ pub fn runs(table: &StepTable, entry: &ClusterEntry, catalogue: &Catalogue, heri
     }
     for (origin, name, zero, rows) in inherited {
         let from = match origin {
-            Origin::Table => continue,
-            Origin::Hand => "as was said".to_owned(),
-            Origin::Published => format!("as the catalogue has it of the steps of {}", entry.name),
-            Origin::Run => "as of the run to predict".to_owned(),
+            ArchitectureSource::Table => continue,
+            ArchitectureSource::Hand => "as was said".to_owned(),
+            ArchitectureSource::Published => format!("as the catalogue has it of the steps of {}", entry.name),
+            ArchitectureSource::Run => "as of the run to predict".to_owned(),
         };
         let sharded = if zero == 0 { "not sharded" } else { "sharded" };
         taken.notes.push(format!(
@@ -172,7 +177,7 @@ fn name_of(step: &MeasuredStep) -> String {
     format!("{}×{}×{}, b {}", step.pipeline, step.tensor, step.data, step.micro_batch)
 }
 
-/// Attention that never holds its scores.
+/// Whether the attention of a layer never materialises its scores.
 fn is_flash(layer: &[String]) -> bool {
     layer.iter().any(|operator| operator == "flash_atten")
 }
@@ -181,9 +186,9 @@ fn run(
     step: &MeasuredStep,
     entry: &ClusterEntry,
     catalogue: &Catalogue,
-    heritage: Heritage<'_>,
-) -> Result<(Run, Origin), String> {
-    let said = &step.said;
+    heritage: InheritedSettings<'_>,
+) -> Result<(Run, ArchitectureSource), String> {
+    let said = &step.stated;
     let dense = Model::dense(step.layers, step.hidden, step.heads, step.sequence);
     let known = |name: &str| {
         let found = catalogue.architecture(name).map(|found| dense.clone().with_layer_of(found));
@@ -196,12 +201,12 @@ fn run(
         if !fits(&model) {
             return Err(format!("its attention is not that of its architecture, {}", excerpt(name)));
         }
-        (model, Origin::Table)
+        (model, ArchitectureSource::Table)
     } else {
-        let by_hand = heritage.named.map(known).transpose()?.map(|model| (model, Origin::Hand));
+        let by_hand = heritage.named.map(known).transpose()?.map(|model| (model, ArchitectureSource::Hand));
         let of_cluster = published.map(|steps| known(&steps.architecture)).transpose()?;
-        let of_cluster = of_cluster.map(|model| (model, Origin::Published));
-        let of_run = heritage.run.map(|run| (like(run, &dense), Origin::Run));
+        let of_cluster = of_cluster.map(|model| (model, ArchitectureSource::Published));
+        let of_run = heritage.run.map(|run| (like(run, &dense), ArchitectureSource::Run));
         // What was said by hand is not put right by another guess.
         let all = if by_hand.is_some() { vec![by_hand] } else { vec![of_cluster, of_run] };
         all.into_iter().flatten().find(|(model, _)| fits(model)).ok_or_else(|| match said.flash {
@@ -212,7 +217,7 @@ fn run(
             None => "its architecture is not said, and there is no run to inherit it from".to_owned(),
         })?
     };
-    let of_run = heritage.run.filter(|_| origin == Origin::Run);
+    let of_run = heritage.run.filter(|_| origin == ArchitectureSource::Run);
     model.ffn = said.ffn.unwrap_or(model.ffn);
     model.kv_heads = said.kv_heads.unwrap_or(model.kv_heads);
     model.vocabulary = said.vocabulary.unwrap_or(model.vocabulary);
@@ -252,7 +257,7 @@ fn run(
             model.kv_heads, model.heads
         ));
     }
-    let sharding = published.filter(|_| origin == Origin::Published).map(|steps| steps.zero);
+    let sharding = published.filter(|_| origin == ArchitectureSource::Published).map(|steps| steps.zero);
     let of_execution = heritage.run.map(|run| run.execution.zero);
     let base = of_run.map_or_else(Execution::default, |run| run.execution.clone());
     let expert = of_run.map_or(1, |run| run.layout.expert);

@@ -5,26 +5,26 @@ use serde::{Deserialize, Serialize};
 use super::{
     anatomy::{Anatomy, padded_vocabulary},
     run::{Recompute, Run},
-    step::ours::layers,
+    step::default_mode::layers,
 };
 
-/// What is kept free of a device's memory in GiB, unless told otherwise.
+/// The default amount of device memory that is kept free, in GiB.
 pub const RESERVE_GIB: f64 = 2.0;
 
-/// Bytes on one rank of a stage.
+/// Memory of one rank of a pipeline stage, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StageMemory {
     /// Weights in half precision.
     pub weights: f64,
-    /// Gradients.
+    /// The gradients.
     pub gradients: f64,
     /// The optimizer's copy of the weights and its two moments in single precision.
     pub optimizer: f64,
-    /// Activations of the micro-batches in flight.
+    /// The activations of the micro-batches in flight.
     pub activations: f64,
-    /// One layer's activations while it is computed again.
+    /// The activations of one layer while it is recomputed.
     pub recompute: f64,
-    /// Logits in half and single precision.
+    /// The logits in half and single precision.
     pub logits: f64,
 }
 
@@ -42,7 +42,7 @@ impl StageMemory {
         ]
     }
 
-    /// All of it.
+    /// The sum of all parts.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.parts().iter().map(|(_, bytes)| bytes).sum()
@@ -65,16 +65,16 @@ impl StageMemory {
     }
 }
 
-/// What a device offers: its memory without the reserve.
+/// The usable memory of a device in bytes: its memory without the reserve.
 #[must_use]
 pub fn capacity_bytes(memory_gib: f64, reserve_gib: f64) -> f64 {
     (memory_gib - reserve_gib).max(0.0) * GIB
 }
 
-/// Bytes of a GiB.
+/// The number of bytes of a GiB.
 pub const GIB: f64 = 1_073_741_824.0;
 
-/// Memory of all stages of a run.
+/// The memory of each stage of a run.
 #[must_use]
 pub fn of(run: &Run, anatomy: &Anatomy) -> Vec<StageMemory> {
     let layers = layers(run);

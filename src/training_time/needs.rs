@@ -1,4 +1,4 @@
-//! What a run needs of samples and a cluster lacks, named before anything is computed.
+//! The samples that a run needs and a cluster lacks, found before anything is computed.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use super::{
     run::Run,
     samples::{Cluster, Communicator},
     step::{
-        plan::{Asked, Plan},
+        plan::{PartQuery, Plan},
         rules,
     },
 };
@@ -20,33 +20,33 @@ use crate::order::CompactSort;
 /// Something that a run needs and that was not sampled as it needs it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Need {
-    /// What is needed.
-    pub what: Wanted,
-    /// What it is needed for: `every layer`, `the gradients' exchange`.
+    /// The missing samples.
+    pub what: NeededSamples,
+    /// The purpose of these samples, such as `every layer` or `the gradients' exchange`.
     pub purpose: String,
-    /// What is used instead; `None` where nothing can stand in, so that nothing can be predicted.
+    /// The substitute; `None` if there is none, so that nothing can be predicted.
     pub instead: Option<String>,
-    /// The message for people.
+    /// A sentence for users.
     pub sentence: String,
 }
 
-/// What is needed.
+/// The kinds of missing samples.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Wanted {
-    /// Any samples at all.
+pub enum NeededSamples {
+    /// There are no samples at all.
     Cluster,
-    /// An operator.
+    /// The operator with this name.
     Operator(String),
-    /// An operator that was sampled, at other inputs.
+    /// This operator was sampled, but not at these inputs.
     Points(String),
-    /// A collective over these GPUs.
+    /// This collective over this communicator.
     Collective(String, Communicator),
-    /// Another precision than what was sampled.
+    /// Samples in this precision; there are some in another one.
     Precision(String),
 }
 
-impl Wanted {
-    /// In words.
+impl NeededSamples {
+    /// A phrase for reports.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
@@ -60,13 +60,14 @@ impl Wanted {
 }
 
 impl Need {
-    /// Samples that are not there, for everything.
+    /// The need that stands for all samples, where there are none.
     pub(super) fn of_samples(sentence: String) -> Self {
-        Self { what: Wanted::Cluster, purpose: "everything".to_owned(), instead: None, sentence }
+        Self { what: NeededSamples::Cluster, purpose: "everything".to_owned(), instead: None, sentence }
     }
 }
 
-/// What a run needs in a mode and lacks; what nothing can stand in for comes first. Nothing of a run that breaks a rule.
+/// The samples that a run needs in a mode and that are missing, those without a substitute first. Empty if the run
+/// breaks a rule of layouts.
 #[must_use]
 pub fn needs(bundle: &Bundle, run: &Run, functions: &[String], mode: Mode) -> Vec<Need> {
     let Some(cluster) = bundle.cluster_for(run).and_then(|at| bundle.clusters.get(at)) else {
@@ -100,8 +101,8 @@ pub fn of_cluster(bundle: &Bundle, cluster: &Cluster, run: &Run, functions: &[St
 pub fn points(plan: &Plan) -> Vec<Need> {
     let mut needs: Vec<Need> = Vec::new();
     for part in &plan.parts {
-        let (Asked::Operator(..), Some(beyond)) = (&part.asked, &part.prediction.beyond) else { continue };
-        let what = Wanted::Points(part.name.clone());
+        let (PartQuery::Operator(..), Some(beyond)) = (&part.asked, &part.prediction.beyond) else { continue };
+        let what = NeededSamples::Points(part.name.clone());
         if needs.iter().all(|need| need.what != what) {
             let instead = "its samples at other inputs".to_owned();
             let sentence = format!("Of operator {}, {beyond}: {instead} are used, marked extrapolated", part.name);
@@ -120,7 +121,7 @@ struct List<'a> {
 }
 
 impl List<'_> {
-    fn push(&mut self, what: Wanted, purpose: &str, instead: Option<String>, sentence: String) {
+    fn push(&mut self, what: NeededSamples, purpose: &str, instead: Option<String>, sentence: String) {
         if self.needs.iter().all(|need| need.what != what) {
             self.needs.push(Need { what, purpose: purpose.to_owned(), instead, sentence });
         }
@@ -138,7 +139,12 @@ impl List<'_> {
             let held = held.join(", ");
             let sentence =
                 format!("The run is {wanted}, the samples are {held}: these are used, and marked extrapolated");
-            self.push(Wanted::Precision(wanted.clone()), "everything", Some(format!("samples in {held}")), sentence);
+            self.push(
+                NeededSamples::Precision(wanted.clone()),
+                "everything",
+                Some(format!("samples in {held}")),
+                sentence,
+            );
         }
     }
 
@@ -148,7 +154,7 @@ impl List<'_> {
 
     fn operators(&mut self, functions: &[String]) {
         let anatomy = Anatomy::of(self.run, &self.bundle.catalogue);
-        let names = |ops: &[super::anatomy::Op]| ops.iter().map(|op| op.name.clone()).collect::<Vec<_>>();
+        let names = |ops: &[super::anatomy::OperatorUse]| ops.iter().map(|op| op.name.clone()).collect::<Vec<_>>();
         let groups = [
             ("every layer", names(&anatomy.layer)),
             ("the first stage", names(&anatomy.first)),
@@ -157,14 +163,14 @@ impl List<'_> {
         ];
         for (purpose, names) in groups {
             for name in names.into_iter().filter(|name| !self.is_sampled(name)).collect::<Vec<_>>() {
-                let (instead, sentence) = self.instead_of(&name);
-                self.push(Wanted::Operator(name), purpose, instead, sentence);
+                let (instead, sentence) = self.substitute_for(&name);
+                self.push(NeededSamples::Operator(name), purpose, instead, sentence);
             }
         }
     }
 
-    /// What predicts an operator without samples.
-    fn instead_of(&self, name: &str) -> (Option<String>, String) {
+    /// The substitute for an operator without samples.
+    fn substitute_for(&self, name: &str) -> (Option<String>, String) {
         let catalogue = &self.bundle.catalogue;
         let stand_in = catalogue.operator(name).and_then(|operator| operator.stands_in_for.as_ref());
         let is_gemm = |name: &str| catalogue.operator(name).is_some_and(|operator| operator.gemm.is_some());
@@ -204,7 +210,7 @@ impl List<'_> {
                 Some(instead) => format!("There are no samples of {name}: {instead} stands in, marked extrapolated"),
                 None => format!("There are no samples of {name}, nor of another stage's optimizer"),
             };
-            self.push(Wanted::Operator(name.to_owned()), "the optimizer", instead, sentence);
+            self.push(NeededSamples::Operator(name.to_owned()), "the optimizer", instead, sentence);
         }
     }
 
@@ -265,7 +271,7 @@ impl List<'_> {
                 ),
                 (None, true) => format!("{name} was not sampled over {communicator}, nor over any other GPUs"),
             };
-            return self.push(Wanted::Collective(name.to_owned(), communicator), purpose, fallback, sentence);
+            return self.push(NeededSamples::Collective(name.to_owned(), communicator), purpose, fallback, sentence);
         }
         let is_between = |shape: &&Communicator| (shape.nodes > 1) == (communicator.nodes > 1);
         let away = |shape: &&Communicator| shape.ranks().abs_diff(communicator.ranks());
@@ -302,6 +308,6 @@ impl List<'_> {
                 ),
             ),
         };
-        self.push(Wanted::Collective(name.to_owned(), communicator), purpose, instead, sentence);
+        self.push(NeededSamples::Collective(name.to_owned(), communicator), purpose, instead, sentence);
     }
 }

@@ -1,20 +1,20 @@
-//! What is predicted of one operator or one collective, and how far it can be trusted.
+//! Predicted times of single operators and collectives, and how far they can be trusted.
 
 use serde::{Deserialize, Serialize};
 
 use super::{samples::Communicator, scope::Scope};
 use crate::units;
 
-/// Which time of an operator.
+/// Which of an operator's times is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Direction {
-    /// Forward; also the one time of a stage's optimizer.
+    /// The forward pass; also the only time of a stage's optimizer.
     Forward,
-    /// Backward.
+    /// The backward pass.
     Backward,
 }
 
-/// Where a prediction comes from. Later is worse, and a sum is as bad as its worst part.
+/// How a predicted time was obtained. Later variants are worse, and a sum has the mark of its worst part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Mark {
     /// The exact inputs were sampled.
@@ -22,33 +22,33 @@ pub enum Mark {
     Measured,
     /// All inputs and features lie inside what was sampled, and each small count is a sampled value.
     Interpolated,
-    /// Outside of it.
+    /// Outside the range of the samples.
     Extrapolated,
     /// Faster than the hardware can be, or from samples that are doubtful.
     Suspect,
 }
 
 impl Mark {
-    /// All, the best first.
+    /// All marks, from the most to the least reliable.
     pub const ALL: [Self; 4] = [Self::Measured, Self::Interpolated, Self::Extrapolated, Self::Suspect];
 }
 
-/// How far an input lies outside of what was sampled.
+/// An input outside the range of the samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Beyond {
-    /// The input or feature.
+pub struct Extrapolation {
+    /// The name of the input or feature.
     pub input: String,
     /// Its value.
     pub value: f64,
-    /// The least that was sampled.
+    /// The smallest sampled value.
     pub low: f64,
-    /// The most that was sampled.
+    /// The largest sampled value.
     pub high: f64,
     /// In words, where a range would say less: `1×16 GPUs: 1×2, 1×4, 1×8 were sampled`.
     pub told: Option<String>,
 }
 
-impl std::fmt::Display for Beyond {
+impl std::fmt::Display for Extrapolation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [value, low, high] = [self.value, self.low, self.high].map(plain);
         if let Some(told) = &self.told {
@@ -62,7 +62,7 @@ impl std::fmt::Display for Beyond {
     }
 }
 
-/// A whole number as it is counted.
+/// A number as text; whole numbers are grouped.
 pub(super) fn plain(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value}") } else { units::significant(value) }
 }
@@ -70,23 +70,24 @@ pub(super) fn plain(value: f64) -> String {
 /// A predicted time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
-    /// In µs.
+    /// The time in µs.
     pub time_us: f64,
-    /// Where it comes from.
+    /// How the time was obtained.
     pub mark: Mark,
-    /// The worst input, where it is extrapolated.
-    pub beyond: Option<Beyond>,
-    /// Which regressor said so, by its number among [`Regressors`]: predictions of one err together.
+    /// The input that lies farthest outside the samples, if the time is extrapolated.
+    pub beyond: Option<Extrapolation>,
+    /// The number of the regressor that predicted the time, among [`Regressors`]. Predictions of one regressor err
+    /// together.
     pub regressor: u32,
     /// The least time in µs that it can take, by the peaks of the GPU and by what it is part of; 0 where nothing is known.
     /// What is suspect is weighed by this where it is more than its time.
     pub least_us: f64,
 }
 
-/// Something that nothing is known of.
+/// Samples that a prediction needs and that are missing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Missing {
-    /// An operator without samples.
+    /// There are no samples of this operator.
     #[error("there are no samples of operator {0}")]
     Operator(String),
     /// An operator with samples that teach nothing, asked for something that is not among them.
@@ -96,19 +97,19 @@ pub enum Missing {
         units::count(*distinct as u64, "distinct feature")
     )]
     TooFew {
-        /// Which.
+        /// The operator's name.
         operator: String,
-        /// Its rows.
+        /// The number of rows.
         rows: usize,
-        /// Distinct features among them.
+        /// The number of distinct features among them.
         distinct: usize,
     },
     /// A collective without samples over these GPUs, nor over others that could stand in.
     #[error("there are no samples of {collective} over {communicator}")]
     Collective {
-        /// Which.
+        /// The collective's name.
         collective: String,
-        /// Over which GPUs.
+        /// The communicator.
         communicator: Communicator,
     },
 }
@@ -118,13 +119,13 @@ pub trait Regressors {
     /// The time of an operator with the inputs that the scope names.
     ///
     /// # Errors
-    /// Nothing is known of it.
+    /// Returns [`Missing`] if there are no samples from which to predict it.
     fn operator(&self, name: &str, direction: Direction, scope: &Scope) -> Result<Prediction, Missing>;
 
     /// The time of a collective (`allreduce`, `allreduce_large`, `allgather_large`, `p2p`, `alltoall`) of `elements`.
     ///
     /// # Errors
-    /// Nothing is known of it.
+    /// Returns [`Missing`] if there are no samples from which to predict it.
     fn collective(&self, name: &str, elements: u64, communicator: Communicator) -> Result<Prediction, Missing>;
 
     /// Errors of a regressor where it had not seen the answer, ln(predicted ÷ measured), for predictions of this mark;

@@ -4,57 +4,57 @@ use serde::{Deserialize, Serialize};
 
 use super::{catalogue::Architecture, scope::Scope};
 
-/// One training run.
+/// A training run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// What it is called: the file's name without its ending.
+    /// The run's name: that of its file without the ending.
     pub name: String,
-    /// GPU that the configuration names.
+    /// The GPU that the configuration names.
     pub gpu: Option<String>,
-    /// Cluster that the configuration names.
+    /// The cluster that the configuration names.
     pub cluster: Option<String>,
-    /// What is trained.
+    /// The model that is trained.
     pub model: Model,
-    /// Over which GPUs.
+    /// How the model is distributed over GPUs.
     pub layout: Layout,
-    /// Sequences in a micro-batch: `b`.
+    /// The number of sequences in a micro-batch: `b`.
     pub micro_batch: u32,
-    /// Micro-batches per step and replica: `m`.
+    /// The number of micro-batches per step and replica: `m`.
     pub micro_batches: u32,
     /// How a step is carried out.
     pub execution: Execution,
 }
 
-/// What is trained.
+/// The model that is trained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Model {
     /// Its architecture in the catalogue, where the configuration names one.
     pub architecture: Option<String>,
-    /// `E`.
+    /// The number of layers: `E`.
     pub layers: u32,
-    /// `dim`.
+    /// The hidden size: `dim`.
     pub hidden: u32,
-    /// `h`.
+    /// The number of attention heads: `h`.
     pub heads: u32,
-    /// Key-value heads.
+    /// The number of key-value heads.
     pub kv_heads: u32,
-    /// `l`.
+    /// The sequence length: `l`.
     pub sequence: u32,
-    /// Width of the MLP.
+    /// The width of the MLP.
     pub ffn: u32,
-    /// Tokens of the vocabulary.
+    /// The number of tokens in the vocabulary.
     pub vocabulary: u32,
-    /// Operators of one layer in order; repeats count.
+    /// The operators of one layer in order; repeated ones are listed repeatedly.
     pub layer: Vec<String>,
     /// The norm after the last layer.
     pub norm: String,
-    /// Tensor all-reduces per layer, forward.
+    /// The number of tensor-parallel all-reduces per layer in the forward pass.
     pub forward_syncs: u32,
-    /// Tensor all-reduces per layer, backward.
+    /// The number of tensor-parallel all-reduces per layer in the backward pass.
     pub backward_syncs: u32,
     /// Experts of a layer; 1 where there is no mixture.
     pub experts: u32,
-    /// Experts that a token visits.
+    /// The number of experts that process a token.
     pub top_k: u32,
     /// The fullest expert's tokens over the mean, at least 1.
     pub load_balance: f64,
@@ -112,20 +112,20 @@ impl Model {
 /// Over which GPUs a model is spread. Ranks are laid out tensor fastest, then data, then pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Layout {
-    /// Pipeline stages: `pp`.
+    /// The number of pipeline stages: `pp`.
     pub pipeline: u32,
-    /// Tensor degree: `mp`, `tp`.
+    /// The tensor-parallel degree: `mp`, `tp`.
     pub tensor: u32,
-    /// Data-parallel degree: `dp`.
+    /// The data-parallel degree: `dp`.
     pub data: u32,
-    /// Expert degree: `ep`; divides the data degree.
+    /// The expert-parallel degree, which divides the data-parallel degree: `ep`.
     pub expert: u32,
-    /// GPUs of a node: `g`.
+    /// The number of GPUs in a node: `g`.
     pub gpus_per_node: u32,
 }
 
 impl Layout {
-    /// All GPUs.
+    /// The number of GPUs.
     #[must_use]
     pub fn gpus(&self) -> u64 {
         (u64::from(self.pipeline) * u64::from(self.tensor)).saturating_mul(self.data.into())
@@ -135,7 +135,7 @@ impl Layout {
 /// How a step is carried out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Execution {
-    /// What is computed again in the backward pass.
+    /// The operators that the backward pass recomputes.
     pub recompute: Recompute,
     /// 0: every rank updates everything; 1: the optimizer is sharded over the data-parallel ranks.
     pub zero: u8,
@@ -143,31 +143,31 @@ pub struct Execution {
     pub virtual_stages: u32,
     /// Layers of each stage, which sum to the model's; `None` for even, the remainder to the first.
     pub layers_per_stage: Option<Vec<u32>>,
-    /// Messages between stages hide behind computing.
+    /// Whether messages between stages overlap with computation.
     pub p2p_overlapped: bool,
-    /// Hidden share of the data-parallel exchange, 0 to 1.
+    /// The share of the data-parallel exchange that is hidden behind computation, from 0 to 1.
     pub data_overlap: f64,
-    /// Bucket of gradient and parameter exchange in elements (`comm_bucket`).
+    /// The bucket size of the gradient and parameter exchange, in elements: `comm_bucket`.
     pub bucket_elements: u64,
     /// Memory of a device in GiB; `None` for that of the GPU's entry in the catalogue.
     pub memory_gib: Option<f64>,
-    /// Bytes per gradient.
+    /// The number of bytes of a gradient.
     pub gradient_bytes: u32,
     /// Norms and dropouts are spread over the tensor ranks too.
     pub sequence_parallel: bool,
-    /// `fp16`.
+    /// The precision, such as `fp16`.
     pub precision: String,
 }
 
-/// What is computed again in the backward pass.
+/// The operators that the backward pass recomputes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Recompute {
-    /// Whole layers.
+    /// Those of whole layers.
     #[default]
     Full,
-    /// The core of attention.
+    /// Those of the core of attention.
     Selective,
-    /// Nothing.
+    /// None.
     None,
 }
 
@@ -190,7 +190,7 @@ impl Default for Execution {
 }
 
 impl Run {
-    /// Sequences in a step of all replicas.
+    /// The number of sequences in a step, over all replicas.
     #[must_use]
     pub fn global_batch(&self) -> u64 {
         (u64::from(self.micro_batch) * u64::from(self.micro_batches)).saturating_mul(self.layout.data.into())

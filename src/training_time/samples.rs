@@ -1,43 +1,43 @@
-//! What was measured on a cluster: single operators on one GPU, collectives over a few nodes.
+//! Samples measured on a cluster: operators on one GPU, and collectives over a few nodes.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a row was read: the bundle's file by index, and its line, counted from 1.
+/// The location of a row: the index of the bundle's file, and the line number from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
-    /// Index of the file.
+pub struct SourceLine {
+    /// The index of the file.
     pub file: u32,
-    /// Its line.
+    /// The line number, from 1.
     pub line: u32,
 }
 
 /// All rows of one operator, repeats included, identical rows of two files once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OperatorSamples {
-    /// Its name in the catalogue: `flash_atten`.
+    /// The operator's name in the catalogue, such as `flash_atten`.
     pub operator: String,
-    /// `fp16`.
+    /// The precision, such as `fp16`.
     pub precision: String,
     /// Names of the inputs, as in the header: `mp`, `b`, `l`, `dim`.
     pub inputs: Vec<String>,
-    /// Row-major, rows × inputs; whole numbers.
+    /// The inputs of all rows, row by row, as integers.
     pub values: Vec<f64>,
     /// Forward times in µs, one per row; of a stage's optimizer, its whole time.
     pub forward_us: Vec<f64>,
     /// Backward times in µs, one per row; empty where the file has one time (`dur(us)`).
     pub backward_us: Vec<f64>,
-    /// Where each row stands.
-    pub places: Vec<Place>,
+    /// The location of each row.
+    pub places: Vec<SourceLine>,
 }
 
 impl OperatorSamples {
-    /// How many rows.
+    /// The number of rows.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.forward_us.len()
     }
 
-    /// There is no row.
+    /// Whether there is no row.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.forward_us.is_empty()
@@ -51,7 +51,7 @@ impl OperatorSamples {
     }
 
     /// Keeps the rows at those places for which this holds.
-    pub fn retain(&mut self, keep: impl Fn(&Place) -> bool) {
+    pub fn retain(&mut self, keep: impl Fn(&SourceLine) -> bool) {
         let stays: Vec<bool> = self.places.iter().map(keep).collect();
         let of = |times: &[f64], width: usize| {
             let rows = times.chunks_exact(width.max(1)).zip(&stays).filter(|(_, stays)| **stays);
@@ -68,14 +68,14 @@ impl OperatorSamples {
 /// The GPUs of a collective: how many nodes, and how many GPUs on each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Communicator {
-    /// Nodes.
+    /// The number of nodes.
     pub nodes: u32,
-    /// GPUs on each.
+    /// The number of GPUs on each node.
     pub per_node: u32,
 }
 
 impl Communicator {
-    /// All its GPUs.
+    /// The number of GPUs.
     #[must_use]
     pub const fn ranks(self) -> u32 {
         self.nodes.saturating_mul(self.per_node)
@@ -94,48 +94,48 @@ pub struct CollectiveRow {
     /// Message size in elements, as in the file; of fp16, bytes are twice that. Of an all-gather, what one rank
     /// contributes.
     pub elements: u64,
-    /// Its GPUs.
+    /// The communicator.
     pub communicator: Communicator,
-    /// Its time in µs.
+    /// The time in µs.
     pub time_us: f64,
-    /// Where it stands.
-    pub place: Place,
+    /// The location of the row.
+    pub place: SourceLine,
 }
 
 /// All rows of one collective, over all communicators, identical rows of two files once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CollectiveSamples {
-    /// Its name in the catalogue: `allreduce`, `allreduce_large`, `allgather_large`, `p2p`.
+    /// The collective's name in the catalogue: `allreduce`, `allreduce_large`, `allgather_large` or `p2p`.
     pub collective: String,
-    /// `fp16`.
+    /// The precision, such as `fp16`.
     pub precision: String,
-    /// The rows, by communicator, then elements, then as read.
+    /// The rows, sorted by communicator and elements, then in file order.
     pub rows: Vec<CollectiveRow>,
 }
 
-/// What was measured on one kind of GPU under one folder.
+/// The samples of one kind of GPU in one folder.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cluster {
-    /// What it is called: its folder, or its GPU where no folder is known.
+    /// The cluster's name: that of its folder, or of its GPU where no folder is known.
     pub name: String,
-    /// Prefix of its files: `NVIDIAA100-SXM4-80GB`.
+    /// The prefix of its files, such as `NVIDIAA100-SXM4-80GB`.
     pub gpu: String,
-    /// Operators, by name.
+    /// The samples of operators, by name.
     pub operators: Vec<OperatorSamples>,
-    /// Collectives, by name.
+    /// The samples of collectives, by name.
     pub collectives: Vec<CollectiveSamples>,
-    /// Settings of regressors, of the reference's configuration files.
+    /// The settings of regressors from configuration files of the reference implementation.
     pub settings: Vec<Setting>,
 }
 
 impl Cluster {
-    /// The samples of an operator.
+    /// The samples of the operator with this name.
     #[must_use]
     pub fn operator(&self, name: &str) -> Option<&OperatorSamples> {
         self.operators.iter().find(|samples| samples.operator == name)
     }
 
-    /// The samples of a collective.
+    /// The samples of the collective with this name.
     #[must_use]
     pub fn collective(&self, name: &str) -> Option<&CollectiveSamples> {
         self.collectives.iter().find(|samples| samples.collective == name)
@@ -145,34 +145,34 @@ impl Cluster {
     /// where there are no settings.
     #[must_use]
     pub fn has_fallback(&self, collective: &str) -> bool {
-        let is_of_collective = |row: &&Setting| matches!(row.of, SettingOf::Communicator(_));
+        let is_of_collective = |row: &&Setting| matches!(row.of, SettingTarget::Communicator(_));
         let mut settings = self.settings.iter().filter(is_of_collective).peekable();
         settings.peek().is_none()
-            || settings.any(|row| row.function == collective && row.of == SettingOf::Communicator(None))
+            || settings.any(|row| row.function == collective && row.of == SettingTarget::Communicator(None))
     }
 }
 
 /// A row of a regressor configuration: which family and settings predict a target in parity mode.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
-    /// Operator or collective.
+    /// The operator or collective.
     pub function: String,
-    /// `fp16`.
+    /// The precision, such as `fp16`.
     pub precision: String,
-    /// What it predicts.
-    pub of: SettingOf,
-    /// Family and hyper-parameters.
-    pub family: Family,
+    /// The time that the regressor predicts.
+    pub of: SettingTarget,
+    /// The family of the regressor, with its hyperparameters.
+    pub family: RegressorFamily,
     /// The published error as a fraction, where the file has the column.
     pub error: Option<f64>,
 }
 
-/// What a [`Setting`] predicts.
+/// The time that the regressor of a [`Setting`] predicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum SettingOf {
+pub enum SettingTarget {
     /// An operator's forward time, or the one time of an optimizer.
     Forward,
-    /// An operator's backward time.
+    /// The backward time of an operator.
     Backward,
     /// A collective over these GPUs; `None` for the fallback over all (0, 0 in the file).
     Communicator(Option<Communicator>),
@@ -180,33 +180,33 @@ pub enum SettingOf {
 
 /// A family of regressors with its hyper-parameters, named as the files name them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Family {
-    /// `rforest`, as scikit-learn's.
+pub enum RegressorFamily {
+    /// A forest as in scikit-learn: `rforest`.
     Forest {
-        /// `n_estimators`.
+        /// The number of trees: `n_estimators`.
         trees: u32,
-        /// `max_depth`; `None` for no limit.
+        /// The largest depth, `None` for no limit: `max_depth`.
         max_depth: Option<u32>,
-        /// `min_samples_leaf`.
+        /// The fewest samples of a leaf: `min_samples_leaf`.
         min_samples_leaf: u32,
-        /// `min_samples_split`.
+        /// The fewest samples of a node that may be split: `min_samples_split`.
         min_samples_split: u32,
     },
-    /// `xgboost`, its histogram method.
+    /// Boosted trees with the histogram method of XGBoost: `xgboost`.
     Boosted {
-        /// `n_estimators`.
+        /// The number of rounds: `n_estimators`.
         rounds: u32,
-        /// `max_depth`.
+        /// The largest depth: `max_depth`.
         max_depth: u32,
-        /// `learning_rate`.
+        /// The learning rate: `learning_rate`.
         learning_rate: f64,
-        /// `gamma`.
+        /// The least loss reduction of a split: `gamma`.
         gamma: f64,
-        /// `min_child_weight`.
+        /// The least sum of weights of a child: `min_child_weight`.
         min_child_weight: f64,
-        /// `subsample`.
+        /// The share of rows of a tree: `subsample`.
         subsample: f64,
-        /// `colsample_bytree`.
+        /// The share of columns of a tree: `colsample_bytree`.
         colsample_bytree: f64,
     },
 }

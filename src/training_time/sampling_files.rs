@@ -1,16 +1,16 @@
-//! What to run to sample what is missing: configurations and a batch script for the sampler of estimate-train-time
+//! Files that sample what is missing: configurations and a batch script for the sampler of estimate-train-time
 //! (<https://github.com/DebarghaG/estimate-train-time>, its guides on kernel and NCCL sampling).
 
 use super::{
     bundle::Bundle,
     catalogue::Operator,
-    needs::{Need, Wanted},
+    needs::{Need, NeededSamples},
     run::Run,
     samples::Communicator,
 };
 use crate::{order::CompactSort, text::yaml::scalar};
 
-/// Steps of one input around what a run has.
+/// The values of one input around that of a run.
 struct Grid {
     start: u64,
     step: u64,
@@ -27,15 +27,16 @@ pub fn sampling_files(bundle: &Bundle, run: &Run, needs: &[Need]) -> Vec<(String
     for need in needs {
         match &need.what {
             // A name that a shell would read as more than a name has no place in a script.
-            Wanted::Operator(name) | Wanted::Points(name) | Wanted::Collective(name, _) if !is_plain(name) => {}
-            Wanted::Operator(name) | Wanted::Points(name) if kernels.contains(name) => {}
-            Wanted::Operator(name) | Wanted::Points(name) => {
+            NeededSamples::Operator(name) | NeededSamples::Points(name) | NeededSamples::Collective(name, _)
+                if !is_plain(name) => {}
+            NeededSamples::Operator(name) | NeededSamples::Points(name) if kernels.contains(name) => {}
+            NeededSamples::Operator(name) | NeededSamples::Points(name) => {
                 let Some(operator) = bundle.catalogue.operator(name) else { continue };
                 files.push((format!("{name}.yml"), of_operator(operator, run)));
                 kernels.push(name.clone());
             }
-            Wanted::Collective(name, communicator) => collectives.push((name.clone(), *communicator)),
-            Wanted::Cluster | Wanted::Precision(_) => {}
+            NeededSamples::Collective(name, communicator) => collectives.push((name.clone(), *communicator)),
+            NeededSamples::Cluster | NeededSamples::Precision(_) => {}
         }
     }
     collectives.compact_sort();

@@ -23,7 +23,7 @@ impl Scope {
         }
     }
 
-    /// With one more name, or another value of it.
+    /// The scope with a value added or replaced.
     #[must_use]
     pub fn with(mut self, name: &str, value: f64) -> Self {
         self.set(name, value);

@@ -16,12 +16,12 @@ use crate::{
     text::{Cell, Table},
 };
 
-/// What to simulate.
+/// The parameters of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Simulation {
-    /// Seeds what is drawn.
+    /// The seed of all draws.
     pub seed: u64,
-    /// GPUs of a node.
+    /// The number of GPUs in a node.
     pub gpus_per_node: u32,
 }
 
@@ -35,7 +35,7 @@ const LAUNCH_US: f64 = 9.0;
 const WITHIN: (f64, f64) = (200.0, 18.0);
 const BETWEEN: (f64, f64) = (22.0, 45.0);
 
-/// Operators with backward time over forward time.
+/// The operators with the ratio of backward to forward time.
 const OPERATORS: [(&str, f64); 12] = [
     ("embedding", 2.2),
     ("RMSlayernorm", 3.1),
@@ -54,7 +54,7 @@ const OPTIMIZERS: [(&str, f64); 3] =
     [("firstStage_optimizer", 1.08), ("middleStage_optimizer", 1.0), ("lastStage_optimizer", 1.06)];
 
 impl Simulation {
-    /// The cluster of the page's example.
+    /// The cluster of the example.
     #[must_use]
     pub const fn example() -> Self {
         Self { seed: 1, gpus_per_node: 4 }
@@ -192,7 +192,7 @@ fn collective(
     communicator: Communicator,
     noise: &mut Stream,
 ) -> Table {
-    /// Sizes of a sweep.
+    /// The number of message sizes of a sweep.
     const SIZES: u64 = 64;
     let mut table = Table::new(["shape", "nodes", "GPUsPerNode", "dur(us)"]);
     let (gbps, latency_us) = if communicator.nodes > 1 { BETWEEN } else { WITHIN };

@@ -2,22 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{run::Recompute, samples::Place};
+use super::{run::Recompute, samples::SourceLine};
 
-/// What a table of measured steps may say of a model besides its shape. What it does not say is inherited.
+/// The properties of the model, besides its shape, that a table of measured steps states. Others are inherited.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
-    /// What was computed again.
+pub struct StatedProperties {
+    /// The operators that were recomputed.
     pub recompute: Option<Recompute>,
-    /// Tokens of the vocabulary.
+    /// The number of tokens in the vocabulary.
     pub vocabulary: Option<u32>,
-    /// The architecture, by its name in the catalogue.
+    /// The architecture's name in the catalogue.
     pub architecture: Option<String>,
-    /// Attention keeps no scores (flash attention), or does.
+    /// Whether attention avoids materialising its scores (flash attention).
     pub flash: Option<bool>,
-    /// Width of the MLP.
+    /// The width of the MLP.
     pub ffn: Option<u32>,
-    /// Key-value heads.
+    /// The number of key-value heads.
     pub kv_heads: Option<u32>,
     /// Whether the optimizer is sharded over the data-parallel ranks: 0 or 1.
     pub zero: Option<u8>,
@@ -28,44 +28,44 @@ pub struct Said {
 pub struct MeasuredStep {
     /// Parameters of the model in billions, where the file says so: what its authors call the model.
     pub billions: Option<f64>,
-    /// All GPUs.
+    /// The number of GPUs.
     pub gpus: u32,
-    /// Sequences of a step.
+    /// The number of sequences in a step.
     pub global_batch: u32,
-    /// Sequences of a micro-batch.
+    /// The number of sequences in a micro-batch.
     pub micro_batch: u32,
-    /// `dim`.
+    /// The hidden size: `dim`.
     pub hidden: u32,
-    /// `h`.
+    /// The number of heads: `h`.
     pub heads: u32,
-    /// `E`.
+    /// The number of layers: `E`.
     pub layers: u32,
-    /// `l`.
+    /// The sequence length: `l`.
     pub sequence: u32,
-    /// Tensor degree.
+    /// The tensor-parallel degree.
     pub tensor: u32,
-    /// Data-parallel degree.
+    /// The data-parallel degree.
     pub data: u32,
-    /// Pipeline stages.
+    /// The number of pipeline stages.
     pub pipeline: u32,
-    /// What was computed again.
+    /// The operators that were recomputed.
     pub recompute: Recompute,
     /// Norms and dropouts were spread over the tensor ranks too.
     pub sequence_parallel: bool,
-    /// Chunks of layers per stage.
+    /// The number of chunks of layers per stage.
     pub virtual_stages: u32,
-    /// Tokens of the vocabulary.
+    /// The number of tokens in the vocabulary.
     pub vocabulary: u32,
-    /// What the table says of the model besides its shape.
-    pub said: Said,
-    /// How long it took, in µs.
+    /// The further properties that the table states.
+    pub stated: StatedProperties,
+    /// The time of the step in µs.
     pub time_us: f64,
-    /// Where it stands.
-    pub place: Place,
+    /// The location of the row.
+    pub place: SourceLine,
 }
 
 impl MeasuredStep {
-    /// Its micro-batches per step and replica.
+    /// The number of micro-batches per step and replica.
     #[must_use]
     pub const fn micro_batches(&self) -> u32 {
         self.global_batch / (self.micro_batch * self.data)
@@ -75,9 +75,9 @@ impl MeasuredStep {
 /// A table of measured steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepTable {
-    /// Its file's name, in a bundle with folders.
+    /// The name of its file, with folders where it is part of a bundle.
     pub name: String,
-    /// Its rows.
+    /// The measured steps.
     pub steps: Vec<MeasuredStep>,
     /// The times look like seconds instead of milliseconds, by so much: off by this factor.
     pub suspicion: Option<f64>,
@@ -86,9 +86,9 @@ pub struct StepTable {
 /// An all-reduce table over the GPUs of one node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReduceTable {
-    /// Its file's name, in a bundle with folders.
+    /// The name of its file, with folders where it is part of a bundle.
     pub name: String,
-    /// How many ranks, of the name or of bus bandwidth and time.
+    /// The number of ranks, from the name or from bus bandwidth and time.
     pub ranks: u32,
     /// Sizes in bytes, ascending, with the time out of place in µs.
     pub points: Vec<(u64, f64)>,

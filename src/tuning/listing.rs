@@ -177,32 +177,33 @@ mod tests {
     #[test]
     fn rows_sort_by_value_and_not_by_letters() {
         let listing = listing();
-        assert_eq!(listing.order(None, ""), [0, 1, 2]);
-        assert_eq!(listing.order(Some((column("Size"), false)), ""), [1, 0, 2]);
-        assert_eq!(listing.order(Some((column("Configuration"), false)), ""), [1, 0, 2]);
-        assert_eq!(listing.order(Some((99, true)), ""), [0, 1, 2]);
+        assert_eq!(listing.visible_rows(None, ""), [0, 1, 2]);
+        assert_eq!(listing.visible_rows(Some((column("Size"), false)), ""), [1, 0, 2]);
+        assert_eq!(listing.visible_rows(Some((column("Configuration"), false)), ""), [1, 0, 2]);
+        assert_eq!(listing.visible_rows(Some((99, true)), ""), [0, 1, 2]);
     }
 
     #[test]
     fn empty_cells_come_last_either_way() {
         let gain = column("Gain");
-        assert_eq!(listing().order(Some((gain, false)), ""), [0, 2, 1]);
-        assert_eq!(listing().order(Some((gain, true)), ""), [2, 0, 1]);
+        assert_eq!(listing().visible_rows(Some((gain, false)), ""), [0, 2, 1]);
+        assert_eq!(listing().visible_rows(Some((gain, true)), ""), [2, 0, 1]);
     }
 
     #[test]
     fn every_word_of_a_filter_must_occur() {
-        assert_eq!(listing().order(None, "tree mib"), [0, 2]);
-        assert_eq!(listing().order(None, "keep"), [0]);
-        assert_eq!(listing().order(None, "best known"), [1]);
-        assert_eq!(listing().order(None, "RING kib"), [1]);
-        assert_eq!(listing().order(None, "nvls"), [0_usize; 0]);
+        assert_eq!(listing().visible_rows(None, "tree mib"), [0, 2]);
+        assert_eq!(listing().visible_rows(None, "keep"), [0]);
+        assert_eq!(listing().visible_rows(None, "best known"), [1]);
+        assert_eq!(listing().visible_rows(None, "RING kib"), [1]);
+        assert_eq!(listing().visible_rows(None, "nvls"), [0_usize; 0]);
     }
 
     #[test]
     fn eight_columns_are_shown_and_the_others_on_demand() {
-        let shown =
-            |listing: &Listing| listing.in_short().columns.iter().map(|c| c.name.to_string()).collect::<Vec<_>>();
+        let shown = |listing: &Listing| {
+            listing.without_secondary_columns().columns.iter().map(|c| c.name.to_string()).collect::<Vec<_>>()
+        };
         let names = ["Size", "Advice", "Configuration", "Time", "busbw", "Default", "Gain", "Support"];
         assert_eq!(shown(&listing()), names);
         let mut two = [one(4096, Algorithm::Ring, None), one(4096, Algorithm::Ring, None)];
@@ -228,7 +229,7 @@ mod tests {
         assert_eq!(listing.columns[1], GROUP);
         assert_eq!(listing.columns.len(), listing.rows[1].len());
         assert_eq!(listing.rows[1][1].text, "all_reduce, 3 × 24");
-        assert_eq!(listing.order(Some((1, true)), ""), [1, 0]);
+        assert_eq!(listing.visible_rows(Some((1, true)), ""), [1, 0]);
     }
 
     #[test]

@@ -1,17 +1,17 @@
 //! What any workbench can be asked, and what it answers: choices in, a form and a report out, jobs that any worker can do
 //! in between. The page draws it, and knows no workbench but [`tuning`](crate::tuning), which has a page of its own.
 //!
-//! A [`Study`] holds what was loaded for a workbench, and what came out of it. The page sends [`Question::Choose`],
-//! shows what comes back, has the [`Jobs`] done by other workers, gives the results in with [`Question::Take`], and shows
+//! A [`Study`] holds what was loaded for a workbench, and what came out of it. The page sends [`WorkbenchQuestion::Choose`],
+//! shows what comes back, has the [`Jobs`] done by other workers, gives the results in with [`WorkbenchQuestion::Take`], and shows
 //! what comes back then; until nothing is left to do. A search that one worker does alone is continued by
-//! [`Question::GoOn`].
+//! [`WorkbenchQuestion::GoOn`].
 //!
 //! A further workbench is a file here that implements [`Study`] and maps [`Choices`] to what it is asked, an entry in
 //! [`Studies`] and [`work`], and its words in `app/workbench/words.rs`. A field's group is the title of the section that
 //! it stands in; [`Exhibit::choose`](crate::report::Exhibit::choose) makes the rows of a table choices.
 
-pub mod handover;
 mod overlap;
+pub mod passed_choices;
 mod policy;
 pub mod topology;
 mod training_time;
@@ -20,100 +20,101 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     form::{ChoiceError, Choices, Field},
-    overlap::files::{NamedPart, bring_together},
+    overlap::files::{NamedKernelFile, bring_together},
     policy::study::NamedLog,
     progress::Progress,
     report::{Contents, LoadedFile, Report, TextFile, Workbench},
     text::Problems,
     topology::{network::Network, study::Part, timeline::Timeline},
-    training_time::{bundle::DroppedFile, dropped::Dropped},
+    training_time::{bundle::DroppedFile, dropped::DroppedFiles},
 };
 pub use overlap::Overlap;
 pub use policy::Policy;
 pub use topology::Topology;
 pub use training_time::TrainingTime;
 
-/// Why a question can't be answered, for people.
+/// The reason why a question can't be answered. Messages are shown to users.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkbenchError {
-    /// Something was chosen that can't be.
+    /// A choice is not valid.
     #[error(transparent)]
     Choice(#[from] ChoiceError),
-    /// What the overlap workbench says.
+    /// The overlap workbench can't answer.
     #[error(transparent)]
     Overlap(#[from] crate::overlap::study::StudyError),
-    /// What the topology workbench says.
+    /// The topology workbench can't answer.
     #[error(transparent)]
     Topology(#[from] crate::topology::study::StudyError),
-    /// What the policy workbench says.
+    /// The policy workbench can't answer.
     #[error(transparent)]
     Policy(#[from] crate::policy::study::StudyError),
-    /// What the training-time workbench says.
+    /// The training time workbench can't answer.
     #[error(transparent)]
     TrainingTime(Box<crate::training_time::study::StudyError>),
-    /// The tuning workbench is asked in other ways.
+    /// The tuning workbench does not use this protocol.
     #[error("this workbench has no form")]
     NoForm,
-    /// A file that is not offered.
+    /// There is no file with this key.
     #[error("there is no file {0:?} to save")]
     NoFile(String),
-    /// A message that another build wrote.
+    /// A message comes from another build.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
 }
 
-/// What a workbench is asked.
+/// A question to a workbench.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Question {
-    /// Studies what is loaded by these choices; what was computed before and still holds is kept. Answers
-    /// [`Answer::Shown`].
+pub enum WorkbenchQuestion {
+    /// Studies what is loaded by these choices; what was computed before and still holds is kept. Answered by
+    /// [`WorkbenchAnswer::Shown`].
     Choose(Choices),
-    /// Does some of [`Jobs::rounds`], on any worker. Answers [`Answer::Done`].
+    /// Carries out some of [`Jobs::rounds`], on any worker. Answered by [`WorkbenchAnswer::Done`].
     Do {
-        /// From [`Jobs::basis`].
+        /// The data from [`Jobs::basis`].
         basis: Vec<u8>,
-        /// Numbers of jobs.
+        /// The numbers of the jobs.
         jobs: Vec<u32>,
     },
-    /// Takes what was done, in any order. Answers [`Answer::Shown`].
+    /// Adopts the results of jobs, in any order. Answered by [`WorkbenchAnswer::Shown`].
     Take(Vec<Vec<u8>>),
-    /// Works on for a moment, where [`Jobs::goes_on`]; the moment before took so many ms, 0 where there was none. Answers
-    /// [`Answer::Shown`].
+    /// Works on for a moment, where [`Jobs::goes_on`]; the moment before took so many ms, 0 where there was none. Answered by
+    /// [`WorkbenchAnswer::Shown`].
     GoOn(u32),
-    /// A file. Answers [`Answer::File`].
+    /// The file with this key. Answered by [`WorkbenchAnswer::File`].
     Save(String),
-    /// What moves over the network from an instant on, in ns, and the way of a chunk, in timelines that are cut. Answers
-    /// [`Answer::Cut`].
+    /// The transfers from a time on, in ns, and the path of a chunk, in timelines that are cut. Answered by
+    /// [`WorkbenchAnswer::Cut`].
     Cut(f64, Option<u32>),
 }
 
-/// What it answers.
+/// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Answer {
-    /// Of [`Question::Choose`], [`Question::Take`] and [`Question::GoOn`].
-    Shown(Box<Shown>),
-    /// Of [`Question::Do`]: opaque, for [`Question::Take`].
+pub enum WorkbenchAnswer {
+    /// The answer to [`WorkbenchQuestion::Choose`], [`WorkbenchQuestion::Take`] and [`WorkbenchQuestion::GoOn`].
+    Shown(Box<WorkbenchView>),
+    /// The answer to [`WorkbenchQuestion::Do`], to be passed to [`WorkbenchQuestion::Take`] unchanged.
     Done(Vec<u8>),
-    /// Of [`Question::Save`].
+    /// The answer to [`WorkbenchQuestion::Save`].
     File(TextFile),
-    /// Of [`Question::Cut`]: a timeline for each of [`Network::timelines`], empty where that is whole.
+    /// The answer to [`WorkbenchQuestion::Cut`]: a timeline for each of [`Network::timelines`], empty where that is
+    /// complete.
     Cut(Vec<Timeline>),
 }
 
-/// All that is to be seen of a workbench.
+/// Everything that the page shows of a workbench.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Shown {
-    /// What can be chosen.
+pub struct WorkbenchView {
+    /// The fields of the form.
     pub form: Vec<Field>,
-    /// What can be saved: key and label.
+    /// The files that can be saved: key and label.
     pub files: Vec<(String, String)>,
-    /// What was found so far.
+    /// The report on the results so far.
     pub report: Report,
-    /// What is left to be done.
+    /// The remaining jobs.
     pub jobs: Jobs,
     /// Links and schedules to be drawn, where they are others than those before.
     pub network: Option<Box<Network>>,
-    /// How many times longer a kernel takes beside collectives: another workbench can use it.
+    /// The factor by which a kernel is slower at the same time as collectives, which another workbench can use.
     pub slowdown: Option<f64>,
 }
 
@@ -127,48 +128,48 @@ pub fn needs_files(workbench: Workbench, choices: &Choices) -> bool {
     }
 }
 
-/// Work that any worker can do.
+/// Jobs that any worker can carry out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Jobs {
-    /// What it needs.
+    /// The data that the jobs need.
     pub basis: Vec<u8>,
     /// Rounds of jobs, after each of which there is more to be told: numbers, and how long each takes relative to the
     /// others.
     pub rounds: Vec<Vec<(u32, f64)>>,
     /// Nothing that was done for earlier choices holds any more.
     pub is_anew: bool,
-    /// The study itself can find something better by [`Question::GoOn`]: each takes a moment (a tenth of a second, or
+    /// The study itself can find something better by [`WorkbenchQuestion::GoOn`]: each takes a moment (a tenth of a second, or
     /// so), so that a search is left by asking no more, and nothing that was found is lost.
     pub goes_on: bool,
 }
 
-/// What is loaded, as a report names it.
+/// The loaded files for use in a report.
 #[derive(Clone, Debug, Default)]
-pub struct Material<'a> {
-    /// What was loaded, and what was left out.
+pub struct ReportContext<'a> {
+    /// The entries of the loaded files.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
     pub problems: Vec<(&'a str, &'a Problems)>,
 }
 
-/// What was loaded for a workbench, and what came out of it.
+/// A workbench: loaded files, settings and results behind a protocol of choices, jobs and reports.
 pub trait Study {
     /// Studies by these choices; what was computed before and still holds is kept.
     ///
     /// # Errors
-    /// What was chosen can't be, or nothing is there to study.
+    /// Returns an error if a choice is not valid, or if nothing was loaded.
     fn choose(&mut self, choices: Choices, progress: &mut dyn Progress) -> Result<(), WorkbenchError>;
 
     /// Takes in what a worker did.
     ///
     /// # Errors
-    /// It comes from another build, or can't be used.
+    /// Returns an error if it comes from another build, or can't be used.
     fn take(&mut self, done: &[u8], progress: &mut dyn Progress) -> Result<(), WorkbenchError>;
 
     /// Draws conclusions from what was taken in: once, however much it was.
     ///
     /// # Errors
-    /// Nothing is there to study.
+    /// Returns an error if nothing is there to study.
     fn conclude(&mut self, _: &mut dyn Progress) -> Result<(), WorkbenchError> {
         Ok(())
     }
@@ -177,30 +178,30 @@ pub trait Study {
     /// took, 0 where there was none.
     ///
     /// # Errors
-    /// Nothing is there to study.
+    /// Returns an error if nothing is there to study.
     fn go_on(&mut self, _last_ms: u32, _: &mut dyn Progress) -> Result<(), WorkbenchError> {
         Ok(())
     }
 
-    /// What can be chosen, as it stands.
+    /// The fields of the form with their current values.
     ///
     /// # Errors
-    /// Nothing is there to study.
+    /// Returns an error if nothing was loaded.
     fn form(&self) -> Result<Vec<Field>, WorkbenchError>;
 
-    /// What can be saved: key and label.
+    /// The files that can be saved: key and label.
     fn files(&self) -> Vec<(String, String)>;
 
     /// One of these files.
     ///
     /// # Errors
-    /// There is no such file, or it can't be made.
+    /// Returns an error if there is no such file, or it can't be made.
     fn file(&self, key: &str, progress: &mut dyn Progress) -> Result<TextFile, WorkbenchError>;
 
-    /// What is left to be done.
+    /// The remaining jobs.
     ///
     /// # Errors
-    /// Nothing is there to study.
+    /// Returns an error if nothing was loaded.
     fn jobs(&self) -> Result<Jobs, WorkbenchError>;
 
     /// Links and schedules to be drawn, where they are others than those that were given away before.
@@ -208,37 +209,37 @@ pub trait Study {
         None
     }
 
-    /// How many times longer a kernel takes beside collectives, where that was predicted.
+    /// The factor by which a kernel is slower at the same time as collectives, if it was predicted.
     fn slowdown(&self) -> Option<f64> {
         None
     }
 
-    /// What moves from an instant on, in ns, in each timeline that is cut; and the way of a chunk.
+    /// The transfers from a time on, in ns, in each timeline that is cut, and the path of a chunk.
     fn cut(&self, _from_ns: f64, _chunk: Option<u32>) -> Vec<Timeline> {
         Vec::new()
     }
 
-    /// What was found so far.
+    /// The report on the results so far.
     ///
     /// # Errors
-    /// Nothing is there to study.
-    fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError>;
+    /// Returns an error if nothing was loaded.
+    fn report(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError>;
 }
 
-/// What was loaded for all workbenches but tuning, each part under its file's number.
+/// The loaded files of all workbenches but tuning, each with its number.
 #[derive(Debug, Default)]
-pub struct Parts {
+pub struct WorkbenchFiles {
     /// Tables of kernels, traces, and models of their slowdown.
-    pub kernels: Vec<(u32, NamedPart)>,
+    pub kernels: Vec<(u32, NamedKernelFile)>,
     /// Samples and configurations of training steps; of an archive, all its files.
     pub samples: Vec<(u32, Vec<DroppedFile>)>,
-    /// Logs of rewards.
+    /// Reward logs.
     pub rewards: Vec<(u32, NamedLog)>,
-    /// Link graphs, dumps of machines, schedules.
+    /// Topologies, dumps of machines, and schedules.
     pub topologies: Vec<(u32, String, Part)>,
 }
 
-impl Parts {
+impl WorkbenchFiles {
     /// The workbenches that something was loaded for, with the files' numbers.
     #[must_use]
     pub fn files(&self) -> Vec<(Workbench, u32)> {
@@ -250,29 +251,29 @@ impl Parts {
     }
 }
 
-/// All workbenches that are asked in this way.
+/// The studies of all workbenches but tuning.
 #[derive(Default)]
 pub struct Studies {
-    /// Kernels beside collectives.
+    /// Slowdown of kernels that overlap with collectives.
     pub overlap: Overlap,
-    /// Steps of training.
+    /// Time of training steps.
     pub training_time: TrainingTime,
-    /// Logs of rewards.
+    /// Policies from reward logs.
     pub policy: Policy,
-    /// Link graphs.
+    /// Schedules for topologies.
     pub topology: Topology,
     /// Samples of training steps that this worker did jobs from.
-    kept: Option<training_time::Kept>,
+    kept: Option<training_time::CachedStudy>,
 }
 
 impl Studies {
-    /// Studies of what was loaded.
+    /// The studies of loaded files.
     #[must_use]
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(parts: WorkbenchFiles) -> Self {
         let kernels = bring_together(parts.kernels.into_iter().map(|(_, part)| part).collect());
         Self {
             overlap: Overlap::new(kernels),
-            training_time: TrainingTime::new(Dropped::new(
+            training_time: TrainingTime::new(DroppedFiles::new(
                 parts.samples.into_iter().flat_map(|(_, files)| files).collect(),
             )),
             policy: Policy::new(parts.rewards.into_iter().map(|(_, log)| log).collect()),
@@ -293,7 +294,7 @@ impl Studies {
         }
     }
 
-    /// The same, to be asked.
+    /// The study of a workbench, mutably.
     pub fn of_mut(&mut self, workbench: Workbench) -> Option<&mut dyn Study> {
         match workbench {
             Workbench::Overlap => Some(&mut self.overlap),
@@ -307,37 +308,37 @@ impl Studies {
     /// Answers a question.
     ///
     /// # Errors
-    /// What stands in the way, in words for people.
+    /// Returns the reason, in words for users.
     pub fn answer(
         &mut self,
         workbench: Workbench,
-        question: Question,
-        material: Material<'_>,
+        question: WorkbenchQuestion,
+        material: ReportContext<'_>,
         progress: &mut dyn Progress,
-    ) -> Result<Answer, WorkbenchError> {
-        if let Question::Do { basis, jobs } = question {
+    ) -> Result<WorkbenchAnswer, WorkbenchError> {
+        if let WorkbenchQuestion::Do { basis, jobs } = question {
             let done = match workbench {
                 Workbench::TrainingTime => training_time::work(&mut self.kept, &basis, &jobs, progress),
                 _ => work(workbench, &basis, &jobs, progress),
             };
-            return Ok(Answer::Done(done?));
+            return Ok(WorkbenchAnswer::Done(done?));
         }
         let study = self.of_mut(workbench).ok_or(WorkbenchError::NoForm)?;
         match question {
-            Question::Choose(choices) => study.choose(choices, progress)?,
-            Question::Take(done) => {
+            WorkbenchQuestion::Choose(choices) => study.choose(choices, progress)?,
+            WorkbenchQuestion::Take(done) => {
                 done.iter().try_for_each(|done| study.take(done, progress))?;
                 study.conclude(progress)?;
             }
-            Question::GoOn(last_ms) => study.go_on(last_ms, progress)?,
-            Question::Cut(from_ns, chunk) => return Ok(Answer::Cut(study.cut(from_ns, chunk))),
-            Question::Save(key) => return Ok(Answer::File(study.file(&key, progress)?)),
-            Question::Do { .. } => {}
+            WorkbenchQuestion::GoOn(last_ms) => study.go_on(last_ms, progress)?,
+            WorkbenchQuestion::Cut(from_ns, chunk) => return Ok(WorkbenchAnswer::Cut(study.cut(from_ns, chunk))),
+            WorkbenchQuestion::Save(key) => return Ok(WorkbenchAnswer::File(study.file(&key, progress)?)),
+            WorkbenchQuestion::Do { .. } => {}
         }
         // What is deployed is saved by its own button.
         let contents = Contents { workbench, deployables: false, ..Contents::whole() };
         let network = study.network();
-        Ok(Answer::Shown(Box::new(Shown {
+        Ok(WorkbenchAnswer::Shown(Box::new(WorkbenchView {
             network,
             slowdown: study.slowdown(),
             form: study.form()?,
@@ -351,7 +352,7 @@ impl Studies {
 /// Does some jobs of a workbench, on any worker or thread.
 ///
 /// # Errors
-/// The basis comes from another build, or can't be worked with.
+/// Returns an error if the basis comes from another build, or can't be worked with.
 pub fn work(
     workbench: Workbench,
     basis: &[u8],

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Jobs, Material, Study, WorkbenchError};
+use super::{Jobs, ReportContext, Study, WorkbenchError};
 use crate::{
     crc32::Crc32,
     form::{Choices, Control, Field, RowChoice},
@@ -10,10 +10,10 @@ use crate::{
         export::TreesError,
         features::{Settings, chosen},
         files::Loaded,
-        imported::Feed,
+        imported::FeatureScaling,
         models::Kind,
         predict,
-        result::{Run, Shown, Studied},
+        result::{OverlapOverview, Run, ShownPredictions},
         study::{self, StudyError},
         validate,
     },
@@ -25,15 +25,15 @@ use crate::{
 };
 
 const PREDICTION: &str = "Predict a kernel";
-/// What the keys of typed metrics begin with.
+/// The prefix of the keys of metrics that are entered.
 const METRIC: &str = "m.";
 
-/// What was loaded of kernels, and learnt.
+/// The state of the overlap workbench.
 #[derive(Default)]
 pub struct Overlap {
-    study: study::Study,
+    study: study::OverlapStudy,
     choices: Choices,
-    studied: Option<Studied>,
+    studied: Option<OverlapOverview>,
     /// Tells apart what workers did for this run from what they did for another.
     run: u32,
     done: SortedSet<u32>,
@@ -42,7 +42,7 @@ pub struct Overlap {
     slowdown: Option<f64>,
 }
 
-/// What a worker did.
+/// The result of a job.
 #[derive(Serialize, Deserialize)]
 struct Done {
     run: u32,
@@ -52,46 +52,47 @@ struct Done {
 }
 
 /// The cost of weighing features, where one fold costs 1.
-const WEIGHING_COST: f64 = 12.0;
+const IMPORTANCE_COST: f64 = 12.0;
 
-/// The job beside all folds: weighing features.
-fn weighing() -> u32 {
+/// The number of the job that computes importances, which follows those of the folds.
+fn importance_job() -> u32 {
     validate::jobs().len() as u32
 }
 
 /// Does some jobs from the run alone.
 ///
 /// # Errors
-/// The run comes from another build, or can't be learnt from.
+/// Returns an error if the run comes from another build, or can't be learnt from.
 pub(super) fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, WorkbenchError> {
-    let importances = if jobs.contains(&weighing()) { Some(study::weigh_features(basis, progress)?) } else { None };
+    let importances =
+        if jobs.contains(&importance_job()) { Some(study::compute_importances(basis, progress)?) } else { None };
     let folds = study::do_jobs(basis, jobs, progress)?;
     Ok(postcard::to_allocvec(&Done { run: Crc32::of(basis), jobs: jobs.to_vec(), folds, importances })?)
 }
 
 impl Overlap {
-    /// Studies what files hold.
+    /// The state after files were loaded.
     #[must_use]
     pub fn new(loaded: Loaded) -> Self {
-        Self { study: study::Study::new(loaded), ..Self::default() }
+        Self { study: study::OverlapStudy::new(loaded), ..Self::default() }
     }
 
-    /// What was loaded.
+    /// The loaded files.
     pub fn loaded(&self) -> &Loaded {
         self.study.loaded()
     }
 
-    /// What is known of it.
-    pub const fn study(&mut self) -> &mut study::Study {
+    /// The study.
+    pub const fn study(&mut self) -> &mut study::OverlapStudy {
         &mut self.study
     }
 
-    fn studied(&self) -> Result<&Studied, WorkbenchError> {
+    fn studied(&self) -> Result<&OverlapOverview, WorkbenchError> {
         Ok(self.studied.as_ref().ok_or(StudyError::NothingLoaded)?)
     }
 
     fn is_complete(&self) -> bool {
-        self.done.len() as u32 > weighing()
+        self.done.len() as u32 > importance_job()
     }
 
     fn settings(&self) -> Result<Settings, WorkbenchError> {
@@ -107,7 +108,7 @@ impl Overlap {
     }
 
     /// Whose predictions are chosen to be shown, as far as it is there.
-    pub fn shown(&self) -> Option<Shown> {
+    pub fn shown(&self) -> Option<ShownPredictions> {
         let chosen = self.choices.get("shown")?;
         let number = chosen.strip_prefix("model-").and_then(|number| number.parse::<u32>().ok());
         let count = self.studied.as_ref().map_or(0, |studied| studied.models.len());
@@ -116,24 +117,24 @@ impl Overlap {
             let model = number.saturating_sub(1);
             let has_scaler = self.studied.as_ref().and_then(|of| of.models.get(model as usize)).is_some_and(|of| of.1);
             let feed = match self.choices.get("scaled") {
-                Some("1") => Feed::Standardised,
-                Some("0") => Feed::Raw,
-                _ if has_scaler => Feed::Scaled,
-                _ => Feed::Raw,
+                Some("1") => FeatureScaling::Standardised,
+                Some("0") => FeatureScaling::Raw,
+                _ if has_scaler => FeatureScaling::Scaled,
+                _ => FeatureScaling::Raw,
             };
-            Shown::Imported { model, feed }
+            ShownPredictions::Imported { model, feed }
         });
-        imported.or_else(|| Kind::parse(chosen).map(Shown::Model))
+        imported.or_else(|| Kind::parse(chosen).map(ShownPredictions::Model))
     }
 
-    /// A measured kernel, under the name that was typed.
-    fn measured(&self) -> Result<predict::Question, WorkbenchError> {
+    /// The measured kernel with the name that was entered.
+    fn measured(&self) -> Result<predict::KernelQuery, WorkbenchError> {
         let dataset = self.study.dataset()?;
         let measured = match self.choices.parsed::<usize>("launch", "a place in the run")? {
             Some(place) => dataset.kernels.get(place.saturating_sub(1)),
             None => dataset.overlapped().next().or(dataset.kernels.first()),
         };
-        let mut measured = measured.map(predict::Question::of).ok_or(StudyError::NothingLoaded)?;
+        let mut measured = measured.map(predict::KernelQuery::of).ok_or(StudyError::NothingLoaded)?;
         if let Some(name) = self.choices.get("name") {
             // What another kernel was measured with says nothing of this one.
             measured.metrics.iter_mut().for_each(|metric| *metric = None);
@@ -143,7 +144,7 @@ impl Overlap {
     }
 
     /// The kernel that is predicted: a measured one, with what was typed instead.
-    fn asked(&self) -> Result<predict::Question, WorkbenchError> {
+    fn asked(&self) -> Result<predict::KernelQuery, WorkbenchError> {
         let mut asked = self.measured()?;
         let typed = |key: &str| self.choices.parsed::<f64>(key, "a number");
         asked.alone_ns = typed("alone")?.map_or(asked.alone_ns, |us| us * 1000.0);
@@ -151,7 +152,7 @@ impl Overlap {
         for (name, metric) in self.study.dataset()?.columns.iter().zip(&mut asked.metrics) {
             *metric = typed(&format!("{METRIC}{name}"))?.or(*metric);
         }
-        if let Some(Shown::Model(kind)) = self.shown() {
+        if let Some(ShownPredictions::Model(kind)) = self.shown() {
             asked.model = Some(kind);
         }
         Ok(asked)
@@ -188,7 +189,7 @@ impl Overlap {
         self.prediction = Some(section);
     }
 
-    /// What is chosen above the answer.
+    /// The fields above the report.
     fn bar(&self) -> Result<Vec<Field>, WorkbenchError> {
         let studied = self.studied()?;
         let field =
@@ -205,7 +206,7 @@ impl Overlap {
         models.extend(Kind::ALL.map(|kind| (kind.name().to_owned(), kind.title().to_owned())));
         models.extend((1..).zip(&studied.models).map(|(number, (name, _))| (format!("model-{number}"), name.clone())));
         fields.push(field("shown", "Shown", Control::One(models), ""));
-        if let Some(Shown::Imported { model, .. }) = self.shown() {
+        if let Some(ShownPredictions::Imported { model, .. }) = self.shown() {
             if studied.models.get(model as usize).is_some_and(|of| of.1) {
                 let feeds = [("", "by the scaler"), ("0", "as they are"), ("1", "standardised over the run")];
                 let feeds = feeds.map(|(value, name)| (value.to_owned(), name.to_owned())).to_vec();
@@ -227,7 +228,7 @@ impl Overlap {
         Ok(chosen.into_iter().map(|column| dataset.columns[column].clone()).collect())
     }
 
-    /// What is typed of a kernel.
+    /// The fields of the kernel to predict.
     fn kernel_fields(&self) -> Result<Vec<Field>, WorkbenchError> {
         let studied = self.studied()?;
         let field = |key: &str, label: &str, control, usual: String| {
@@ -273,7 +274,7 @@ impl Study for Overlap {
         }
         self.study.take(&done.folds)?;
         if let Some(importances) = done.importances {
-            self.study.weighed(importances);
+            self.study.set_importances(importances);
         }
         for job in done.jobs {
             self.done.insert(job);
@@ -298,12 +299,12 @@ impl Study for Overlap {
     fn file(&self, key: &str, progress: &mut dyn Progress) -> Result<TextFile, WorkbenchError> {
         let (file, note) = match key {
             "predictions" => match self.study.shown()? {
-                shown @ Shown::Model(_) => (self.study.predictions(shown)?, "Predictions out of fold"),
+                shown @ ShownPredictions::Model(_) => (self.study.predictions(shown)?, "Predictions out of fold"),
                 shown => (self.study.predictions(shown)?, "Predictions of the imported model"),
             },
             "trees" => match self.study.shown()? {
-                Shown::Model(kind) => (self.study.trees(kind, progress)?, "For XGBoost"),
-                Shown::Imported { .. } => {
+                ShownPredictions::Model(kind) => (self.study.trees(kind, progress)?, "For XGBoost"),
+                ShownPredictions::Imported { .. } => {
                     return Err(StudyError::Trees(TreesError::NoTrees("An imported model")).into());
                 }
             },
@@ -321,7 +322,7 @@ impl Study for Overlap {
         });
         let mut rounds: Vec<Vec<(u32, f64)>> = all.collect();
         // Beside the last folds: the most expensive job of a round is begun first.
-        rounds.last_mut().into_iter().for_each(|last| last.push((weighing(), WEIGHING_COST)));
+        rounds.last_mut().into_iter().for_each(|last| last.push((importance_job(), IMPORTANCE_COST)));
         rounds.iter_mut().for_each(|round| round.retain(|(job, _)| !nothing && !self.done.contains(job)));
         rounds.retain(|round| !round.is_empty());
         let basis = if rounds.is_empty() { Vec::new() } else { studied.run.clone() };
@@ -332,9 +333,9 @@ impl Study for Overlap {
         self.slowdown
     }
 
-    fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
-        let Material { files, problems } = material;
-        let material = report::overlap::Material { study: &self.study, files, problems };
+    fn report(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
+        let ReportContext { files, problems } = material;
+        let material = report::overlap::OverlapReportInput { study: &self.study, files, problems };
         let mut report = report::overlap::report(material, contents)?;
         if let (Some(chosen), None) = (self.choices.get("shown"), self.shown()) {
             let chosen = excerpt(chosen);
@@ -351,7 +352,7 @@ fn key(column: &str) -> String {
     column.replace(',', ";")
 }
 
-/// As many digits as anybody types.
+/// The value rounded to the digits that a field shows.
 fn rounded(value: f64) -> String {
     ((value * 1e4).round() / 1e4).to_string()
 }

@@ -4,16 +4,16 @@ use std::{io::Read, iter};
 
 use crate::sorted::{SortedMap, SortedSet};
 
-use super::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Side, Trained, Validated};
+use super::protocol::{ComparedState, DocumentFiles, FileToLoad, Loaded, Request, Response, Trained, Validated};
 use crate::{
     collective::{Configuration, Scale, Workload},
-    intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
+    intake::{self, ColumnSource, FileContent, FileReport, Mapping, Outcome},
     order::CompactCollect,
-    overlap::files::NamedPart,
+    overlap::files::NamedKernelFile,
     policy::{self, study::NamedLog},
     progress::{Progress, Silent},
     report,
-    text::{Listing, Problems, excerpt, tell_few},
+    text::{Listing, Problems, excerpt, keep_few},
     topology,
     tuning::{
         aggregate::{Point, Target},
@@ -42,39 +42,39 @@ use crate::{
         validate::{self, FoldPredictions, Scheme},
     },
     units::{count, grouped},
-    workbench::{Material, Parts, Studies, WorkbenchError},
+    workbench::{ReportContext, Studies, WorkbenchError, WorkbenchFiles},
 };
 
-/// One file's bytes.
-pub struct Source {
-    /// Reads it from the beginning.
+/// The bytes of one file.
+pub struct FileSource {
+    /// A reader that starts at the beginning of the file.
     pub content: Box<dyn Read>,
-    /// How many bytes there are.
+    /// The number of bytes.
     pub size_bytes: u64,
 }
 
-/// Why a request can't be done, for people.
+/// The reason why a request fails. Messages are shown to users.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecuteError {
-    /// What the workbench says.
+    /// The tuning workbench can't answer.
     #[error(transparent)]
     Tuning(#[from] StudyError),
-    /// What a question about tuner files lacks.
+    /// A question about tuner files is not valid.
     #[error(transparent)]
     Conf(#[from] question::QuestionError),
-    /// What a coverage lacks.
+    /// The coverage of a job can't be computed.
     #[error(transparent)]
     Coverage(#[from] coverage::CoverageError),
-    /// What one of the other workbenches says.
+    /// Another workbench can't answer.
     #[error(transparent)]
     Workbench(#[from] WorkbenchError),
-    /// What the policy workbench says.
+    /// The policy workbench can't answer.
     #[error(transparent)]
     Policy(#[from] policy::study::StudyError),
-    /// What the topology workbench says.
+    /// The topology workbench can't answer.
     #[error(transparent)]
     Topology(#[from] topology::study::StudyError),
-    /// No comparison was loaded.
+    /// There is no comparison among the loaded files.
     #[error(
         "there is nothing to compare: give per_size_stats.csv, or the logs of a campaign (all_reduce_2n_default_r1.log, \
          all_reduce_2n_conf_r1.log, …)"
@@ -83,13 +83,13 @@ pub enum ExecuteError {
     /// One of two states has nothing that can be compared.
     #[error("there is no state {0}: {1}")]
     NoSide(&'static str, String),
-    /// No such report is loaded.
+    /// There is no report with this number among the loaded files.
     #[error("this report is not loaded any more: give it again")]
     NoReport,
-    /// A report holds more than can be read again.
+    /// The report exceeds the limits within which reports can be read.
     #[error("The report {0}: leave charts or measurements out of it")]
     Unwritten(#[from] report::wire::WireError),
-    /// A message that another build wrote.
+    /// A message comes from another build.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
 }
@@ -102,23 +102,23 @@ pub struct Executor {
     documents: Documents,
     /// Names of the loaded files, as their rows number them.
     names: SortedMap<u16, String>,
-    /// Names of the files with measurements.
+    /// The names of the files with measurements.
     sweeps: Vec<String>,
-    /// Hashes of the model files among the loaded ones.
+    /// The hashes of the model files among the loaded files.
     saved_hashes: Vec<String>,
-    /// Which of several sets of measurements is studied.
+    /// The set of measurements that is studied, if there are several.
     set: Option<String>,
-    /// With what each collective and scale was measured.
+    /// The versions and variables with which each collective and scale was measured.
     measured_with: snapshot::MeasuredWith,
-    /// What became of each file.
+    /// The report on each loaded file.
     files: Vec<FileReport>,
-    /// What must be known about the whole.
+    /// Notes about all files.
     notes: Vec<String>,
     /// The report that was written last, as long as nothing else was asked.
     made: Option<(report::Contents, report::Report)>,
 }
 
-/// A file as a report names it.
+/// The entry of a file in a report.
 fn loaded_file(file: &FileReport) -> report::LoadedFile {
     let (format, holds, left_out) = match &file.outcome {
         Outcome::Loaded { format, rows, default_rows, problems, .. } => {
@@ -132,15 +132,15 @@ fn loaded_file(file: &FileReport) -> report::LoadedFile {
     report::LoadedFile { name: Some(report::wire::leaf(&file.name)), format, holds, left_out }
 }
 
-/// What is loaded, as a report names it.
-fn material(files: &[FileReport]) -> Material<'_> {
-    Material {
+/// The loaded files for use in a report.
+fn material(files: &[FileReport]) -> ReportContext<'_> {
+    ReportContext {
         files: files.iter().map(loaded_file).collect(),
         problems: files.iter().map(|file| (file.name.as_str(), problems(file))).collect(),
     }
 }
 
-/// What of a file can't be used.
+/// The lines of a file that were left out.
 fn problems(file: &FileReport) -> &Problems {
     const NONE: &Problems = &Problems { kept: Vec::new(), count: 0 };
     match &file.outcome {
@@ -153,11 +153,11 @@ impl Executor {
     /// Does one request. `files` are those of [`Request::Load`], in its order.
     ///
     /// # Errors
-    /// What stands in the way, in words for people.
+    /// Returns the reason, in words for users.
     pub fn execute(
         &mut self,
         request: Request,
-        files: Vec<Source>,
+        files: Vec<FileSource>,
         progress: &mut dyn Progress,
     ) -> Result<Response, ExecuteError> {
         if !matches!(request, Request::WriteReport { .. }) {
@@ -223,11 +223,11 @@ impl Executor {
         })
     }
 
-    /// What to measure next, by what is to be deployed or, before any training, by the measured winners; with what the
-    /// loaded jobs send and nobody measured.
+    /// The plan of what to measure next, from the configurations to deploy or, before any training, from the measured
+    /// winners. Includes sizes that loaded jobs send and nobody measured.
     ///
     /// # Errors
-    /// None as long as nothing was learnt.
+    /// Returns an error if nothing was measured.
     pub fn plan(&self, question: &plan::Question, progress: &mut dyn Progress) -> Result<plan::Answer, ExecuteError> {
         let recommendations = self.study.to_deploy()?;
         let recommendations = &recommendations[..];
@@ -254,16 +254,16 @@ impl Executor {
         self.study.deploy_on(platform);
     }
 
-    /// What was found, in the form that travels.
+    /// The report on what was found.
     ///
     /// # Errors
-    /// Nothing was measured, or the model can't be asked.
+    /// Returns an error if nothing was measured or the model can't be evaluated.
     pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
         let material = material(&self.files);
         if let Some(study) = self.studies.of(contents.workbench) {
             return Ok(study.report(material, contents)?);
         }
-        let material = report::tuning::Material {
+        let material = report::tuning::TuningReportInput {
             study: &self.study,
             files: material.files,
             problems: material.problems,
@@ -282,7 +282,7 @@ impl Executor {
     fn write_report(
         &mut self,
         contents: report::Contents,
-        form: report::Form,
+        form: report::ReportFormat,
     ) -> Result<report::Written, ExecuteError> {
         let report = match self.made.take() {
             Some((of, report)) if of == contents => report,
@@ -292,7 +292,10 @@ impl Executor {
         Ok(report::write(report, form)?)
     }
 
-    /// What changed between two states, with what stands in a loaded tuner file deployed where one is named.
+    /// The changes between two states, as if the rules of a loaded tuner file were deployed if one is named.
+    ///
+    /// # Errors
+    /// Returns an error if the tuner file is not loaded.
     fn change(
         &self,
         before: &Snapshot,
@@ -311,49 +314,49 @@ impl Executor {
     fn side(
         &self,
         when: &'static str,
-        side: Side,
+        side: ComparedState,
         set: Choice,
-        files: &mut impl Iterator<Item = Source>,
+        files: &mut impl Iterator<Item = FileSource>,
         progress: &mut dyn Progress,
     ) -> Result<Snapshot, ExecuteError> {
         match side {
-            Side::Loaded => self.snapshot(Extent::Whole),
-            Side::Snapshot(snapshot) => Ok(*snapshot),
-            Side::Files(names) => {
+            ComparedState::Loaded => self.snapshot(Extent::Whole),
+            ComparedState::Snapshot(snapshot) => Ok(*snapshot),
+            ComparedState::Files(names) => {
                 let sources = files.take(names.len()).collect();
                 snapshot_of(when, read_set(&names, sources, &mut |_| set, progress), progress)
             }
         }
     }
 
-    /// What a comparison with another state needs of what is loaded.
+    /// The snapshot of the loaded measurements, to be compared with another state.
     ///
     /// # Errors
-    /// None as long as nothing was learnt.
+    /// Returns an error before any training.
     pub fn snapshot(&self, extent: Extent) -> Result<Snapshot, ExecuteError> {
         let mut snapshot = Snapshot::new(&self.study, extent)?;
         snapshot.measured_with(&self.measured_with);
         Ok(snapshot)
     }
 
-    /// What was loaded besides sweeps.
+    /// The loaded files that are not sweeps.
     #[must_use]
     pub fn documents(&self) -> &Documents {
         &self.documents
     }
 
-    /// What was loaded for the other workbenches, and learnt.
+    /// The studies of the other workbenches.
     pub const fn studies(&mut self) -> &mut Studies {
         &mut self.studies
     }
 
-    /// Which of several sets of measurements is studied, in words; `None` where there is nothing to tell apart.
+    /// The set of measurements that is studied, in words; `None` if there is only one.
     #[must_use]
     pub fn set(&self) -> Option<&str> {
         self.set.as_deref()
     }
 
-    /// What was loaded and learnt.
+    /// The study of the loaded sweeps.
     #[must_use]
     pub fn study(&self) -> &Study {
         &self.study
@@ -362,14 +365,14 @@ impl Executor {
     /// Studies what files hold, instead of everything earlier.
     ///
     /// # Errors
-    /// None as long as nothing was learnt from it.
+    /// Returns an error if none as long as nothing was learnt from it.
     pub fn take_in(
         &mut self,
-        opened: Opened,
+        opened: OpenedFiles,
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        let Opened {
+        let OpenedFiles {
             rows,
             measured_with,
             files,
@@ -420,7 +423,7 @@ impl Executor {
         notes.extend(self.study.screened().notes());
         notes.extend(untold);
         notes.extend(held);
-        tell_few(&mut notes);
+        keep_few(&mut notes);
         self.notes.clone_from(&notes);
         let loaded = self.studies.overlap.loaded();
         notes.extend(loaded.notes.iter().cloned());
@@ -433,7 +436,7 @@ impl Executor {
     /// Answers a question about tuner files, from the last answers, or from the measured winners before any.
     ///
     /// # Errors
-    /// The file is not loaded, or nothing was measured.
+    /// Returns an error if the file is not loaded, or nothing was measured.
     pub fn conf(&self, question: &question::Question) -> Result<question::Answer, ExecuteError> {
         let recommendations = self.study.to_deploy()?;
         let recommendations = &recommendations[..];
@@ -449,10 +452,10 @@ impl Executor {
         Ok(question::answer(question, &self.documents.confs, &basis, Some(&predict))?)
     }
 
-    /// What the calls of the loaded logs, or typed ones, hit and cost.
+    /// The coverage of the calls of loaded logs, or of calls that were entered, by tuner file rules, and its cost.
     ///
     /// # Errors
-    /// There are no calls, or their scale is not known, or the tuner file is not loaded.
+    /// Returns an error if there are no calls, if their scale is unknown, or if the tuner file is not loaded.
     pub fn coverage(&self, question: &coverage::Question) -> Result<coverage::Answer, ExecuteError> {
         let mut job = JobLog::default();
         self.documents.jobs.iter().for_each(|(_, log)| job.merge(log.clone()));
@@ -468,7 +471,7 @@ impl Executor {
     /// Learns from what was taken in.
     ///
     /// # Errors
-    /// There is too little to learn from, or the parameters are outside their range.
+    /// Returns an error if there is too little to learn from, or the parameters are outside their range.
     pub fn train(&mut self, parameters: Parameters, progress: &mut dyn Progress) -> Result<Trained, ExecuteError> {
         let screened = self.study.screened().clone();
         let answer = self.study.train(parameters, progress)?.to_vec();
@@ -489,7 +492,7 @@ impl Executor {
     /// Takes what [`predict_folds`] gave for all folds, in any order.
     ///
     /// # Errors
-    /// Nothing was trained, or the folds come from another build.
+    /// Returns an error if nothing was trained, or the folds come from another build.
     pub fn validate(&mut self, folds: &[Vec<u8>], progress: &mut dyn Progress) -> Result<Validated, ExecuteError> {
         let mut predictions: Vec<FoldPredictions> = Vec::new();
         for bytes in folds {
@@ -501,11 +504,15 @@ impl Executor {
     }
 }
 
-/// What a comparison of two states needs of files; `when` names the state.
+/// The snapshot of opened files, to be compared with another state; `when` names the state.
 ///
 /// # Errors
-/// They hold no measurements.
-pub fn snapshot_of(when: &'static str, opened: Opened, progress: &mut dyn Progress) -> Result<Snapshot, ExecuteError> {
+/// Returns an error if the files hold no measurements.
+pub fn snapshot_of(
+    when: &'static str,
+    opened: OpenedFiles,
+    progress: &mut dyn Progress,
+) -> Result<Snapshot, ExecuteError> {
     let missing = |why: &str| Err(ExecuteError::NoSide(when, why.to_owned()));
     if let [(_, report)] = &opened.documents.reports[..] {
         return match (&report.snapshot, opened.rows.is_empty()) {
@@ -531,20 +538,20 @@ pub fn snapshot_of(when: &'static str, opened: Opened, progress: &mut dyn Progre
 /// Loaded files of the trade that are no sweep, each under its file's number.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Documents {
-    /// Tuner confs, byte for byte.
+    /// The bytes of tuner files.
     pub confs: Vec<(u32, Vec<u8>)>,
-    /// What jobs call.
+    /// The calls of jobs.
     pub jobs: Vec<(u32, JobLog)>,
-    /// Comparisons of a configuration with the default.
+    /// The comparisons of a configuration with the default.
     pub comparisons: Vec<(u32, String)>,
-    /// Tables to look at.
+    /// Tables that are only shown.
     pub listings: Vec<(u32, Listing)>,
-    /// Reports.
+    /// Reports that were opened.
     pub reports: Vec<(u32, Box<report::Report>)>,
 }
 
 impl Documents {
-    /// Which files these are.
+    /// The numbers of the files, by kind.
     #[must_use]
     pub fn files(&self) -> DocumentFiles {
         DocumentFiles {
@@ -565,7 +572,7 @@ impl Documents {
     /// Judges a loaded comparison by a loaded conf.
     ///
     /// # Errors
-    /// There is no comparison.
+    /// Returns an error if there is no comparison.
     pub fn compare(&self, question: &comparison::Question) -> Result<comparison::Answer, ExecuteError> {
         let asked = |id: Option<u32>, number: u32| id.is_none_or(|id| id == number);
         let (_, text) =
@@ -599,39 +606,39 @@ fn rehearse() {
     });
     for text in [sweep, samples] {
         let (report, content) = intake::open(text.as_bytes(), "rehearsal.csv", text.len() as u64, 0, None, &mut Silent);
-        debug_assert!(matches!(content, Content::Rows(_) | Content::Training(_)), "{:?}", report.outcome);
+        debug_assert!(matches!(content, FileContent::Rows(_) | FileContent::Training(_)), "{:?}", report.outcome);
     }
 }
 
-/// What files hold, before repeats are brought together.
+/// The contents of files, before repeats are combined.
 #[derive(Default)]
-pub struct Opened {
+pub struct OpenedFiles {
     /// Accepted rows of all files: those of the chosen set.
     pub rows: Vec<Row>,
-    /// With what these were measured.
+    /// The versions and variables with which the rows were measured.
     pub measured_with: snapshot::MeasuredWith,
-    /// What became of each file.
+    /// The report on each file.
     pub files: Vec<FileReport>,
-    /// Those of a model file, to train with.
+    /// The training parameters of a model file.
     pub parameters: Option<Parameters>,
-    /// Which number of a row those of a model file are, where nothing else was read.
+    /// The target of a model file, if nothing else was read.
     pub target: Option<Target>,
-    /// What is no sweep.
+    /// The files that are not sweeps.
     pub documents: Documents,
-    /// What is of the other workbenches.
-    pub parts: Parts,
-    /// The sets that they were chosen from.
+    /// The files of the other workbenches.
+    pub parts: WorkbenchFiles,
+    /// The sets among which one was chosen.
     pub sets: Sets,
-    /// What must be known about the files together.
+    /// Notes about all files.
     pub notes: Vec<String>,
-    /// Hashes of the predictions of the saved models.
+    /// The hashes of the saved models' predictions.
     saved_hashes: Vec<String>,
 }
 
 /// Reads files, each as what it is; `names` and `files` go together. Of measurements that must not be pooled the largest
 /// set is kept.
 #[must_use]
-pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn Progress) -> Opened {
+pub fn read_files(names: &[FileToLoad], files: Vec<FileSource>, progress: &mut dyn Progress) -> OpenedFiles {
     read_set(names, files, &mut |_| Choice::Largest, progress)
 }
 
@@ -639,11 +646,11 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
 #[must_use]
 pub fn read_set(
     names: &[FileToLoad],
-    files: Vec<Source>,
+    files: Vec<FileSource>,
     choose: &mut dyn FnMut(&[Set]) -> Choice,
     progress: &mut dyn Progress,
-) -> Opened {
-    let mut opened = Opened::default();
+) -> OpenedFiles {
+    let mut opened = OpenedFiles::default();
     let mut origins = Origins::default();
     // Of an arm nothing was asked but what its name says.
     let arm = || Mapping { columns: vec![("algo".to_owned(), ColumnSource::Constant("DEFAULT".to_owned()))] };
@@ -656,7 +663,7 @@ pub fn read_set(
         .iter()
         .zip(files)
         .zip(&mappings)
-        .map(|((name, Source { content, size_bytes }), mapping)| {
+        .map(|((name, FileSource { content, size_bytes }), mapping)| {
             together.reading(Some(name.id));
             let file = intake::open_file(content, &name.name, size_bytes, name.id, mapping.as_ref(), &mut together);
             together.read += size_bytes;
@@ -669,7 +676,7 @@ pub fn read_set(
         let mut report = file.report;
         let numbers = origins.take(&file.origins);
         match file.content {
-            Content::Rows(mut rows) => {
+            FileContent::Rows(mut rows) => {
                 renumber(&mut rows, &numbers, &mut report);
                 if opened.rows.is_empty() {
                     opened.rows = rows;
@@ -677,7 +684,7 @@ pub fn read_set(
                     opened.rows.extend(rows);
                 }
             }
-            Content::Model(text) => {
+            FileContent::Model(text) => {
                 if let Some(model) = open_model(&text, &mut report) {
                     opened.rows.extend(model.rows(u16::try_from(name.id).unwrap_or(u16::MAX)));
                     opened.saved_hashes.push(model.hash);
@@ -685,26 +692,26 @@ pub fn read_set(
                     opened.target = Some(model.target);
                 }
             }
-            Content::Log { mut rows, job } => {
+            FileContent::Log { mut rows, job } => {
                 renumber(&mut rows, &numbers, &mut report);
                 opened.rows.extend(rows);
                 if !job.is_empty() {
                     opened.documents.jobs.push((name.id, job));
                 }
             }
-            Content::Conf(bytes) => opened.documents.confs.push((name.id, bytes)),
-            Content::Comparison(text) => opened.documents.comparisons.push((name.id, text)),
-            Content::Kernels(part) => {
-                opened.parts.kernels.push((name.id, NamedPart { name: name.name.clone(), part: *part }));
+            FileContent::Conf(bytes) => opened.documents.confs.push((name.id, bytes)),
+            FileContent::Comparison(text) => opened.documents.comparisons.push((name.id, text)),
+            FileContent::Kernels(part) => {
+                opened.parts.kernels.push((name.id, NamedKernelFile { name: name.name.clone(), part: *part }));
             }
-            Content::Training(files) => opened.parts.samples.push((name.id, files)),
-            Content::Rewards(log) => {
+            FileContent::Training(files) => opened.parts.samples.push((name.id, files)),
+            FileContent::Rewards(log) => {
                 opened.parts.rewards.push((name.id, NamedLog { name: name.name.clone(), log: *log }));
             }
-            Content::Topology(part) => opened.parts.topologies.push((name.id, name.name.clone(), *part)),
-            Content::Report(report) => opened.documents.reports.push((name.id, report)),
-            Content::Listing(listing) => opened.documents.listings.push((name.id, listing)),
-            Content::Nothing => {}
+            FileContent::Topology(part) => opened.parts.topologies.push((name.id, name.name.clone(), *part)),
+            FileContent::Report(report) => opened.documents.reports.push((name.id, report)),
+            FileContent::Listing(listing) => opened.documents.listings.push((name.id, listing)),
+            FileContent::Nothing => {}
         }
         opened.files.push(report);
     }
@@ -716,7 +723,7 @@ pub fn read_set(
     };
     opened.sets = sets::divide(&mut opened.rows, &origins, &name, choose);
     opened.measured_with = snapshot::measured_with(&opened.rows, &origins);
-    opened.notes = intake::doubled(&opened.files, &opened.rows);
+    opened.notes = intake::duplicate_runs(&opened.files, &opened.rows);
     // Beside other files a model's rows are rows like theirs.
     opened.target = opened.target.filter(|_| opened.files.len() == 1);
     opened
@@ -726,9 +733,9 @@ pub fn read_set(
 struct Together<'a> {
     /// Instead of the name of a file, where there are several.
     doing: Option<String>,
-    /// Bytes of those that are done with.
+    /// The bytes of the files that were read completely.
     read: u64,
-    /// Of all.
+    /// The bytes of all files.
     total: u64,
     progress: &'a mut dyn Progress,
 }
@@ -743,7 +750,7 @@ impl Progress for Together<'_> {
     }
 }
 
-/// As it stands in [`Row::file`].
+/// The number of a file in [`Row::file`].
 fn number(id: u32) -> u16 {
     u16::try_from(id).unwrap_or(u16::MAX)
 }
@@ -796,7 +803,7 @@ fn open_model(text: &str, report: &mut FileReport) -> Option<ModelFile> {
 /// Learns without some of [`Trained::folds`] and predicts them, from the training rows alone: on any worker or thread.
 ///
 /// # Errors
-/// The rows come from another build, or can't be learnt from.
+/// Returns an error if the rows come from another build, or can't be learnt from.
 pub fn predict_folds(
     training: &[u8],
     parameters: &Parameters,

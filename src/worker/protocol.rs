@@ -34,209 +34,209 @@ use crate::{
 /// Tells two builds apart: page and worker must agree on it before they talk.
 pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+protocol.3");
 
-/// From the page.
+/// A message from the page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToWorker {
-    /// Numbers the job; answers carry it.
+    /// The number of the job, which the replies carry.
     pub job: u32,
-    /// What to do.
+    /// The request.
     pub request: Request,
 }
 
-/// From a worker.
+/// A message from a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FromWorker {
     /// The worker has started.
     Ready {
-        /// Its [`BUILD`].
+        /// The worker's [`BUILD`].
         build: String,
     },
-    /// A job goes on.
+    /// A job has made progress.
     Progress {
-        /// Which job.
+        /// The number of the job.
         job: u32,
-        /// How far it is.
+        /// The progress.
         step: Step,
     },
     /// A job reads a file from now on, or none any more: where the worker dies, this file was it.
     Reading {
-        /// The file's number.
+        /// The number of the file that is being read.
         file: Option<u32>,
     },
     /// A job is done.
     Done {
-        /// Which job.
+        /// The number of the job.
         job: u32,
-        /// What came out.
+        /// The response.
         response: Box<Response>,
     },
-    /// A job can't be done; one sentence for people.
+    /// A job failed.
     Failed {
-        /// Which job.
+        /// The number of the job.
         job: u32,
-        /// Why, and how to mend it.
+        /// The reason and remedy, in a sentence for users.
         message: String,
     },
     /// The worker panicked and is dead; where, for a bug report.
     Panicked {
-        /// The panic's message and place.
+        /// The message and location of the panic.
         message: String,
     },
 }
 
-/// What a worker can be asked.
+/// A request to a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Request {
-    /// Answers [`Response::Pong`]: is anybody there?
+    /// Checks that the worker responds. Answered by [`Response::Pong`].
     Ping,
     /// Reads texts that nobody dropped, so that reading is no longer slow when somebody does: code that never ran is
-    /// compiled when it first does. Answers [`Response::Pong`].
+    /// compiled when it first does. Answered by [`Response::Pong`].
     Rehearse,
-    /// Reads these files and forgets all earlier ones. Answers [`Response::Loaded`].
+    /// Reads these files and forgets all earlier ones. Answered by [`Response::Loaded`].
     Load {
         /// The files, in the order of the handles.
         files: Vec<FileToLoad>,
-        /// Which number of a row is the measurement.
+        /// The number of a row that counts as the measurement: recomputed from the time, or as printed.
         target: Target,
-        /// Which set of measurements to study, where there are several.
+        /// The set of measurements to study, if there are several.
         set: Choice,
     },
     /// Learns from the loaded sweep and answers every measured workload; where only the search's limits differ
-    /// from the last training, the model is kept. Answers [`Response::Trained`].
+    /// from the last training, the model is kept. Answered by [`Response::Trained`].
     Train {
         /// What to learn, and where to search.
         parameters: Parameters,
     },
-    /// Computes some folds from the training rows alone, on any worker. Answers [`Response::FoldsDone`].
+    /// Computes some folds from the training rows alone, on any worker. Answered by [`Response::FoldsDone`].
     Folds {
-        /// From [`Trained::training`].
+        /// The training rows from [`Trained::training`].
         training: Vec<u8>,
         /// The parameters of the training.
         parameters: Parameters,
-        /// Which of [`Trained::folds`], by index.
+        /// The indices in [`Trained::folds`].
         folds: Vec<u32>,
     },
-    /// Takes all folds together, in any order. Answers [`Response::Validated`].
+    /// Evaluates all folds together, in any order. Answered by [`Response::Validated`].
     Validate {
-        /// What [`Response::FoldsDone`] carried, one per call.
+        /// The contents of each [`Response::FoldsDone`].
         folds: Vec<Vec<u8>>,
     },
-    /// The charts of one workload. Answers [`Response::View`].
+    /// The charts of one workload. Answered by [`Response::View`].
     View {
-        /// Which; its size needs not be a measured one.
+        /// The workload, whose size need not have been measured.
         workload: Workload,
-        /// What the heat map compares with.
+        /// The configurations with which the heat map compares.
         against: Against,
     },
-    /// Answers for workloads of any size. Answers [`Response::Recommended`].
+    /// Recommendations for workloads of any size. Answered by [`Response::Recommended`].
     Recommend {
         /// The collective.
         collective: Collective,
-        /// Nodes and ranks.
+        /// The number of nodes and ranks.
         scale: Scale,
-        /// Sizes in bytes.
+        /// The message sizes in bytes.
         sizes: Vec<u64>,
-        /// Where to search, for this question only.
+        /// Where to search, for this request only.
         search: SearchLimits,
     },
-    /// Which features matter. Answers [`Response::Importances`].
+    /// The importances of the features. Answered by [`Response::Importances`].
     Importances,
-    /// The model as a file. Answers [`Response::ModelFile`].
+    /// The model as a file. Answered by [`Response::ModelFile`].
     SaveModel,
-    /// The runs behind a workload's points, and what stalled. Answers [`Response::Record`].
+    /// The runs behind a workload's points, and what stalled. Answered by [`Response::Record`].
     Record(record::Question),
-    /// Where curves of busbw over size dip. Answers [`Response::Hotspots`].
+    /// The dips of the curves of busbw over size. Answered by [`Response::Hotspots`].
     Hotspots(hotspots::Question),
-    /// About tuner files, to be read or to be written. Answers [`Response::Conf`].
+    /// About tuner files, to be read or to be written. Answered by [`Response::Conf`].
     Conf(conf::question::Question),
-    /// The sizes that a job sends. Answers [`Response::Coverage`].
+    /// The coverage of the sizes that a job sends. Answered by [`Response::Coverage`].
     Coverage(coverage::Question),
-    /// Which rules of a tuner file an A/B campaign lets stand. Answers [`Response::Compared`].
+    /// The rules of a tuner file that an A/B campaign supports. Answered by [`Response::Compared`].
     Compare(comparison::Question),
-    /// The next A/B campaign. Answers [`Response::Campaign`].
+    /// The script of the next A/B campaign. Answered by [`Response::Campaign`].
     Campaign(comparison::script::Campaign),
-    /// What to measure next. Answers [`Response::Plan`].
+    /// The plan of what to measure next. Answered by [`Response::Plan`].
     Plan(plan::Question),
-    /// A workbench other than tuning. Answers [`Response::Study`].
+    /// A question to a workbench other than tuning. Answered by [`Response::Study`].
     Study {
-        /// Which.
+        /// The workbench.
         workbench: report::Workbench,
-        /// What it is asked.
-        question: Box<workbench::Question>,
+        /// The question.
+        question: Box<workbench::WorkbenchQuestion>,
     },
-    /// What was found, in the form that travels. Answers [`Response::Report`].
+    /// The report on what was found. Answered by [`Response::Report`].
     Report(report::Contents),
-    /// What changed between two measured states. Answers [`Response::Changed`].
+    /// The changes between two measured states. Answered by [`Response::Changed`].
     Change {
         /// The state before.
-        before: Side,
+        before: ComparedState,
         /// The state after.
-        after: Side,
-        /// What is asked.
+        after: ComparedState,
+        /// The question.
         question: change::Question,
     },
-    /// The same as a file or as a link. Answers [`Response::Written`].
+    /// The same as a file or as a link. Answered by [`Response::Written`].
     WriteReport {
-        /// What goes into it.
+        /// The parts to include.
         contents: report::Contents,
-        /// As what it leaves.
-        form: report::Form,
+        /// The format in which it is written.
+        form: report::ReportFormat,
     },
-    /// A report that was opened, as a file or as a link again. Answers [`Response::Written`].
+    /// A report that was opened, as a file or as a link again. Answered by [`Response::Written`].
     WriteOpened {
-        /// It.
+        /// The report.
         report: Box<report::Report>,
-        /// As what it leaves.
-        form: report::Form,
+        /// The format in which it is written.
+        form: report::ReportFormat,
     },
-    /// A loaded report. Answers [`Response::Report`].
+    /// A loaded report. Answered by [`Response::Report`].
     OpenReport {
-        /// The file's number.
+        /// The number of the file.
         file: u32,
     },
-    /// A loaded table that can only be looked at. Answers [`Response::Table`].
+    /// A loaded table that can only be looked at. Answered by [`Response::Table`].
     Table {
-        /// The file's number.
+        /// The number of the file.
         file: u32,
     },
 }
 
 /// One of two measured states.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Side {
-    /// What is loaded, and what was answered last.
+pub enum ComparedState {
+    /// The loaded measurements, with the latest answer.
     Loaded,
     /// Sweeps that are read for this question alone, or one report. Their handles travel beside the request, those of the
     /// state before first.
     Files(Vec<FileToLoad>),
-    /// What an opened report carries.
+    /// The snapshot within an opened report.
     Snapshot(Box<Snapshot>),
 }
 
 /// The loaded files that are no sweep, by their numbers, in the order in which they were loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DocumentFiles {
-    /// Tuner files.
+    /// The numbers of the tuner files.
     pub confs: Vec<u32>,
-    /// Logs of jobs.
+    /// The numbers of the logs of jobs.
     pub jobs: Vec<u32>,
-    /// Comparisons with the default.
+    /// The numbers of the comparisons with the default.
     pub comparisons: Vec<u32>,
-    /// Those of the other workbenches, with which it is.
+    /// The numbers of the files of other workbenches, with the workbench.
     pub studied: Vec<(report::Workbench, u32)>,
-    /// Tables to look at.
+    /// The numbers of tables that are only shown.
     pub listings: Vec<u32>,
-    /// Reports.
+    /// The numbers of reports.
     pub reports: Vec<u32>,
 }
 
 impl DocumentFiles {
-    /// Those of a workbench other than tuning.
+    /// The numbers of the files of a workbench other than tuning.
     pub fn of(&self, workbench: report::Workbench) -> impl Iterator<Item = u32> {
         self.studied.iter().filter(move |(of, _)| *of == workbench).map(|(_, file)| *file)
     }
 
-    /// Something was loaded for a workbench other than tuning.
+    /// Whether there is a file of a workbench other than tuning.
     #[must_use]
     pub fn has(&self, workbench: report::Workbench) -> bool {
         self.of(workbench).next().is_some()
@@ -246,103 +246,103 @@ impl DocumentFiles {
 /// One file of [`Request::Load`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FileToLoad {
-    /// The page's number for it.
+    /// The number that the page gives it.
     pub id: u32,
-    /// Its name.
+    /// The file's name.
     pub name: String,
     /// The answer of the mapping dialog, if one was asked for.
     pub mapping: Option<Mapping>,
 }
 
-/// What came out.
+/// The response to a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(clippy::large_enum_variant, reason = "one at a time, and FromWorker boxes it")]
 pub enum Response {
-    /// Of [`Request::Ping`] and [`Request::Rehearse`].
+    /// The response to [`Request::Ping`] and [`Request::Rehearse`].
     Pong,
-    /// Of [`Request::Load`].
+    /// The response to [`Request::Load`].
     Loaded(Loaded),
-    /// Of [`Request::Train`].
+    /// The response to [`Request::Train`].
     Trained(Trained),
-    /// Of [`Request::Folds`]: opaque, for [`Request::Validate`].
+    /// The response to [`Request::Folds`], to be passed to [`Request::Validate`] unchanged.
     FoldsDone(Vec<u8>),
-    /// Of [`Request::Validate`].
+    /// The response to [`Request::Validate`].
     Validated(Validated),
-    /// Of [`Request::View`].
+    /// The response to [`Request::View`].
     View(View),
-    /// Of [`Request::Recommend`].
+    /// The response to [`Request::Recommend`].
     Recommended(Vec<Recommendation>),
-    /// Of [`Request::Importances`].
+    /// The response to [`Request::Importances`].
     Importances(Vec<Importance>),
-    /// Of [`Request::SaveModel`]: the file's text.
+    /// The response to [`Request::SaveModel`]: the text of the file.
     ModelFile(String),
-    /// Of [`Request::Record`].
+    /// The response to [`Request::Record`].
     Record(record::Answer),
-    /// Of [`Request::Hotspots`].
+    /// The response to [`Request::Hotspots`].
     Hotspots(hotspots::Answer),
-    /// Of [`Request::Conf`].
+    /// The response to [`Request::Conf`].
     Conf(conf::question::Answer),
-    /// Of [`Request::Coverage`].
+    /// The response to [`Request::Coverage`].
     Coverage(Box<coverage::Answer>),
-    /// Of [`Request::Compare`].
+    /// The response to [`Request::Compare`].
     Compared(comparison::Answer),
-    /// Of [`Request::Campaign`]: a bash script.
+    /// The response to [`Request::Campaign`]: a bash script.
     Campaign(String),
-    /// Of [`Request::Plan`].
+    /// The response to [`Request::Plan`].
     Plan(plan::Answer),
-    /// Of [`Request::Study`].
-    Study(Box<workbench::Answer>),
-    /// Of [`Request::Report`] and [`Request::OpenReport`].
+    /// The response to [`Request::Study`].
+    Study(Box<workbench::WorkbenchAnswer>),
+    /// The response to [`Request::Report`] and [`Request::OpenReport`].
     Report(Box<report::Report>),
-    /// Of [`Request::Change`].
+    /// The response to [`Request::Change`].
     Changed(Box<change::Answer>),
-    /// Of [`Request::WriteReport`] and [`Request::WriteOpened`].
+    /// The response to [`Request::WriteReport`] and [`Request::WriteOpened`].
     Written(report::Written),
-    /// Of [`Request::Table`]; empty where the file is not loaded any more.
+    /// The response to [`Request::Table`]; empty if the file is no longer loaded.
     Table(Listing),
 }
 
-/// What was read.
+/// The result of loading files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Loaded {
-    /// What became of each file.
+    /// The report on each file.
     pub files: Vec<FileReport>,
-    /// What was measured; empty when nothing could be read.
+    /// The measured groups; empty if no measurement could be read.
     pub groups: Vec<Group>,
     /// The sets of measurements that are kept apart, and which of them all this is about.
     pub sets: Sets,
-    /// The measured winners: the first answer, before any model.
+    /// The measured winners, which are the answer before any model is trained.
     pub winners: Vec<Recommendation>,
     /// A model file was among the files: its parameters, to train with.
     pub parameters: Option<Parameters>,
-    /// What must be known about the whole: a sweep of winners only, runs without defaults.
+    /// Notes about all files, such as that a sweep has winners only, or runs without defaults.
     pub notes: Vec<String>,
-    /// What is no sweep.
+    /// The files that are not sweeps.
     pub documents: DocumentFiles,
 }
 
-/// What was learnt.
+/// The result of training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trained {
-    /// What to deploy, for every measured workload.
+    /// The recommendation for each measured workload.
     pub answer: Vec<Recommendation>,
-    /// What was measured, without what is set aside now.
+    /// The measured groups, without the runs that are set aside now.
     pub groups: Vec<Group>,
     /// The training rows, for [`Request::Folds`].
     pub training: Vec<u8>,
-    /// How long each fold is expected to take, relative to the others; its index names the fold.
+    /// The expected duration of each fold relative to the others. The index is the number of the fold.
     pub folds: Vec<f64>,
-    /// What must be known: a model file whose hash differs, rows thinned.
+    /// Notes, such as that a model file's hash differs or that rows were thinned.
     pub notes: Vec<String>,
 }
 
-/// How far to trust it.
+/// The result of validation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Validated {
-    /// Scores of the model and the baselines.
+    /// The scores of the model and the baselines.
     pub evaluation: Evaluation,
     /// The answer again, with intervals, and from a baseline where that has the lower regret.
     pub answer: Vec<Recommendation>,
-    /// What must be known: a baseline took over.
+    /// Notes, such as that a baseline is used instead of the model.
     pub notes: Vec<String>,
 }

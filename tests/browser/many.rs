@@ -2,7 +2,7 @@
 
 use collectune::{
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
-    report::{self, Exhibit, Form, Report, Section, Workbench, Written},
+    report::{self, Exhibit, Report, ReportFormat, Section, Workbench, Written},
     text::{Column, Entry, Listing},
 };
 use serde_json::Value;
@@ -135,7 +135,7 @@ fn large(parts: usize, columns: usize) -> Report {
 }
 
 fn file(report: &Report) -> String {
-    match report::write(report, Form::Json).unwrap() {
+    match report::write(report, ReportFormat::Json).unwrap() {
         Written::File { text, .. } => text,
         other => panic!("{other:?}"),
     }

@@ -4,12 +4,12 @@ use std::{io::Write, sync::LazyLock};
 
 use collectune::{
     collective::{Collective, Scale, Workload},
-    intake::{self, ColumnSource, Content, Mapping, Outcome},
+    intake::{self, ColumnSource, FileContent, Mapping, Outcome},
     math::Stream,
     overlap::{
         self,
         features::Settings,
-        files::{NamedPart, bring_together},
+        files::{NamedKernelFile, bring_together},
         kernel::Kernel,
     },
     progress::Silent,
@@ -34,7 +34,7 @@ use collectune::{
         support::Support,
     },
     worker::{
-        executor::{Source, read_files},
+        executor::{FileSource, read_files},
         protocol::FileToLoad,
     },
 };
@@ -276,7 +276,7 @@ fn open(bytes: &[u8], name: &str, mapping: Option<&Mapping>) {
     if let Outcome::Loaded { problems, .. } | Outcome::Known { problems, .. } = &report.outcome {
         assert!(problems.kept.iter().all(|problem| problem.line > 0), "a problem without a place");
     }
-    if let Content::Rows(rows) | Content::Log { rows, .. } = content {
+    if let FileContent::Rows(rows) | FileContent::Log { rows, .. } = content {
         for target in [Target::Time, Target::Printed] {
             let sweep = aggregate(&rows, target).sweep;
             let is_sound = |busbw: f64| busbw.is_finite() && busbw > 0.0;
@@ -372,7 +372,7 @@ fn training(bytes: &[u8]) {
         if let Outcome::Known { problems, .. } = &report.outcome {
             assert!(problems.kept.iter().all(|problem| problem.line > 0), "a problem without a place");
         }
-        if let Content::Training(more) = content {
+        if let FileContent::Training(more) = content {
             files.extend(more);
         }
     }
@@ -435,14 +435,14 @@ fn kernels(bytes: &[u8]) {
     let parts = [bytes, samples::MERGED.as_bytes(), samples::XGBOOST.as_bytes()];
     let parts = parts.into_iter().zip(["a", "b", "c"]).filter_map(|(bytes, name)| {
         match intake::open(bytes, name, bytes.len() as u64, 1, None, &mut Silent) {
-            (_, Content::Kernels(part)) => Some(NamedPart { name: name.to_owned(), part: *part }),
+            (_, FileContent::Kernels(part)) => Some(NamedKernelFile { name: name.to_owned(), part: *part }),
             _ => None,
         }
     });
     let loaded = bring_together(parts.collect());
     let is_sound = |kernel: &Kernel| kernel.slowdown().is_finite() && kernel.alone_ns > 0.0;
     assert!(loaded.datasets.iter().all(|dataset| dataset.kernels.iter().all(is_sound)), "a kernel without a slowdown");
-    let _ = overlap::study::Study::new(loaded).study(Settings::default());
+    let _ = overlap::study::OverlapStudy::new(loaded).study(Settings::default());
     open(bytes, "kernels", None);
 }
 
@@ -453,13 +453,13 @@ fn rewards(bytes: &[u8]) {
         attribution::Schedule,
         file::Policy,
         request, simulate,
-        study::{NamedLog, Study},
+        study::{NamedLog, PolicyStudy},
     };
     let (report, content) = intake::open(bytes, "times_1x8_4MB.log", bytes.len() as u64, 1, None, &mut Silent);
     if let Outcome::Known { problems, .. } = &report.outcome {
         assert!(problems.kept.iter().all(|problem| problem.line > 0), "a problem without a place");
     }
-    let Content::Rewards(log) = content else { return };
+    let FileContent::Rewards(log) = content else { return };
     assert!(log.rows.iter().all(|row| row.latency_ms > 0.0 && row.latency_ms.is_finite()), "a row without a latency");
     let arms = || simulate::ARMS.iter().filter_map(|arm| Arm::parse(arm)).collect();
     let policies = policy_files().into_iter().next().and_then(|bytes| Some(Policy::read(&bytes).ok()?.policy));
@@ -470,7 +470,7 @@ fn rewards(bytes: &[u8]) {
         Schedule { policies, ..Schedule::default() },
     ] {
         let settings = request::Settings { schedule, ..Default::default() };
-        let mut study = Study::new(vec![NamedLog { name: "a.log".to_owned(), log: (*log).clone() }]);
+        let mut study = PolicyStudy::new(vec![NamedLog { name: "a.log".to_owned(), log: (*log).clone() }]);
         if let Ok(studied) = study.study(settings, &mut Silent) {
             for place in 0..studied.keys.len().min(3) {
                 assert!(study.key(place as u32, &Default::default()).is_ok(), "a key without charts");
@@ -483,14 +483,14 @@ fn rewards(bytes: &[u8]) {
 /// A policy that is read is written as it is, and read again.
 fn policies(bytes: &[u8]) {
     use collectune::policy::{
-        file::{Policy, sealed},
+        file::{Policy, with_checksum},
         record,
     };
     let _ = record::policy(bytes);
     // Most mutations break the checksum; then nothing else would be read.
     let text = String::from_utf8_lossy(bytes);
     let body = text.rsplit_once("#crc32").map_or(&*text, |(body, _)| body);
-    for text in [text.clone().into_owned(), sealed(body.to_owned())] {
+    for text in [text.clone().into_owned(), with_checksum(body.to_owned())] {
         if let Ok(reading) = Policy::read(text.as_bytes()) {
             let again = Policy::read(reading.policy.text().as_bytes()).map(|reading| reading.policy);
             let again = again.unwrap_or_else(|error| panic!("what is written is not read: {error}"));
@@ -515,9 +515,9 @@ pub fn reward_logs() -> Vec<Vec<u8>> {
 }
 
 fn policy_files() -> Vec<Vec<u8>> {
-    use collectune::policy::file::sealed;
+    use collectune::policy::file::with_checksum;
     let text = r#"{"format":"collectune-policy","version":1,"generation":17,"library":"2.28.9","bands":[1024,262144],"seed":"0x2a","arms":[{"name":"auto"},{"algo":"tree","proto":"simple","channels":0}],"keys":[{"coll":"allreduce","band":1,"nodes":1,"ranks":8,"overlap":null,"arm":1},{"coll":"allreduce","band":2,"nodes":1,"ranks":8,"overlap":1,"counts":[3,5]}],"evidence":[{"key":0,"n":[64,64],"mean_ms":[10.5,9.25],"p_better":0.97,"gain_pct":4.1}]}"#;
-    vec![sealed(text.to_owned() + "\n").into_bytes(), text.as_bytes().to_vec()]
+    vec![with_checksum(text.to_owned() + "\n").into_bytes(), text.as_bytes().to_vec()]
 }
 
 /// A link, and the link of a text.
@@ -532,7 +532,7 @@ fn links(bytes: &[u8]) {
 
 fn reports(bytes: &[u8]) {
     let (_, content) = intake::open(bytes, "report", bytes.len() as u64, 1, None, &mut Silent);
-    let Content::Report(report) = content else { return };
+    let FileContent::Report(report) = content else { return };
     // Drawn and written now and then only: that takes longer than reading.
     let sum = bytes.iter().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(*byte)));
     if sum % 64 == 0 && bytes.len() < 1 << 20 {
@@ -567,8 +567,10 @@ fn files(bytes: &[u8]) {
     let parts = [first, second, bytes];
     let names: Vec<FileToLoad> =
         (0_u32..3).map(|id| FileToLoad { id, name: format!("{id}.csv"), mapping: None }).collect();
-    let sources = parts
-        .map(|part| Source { content: Box::new(std::io::Cursor::new(part.to_vec())), size_bytes: part.len() as u64 });
+    let sources = parts.map(|part| FileSource {
+        content: Box::new(std::io::Cursor::new(part.to_vec())),
+        size_bytes: part.len() as u64,
+    });
     let _ = read_files(&names, sources.into(), &mut Silent);
 }
 
@@ -661,7 +663,7 @@ fn model_files() -> Vec<Vec<u8>> {
         Simulation { sizes: vec![4096, 1 << 20, 1 << 24], channels: vec![1, 8, 32], ..Simulation::example() };
     let csv = simulation.to_csv();
     let (_, content) = intake::open(csv.as_bytes(), "sweep.csv", csv.len() as u64, 0, None, &mut Silent);
-    let Content::Rows(rows) = content else { return texts(["{\"format\":\"collectune-model\"}"]) };
+    let FileContent::Rows(rows) = content else { return texts(["{\"format\":\"collectune-model\"}"]) };
     let mut study = Study::new(aggregate(&rows, Target::Time).sweep, Target::Time);
     let trained = study.train(Parameters::default(), &mut Silent).is_ok();
     let text = study.model_file().ok().filter(|_| trained).map(|file| file.to_text()).unwrap_or_default();

@@ -10,16 +10,16 @@ use collectune::{
     form::{Choices, Control, Field},
     math::Stream,
     progress::Silent,
-    report::{self, Contents, Form, Workbench, Written, link, open},
+    report::{self, Contents, ReportFormat, Workbench, Written, link, open},
     tuning::{
         aggregate::Target,
         heat_map::Against,
         parameters::{Parameters, Preset, SearchLimits},
         sets::Choice,
     },
-    workbench::{Answer, Material, Question, Shown, Studies, work},
+    workbench::{ReportContext, Studies, WorkbenchAnswer, WorkbenchQuestion, WorkbenchView, work},
     worker::{
-        executor::{Executor, Source, read_files},
+        executor::{Executor, FileSource, read_files},
         protocol::{FileToLoad, Request, Response},
     },
 };
@@ -60,9 +60,9 @@ fn parts(bytes: &[u8]) -> (Choices, &[u8]) {
     (choices, bytes.get(end + 1..).unwrap_or_default())
 }
 
-fn files(all: &[(&str, &[u8])]) -> (Vec<FileToLoad>, Vec<Source>) {
+fn files(all: &[(&str, &[u8])]) -> (Vec<FileToLoad>, Vec<FileSource>) {
     let names = (0..).zip(all).map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None });
-    let source = |bytes: &[u8]| Source {
+    let source = |bytes: &[u8]| FileSource {
         content: Box::new(std::io::Cursor::new(bytes.to_vec())),
         size_bytes: bytes.len() as u64,
     };
@@ -76,12 +76,12 @@ fn random(bytes: &[u8]) -> Stream {
 
 /// A report leaves in every form, and what is written is read again.
 fn leave(report: &report::Report) {
-    for form in Form::ALL {
+    for form in ReportFormat::ALL {
         match timed("a report that is written", || report::write(report, *form)) {
             Ok(Written::Link(link)) => {
                 assert!(!link.fits || link::decode(&link.fragment).is_ok(), "a link that can't be opened");
             }
-            Ok(Written::File { text, .. }) if *form != Form::Markdown => {
+            Ok(Written::File { text, .. }) if *form != ReportFormat::Markdown => {
                 let opened = timed("a report that is opened", || open::open(&text));
                 assert!(opened.is_ok(), "a report that can't be opened: {opened:?}");
             }
@@ -99,16 +99,16 @@ fn study(workbench: Workbench, bytes: &[u8], others: &[(&str, &[u8])]) {
         others.iter().copied().chain(Some((name, file)).filter(|(_, file)| !file.is_empty())).collect();
     let (names, sources) = files(&all);
     let mut studies = timed("reading", || Studies::new(read_files(&names, sources, &mut Silent).parts));
-    let mut ask = |question: Question, what: &'static str| match timed(what, || {
-        studies.answer(workbench, question, Material::default(), &mut Silent)
+    let mut ask = |question: WorkbenchQuestion, what: &'static str| match timed(what, || {
+        studies.answer(workbench, question, ReportContext::default(), &mut Silent)
     }) {
-        Ok(Answer::Shown(shown)) => Some(shown),
+        Ok(WorkbenchAnswer::Shown(shown)) => Some(shown),
         Ok(_) | Err(_) => None,
     };
-    let Some(mut shown) = ask(Question::Choose(choices.clone()), "choices") else { return };
+    let Some(mut shown) = ask(WorkbenchQuestion::Choose(choices.clone()), "choices") else { return };
     for turn in 0..3 {
-        let next: Box<Shown> = if shown.jobs.goes_on {
-            let Some(next) = ask(Question::GoOn([0, 20, 500][turn]), "a piece of a search") else { break };
+        let next: Box<WorkbenchView> = if shown.jobs.goes_on {
+            let Some(next) = ask(WorkbenchQuestion::GoOn([0, 20, 500][turn]), "a piece of a search") else { break };
             next
         } else {
             let rounds = &shown.jobs.rounds;
@@ -116,27 +116,27 @@ fn study(workbench: Workbench, bytes: &[u8], others: &[(&str, &[u8])]) {
             let (job, _) = round[random.below(round.len())];
             let basis = shown.jobs.basis.clone();
             let done = if workbench == Workbench::TrainingTime {
-                let ask = Question::Do { basis, jobs: vec![job] };
+                let ask = WorkbenchQuestion::Do { basis, jobs: vec![job] };
                 let mut other = Studies::default();
-                let done = timed("a job", || other.answer(workbench, ask, Material::default(), &mut Silent));
-                if let Ok(Answer::Done(done)) = done { done } else { break }
+                let done = timed("a job", || other.answer(workbench, ask, ReportContext::default(), &mut Silent));
+                if let Ok(WorkbenchAnswer::Done(done)) = done { done } else { break }
             } else {
                 let Ok(done) = timed("a job", || work(workbench, &basis, &[job], &mut Silent)) else { break };
                 done
             };
-            let Some(next) = ask(Question::Take(vec![done]), "what a worker did") else { break };
+            let Some(next) = ask(WorkbenchQuestion::Take(vec![done]), "what a worker did") else { break };
             next
         };
         shown = next;
     }
     for (key, _) in &shown.files {
         if random.below(4) == 0 {
-            ask(Question::Save(key.clone()), "a file");
+            ask(WorkbenchQuestion::Save(key.clone()), "a file");
         }
     }
-    ask(Question::Cut(random.unit() * 1e6, None), "a part of a schedule");
+    ask(WorkbenchQuestion::Cut(random.unit() * 1e6, None), "a part of a schedule");
     let whole = studies.of(workbench).map(|study| {
-        timed("a report", || study.report(Material::default(), &Contents { workbench, ..Contents::whole() }))
+        timed("a report", || study.report(ReportContext::default(), &Contents { workbench, ..Contents::whole() }))
     });
     if let Some(Ok(report)) = whole
         && random.below(8) == 0
@@ -273,8 +273,10 @@ fn of_forms(workbench: Workbench) -> Vec<Field> {
                 };
                 let (names, sources) = files(&named);
                 let mut studies = Studies::new(read_files(&names, sources, &mut Silent).parts);
-                let ask = Question::Choose(Choices::parse(fragment));
-                if let Ok(Answer::Shown(shown)) = studies.answer(workbench, ask, Material::default(), &mut Silent) {
+                let ask = WorkbenchQuestion::Choose(Choices::parse(fragment));
+                if let Ok(WorkbenchAnswer::Shown(shown)) =
+                    studies.answer(workbench, ask, ReportContext::default(), &mut Silent)
+                {
                     for field in shown.form {
                         if all.iter().all(|known| known.key != field.key) {
                             all.push(field);

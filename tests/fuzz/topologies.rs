@@ -3,7 +3,7 @@
 use collectune::{
     collective::Collective,
     form::Choices,
-    intake::{self, Content, Outcome},
+    intake::{self, FileContent, Outcome},
     progress::Silent,
     report::Workbench,
     schedule::synthesize::{Method, Search},
@@ -15,7 +15,7 @@ use collectune::{
         model::{Topology, Unit},
         msccl, read, result, study,
     },
-    workbench::{Answer, Material, Question, Studies},
+    workbench::{ReportContext, Studies, WorkbenchAnswer, WorkbenchQuestion},
 };
 
 /// Graphs up to this size are searched.
@@ -26,7 +26,7 @@ fn known(bytes: &[u8]) {
     if let Outcome::Known { problems, .. } = &report.outcome {
         assert!(problems.kept.iter().all(|problem| problem.line > 0), "a problem without a place");
     }
-    assert!(!matches!(content, Content::Topology(_)) || matches!(report.outcome, Outcome::Known { .. }));
+    assert!(!matches!(content, FileContent::Topology(_)) || matches!(report.outcome, Outcome::Known { .. }));
 }
 
 /// Nodes have places, and what is found passes the verifier and is never below what is proven.
@@ -137,8 +137,9 @@ pub fn choices(bytes: &[u8]) {
         }
     }
     let mut studies = Studies::default();
-    let shown = studies.answer(Workbench::Topology, Question::Choose(choices), Material::default(), &mut Silent);
-    let Ok(Answer::Shown(shown)) = shown else { panic!("no form") };
+    let shown =
+        studies.answer(Workbench::Topology, WorkbenchQuestion::Choose(choices), ReportContext::default(), &mut Silent);
+    let Ok(WorkbenchAnswer::Shown(shown)) = shown else { panic!("no form") };
     assert!(shown.form.iter().any(|field| field.key == "graph"), "the form is gone");
     let network = shown.network;
     assert!(network.is_some_and(|network| {
@@ -177,10 +178,12 @@ pub fn algorithm_files() -> Vec<String> {
     for collective in [Collective::AllGather, Collective::AllReduce, Collective::AllToAll] {
         let mut studies = Studies::default();
         let choices = Choices::parse(&format!("#graph=ring&ring=3&limit=0.1&collective={}", collective.name()));
-        let ask = Question::Choose(choices);
-        let _ = studies.answer(Workbench::Topology, ask, Material::default(), &mut Silent);
-        let ask = Question::Save("xml".to_owned());
-        if let Ok(Answer::File(file)) = studies.answer(Workbench::Topology, ask, Material::default(), &mut Silent) {
+        let ask = WorkbenchQuestion::Choose(choices);
+        let _ = studies.answer(Workbench::Topology, ask, ReportContext::default(), &mut Silent);
+        let ask = WorkbenchQuestion::Save("xml".to_owned());
+        if let Ok(WorkbenchAnswer::File(file)) =
+            studies.answer(Workbench::Topology, ask, ReportContext::default(), &mut Silent)
+        {
             all.push(file.text);
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use collectune::{
     collective::Collective,
-    intake::{self, Content},
+    intake::{self, FileContent},
     math::Stream,
     overlap::{
         features::Settings,
@@ -17,7 +17,7 @@ use collectune::{
         catalogue::Catalogue,
         prediction::{Direction, Regressors},
         regressors::{Library, Mode, Options, jobs::Task},
-        samples::{Cluster, CollectiveRow, CollectiveSamples, Communicator, OperatorSamples, Place},
+        samples::{Cluster, CollectiveRow, CollectiveSamples, Communicator, OperatorSamples, SourceLine},
         scope::Scope,
     },
     tuning::{
@@ -42,7 +42,7 @@ fn main() {
     let csv = simulation.to_csv();
     say(&format!("sweep {:016x}", fingerprint(&csv)));
     let (_, content) = intake::open(csv.as_bytes(), "simulated.csv", csv.len() as u64, 0, None, &mut Silent);
-    let Content::Rows(rows) = content else { panic!("a simulated sweep opens") };
+    let FileContent::Rows(rows) = content else { panic!("a simulated sweep opens") };
     let sweep = aggregate(&rows, Target::Time).sweep;
     for preset in [Preset::Default, Preset::Seed, Preset::Forest, Preset::ExtraTrees] {
         let parameters = Parameters { preset, trees: 60, stages: 60, early_stopping: 20, ..Parameters::default() };
@@ -80,12 +80,12 @@ fn training_time() {
         linear.values.extend(inputs);
         linear.forward_us.push(20.0 + flop / 2e8 * (1.0 + 0.1 * random.unit()));
         linear.backward_us.push(30.0 + flop / 1e8 * (1.0 + 0.1 * random.unit()));
-        linear.places.push(Place { file: 0, line: row + 2 });
+        linear.places.push(SourceLine { file: 0, line: row + 2 });
         messages.rows.push(CollectiveRow {
             elements: 1_000_000 + 60_000 * u64::from(row),
             communicator: Communicator { nodes: 1 + row / 80, per_node: 4 },
             time_us: 30.0 + f64::from(row) * (1.0 + random.unit()),
-            place: Place { file: 1, line: row + 2 },
+            place: SourceLine { file: 1, line: row + 2 },
         });
     }
     let cluster = Arc::new(Cluster {
@@ -143,8 +143,8 @@ fn bandits() {
     }
     let log = simulate::overlap_log(1);
     let (_, content) = intake::open(log.as_bytes(), "log.csv", log.len() as u64, 0, None, &mut Silent);
-    let Content::Rewards(log) = content else { panic!("a simulated log opens") };
-    let mut study = study::Study::new(vec![study::NamedLog { name: "log.csv".to_owned(), log: *log }]);
+    let FileContent::Rewards(log) = content else { panic!("a simulated log opens") };
+    let mut study = study::PolicyStudy::new(vec![study::NamedLog { name: "log.csv".to_owned(), log: *log }]);
     let studied = study.study(Default::default(), &mut Silent).expect("keys");
     say(&format!("judged: {:016x}", fingerprint(&format!("{:?}", studied.results))));
 }

@@ -1,16 +1,16 @@
 //! Overlap: which model to use, and what errors out of fold say of kernels to come.
 
 use collectune::{
-    intake::{self, Content},
+    intake::{self, FileContent},
     math::{Stream, exp},
     overlap::{
         features::Settings,
-        files::{NamedPart, Part, bring_together},
+        files::{KernelFile, NamedKernelFile, bring_together},
         kernel::Dataset,
         models::{Columns, Kind, Model},
         result::{Results, Score},
         simulate::Simulation,
-        study::{Study, do_jobs},
+        study::{OverlapStudy, do_jobs},
         validate::{Job, Scheme, jobs},
     },
     progress::Silent,
@@ -32,16 +32,16 @@ enum Truth {
     None,
 }
 
-fn part(text: &str) -> Part {
+fn part(text: &str) -> KernelFile {
     match intake::open(text.as_bytes(), "kernels.csv", text.len() as u64, 0, None, &mut Silent) {
-        (_, Content::Kernels(part)) => *part,
+        (_, FileContent::Kernels(part)) => *part,
         (report, _) => panic!("{report:?}"),
     }
 }
 
 fn dataset(truth: Truth, layers: u32, seed: u64) -> Dataset {
     let part = part(&Simulation { layers, seed }.to_csv());
-    let mut dataset = bring_together(vec![NamedPart { name: "kernels.csv".to_owned(), part }]).datasets.remove(0);
+    let mut dataset = bring_together(vec![NamedKernelFile { name: "kernels.csv".to_owned(), part }]).datasets.remove(0);
     let mut stream = Stream::new(seed ^ 0x0E);
     if truth != Truth::Metrics {
         for kernel in dataset.kernels.iter_mut().filter(|kernel| kernel.is_overlapped()) {
@@ -56,7 +56,7 @@ fn dataset(truth: Truth, layers: u32, seed: u64) -> Dataset {
 /// The verdict by trees that learn and by the models that do not.
 fn judged(dataset: &Dataset) -> Results {
     let mut study =
-        Study::new(collectune::overlap::files::Loaded { datasets: vec![dataset.clone()], ..Default::default() });
+        OverlapStudy::new(collectune::overlap::files::Loaded { datasets: vec![dataset.clone()], ..Default::default() });
     let studied = study.study(Settings::default()).unwrap();
     let is_wanted =
         |(_, (job, _)): &(u32, (Job, f64))| job.kind == Kind::TreesLad && matches!(job.scheme, Scheme::Kernels(_));

@@ -2,13 +2,13 @@
 
 use collectune::{
     bandit::paired::{self, Value},
-    intake::{self, Content},
+    intake::{self, FileContent},
     math::Stream,
     policy::{
-        judge::MOST_CHANCE,
+        judge::LARGEST_P,
         request::Settings,
         result::{Decision, Flag, KeyResult},
-        study::{NamedLog, Study},
+        study::{NamedLog, PolicyStudy},
     },
     progress::Silent,
 };
@@ -107,7 +107,7 @@ fn is_found(lines: &[Line], arms: usize) -> bool {
             |line: &Line| Value { run: line.run, round: line.round, is_auto: line.arm == 0, latency: line.latency };
         paired::compare(&own.map(value).collect::<Vec<Value>>()).map_or(1.0, |of| of.p)
     };
-    paired::corrected(&(1..arms).map(p).collect::<Vec<f64>>()).iter().any(|p| *p <= MOST_CHANCE)
+    paired::corrected(&(1..arms).map(p).collect::<Vec<f64>>()).iter().any(|p| *p <= LARGEST_P)
 }
 
 /// The log of turns, or those of rounds and parts, as they are read and judged.
@@ -130,11 +130,11 @@ fn judged(lines: &[Line]) -> KeyResult {
     let log = |(name, text): (String, String)| {
         let (_, content) = intake::open(text.as_bytes(), &name, text.len() as u64, 0, None, &mut Silent);
         match content {
-            Content::Rewards(log) => NamedLog { name, log: *log },
+            FileContent::Rewards(log) => NamedLog { name, log: *log },
             other => panic!("{other:?}"),
         }
     };
-    let mut study = Study::new(logs.into_iter().map(log).collect());
+    let mut study = PolicyStudy::new(logs.into_iter().map(log).collect());
     let mut studied = study.study(Settings::default(), &mut Silent).unwrap();
     assert_eq!(studied.results.len(), 1);
     studied.results.remove(0)

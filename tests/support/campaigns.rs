@@ -2,7 +2,7 @@
 
 use collectune::{
     collective::Collective,
-    intake::{self, Content},
+    intake::{self, FileContent},
     progress::Silent,
     tuning::{
         aggregate::Target,
@@ -17,7 +17,7 @@ use collectune::{
 
 pub fn read(name: &str, bytes: &[u8]) -> Vec<Row> {
     match intake::open(bytes, name, bytes.len() as u64, 0, None, &mut Silent) {
-        (_, Content::Rows(rows)) => rows,
+        (_, FileContent::Rows(rows)) => rows,
         (report, _) => panic!("{report:?}"),
     }
 }

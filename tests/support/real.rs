@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use collectune::{
-    intake::{self, Content},
+    intake::{self, FileContent},
     progress::Silent,
     training_time::bundle::{Bundle, DroppedFile, bring_together},
     tuning::{
@@ -55,7 +55,7 @@ pub fn text(name: &str) -> Option<String> {
 pub fn rows(name: &str) -> Option<Vec<Row>> {
     let bytes = file(&format!("tuning/{name}.csv"))?;
     match intake::open(&bytes[..], name, bytes.len() as u64, 0, None, &mut Silent) {
-        (_, Content::Rows(rows)) => Some(rows),
+        (_, FileContent::Rows(rows)) => Some(rows),
         (report, _) => panic!("{report:?}"),
     }
 }
@@ -99,7 +99,7 @@ pub fn dropped(folders: &[&str]) -> Option<Vec<DroppedFile>> {
         None,
         &mut Silent,
     ) {
-        (_, Content::Training(more)) => more,
+        (_, FileContent::Training(more)) => more,
         _ => {
             println!("{name} is of no use");
             Vec::new()

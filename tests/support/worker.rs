@@ -3,7 +3,7 @@
 use collectune::{
     progress::Silent,
     worker::{
-        executor::{Executor, Source},
+        executor::{Executor, FileSource},
         protocol::{FileToLoad, Loaded, Request, Response},
     },
 };
@@ -11,7 +11,7 @@ use collectune::{
 /// Loads files, numbered from 0, into a worker instead of what it had.
 pub fn load(worker: &mut Executor, files: &[(&str, &[u8])]) -> Loaded {
     let names = (0..).zip(files).map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None });
-    let sources = files.iter().map(|(_, bytes)| Source {
+    let sources = files.iter().map(|(_, bytes)| FileSource {
         size_bytes: bytes.len() as u64,
         content: Box::new(std::io::Cursor::new(bytes.to_vec())),
     });

@@ -5,7 +5,7 @@ use collectune::training_time::{
     communicators::Communicators,
     run::Run,
     samples::Communicator,
-    step::{self, Component, Mode, Plan, StepError, plan::Asked, rules::Broken},
+    step::{self, Component, Mode, Plan, StepError, plan::PartQuery, rules::RuleError},
 };
 
 use super::{
@@ -38,7 +38,7 @@ fn defect_1_layers_of_stages_sum_to_the_models() {
         assert_eq!((layers(&ours).iter().sum::<f64>(), ours.stages.len()), (32.0, pp as usize));
     }
     let error = step::plan(&llemma(64, 1, 1), Mode::Default, &Catalogue::built_in(), &Physics::new()).unwrap_err();
-    assert_eq!(error, StepError::Rule(Broken::TooManyStages { pipeline: 64, layers: 32 }));
+    assert_eq!(error, StepError::Rule(RuleError::TooManyStages { pipeline: 64, layers: 32 }));
     assert!(error.to_string().ends_with("the nearest is pp = 32"), "{error}");
 }
 
@@ -93,7 +93,7 @@ fn defect_7_a_bucket_is_told_in_elements() {
     run.execution.bucket_elements = 1_260_000_000;
     for plan in plans(&run) {
         let part = plan.parts.iter().find(|part| part.name == "allreduce_large").unwrap();
-        let Asked::Collective(elements, group) = part.asked else { panic!("{part:?}") };
+        let PartQuery::Collective(elements, group) = part.asked else { panic!("{part:?}") };
         // All whole buckets and what remains, each with its latency of 20 µs.
         let messages = elements.div_ceil(1_260_000_000);
         assert!(messages > 5);

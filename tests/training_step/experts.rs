@@ -8,7 +8,7 @@ use collectune::{
         catalogue::Catalogue,
         memory,
         run::{Recompute, Run},
-        search::{self, Knowledge, Question},
+        search::{self, SearchContext, SearchSettings},
         step::{self, Component, Mode, Step},
     },
 };
@@ -113,11 +113,11 @@ fn a_dense_architecture_with_experts_is_a_mixture() {
 
 #[test]
 fn the_search_finds_an_expert_degree() {
-    let mut question = Question::new(mixture(1, 1), 64, 64);
+    let mut question = SearchSettings::new(mixture(1, 1), 64, 64);
     question.memory_gib = Some(80.0);
     let physics = Physics::new();
     let gpu = physics.catalogue.gpu("A100");
-    let known = Knowledge::new(&physics, &physics.catalogue, gpu);
+    let known = SearchContext::new(&physics, &physics.catalogue, gpu);
     let found = search::search(&question, &known, &mut Silent, &mut |_| ControlFlow::Continue(()));
     assert!(found.rows.iter().any(|row| row.layout.expert > 1));
     assert!(found.rows.iter().all(|row| row.layout.data % row.layout.expert == 0));

@@ -5,7 +5,7 @@ use collectune::training_time::{
     run::{Execution, Layout, Model, Run},
     samples::Communicator,
     scope::Scope,
-    step::plan::{Asked, Part},
+    step::plan::{PartQuery, StepPart},
 };
 use serde_json::Value;
 
@@ -71,7 +71,7 @@ pub fn run_of(case: &Value) -> Run {
 }
 
 /// The time of a part in a case; of what belongs to a stage, of which: its index among first, middle, last.
-pub fn time_of(case: &Value, part: &Part, stage: Option<usize>) -> f64 {
+pub fn time_of(case: &Value, part: &StepPart, stage: Option<usize>) -> f64 {
     let components = &case["components"];
     let of_stage = |key: &str| components[key][stage.unwrap()].as_f64().unwrap();
     match (&part.asked, part.name.as_str()) {
@@ -80,7 +80,7 @@ pub fn time_of(case: &Value, part: &Part, stage: Option<usize>) -> f64 {
         (_, "allreduce_large") => of_stage("dp_allreduce"),
         (_, "allgather_large") => of_stage("dp_allgather"),
         (_, name) if name.ends_with("_optimizer") => of_stage("optimizer"),
-        (Asked::Operator(direction, _), name) => {
+        (PartQuery::Operator(direction, _), name) => {
             let way = if *direction == Direction::Forward { "fwd" } else { "bwd" };
             components[format!("{name}_{way}")].as_f64().unwrap_or_else(|| panic!("{name}_{way}"))
         }

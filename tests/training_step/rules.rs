@@ -5,7 +5,7 @@ use collectune::{
     training_time::{
         catalogue::Catalogue,
         run::Run,
-        search::{self, Knowledge, Question, Reason, space},
+        search::{self, LeftOutReason, SearchContext, SearchSettings, space},
         step::{self, Mode, rules},
     },
 };
@@ -95,19 +95,20 @@ fn what_is_too_large_to_compose_names_the_nearest() {
 #[test]
 fn a_search_drops_what_is_too_large() {
     let physics = Physics::new();
-    let known = Knowledge::new(&physics, &physics.catalogue, None);
-    let find = |question: &Question| search::search(question, &known, &mut Silent, &mut |_| ControlFlow::Continue(()));
-    let mut question = Question::new(small(), 8, 4_000_000_000);
+    let known = SearchContext::new(&physics, &physics.catalogue, None);
+    let find =
+        |question: &SearchSettings| search::search(question, &known, &mut Silent, &mut |_| ControlFlow::Continue(()));
+    let mut question = SearchSettings::new(small(), 8, 4_000_000_000);
     let found = find(&question);
     let why = found.nothing().unwrap();
     println!("{why}");
     assert!(why.contains("are more micro-batches and stages than are simulated"), "{why}");
-    assert_eq!(found.dropped.of(Reason::Size), found.dropped.iter().map(|(_, count)| count).sum::<u64>() - 1);
+    assert_eq!(found.dropped.of(LeftOutReason::Size), found.dropped.iter().map(|(_, count)| count).sum::<u64>() - 1);
     question.global_batch = u64::MAX;
     assert!(find(&question).rows.is_empty());
     (question.global_batch, question.run.execution.virtual_stages) = (64, u32::MAX);
     let found = find(&question);
-    assert!(found.rows.iter().all(|row| row.layout.pipeline == 1) && found.dropped.of(Reason::Stages) > 0);
+    assert!(found.rows.iter().all(|row| row.layout.pipeline == 1) && found.dropped.of(LeftOutReason::Stages) > 0);
     // Twice the same is the same.
     question.run.execution.virtual_stages = 1;
     let once = space::space(&question);

@@ -16,13 +16,13 @@ use collectune::{
         calibrate::{Calibration, Coefficients, Measured, Terms, calibrate},
         catalogue::Catalogue,
         interval::{Draws, interval},
-        measured::{self, Heritage},
+        measured::{self, InheritedSettings},
         prediction::{Direction, Mark, Regressors},
         regressors::{Library, Options, jobs::Task},
         run::{Recompute, Run},
         samples::{Cluster, Communicator},
-        search::{self, Knowledge, Question},
-        step::{self, Component, Mode, Plan, plan::Asked},
+        search::{self, SearchContext, SearchSettings},
+        step::{self, Component, Mode, Plan, plan::PartQuery},
         steps::StepTable,
     },
 };
@@ -116,13 +116,13 @@ fn parity_totals_are_the_references() {
     assert!((9_372_000.0..=9_556_000.0).contains(&total), "{total}");
     for part in &plan.parts {
         let (key, stage) = match (&part.asked, part.name.as_str()) {
-            (Asked::Operator(Direction::Forward, _), name) if !name.ends_with("_optimizer") => {
+            (PartQuery::Operator(Direction::Forward, _), name) if !name.ends_with("_optimizer") => {
                 (format!("{name}_fwd"), 0)
             }
-            (Asked::Operator(Direction::Backward, _), name) => (format!("{name}_bwd"), 0),
+            (PartQuery::Operator(Direction::Backward, _), name) => (format!("{name}_bwd"), 0),
             (_, "p2p") => ("pp_p2p".to_owned(), 0),
             (_, "allreduce") => ("mp_allreduce".to_owned(), 0),
-            (Asked::Collective(elements, _), name) => {
+            (PartQuery::Collective(elements, _), name) => {
                 let parameters = example["run"]["stage_parameters"].as_array().unwrap();
                 let of =
                     |parameters: &Value| [1, 2].map(|share| parameters.as_u64().unwrap() / share).contains(elements);
@@ -146,9 +146,9 @@ fn parity_totals_are_the_references() {
 #[test]
 fn layouts_of_16_gpus_rank_as_the_figures_have_it() {
     let (Some(library), Some(bundle)) = (parity(), bundle()) else { return };
-    let mut question = Question::new(bundle.runs[0].run.clone(), 16, 64);
+    let mut question = SearchSettings::new(bundle.runs[0].run.clone(), 16, 64);
     (question.mode, question.micro_batches, question.tensor_between_nodes) = (Mode::Parity, vec![4], true);
-    let known = Knowledge::new(library, &bundle.catalogue, bundle.catalogue.gpu("A100"));
+    let known = SearchContext::new(library, &bundle.catalogue, bundle.catalogue.gpu("A100"));
     let found = search::search(&question, &known, &mut Silent, &mut |_| ControlFlow::Continue(()));
     let of = |row: &search::Row| (row.layout.pipeline, row.layout.tensor, row.layout.data);
     let rows: Vec<_> = found.rows.iter().filter(|row| row.layout.tensor <= 8).collect();
@@ -184,7 +184,7 @@ fn layouts_of_16_gpus_rank_as_the_figures_have_it() {
     }
     let ours = ours().unwrap();
     question.mode = Mode::Default;
-    let known = Knowledge::new(ours, &bundle.catalogue, bundle.catalogue.gpu("A100"));
+    let known = SearchContext::new(ours, &bundle.catalogue, bundle.catalogue.gpu("A100"));
     for row in search::search(&question, &known, &mut Silent, &mut |_| ControlFlow::Continue(())).rows {
         let [low, high] = row.interval_us.unwrap();
         println!(
@@ -317,7 +317,7 @@ fn steps(name: &str) -> Option<(Vec<Measured>, Library)> {
     let cluster = measured::on_cluster(samples, entry, &bundle.reduces, &bundle.catalogue);
     println!("{}: {} steps, {} all-reduce rows", table.name, table.steps.len(), cluster.collectives[0].rows.len());
     let library = Library::new(Arc::new(cluster), Arc::new(bundle.catalogue.clone()), Options::default());
-    let taken = measured::runs(table, entry, &bundle.catalogue, Heritage::default());
+    let taken = measured::runs(table, entry, &bundle.catalogue, InheritedSettings::default());
     assert!(taken.left_out.is_empty(), "{:?}", taken.left_out);
     assert!(taken.notes[0].contains("gpt with the optimizer not sharded is taken"), "{:?}", taken.notes);
     let runs = taken.measured;

@@ -5,7 +5,7 @@ use collectune::{
     progress::Silent,
     training_time::{
         run::Recompute,
-        search::{self, Found, Knowledge, Question, Reason, space, views},
+        search::{self, LeftOutReason, SearchContext, SearchResult, SearchSettings, space, views},
         step::Mode,
     },
 };
@@ -15,13 +15,13 @@ use super::{
     reference::{gpt, run},
 };
 
-fn llemma() -> Question {
-    Question::new(run(gpt(32, 4096, 32, 4096), [1, 1, 1, 8], 1, 1), 1024, 1024)
+fn llemma() -> SearchSettings {
+    SearchSettings::new(run(gpt(32, 4096, 32, 4096), [1, 1, 1, 8], 1, 1), 1024, 1024)
 }
 
-fn find(question: &Question, physics: &Physics) -> Found {
+fn find(question: &SearchSettings, physics: &Physics) -> SearchResult {
     let gpu = physics.catalogue.gpu("A100");
-    let known = Knowledge::new(physics, &physics.catalogue, gpu);
+    let known = SearchContext::new(physics, &physics.catalogue, gpu);
     search::search(question, &known, &mut Silent, &mut |_| ControlFlow::Continue(()))
 }
 
@@ -31,10 +31,10 @@ fn layouts_are_counted_as_the_figures_have_it() {
     let all = space::space(&question);
     assert_eq!(all.layouts, 66);
     let of = |reason| all.dropped.of(reason);
-    assert_eq!(all.layouts - of(Reason::Heads), 51);
-    assert_eq!(all.layouts - of(Reason::Heads) - of(Reason::Stages), 36);
-    assert_eq!(all.layouts - of(Reason::Heads) - of(Reason::Stages) - of(Reason::Node), 24);
-    assert_eq!((all.runs.len(), of(Reason::Batch)), (100, 20));
+    assert_eq!(all.layouts - of(LeftOutReason::Heads), 51);
+    assert_eq!(all.layouts - of(LeftOutReason::Heads) - of(LeftOutReason::Stages), 36);
+    assert_eq!(all.layouts - of(LeftOutReason::Heads) - of(LeftOutReason::Stages) - of(LeftOutReason::Node), 24);
+    assert_eq!((all.runs.len(), of(LeftOutReason::Batch)), (100, 20));
     let physics = Physics::new();
     question.reserve_gib = 0.0;
     for (zero, gib, fit) in [(0, 40.0, 95), (0, 80.0, 99), (1, 40.0, 99), (1, 80.0, 100)] {
@@ -43,7 +43,7 @@ fn layouts_are_counted_as_the_figures_have_it() {
         let found = find(&question, &physics);
         println!("zero {zero}, {gib} GiB: {} of 100 fit", found.candidates);
         assert_eq!(found.candidates, fit, "zero {zero}, {gib} GiB");
-        assert_eq!(found.dropped.of(Reason::Memory), 100 - fit);
+        assert_eq!(found.dropped.of(LeftOutReason::Memory), 100 - fit);
     }
 }
 
@@ -62,7 +62,7 @@ fn a_pruned_search_finds_the_same_first_ten() {
         }
         let node = pick(&mut stream, &[1, 4, 8]);
         let gpus = pick(&mut stream, &[16, 24, 64, 128]);
-        let mut question = Question::new(run(model, [1, 1, 1, node], 1, 1), gpus, 4 * u64::from(gpus));
+        let mut question = SearchSettings::new(run(model, [1, 1, 1, node], 1, 1), gpus, 4 * u64::from(gpus));
         question.recompute = vec![Recompute::Full, Recompute::None];
         question.best = 10;
         question.tensor_between_nodes = stream.below(2) == 0;
@@ -79,7 +79,7 @@ fn a_pruned_search_finds_the_same_first_ten() {
         let whole = find(&question, &physics);
         assert_eq!(pruned.rows[..], whole.rows[..pruned.rows.len()]);
         assert_eq!(pruned.rows.len(), 10.min(whole.rows.len()));
-        let best_covered = |found: &Found| found.covered.as_ref().map(|row| (row.layout, row.total_us));
+        let best_covered = |found: &SearchResult| found.covered.as_ref().map(|row| (row.layout, row.total_us));
         assert_eq!(best_covered(&pruned), best_covered(&whole));
         assert_eq!((whole.looked_at, whole.candidates), (whole.rows.len() as u64, pruned.candidates));
         assert!(whole.rows.is_sorted_by(|a, b| a.total_us <= b.total_us));
@@ -96,7 +96,7 @@ fn ranks_are_shared_by_what_the_draws_cannot_tell_apart() {
     let uncertain = find(&question, &physics);
     physics.residuals = vec![0.0];
     let certain = find(&question, &physics);
-    let ranks = |found: &Found| found.rows.iter().filter_map(|row| row.rank).collect::<Vec<u32>>();
+    let ranks = |found: &SearchResult| found.rows.iter().filter_map(|row| row.rank).collect::<Vec<u32>>();
     assert_eq!(ranks(&certain), (1..=20).collect::<Vec<u32>>());
     let shared = ranks(&uncertain);
     let ties = shared.windows(2).filter(|pair| pair[0] == pair[1]).count();
@@ -152,9 +152,9 @@ fn how_long_a_search_of_1024_gpus_takes() {
     let question = llemma();
     let physics = Physics::new();
     let gpu = physics.catalogue.gpu("A100");
-    let known = Knowledge::new(&physics, &physics.catalogue, gpu);
+    let known = SearchContext::new(&physics, &physics.catalogue, gpu);
     for everything in [false, true] {
-        let question = Question { everything, ..question.clone() };
+        let question = SearchSettings { everything, ..question.clone() };
         let start = Instant::now();
         let mut first = None;
         let found = search::search(&question, &known, &mut Silent, &mut |_| {

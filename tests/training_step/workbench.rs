@@ -2,19 +2,19 @@
 
 use collectune::{
     form::{Choices, Control},
-    intake::{self, Content},
+    intake::{self, FileContent},
     progress::{Progress, Silent},
     report::{Contents, Workbench},
     training_time::{
-        bundle::{DroppedFile, Fate},
-        dropped::Dropped,
+        bundle::{DroppedFile, FileUse},
+        dropped::DroppedFiles,
         prediction::{Direction, Mark, Regressors},
-        regressors::{Library, Mode, Options, Target},
+        regressors::{Library, Mode, Options, RegressorTarget},
         samples::Communicator,
         simulate::Simulation,
         study::{self, Settings},
     },
-    workbench::{self, Material, Study, TrainingTime},
+    workbench::{self, ReportContext, Study, TrainingTime},
 };
 
 use super::support::real;
@@ -24,7 +24,7 @@ fn opened(files: &[(String, String)]) -> Vec<DroppedFile> {
     let open = |(path, text): &(String, String)| {
         let bytes = text.as_bytes();
         match intake::open(bytes, path, bytes.len() as u64, 0, None, &mut Silent) {
-            (_, Content::Training(files)) => files,
+            (_, FileContent::Training(files)) => files,
             (report, _) => panic!("{report:?}"),
         }
     };
@@ -60,10 +60,10 @@ fn finish(bench: &mut TrainingTime) -> usize {
 #[test]
 fn a_dropped_bundle_with_a_run_is_answered() {
     let Some(files) = real::dropped(&["ett/Perlmutter", "ett/examples"]) else { return };
-    let mut bench = TrainingTime::new(Dropped::new(files));
+    let mut bench = TrainingTime::new(DroppedFiles::new(files));
     bench.choose(Choices::default(), &mut Silent).unwrap();
     println!("{} jobs", finish(&mut bench));
-    let report = bench.report(Material::default(), &Contents::whole()).unwrap();
+    let report = bench.report(ReportContext::default(), &Contents::whole()).unwrap();
     println!("{}\n{}", report.title, report.summary.join("\n"));
     assert!(report.summary[0].contains("on 16 GPUs (pp 4, tp 2, dp 2)"));
     let titles: Vec<&str> = report.sections.iter().map(|section| section.title.as_str()).collect();
@@ -93,7 +93,7 @@ fn a_dropped_bundle_with_a_run_is_answered() {
     // What if messages took a tenth, and which layout is best then: nothing of the step is learnt again.
     bench.choose(Choices::parse("#x.p2p=0.1&s.gpus=16&s.batch=64&s.b=2,4"), &mut Silent).unwrap();
     println!("{} more jobs", finish(&mut bench));
-    let report = bench.report(Material::default(), &Contents::whole()).unwrap();
+    let report = bench.report(ReportContext::default(), &Contents::whole()).unwrap();
     println!("{}", report.summary.join("\n"));
     assert!(report.summary.iter().any(|line| line.starts_with("The changes make it −")), "{:?}", report.summary);
     assert!(report.summary.iter().any(|line| line.starts_with("The best layout is")));
@@ -104,10 +104,10 @@ fn a_dropped_bundle_with_a_run_is_answered() {
 #[test]
 fn samples_without_a_run_show_their_health_and_the_search() {
     let Some(files) = real::dropped(&["ett/Vista"]) else { return };
-    let mut bench = TrainingTime::new(Dropped::new(files));
+    let mut bench = TrainingTime::new(DroppedFiles::new(files));
     bench.choose(Choices::default(), &mut Silent).unwrap();
     assert!(bench.jobs().unwrap().rounds.is_empty());
-    let report = bench.report(Material::default(), &Contents::whole()).unwrap();
+    let report = bench.report(ReportContext::default(), &Contents::whole()).unwrap();
     assert!(report.summary[0].starts_with("There is no run to predict"));
     let health = report.sections.iter().find(|section| section.title == "Health of the samples").unwrap();
     assert!(health.tables[0].listing.rows.len() > 3);
@@ -128,7 +128,7 @@ fn nothing_dropped_says_what_to_drop() {
     let mut bench = TrainingTime::default();
     let error = bench.choose(Choices::default(), &mut Silent).unwrap_err();
     assert!(error.to_string().starts_with("there are no samples to study"), "{error}");
-    let mut bench = TrainingTime::new(Dropped::new(opened(&[(
+    let mut bench = TrainingTime::new(DroppedFiles::new(opened(&[(
         "run.yml".to_owned(),
         "training_config: [4, 2, \"x\", 4]\n".to_owned(),
     )])));
@@ -142,9 +142,9 @@ fn nothing_dropped_says_what_to_drop() {
 /// The first rows of a search stand there before the search is over, for several numbers of GPUs at one batch.
 #[test]
 fn the_first_layouts_are_shown_at_once() {
-    let mut bench = TrainingTime::new(Dropped::new(opened(&Simulation::example().files())));
+    let mut bench = TrainingTime::new(DroppedFiles::new(opened(&Simulation::example().files())));
     bench.choose(choices("s.gpus=8,64, 16&s.batch=64"), &mut Silent).unwrap();
-    let summary = |bench: &TrainingTime| bench.report(Material::default(), &Contents::whole()).unwrap();
+    let summary = |bench: &TrainingTime| bench.report(ReportContext::default(), &Contents::whole()).unwrap();
     while let Some(round) = bench.jobs().unwrap().rounds.first() {
         let numbers: Vec<u32> = round.iter().map(|(number, _)| *number).collect();
         let done = workbench::work(Workbench::TrainingTime, &bench.jobs().unwrap().basis, &numbers, &mut Silent);
@@ -196,7 +196,7 @@ fn questions_about_files_are_answered_on_the_page() {
     let header = "# GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,tensor parallelism,\
                   data parallelism,pipeline parallelism,iteration time (ms)\n2,16,8,1024,16,24,1024,1,1,2,0.37216\n";
     files.push(("simulated/steps.csv".to_owned(), header.to_owned()));
-    let mut bench = TrainingTime::new(Dropped::new(opened(&files)));
+    let mut bench = TrainingTime::new(DroppedFiles::new(opened(&files)));
     bench.choose(Choices::default(), &mut Silent).unwrap();
     let asked = |bench: &TrainingTime| -> Vec<(String, String, Vec<String>)> {
         let form = bench.form().unwrap();
@@ -240,7 +240,7 @@ fn questions_about_files_are_answered_on_the_page() {
     assert_eq!(least(&bench), 41_000_000);
     bench.choose(choices(&of(&operator, "out")), &mut Silent).unwrap();
     let file = bench.study().bundle().files.iter().find(|file| file.path.contains("renamed")).unwrap();
-    assert_eq!(file.fate, Fate::KnownUnused("left out by hand".to_owned()));
+    assert_eq!(file.fate, FileUse::KnownUnused("left out by hand".to_owned()));
 }
 
 /// A model of XGBoost that says 4,321 µs whatever it is asked, for the forward time of gelu.
@@ -259,16 +259,16 @@ fn saved(features: u32) -> (String, String) {
 fn saved_regressors_are_used_and_nobody_trains_them() {
     let mut files = Simulation::example().files();
     files.push(saved(3));
-    let dropped = Dropped::new(opened(&files));
+    let dropped = DroppedFiles::new(opened(&files));
     let run = dropped.bundle().runs[0].run.clone();
     let scope = run.scope();
-    let mut study = study::Study::new(dropped);
-    let said = |study: &study::Study, direction| {
+    let mut study = study::TrainingTimeStudy::new(dropped);
+    let said = |study: &study::TrainingTimeStudy, direction| {
         study.library().unwrap().operator("gelu", direction, &scope).map(|said| said.time_us)
     };
     let settings = Settings { mode: Mode::Parity, run: Some(run), ..Settings::default() };
     study.choose(settings.clone()).unwrap();
-    let gelu = |direction| Target::Operator { name: "gelu".to_owned(), direction };
+    let gelu = |direction| RegressorTarget::Operator { name: "gelu".to_owned(), direction };
     let library = study.library().unwrap();
     let [forward, backward] = [Direction::Forward, Direction::Backward].map(|way| library.find(&gelu(way)).unwrap());
     assert!(library.is_trained(forward) && !library.is_trained(backward));
@@ -289,7 +289,7 @@ fn saved_regressors_are_used_and_nobody_trains_them() {
     // Without samples there is nothing to predict by it.
     let bare: Vec<(String, String)> =
         files.iter().filter(|(path, _)| !path.contains("_gelu_fp16.csv")).cloned().collect();
-    let mut study = study::Study::new(Dropped::new(opened(&bare)));
+    let mut study = study::TrainingTimeStudy::new(DroppedFiles::new(opened(&bare)));
     study.choose(Settings { mode: Mode::Parity, ..Settings::default() }).unwrap();
     let why = "there are no samples of what it predicts".to_owned();
     assert_eq!(study.library().unwrap().unusable(), [("gelu".to_owned(), why)]);
@@ -297,9 +297,9 @@ fn saved_regressors_are_used_and_nobody_trains_them() {
     // One that wants other features is told of.
     files.pop();
     files.push(saved(5));
-    let other = Dropped::new(opened(&files));
+    let other = DroppedFiles::new(opened(&files));
     let file = other.bundle().files.iter().find(|file| file.path.ends_with(".json")).unwrap();
-    assert_eq!(file.fate, Fate::KnownUnused("it wants 5 features where gelu has 3".to_owned()));
+    assert_eq!(file.fate, FileUse::KnownUnused("it wants 5 features where gelu has 3".to_owned()));
 }
 
 /// Where no curve exists, latency and bandwidths of the cluster in the catalogue stand in, marked.
@@ -307,7 +307,7 @@ fn saved_regressors_are_used_and_nobody_trains_them() {
 fn messages_that_nobody_measured_are_of_the_catalogue() {
     let mut files = Simulation::example().files();
     files.retain(|(path, _)| !path.contains("/nccl/"));
-    let dropped = Dropped::new(opened(&files));
+    let dropped = DroppedFiles::new(opened(&files));
     let bundle = dropped.bundle();
     let of = |cluster: &collectune::training_time::samples::Cluster| {
         let catalogue = std::sync::Arc::new(bundle.catalogue.clone());
@@ -364,7 +364,7 @@ fn the_full_grid_is_searched_to_its_end() {
     let Some(files) = real::dropped(&["ett/Perlmutter/operator"]) else { return };
     let settings = |file: &DroppedFile| file.path.ends_with("80GB.csv");
     let bare: Vec<DroppedFile> = files.iter().filter(|file| !settings(file)).cloned().collect();
-    let mut bench = TrainingTime::new(Dropped::new(bare.clone()));
+    let mut bench = TrainingTime::new(DroppedFiles::new(bare.clone()));
     bench.choose(choices("mode=parity&grid=layernorm"), &mut Silent).unwrap();
     let jobs = bench.jobs().unwrap();
     let numbers: Vec<u32> = jobs.rounds.concat().into_iter().map(|(number, _)| number).collect();
@@ -384,7 +384,7 @@ fn the_full_grid_is_searched_to_its_end() {
     let (key, label) = bench.files().into_iter().find(|(key, _)| key.ends_with("_operators.csv")).unwrap();
     let text = bench.file(&key, &mut Silent).unwrap().text;
     println!("{label}\n{text}");
-    let published = Dropped::new(files);
+    let published = DroppedFiles::new(files);
     for of in &published.bundle().clusters[0].settings {
         if of.function == "layernorm" {
             println!("published: {:?}: {}, error {:?}", of.of, of.family.title(), of.error);
@@ -393,5 +393,5 @@ fn the_full_grid_is_searched_to_its_end() {
     // It reads back as settings.
     let mut again = opened(&[(format!("Perlmutter/operator/{key}"), text)]);
     again.extend(bare);
-    assert_eq!(Dropped::new(again).bundle().clusters[0].settings.len(), 2);
+    assert_eq!(DroppedFiles::new(again).bundle().clusters[0].settings.len(), 2);
 }

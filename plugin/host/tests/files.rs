@@ -11,7 +11,7 @@ use collectune::{
     policy::{
         arm::Arm,
         bands::Bands,
-        file::{Choice, Entry, Policy, sealed},
+        file::{Choice, Entry, Policy, with_checksum},
     },
 };
 use support::Rank;
@@ -193,14 +193,14 @@ fn a_policy_that_can_not_be_followed_leaves_a_passive_plugin() {
     let json = whole.split_inclusive('\n').next().unwrap().to_owned();
     let changed = |from: &str, to: &str| {
         assert!(json.contains(from), "{json}");
-        sealed(json.replacen(from, to, 1)).into_bytes()
+        with_checksum(json.replacen(from, to, 1)).into_bytes()
     };
     let key = "{\"coll\":\"allreduce\",\"band\":1,\"nodes\":2,\"ranks\":16,\"arm\":1},";
     let bad = [
         ("empty", Vec::new()),
         ("no checksum", json.clone().into_bytes()),
         ("wrong checksum", whole.replacen("ring", "tree", 1).into_bytes()),
-        ("no JSON", sealed("{\n".to_owned()).into_bytes()),
+        ("no JSON", with_checksum("{\n".to_owned()).into_bytes()),
         ("version 2", changed("\"version\":1", "\"version\":2")),
         ("a member twice", changed("\"version\":1", "\"version\":1,\"version\":1")),
         ("a key twice", changed("\"keys\":[", &format!("\"keys\":[{key}"))),

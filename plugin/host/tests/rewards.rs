@@ -13,12 +13,12 @@ use std::{
 use collectune::{
     collective::{Collective, Scale},
     conf::words::COLLECTIVES,
-    intake::{self, Content, Outcome},
+    intake::{self, FileContent, Outcome},
     policy::{
         arm::Arm,
         bands::Bands,
         file::{Choice, Entry, Policy},
-        read::{Form, Log},
+        read::{Log, LogForm},
     },
     progress::Silent,
 };
@@ -82,10 +82,10 @@ impl Job {
         let bytes = fs::read(&path).unwrap();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let (report, content) = intake::open(&bytes[..], &name, bytes.len() as u64, 0, None, &mut Silent);
-        let Content::Rewards(log) = content else { panic!("{report:?}") };
+        let FileContent::Rewards(log) = content else { panic!("{report:?}") };
         let Outcome::Known { problems, .. } = report.outcome else { panic!("{report:?}") };
         assert_eq!(problems.count, 0, "{problems:?}");
-        assert_eq!((log.form, log.name.arm, log.name.size_bytes), (Form::Own, None, None));
+        assert_eq!((log.form, log.name.arm, log.name.size_bytes), (LogForm::Own, None, None));
         *log
     }
 }

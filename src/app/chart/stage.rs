@@ -10,7 +10,7 @@ use super::{
     legend::key_address,
     state::State,
 };
-use crate::plot::{Layout, Pick, Reading, beside, draw, draw_highlights};
+use crate::plot::{Layout, Pick, PointReadout, beside, draw, draw_highlights};
 
 /// The drawing itself. It takes the focus; keys walk its points.
 #[component]
@@ -156,7 +156,8 @@ fn Tip(state: State) -> impl IntoView {
         let picks = state.chart.with(|chart| chart.as_ref().map(|chart| beside(chart, &layout, pick)));
         let readings =
             picks.unwrap_or_default().into_iter().take(MOST_BESIDE).filter_map(|pick| state.reading(Some(pick)));
-        let row = |reading: Reading| view! { <dt>{reading.series}</dt><dd>{reading.value.unwrap_or(reading.y).1}</dd> };
+        let row =
+            |reading: PointReadout| view! { <dt>{reading.series}</dt><dd>{reading.value.unwrap_or(reading.y).1}</dd> };
         let rows: Vec<_> = readings.map(row).collect();
         (!rows.is_empty()).then(|| view! { <dl class="chart-values chart-beside">{rows}</dl> })
     };
@@ -185,13 +186,13 @@ fn Tip(state: State) -> impl IntoView {
 
 /// A reading as a small table of labels and values.
 #[component]
-pub(super) fn Values(state: State, reading: Reading, pick: Pick) -> impl IntoView {
+pub(super) fn Values(state: State, reading: PointReadout, pick: Pick) -> impl IntoView {
     let key = move || {
         let chart = state.chart.get()?;
         let series = chart.series.get(pick.series)?;
         Some(key_address(series.colour, series.mark.clone(), state.theme.get()))
     };
-    let Reading { series, x, y, value, interval, note } = reading;
+    let PointReadout { series, x, y, value, interval, note } = reading;
     let row = |label: String, value: String| view! { <dt>{label}</dt><dd>{value}</dd> };
     view! {
         <p class="chart-values-series"><img src=key alt="" height="16"/>{series}</p>

@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use super::canvas::Sheet;
 use crate::{
     app::live::follow,
-    plot::{Chart, Layout, Pick, Reading, Style, Theme, Walk, reading},
+    plot::{Chart, Layout, Pick, PointReadout, Style, Theme, Walk, reading},
     sorted::SortedSet,
 };
 
@@ -92,7 +92,7 @@ impl State {
         Some(Style { width, height, captions: true, highlight: self.pinned.get_untracked(), ..style })
     }
 
-    pub fn reading(&self, pick: Option<Pick>) -> Option<Reading> {
+    pub fn reading(&self, pick: Option<Pick>) -> Option<PointReadout> {
         self.chart.with(|chart| reading(chart.as_ref()?, pick?))
     }
 

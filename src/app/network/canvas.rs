@@ -19,7 +19,7 @@ use crate::{
         theme::ActiveTheme,
     },
     topology::timeline::{TimedTransfer, Timeline},
-    workbench::topology::edit::Spot,
+    workbench::topology::edit::EditTarget,
 };
 
 /// The geometry of a drawing on a sheet, kept while both stay the same.
@@ -111,7 +111,7 @@ pub fn NetworkCanvas(
         let begins = viewer.with_untracked(|drawing| drawing.picked(picked)).flatten();
         let begins = begins.filter(|_| viewer.begins.get_untracked());
         viewer.pick(match (begins, found) {
-            (Some(Picked::Node(from)), Some(Spot::Node(to))) if from != to => Some(Spot::Link(from, to)),
+            (Some(Picked::Node(from)), Some(EditTarget::Node(to))) if from != to => Some(EditTarget::Link(from, to)),
             _ => found.filter(|_| picked != found),
         });
     };

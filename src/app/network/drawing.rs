@@ -6,7 +6,7 @@ use crate::{
     schedule::timeline::{STEPS, Timeline},
     topology::{listing, network::Network},
     units::count,
-    workbench::topology::edit::Spot,
+    workbench::topology::edit::EditTarget,
 };
 
 /// The identity of a network. While a key exists, its address is not reused by another network.
@@ -173,14 +173,14 @@ impl NetworkDrawing {
     }
 
     /// The picked element, if it exists in the graph.
-    pub fn picked(&self, spot: Option<Spot>) -> Option<Picked> {
+    pub fn picked(&self, spot: Option<EditTarget>) -> Option<Picked> {
         let topology = &self.network.topology;
         match spot? {
-            Spot::Node(node) => (node < topology.nodes).then_some(Picked::Node(node)),
-            Spot::Link(from, to) if from != to && from.max(to) < topology.nodes => {
+            EditTarget::Node(node) => (node < topology.nodes).then_some(Picked::Node(node)),
+            EditTarget::Link(from, to) if from != to && from.max(to) < topology.nodes => {
                 Some(topology.link(from, to).map_or(Picked::Gap(from, to), Picked::Link))
             }
-            Spot::Link(..) => None,
+            EditTarget::Link(..) => None,
         }
     }
 

@@ -13,7 +13,7 @@ use crate::{
         tuning::Bench,
     },
     form::Choices,
-    workbench::topology::edit::{self, Spot},
+    workbench::topology::edit::{self, EditTarget},
 };
 
 fn change(bench: Bench, viewer: Viewer, change: impl FnOnce(&mut Choices)) {
@@ -22,10 +22,10 @@ fn change(bench: Bench, viewer: Viewer, change: impl FnOnce(&mut Choices)) {
     bench.choose_all(viewer.workbench, choices);
 }
 
-/// The link, and its opposite if `both` is set.
-fn links(from: u32, to: u32, both: bool) -> Vec<Spot> {
-    let back = both.then_some(Spot::Link(to, from));
-    [Spot::Link(from, to)].into_iter().chain(back).collect()
+/// A link, and its opposite where both are meant.
+fn links(from: u32, to: u32, both: bool) -> Vec<EditTarget> {
+    let back = both.then_some(EditTarget::Link(to, from));
+    [EditTarget::Link(from, to)].into_iter().chain(back).collect()
 }
 
 fn both_directions(both: RwSignal<bool>) -> impl IntoView {
@@ -41,11 +41,11 @@ fn both_directions(both: RwSignal<bool>) -> impl IntoView {
 #[component]
 pub fn Picker(viewer: Viewer) -> impl IntoView {
     let value = move || {
-        let name = |drawing: &NetworkDrawing, spot: Spot| {
+        let name = |drawing: &NetworkDrawing, spot: EditTarget| {
             let name = |node: u32| drawing.network.topology.label(node);
             drawing.picked(Some(spot)).map(|_| match spot {
-                Spot::Node(node) => name(node),
-                Spot::Link(from, to) => format!("{}-{}", name(from), name(to)),
+                EditTarget::Node(node) => name(node),
+                EditTarget::Link(from, to) => format!("{}-{}", name(from), name(to)),
             })
         };
         let picked = viewer.picked.get();
@@ -61,8 +61,8 @@ pub fn Picker(viewer: Viewer) -> impl IntoView {
                 Some((topology.named(from.trim())?, topology.named(to.trim())?))
             });
             match pair.filter(|(from, to)| from != to) {
-                Some((from, to)) => Some(Spot::Link(from, to)),
-                None => topology.named(text).map(Spot::Node),
+                Some((from, to)) => Some(EditTarget::Link(from, to)),
+                None => topology.named(text).map(EditTarget::Node),
             }
         });
         viewer.pick(found.flatten());
@@ -96,11 +96,11 @@ pub fn LinkEdits(viewer: Viewer) -> impl IntoView {
     };
     // The link, and its opposite if there is one and `both` is set.
     let picked = move || {
-        let Some(Spot::Link(from, to)) = viewer.picked.get_untracked() else { return Vec::new() };
+        let Some(EditTarget::Link(from, to)) = viewer.picked.get_untracked() else { return Vec::new() };
         let has_back = viewer.with_untracked(|drawing| drawing.network.topology.link(to, from).is_some());
         links(from, to, both.get_untracked() && has_back == Some(true))
     };
-    let leave = move |share: f64| change(bench, viewer, |choices| edit::leave(choices, &picked(), share));
+    let leave = move |share: f64| change(bench, viewer, |choices| edit::set_remaining(choices, &picked(), share));
     let remove = move |_| {
         change(bench, viewer, |choices| edit::remove(choices, &picked()));
         // The answer takes a while: a link that was removed can't be removed again until then.
@@ -124,7 +124,7 @@ pub fn NodeEdits(viewer: Viewer) -> impl IntoView {
     let bench: Bench = expect_context();
     let leave = move |share: f64| {
         let picked = viewer.picked.get_untracked();
-        change(bench, viewer, |choices| edit::leave(choices, picked.as_slice(), share));
+        change(bench, viewer, |choices| edit::set_remaining(choices, picked.as_slice(), share));
     };
     let begins = move || viewer.begins.get();
     let begin = move |_| viewer.begins.update(|begins| *begins = !*begins);
@@ -162,7 +162,7 @@ pub fn NewLink(viewer: Viewer) -> impl IntoView {
     };
     let unit = move || viewer.with(|drawing| drawing.network.topology.unit.name());
     let add = move |_| {
-        let Some(Spot::Link(from, to)) = viewer.picked.get_untracked() else { return };
+        let Some(EditTarget::Link(from, to)) = viewer.picked.get_untracked() else { return };
         let has_back = viewer.with_untracked(|drawing| drawing.network.topology.link(to, from).is_some());
         let links = links(from, to, both.get_untracked() && has_back == Some(false));
         let [bandwidth, latency] = rates.map(|rate| rate.get_untracked().trim().to_owned());

@@ -5,7 +5,7 @@ use crate::{
     math,
     order::CompactSort,
     topology::{layout::shape, model::Topology, network::Network, shape::Shape},
-    workbench::topology::edit::Spot,
+    workbench::topology::edit::EditTarget,
 };
 use std::f64::consts::PI;
 
@@ -138,11 +138,11 @@ impl Geometry {
         Self { nodes, curves, radius, has_labels: radius >= 5.5, is_single }
     }
 
-    /// The node or link of the topology at a point.
-    pub fn pick(&self, topology: &Topology, at: (f64, f64)) -> Option<Spot> {
+    /// The node or the link of the topology that is at a point.
+    pub fn pick(&self, topology: &Topology, at: (f64, f64)) -> Option<EditTarget> {
         const NEAR: f64 = 8.0;
         let node = self.nodes.iter().position(|node| distance(*node, at) <= self.radius + 2.0);
-        node.map(|node| Spot::Node(node as u32)).or_else(|| {
+        node.map(|node| EditTarget::Node(node as u32)).or_else(|| {
             let away = |curve: &Curve| {
                 (0..=16).map(|step| distance(curve.at(f64::from(step) / 16.0), at)).fold(f64::MAX, f64::min)
             };
@@ -151,7 +151,7 @@ impl Geometry {
                 let reach = distance(curve.from, curve.to) / 32.0;
                 let away = (away(curve) - reach).max(0.0);
                 if away < best.0 {
-                    best = (away, Some(Spot::Link(link.from, link.to)));
+                    best = (away, Some(EditTarget::Link(link.from, link.to)));
                 }
             }
             best.1

@@ -9,7 +9,7 @@ use crate::{
     app::{diagnostics::now_ms, live::follow, tuning::Bench},
     report::Workbench,
     schedule::timeline::Timeline,
-    workbench::topology::edit::Spot,
+    workbench::topology::edit::EditTarget,
 };
 
 /// The speeds of playback, relative to the usual one.
@@ -36,9 +36,9 @@ pub struct Viewer {
     pub plays: RwSignal<bool>,
     /// The index of the speed in [`SPEEDS`].
     pub speed: RwSignal<usize>,
-    /// The picked element. It is kept when links change, and may no longer exist.
-    pub picked: RwSignal<Option<Spot>>,
-    /// Whether the next click chooses the receiver of a new link from the picked node.
+    /// What is picked: it stays when links come and go, and may be gone from the graph.
+    pub picked: RwSignal<Option<EditTarget>>,
+    /// A link is to be added from the picked node: the next click says where it leads.
     pub begins: RwSignal<bool>,
     /// The chunk whose tree is drawn.
     pub chunk: RwSignal<Option<usize>>,
@@ -180,8 +180,8 @@ impl Viewer {
         }
     }
 
-    /// Picks an element, or none.
-    pub fn pick(self, picked: Option<Spot>) {
+    /// Picks something, or nothing.
+    pub fn pick(self, picked: Option<EditTarget>) {
         self.picked.set(picked);
         self.begins.set(false);
     }

@@ -6,7 +6,7 @@ use leptos::{prelude::*, task::spawn_local};
 
 use crate::{
     app::{clipboard, failure::Failure, report::Reader, tuning::Bench},
-    report::{Contents, Form, Written},
+    report::{Contents, ReportFormat, Written},
     worker::protocol::{Request, Response},
 };
 
@@ -28,7 +28,7 @@ pub struct Desk {
 /// What was written so far.
 #[derive(Clone, Default)]
 struct Sheets {
-    done: Vec<(Form, Arc<Outcome>)>,
+    done: Vec<(ReportFormat, Arc<Outcome>)>,
     /// Counts the rounds: what an earlier one brings is dropped.
     round: u32,
     is_writing: bool,
@@ -51,7 +51,7 @@ impl Desk {
     }
 
     /// The report in a form, once it is written.
-    pub fn written(self, form: Form) -> Option<Arc<Outcome>> {
+    pub fn written(self, form: ReportFormat) -> Option<Arc<Outcome>> {
         self.sheets.with(|sheets| sheets.done.iter().find(|(done, _)| *done == form).map(|(_, text)| text.clone()))
     }
 
@@ -101,7 +101,7 @@ impl Desk {
                 true => Ok(()),
                 false => self.bench.bring_back(self.bench.workbench.get_untracked()).await,
             };
-            for form in Form::ALL {
+            for form in ReportFormat::ALL {
                 let Some(contents) = self.contents.try_get_untracked() else { return };
                 let request = match untrack(move || self.reader.report()) {
                     Some(report) => Request::WriteOpened { report: Box::new(report), form: *form },
@@ -123,7 +123,7 @@ impl Desk {
                 self.sheets.update(|sheets| {
                     let sheets = Arc::make_mut(sheets);
                     sheets.done.push((*form, Arc::new(outcome)));
-                    sheets.is_writing = sheets.done.len() < Form::ALL.len();
+                    sheets.is_writing = sheets.done.len() < ReportFormat::ALL.len();
                 });
             }
             self.say("Ready.".to_owned());

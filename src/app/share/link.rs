@@ -7,7 +7,7 @@ use super::desk::Desk;
 use crate::{
     app::live::live,
     report::{
-        Form, Written,
+        ReportFormat, Written,
         link::{LIMITS, Limit, Link, MOST_MADE},
     },
     units::grouped,
@@ -17,7 +17,7 @@ use crate::{
 #[component]
 pub(super) fn LinkWay(desk: Desk) -> impl IntoView {
     // One shared part of the view for all that depends on the link.
-    let ready = move || match desk.written(Form::Link).as_deref() {
+    let ready = move || match desk.written(ReportFormat::Link).as_deref() {
         Some(Ok(Written::Link(link))) => Some(link.clone()),
         _ => None,
     };
@@ -28,7 +28,7 @@ pub(super) fn LinkWay(desk: Desk) -> impl IntoView {
         }
     };
     let facts = move || {
-        Some(match desk.written(Form::Link).as_deref()? {
+        Some(match desk.written(ReportFormat::Link).as_deref()? {
             Ok(Written::Link(link)) => view! { <LinkFacts link=link.clone() /> }.into_any(),
             Ok(Written::File { .. }) => return None,
             Err(why) => view! { <p class="wrong">{why.clone()}</p> }.into_any(),

@@ -13,7 +13,7 @@ use super::{
     tuning::Bench,
 };
 use crate::{
-    report::{Contents, Form, Workbench, Written},
+    report::{Contents, ReportFormat, Workbench, Written},
     units::file_size,
 };
 use desk::Desk;
@@ -98,11 +98,11 @@ fn Ways(is_open: RwSignal<bool>) -> impl IntoView {
             <LinkWay desk />
             <FileWay
                 desk
-                form=Form::Html
+                form=ReportFormat::Html
                 about="One file with all tables and charts, readable without scripts and on paper; dropped on this page it is live again."
             />
-            <FileWay desk form=Form::Markdown about="For a pull request or a chat." />
-            <FileWay desk form=Form::Json about="For scripts; dropped on this page it is live again." />
+            <FileWay desk form=ReportFormat::Markdown about="For a pull request or a chat." />
+            <FileWay desk form=ReportFormat::Json about="For scripts; dropped on this page it is live again." />
             <li class="way">
                 <div class="way-what">
                     <h3>"Paper"</h3>
@@ -162,8 +162,8 @@ fn Switches(desk: Desk) -> impl IntoView {
 
 /// A way to leave as a file.
 #[component]
-fn FileWay(desk: Desk, form: Form, about: &'static str) -> impl IntoView {
-    let is_text = form == Form::Markdown;
+fn FileWay(desk: Desk, form: ReportFormat, about: &'static str) -> impl IntoView {
+    let is_text = form == ReportFormat::Markdown;
     let size = move || {
         Some(match desk.written(form)?.as_ref() {
             Ok(Written::File { text, .. }) => file_size(text.len() as u64),

@@ -12,7 +12,7 @@ use crate::{
         wording::{Advice, advice, repeats, sentence, source, support, support_meaning},
     },
     units::{count, microseconds, percent, significant},
-    workbench::handover::tuned_curve,
+    workbench::passed_choices::tuned_curve,
 };
 
 /// So many configurations of a set are named.

@@ -29,7 +29,7 @@ use crate::{
         study::{MOST_LEARNT, StudyError},
     },
     units::count,
-    worker::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Side, Trained, Validated},
+    worker::protocol::{ComparedState, DocumentFiles, FileToLoad, Loaded, Request, Response, Trained, Validated},
 };
 
 /// The name of the task of reading files, which the status line shows and Cancel asks for.
@@ -308,7 +308,7 @@ impl Bench {
         let Request::Change { before, after, .. } = request else { return Vec::new() };
         let asked = [before, after]
             .into_iter()
-            .filter_map(|side| if let Side::Files(files) = side { Some(files) } else { None });
+            .filter_map(|side| if let ComparedState::Files(files) = side { Some(files) } else { None });
         let handle = |asked: &FileToLoad| {
             self.files
                 .with_untracked(|files| Some(JsValue::from(&files.iter().find(|open| open.id == asked.id)?.handle)))

@@ -33,7 +33,7 @@ pub fn OptimalConfigurations() -> impl IntoView {
     });
     let write = UnsyncCallback::new(move |format: Format| {
         let kept = rows.with_untracked(|rows| {
-            let kept = listing::recommendations(rows).order(None, &filter.get_untracked());
+            let kept = listing::recommendations(rows).visible_rows(None, &filter.get_untracked());
             kept.into_iter().filter_map(|index| rows.get(index).cloned()).collect::<Vec<_>>()
         });
         format.write(&kept, bench.set_label().as_deref())

@@ -24,7 +24,7 @@ use crate::{
     progress::Step,
     report::Workbench,
     schedule::timeline::Timeline,
-    workbench::{Answer, Question, Shown, needs_files},
+    workbench::{WorkbenchAnswer, WorkbenchQuestion, WorkbenchView, needs_files},
     worker::protocol::{Request, Response},
 };
 
@@ -35,7 +35,7 @@ const LEAVING: Duration = Duration::from_millis(600);
 const MOST_CHOICES: usize = 12;
 const MOST_OF_A_CHOICE: usize = 60;
 
-fn about(workbench: Workbench, question: Question) -> Request {
+fn about(workbench: Workbench, question: WorkbenchQuestion) -> Request {
     Request::Study { workbench, question: Box::new(question) }
 }
 
@@ -201,7 +201,7 @@ impl Bench {
             self.give_back(run, workbench).await?;
         }
         'choices: loop {
-            let question = Question::Choose(desk.choices.get_untracked());
+            let question = WorkbenchQuestion::Choose(desk.choices.get_untracked());
             let (mut shown, mut basis) = self.ask_desk(run, workbench, question).await?;
             if shown.jobs.is_anew {
                 desk.done.set_value(Vec::new());
@@ -217,7 +217,7 @@ impl Bench {
                 desk.line.set_value(Line::Free);
                 if shown.jobs.rounds.is_empty() && shown.jobs.goes_on && !is_left {
                     let began_ms = now_ms();
-                    (shown, basis) = self.ask_desk(run, workbench, Question::GoOn(last_ms)).await?;
+                    (shown, basis) = self.ask_desk(run, workbench, WorkbenchQuestion::GoOn(last_ms)).await?;
                     last_ms = (now_ms() - began_ms).max(1.0) as u32;
                     continue;
                 }
@@ -232,13 +232,14 @@ impl Bench {
                         self.task.set(Some(Task { name: words(workbench).doing, step }));
                     }
                 };
-                let job =
-                    |job: u32| about(workbench, Question::Do { basis: Vec::new(), jobs: vec![round[job as usize].0] });
+                let job = |job: u32| {
+                    about(workbench, WorkbenchQuestion::Do { basis: Vec::new(), jobs: vec![round[job as usize].0] })
+                };
                 let done = self.pool().folds(&rows, &costs, &job, Rc::new(report)).await;
                 self.still(run)?;
                 let done = done.map_err(|failure| failure.during(|| self.at_study(workbench)))?;
                 desk.done.update_value(|all| all.extend(done.iter().cloned()));
-                (shown, basis) = self.ask_desk(run, workbench, Question::Take(done)).await?;
+                (shown, basis) = self.ask_desk(run, workbench, WorkbenchQuestion::Take(done)).await?;
             }
             let first = shown.report.summary.first().cloned();
             self.announcement.set(first.unwrap_or_else(|| words(workbench).complete.into()));
@@ -250,10 +251,10 @@ impl Bench {
     async fn give_back(self, run: u32, workbench: Workbench) -> Result<(), Stop> {
         let desk = self.desk(workbench);
         if untrack(move || desk.is_there()) {
-            self.ask_desk(run, workbench, Question::Choose(desk.answered.get_value())).await?;
+            self.ask_desk(run, workbench, WorkbenchQuestion::Choose(desk.answered.get_value())).await?;
             let done = desk.done.get_value();
             if !done.is_empty() {
-                self.ask_desk(run, workbench, Question::Take(done)).await?;
+                self.ask_desk(run, workbench, WorkbenchQuestion::Take(done)).await?;
             }
             desk.line.set_value(Line::Free);
         }
@@ -300,11 +301,11 @@ impl Bench {
         self,
         run: u32,
         workbench: Workbench,
-        question: Question,
-    ) -> Result<(Arc<Shown>, Option<ArrayBuffer>), Stop> {
+        question: WorkbenchQuestion,
+    ) -> Result<(Arc<WorkbenchView>, Option<ArrayBuffer>), Stop> {
         let desk = self.desk(workbench);
-        desk.line.set_value(if matches!(question, Question::GoOn(_)) { Line::Searching } else { Line::Busy });
-        let chosen = if let Question::Choose(choices) = &question { Some(choices.clone()) } else { None };
+        desk.line.set_value(if matches!(question, WorkbenchQuestion::GoOn(_)) { Line::Searching } else { Line::Busy });
+        let chosen = if let WorkbenchQuestion::Choose(choices) = &question { Some(choices.clone()) } else { None };
         let at = || Stop::Failed(Failure::Garbled);
         let answer = self.work(run, words(workbench).doing, about(workbench, question), &[]).await;
         let answer = answer.map_err(|stop| match stop {
@@ -314,11 +315,11 @@ impl Bench {
             other => other,
         })?;
         let Response::Study(study) = answer.response else { return Err(at()) };
-        let Answer::Shown(mut shown) = *study else { return Err(at()) };
+        let WorkbenchAnswer::Shown(mut shown) = *study else { return Err(at()) };
         if let Some(network) = shown.network.take() {
             desk.network.set(Some(Arc::from(network)));
         }
-        let shown: Arc<Shown> = shown.into();
+        let shown: Arc<WorkbenchView> = shown.into();
         if let Some(chosen) = chosen {
             desk.answered.set_value(chosen);
         }
@@ -353,13 +354,13 @@ impl Bench {
         from_ns: f64,
         chunk: Option<u32>,
     ) -> impl Future<Output = Option<Vec<Timeline>>> {
-        let question = about(workbench, Question::Cut(from_ns, chunk));
+        let question = about(workbench, WorkbenchQuestion::Cut(from_ns, chunk));
         // A worker that took the place of another has nothing to cut from until somebody studies again.
         let is_held = self.desk(workbench).is_held.get_value();
         async move {
             match self.glance(is_held.then_some(question)?).await.ok()? {
                 Response::Study(answer) => match *answer {
-                    Answer::Cut(timelines) => Some(timelines),
+                    WorkbenchAnswer::Cut(timelines) => Some(timelines),
                     _ => None,
                 },
                 _ => None,
@@ -370,14 +371,14 @@ impl Bench {
     /// Has a file made and saves it.
     pub fn save(self, workbench: Workbench, key: String) {
         spawn_local(async move {
-            let request = about(workbench, Question::Save(key));
+            let request = about(workbench, WorkbenchQuestion::Save(key));
             let answer = match self.bring_back(workbench).await {
                 Ok(()) => self.glance(request).await,
                 Err(failure) => Err(failure),
             };
             let saved = match answer {
                 Ok(Response::Study(answer)) => match *answer {
-                    Answer::File(file) => {
+                    WorkbenchAnswer::File(file) => {
                         clipboard::save(&file.name, "text/plain", &file.text).map_err(|error| describe(&error))
                     }
                     _ => Err(Failure::Garbled.to_string()),

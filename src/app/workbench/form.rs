@@ -14,7 +14,7 @@ use crate::{
     form::{Control, Field},
     report::Workbench,
     units::significant,
-    workbench::handover::slowdown,
+    workbench::passed_choices::slowdown,
 };
 
 /// So many texts are offered where one is typed.

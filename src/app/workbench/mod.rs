@@ -208,7 +208,7 @@ fn Basis(workbench: Workbench) -> impl IntoView {
     let row = |Fact { name, value }: Fact| view! { <dt>{name}</dt> <dd>{value}</dd> };
     let listed = Shown::first();
     let facts = move || {
-        let first = |shown: &crate::workbench::Shown| {
+        let first = |shown: &crate::workbench::WorkbenchView| {
             shown.report.parameters.iter().take(listed.most()).cloned().collect::<Vec<_>>()
         };
         let facts = desk.shown.with(|shown| shown.as_ref().map(|shown| first(shown)));

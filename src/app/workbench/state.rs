@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use crate::{
     form::{Choices, Field},
     topology::network::Network,
-    workbench::Shown,
+    workbench::WorkbenchView,
 };
 
 /// What is chosen and shown of a workbench. Copies are the same.
@@ -16,7 +16,7 @@ pub struct Desk {
     /// What was chosen.
     pub choices: RwSignal<Choices>,
     /// The answer so far.
-    pub shown: RwSignal<Option<Arc<Shown>>>,
+    pub shown: RwSignal<Option<Arc<WorkbenchView>>>,
     /// Links and schedules to be drawn, where the workbench has any.
     pub network: RwSignal<Option<Arc<Network>>>,
     /// How far the study is that answers what is chosen.

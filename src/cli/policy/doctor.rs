@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::super::{CliError, FOUND, files, terminal};
 use crate::{
-    conf::strict::{Content, lines},
+    conf::strict::{LineContent, lines},
     text::lossy,
     units::count,
 };
@@ -238,9 +238,9 @@ fn tuner_file(found: &mut Findings, variable: &str, path: &Path, bytes: &[u8]) {
     let mut faults = Vec::new();
     for (line, content) in lines(bytes) {
         match content {
-            Content::Rule(_) => rules += 1,
-            Content::Fault(fault) => faults.push(format!("line {line}, {fault}")),
-            Content::Nothing | Content::Header => {}
+            LineContent::Rule(_) => rules += 1,
+            LineContent::Fault(fault) => faults.push(format!("line {line}, {fault}")),
+            LineContent::Nothing | LineContent::Header => {}
         }
     }
     let skipped = count(faults.len() as u64, "line");

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     conf::Reader,
-    policy::{file::Policy, request, study::Study},
+    policy::{file::Policy, request, study::PolicyStudy},
 };
 
 /// Write what the logs call for: a tuner file, a policy file for Collectune's plugin, or a script of runs that would settle
@@ -87,7 +87,7 @@ impl Export {
         Ok(())
     }
 
-    fn next_generation(&self, study: &Study) -> u64 {
+    fn next_generation(&self, study: &PolicyStudy) -> u64 {
         let replaced = self.output.as_ref().and_then(|path| Policy::read(&std::fs::read(path).ok()?).ok());
         let above = replaced.map_or(0, |reading| reading.policy.generation.saturating_add(1));
         above.max(study.next_generation())

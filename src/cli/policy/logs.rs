@@ -20,8 +20,8 @@ use crate::{
         attribution::{LogSettings, Schedule},
         bands::Bands,
         read::{self, PolicyError},
-        request::{Settings, Studied},
-        study::{NamedLog, Study},
+        request::{PolicyOverview, Settings},
+        study::{NamedLog, PolicyStudy},
     },
     text::lossy,
     units::Size,
@@ -142,13 +142,13 @@ impl Logs {
     ///
     /// # Errors
     /// A log can't be read, or what is said of the logs can't be.
-    pub(super) fn study(&self, library: Option<String>) -> Result<(Study, Studied), CliError> {
+    pub(super) fn study(&self, library: Option<String>) -> Result<(PolicyStudy, PolicyOverview), CliError> {
         let paths = self.paths()?;
         let opened =
             files::read_any(&paths, None, &Measured::default(), files::Reads::Of(crate::report::Workbench::Policy))?;
         let logs: Vec<NamedLog> = opened.parts.rewards.into_iter().map(|(_, log)| log).collect();
         let settings = self.settings(&logs, library)?;
-        let mut study = Study::new(logs);
+        let mut study = PolicyStudy::new(logs);
         let studied = study.study(settings, &mut terminal::Bar::new()).map_err(told)?;
         terminal::say_notes(&studied.notes);
         Ok((study, studied))

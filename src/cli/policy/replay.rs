@@ -18,10 +18,10 @@ use crate::{
         iteration::PairKind,
         replay,
         replay::StrategyResult,
-        request::{Highlight, Replayed, Source, Start, Studied, Table},
+        request::{Highlight, LatencySource, PolicyOverview, ReplayResult, ReplaySettings, UnanalysedTable},
         result::{ArmResult, Evidence, Flag, KeyResult},
         simulate,
-        study::Study,
+        study::PolicyStudy,
     },
     progress::{Progress, Silent},
     text::visible,
@@ -74,18 +74,21 @@ impl Replay {
             arguments::say_unused(&["steps"], "with --seeds 0 nothing is replayed");
         }
         let (mut study, studied, sources) = match &self.simulate {
-            Some(world) => (Study::default(), Studied::default(), vec![(String::new(), simulation(world))]),
+            Some(world) => {
+                (PolicyStudy::default(), PolicyOverview::default(), vec![(String::new(), simulation(world))])
+            }
             None => {
                 let (study, studied) = self.logs.study(None)?;
                 let replayable = (0..).zip(&studied.can_replay).filter(|(_, can)| **can && self.seeds > 0);
-                let sources = replayable.map(|(place, _)| (studied.keys[place as usize].clone(), Source::Key(place)));
+                let sources =
+                    replayable.map(|(place, _)| (studied.keys[place as usize].clone(), LatencySource::Key(place)));
                 let sources = sources.collect();
                 (study, studied, sources)
             }
         };
         let mut replayed = Vec::new();
         for (key, world) in sources {
-            let start = Start { world, steps: self.steps, seeds: self.seeds.max(1), strategies: Vec::new() };
+            let start = ReplaySettings { world, steps: self.steps, seeds: self.seeds.max(1), strategies: Vec::new() };
             replayed.push((key, play(&mut study, &start)?));
         }
         if self.json {
@@ -95,15 +98,15 @@ impl Replay {
     }
 }
 
-fn simulation(name: &str) -> Source {
+fn simulation(name: &str) -> LatencySource {
     let worlds = simulate::worlds();
     let place = ["clear", "two-modes", "drift", "nothing-to-gain"].iter().position(|known| *known == name);
     let world = worlds[place.unwrap_or(0)].1.clone();
-    Source::Simulation(world, simulate::ARMS.map(str::to_owned).to_vec(), 3)
+    LatencySource::Simulation(world, simulate::ARMS.map(str::to_owned).to_vec(), 3)
 }
 
 /// Plays all jobs, on all processors.
-pub(in crate::cli) fn play(study: &mut Study, start: &Start) -> Result<Replayed, CliError> {
+pub(in crate::cli) fn play(study: &mut PolicyStudy, start: &ReplaySettings) -> Result<ReplayResult, CliError> {
     let prepared = study.prepare(start).map_err(told)?;
     let total = prepared.jobs.len();
     let next = AtomicUsize::new(0);
@@ -130,19 +133,23 @@ pub(in crate::cli) fn play(study: &mut Study, start: &Start) -> Result<Replayed,
     Ok(study.bring_together(&prepared.game, &played, &Highlight::default()).map_err(told)?.clone())
 }
 
-fn for_people(studied: &Studied, study: &Study, replayed: &[(String, Replayed)]) -> Result<String, CliError> {
+fn for_people(
+    studied: &PolicyOverview,
+    study: &PolicyStudy,
+    replayed: &[(String, ReplayResult)],
+) -> Result<String, CliError> {
     let mut text = String::new();
     for log in &studied.logs {
         text += &format!("{}: {}\n", visible(&log.name), log.attribution);
     }
-    for Table { name, listing, .. } in &studied.tables {
+    for UnanalysedTable { name, listing, .. } in &studied.tables {
         text += &format!("\n{name}\n{}", table::of_listing(listing));
     }
     for (place, key) in (0..).zip(&studied.keys) {
         let of = &studied.results[place as usize];
         text += &format!("\n{key}: {}\n{}\n\n", of.verdict, of.estimator.words());
         let charts = study.key(place, &Highlight::default()).map_err(told)?;
-        text += &table::of_listing(&charts.arms.told());
+        text += &table::of_listing(&charts.arms.without_empty_columns());
         if !charts.estimates.rows.is_empty() {
             text += &format!("\n{}", table::of_listing(&charts.estimates));
         }
@@ -231,7 +238,7 @@ struct StrategyReport<'a> {
     of: &'a StrategyResult,
 }
 
-fn json(studied: &Studied, replayed: &[(String, Replayed)]) -> String {
+fn json(studied: &PolicyOverview, replayed: &[(String, ReplayResult)]) -> String {
     let key = |(name, of): (&'_ String, &'_ KeyResult)| {
         let key = of.key?;
         let decision = match of.decision {

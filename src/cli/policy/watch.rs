@@ -12,11 +12,11 @@ use clap::{Args, builder::PossibleValuesParser};
 use super::super::{CliError, arguments, files, save, terminal};
 use crate::{
     bandit::strategies::StrategyKind,
-    intake::{self, Content},
+    intake::{self, FileContent},
     policy::{
         file::Policy,
         record::{self, Active, First, Follow},
-        watch::{Learnt, Nothing, next},
+        watch::{LearntKey, NothingLearnt, next},
     },
     progress::Silent,
     sorted::SortedMap,
@@ -159,10 +159,10 @@ impl Watch {
         let bytes = files::bytes(&self.log)?;
         let name = files::name(&self.log);
         if bytes.is_empty() {
-            return waits(Nothing::NoLines.to_string());
+            return waits(NothingLearnt::NoLines.to_string());
         }
         let (report, content) = intake::open(&bytes[..], &name, bytes.len() as u64, 0, None, &mut Silent);
-        let Content::Rewards(log) = content else {
+        let FileContent::Rewards(log) = content else {
             let why = files::refusal(&name, &report.outcome, files::Reads::Of(crate::report::Workbench::Policy))
                 .unwrap_or_else(|| format!("{name} is no reward log"));
             return Err(CliError::Told(why));
@@ -185,8 +185,8 @@ enum Look {
     Waits(String),
 }
 
-fn said(path: &Path, policy: &Policy, learnt: &[Learnt]) -> String {
-    let one = |of: &Learnt| {
+fn said(path: &Path, policy: &Policy, learnt: &[LearntKey]) -> String {
+    let one = |of: &LearntKey| {
         let arms = policy.arms.iter().zip(&of.counts).map(|(arm, count)| format!("{arm} {count}"));
         let entry = &policy.keys[of.key];
         format!("{}, band {}: {}", entry.collective, entry.band, arms.collect::<Vec<_>>().join(", "))

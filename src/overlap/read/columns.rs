@@ -1,4 +1,4 @@
-//! Which column is which.
+//! The known columns of kernel tables.
 
 /// The metrics that the profiler counts for every kernel: the name that a dataset has for each, as in the features of
 /// the published module, and the names that profilers have for it (Nsight Compute, sections and raw metrics). All are
@@ -44,7 +44,7 @@ pub(super) const LABELS: &[&str] = &[
     "cc",
 ];
 
-/// What a table holds.
+/// The contents of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Durations and metrics of each launch.
@@ -60,7 +60,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What it is, in words, and a word for its rows.
+    /// A description of the table, and a noun for its rows.
     #[must_use]
     pub const fn words(self) -> (&'static str, &'static str) {
         match self {
@@ -73,7 +73,7 @@ impl Kind {
     }
 }
 
-/// What a table with these headers holds; `None` where it is none of this trade.
+/// The contents of a table with these headers; `None` if it does not belong to this workbench.
 #[must_use]
 pub fn kind<S: AsRef<str>>(headers: &[S]) -> Option<Kind> {
     let has = |names: &[&str]| {
@@ -100,7 +100,7 @@ pub fn kind<S: AsRef<str>>(headers: &[S]) -> Option<Kind> {
     }
 }
 
-/// How many bytes and lines stand before the header of what a profiler prints; (0, 0) where it begins with it.
+/// The number of bytes and lines before the header in the output of a profiler; (0, 0) if it begins with the header.
 #[must_use]
 pub fn preamble(head: &str) -> (usize, u64) {
     let mut bytes = 0;

@@ -1,28 +1,28 @@
-//! Lists of records in JSON become tables.
+//! Reads JSON lists of records as tables.
 
 use serde_json::Value;
 
 use crate::overlap::sheet::{Sheet, TooLong};
 
-/// Why a JSON text holds no table of kernels.
+/// The reason why a JSON text is no table of kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
-    /// Too many different keys.
+    /// The records have more different keys than are allowed.
     #[error("has records with more than {MOST} different keys")]
     TooWide,
-    /// Too much text.
+    /// The text is too long.
     #[error(transparent)]
     TooLong(#[from] TooLong),
 }
 
-/// The most keys of records.
+/// The most different keys of records.
 const MOST: usize = 1024;
 
 /// The table of a list of records, or of an object with one list of records; `None` where the text holds no records. A
 /// record's line is its place in the list, from 1.
 ///
 /// # Errors
-/// There is too much of it.
+/// Returns an error if the text or its number of keys exceeds the limits.
 pub fn sheet(value: &Value) -> Result<Option<Sheet>, JsonError> {
     let is_records = |list: &[Value]| !list.is_empty() && list.iter().all(Value::is_object);
     let lists = match value {

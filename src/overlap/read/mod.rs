@@ -1,8 +1,8 @@
-//! Files become kernels.
+//! Reads kernels from tables.
 //!
-//! A table is told by its headers ([`columns`]). Merged features hold everything; statistics of the slowdown and metrics
-//! of the profiler hold a half each, which [`merge`](super::merge) brings together; what profilers write themselves is
-//! turned into these halves by [`trace`](super::trace).
+//! A table is recognised by its headers (`columns`). Merged features hold everything. Slowdown statistics and metrics
+//! of the profiler hold half of it each and are joined by [`merge`](super::merge). The files that profilers write
+//! themselves are converted to these halves by [`trace`](super::trace).
 
 mod columns;
 mod json;
@@ -11,5 +11,5 @@ mod rows;
 pub use self::{
     columns::{Kind, STANDARD, kind, preamble},
     json::{JsonError, sheet as json_sheet},
-    rows::{Metric, Reading, Statistic, Timed, read},
+    rows::{Durations, KernelTable, Metric, Statistic, read},
 };

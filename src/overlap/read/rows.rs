@@ -12,12 +12,12 @@ use crate::{
     units::count,
 };
 
-/// How long a launch took, and how much of it ran beside a collective.
+/// The durations of a launch, and the share of it that overlaps a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Timed {
-    /// Alone.
+pub struct Durations {
+    /// The duration without communication.
     pub alone_ns: f64,
-    /// In the distributed run.
+    /// The duration in the distributed run.
     pub duration_ns: f64,
     /// The share of the latter that overlaps communication, in 0..=1.
     pub overlap_ratio: f64,
@@ -28,10 +28,10 @@ pub struct Timed {
 pub struct Statistic {
     /// The kernel's short name.
     pub name: String,
-    /// Where it stands in its file, from 1.
+    /// The line number in its file, from 1.
     pub line: u64,
-    /// Its durations.
-    pub timed: Timed,
+    /// The durations.
+    pub timed: Durations,
 }
 
 /// A row of kernel metrics.
@@ -39,26 +39,26 @@ pub struct Statistic {
 pub struct Metric {
     /// The kernel's name.
     pub name: String,
-    /// Where it stands in its file, from 1.
+    /// The line number in its file, from 1.
     pub line: u64,
-    /// A number per column.
+    /// The metrics, one for each column.
     pub values: Vec<f64>,
 }
 
-/// What a table holds.
+/// The contents of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reading {
+pub struct KernelTable {
     /// Names of the columns of `metrics`: the standard ones first.
     pub columns: Vec<String>,
-    /// Durations of each launch, if the table has them.
+    /// The durations of each launch, if the table has them.
     pub statistics: Vec<Statistic>,
     /// Metrics of each launch, if the table has them; of merged features those of the same index in `statistics`.
     pub metrics: Vec<Metric>,
-    /// Rows that were left out.
+    /// The rows that were left out.
     pub problems: Problems,
     /// Rows whose slowdown is not that of their durations: the durations count. The first one's line.
     pub contradictions: (u64, Option<u64>),
-    /// What must be known of it besides.
+    /// Notes from reading the table.
     pub notes: Vec<String>,
 }
 
@@ -67,16 +67,16 @@ const AGREEMENT: f64 = 1e-6;
 /// An overlap ratio may exceed 1 by so much: the last digits of a quotient.
 const EXCESS: f64 = 1e-9;
 
-/// The most columns besides the standard ones. Each is something to choose on the page.
+/// The most columns besides the standard ones. Each is an option on the page.
 const MOST_FURTHER: usize = 1000;
 
-/// Where the columns are.
+/// The indices of the columns.
 struct Columns<'a> {
     sheet: &'a Sheet,
     name: usize,
-    /// Alone, duration, overlap ratio.
+    /// The indices of the duration alone, the duration and the overlap ratio.
     times: Option<[usize; 3]>,
-    /// What an overlap ratio is multiplied by: 0.01 where they are per cent.
+    /// The factor of overlap ratios: 0.01 if they are percentages, otherwise 1.
     overlap_unit: f64,
     slowdown: Option<usize>,
     metrics: Vec<usize>,
@@ -85,8 +85,9 @@ struct Columns<'a> {
 /// Reads a table of the kind; [`Kind::Ncu`] and [`Kind::Trace`] are for [`trace`](crate::overlap::trace).
 ///
 /// # Errors
-/// A needed column is missing; completes a sentence that begins with the name of the file.
-pub fn read(sheet: &Sheet, kind: Kind, mut problems: Problems) -> Result<Reading, String> {
+/// Returns an error if a needed column is missing; the error completes a sentence that begins with the name of the
+/// file.
+pub fn read(sheet: &Sheet, kind: Kind, mut problems: Problems) -> Result<KernelTable, String> {
     let missing = |column: &str| format!("lacks the column {column}; it has {}", excerpt(&sheet.headers().join(", ")));
     let needed = |names: &[&str]| sheet.find(names).ok_or_else(|| missing(names[0]));
     let names = [SHORT_NAME, KERNEL_NAME].concat();
@@ -97,7 +98,7 @@ pub fn read(sheet: &Sheet, kind: Kind, mut problems: Problems) -> Result<Reading
     };
     let mut notes = Vec::new();
     if times.is_some() {
-        doubled(sheet, &mut notes);
+        note_duplicate_rows(sheet, &mut notes);
     }
     let standard = STANDARD.iter().filter_map(|(name, names)| Some((sheet.find(names)?, name)));
     let (mut places, mut columns): (Vec<usize>, Vec<String>) =
@@ -127,7 +128,7 @@ pub fn read(sheet: &Sheet, kind: Kind, mut problems: Problems) -> Result<Reading
     let slowdown = times.and_then(|_| sheet.find(SLOWDOWN));
     let overlap_unit = times.map_or(1.0, |[_, _, overlap]| overlap_unit(sheet, overlap, &mut notes));
     let columns_of = Columns { sheet, name, times, overlap_unit, slowdown, metrics: places };
-    let mut reading = Reading { columns, problems, notes, ..Reading::default() };
+    let mut reading = KernelTable { columns, problems, notes, ..KernelTable::default() };
     for row in sheet.rows() {
         match columns_of.read(row, &mut reading) {
             Ok(()) => {}
@@ -137,7 +138,7 @@ pub fn read(sheet: &Sheet, kind: Kind, mut problems: Problems) -> Result<Reading
     Ok(reading)
 }
 
-/// What overlap ratios are multiplied by: most that are above zero are above 1 only where they are per cent.
+/// The factor of overlap ratios. They are taken for percentages if most of those above zero exceed 1.
 fn overlap_unit(sheet: &Sheet, column: usize, notes: &mut Vec<String>) -> f64 {
     let values = || sheet.rows().filter_map(move |row| number(row.get(column)));
     let above_zero = values().filter(|value| *value > 0.0).count();
@@ -153,7 +154,7 @@ fn overlap_unit(sheet: &Sheet, column: usize, notes: &mut Vec<String>) -> f64 {
 }
 
 /// Names of which several columns have one: the first counts.
-fn doubled(sheet: &Sheet, notes: &mut Vec<String>) {
+fn note_duplicate_rows(sheet: &Sheet, notes: &mut Vec<String>) {
     for names in [ALONE, DURATION, OVERLAP] {
         let Some(first) = sheet.find(names) else { continue };
         let is_one = |header: &str| names.iter().any(|name| header.trim().eq_ignore_ascii_case(name));
@@ -211,7 +212,7 @@ impl Columns<'_> {
         if value > 0.0 { Ok(value) } else { Err(self.problem(row, column, "is not a duration above zero")) }
     }
 
-    fn read(&self, row: SheetRow<'_>, reading: &mut Reading) -> Result<(), Problem> {
+    fn read(&self, row: SheetRow<'_>, reading: &mut KernelTable) -> Result<(), Problem> {
         let line = row.line();
         let name = row.get(self.name);
         if name.is_empty() {
@@ -235,7 +236,7 @@ impl Columns<'_> {
                         "is too small for a slowdown beside this duration and overlap",
                     ));
                 }
-                Some(Timed { alone_ns, duration_ns, overlap_ratio: overlap_ratio.min(1.0) })
+                Some(Durations { alone_ns, duration_ns, overlap_ratio: overlap_ratio.min(1.0) })
             }
         };
         let told = self.slowdown.filter(|column| !crate::text::is_missing(row.get(*column)));

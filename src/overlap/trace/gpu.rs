@@ -5,25 +5,26 @@ use crate::{
     text::{Problem, Problems, number},
 };
 
-/// One kernel on its GPU.
+/// A kernel launch on a GPU.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Launch {
-    /// Its short name.
+    /// The kernel's short name.
     pub name: String,
-    /// Where it stands in its file, from 1.
+    /// The line number in its file, from 1.
     pub line: u64,
     /// The GPU, as the profiler names it.
     pub device: String,
-    /// When it began.
+    /// The time of its start.
     pub start_ns: f64,
-    /// How long it took.
+    /// Its duration.
     pub duration_ns: f64,
 }
 
 /// Reads the launches in the order in which they began; copies and fills of memory are passed over.
 ///
 /// # Errors
-/// A needed column is missing, or in an unknown unit; completes a sentence that begins with the name of the file.
+/// Returns an error if a needed column is missing, or in an unknown unit; the error completes a sentence that begins
+/// with the name of the file.
 pub fn launches(sheet: &Sheet, mut problems: Problems) -> Result<(Vec<Launch>, Problems), String> {
     let timed = |begin: &str| {
         let column = sheet.headers().iter().position(|header| header.to_ascii_lowercase().starts_with(begin));
@@ -67,7 +68,7 @@ pub fn launches(sheet: &Sheet, mut problems: Problems) -> Result<(Vec<Launch>, P
     Ok((launches, problems))
 }
 
-/// How many nanoseconds the unit of a header has.
+/// The number of nanoseconds in the unit that a header names.
 fn nanoseconds(header: &str) -> Option<f64> {
     let unit = header.rsplit_once('(')?.1.trim_end().strip_suffix(')')?;
     [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("μs", 1e3), ("ms", 1e6), ("s", 1e9)]

@@ -1,5 +1,5 @@
-//! What profilers write themselves becomes statistics and metrics: Nsight Compute's `--csv` ([`ncu`]), and the launches
-//! of Nsight Systems ([`gpu`]), from which durations and overlap ratios follow ([`overlap`]).
+//! Converts files that profilers write themselves to statistics and metrics: Nsight Compute's `--csv` (`ncu`), and
+//! launches of Nsight Systems (`gpu`), from which durations and overlap ratios are computed (`overlap`).
 
 mod gpu;
 mod ncu;

@@ -3,14 +3,14 @@
 
 use crate::{
     overlap::{
-        read::{Metric, Reading, STANDARD},
+        read::{KernelTable, Metric, STANDARD},
         sheet::Sheet,
     },
     text::{Problem, Problems, number},
 };
 
-/// A launch as it is collected.
-struct Launch {
+/// A launch whose metrics are being collected.
+struct CollectedLaunch {
     id: String,
     metric: Metric,
 }
@@ -18,14 +18,15 @@ struct Launch {
 /// Reads the rows; launches that lack one of the metrics that others have are left out.
 ///
 /// # Errors
-/// A needed column is missing; completes a sentence that begins with the name of the file.
-pub fn metrics(sheet: &Sheet, problems: Problems) -> Result<Reading, String> {
+/// Returns an error if a needed column is missing; the error completes a sentence that begins with the name of the
+/// file.
+pub fn metrics(sheet: &Sheet, problems: Problems) -> Result<KernelTable, String> {
     let needed = |name: &'static str| sheet.find(&[name]).ok_or_else(|| format!("lacks the column {name}"));
     let [id, name, metric, value] =
         [needed("ID")?, needed("Kernel Name")?, needed("Metric Name")?, needed("Metric Value")?];
     let unit = sheet.find(&["Metric Unit"]);
-    let mut reading = Reading { problems, ..Reading::default() };
-    let mut launches: Vec<Launch> = Vec::new();
+    let mut reading = KernelTable { problems, ..KernelTable::default() };
+    let mut launches: Vec<CollectedLaunch> = Vec::new();
     for row in sheet.rows() {
         let Some(column) = standard(row.get(metric)) else { continue };
         // Of a section's two throughputs, one is in per cent and the other in bytes per second.
@@ -43,7 +44,7 @@ pub fn metrics(sheet: &Sheet, problems: Problems) -> Result<Reading, String> {
                 line: row.line(),
                 values: vec![f64::NAN; STANDARD.len()],
             };
-            launches.push(Launch { id: row.get(id).to_owned(), metric });
+            launches.push(CollectedLaunch { id: row.get(id).to_owned(), metric });
         }
         if let Some(launch) = launches.last_mut()
             && launch.metric.values[column].is_nan()
@@ -59,7 +60,7 @@ pub fn metrics(sheet: &Sheet, problems: Problems) -> Result<Reading, String> {
             .to_owned());
     }
     reading.columns = kept.iter().map(|column| STANDARD[*column].0.to_owned()).collect();
-    for Launch { mut metric, .. } in launches {
+    for CollectedLaunch { mut metric, .. } in launches {
         metric.values = kept.iter().map(|column| metric.values[*column]).collect();
         match metric.values.iter().position(|value| value.is_nan()) {
             None => reading.metrics.push(metric),

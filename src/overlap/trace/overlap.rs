@@ -3,18 +3,18 @@
 use super::Launch;
 use crate::{
     math::median,
-    overlap::read::{Statistic, Timed},
+    overlap::read::{Durations, Statistic},
     sorted::SortedMap,
 };
 
-/// What is known of a run's launches.
+/// The durations of a run's launches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timing {
-    /// Kernels that compute, whose duration alone is known.
+    /// The computing kernels whose duration alone is known.
     pub statistics: Vec<Statistic>,
-    /// Kernels that communicate.
+    /// The number of communication kernels.
     pub communication: u64,
-    /// Kernels that compute, whose duration alone is not known.
+    /// The number of computing kernels whose duration alone is unknown.
     pub unknown: u64,
 }
 
@@ -27,12 +27,12 @@ pub fn is_communication(name: &str) -> bool {
         .any(|part| name.contains(part))
 }
 
-/// How much of each kernel that computes overlaps communication on its GPU, and how long it takes alone: as the launch of
-/// the same name and number among that name's launches in `alone`, a run without communication; without one, the median
-/// of that name's launches in this run that overlap nothing.
+/// The share of each computing kernel that overlaps communication on its GPU, and its duration alone. The latter is
+/// that of the launch with the same name and number among that name's launches in `alone`, a run without
+/// communication; without such a run, the median of that name's launches in this run that don't overlap.
 #[must_use]
 pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
-    let mut busy: SortedMap<&str, Busy> = SortedMap::new();
+    let mut busy: SortedMap<&str, BusyIntervals> = SortedMap::new();
     let mut timing = Timing::default();
     for launch in launches.iter().filter(|launch| is_communication(&launch.name)) {
         timing.communication += 1;
@@ -44,7 +44,7 @@ pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
             _ => intervals.push((launch.start_ns, end)),
         }
     }
-    busy.values_mut().for_each(Busy::add_up);
+    busy.values_mut().for_each(BusyIntervals::add_up);
     let computing = || launches.iter().filter(|launch| !is_communication(&launch.name));
     let overlap = |launch: &Launch| {
         let end = launch.start_ns + launch.duration_ns;
@@ -75,22 +75,22 @@ pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
             continue;
         };
         let overlap_ratio = (overlap(launch) / launch.duration_ns).clamp(0.0, 1.0);
-        let timed = Timed { alone_ns, duration_ns: launch.duration_ns, overlap_ratio };
+        let timed = Durations { alone_ns, duration_ns: launch.duration_ns, overlap_ratio };
         timing.statistics.push(Statistic { name: launch.name.clone(), line: launch.line, timed });
     }
     timing
 }
 
-/// When a device communicates.
+/// The times during which a device communicates.
 #[derive(Default)]
-struct Busy {
-    /// Beginnings and ends, ascending; none overlaps another.
+struct BusyIntervals {
+    /// Starts and ends in ascending order; intervals are disjoint.
     intervals: Vec<(f64, f64)>,
-    /// How long those before each take.
+    /// The sum of the lengths of all intervals before each.
     before: Vec<f64>,
 }
 
-impl Busy {
+impl BusyIntervals {
     fn add_up(&mut self) {
         let mut sum = 0.0;
         self.before = vec![0.0];
@@ -100,9 +100,10 @@ impl Busy {
         }));
     }
 
-    /// How much of a stretch of time intervals cover.
+    /// The time between `begin` and `end` that intervals cover.
     fn overlapping(&self, begin: f64, end: f64) -> f64 {
-        /// So many are added up one by one. Launches that last as long as the run lie over all of them.
+        /// The number of intervals up to which they are added one by one. Launches that last as long as the run
+        /// overlap all of them.
         const FEW: usize = 64;
         let first = self.intervals.partition_point(|interval| interval.1 <= begin);
         let last = self.intervals.partition_point(|interval| interval.0 < end).max(first);
@@ -147,9 +148,9 @@ mod tests {
 
     #[test]
     fn a_launch_over_many_others_is_added_up_at_once() {
-        let mut busy = Busy {
+        let mut busy = BusyIntervals {
             intervals: (0..1000).map(|at| (f64::from(at) * 10.0, f64::from(at) * 10.0 + 4.0)).collect(),
-            ..Busy::default()
+            ..BusyIntervals::default()
         };
         busy.add_up();
         for (begin, end) in [(0.0, 1e4), (2.0, 9993.0), (-5.0, 652.0), (641.0, 700.0), (9994.0, 1e9), (50.0, 50.0)] {

@@ -33,7 +33,7 @@ impl Texts {
     }
 }
 
-/// Reads the events of a part to its end.
+/// Reads all events of a part.
 fn each<'a>(
     part: &str,
     text: &'a str,
@@ -51,7 +51,7 @@ fn each<'a>(
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     text: String,
-    /// Where each ends.
+    /// The end of each text.
     ends: Vec<u32>,
 }
 
@@ -68,7 +68,7 @@ impl Shared {
     }
 }
 
-/// The shared texts.
+/// Reads the shared strings.
 pub(super) fn shared(part: &str, xml: &str) -> Result<Shared, XlsxError> {
     let mut all = Shared::default();
     let mut texts = Texts::default();

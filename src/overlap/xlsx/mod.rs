@@ -1,6 +1,6 @@
 //! Workbooks of spreadsheets (Office Open XML, ECMA-376): the texts of their cells, and nothing else of them.
 //!
-//! A workbook is a zip archive ([`zip`]) of XML parts ([`xml`]); its sheets have cells ([`cells`]) that are numbers,
+//! A workbook is a zip archive ([`zip`]) of XML parts (`xml`); its sheets have cells (`cells`) that are numbers,
 //! texts of their own, or texts of a part that all sheets share.
 
 mod cells;
@@ -9,51 +9,51 @@ mod xml;
 use super::sheet::{self, Sheet, TooLong};
 use crate::zip::{self, ZipError};
 
-/// Why a workbook can't be read; completes a sentence that begins with its name.
+/// The reason why a workbook can't be read, phrased to follow its name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum XlsxError {
-    /// An archive of something else.
+    /// The archive is no workbook.
     #[error("is a zip archive, and no Excel workbook; unpack it")]
     NoWorkbook,
-    /// The archive breaks off: its directory, which stands at the end, is missing.
+    /// The archive is incomplete: its directory, which is at the end, is missing.
     #[error("is a zip archive that breaks off: its directory is missing")]
     Truncated,
-    /// A part that can't be inflated.
+    /// A part can't be decompressed.
     #[error("is a damaged workbook: {part} can't be inflated")]
     Damaged {
-        /// Its name in the archive.
+        /// The part's name in the archive.
         part: String,
     },
-    /// A part that would grow beyond measure.
+    /// A part exceeds the limit when decompressed.
     #[error("is no table of measurements: {part} inflates to more than {} MiB, or to more than 200 times its size", zip::LONGEST >> 20)]
     TooLong {
-        /// Its name in the archive.
+        /// The part's name in the archive.
         part: String,
     },
-    /// A part that is no XML.
+    /// A part is not valid XML.
     #[error("is a damaged workbook: {part} is no XML at byte {offset}")]
     NoXml {
-        /// Its name in the archive.
+        /// The part's name in the archive.
         part: String,
-        /// Where reading stopped.
+        /// The byte offset where reading stopped.
         offset: usize,
     },
     /// A cell that refers to a shared text that is not there.
     #[error("is a damaged workbook: cell {cell} of {part} refers to shared text {index}, and there are {count}")]
     NoSharedText {
-        /// Its name in the archive.
+        /// The part's name in the archive.
         part: String,
-        /// As it calls itself, or its place.
+        /// The cell's reference, or its position.
         cell: String,
-        /// What it refers to.
+        /// The index of the shared string.
         index: String,
-        /// How many there are.
+        /// The number of shared strings.
         count: usize,
     },
-    /// More text than a table of kernels has.
+    /// The sheet has more text than a table of kernels may have.
     #[error(transparent)]
     Full(#[from] TooLong),
-    /// Something else about the archive.
+    /// The archive can't be read.
     #[error(transparent)]
     Zip(ZipError),
 }
@@ -73,7 +73,7 @@ impl From<ZipError> for XlsxError {
 /// headers. They are as long together as one may be.
 ///
 /// # Errors
-/// It is none, is damaged, or holds too much.
+/// Returns an error if the archive is no workbook, is damaged, or exceeds the limits.
 pub fn read(bytes: &[u8]) -> Result<Vec<Sheet>, XlsxError> {
     let archive = zip::Archive::open(bytes)?;
     let mut parts: Vec<&str> = archive.names().filter(|name| is_sheet(name)).collect();

@@ -1,19 +1,19 @@
 //! As much XML as a workbook needs: tags with attributes, and texts with entities. Prefixes of names are passed over.
 
-/// What stands next.
+/// A piece of an XML document.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Event<'a> {
-    /// `<name …>`, or `<name …/>`, which is followed by its end at once.
+    /// A start tag `<name attribute="value">`, or an empty element `<name/>`, whose end tag follows at once.
     Start { name: &'a str, attributes: &'a str },
-    /// `</name>`.
+    /// An end tag.
     End { name: &'a str },
-    /// Between tags, entities as they are written.
+    /// Text between tags, with entities still escaped.
     Text(&'a str),
-    /// Between tags, as it is meant.
+    /// The text of a CDATA section.
     Data(&'a str),
 }
 
-/// Reads one event after the other.
+/// Reads a document event by event.
 pub(super) struct Events<'a> {
     text: &'a str,
     at: usize,
@@ -21,7 +21,7 @@ pub(super) struct Events<'a> {
     empty: Option<&'a str>,
 }
 
-/// Not XML from here on.
+/// The document is not valid XML from this byte offset on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoXml(pub(super) usize);
 
@@ -34,7 +34,7 @@ impl<'a> Events<'a> {
         Self { text, at: 0, empty: None }
     }
 
-    /// The next event; `None` at the end.
+    /// The next event; `None` at the end of the document.
     pub(super) fn next(&mut self) -> Result<Option<Event<'a>>, NoXml> {
         if let Some(name) = self.empty.take() {
             return Ok(Some(Event::End { name }));
@@ -72,7 +72,7 @@ impl<'a> Events<'a> {
     }
 }
 
-/// Where the `>` of a tag is, outside of quotes.
+/// The index of the `>` that ends a tag, outside quotes.
 fn end_of_tag(tag: &str) -> Option<usize> {
     let mut quote = None;
     for (at, byte) in tag.bytes().enumerate() {

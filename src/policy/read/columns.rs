@@ -1,4 +1,4 @@
-//! Which column of a reward log holds what.
+//! Maps the columns of a reward log to their meaning.
 
 use super::rows::unquoted;
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     text::{number, whole},
 };
 
-/// What a column can hold.
+/// The quantity that a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Column {
     Collective,
@@ -27,7 +27,7 @@ pub(super) enum Column {
     Timestamp,
 }
 
-/// Every name with what it holds.
+/// The names that a column can have, in lower case, with their meaning.
 const NAMES: [(&str, Column); 24] = [
     ("colltype", Column::Collective),
     ("collective", Column::Collective),
@@ -59,21 +59,21 @@ const NAMES: [(&str, Column); 24] = [
 const LATENCIES: [(&str, f64); 4] =
     [("latency_ms", 1.0), ("latency_us", 1e-3), ("latency_s", 1e3), ("iteration_ms", 1.0)];
 
-/// Where a log has its columns.
+/// The columns of a log.
 #[derive(Clone, Debug)]
 pub(super) struct Columns {
-    /// The headers as they stand; of a log without any, the names of the five fields.
+    /// The headers as written; for a log without a header, the names of the five fields.
     pub(super) headers: Vec<String>,
-    /// What each column holds; `None`: something that is not known.
+    /// The meaning of each column; `None` if it is unknown.
     holds: Vec<Option<Column>>,
-    /// Milliseconds per unit of the latency.
+    /// Milliseconds per unit of the latency column.
     pub(super) ms: f64,
-    /// The latency is of iterations.
+    /// Whether latencies are those of iterations.
     pub(super) is_iteration: bool,
 }
 
 impl Columns {
-    /// The five fields of a log without a header, of which there may be more if it says nothing of them.
+    /// The columns of a log without a header: five fields, after which further ones are ignored.
     pub(super) fn plain() -> Self {
         use Column::{Collective, Latency, Nodes, Ranks, Size};
         Self {
@@ -84,7 +84,7 @@ impl Columns {
         }
     }
 
-    /// From a header that has a size and a latency.
+    /// The columns of a header, or `None` if it lacks a size or a latency.
     pub(super) fn of(headers: &[&str]) -> Option<Self> {
         let mut columns = Self { headers: Vec::new(), holds: Vec::new(), ms: 1.0, is_iteration: false };
         for header in headers {
@@ -103,24 +103,24 @@ impl Columns {
             .then_some(columns)
     }
 
-    /// Where something stands.
+    /// The index of a column.
     pub(super) fn place(&self, column: Column) -> Option<usize> {
         self.holds.iter().position(|holds| *holds == Some(column))
     }
 
-    /// The header over something; empty where it has none.
+    /// The header of a column; empty if the log does not have it.
     pub(super) fn name(&self, column: Column) -> &str {
         self.place(column).map_or("", |place| self.headers[place].as_str())
     }
 
-    /// Headers of columns that nothing is known of.
+    /// Headers of columns whose meaning is unknown.
     pub(super) fn unknown(&self) -> Vec<&str> {
         let pairs = self.headers.iter().zip(&self.holds);
         pairs.filter(|(_, holds)| holds.is_none()).map(|(header, _)| header.as_str()).collect()
     }
 }
 
-/// Whether headers are those of a reward log.
+/// Whether these headers are those of a reward log.
 #[must_use]
 pub fn is_header(headers: &[String]) -> bool {
     let headers: Vec<&str> = headers.iter().map(String::as_str).collect();

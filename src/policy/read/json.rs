@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Form, Log, NO_ARM, NO_SPREAD, Objective, PartialKey, Row, TOO_MANY_ARMS, name::FileName, place_of};
+use super::{Log, LogForm, NO_ARM, NO_SPREAD, Objective, PartialKey, Row, TOO_MANY_ARMS, name::FileName, place_of};
 use crate::{
     bandit::schedule::MAX_ARMS,
     policy::arm::Arm,
@@ -38,7 +38,7 @@ pub fn json(value: &Value, name: &str) -> Option<Log> {
 
 /// `{episode, arm_idx, arm_label, mean_ms}`: each is one observation of weight 1.
 fn episodes(items: &[Value]) -> Log {
-    let mut log = Log { form: Form::Episodes, objective: Objective::Iteration, ..Log::default() };
+    let mut log = Log { form: LogForm::Episodes, objective: Objective::Iteration, ..Log::default() };
     log.keys.push(PartialKey { collective: None, scale: None, size_bytes: None, overlap: None });
     let mut arms = SortedMap::new();
     for (index, item) in (1_u32..).zip(items) {
@@ -75,7 +75,7 @@ fn episodes(items: &[Value]) -> Log {
     log
 }
 
-/// What must be known of means of episodes.
+/// The note on tables of means of episodes.
 pub(super) fn episodes_note() -> String {
     "Each episode is a mean over an unknown number of iterations and counts as one observation; an adaptive strategy chose \
      the arms"
@@ -133,5 +133,5 @@ fn nested(value: &Value) -> Option<Log> {
 }
 
 fn of_table(table: Listing) -> Log {
-    Log { form: Form::ArmTable, table: Some(table), notes: vec![NO_SPREAD.to_owned()], ..Log::default() }
+    Log { form: LogForm::ArmTable, table: Some(table), notes: vec![NO_SPREAD.to_owned()], ..Log::default() }
 }

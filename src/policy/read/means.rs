@@ -1,7 +1,7 @@
 //! Means in a delimited table: of episodes, a row each, or of arms, a column each.
 
 use super::{
-    Form, Log, MOST_KEYS, NO_ARM, NO_SPREAD, Objective, PartialKey, Row, TOO_MANY_ARMS, TOO_MANY_KEYS,
+    Log, LogForm, MOST_KEYS, NO_ARM, NO_SPREAD, Objective, PartialKey, Row, TOO_MANY_ARMS, TOO_MANY_KEYS,
     json::episodes_note, name::FileName, place_of, rows::unquoted,
 };
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     units::Size,
 };
 
-/// The most rows of such a table.
+/// The most rows of a table of means.
 const MOST_ROWS: usize = 100_000;
 
 /// Whether headers are those of means of episodes, or of means with a column for each arm.
@@ -40,7 +40,7 @@ fn arms(headers: &[String]) -> Vec<usize> {
 /// Reads either; the first row has the headers.
 ///
 /// # Errors
-/// It is longer than any such table; a sentence without its subject.
+/// Returns an error if it is longer than any such table; the error is a sentence without its subject.
 pub fn means(records: &mut Records<'_>, name: &str) -> Result<Log, String> {
     let mut headers: Vec<String> = Vec::new();
     let mut rows: Vec<(u64, Vec<String>)> = Vec::new();
@@ -61,10 +61,10 @@ pub fn means(records: &mut Records<'_>, name: &str) -> Result<Log, String> {
     Ok(if is_episodes(&headers) { episodes(&headers, &rows, name) } else { table(&headers, &rows) })
 }
 
-/// Each row is one observation of weight 1.
+/// Reads a table of episodes; each row is one observation of weight 1.
 fn episodes(headers: &[String], rows: &[(u64, Vec<String>)], name: &str) -> Log {
     let name = FileName::parse(name);
-    let mut log = Log { form: Form::Episodes, objective: Objective::Iteration, ..Log::default() };
+    let mut log = Log { form: LogForm::Episodes, objective: Objective::Iteration, ..Log::default() };
     let at = |what: &str| column(headers, what);
     let (arm_at, mean_at, episode_at, size_at) = (at("arm"), at("mean_ms"), at("episode"), at("size"));
     let strategy_at = at("strategy").or(at("log"));
@@ -124,7 +124,7 @@ fn table(headers: &[String], rows: &[(u64, Vec<String>)]) -> Log {
         .collect();
     columns.push(Column::words("Lowest", "the arm of the lowest value"));
     columns.extend(arms.iter().map(|at| named(Column::numbers("", "in milliseconds, as the file has it"), *at)));
-    let mut log = Log { form: Form::ArmTable, notes: vec![NO_SPREAD.to_owned()], ..Log::default() };
+    let mut log = Log { form: LogForm::ArmTable, notes: vec![NO_SPREAD.to_owned()], ..Log::default() };
     let mut shown = Vec::new();
     for (line, cells) in rows {
         let cell = |at: usize| cells.get(at).map_or("", String::as_str);

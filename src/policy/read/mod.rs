@@ -1,4 +1,4 @@
-//! Logs of rewards become rows: how long each call or iteration took, of which key, and which arm ran where that is said.
+//! Reads reward logs: the latency of each call or iteration with its key and, if stated, its arm.
 
 mod columns;
 mod json;
@@ -9,7 +9,7 @@ mod times;
 
 use super::{
     arm::Arm,
-    file::{FileError, Policy, Reading},
+    file::{FileError, ParsedPolicy, Policy},
     key::Key,
     record,
 };
@@ -30,43 +30,43 @@ pub use self::{
 
 /// The most rows of a log.
 pub const MOST_ROWS: usize = 4_000_000;
-/// What a table of means says.
+/// The note on a table of means.
 const NO_SPREAD: &str = "A table of means has no spread in it: it is shown, and nothing is concluded from it";
 /// The most keys of a log.
 pub const MOST_KEYS: usize = 16_384;
-/// Of a line that would be one more.
+/// The problem of a line that exceeds [`MOST_KEYS`].
 const TOO_MANY_KEYS: &str = "is of one key more than the 16,384 that a log may have";
-/// Of an arm that would be one more than [`MAX_ARMS`](crate::bandit::schedule::MAX_ARMS).
+/// The problem of a line that exceeds [`MAX_ARMS`](crate::bandit::schedule::MAX_ARMS).
 const TOO_MANY_ARMS: &str = "is one arm more than the 64 that a log may have";
-/// Of a label.
+/// The problem of a label that names no arm.
 const NO_ARM: &str = "is neither auto nor an algorithm with a protocol";
-/// The most strategies of a log that are told.
+/// The most strategies of a log that are kept.
 const MOST_STRATEGIES: usize = 16;
 /// The first line of a log as this program writes it.
 pub const MARK: &str = "# collectune-rewards 1";
 
-/// The forms of logs.
+/// The forms of reward logs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
-    /// Five fields, no header.
+pub enum LogForm {
+    /// Five fields a line, without a header.
     #[default]
     Plain,
-    /// With a header.
+    /// A delimited table with a header.
     Headed,
-    /// As this program writes it.
+    /// The form that this program writes.
     Own,
-    /// One number a line, all of one arm.
+    /// One number a line, all for one arm.
     Times,
-    /// Means of episodes.
+    /// A table with the mean of each episode.
     Episodes,
-    /// Means per arm, without what they are means of.
+    /// A table with the mean of each arm, without the key.
     ArmTable,
-    /// A policy: by its schedule arms ran, or will.
+    /// A policy file, by whose schedule arms ran or will run.
     Policy,
 }
 
-impl Form {
-    /// For people.
+impl LogForm {
+    /// A phrase for reports.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -81,45 +81,45 @@ impl Form {
     }
 }
 
-/// What a log's numbers are.
+/// What the numbers of a log measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Objective {
-    /// How long collectives took: computation that they slow down is not in it.
+    /// The time of collectives, which does not include the computation that they slow down.
     #[default]
     Communication,
-    /// How long iterations of the job took.
+    /// The time of iterations of the job.
     Iteration,
 }
 
 /// One measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// Its line, or its place in a list, from 1.
+    /// The line number, or the position in a list, from 1.
     pub line: u32,
-    /// Its key, by place among [`Log::keys`].
+    /// The index of the key in [`Log::keys`].
     pub key: u32,
-    /// In milliseconds.
+    /// Latency in milliseconds.
     pub latency_ms: f64,
-    /// Its arm, by place among [`Log::arms`], where the log says it.
+    /// The index of the arm in [`Log::arms`], if the log states it.
     pub arm: Option<u16>,
-    /// The probability with which that was chosen.
+    /// The probability with which the arm was chosen, between 0 and 1.
     pub propensity: Option<f64>,
     /// The application's own count of calls of this key.
     pub call: Option<u64>,
-    /// Of the policy.
+    /// The generation of the policy that chose the arm.
     pub generation: Option<u64>,
 }
 
-/// What a key of a log lacks is asked for.
+/// A key as far as the log states it. The user is asked for what it lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PartialKey {
     /// The collective.
     pub collective: Option<Collective>,
     /// Nodes and ranks.
     pub scale: Option<Scale>,
-    /// In bytes.
+    /// The message size in bytes.
     pub size_bytes: Option<u64>,
-    /// Whether the job computes meanwhile.
+    /// Whether the job computes at the same time.
     pub overlap: Option<bool>,
 }
 
@@ -134,32 +134,32 @@ impl From<Key> for PartialKey {
     }
 }
 
-/// What a file holds.
+/// The contents of a reward log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Log {
-    /// What form it has.
-    pub form: Form,
-    /// What its numbers are.
+    /// The form of the file.
+    pub form: LogForm,
+    /// What the numbers measure.
     pub objective: Objective,
-    /// What the rows are of.
+    /// The keys that the rows refer to.
     pub keys: Vec<PartialKey>,
     /// The arms that the log names.
     pub arms: Vec<Arm>,
-    /// An arm is named by its number alone: which is which must be said.
+    /// Whether arms are given as numbers, whose meaning the user must state.
     pub numbered_arms: bool,
-    /// In the order of the file.
+    /// The rows, in file order.
     pub rows: Vec<Row>,
-    /// What the file's name says.
+    /// What the file's name states.
     pub name: FileName,
-    /// Strategies that the log names.
+    /// The strategies that the log names.
     pub strategies: Vec<String>,
     /// Means without what they are means of, or what a policy runs: shown, never replayed.
     pub table: Option<Listing>,
-    /// A policy, where the file is one.
+    /// The policy, if the file is a policy file.
     pub policy: Option<Policy>,
-    /// What can't be used.
+    /// The lines that were left out.
     pub problems: Problems,
-    /// What must be known.
+    /// Notes for the report.
     pub notes: Vec<String>,
 }
 
@@ -187,15 +187,15 @@ impl Log {
 /// Reads a policy file, or the record of an epoch that carries one.
 ///
 /// # Errors
-/// Why it is torn, or what of it can't be followed; of a record, that it carries no policy.
+/// Returns an error if the file is incomplete or not valid, or if a record holds no policy.
 pub fn policy(text: &str) -> Result<Log, PolicyError> {
-    let Reading { policy, notes } = if is_record(text.as_bytes()) {
+    let ParsedPolicy { policy, notes } = if is_record(text.as_bytes()) {
         record::policy(text.as_bytes())?.ok_or(PolicyError::NoPolicy)?
     } else {
         Policy::read(text.as_bytes())?
     };
     let table = super::listing::policy(&policy);
-    Ok(Log { form: Form::Policy, table: Some(table), policy: Some(policy), notes, ..Log::default() })
+    Ok(Log { form: LogForm::Policy, table: Some(table), policy: Some(policy), notes, ..Log::default() })
 }
 
 /// Whether a file begins as the record of an epoch does.
@@ -204,20 +204,20 @@ pub fn is_record(head: &[u8]) -> bool {
     head.starts_with(b"collectune-record ")
 }
 
-/// Whether a JSON says that it is a policy.
+/// Whether a JSON text declares itself a policy file.
 #[must_use]
 pub fn is_policy(json: &str) -> bool {
     // The name stands in the first member; what else holds these words is no policy.
     json[..json.floor_char_boundary(200)].contains("\"collectune-policy\"")
 }
 
-/// Why a file is no policy.
+/// The reason why a file is no policy.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PolicyError {
-    /// It can't be followed.
+    /// The policy file is not valid.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A record without a policy.
+    /// The record names no policy.
     #[error("is the record of an epoch that carries no policy of its own")]
     NoPolicy,
 }

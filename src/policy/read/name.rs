@@ -1,4 +1,4 @@
-//! What a file's name says: `times_auto_2x4_64MB.txt`, `iteration_times_tree_simple.txt`.
+//! Reads the names of files, such as `times_auto_2x4_64MB.txt` or `iteration_times_tree_simple.txt`.
 
 use crate::{
     collective::Scale,
@@ -6,16 +6,16 @@ use crate::{
     units::Size,
 };
 
-/// What a name says of all that is in the file.
+/// What a file's name states about all of its lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileName {
-    /// The arm, where it names one.
+    /// The arm, if the name contains one.
     pub arm: Option<Arm>,
-    /// In bytes.
+    /// The message size in bytes.
     pub size_bytes: Option<u64>,
-    /// `2x4`: two nodes of four ranks.
+    /// The scale: `2x4` stands for two nodes of four ranks.
     pub scale: Option<Scale>,
-    /// It speaks of iterations.
+    /// Iteration times, if the name mentions iterations.
     pub objective: Objective,
     /// `r03`: the third round of a campaign, as the exported script numbers them.
     pub round: Option<u32>,

@@ -1,7 +1,7 @@
-//! Delimited logs, with and without a header.
+//! Reads delimited logs, with and without a header.
 
 use super::{
-    Form, Log, MOST_KEYS, MOST_ROWS, NO_ARM, Objective, PartialKey, Row, TOO_MANY_ARMS, TOO_MANY_KEYS,
+    Log, LogForm, MOST_KEYS, MOST_ROWS, NO_ARM, Objective, PartialKey, Row, TOO_MANY_ARMS, TOO_MANY_KEYS,
     columns::{Column, Columns},
     name::FileName,
     place_of,
@@ -15,10 +15,10 @@ use crate::{
     units::count,
 };
 
-/// Reads a delimited log. `is_own` says that its first line was that of this program.
+/// Reads a delimited log. `is_own` tells that its first line is that of this program.
 ///
 /// # Errors
-/// Most of it can't be read, or it is longer than any log; a sentence without its subject.
+/// Returns a sentence without its subject if most lines can't be read, or if the log exceeds the limits.
 pub fn rows(records: &mut Records<'_>, name: &str, is_own: bool) -> Result<Log, String> {
     let mut reader = Reader::new(name);
     while let Some(record) = records.next() {
@@ -26,11 +26,11 @@ pub fn rows(records: &mut Records<'_>, name: &str, is_own: bool) -> Result<Log, 
         if cells.first().is_some_and(|cell| cell.starts_with('#')) {
             continue;
         }
-        let place = Place { line: record.line(), excerpt: record.excerpt(), state: record.state() };
+        let place = RowLocation { line: record.line(), excerpt: record.excerpt(), state: record.state() };
         if reader.columns.is_none() {
             match Columns::of(&cells) {
                 Some(columns) => {
-                    reader.log.form = Form::Headed;
+                    reader.log.form = LogForm::Headed;
                     reader.begin(columns);
                     continue;
                 }
@@ -58,21 +58,21 @@ pub fn rows(records: &mut Records<'_>, name: &str, is_own: bool) -> Result<Log, 
         }
     }
     if is_own {
-        reader.log.form = Form::Own;
+        reader.log.form = LogForm::Own;
     }
     reader.finish()
 }
 
-struct Place {
+struct RowLocation {
     line: u64,
     excerpt: String,
     state: State,
 }
 
-/// After so many lines that are neither header nor line of a log, the log has no header.
+/// The number of lines that are neither header nor data after which the log counts as one without a header.
 const MOST_BEFORE: u64 = 24;
 
-/// Column, text and what is wrong with it.
+/// The column, its text, and what is wrong with it.
 type Wrong = (String, String, String);
 
 #[derive(Default)]
@@ -81,15 +81,15 @@ struct Reader {
     columns: Option<Columns>,
     keys: SortedMap<PartialKey, u32>,
     arms: SortedMap<Arm, u32>,
-    /// Labels of arms that are none, with how often they stand there.
+    /// Labels that name no arm, with their number of occurrences.
     unknown_arms: SortedMap<String, u64>,
-    /// Of each row.
+    /// The rank of each row.
     ranks: Vec<Option<u32>>,
     times: Vec<Option<f64>>,
     lines: u64,
     /// Lines before the header, or before the first line of a log without one.
     before: u64,
-    /// Where further headers stand.
+    /// The line numbers of repeated headers.
     again: Vec<u64>,
 }
 
@@ -118,14 +118,14 @@ impl Reader {
         self.columns.as_ref().is_some_and(same)
     }
 
-    fn row(&mut self, cells: &[&str], place: &Place) -> Result<(), Wrong> {
+    fn row(&mut self, cells: &[&str], place: &RowLocation) -> Result<(), Wrong> {
         let Some(columns) = self.columns.take() else { return Ok(()) };
         let read = self.row_of(&columns, cells, place);
         self.columns = Some(columns);
         read
     }
 
-    fn row_of(&mut self, columns: &Columns, cells: &[&str], place: &Place) -> Result<(), Wrong> {
+    fn row_of(&mut self, columns: &Columns, cells: &[&str], place: &RowLocation) -> Result<(), Wrong> {
         let whole_line = |why: &str| (String::new(), place.excerpt.clone(), why.to_owned());
         match place.state {
             State::Whole => {}
@@ -271,7 +271,7 @@ impl Reader {
         Ok(self.log)
     }
 
-    /// Lines of several ranks tell of the same calls.
+    /// Keeps the lines of the lowest rank: those of other ranks describe the same calls.
     fn lowest_rank(&mut self) {
         let lowest = self.ranks.iter().flatten().min().copied();
         let Some(lowest) = lowest.filter(|lowest| self.ranks.iter().flatten().any(|rank| rank != lowest)) else {
@@ -368,8 +368,8 @@ fn natural(text: &str) -> Option<u64> {
 }
 
 impl PartialKey {
-    /// With what it lacks from elsewhere; `None` where something is still missing. A collective that nobody names is
-    /// allreduce in a list of times alone.
+    /// The key, completed by another; `None` if something is still missing. The collective of a list of times
+    /// defaults to allreduce.
     #[must_use]
     pub fn completed(&self, other: &PartialKey) -> Option<Key> {
         Some(Key {

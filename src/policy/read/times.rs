@@ -1,9 +1,9 @@
 //! Lists of times: one number a line, in milliseconds, all of one arm.
 
-use super::{Form, Log, MOST_ROWS, PartialKey, Row, name::FileName};
+use super::{Log, LogForm, MOST_ROWS, PartialKey, Row, name::FileName};
 use crate::text::{Lines, Problem, number};
 
-/// Whether the beginning of a text is such a list.
+/// Whether the beginning of a text looks like a list of times.
 #[must_use]
 pub fn is_times(head: &str) -> bool {
     // The last line of the beginning may be cut.
@@ -15,10 +15,11 @@ pub fn is_times(head: &str) -> bool {
 /// Reads a list of times.
 ///
 /// # Errors
-/// Most of it can't be read, or it is longer than any list; a sentence without its subject.
+/// Returns an error if most of it can't be read, or it is longer than any list; the error is a sentence without its
+/// subject.
 pub fn times(lines: &mut Lines<'_>, name: &str) -> Result<Log, String> {
     let name = FileName::parse(name);
-    let mut log = Log { form: Form::Times, objective: name.objective, name: name.clone(), ..Log::default() };
+    let mut log = Log { form: LogForm::Times, objective: name.objective, name: name.clone(), ..Log::default() };
     log.keys.push(PartialKey { collective: None, scale: name.scale, size_bytes: name.size_bytes, overlap: None });
     let mut seen = 0_u64;
     while let Some(line) = lines.next() {

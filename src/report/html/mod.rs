@@ -1,7 +1,7 @@
-//! A report as one page that needs nothing else: no script runs in it and nothing is fetched.
+//! Writes a report as one HTML page without scripts or external resources.
 //!
-//! Charts are SVG, drawn on light paper; in the dark the style sheet puts other inks into them. The report itself lies in
-//! the page's head, as data, so that the page opens as the live report again.
+//! Charts are SVG for a light background; in the dark theme the style sheet replaces their colours. The report itself
+//! is data in the page's head, so that the page opens as a live report again.
 
 mod page;
 mod sketch;
@@ -22,15 +22,15 @@ use page::Page;
 const STYLE: &str = include_str!("style.css");
 /// Its SHA-256 in base64, for the policy that lets no other style in.
 const STYLE_HASH: &str = "Gqd3fERaZ2TLZ9fzpqdKMvo2bgBwDsik2rH8Zsit2m0=";
-/// A table with more rows is folded away.
+/// The number of rows beyond which a table is collapsed.
 const LONG: usize = 60;
-/// More points of a chart are not told as a table: they are in the data.
-const MOST_TOLD: usize = 400;
+/// The number of points from which a chart is not repeated as a table; the points are in the data.
+const MOST_NOTES: usize = 400;
 
 /// The report as a page.
 ///
 /// # Errors
-/// It holds more than could be read again.
+/// Returns an error if the report exceeds the limits within which reports are read.
 pub fn html(report: &Report) -> Result<String, WireError> {
     let data = as_data(&wire::write(report));
     wire::is_within_bounds(&data)?;
@@ -63,7 +63,7 @@ pub fn html(report: &Report) -> Result<String, WireError> {
     Ok(page.text)
 }
 
-/// JSON that can stand in a script element, and still is the same JSON.
+/// JSON that can be placed in a script element without changing its value.
 fn as_data(json: &str) -> String {
     let mut data = String::with_capacity(json.len() + json.len() / 64);
     for c in json.chars() {
@@ -154,14 +154,14 @@ fn chart_data(page: &mut Page, chart: &Chart) {
     let count = |series: &[Series]| series.iter().map(|series| series.points.len()).sum::<usize>();
     let all = count(&chart.series);
     let mut told = chart.clone();
-    if all > MOST_TOLD {
+    if all > MOST_NOTES {
         told.series.retain(|series| series.colour != Colour::Muted || matches!(series.mark, Mark::Cells(..)));
     }
     let left_out = all - count(&told.series);
-    if count(&told.series) == 0 || count(&told.series) > MOST_TOLD {
+    if count(&told.series) == 0 || count(&told.series) > MOST_NOTES {
         return;
     }
-    let plot::Table { headers, numeric, rows } = plot::table(&told);
+    let plot::ChartTable { headers, numeric, rows } = plot::table(&told);
     let columns = headers.into_iter().zip(numeric);
     let columns = columns.map(|(name, is_numeric)| Column {
         name: name.into(),
@@ -180,7 +180,7 @@ fn chart_data(page: &mut Page, chart: &Chart) {
     page.raw("</details>\n");
 }
 
-/// The drawing without what it would be without, too.
+/// The drawing without redundant attributes.
 fn slim(svg: &str) -> String {
     // Quotes in words are escaped: these stand in tags only.
     const FONT: &str = " font-family=\"";
@@ -198,7 +198,7 @@ fn slim(svg: &str) -> String {
 
 fn table(page: &mut Page, exhibit: &Exhibit) {
     let rows = exhibit.listing.rows.len();
-    let listed = exhibit.listing.in_short().told();
+    let listed = exhibit.listing.without_secondary_columns().without_empty_columns();
     if rows > LONG {
         page.raw("<details>\n<summary>");
         page.text(&exhibit.title);
@@ -221,7 +221,7 @@ fn table(page: &mut Page, exhibit: &Exhibit) {
 }
 
 fn listing(page: &mut Page, listing: &Listing, caption: &str) {
-    /// Longer cells break into lines.
+    /// The number of characters beyond which the text of a cell wraps.
     const WIDE: usize = 48;
     page.raw("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"");
     page.text(caption);
@@ -257,7 +257,7 @@ fn listing(page: &mut Page, listing: &Listing, caption: &str) {
     page.raw("</tbody>\n</table>\n</div>\n");
 }
 
-/// Words that the eye looks for.
+/// The class that emphasises certain words.
 fn accent(text: &str) -> Option<&'static str> {
     match text {
         "deploy" | "faster" => Some("good"),

@@ -2,19 +2,19 @@
 
 use crate::text::visible_lines;
 
-/// The text of a page.
+/// The text of a page that is being written.
 #[derive(Default)]
 pub(super) struct Page {
     pub text: String,
 }
 
 impl Page {
-    /// Markup of our own.
+    /// Appends trusted markup.
     pub fn raw(&mut self, markup: &str) {
         self.text.push_str(markup);
     }
 
-    /// Words, whatever is in them.
+    /// Appends text, with special characters escaped.
     pub fn text(&mut self, words: &str) {
         self.text.push_str(&escaped(words));
     }
@@ -24,7 +24,7 @@ impl Page {
         self.element_of("bdi", "", words);
     }
 
-    /// Words in an element with attributes of our own.
+    /// Appends an element with trusted attributes and escaped text.
     pub fn element(&mut self, tag: &str, attributes: &str, words: &str) {
         self.element_of(tag, attributes, words);
         self.raw("\n");

@@ -6,10 +6,10 @@ use crate::{
     plot::{Axis, Chart, Mark, Point, Spacing, Style},
 };
 
-/// Dots in the same square of so many CSS pixels lie on each other.
+/// The size of a square in CSS pixels: dots in the same square count as one.
 const SQUARE: f64 = 4.0;
 
-/// The chart as it is drawn in a style.
+/// The chart, reduced to what is distinguishable when drawn in a style.
 pub(super) fn sketch(chart: &Chart, style: &Style) -> Chart {
     let mut sketch = chart.clone();
     let points = || chart.series.iter().flat_map(|series| &series.points);
@@ -27,7 +27,7 @@ pub(super) fn sketch(chart: &Chart, style: &Style) -> Chart {
     sketch
 }
 
-/// The squares along an axis.
+/// A grid of squares along an axis.
 struct Cells {
     spacing: Spacing,
     low: f64,
@@ -41,7 +41,7 @@ impl Cells {
         Self { spacing: axis.spacing, low, size: ((high - low) * SQUARE / length).max(f64::MIN_POSITIVE) }
     }
 
-    /// Which square; what can't be drawn has one of its own.
+    /// The index of the square; values that can't be drawn share one.
     fn of(&self, value: f64) -> i32 {
         ((place(self.spacing, value) - self.low) / self.size) as i32
     }

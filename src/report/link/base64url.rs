@@ -2,7 +2,7 @@
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// How many characters so many bytes take.
+/// The number of characters that encode this many bytes.
 pub(super) const fn chars(bytes: usize) -> usize {
     (bytes * 4).div_ceil(3)
 }
@@ -19,7 +19,7 @@ pub(super) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// Six bits, if the character stands for some.
+/// The six bits that a character encodes, or `None` if it is not part of the alphabet.
 fn bits(byte: u8) -> Option<u32> {
     Some(
         match byte {
@@ -34,7 +34,7 @@ fn bits(byte: u8) -> Option<u32> {
     )
 }
 
-/// Every character stands for bits.
+/// Whether every character belongs to the alphabet.
 pub(super) fn is_text(text: &str) -> bool {
     text.bytes().all(|byte| bits(byte).is_some())
 }

@@ -1,4 +1,4 @@
-//! What a link leaves out, a step after the other until the report fits.
+//! The steps by which a report is reduced until it fits into a link.
 
 use crate::{
     order::CompactSort,
@@ -6,15 +6,16 @@ use crate::{
     report::Report,
 };
 
-/// Columns that say in another unit what one beside them says.
+/// Columns that repeat another column in a different unit.
 const TIMES: [&str; 2] = ["Default time", "Best time"];
-/// Columns that explain a decision and don't make it.
+/// Columns that explain a decision and are not needed to follow it.
 const BESIDES: [&str; 7] = ["90 %", "Tied", "Visible", "More runs", "Best measured", "Support", "Chosen by"];
 
-/// What is left out, in words, and how.
+/// A description of what is left out, and the function that does it.
 type Step = (&'static str, fn(&mut Report));
 
-/// The first is always taken: it leaves out what stands elsewhere in the report, or what nobody reads in a chart.
+/// The steps in order. The first is always taken: it leaves out what the report repeats, and details of charts that
+/// are not visible.
 const STEPS: &[Step] = &[
     (
         "charts besides the first of each section, those of predictions, what ran at each point in their background, and \
@@ -53,7 +54,7 @@ fn first_charts(report: &mut Report) {
     for section in &mut report.sections {
         section.charts.retain(|chart| !chart.id.starts_with("predicted-over-measured"));
         section.charts.truncate(1);
-        section.tables.iter_mut().for_each(|table| table.listing = table.listing.told());
+        section.tables.iter_mut().for_each(|table| table.listing = table.listing.without_empty_columns());
     }
     without_columns(report, &TIMES);
     // The files say it, too.
@@ -69,23 +70,23 @@ fn first_charts(report: &mut Report) {
     }
 }
 
-/// Four digits, as a readout has them.
+/// The value rounded to four significant digits, as readouts show it.
 fn as_shown(value: f64) -> f64 {
     if value.is_finite() { format!("{value:.3e}").parse().unwrap_or(value) } else { value }
 }
 
-/// Leaves out what is drawn of thousands of bars.
+/// Removes charts of timelines, which consist of thousands of bars.
 fn timelines(report: &mut Report) {
     let is_timeline = |chart: &Chart| chart.series.iter().any(|series| series.mark == Mark::Spans);
     report.sections.iter_mut().for_each(|section| section.charts.retain(|chart| !is_timeline(chart)));
 }
 
-/// Leaves out the tables whose names begin so.
+/// Removes the tables whose id begins with `id`.
 fn without(report: &mut Report, id: &str) {
     report.sections.iter_mut().for_each(|section| section.tables.retain(|table| !table.id.starts_with(id)));
 }
 
-/// Two points for each x.
+/// Keeps two points for each x.
 fn thin(report: &mut Report) {
     each_background(report, |mut points| {
         points.compact_sort_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));

@@ -1,7 +1,7 @@
-//! Packs and unpacks, within bounds.
+//! Compresses and decompresses within limits.
 //!
-//! Both sides know a dictionary: what every report says. The stream goes on as though it had been packed before, so that
-//! the first words of a report are found in it, as with zlib's preset dictionary (RFC 1950 §2.2).
+//! Both directions use a dictionary of common texts of reports. The stream continues as if the dictionary had been
+//! compressed before, as with zlib's preset dictionary (RFC 1950 §2.2).
 
 use std::io::Read;
 
@@ -9,9 +9,9 @@ use flate2::{Compress, Compression, FlushCompress, Status, read::DeflateDecoder}
 
 use super::LinkError;
 
-/// Inflating stops beyond so many bytes: ten times the longest report that fits a link.
+/// The most decompressed bytes: ten times the longest report that fits into a link.
 pub const MOST_INFLATED: usize = 1 << 20;
-/// And beyond so many for each deflated one.
+/// The highest ratio of decompressed to compressed bytes.
 pub const MOST_RATIO: usize = 200;
 
 /// Words of reports, what is frequent last. Links of format 1 can't be read with another one.

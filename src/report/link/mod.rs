@@ -22,13 +22,13 @@ use crate::{crc32::Crc32, form::restored};
 
 /// The version of the fragment.
 const VERSION: u64 = 1;
-/// The form of what `d` holds.
+/// The format of the data in `d`.
 const FORMAT: u8 = 1;
-/// Bytes before the stream.
+/// The number of bytes that precede the stream.
 const HEAD: usize = 9;
 /// The longest fragment that is made, in characters; a larger report travels as a file.
 pub const MOST_MADE: usize = 8_000;
-/// The longest fragment that is read.
+/// The most characters of a fragment that is read.
 pub const MOST_READ: usize = 100_000;
 
 /// Who cuts links, and how long they may be: the whole address counts.
@@ -38,10 +38,10 @@ pub const LIMITS: [Limit; 3] = [
     Limit { who: "Collectune", chars: MOST_MADE },
 ];
 
-/// A length that somebody lets through.
+/// The length of addresses that a program accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// Who.
+    /// The program.
     pub who: &'static str,
     /// The most characters of an address.
     pub chars: usize,
@@ -50,54 +50,54 @@ pub struct Limit {
 /// A report as a link.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
-    /// What follows the address of the page, the `#` included.
+    /// The part of the address after the page's own, including the `#`.
     pub fragment: String,
-    /// Its length.
+    /// The number of characters.
     pub chars: usize,
     /// It is not longer than [`MOST_MADE`]: else the report travels as a file.
     pub fits: bool,
-    /// What of the report was left out or made coarser, in words.
+    /// Descriptions of the parts that were left out or reduced.
     pub left_out: Vec<String>,
 }
 
-/// Why a link shows no report, for people.
+/// The reason why a link contains no report. Messages are shown to users.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
-    /// There is no report in it.
+    /// The link has no data.
     #[error("The link holds no report")]
     NoReport,
-    /// Longer than [`MOST_READ`].
+    /// The link has this many characters, more than [`MOST_READ`].
     #[error("The link can't be read: it is longer than any report ({0} characters, and {MOST_READ} are read)")]
     TooLong(usize),
-    /// A version or format that is not known yet.
+    /// A version or format that this program does not know yet.
     #[error("The link was made by a newer Collectune (format {0}; this one reads up to {VERSION}): open it there")]
     Newer(u64),
-    /// The end is missing.
+    /// The end of the link is missing.
     #[error(
         "The link was cut on its way: {found} of {whole} characters arrived. Chat programs cut long links; ask for the \
          report as a file"
     )]
     Cut {
-        /// Characters of the report that arrived.
+        /// The number of characters that arrived.
         found: usize,
-        /// And were sent.
+        /// The number of characters that were sent.
         whole: usize,
     },
-    /// It breaks off before it says how long it is.
+    /// The link ends before the length of its data.
     #[error("The link was cut on its way, right after its beginning. Ask for the report as a file")]
     CutEarly,
-    /// Characters changed on the way.
+    /// The checksum does not match.
     #[error("The link is damaged: it has changed on its way. Copy it again, or ask for the report as a file")]
     Damaged,
-    /// It inflates beyond measure.
+    /// The data exceeds the limits when decompressed.
     #[error("The link can't be read: it unpacks to more than any report holds")]
     TooDense,
-    /// What it holds is no report.
+    /// The data is no valid report.
     #[error("The report in the link {0}")]
     Report(#[from] WireError),
 }
 
-/// Whether a fragment is a report's.
+/// Whether a fragment is that of a report.
 #[must_use]
 pub fn is_report(fragment: &str) -> bool {
     value(&restored(fragment), "w") == Some("report")
@@ -125,7 +125,7 @@ pub fn encode(report: &Report) -> Link {
     link
 }
 
-/// A link of a report's JSON, whatever that is.
+/// The link of a text, which need not be a valid report.
 #[must_use]
 pub fn of_json(json: &str) -> Link {
     let stream = deflate::deflate(json.as_bytes());
@@ -142,7 +142,7 @@ pub fn of_json(json: &str) -> Link {
 /// Reads a fragment, or a whole address with one.
 ///
 /// # Errors
-/// There is no report in it that can be read; for people.
+/// Returns the reason, for users, if the link contains no report that can be read.
 pub fn decode(link: &str) -> Result<Report, LinkError> {
     let fragment = link.split_once('#').map_or(link, |(_, fragment)| fragment).trim();
     if fragment.len() > MOST_READ {

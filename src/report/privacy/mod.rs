@@ -15,15 +15,16 @@ use self::replacer::Replacer;
 use super::{Contents, LoadedFile, Report, wire::leaf};
 use crate::text::Problems;
 
-/// What is written instead of names of files: their numbers (`file 2`), or names without the folders before them.
-pub(super) struct Names {
-    /// Lower-case text, what stands for it, and whether it is replaced within longer words as well.
+/// Replaces names of files in reports by their numbers (`file 2`), or by their names without folders.
+pub(super) struct NameReplacements {
+    /// Names in lower case with their replacements, and whether they are replaced within longer words as well.
     instead: BTreeMap<String, (String, bool)>,
 }
 
-impl Names {
-    /// What `contents` lets travel of the names of loaded files and of files that lie in archives; where that is nothing,
-    /// the loaded files lose theirs. Files are numbered in this order: those of `inside`, then those of `problems`.
+impl NameReplacements {
+    /// The replacements that `contents` requires for the names of loaded files and of files within archives; if no
+    /// name may travel, the names of the loaded files are removed. Files are numbered in this order: those of
+    /// `inside`, then those of `problems`.
     pub fn of<'a>(
         contents: &Contents,
         files: &mut [LoadedFile],
@@ -40,7 +41,7 @@ impl Names {
         Self::numbered(&paths)
     }
 
-    /// Names may travel, the folders before them may not.
+    /// Lets names travel without their folders.
     fn without_folders(paths: &[&str]) -> Self {
         let mut names = Self { instead: BTreeMap::new() };
         for path in paths {
@@ -58,7 +59,7 @@ impl Names {
         names
     }
 
-    /// No name may travel.
+    /// Lets no name travel.
     fn numbered(paths: &[&str]) -> Self {
         let mut names = Self { instead: BTreeMap::new() };
         let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
@@ -102,7 +103,7 @@ impl Names {
     }
 
     /// Replaces the names in all texts of a report.
-    pub fn leave(&self, report: &mut Report) {
+    pub fn apply(&self, report: &mut Report) {
         let replacer =
             Replacer::new(self.instead.iter().map(|(text, (instead, within))| (&**text, &**instead, *within)));
         if replacer.is_empty() {
@@ -138,15 +139,16 @@ fn stems(name: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    fn without(names: &Names, text: &str) -> String {
+    fn without(names: &NameReplacements, text: &str) -> String {
         let mut report = Report { title: text.to_owned(), ..Report::default() };
-        names.leave(&mut report);
+        names.apply(&mut report);
         report.title
     }
 
     #[test]
     fn no_part_of_a_name_travels_where_names_stay() {
-        let names = Names::numbered(&["Customers/AcmeSecret/acmeDump.xml", "runs/acme.csv", "H100_wopwop_fp16.csv"]);
+        let names =
+            NameReplacements::numbered(&["Customers/AcmeSecret/acmeDump.xml", "runs/acme.csv", "H100_wopwop_fp16.csv"]);
         for (text, expected) in [
             ("all_gather over Customers/AcmeSecret/acmeDump in 3 µs", "all_gather over file 1 in 3 µs"),
             ("acmeDump-edited, of AcmeSecret", "file 1-edited, of folder 2"),
@@ -161,20 +163,20 @@ mod tests {
 
     #[test]
     fn common_words_stay_and_names_of_them_go() {
-        let names = Names::numbered(&["all_reduce.csv", "kernel.csv", "16.log", "a.csv"]);
+        let names = NameReplacements::numbered(&["all_reduce.csv", "kernel.csv", "16.log", "a.csv"]);
         let text = "all_reduce of 16 ranks, a kernel; all_reduce.csv, kernel.csv, 16.log and a.csv";
         assert_eq!(without(&names, text), "all_reduce of 16 ranks, a kernel; file 1, file 2, file 3 and file 4");
     }
 
     #[test]
     fn a_word_of_several_files_is_of_none() {
-        let names = Names::numbered(&["acme_one.csv", "acme_two.csv"]);
+        let names = NameReplacements::numbered(&["acme_one.csv", "acme_two.csv"]);
         assert_eq!(without(&names, "acme_one, acme_two, acme"), "file 1, file 2, name 1");
     }
 
     #[test]
     fn paths_never_travel() {
-        let names = Names::without_folders(&["/home/me/secret/dump.xml", "b.csv", "Perlmutter/b.csv"]);
+        let names = NameReplacements::without_folders(&["/home/me/secret/dump.xml", "b.csv", "Perlmutter/b.csv"]);
         for (text, expected) in [
             ("over /home/me/secret/dump in 3 µs, home/me/secret/dump.xml", "over dump in 3 µs, dump.xml"),
             ("b.csv, Perlmutter/b.csv, cluster Perlmutter", "b.csv, b.csv, cluster Perlmutter"),

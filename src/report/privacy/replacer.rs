@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-/// What is looked for, and what is written instead.
+/// The patterns to find, with their replacements.
 pub(super) struct Replacer<'a> {
     patterns: Vec<Pattern<'a>>,
-    /// By their first two bytes, the longest first.
+    /// The indices of the patterns by their first two bytes, longest pattern first.
     by_start: BTreeMap<[u8; 2], Vec<usize>>,
-    /// Whether any begins with this byte.
+    /// Whether any pattern begins with this byte.
     begins: [bool; 256],
 }
 
@@ -15,11 +15,11 @@ struct Pattern<'a> {
     /// In lower case as far as ASCII goes, as the text is when it is compared.
     text: &'a str,
     instead: &'a str,
-    /// Otherwise only where no letter or digit stands directly before or behind it.
+    /// Whether a pattern is replaced within words; otherwise only where no letter or digit precedes or follows it.
     within_words: bool,
 }
 
-/// A word that is cut after fewer letters tells nothing.
+/// The number of letters below which a word cut at the end of a text reveals nothing.
 const LEAST_CUT: usize = 3;
 
 impl<'a> Replacer<'a> {
@@ -38,7 +38,7 @@ impl<'a> Replacer<'a> {
         Self { patterns, by_start, begins }
     }
 
-    /// Nothing is looked for.
+    /// Whether there is no pattern.
     pub fn is_empty(&self) -> bool {
         self.patterns.is_empty()
     }
@@ -49,7 +49,7 @@ impl<'a> Replacer<'a> {
         let mut out = String::new();
         let (mut at, mut copied) = (0, 0);
         while at < text.len() {
-            match self.found(&lower, at) {
+            match self.match_at(&lower, at) {
                 Some((length, instead)) => {
                     out.push_str(&text[copied..at]);
                     out.push_str(instead);
@@ -66,8 +66,8 @@ impl<'a> Replacer<'a> {
         Some(out)
     }
 
-    /// How many bytes from `at` on are replaced, and by what.
-    fn found(&self, lower: &str, at: usize) -> Option<(usize, &'a str)> {
+    /// The number of bytes that are replaced from `at` on, and the replacement.
+    fn match_at(&self, lower: &str, at: usize) -> Option<(usize, &'a str)> {
         let bytes = &lower.as_bytes()[at..];
         if !self.begins[usize::from(bytes[0])] {
             return None;

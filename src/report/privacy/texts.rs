@@ -10,10 +10,10 @@ use crate::{
 };
 
 /// Shows each text, and whether it is a name (an identifier, or what a file is called) rather than words.
-pub(super) type See<'a> = dyn FnMut(&mut String, bool) + 'a;
+pub(super) type TextVisitor<'a> = dyn FnMut(&mut String, bool) + 'a;
 
-/// Goes through all texts of a report.
-pub(super) fn each(report: &mut Report, see: &mut See<'_>) {
+/// Calls `see` for every text of a report.
+pub(super) fn each(report: &mut Report, see: &mut TextVisitor<'_>) {
     let Report { workbench: _, title, summary, program: _, made_on, files, parameters, sections, snapshot } = report;
     see(title, false);
     summary.iter_mut().chain(made_on).for_each(|text| see(text, false));
@@ -49,7 +49,7 @@ pub(super) fn each(report: &mut Report, see: &mut See<'_>) {
     }
 }
 
-fn of_chart(chart: &mut Chart, see: &mut See<'_>) {
+fn of_chart(chart: &mut Chart, see: &mut TextVisitor<'_>) {
     let Chart { id, title, summary, x, y, series } = chart;
     see(id, true);
     see(title, false);
@@ -69,13 +69,13 @@ fn of_chart(chart: &mut Chart, see: &mut See<'_>) {
     }
 }
 
-fn of_quantity(quantity: &mut Quantity, see: &mut See<'_>) {
+fn of_quantity(quantity: &mut Quantity, see: &mut TextVisitor<'_>) {
     if let Quantity::Names(names) = quantity {
         names.iter_mut().for_each(|name| see(name, false));
     }
 }
 
-fn of_listing(listing: &mut Listing, see: &mut See<'_>) {
+fn of_listing(listing: &mut Listing, see: &mut TextVisitor<'_>) {
     let Listing { columns, rows } = listing;
     for Column { name, meaning, is_numeric: _, is_secondary: _ } in columns {
         for words in [name, meaning] {

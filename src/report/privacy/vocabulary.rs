@@ -1,12 +1,12 @@
-//! Words that stand in reports of simulated data, or in the built-in catalogue: they tell nothing about a file that is
-//! called by them.
+//! Words that occur in reports of simulated data or in the built-in catalogue, so that they reveal nothing about a
+//! file whose name contains them.
 
 use std::sync::LazyLock;
 
 /// In lower case, ascending, a line each. Written by `cargo test --test privacy write_the_vocabulary -- --ignored`.
 const WORDS: &str = include_str!("words.txt");
 
-/// Parts of words shorter than this may stand in any word.
+/// Parts of words shorter than this may occur in any word.
 const LEAST_WITHIN: usize = 5;
 
 /// The words of a text: its runs of letters and digits.
@@ -14,7 +14,7 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
-/// Whether a word of a name says nothing about it: one of the vocabulary, a number, a single letter, or a count such as
+/// Whether a word of a name reveals nothing: one of the vocabulary, a number, a single letter, or a count such as
 /// `2n` and `r01`.
 pub(super) fn is_common(word: &str) -> bool {
     let has = |is: fn(char) -> bool| word.chars().any(is);
@@ -23,7 +23,7 @@ pub(super) fn is_common(word: &str) -> bool {
     word.chars().count() < 2 || !has(char::is_alphabetic) || is_count || is_listed()
 }
 
-/// Whether a name has no word of its own.
+/// Whether a name consists of common words only.
 pub(super) fn is_made_of_common_words(name: &str) -> bool {
     words(name).all(is_common)
 }

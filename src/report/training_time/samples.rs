@@ -1,4 +1,4 @@
-//! What a report says of the samples: what is missing, how healthy they are, what is learnt of them, and the files.
+//! The sections on samples: what is missing, their health, the regressors, and the files.
 
 use crate::{
     form::RowChoice,
@@ -15,17 +15,17 @@ use crate::{
         run::Run,
         sampling_files::sampling_files,
         scope::Scope,
-        step::{listing::share, plan::Asked},
-        study::{Outcome, Study, StudyError},
+        step::{listing::share, plan::PartQuery},
+        study::{Outcome, StudyError, TrainingTimeStudy},
     },
     units::{count, grouped},
 };
 
-/// The key of the choice which regressor is shown.
+/// The key of the choice of the regressor that is shown.
 pub const SHOWN: &str = "shown";
 
-/// What the run needs and nobody sampled, with what to run to sample it.
-pub(super) fn missing(study: &Study, needs: &[Need]) -> Option<Section> {
+/// The samples that the run needs and that are missing, with files that sample them.
+pub(super) fn missing(study: &TrainingTimeStudy, needs: &[Need]) -> Option<Section> {
     let run = study.settings().run.as_ref().filter(|_| !needs.is_empty())?;
     let hopeless = needs.iter().filter(|need| need.instead.is_none()).count();
     let mut text = vec![match hopeless {
@@ -51,7 +51,7 @@ pub(super) fn missing(study: &Study, needs: &[Need]) -> Option<Section> {
 }
 
 /// The health of the samples, their noise, and how far they cover what was to be sampled.
-pub(super) fn health(study: &Study) -> Result<Section, StudyError> {
+pub(super) fn health(study: &TrainingTimeStudy) -> Result<Section, StudyError> {
     let health = study.health()?;
     let columns = vec![
         Column::words("Samples", "operator, or collective with its GPUs"),
@@ -129,7 +129,7 @@ fn coverage_map(all: &[Coverage]) -> Chart {
 /// All regressors, and one of them beside its samples: that which is chosen, or that of the collective that takes the
 /// longest.
 pub(super) fn regressors(
-    study: &Study,
+    study: &TrainingTimeStudy,
     outcome: Option<&Outcome>,
     (shown, input): (Option<u32>, Option<String>),
 ) -> Result<Section, StudyError> {
@@ -138,7 +138,7 @@ pub(super) fn regressors(
     let values = library.listed().map(|regressor| regressor.to_string()).collect();
     all.choose = Some(RowChoice { key: SHOWN.into(), values });
     let slowest = || {
-        let collectives = outcome?.plan.parts.iter().filter(|part| matches!(part.asked, Asked::Collective(..)));
+        let collectives = outcome?.plan.parts.iter().filter(|part| matches!(part.asked, PartQuery::Collective(..)));
         let slowest = collectives.max_by(|a, b| a.prediction.time_us.total_cmp(&b.prediction.time_us))?;
         Some(slowest.prediction.regressor)
     };
@@ -160,7 +160,7 @@ pub(super) fn regressors(
     })
 }
 
-/// All files, and what became of each.
+/// All files, and how each is used.
 pub(super) fn files(bundle: &Bundle) -> Section {
     let listing = listing::files(bundle);
     Section {
@@ -171,7 +171,7 @@ pub(super) fn files(bundle: &Bundle) -> Section {
     }
 }
 
-/// What the catalogue knows; what is typed of it is beside.
+/// The catalogue without what the user entered, which is listed beside it.
 pub(super) fn catalogue(catalogue: &Catalogue, error: Option<&str>) -> Section {
     let known = [
         count(catalogue.gpus.len() as u64, "GPU"),
@@ -189,7 +189,7 @@ pub(super) fn catalogue(catalogue: &Catalogue, error: Option<&str>) -> Section {
     Section { title: "Catalogue".into(), text, ..Section::default() }
 }
 
-/// Why dropped configurations are no run.
+/// The reasons why dropped configurations are not valid runs.
 pub(super) fn refused_runs(bundle: &Bundle) -> Vec<String> {
     let is_configuration = |name: &str| [".yml", ".yaml", ".json"].iter().any(|end| name.to_lowercase().ends_with(end));
     let refused = bundle.refused().filter(|(name, _)| is_configuration(name));

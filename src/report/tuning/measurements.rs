@@ -1,4 +1,4 @@
-//! What the measurements are like: noise, stalls, dips; and what to measure next.
+//! The sections on the measurements: noise, stalls, dips, and what to measure next.
 
 use crate::{
     order::CompactSort,
@@ -11,17 +11,17 @@ use crate::{
 
 /// More rows of what can be looked up elsewhere are counted only.
 const SHOWN: usize = 30;
-/// Launches to make next.
+/// The number of launches of the plan that are shown.
 const NEXT: usize = 8;
 
-/// The first rows, and a sentence about the others.
+/// Cuts a table to its first rows, and returns a sentence about the others.
 fn cut(listing: &mut Listing, most: usize, noun: &str) -> Option<String> {
     let rest = listing.rows.len().saturating_sub(most);
     listing.rows.truncate(most);
     (rest > 0).then(|| format!("{rest} more {noun} are not shown."))
 }
 
-/// How large a gain must be to be seen, and which runs stalled.
+/// The smallest gain that is distinguishable from noise, and the runs that stalled.
 pub(super) fn noise(study: &Study, answer: &[Recommendation], names: &SortedMap<u16, String>) -> Option<Section> {
     let mut text: Vec<String> = study.screened().notes();
     let mut visible: Vec<f64> = answer
@@ -92,7 +92,7 @@ pub(super) fn next(plan: plan::Answer) -> Option<Section> {
     })
 }
 
-/// What is undecided, and where the default is missing, a sentence each.
+/// Sentences on undecided workloads and missing defaults.
 pub(super) fn open_questions(answer: &[Recommendation]) -> Vec<String> {
     use crate::tuning::decision::{Decision, KeepReason};
     let number = |of: fn(&Decision) -> bool| answer.iter().filter(|r| of(&r.decision)).count() as u64;

@@ -1,4 +1,4 @@
-//! How far to trust the predictions.
+//! The section on the accuracy of predictions.
 
 use crate::{
     plot::Chart,
@@ -11,7 +11,7 @@ use crate::{
     units::significant,
 };
 
-/// Errors and regret on what was held out.
+/// The errors and the regret on held-out measurements.
 pub(super) fn section(evaluation: &Evaluation, charts: Vec<Chart>) -> Section {
     let mut rows = Vec::new();
     let ways: [(&str, &FoldScores); 3] = [
@@ -41,15 +41,15 @@ pub(super) fn section(evaluation: &Evaluation, charts: Vec<Chart>) -> Section {
     ];
     let table = Exhibit::new("evaluation", "Out of fold", Listing { columns, rows });
     let mut text = vec![wording::verdict(&evaluation.by_size)];
-    text.extend(lost(evaluation));
+    text.extend(held_out_regret(evaluation));
     text.extend(evaluation.by_size.coverage_90_pct.map(|coverage| {
         format!("The 90 % intervals hold {} % of the measurements at unseen sizes.", significant(coverage))
     }));
     Section { title: "How far to trust it".into(), text, charts, tables: vec![table], ..Section::default() }
 }
 
-/// What the deployed choices lose at sizes that were held out, in a sentence.
-pub(super) fn lost(evaluation: &Evaluation) -> Option<String> {
+/// A sentence on the regret of the deployed choices at held-out sizes.
+pub(super) fn held_out_regret(evaluation: &Evaluation) -> Option<String> {
     let lost = format!("{:.2}", evaluation.regret_deployed_mean_pct?);
     Some(match evaluation.regret_deployed_nested_mean_pct {
         Some(nested) => format!(

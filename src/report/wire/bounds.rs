@@ -1,17 +1,18 @@
-//! What a text holds is counted before it is parsed: a parsed value takes up to a hundred times the room of its text.
+//! Limits on the values in a JSON text, counted before it is parsed: parsed values take up to a hundred times the
+//! memory of the text.
 
 use super::WireError;
 
-/// The longest text, in bytes.
+/// The most bytes of a text.
 pub const MOST_TEXT: usize = 6 << 20;
-/// The most values in lists and fields in objects.
+/// The most list items and object members together.
 pub const MOST_ELEMENTS: usize = 300_000;
 /// The most objects: an empty one takes more than half a kilobyte.
 pub const MOST_OBJECTS: usize = 10_000;
-/// The deepest nesting; a report has eight levels.
+/// The deepest nesting of values; a report has eight levels.
 pub const MOST_DEPTH: usize = 24;
 
-/// What a JSON text holds, whether it is well formed or not.
+/// The counts of values in a JSON text, which need not be well formed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Bounds {
     pub elements: usize,
@@ -23,7 +24,7 @@ impl Bounds {
     /// Counts commas and opening brackets outside of strings.
     ///
     /// # Errors
-    /// There is more than any report holds.
+    /// Returns an error if the text exceeds the limits of reports.
     pub fn of(json: &str) -> Result<Self, WireError> {
         if json.len() > MOST_TEXT {
             return Err(WireError::TooLong(json.len()));

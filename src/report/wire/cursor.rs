@@ -1,25 +1,25 @@
-//! A value and where it stands.
+//! A JSON value with its path.
 
 use serde_json::{Map, Value};
 
 use super::{WireError, numbers};
 
-/// A place in a JSON text, and what stands there.
+/// A value of a JSON text with its path.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'a> {
     value: &'a Value,
-    place: Place<'a>,
+    place: PathStep<'a>,
 }
 
-/// How a place is reached from its parent.
+/// A step of the path from a parent to its child.
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum PathStep<'a> {
     Top,
-    Field(&'a Place<'a>, &'static str),
-    Item(&'a Place<'a>, usize),
+    Field(&'a PathStep<'a>, &'static str),
+    Item(&'a PathStep<'a>, usize),
 }
 
-impl Place<'_> {
+impl PathStep<'_> {
     fn path(&self) -> String {
         match self {
             Self::Top => String::new(),
@@ -33,23 +33,23 @@ impl Place<'_> {
 type Result<T> = std::result::Result<T, WireError>;
 
 impl<'a> Cursor<'a> {
-    /// The whole text.
+    /// The cursor at the root.
     pub fn new(value: &'a Value) -> Self {
-        Self { value, place: Place::Top }
+        Self { value, place: PathStep::Top }
     }
 
-    /// What should stand here.
+    /// The error that something else was expected here.
     pub fn expected(&self, what: impl Into<String>) -> WireError {
         let path = self.place.path();
         WireError::Value { place: if path.is_empty() { "the top".to_owned() } else { path }, expected: what.into() }
     }
 
-    /// The value.
+    /// The value at the cursor.
     pub fn value(&self) -> &'a Value {
         self.value
     }
 
-    /// An object stands here.
+    /// The object at the cursor.
     pub fn object(&self) -> Result<&'a Map<String, Value>> {
         self.value.as_object().ok_or_else(|| self.expected("an object"))
     }
@@ -59,22 +59,22 @@ impl<'a> Cursor<'a> {
     where
         'a: 'b,
     {
-        Cursor { value: self.value.get(name).unwrap_or(&Value::Null), place: Place::Field(&self.place, name) }
+        Cursor { value: self.value.get(name).unwrap_or(&Value::Null), place: PathStep::Field(&self.place, name) }
     }
 
-    /// Something, unless nothing stands here.
+    /// The result of `read`, or `None` if there is no value.
     pub fn optional<T>(&self, read: impl Fn(Cursor<'_>) -> Result<T>) -> Result<Option<T>> {
         if self.value.is_null() { Ok(None) } else { read(*self).map(Some) }
     }
 
-    /// Each item of a list; none where nothing stands here.
+    /// The result of `read` for each item of a list; empty if there is no value.
     pub fn list<T>(&self, read: impl Fn(Cursor<'_>) -> Result<T>) -> Result<Vec<T>> {
         let items = match self.value {
             Value::Null => return Ok(Vec::new()),
             Value::Array(items) => items,
             _ => return Err(self.expected("a list")),
         };
-        let item = |(index, value)| read(Cursor { value, place: Place::Item(&self.place, index) });
+        let item = |(index, value)| read(Cursor { value, place: PathStep::Item(&self.place, index) });
         let mut read = Vec::with_capacity(items.len());
         for next in items.iter().enumerate() {
             read.push(item(next)?);
@@ -82,16 +82,16 @@ impl<'a> Cursor<'a> {
         Ok(read)
     }
 
-    /// The items of a list of so many.
+    /// The items of a list of exactly `N` items.
     pub fn items<'b, const N: usize>(&'b self) -> Option<[Cursor<'b>; N]>
     where
         'a: 'b,
     {
         let items: &'b [Value; N] = self.value.as_array()?.as_slice().try_into().ok()?;
-        Some(std::array::from_fn(|index| Cursor { value: &items[index], place: Place::Item(&self.place, index) }))
+        Some(std::array::from_fn(|index| Cursor { value: &items[index], place: PathStep::Item(&self.place, index) }))
     }
 
-    /// A text; empty where nothing stands here.
+    /// The text at the cursor; empty if there is no value.
     pub fn text(&self) -> Result<&'a str> {
         match self.value {
             Value::Null => Ok(""),
@@ -100,12 +100,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Texts.
+    /// The list of texts at the cursor.
     pub fn texts(&self) -> Result<Vec<String>> {
         self.list(|at| Ok(at.text()?.to_owned()))
     }
 
-    /// A whole number; 0 where nothing stands here.
+    /// The integer at the cursor; 0 if there is no value.
     pub fn whole(&self) -> Result<u64> {
         match self.value {
             Value::Null => Ok(0),
@@ -118,7 +118,7 @@ impl<'a> Cursor<'a> {
         self.optional(|at| numbers::read(at.value).ok_or_else(|| at.expected("a number")))
     }
 
-    /// True or false; false where nothing stands here.
+    /// The boolean at the cursor; false if there is no value.
     pub fn flag(&self) -> Result<bool> {
         match self.value {
             Value::Null => Ok(false),

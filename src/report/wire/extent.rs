@@ -1,5 +1,5 @@
-//! What a report may hold for a page to draw it in a moment: every chart, table, column and sentence is something on a
-//! screen, and a short link can name thousands. The reports of our own workbenches stay far below.
+//! Limits on the extent of a report, so that a page draws it quickly: every chart, table, column and sentence takes
+//! space on a screen, and a short link can contain thousands of them. Reports of the workbenches stay far below.
 
 use super::WireError;
 use crate::{
@@ -10,27 +10,27 @@ use crate::{
 
 /// The most sections.
 pub const MOST_SECTIONS: usize = 200;
-/// The most charts, and tables.
+/// The most charts, and the most tables.
 pub const MOST_CHARTS: usize = 120;
-/// The most columns of all tables.
+/// The most columns of all tables together.
 pub const MOST_COLUMNS: usize = 1200;
-/// The most series of a chart …
+/// The most series of a chart.
 pub const MOST_SERIES: usize = 200;
-/// … and of all.
+/// The most series of all charts together.
 pub const MOST_SERIES_IN_ALL: usize = 2000;
 /// The most names on an axis.
 pub const MOST_NAMES: usize = 5000;
 /// The most sentences.
 pub const MOST_SENTENCES: usize = 2500;
-/// The most files that travel.
+/// The most files to deploy.
 pub const MOST_FILES: usize = 200;
-/// The most files that it stands on, and parameters.
+/// The most loaded files and parameters.
 pub const MOST_FACTS: usize = 10_000;
 
-/// How much there is of something, and how much may be.
-type Found = (usize, &'static str, usize);
+/// The number of something, its name, and the most that is allowed.
+type Excess = (usize, &'static str, usize);
 
-fn found(report: &Report) -> impl Iterator<Item = Found> {
+fn excesses(report: &Report) -> impl Iterator<Item = Excess> {
     let sections = &report.sections;
     let sum = |of: &dyn Fn(&Section) -> usize| sections.iter().map(of).sum::<usize>();
     let charts = || sections.iter().flat_map(|section| &section.charts);
@@ -60,9 +60,9 @@ fn found(report: &Report) -> impl Iterator<Item = Found> {
 /// Whether a report can be shown.
 ///
 /// # Errors
-/// It holds more than any report.
+/// Returns an error if it exceeds the limits of reports.
 pub(in crate::report) fn check(report: &Report) -> Result<(), WireError> {
-    match found(report).find(|(count, _, most)| count > most) {
+    match excesses(report).find(|(count, _, most)| count > most) {
         Some((count, what, most)) => Err(WireError::TooMuch { count, what, most }),
         None => Ok(()),
     }
@@ -83,18 +83,18 @@ pub(in crate::report) fn fit(report: &Report) -> Report {
             .collect();
         (!some.is_empty()).then(|| format!("More than a report holds: {} left out here.", some.join(", ")))
     };
-    let sections = leave(&mut report.sections, MOST_SECTIONS - 1);
-    leave(&mut report.files, MOST_FACTS);
-    leave(&mut report.parameters, MOST_FACTS);
+    let sections = truncate(&mut report.sections, MOST_SECTIONS - 1);
+    truncate(&mut report.files, MOST_FACTS);
+    truncate(&mut report.parameters, MOST_FACTS);
     let (mut charts, mut tables, mut columns) = (MOST_CHARTS, MOST_CHARTS, MOST_COLUMNS);
     let (mut series, mut files) = (MOST_SERIES_IN_ALL, MOST_FILES);
     // A sentence for each section that something is left out of.
     let mut sentences = MOST_SENTENCES - MOST_SECTIONS;
-    let summary = leave(&mut report.summary, sentences / 2);
+    let summary = truncate(&mut report.summary, sentences / 2);
     sentences -= report.summary.len();
     report.summary.extend(told(&[(summary, "sentence"), (sections, "section")]));
     for section in &mut report.sections {
-        let texts = leave(&mut section.text, sentences);
+        let texts = truncate(&mut section.text, sentences);
         sentences -= section.text.len();
         let before = section.charts.len();
         section.charts.retain_mut(|chart| {
@@ -120,15 +120,15 @@ pub(in crate::report) fn fit(report: &Report) -> Report {
             keeps
         });
         let without = before - section.tables.len();
-        let gone = leave(&mut section.files, files);
+        let gone = truncate(&mut section.files, files);
         files -= section.files.len();
         section.text.extend(told(&[(texts, "sentence"), (left_out, "chart"), (without, "table"), (gone, "file")]));
     }
     report
 }
 
-/// Leaves so many, and says how many are left out.
-fn leave<T>(all: &mut Vec<T>, most: usize) -> usize {
+/// Truncates to `most` items, and returns the number that was left out.
+fn truncate<T>(all: &mut Vec<T>, most: usize) -> usize {
     let gone = all.len().saturating_sub(most);
     all.truncate(most);
     gone

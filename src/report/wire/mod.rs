@@ -34,51 +34,51 @@ use super::{Fact, LoadedFile, Report, Section, TextFile, Workbench};
 use crate::{text::json, tuning::snapshot::Snapshot};
 pub(super) use extent::fit;
 
-/// The field that tells a report from other JSON, and its version.
+/// The field that identifies a report among other JSON, and holds its version.
 pub const MARK: &str = "collectune_report";
 
-/// Why a text is no report that can be read; what comes after a subject: `The link …`.
+/// The reason why a text is no valid report, phrased to follow a subject such as `The link`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// More bytes than [`MOST_TEXT`].
+    /// The text exceeds [`MOST_TEXT`] bytes.
     #[error("is longer than any report: {0} bytes, and {MOST_TEXT} are read")]
     TooLong(usize),
-    /// More values than [`MOST_ELEMENTS`] or [`MOST_OBJECTS`].
+    /// There are more values than [`MOST_ELEMENTS`] or [`MOST_OBJECTS`].
     #[error("holds more than any report: {count} {what}, and {most} are read")]
     TooMuch {
-        /// How many there are.
+        /// The number that was found.
         count: usize,
-        /// Of what.
+        /// The kind of value.
         what: &'static str,
-        /// How many may be.
+        /// The most that is allowed.
         most: usize,
     },
-    /// Lists in lists beyond [`MOST_DEPTH`].
+    /// Values are nested deeper than [`MOST_DEPTH`].
     #[error("is nested deeper than any report")]
     TooDeep,
-    /// Something else.
+    /// The text is no valid JSON.
     #[error("is not JSON: {0}")]
     NotJson(String),
-    /// JSON of something else.
+    /// The JSON is no report.
     #[error("is JSON, but no report of Collectune")]
     NoReport,
-    /// A version that is not known yet.
+    /// A version that this program does not know yet.
     #[error("was made by a newer Collectune (format {0}; this one reads up to {VERSION}): open it there")]
     Newer(u64),
-    /// The measurements in it can't be read.
+    /// The measurements in the report are not valid.
     #[error("can't be read: {0}")]
     Snapshot(String),
-    /// A value that can't stand where it does.
+    /// A value is not valid.
     #[error("can't be read at {place}: {expected} was expected")]
     Value {
-        /// Where: `sections[2].tables[0].columns[3].text[4]`.
+        /// The path of the value, such as `sections[2].tables[0].columns[3].text[4]`.
         place: String,
-        /// What should stand there.
+        /// A description of the expected value.
         expected: String,
     },
 }
 
-/// A JSON object of the fields that hold something.
+/// A JSON object of the fields that are not empty.
 fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
     let is_full = |value: &Value| match value {
         Value::Null => false,
@@ -107,7 +107,7 @@ fn texts(all: &[String]) -> Value {
     list(all, |one| text(one))
 }
 
-/// The report as compact JSON of the newest version.
+/// The report as compact JSON of the current version.
 #[must_use]
 pub fn write(report: &Report) -> String {
     let mut value = object([
@@ -157,7 +157,7 @@ fn text_file(file: &TextFile) -> Value {
 /// Reads a report of this version or of an older one.
 ///
 /// # Errors
-/// The text is no report, is of a newer version, or holds something that can't be.
+/// Returns an error if the text is no report, is of a newer version, or holds something that can't be.
 pub fn read(json: &str) -> Result<Report, WireError> {
     Bounds::of(json)?;
     // A byte order mark is no JSON.
@@ -172,12 +172,12 @@ pub fn read(json: &str) -> Result<Report, WireError> {
 /// Whether a text could be read again.
 ///
 /// # Errors
-/// It holds more than any report.
+/// Returns an error if it exceeds the limits of reports.
 pub fn is_within_bounds(json: &str) -> Result<(), WireError> {
     Bounds::of(json).map(|_| ())
 }
 
-/// The fields of a report of whatever version.
+/// The version of a report, and its fields.
 fn fields(value: Value) -> Result<(u64, Map<String, Value>), WireError> {
     let Value::Object(fields) = value else { return Err(WireError::NoReport) };
     match fields.get(MARK).map(Value::as_u64) {
@@ -250,13 +250,13 @@ fn read_text_file(at: Cursor<'_>) -> Result<TextFile, WireError> {
 /// A file's name without the path before it and without control characters.
 #[must_use]
 pub fn leaf(name: &str) -> String {
-    /// Longer names can't be saved.
+    /// The most characters of a file name that can be saved.
     const LONGEST: usize = 200;
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     last.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
 }
 
-/// A name that stands in file names and in addresses: letters, digits, `.`, `_` and `-`.
+/// A name for files and addresses, of letters, digits, `.`, `_` and `-`.
 fn slug(id: &str) -> String {
     const LONGEST: usize = 100;
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };

@@ -1,14 +1,14 @@
-//! Numbers, with the digits that are shown.
+//! Numbers in JSON with the digits that are shown.
 
 use serde_json::Value;
 
 use crate::{text::number, units::Size};
 
-/// Whole numbers up to here are exact.
+/// The integer up to which all integers are exact in a double: 2⁵³.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// A number with five significant digits; whole ones with all theirs. What is not finite stands as a word, for JSON has
-/// no number for it.
+/// The number with five significant digits; integers with all digits. Numbers that are not finite become words, as
+/// JSON can't represent them.
 pub(super) fn write(value: f64) -> Value {
     if value.is_nan() {
         return "NaN".into();
@@ -40,8 +40,8 @@ pub(super) fn shown(text: &str) -> Option<f64> {
     Shown::of(text).map(|shown| shown.value)
 }
 
-/// Whether a cell's text tells its number, so that it need not be written.
-pub(super) fn tells(text: &str, number: Option<f64>) -> bool {
+/// Whether the text of a cell determines its number, so that the number need not be written.
+pub(super) fn determines(text: &str, number: Option<f64>) -> bool {
     match (Shown::of(text), number) {
         (None, None) => true,
         (Some(shown), Some(number)) => (shown.value - number).abs() <= shown.tolerance,
@@ -51,7 +51,7 @@ pub(super) fn tells(text: &str, number: Option<f64>) -> bool {
 
 struct Shown {
     value: f64,
-    /// Half of the last digit, with a little air.
+    /// Half a unit of the last digit, with a small margin.
     tolerance: f64,
 }
 
@@ -111,11 +111,13 @@ mod tests {
             assert_eq!(shown(text), value, "{text}");
         }
         for value in [0.0, 12.3456, -0.44, 999.96, 1234.4, 98_765.4, 2.3e10, 1e-7, -3e-9] {
-            assert!(tells(&significant(value), Some(value)), "{value}");
-            assert!(tells(&percent(value), Some(value)) || value.abs() > 1e9, "{value}");
-            assert!(!tells(&significant(value), Some(value * 1.1 + 3.0)) && !tells(&significant(value), None));
+            assert!(determines(&significant(value), Some(value)), "{value}");
+            assert!(determines(&percent(value), Some(value)) || value.abs() > 1e9, "{value}");
+            assert!(
+                !determines(&significant(value), Some(value * 1.1 + 3.0)) && !determines(&significant(value), None)
+            );
         }
-        assert!(tells("", None) && !tells("", Some(1.0)) && !tells("3 × 24", Some(3e9 + 24.0)));
+        assert!(determines("", None) && !determines("", Some(1.0)) && !determines("3 × 24", Some(3e9 + 24.0)));
     }
 
     #[test]

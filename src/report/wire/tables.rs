@@ -1,6 +1,6 @@
-//! Tables, column by column: `{"name","meaning","numeric","secondary","text":[…],"numbers":[…]}`.
+//! Tables, column by column: `{"name","meaning","numeric","secondary","text":[],"numbers":[]}`.
 //!
-//! `numbers` is there only where a text does not tell by which number it is sorted.
+//! `numbers` is written only if the texts don't determine the numbers by which the column is sorted.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ pub(super) fn write(table: &Exhibit) -> Value {
     let rows = &table.listing.rows;
     let columns = table.listing.columns.iter().enumerate().map(|(index, column)| {
         let cells = || rows.iter().map(|row| row.get(index));
-        let told = cells().flatten().all(|cell| numbers::tells(&cell.text, cell.number));
+        let told = cells().flatten().all(|cell| numbers::determines(&cell.text, cell.number));
         let number = |cell: Option<&Entry>| cell.and_then(|cell| cell.number).map_or(Value::Null, numbers::write);
         object([
             ("name", text(&column.name)),

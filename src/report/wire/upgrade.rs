@@ -10,14 +10,14 @@ pub const VERSION: u64 = UPGRADERS.len() as u64 + 1;
 /// Makes a report of one version a report of the next.
 type Upgrader = fn(&mut Map<String, Value>);
 
-/// From version 1 to 2, from 2 to 3, and so on: each with the version that it takes. Golden files of every version
-/// stand in `tests/samples/reports`.
+/// The upgraders from version 1 to 2, from 2 to 3, and so on, each with the version that it takes. Golden files of
+/// every version are in `tests/samples/reports`.
 const UPGRADERS: &[(u64, Upgrader)] = &[];
 
 /// A report of the newest version.
 ///
 /// # Errors
-/// It is no report, or one of a newer version.
+/// Returns an error if it is no report, or one of a newer version.
 pub(super) fn to_newest(value: Value) -> Result<Value, WireError> {
     let (version, fields) = fields(value)?;
     if version > VERSION {

@@ -1,12 +1,12 @@
 //! Mappings and sequences whose depth is told by blanks before them.
 
 use super::{
-    DEEPEST, Fault, Node, Value, YamlError,
+    DEEPEST, Node, Value, YamlError, YamlFault,
     flow::{bracketed, empty},
     scanner::Scanner,
 };
 
-/// Reads a whole text.
+/// Reads a whole document.
 pub(super) fn document(scanner: &mut Scanner<'_>) -> Result<Node, YamlError> {
     next_line(scanner)?;
     if is_marker(scanner, "---") {
@@ -28,12 +28,12 @@ pub(super) fn document(scanner: &mut Scanner<'_>) -> Result<Node, YamlError> {
         next_line(scanner)?;
     }
     if is_marker(scanner, "---") {
-        return Err(scanner.error(Fault::Unsupported("several documents")));
+        return Err(scanner.error(YamlFault::Unsupported("several documents")));
     }
     if scanner.peek().is_some() { Err(scanner.unexpected("the end")) } else { Ok(node) }
 }
 
-/// `---` or `...` at the beginning of a line.
+/// Whether a line begins with a marker, `---` or `...`.
 fn is_marker(scanner: &Scanner<'_>, marker: &str) -> bool {
     scanner.mark().column == 1
         && scanner
@@ -47,7 +47,7 @@ fn next_line(scanner: &mut Scanner<'_>) -> Result<(), YamlError> {
     loop {
         let indents = scanner.mark().column == 1;
         let tab = indents && scanner.rest().trim_start_matches(' ').starts_with('\t');
-        let mark = scanner.error(Fault::Tab);
+        let mark = scanner.error(YamlFault::Tab);
         scanner.skip_blanks();
         if !scanner.at_line_end() {
             return if tab && !matches!(scanner.peek(), Some('{' | '[')) { Err(mark) } else { Ok(()) };
@@ -58,7 +58,7 @@ fn next_line(scanner: &mut Scanner<'_>) -> Result<(), YamlError> {
     }
 }
 
-/// Nothing but a comment may follow on the line.
+/// Checks that only a comment follows on the line.
 fn end_of_line(scanner: &mut Scanner<'_>) -> Result<(), YamlError> {
     scanner.skip_blanks();
     if scanner.at_line_end() { Ok(()) } else { Err(scanner.unexpected("the end of the line")) }
@@ -68,10 +68,10 @@ fn is_dash(scanner: &Scanner<'_>) -> bool {
     scanner.rest().strip_prefix('-').is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
 }
 
-/// What begins where the scanner stands, which is as deep as its column.
+/// Reads the node at the scanner's position, whose indentation is the column.
 fn block(scanner: &mut Scanner<'_>, depth: usize) -> Result<Node, YamlError> {
     if depth >= DEEPEST {
-        return Err(scanner.error(Fault::TooDeep));
+        return Err(scanner.error(YamlFault::TooDeep));
     }
     if is_dash(scanner) {
         return sequence(scanner, depth);
@@ -127,7 +127,7 @@ fn mapping(scanner: &mut Scanner<'_>, first: Node, depth: usize) -> Result<Node,
     let mut entries: Vec<(Node, Node)> = Vec::new();
     let mut key = first;
     loop {
-        refuse_doubled(&entries, &key)?;
+        refuse_duplicate(&entries, &key)?;
         scanner.bump();
         scanner.skip_blanks();
         let value = match scanner.peek() {
@@ -178,10 +178,10 @@ fn below(scanner: &mut Scanner<'_>, column: u32, is_key: bool, depth: usize) -> 
     }
 }
 
-pub(super) fn refuse_doubled(entries: &[(Node, Node)], key: &Node) -> Result<(), YamlError> {
+pub(super) fn refuse_duplicate(entries: &[(Node, Node)], key: &Node) -> Result<(), YamlError> {
     let name = key.text().unwrap_or_default();
     if entries.iter().any(|(known, _)| known.text() == Some(name)) {
-        let fault = Fault::Doubled(crate::text::excerpt(name));
+        let fault = YamlFault::DuplicateKey(crate::text::excerpt(name));
         return Err(YamlError { line: key.line, column: key.column, fault });
     }
     Ok(())

@@ -6,45 +6,45 @@ use crate::text;
 /// A value that is not what its key asks for, or a key that is missing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// The text itself can't be read.
+    /// The text is not valid YAML.
     #[error(transparent)]
     Text(#[from] YamlError),
-    /// A key that is needed.
+    /// A required key is missing.
     #[error("line {line}, column {column}: {key} is missing; {expected} was expected")]
     Missing {
-        /// Line of the mapping.
+        /// Line of the mapping, from 1.
         line: u32,
-        /// Column of the mapping.
+        /// Column of the mapping, from 1.
         column: u32,
         /// The key.
         key: String,
-        /// What should stand there.
+        /// A description of the expected value.
         expected: String,
     },
-    /// A value of another kind.
+    /// A value has the wrong kind.
     #[error("line {line}, column {column}, {key}: {expected} was expected, not {found}")]
     Unexpected {
-        /// Line of the value.
+        /// Line of the value, from 1.
         line: u32,
-        /// Column of the value.
+        /// Column of the value, from 1.
         column: u32,
         /// The key.
         key: String,
-        /// What should stand there.
+        /// A description of the expected value.
         expected: String,
-        /// What stands there.
+        /// A description of the value that was found.
         found: String,
     },
-    /// Something else that is wrong with a value.
+    /// A value is wrong in another way.
     #[error("line {line}, column {column}, {key}: {message}")]
     Other {
-        /// Line of the value.
+        /// Line of the value, from 1.
         line: u32,
-        /// Column of the value.
+        /// Column of the value, from 1.
         column: u32,
         /// The key.
         key: String,
-        /// What is wrong.
+        /// A description of the fault.
         message: String,
     },
 }
@@ -57,7 +57,7 @@ impl Node {
         KeyError::Unexpected { line: self.line, column: self.column, key: text::excerpt(key), expected, found }
     }
 
-    /// Something is wrong with this value of a key.
+    /// The error that the value of a key is wrong.
     #[must_use]
     pub fn wrong(&self, key: &str, message: impl Into<String>) -> KeyError {
         let message = message.into();
@@ -67,15 +67,15 @@ impl Node {
     /// A finite number, in quotes or not.
     ///
     /// # Errors
-    /// It is none.
+    /// Returns [`KeyError::Unexpected`] if the value is no finite number.
     pub fn number(&self, key: &str) -> Result<f64, KeyError> {
         self.text().and_then(text::number).ok_or_else(|| self.unexpected(key, "a number"))
     }
 
-    /// A whole number from `least` on, also as `4.0`.
+    /// An integer of at least `least`; `4.0` is accepted too.
     ///
     /// # Errors
-    /// It is none.
+    /// Returns an error if the value is no such integer.
     pub fn whole(&self, key: &str, least: u64) -> Result<u64, KeyError> {
         let whole = self.text().and_then(text::whole).and_then(|whole| u64::try_from(whole).ok());
         whole
@@ -86,16 +86,16 @@ impl Node {
     /// As [`Node::whole`], of 32 bits.
     ///
     /// # Errors
-    /// It is none, or too large.
+    /// Returns an error if the value is no such number, or too large.
     pub fn count(&self, key: &str, least: u32) -> Result<u32, KeyError> {
         let whole = self.whole(key, least.into())?;
         u32::try_from(whole).map_err(|_too_large| self.unexpected(key, &format!("a number up to {}", u32::MAX)))
     }
 
-    /// `true`, `false`, `yes`, `no`, 1 or 0.
+    /// A boolean: `true`, `false`, `yes`, `no`, 1 or 0.
     ///
     /// # Errors
-    /// It is none.
+    /// Returns [`KeyError::Unexpected`] if the value is none of these.
     pub fn flag(&self, key: &str) -> Result<bool, KeyError> {
         match self.text().unwrap_or_default().to_ascii_lowercase().as_str() {
             "true" | "yes" | "on" | "1" => Ok(true),
@@ -107,29 +107,29 @@ impl Node {
     /// A text that is not empty.
     ///
     /// # Errors
-    /// It is none.
+    /// Returns an error if the value is no text, or is empty.
     pub fn word(&self, key: &str) -> Result<&str, KeyError> {
         self.text().filter(|text| !text.is_empty()).ok_or_else(|| self.unexpected(key, "a name"))
     }
 
-    /// A list.
+    /// The members of a list.
     ///
     /// # Errors
-    /// It is none.
+    /// Returns [`KeyError::Unexpected`] if the value is no list.
     pub fn list(&self, key: &str) -> Result<&[Self], KeyError> {
         self.items().ok_or_else(|| self.unexpected(key, "a list"))
     }
 
-    /// A list of names.
+    /// The names of a list.
     ///
     /// # Errors
-    /// It is none.
+    /// Returns an error if the value is no list of names.
     pub fn words(&self, key: &str) -> Result<Vec<String>, KeyError> {
         self.list(key)?.iter().map(|item| item.word(key).map(str::to_owned)).collect()
     }
 }
 
-/// The entries of a mapping, each taken once.
+/// The entries of a mapping, each of which can be taken once.
 #[derive(Debug)]
 pub struct Fields<'a> {
     node: &'a Node,
@@ -138,10 +138,10 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Of a mapping; `what` says of what in messages.
+    /// The entries of a mapping; `what` names it in messages.
     ///
     /// # Errors
-    /// It is none.
+    /// Returns an error if the node is no mapping.
     pub fn of(node: &'a Node, what: &str) -> Result<Self, KeyError> {
         let entries = node.entries().ok_or_else(|| node.unexpected(what, "a mapping"))?;
         Ok(Self { node, entries, taken: vec![false; entries.len()] })
@@ -162,19 +162,19 @@ impl<'a> Fields<'a> {
     /// The value of a key that is needed.
     ///
     /// # Errors
-    /// It is missing.
+    /// Returns [`KeyError::Missing`] if the key is missing.
     pub fn needed(&mut self, key: &str, expected: &str) -> Result<&'a Node, KeyError> {
         self.optional(key).ok_or_else(|| self.missing(key, expected))
     }
 
-    /// A key is missing.
+    /// The error that a key is missing.
     #[must_use]
     pub fn missing(&self, key: &str, expected: &str) -> KeyError {
         let (line, column) = (self.node.line, self.node.column);
         KeyError::Missing { line, column, key: key.to_owned(), expected: expected.to_owned() }
     }
 
-    /// The keys that nobody asked for, with their values.
+    /// The entries that were not taken.
     pub fn rest(&self) -> impl Iterator<Item = (&'a str, &'a Node, &'a Node)> {
         let left = self.entries.iter().zip(self.taken.clone()).filter(|(_, taken)| !taken);
         left.map(|((key, value), _)| (key.text().unwrap_or_default(), key, value))

@@ -1,11 +1,11 @@
-//! Mappings and sequences in brackets.
+//! Reads mappings and sequences in brackets.
 
-use super::{DEEPEST, Fault, Node, Value, YamlError, scanner::Scanner};
+use super::{DEEPEST, Node, Value, YamlError, YamlFault, scanner::Scanner};
 
 /// Reads from an opening bracket to the one that closes it.
 pub(super) fn bracketed(scanner: &mut Scanner<'_>, depth: usize) -> Result<Node, YamlError> {
     if depth >= DEEPEST {
-        return Err(scanner.error(Fault::TooDeep));
+        return Err(scanner.error(YamlFault::TooDeep));
     }
     let mark = scanner.mark();
     let is_mapping = scanner.bump() == Some('{');
@@ -41,7 +41,7 @@ fn entry(scanner: &mut Scanner<'_>, entries: &mut Vec<(Node, Node)>, depth: usiz
         return Err(scanner.unexpected("a key"));
     }
     let key = scanner.scalar(true)?;
-    super::block::refuse_doubled(entries, &key)?;
+    super::block::refuse_duplicate(entries, &key)?;
     scanner.skip_lines();
     let value = if scanner.peek() == Some(':') {
         scanner.bump();
@@ -65,7 +65,7 @@ fn value(scanner: &mut Scanner<'_>, depth: usize) -> Result<Node, YamlError> {
     }
 }
 
-/// Nothing, where the scanner stands.
+/// An empty value at the scanner's position.
 pub(super) fn empty(scanner: &Scanner<'_>) -> Node {
     let mark = scanner.mark();
     Node { line: mark.line, column: mark.column, value: Value::Scalar { text: String::new(), quoted: false } }

@@ -13,30 +13,30 @@ mod scanner;
 
 pub use fields::{Fields, KeyError};
 
-/// The longest text, in bytes.
+/// The most bytes of a text.
 pub const LONGEST: usize = 64 << 10;
-/// How deep values may be nested.
+/// The deepest nesting of values.
 pub const DEEPEST: usize = 16;
 
-/// A value and where it stands.
+/// A value with its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Line, from 1.
+    /// Line number, from 1.
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// What it is.
+    /// The value.
     pub value: Value,
 }
 
-/// What a node is.
+/// The value of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A text; `quoted` tells `"1"` from `1`.
+    /// A scalar.
     Scalar {
-        /// Without quotes.
+        /// The text without its quotes.
         text: String,
-        /// It stood in quotes.
+        /// Whether it was quoted, which distinguishes `"1"` from `1`.
         quoted: bool,
     },
     /// A list.
@@ -45,28 +45,28 @@ pub enum Value {
     Mapping(Vec<(Node, Node)>),
 }
 
-/// What is wrong with a text, and where.
+/// A fault of a text, with its location.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {fault}")]
 pub struct YamlError {
-    /// Line, from 1.
+    /// Line number, from 1.
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// What is wrong.
-    pub fault: Fault,
+    /// The fault.
+    pub fault: YamlFault,
 }
 
-/// What is wrong with a text.
+/// The kinds of faults of a text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
-    /// More than [`LONGEST`] bytes.
+pub enum YamlFault {
+    /// The text exceeds [`LONGEST`] bytes.
     #[error("the text has more than {} kB", LONGEST >> 10)]
     TooLong,
-    /// More than [`DEEPEST`] levels.
+    /// Values are nested deeper than [`DEEPEST`].
     #[error("values are nested deeper than {DEEPEST}")]
     TooDeep,
-    /// An anchor or an alias.
+    /// An anchor or alias, which are not supported.
     #[error("\"{0}\": anchors and aliases are not read; write the value out")]
     Anchor(String),
     /// A tag, a directive, a block scalar, or another thing of YAML that configurations don't need.
@@ -75,21 +75,21 @@ pub enum Fault {
     /// Something else was expected.
     #[error("{expected} was expected, not {found}")]
     Unexpected {
-        /// What could stand there.
+        /// A description of what was expected.
         expected: &'static str,
-        /// What stands there.
+        /// The text that was found.
         found: String,
     },
     /// A tab where the depth of a block is told by blanks.
     #[error("a tab can't indent; use blanks")]
     Tab,
-    /// A key for the second time.
+    /// This key occurs twice in a mapping.
     #[error("\"{0}\" stands twice")]
-    Doubled(String),
-    /// A quote that is not closed on its line.
+    DuplicateKey(String),
+    /// A quote is not closed on its line.
     #[error("the quote is not closed on its line")]
     OpenQuote,
-    /// `\q`.
+    /// An unknown escape sequence, such as `\q`.
     #[error("\"\\{0}\" is no escape")]
     Escape(char),
 }
@@ -105,35 +105,35 @@ pub enum Fault {
 /// ```
 ///
 /// # Errors
-/// It can't be read, with the place.
+/// Returns an error if it can't be read, with the place.
 pub fn parse(text: &str) -> Result<Node, YamlError> {
     let mut scanner = scanner::Scanner::new(text);
     if text.len() > LONGEST {
-        return Err(scanner.error(Fault::TooLong));
+        return Err(scanner.error(YamlFault::TooLong));
     }
     block::document(&mut scanner)
 }
 
 impl Node {
-    /// The text of a scalar.
+    /// The text of a scalar, or `None` for other values.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         if let Value::Scalar { text, .. } = &self.value { Some(text) } else { None }
     }
 
-    /// The members of a sequence.
+    /// The members of a sequence, or `None` for other values.
     #[must_use]
     pub fn items(&self) -> Option<&[Self]> {
         if let Value::Sequence(items) = &self.value { Some(items) } else { None }
     }
 
-    /// The entries of a mapping.
+    /// The entries of a mapping, or `None` for other values.
     #[must_use]
     pub fn entries(&self) -> Option<&[(Self, Self)]> {
         if let Value::Mapping(entries) = &self.value { Some(entries) } else { None }
     }
 
-    /// The value of a key.
+    /// The value of a key, if the node is a mapping that contains it.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Self> {
         self.entries()?.iter().find(|(known, _)| known.text() == Some(key)).map(|(_, value)| value)
@@ -145,7 +145,7 @@ impl Node {
         matches!(&self.value, Value::Scalar { text, quoted: false } if ["", "~", "null", "Null", "NULL", "None"].contains(&text.as_str()))
     }
 
-    /// What it is, for messages: `"auto"`, `a list`, `a mapping`.
+    /// A description for messages: `"auto"`, `a list`, `a mapping`.
     #[must_use]
     pub fn described(&self) -> String {
         match &self.value {
@@ -186,7 +186,7 @@ pub fn scalar(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// As JSON without quotes, which is easier to compare.
+    /// The node as JSON without quotes, which is easy to compare.
     fn shown(node: &Node) -> String {
         match &node.value {
             Value::Scalar { text, quoted: true } => format!("'{text}'"),

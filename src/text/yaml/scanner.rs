@@ -1,8 +1,8 @@
-//! Where a reader stands in the text, and the scalars that it finds there.
+//! The position of a reader in the text, and the scalars that it reads.
 
-use super::{Fault, Node, Value, YamlError};
+use super::{Node, Value, YamlError, YamlFault};
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     pub(super) line: u32,
@@ -11,9 +11,9 @@ pub(super) struct Mark {
 
 pub(super) struct Scanner<'a> {
     rest: &'a str,
-    /// From 1.
+    /// Line number, from 1.
     line: u32,
-    /// In characters, from 1.
+    /// Column in characters, from 1.
     column: u32,
     /// A blank or a line's beginning comes before, so that `#` begins a comment.
     after_blank: bool,
@@ -56,7 +56,7 @@ impl<'a> Scanner<'a> {
         Some(next)
     }
 
-    pub(super) fn error(&self, fault: Fault) -> YamlError {
+    pub(super) fn error(&self, fault: YamlFault) -> YamlError {
         YamlError { line: self.line, column: self.column, fault }
     }
 
@@ -71,7 +71,7 @@ impl<'a> Scanner<'a> {
                 format!("\"{}\"", crate::text::excerpt(&self.rest[..end]))
             }
         };
-        self.error(Fault::Unexpected { expected, found })
+        self.error(YamlFault::Unexpected { expected, found })
     }
 
     /// Blanks and tabs within a line, and a comment behind them.
@@ -86,7 +86,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Blanks, comments and line ends.
+    /// Skips blanks, comments and line ends.
     pub(super) fn skip_lines(&mut self) {
         loop {
             self.skip_blanks();
@@ -97,19 +97,19 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Refuses what a value may not begin with.
+    /// Refuses characters that can't start a value.
     pub(super) fn refuse_specials(&self) -> Result<(), YamlError> {
         match self.peek() {
             Some('&' | '*') => {
                 let end = self.rest.find(|c: char| c.is_whitespace() || ",[]{}".contains(c)).unwrap_or(self.rest.len());
-                Err(self.error(Fault::Anchor(crate::text::excerpt(&self.rest[..end]))))
+                Err(self.error(YamlFault::Anchor(crate::text::excerpt(&self.rest[..end]))))
             }
-            Some('!') => Err(self.error(Fault::Unsupported("tags"))),
-            Some('|' | '>') => Err(self.error(Fault::Unsupported("texts of several lines"))),
-            Some('%') => Err(self.error(Fault::Unsupported("directives"))),
+            Some('!') => Err(self.error(YamlFault::Unsupported("tags"))),
+            Some('|' | '>') => Err(self.error(YamlFault::Unsupported("texts of several lines"))),
+            Some('%') => Err(self.error(YamlFault::Unsupported("directives"))),
             Some('@' | '`') => Err(self.unexpected("a value")),
             Some('?') if self.rest[1..].starts_with([' ', '\n', '\r']) || self.rest.len() == 1 => {
-                Err(self.error(Fault::Unsupported("keys of several lines")))
+                Err(self.error(YamlFault::Unsupported("keys of several lines")))
             }
             _ => Ok(()),
         }
@@ -152,7 +152,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn single_quoted(&mut self) -> Result<String, YamlError> {
-        let open = self.error(Fault::OpenQuote);
+        let open = self.error(YamlFault::OpenQuote);
         self.bump();
         let mut text = String::new();
         loop {
@@ -171,7 +171,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn double_quoted(&mut self) -> Result<String, YamlError> {
-        let open = self.error(Fault::OpenQuote);
+        let open = self.error(YamlFault::OpenQuote);
         self.bump();
         let mut text = String::new();
         loop {
@@ -194,7 +194,7 @@ impl<'a> Scanner<'a> {
 
     fn escape(&mut self) -> Result<char, YamlError> {
         let start = self.mark();
-        let fault = |escape| YamlError { line: start.line, column: start.column, fault: Fault::Escape(escape) };
+        let fault = |escape| YamlError { line: start.line, column: start.column, fault: YamlFault::Escape(escape) };
         self.bump();
         let kind = self.peek().filter(|c| !c.is_control()).ok_or_else(|| fault(' '))?;
         self.bump();

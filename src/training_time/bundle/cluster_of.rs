@@ -1,18 +1,18 @@
-//! Which cluster a file belongs to: one GPU's name under one folder.
+//! Assigns files to clusters: a cluster is one kind of GPU in one folder.
 
 use super::super::{
     read::{
-        Part,
+        TrainingFile,
         name::{Name, folders, is_kind, stem},
     },
     samples::Cluster,
 };
 
-/// The clusters as they come up.
+/// The clusters of a bundle, added as files mention them.
 #[derive(Default)]
 pub(super) struct Clusters {
     pub(super) all: Vec<Cluster>,
-    /// The folder of each.
+    /// The folder of each cluster.
     folders: Vec<String>,
 }
 
@@ -25,11 +25,11 @@ fn folder(path: &str) -> String {
     folders.join("/")
 }
 
-/// The GPU that a file names.
-pub(super) fn gpu(path: &str, part: &Part, name: &Name) -> Option<String> {
+/// The GPU that a file's folder, contents or name states.
+pub(super) fn gpu(path: &str, part: &TrainingFile, name: &Name) -> Option<String> {
     match part {
         // Named after the GPU alone.
-        Part::Settings(rows) => {
+        TrainingFile::Settings(rows) => {
             let told = rows.iter().find_map(|row| row.gpu.clone());
             told.or_else(|| Some(stem(path).to_owned()).filter(|stem| !stem.contains('_')))
         }

@@ -1,27 +1,28 @@
-//! Files are brought together, whatever their order.
+//! Joins dropped files into a bundle, independent of their order.
 
 use super::{
     super::{
         catalogue::{Catalogue, StandIn},
         prediction::Direction,
         read::{
-            Part,
+            TrainingFile,
             name::{Name, leaf, stem},
             nearest_names,
         },
-        samples::{CollectiveSamples, OperatorSamples, Setting, SettingOf},
+        samples::{CollectiveSamples, OperatorSamples, Setting, SettingTarget},
         steps::StepTable,
     },
-    Answer, Answers, Asks, Bundle, BundleFile, DroppedFile, Fate, MOST_BYTES, MOST_FILES, Question, SavedModel, Unit,
+    Answers, Bundle, BundleFile, DroppedFile, FileAnswer, FileQuestion, FileUse, MOST_BYTES, MOST_FILES, QuestionKind,
+    SavedModel, Unit,
     cluster_of::{self, Clusters},
     identify, merge,
 };
 use crate::{order::CompactSort, text::excerpt, units::grouped};
 
-/// The precision of samples whose name doesn't say one.
+/// The precision of samples whose file name does not state one.
 const PRECISION: &str = "fp16";
 
-/// Brings files together, with the answers that were given.
+/// Joins files into a bundle, using the answers that were given.
 #[must_use]
 pub fn bring_together(files: Vec<DroppedFile>, answers: &Answers) -> Bundle {
     let mut gathering = Gathering {
@@ -38,11 +39,14 @@ pub fn bring_together(files: Vec<DroppedFile>, answers: &Answers) -> Bundle {
             .push(format!("{} files are more than {MOST_FILES}: the last {too_many} were passed over", files.len()));
     }
     let mut bytes = 0;
-    let mut parts: Vec<(usize, String, Part)> = Vec::new();
+    let mut parts: Vec<(usize, String, TrainingFile)> = Vec::new();
     for (index, file) in files.into_iter().take(MOST_FILES).enumerate() {
         bytes += file.size_bytes;
         let part = if bytes > MOST_BYTES {
-            Part::Unrecognised(format!("makes more than {} MiB together with those before it", MOST_BYTES >> 20))
+            TrainingFile::Unrecognised(format!(
+                "makes more than {} MiB together with those before it",
+                MOST_BYTES >> 20
+            ))
         } else {
             file.part
         };
@@ -52,8 +56,8 @@ pub fn bring_together(files: Vec<DroppedFile>, answers: &Answers) -> Bundle {
             holds: String::new(),
             cluster: None,
             rows: 0,
-            doubled: 0,
-            fate: Fate::Used,
+            duplicate_rows: 0,
+            fate: FileUse::Used,
             problems: file.problems,
             notes: file.notes,
         });
@@ -64,11 +68,11 @@ pub fn bring_together(files: Vec<DroppedFile>, answers: &Answers) -> Bundle {
     parts.compact_sort_by_key(|(index, path, part)| {
         let name = Name::cut(path);
         let turn = match part {
-            Part::Catalogue(_) => 0,
-            Part::Operator(_) | Part::Settings(_) if cluster_of::gpu(path, part, &name).is_some() => 1,
-            Part::Collective(_) if name.gpu.is_some() && name.communicator.is_some() => 1,
-            Part::Collective(_) if name.gpu.is_some() => 2,
-            Part::Run(_) => 4,
+            TrainingFile::Catalogue(_) => 0,
+            TrainingFile::Operator(_) | TrainingFile::Settings(_) if cluster_of::gpu(path, part, &name).is_some() => 1,
+            TrainingFile::Collective(_) if name.gpu.is_some() && name.communicator.is_some() => 1,
+            TrainingFile::Collective(_) if name.gpu.is_some() => 2,
+            TrainingFile::Run(_) => 4,
             _ => 3,
         };
         (turn, *index)
@@ -82,32 +86,32 @@ pub fn bring_together(files: Vec<DroppedFile>, answers: &Answers) -> Bundle {
 struct Gathering<'a> {
     bundle: Bundle,
     clusters: Clusters,
-    /// Files whose rows were merged: cluster, target, path.
+    /// The files whose rows were merged: index of the cluster, target, path.
     merged: Vec<(usize, String, String)>,
     answers: &'a Answers,
 }
 
 impl Gathering<'_> {
-    fn answers(&self, path: &str) -> impl Iterator<Item = &Answer> {
+    fn answers(&self, path: &str) -> impl Iterator<Item = &FileAnswer> {
         self.answers.iter().filter(move |(of, _)| of == path).map(|(_, answer)| answer)
     }
 
-    fn ask(&mut self, file: usize, asks: Asks) {
+    fn ask(&mut self, file: usize, asks: QuestionKind) {
         let path = self.bundle.files[file].path.clone();
-        self.bundle.questions.push(Question { file: file as u32, path, asks });
+        self.bundle.questions.push(FileQuestion { file: file as u32, path, asks });
     }
 
-    fn take(&mut self, index: usize, path: &str, part: Part) {
+    fn take(&mut self, index: usize, path: &str, part: TrainingFile) {
         let name = Name::cut(path);
         let gpu = cluster_of::gpu(path, &part, &name);
-        if self.answers(path).any(|answer| *answer == Answer::LeftOut) {
-            self.bundle.files[index].fate = Fate::KnownUnused("left out by hand".to_owned());
+        if self.answers(path).any(|answer| *answer == FileAnswer::LeftOut) {
+            self.bundle.files[index].fate = FileUse::KnownUnused("left out by hand".to_owned());
             return;
         }
         let (holds, fate) = match part {
-            Part::Operator(samples) => self.operator(index, path, samples, &name, gpu.as_deref()),
-            Part::Collective(rows) => self.collective(index, path, rows, &name, gpu.as_deref()),
-            Part::Settings(rows) => {
+            TrainingFile::Operator(samples) => self.operator(index, path, samples, &name, gpu.as_deref()),
+            TrainingFile::Collective(rows) => self.collective(index, path, rows, &name, gpu.as_deref()),
+            TrainingFile::Settings(rows) => {
                 let cluster = self.clusters.of(path, gpu.as_deref());
                 let file = &mut self.bundle.files[index];
                 (file.cluster, file.rows) = (Some(cluster), rows.len());
@@ -120,46 +124,46 @@ impl Gathering<'_> {
                             row.line,
                             excerpt(&row.setting.function)
                         )),
-                        Some(_) => file.doubled += 1,
+                        Some(_) => file.duplicate_rows += 1,
                         None => settings.push(row.setting),
                     }
                 }
-                (format!("settings of {}", crate::units::count(file.rows as u64, "regressor")), Fate::Used)
+                (format!("settings of {}", crate::units::count(file.rows as u64, "regressor")), FileUse::Used)
             }
-            Part::Steps(table) => self.steps(index, path, table),
-            Part::Reduce(mut table) => {
+            TrainingFile::Steps(table) => self.steps(index, path, table),
+            TrainingFile::Reduce(mut table) => {
                 // Folders say of which GPU or cluster it is.
                 path.clone_into(&mut table.name);
                 self.bundle.files[index].rows = table.points.len();
                 let holds = format!("all-reduce times over {} GPUs of a node", table.ranks);
                 self.bundle.reduces.push(table);
-                (holds, Fate::Used)
+                (holds, FileUse::Used)
             }
-            Part::OldOptimizer(rows) => {
+            TrainingFile::OldOptimizer(rows) => {
                 self.bundle.files[index].rows = rows;
                 let why = "the optimizer of whole models in the old form; the three stage optimizers replace it";
-                ("samples of the old optimizer".to_owned(), Fate::KnownUnused(why.to_owned()))
+                ("samples of the old optimizer".to_owned(), FileUse::KnownUnused(why.to_owned()))
             }
-            Part::Run(node) => match node.read(path, &self.bundle.catalogue) {
+            TrainingFile::Run(node) => match node.read(path, &self.bundle.catalogue) {
                 Ok(configured) => {
                     let layout = configured.run.layout;
                     let holds = format!("a run with pp {}, mp {}, dp {}", layout.pipeline, layout.tensor, layout.data);
                     self.bundle.files[index].notes.extend(configured.notes.iter().cloned());
                     self.bundle.runs.push(configured);
-                    (holds, Fate::Used)
+                    (holds, FileUse::Used)
                 }
-                Err(error) => ("a run's configuration".to_owned(), Fate::Unrecognised(error.to_string())),
+                Err(error) => ("a run's configuration".to_owned(), FileUse::Unrecognised(error.to_string())),
             },
-            Part::Sampling(sampling) => {
+            TrainingFile::Sampling(sampling) => {
                 let holds = format!(
                     "the sampling of {}, {} points",
                     excerpt(&sampling.function),
                     grouped(sampling.points() as u64)
                 );
                 self.bundle.samplings.push(sampling);
-                (holds, Fate::Used)
+                (holds, FileUse::Used)
             }
-            Part::Catalogue(catalogue) => {
+            TrainingFile::Catalogue(catalogue) => {
                 let entries = catalogue.gpus.len()
                     + catalogue.clusters.len()
                     + catalogue.operators.len()
@@ -170,9 +174,9 @@ impl Gathering<'_> {
                     self.bundle.files[index].notes.push(format!("Replaces what is built in: {}", replaced.join(", ")));
                 }
                 let entries = format!("{} entr{}", entries, if entries == 1 { "y" } else { "ies" });
-                (format!("a catalogue with {entries}"), Fate::Used)
+                (format!("a catalogue with {entries}"), FileUse::Used)
             }
-            Part::Model(model) => {
+            TrainingFile::Model(model) => {
                 let (stem, direction) = match stem(path) {
                     stem if stem.ends_with("_bwd") => (&stem[..stem.len() - 4], Direction::Backward),
                     stem => (stem.strip_suffix("_fwd").unwrap_or(stem), Direction::Forward),
@@ -187,24 +191,24 @@ impl Gathering<'_> {
                 let wanted = self.bundle.catalogue.operator(&operator).map(|known| known.features.len());
                 let features = model.boosting.width();
                 let fate = match wanted {
-                    None => Fate::KnownUnused(format!("there is no operator {}", excerpt(&operator))),
+                    None => FileUse::KnownUnused(format!("there is no operator {}", excerpt(&operator))),
                     Some(wanted) if wanted != features => {
-                        Fate::KnownUnused(format!("it wants {features} features where {operator} has {wanted}"))
+                        FileUse::KnownUnused(format!("it wants {features} features where {operator} has {wanted}"))
                     }
                     Some(_) => {
                         let path = path.to_owned();
                         self.bundle.models.push(SavedModel { path, cluster, operator, direction, model: *model });
-                        Fate::Used
+                        FileUse::Used
                     }
                 };
                 (holds, fate)
             }
-            Part::Unrecognised(why) => (String::new(), Fate::Unrecognised(why)),
+            TrainingFile::Unrecognised(why) => (String::new(), FileUse::Unrecognised(why)),
         };
         let file = &mut self.bundle.files[index];
         (file.holds, file.fate) = (holds, fate);
-        if file.fate == Fate::Used && file.rows == 0 && file.problems.count > 0 {
-            file.fate = Fate::Unrecognised("none of its rows can be used".to_owned());
+        if file.fate == FileUse::Used && file.rows == 0 && file.problems.count > 0 {
+            file.fate = FileUse::Unrecognised("none of its rows can be used".to_owned());
         }
     }
 
@@ -215,7 +219,7 @@ impl Gathering<'_> {
         mut samples: OperatorSamples,
         name: &Name,
         gpu: Option<&str>,
-    ) -> (String, Fate) {
+    ) -> (String, FileUse) {
         let file = &mut self.bundle.files[index];
         file.rows = samples.len();
         samples.precision = name.precision.clone().unwrap_or_else(|| PRECISION.to_owned());
@@ -223,14 +227,14 @@ impl Gathering<'_> {
             file.notes.push(format!("Its name says no precision: {PRECISION} is taken"));
         }
         let told = self.answers(path).find_map(|answer| match answer {
-            Answer::Operator(operator) => Some(operator.clone()),
+            FileAnswer::Operator(operator) => Some(operator.clone()),
             _ => None,
         });
         let operator = match told.map_or_else(|| self.identified(&samples, name, gpu), Ok) {
             Ok(operator) => operator,
             Err((asks, what)) => {
                 self.ask(index, asks);
-                return (what, Fate::Asked);
+                return (what, FileUse::Asked);
             }
         };
         let what = format!("samples of operator {}, {}", excerpt(&operator), samples.precision);
@@ -241,12 +245,12 @@ impl Gathering<'_> {
                     known.inputs.join(","),
                     excerpt(&samples.inputs.join(","))
                 );
-                return (what, Fate::Unrecognised(why));
+                return (what, FileUse::Unrecognised(why));
             }
             Some(known) => {
                 let inputs = known.inputs.clone();
                 let Some(ordered) = merge::reordered(samples, &inputs) else {
-                    return (what, Fate::Unrecognised("has a column twice".to_owned()));
+                    return (what, FileUse::Unrecognised("has a column twice".to_owned()));
                 };
                 samples = ordered;
             }
@@ -254,7 +258,7 @@ impl Gathering<'_> {
                 let features = samples.inputs.iter().map(|input| super::super::expression::Expression::parse(input));
                 let Ok(features) = features.collect::<Result<Vec<_>, _>>() else {
                     let why = "has a column whose name is none that an expression could use".to_owned();
-                    return (what, Fate::Unrecognised(why));
+                    return (what, FileUse::Unrecognised(why));
                 };
                 self.bundle.files[index].notes.push(format!(
                     "Nothing is known of operator {}: its columns are what regressors see; a catalogue can say more",
@@ -287,7 +291,7 @@ impl Gathering<'_> {
             if !both {
                 return (
                     what,
-                    Fate::Unrecognised("has other times than the file before: one or two per row".to_owned()),
+                    FileUse::Unrecognised("has other times than the file before: one or two per row".to_owned()),
                 );
             }
             if let Some(fate) = self.conflict(index, path, cluster, &target, is_part) {
@@ -304,13 +308,18 @@ impl Gathering<'_> {
             });
             operators.len() - 1
         });
-        self.bundle.files[index].doubled = merge::operator(&mut operators[at], &samples, index as u32);
+        self.bundle.files[index].duplicate_rows = merge::operator(&mut operators[at], &samples, index as u32);
         self.merged.push((cluster, target, path.to_owned()));
-        (what, Fate::Used)
+        (what, FileUse::Used)
     }
 
     /// The operator by its name; or what is asked where the name doesn't say, with what it is called as long.
-    fn identified(&self, samples: &OperatorSamples, name: &Name, gpu: Option<&str>) -> Result<String, (Asks, String)> {
+    fn identified(
+        &self,
+        samples: &OperatorSamples,
+        name: &Name,
+        gpu: Option<&str>,
+    ) -> Result<String, (QuestionKind, String)> {
         let catalogue = &self.bundle.catalogue;
         let function = name.function.clone().unwrap_or_default();
         if let Some(known) = catalogue.operator(&function)
@@ -325,24 +334,27 @@ impl Gathering<'_> {
         let candidates = identify::candidates(samples, catalogue, gpu);
         let new = Some(function)
             .filter(|function| !function.is_empty() && catalogue.operator(function).is_none() && function.len() <= 80);
-        Err((Asks::Operator { candidates, new }, "samples of an operator that its name doesn't tell".to_owned()))
+        Err((
+            QuestionKind::Operator { candidates, new },
+            "samples of an operator that its name doesn't tell".to_owned(),
+        ))
     }
 
     fn shares_header(&self, samples: &OperatorSamples) -> bool {
         self.bundle.catalogue.operators.iter().any(|operator| identify::has_inputs(samples, operator))
     }
 
-    /// What becomes of a file whose name another one has, with other rows: it is asked for.
-    fn conflict(&mut self, index: usize, path: &str, cluster: usize, target: &str, is_part: bool) -> Option<Fate> {
-        if is_part || self.answers(path).any(|answer| *answer == Answer::Both) {
+    /// The fate of a file whose name is already taken by a file with other rows: the user is asked.
+    fn conflict(&mut self, index: usize, path: &str, cluster: usize, target: &str, is_part: bool) -> Option<FileUse> {
+        if is_part || self.answers(path).any(|answer| *answer == FileAnswer::Both) {
             return None;
         }
         let same_name = |(of, what, other): &&(usize, String, String)| {
             *of == cluster && what == target && leaf(other) == leaf(path)
         };
         let with = self.merged.iter().find(same_name).map(|(.., other)| other.clone())?;
-        self.ask(index, Asks::Conflict { with });
-        Some(Fate::Asked)
+        self.ask(index, QuestionKind::Conflict { with });
+        Some(FileUse::Asked)
     }
 
     fn collective(
@@ -352,13 +364,13 @@ impl Gathering<'_> {
         mut rows: Vec<super::super::samples::CollectiveRow>,
         name: &Name,
         gpu: Option<&str>,
-    ) -> (String, Fate) {
+    ) -> (String, FileUse) {
         let file = &mut self.bundle.files[index];
         file.rows = rows.len();
         let Some(collective) = name.function.clone() else {
             return (
                 "samples of a collective".to_owned(),
-                Fate::Unrecognised("has no name that says of which collective".to_owned()),
+                FileUse::Unrecognised("has no name that says of which collective".to_owned()),
             );
         };
         let precision = name.precision.clone().unwrap_or_else(|| PRECISION.to_owned());
@@ -375,7 +387,7 @@ impl Gathering<'_> {
                 "nothing needs the collective {}{near}; a catalogue can say what it is for",
                 excerpt(&collective)
             );
-            return (what, Fate::KnownUnused(why));
+            return (what, FileUse::KnownUnused(why));
         }
         if let Some(named) = name.communicator {
             let others = rows.iter().filter(|row| row.communicator != named).count();
@@ -387,7 +399,7 @@ impl Gathering<'_> {
             }
         }
         let answer =
-            self.answers(path).find_map(|answer| if let Answer::Unit(unit) = answer { Some(*unit) } else { None });
+            self.answers(path).find_map(|answer| if let FileAnswer::Unit(unit) = answer { Some(*unit) } else { None });
         if answer == Some(Unit::Bytes) {
             rows.iter_mut().for_each(|row| row.elements = (row.elements / 2).max(1));
             self.bundle.files[index].notes.push("Its shapes are read as bytes, as you said".to_owned());
@@ -402,8 +414,8 @@ impl Gathering<'_> {
             collectives.len() - 1
         });
         let before = collectives[at].rows.clone();
-        let doubled = merge::collective(&mut collectives[at], &rows, index as u32);
-        let is_part = doubled == rows.len() || doubled == before.len();
+        let duplicate_rows = merge::collective(&mut collectives[at], &rows, index as u32);
+        let is_part = duplicate_rows == rows.len() || duplicate_rows == before.len();
         let target = format!("{} {}", collectives[at].collective, collectives[at].precision);
         if !before.is_empty()
             && let Some(fate) = self.conflict(index, path, cluster, &target, is_part)
@@ -412,18 +424,18 @@ impl Gathering<'_> {
             return (what, fate);
         }
         let file = &mut self.bundle.files[index];
-        file.doubled = doubled;
-        if doubled == rows.len() && doubled > 0 {
+        file.duplicate_rows = duplicate_rows;
+        if duplicate_rows == rows.len() && duplicate_rows > 0 {
             file.notes.push("All its rows stand in other files as well, and count once".to_owned());
         }
         self.merged.push((cluster, target, path.to_owned()));
-        (what, Fate::Used)
+        (what, FileUse::Used)
     }
 
-    fn steps(&mut self, index: usize, path: &str, mut table: StepTable) -> (String, Fate) {
+    fn steps(&mut self, index: usize, path: &str, mut table: StepTable) -> (String, FileUse) {
         self.bundle.files[index].rows = table.steps.len();
         let answer =
-            self.answers(path).find_map(|answer| if let Answer::Unit(unit) = answer { Some(*unit) } else { None });
+            self.answers(path).find_map(|answer| if let FileAnswer::Unit(unit) = answer { Some(*unit) } else { None });
         match (table.suspicion, answer) {
             (_, Some(Unit::Seconds)) => {
                 table.steps.iter_mut().for_each(|step| step.time_us *= 1000.0);
@@ -433,7 +445,7 @@ impl Gathering<'_> {
                 let suspicion = format!(
                     "As milliseconds its steps would compute about {factor} times faster than GPUs do: are they seconds?"
                 );
-                self.ask(index, Asks::Unit { unit: Unit::Seconds, suspicion });
+                self.ask(index, QuestionKind::Unit { unit: Unit::Seconds, suspicion });
             }
             _ => table.suspicion = None,
         }
@@ -442,7 +454,7 @@ impl Gathering<'_> {
         }
         path.clone_into(&mut table.name);
         self.bundle.steps.push(table);
-        ("measured steps".to_owned(), Fate::Used)
+        ("measured steps".to_owned(), FileUse::Used)
     }
 
     fn finish(mut self) -> Bundle {
@@ -485,8 +497,8 @@ impl Gathering<'_> {
         }
         for (file, suspicion) in asks {
             let path = self.bundle.files[file].path.clone();
-            if !self.answers(&path).any(|answer| matches!(answer, Answer::Unit(_))) {
-                self.ask(file, Asks::Unit { unit: Unit::Bytes, suspicion });
+            if !self.answers(&path).any(|answer| matches!(answer, FileAnswer::Unit(_))) {
+                self.ask(file, QuestionKind::Unit { unit: Unit::Bytes, suspicion });
             }
         }
     }
@@ -498,7 +510,7 @@ impl Gathering<'_> {
                 continue;
             }
             let is_sampled = |setting: &&Setting| match setting.of {
-                SettingOf::Communicator(_) => cluster.collective(&setting.function).is_some(),
+                SettingTarget::Communicator(_) => cluster.collective(&setting.function).is_some(),
                 _ => cluster.operator(&setting.function).is_some(),
             };
             let mut lonely: Vec<&str> =

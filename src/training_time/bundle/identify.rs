@@ -1,4 +1,4 @@
-//! Which operator a file samples.
+//! Finds the operator that a file samples.
 
 use super::{
     super::{
@@ -28,7 +28,7 @@ pub(super) fn candidates(samples: &OperatorSamples, catalogue: &Catalogue, gpu: 
 }
 
 fn candidate(samples: &OperatorSamples, operator: &Operator, gpu: Option<&Gpu>) -> Candidate {
-    /// So many rows tell.
+    /// The number of rows that suffice to identify an operator.
     const ROWS: usize = 2000;
     let step = samples.len().div_ceil(ROWS).max(1);
     // Where nothing is known of an operator's work or of the GPU, the work is measured in bytes or in nothing.

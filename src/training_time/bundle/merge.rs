@@ -3,7 +3,7 @@
 use super::super::samples::{CollectiveRow, CollectiveSamples, OperatorSamples};
 use crate::order::CompactSort;
 
-/// Tells rows apart by all their bits.
+/// A hash of all bits of a row, by which equal rows are found.
 fn hash(values: impl Iterator<Item = f64>) -> u64 {
     values.fold(0x9E37_79B9_7F4A_7C15, |hash, value| {
         let mixed = (hash ^ value.to_bits()).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -25,7 +25,7 @@ fn collective_hash(row: &CollectiveRow) -> u64 {
 /// The rows that are there already, each to be met once.
 struct Known {
     hashes: Vec<u64>,
-    /// How many of the equal ones that begin here were met.
+    /// The number of equal rows beginning here that were matched.
     met: Vec<u32>,
 }
 
@@ -36,31 +36,31 @@ impl Known {
     }
 
     /// Whether a row is there already, and not yet met as often as it is there.
-    fn meets(&mut self, hash: u64) -> bool {
+    fn take_match(&mut self, hash: u64) -> bool {
         let first = self.hashes.partition_point(|known| *known < hash);
         let end = self.hashes.partition_point(|known| *known <= hash);
-        let meets = first < end && (self.met[first] as usize) < end - first;
-        if meets {
+        let take_match = first < end && (self.met[first] as usize) < end - first;
+        if take_match {
             self.met[first] += 1;
         }
-        meets
+        take_match
     }
 }
 
-/// How many rows of `more` stand in `samples` as well; both have the same inputs in the same order.
+/// The number of rows of `more` that `samples` contains as well; both have the same inputs in the same order.
 pub(super) fn common_operator_rows(samples: &OperatorSamples, more: &OperatorSamples) -> usize {
     let mut known = Known::new((0..samples.len()).map(|row| row_hash(samples, row)).collect());
-    (0..more.len()).filter(|row| known.meets(row_hash(more, *row))).count()
+    (0..more.len()).filter(|row| known.take_match(row_hash(more, *row))).count()
 }
 
 /// Adds the rows of another file, as the one with this index; says how many were there already.
 pub(super) fn operator(into: &mut OperatorSamples, more: &OperatorSamples, file: u32) -> usize {
     let hashes = if more.is_empty() { Vec::new() } else { (0..into.len()).map(|row| row_hash(into, row)).collect() };
     let mut known = Known::new(hashes);
-    let mut doubled = 0;
+    let mut duplicate_rows = 0;
     for row in 0..more.len() {
-        if !known.hashes.is_empty() && known.meets(row_hash(more, row)) {
-            doubled += 1;
+        if !known.hashes.is_empty() && known.take_match(row_hash(more, row)) {
+            duplicate_rows += 1;
             continue;
         }
         into.values.extend_from_slice(more.row(row));
@@ -70,23 +70,23 @@ pub(super) fn operator(into: &mut OperatorSamples, more: &OperatorSamples, file:
         place.file = file;
         into.places.push(place);
     }
-    doubled
+    duplicate_rows
 }
 
 /// Adds the rows of another file, as the one with this index; says how many were there already.
 pub(super) fn collective(into: &mut CollectiveSamples, more: &[CollectiveRow], file: u32) -> usize {
     let mut known = Known::new(into.rows.iter().map(collective_hash).collect());
-    let mut doubled = 0;
+    let mut duplicate_rows = 0;
     for row in more {
-        if !known.hashes.is_empty() && known.meets(collective_hash(row)) {
-            doubled += 1;
+        if !known.hashes.is_empty() && known.take_match(collective_hash(row)) {
+            duplicate_rows += 1;
             continue;
         }
         let mut row = *row;
         row.place.file = file;
         into.rows.push(row);
     }
-    doubled
+    duplicate_rows
 }
 
 /// The samples with their inputs in this order; `None` where they have others.

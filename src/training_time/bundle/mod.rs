@@ -1,4 +1,4 @@
-//! What dropped files hold together: clusters with their samples, runs to predict, and what is still to be asked.
+//! The contents of all dropped files together: clusters with their samples, runs to predict, and open questions.
 
 mod cluster_of;
 mod gather;
@@ -9,14 +9,14 @@ mod questions;
 use serde::{Deserialize, Serialize};
 
 pub use gather::bring_together;
-pub use questions::{Answer, Answers, Asks, Candidate, Question, Unit};
+pub use questions::{Answers, Candidate, FileAnswer, FileQuestion, QuestionKind, Unit};
 
 use super::{
     catalogue::Catalogue,
     prediction::Direction,
-    read::{Configured, Part, Sampling, name::leaf},
+    read::{ConfiguredRun, Sampling, TrainingFile, name::leaf},
     run::Run,
-    samples::{Cluster, Place},
+    samples::{Cluster, SourceLine},
     steps::{ReduceTable, StepTable},
 };
 use crate::{
@@ -24,104 +24,104 @@ use crate::{
     text::{Problems, excerpt},
 };
 
-/// The most bytes of one file, inflated.
+/// The most bytes of one file, after decompression.
 pub const MOST_FILE_BYTES: u64 = 64 << 20;
-/// The most bytes of all files, inflated.
+/// The most bytes of all files together, after decompression.
 pub const MOST_BYTES: u64 = 256 << 20;
-/// The most files.
+/// The most files of a bundle.
 pub const MOST_FILES: usize = 4096;
 
-/// A file as it was read.
+/// A file that was read, before it is joined with others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DroppedFile {
-    /// Its name with the folders that are known: `Perlmutter/operator/A100_linear1_fp16.csv`.
+    /// The path as far as it is known, such as `Perlmutter/operator/A100_linear1_fp16.csv`.
     pub path: String,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size_bytes: u64,
-    /// What it holds.
-    pub part: Part,
-    /// Rows that were left out.
+    /// The parsed contents.
+    pub part: TrainingFile,
+    /// The rows that were left out.
     pub problems: Problems,
-    /// What must be known of how it was read.
+    /// Notes from reading the file.
     pub notes: Vec<String>,
 }
 
 /// Tokens of the vocabulary where a file of samples says nothing else.
 pub(super) const VOCABULARY: f64 = 50257.0;
 
-/// What became of a file.
+/// How a file is used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Fate {
-    /// It counts.
+pub enum FileUse {
+    /// The file is used.
     Used,
-    /// It is understood, and nothing needs it: why.
+    /// The file is understood but not needed, for this reason.
     KnownUnused(String),
-    /// Nothing of it counts until a question is answered.
+    /// The file is not used until a question about it is answered.
     Asked,
-    /// Nothing of it can be used: why.
+    /// The file can't be used, for this reason.
     Unrecognised(String),
 }
 
-/// A file of a bundle; [`Place::file`] is its index.
+/// A file of a bundle. [`SourceLine::file`] is its index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BundleFile {
-    /// Its name with folders.
+    /// The path with folders.
     pub path: String,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size_bytes: u64,
-    /// What it holds, in words: `samples of operator linear1, fp16`.
+    /// A description of the contents, such as `samples of operator linear1, fp16`.
     pub holds: String,
-    /// The cluster that it belongs to, by index.
+    /// The index of its cluster.
     pub cluster: Option<usize>,
-    /// Rows that were read.
+    /// The number of rows that were read.
     pub rows: usize,
-    /// Of those, rows that stand in an earlier file as well, and count once.
-    pub doubled: usize,
-    /// What became of it.
-    pub fate: Fate,
-    /// Rows that were left out.
+    /// The number of rows that an earlier file contains as well, which count once.
+    pub duplicate_rows: usize,
+    /// How the file is used.
+    pub fate: FileUse,
+    /// The rows that were left out.
     pub problems: Problems,
-    /// What must be known.
+    /// Notes about the file.
     pub notes: Vec<String>,
 }
 
-/// A regressor that XGBoost saved.
+/// A regressor that was saved by XGBoost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedModel {
-    /// Its file.
+    /// The path of its file.
     pub path: String,
-    /// The cluster that it belongs to, by index.
+    /// The index of its cluster.
     pub cluster: Option<usize>,
-    /// The operator that it predicts.
+    /// The operator whose time it predicts.
     pub operator: String,
-    /// Which time.
+    /// Whether it predicts the forward or the backward time.
     pub direction: Direction,
-    /// The model.
+    /// The decoded model.
     pub model: xgboost::Model,
 }
 
-/// What files hold together.
+/// The contents of all dropped files together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bundle {
-    /// All files, in the order in which they came.
+    /// All files, in the order in which they were dropped.
     pub files: Vec<BundleFile>,
-    /// Clusters, in the order of their first files.
+    /// The clusters, in the order of their first files.
     pub clusters: Vec<Cluster>,
-    /// What is built in, with what was dropped.
+    /// The built-in catalogue, extended by dropped ones.
     pub catalogue: Catalogue,
-    /// Runs to predict.
-    pub runs: Vec<Configured>,
-    /// Which points were to be sampled.
+    /// The runs to predict.
+    pub runs: Vec<ConfiguredRun>,
+    /// The grids of points that were meant to be sampled.
     pub samplings: Vec<Sampling>,
-    /// Measured steps.
+    /// The tables of measured steps.
     pub steps: Vec<StepTable>,
-    /// All-reduce tables.
+    /// The all-reduce tables.
     pub reduces: Vec<ReduceTable>,
-    /// Saved regressors.
+    /// The regressors that were saved by XGBoost.
     pub models: Vec<SavedModel>,
-    /// What is to be asked.
-    pub questions: Vec<Question>,
-    /// What must be known of several files together.
+    /// The open questions.
+    pub questions: Vec<FileQuestion>,
+    /// Notes that concern several files.
     pub notes: Vec<String>,
 }
 
@@ -154,7 +154,7 @@ impl Bundle {
         cluster.gpu.is_empty() || name(wanted) == name(&cluster.gpu)
     }
 
-    /// Why samples are not those of the GPU that a run names, and of which GPU they are.
+    /// A sentence on samples that are of another GPU than the run names.
     #[must_use]
     pub fn other_gpu(&self, run: &Run, cluster: &Cluster) -> Option<String> {
         let wanted = run.gpu.as_deref().filter(|_| !self.is_of_gpu(run, cluster))?;
@@ -187,14 +187,14 @@ impl Bundle {
     /// Files of which nothing can be used: their names without folders, and why.
     pub fn refused(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().filter_map(|file| match &file.fate {
-            Fate::Unrecognised(why) => Some((leaf(&file.path), why.as_str())),
+            FileUse::Unrecognised(why) => Some((leaf(&file.path), why.as_str())),
             _ => None,
         })
     }
 
-    /// A place in words: `line 214 of Perlmutter/operator/A100_linear1_fp16.csv`.
+    /// A location in words, such as `line 214 of Perlmutter/operator/A100_linear1_fp16.csv`.
     #[must_use]
-    pub fn place(&self, place: Place) -> String {
+    pub fn place(&self, place: SourceLine) -> String {
         let path = self.files.get(place.file as usize).map_or("a file that is gone", |file| file.path.as_str());
         format!("line {} of {path}", place.line)
     }

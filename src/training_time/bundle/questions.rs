@@ -1,33 +1,33 @@
-//! What only a person can say of a file.
+//! Questions about files that only the user can answer.
 
 use serde::{Deserialize, Serialize};
 
-/// What only a person can say.
+/// A question about a file that only the user can answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Question {
-    /// The file's index.
+pub struct FileQuestion {
+    /// The index of the file in the bundle.
     pub file: u32,
-    /// The file's path, by which it is answered.
+    /// The path of the file, which identifies the question in answers.
     pub path: String,
-    /// What is asked.
-    pub asks: Asks,
+    /// The kind of question.
+    pub asks: QuestionKind,
 }
 
-/// What is asked of a file.
+/// The kinds of questions about a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Asks {
-    /// Which operator it samples.
+pub enum QuestionKind {
+    /// The operator that the file samples is unknown.
     Operator {
         /// Those with its columns, the likeliest first; those that are ruled out last.
         candidates: Vec<Candidate>,
-        /// As a new operator it would have this name.
+        /// The name that it would get as a new operator.
         new: Option<String>,
     },
     /// Whether its numbers have another unit than its header says.
     Unit {
-        /// What it would be.
+        /// The unit that the numbers probably have.
         unit: Unit,
-        /// Why, with the factor.
+        /// The reason for the suspicion, with the factor.
         suspicion: String,
     },
     /// It has the name of another file and other rows.
@@ -40,39 +40,39 @@ pub enum Asks {
 /// An operator that a file may sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// Its name.
+    /// The operator's name.
     pub operator: String,
-    /// How far its times spread around what its work says, as the deviation of ln(time ÷ work); less is likelier.
+    /// The standard deviation of ln(time ÷ work); the smaller, the likelier the operator.
     pub spread: f64,
-    /// Why it can't be.
+    /// The reason why the file can't sample it, or `None` if it can.
     pub ruled_out: Option<String>,
 }
 
-/// A unit that a file's numbers may have.
+/// A unit that the numbers of a file may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
-    /// As the header says.
+    /// The unit that the header states.
     AsWritten,
-    /// Times are seconds instead of milliseconds.
+    /// Times are in seconds instead of milliseconds.
     Seconds,
-    /// Shapes are bytes instead of elements.
+    /// Shapes are in bytes instead of elements.
     Bytes,
 }
 
-/// An answer to a [`Question`].
+/// An answer to a [`FileQuestion`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Answer {
-    /// It samples this operator.
+pub enum FileAnswer {
+    /// The file samples this operator.
     Operator(String),
-    /// Its numbers have this unit.
+    /// The file's numbers have this unit.
     Unit(Unit),
-    /// Its rows count beside those of the other file.
+    /// The rows are used in addition to those of the other file.
     Both,
-    /// Nothing of it counts.
+    /// The file is not used.
     LeftOut,
 }
 
-impl Asks {
+impl QuestionKind {
     /// In words, with all that it may be: `Which operator is it: linear3, linear1?`.
     #[must_use]
     pub fn sentence(&self) -> String {
@@ -110,15 +110,15 @@ impl Asks {
         answers
     }
 
-    /// What a word answers; `None` for a word that is no answer.
+    /// The answer that a word denotes, or `None` if it is not a valid answer.
     #[must_use]
-    pub fn answer(&self, word: &str) -> Option<Answer> {
+    pub fn answer(&self, word: &str) -> Option<FileAnswer> {
         self.answers().iter().any(|(known, _)| known == word).then(|| match (self, word) {
-            (_, OUT) => Answer::LeftOut,
-            (Self::Operator { .. }, operator) => Answer::Operator(operator.to_owned()),
-            (Self::Unit { unit, .. }, SECONDS | BYTES) => Answer::Unit(*unit),
-            (Self::Unit { .. }, _) => Answer::Unit(Unit::AsWritten),
-            (Self::Conflict { .. }, _) => Answer::Both,
+            (_, OUT) => FileAnswer::LeftOut,
+            (Self::Operator { .. }, operator) => FileAnswer::Operator(operator.to_owned()),
+            (Self::Unit { unit, .. }, SECONDS | BYTES) => FileAnswer::Unit(*unit),
+            (Self::Unit { .. }, _) => FileAnswer::Unit(Unit::AsWritten),
+            (Self::Conflict { .. }, _) => FileAnswer::Both,
         })
     }
 }
@@ -129,5 +129,5 @@ const BYTES: &str = "bytes";
 const BOTH: &str = "both";
 const OUT: &str = "out";
 
-/// All answers, by the path of the file.
-pub type Answers = Vec<(String, Answer)>;
+/// Answers by the path of the file.
+pub type Answers = Vec<(String, FileAnswer)>;

@@ -18,53 +18,53 @@ use crate::{
     order::CompactSort,
 };
 
-/// Folds of a repeat.
+/// The number of folds of a repeat.
 pub const FOLDS: usize = 5;
-/// Repeats, each with its own folds.
+/// The number of repeats, each with its own folds.
 pub const REPEATS: u64 = 5;
 /// The most groups of models that are left out, one after the other: a group is one model as long as there are fewer.
 const MOST_GROUPS: usize = 64;
 
-/// A measured step.
+/// A measured training step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// What ran.
+    /// The run that was measured.
     pub run: Run,
-    /// How long a step took, in µs.
+    /// The time of a step in µs.
     pub time_us: f64,
 }
 
-/// What a step's parts are multiplied by, and what is added.
+/// The factors by which the parts of a step are multiplied, and a constant that is added.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Coefficients {
-    /// Of the pipeline.
+    /// The factor of the pipeline.
     pub pipeline: f64,
-    /// Of the gradients' and parameters' exchange.
+    /// The factor of the exchange of gradients and parameters.
     pub exchange: f64,
-    /// Of the optimizer.
+    /// The factor of the optimizer.
     pub optimizer: f64,
     /// µs per pass of a layer, of which there are (m + pp − 1) · the most layers of a stage: launches.
     pub pass_us: f64,
     /// µs per slot of the pipeline, of which there are m + pp − 1.
     pub slot_us: f64,
-    /// µs per step.
+    /// The constant in µs per step.
     pub constant_us: f64,
 }
 
 impl Default for Coefficients {
-    /// Those that change nothing.
+    /// The coefficients that leave a prediction unchanged.
     fn default() -> Self {
         Self { pipeline: 1.0, exchange: 1.0, optimizer: 1.0, pass_us: 0.0, slot_us: 0.0, constant_us: 0.0 }
     }
 }
 
-/// How many coefficients are fitted.
+/// The number of coefficients that are fitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Terms {
-    /// Pipeline, exchange, optimizer, passes of layers.
+    /// Coefficients of the pipeline, the exchange, the optimizer and the passes of layers.
     #[default]
     Four,
-    /// And slots, and a constant.
+    /// Those four, a coefficient of the slots, and a constant.
     Six,
 }
 
@@ -77,7 +77,7 @@ impl Terms {
     }
 }
 
-/// What the coefficients stand before, in their order.
+/// The terms by which the coefficients are multiplied, in the same order.
 fn terms(plan: &Plan, step: &Step) -> [f64; 6] {
     let slots = f64::from(plan.run.micro_batches) + f64::from(plan.run.layout.pipeline) - 1.0;
     let layers = plan.stages.iter().fold(0.0, |most: f64, stage| most.max(stage.layers));
@@ -98,13 +98,13 @@ impl Coefficients {
         self.values().iter().zip(terms).map(|(coefficient, term)| coefficient * term).sum()
     }
 
-    /// The step's time in µs.
+    /// The calibrated time of a step in µs.
     #[must_use]
     pub fn total(&self, plan: &Plan, step: &Step) -> f64 {
         self.of_terms(&terms(plan, step))
     }
 
-    /// The step with these coefficients.
+    /// The calibrated step.
     #[must_use]
     pub fn apply(&self, plan: &Plan, step: &Step) -> Step {
         let [.., passes, slots, one] = terms(plan, step);
@@ -135,30 +135,30 @@ impl Coefficients {
     }
 }
 
-/// How well measured steps are predicted that were not learnt from.
+/// The accuracy of predictions for steps that were not used to fit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
-    /// Mean absolute percentage error, in %.
+    /// Mean absolute percentage error, in per cent.
     pub mape: f64,
-    /// Spearman's rank correlation.
+    /// Spearman's rank correlation, from -1 to 1.
     pub spearman: f64,
-    /// How much slower the layout that is ranked first is than the best measured one, in %, on average over models
-    /// (number of GPUs, hidden size, layers, global batch).
+    /// The excess time of the layout that is ranked first over the best measured one, in per cent, on average over
+    /// groups of equal GPU count, hidden size, layers and global batch.
     pub regret: f64,
 }
 
-/// A calibration, and what it is worth.
+/// A calibration and its cross-validated accuracy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// How many coefficients were fitted.
+    /// The number of coefficients that were fitted.
     pub terms: Terms,
-    /// From all steps.
+    /// The coefficients fitted to all steps.
     pub coefficients: Coefficients,
-    /// How many steps there are.
+    /// The number of steps.
     pub steps: usize,
-    /// Steps that can't be predicted, and why.
+    /// The steps that can't be predicted, with the reasons.
     pub left_out: Vec<(String, String)>,
-    /// Without any calibration.
+    /// The scores without any calibration.
     pub uncalibrated: Scores,
     /// Over five repeats of five folds: the mean, and the errors of the best and the worst repeat.
     pub cross_validated: Scores,
@@ -174,17 +174,17 @@ pub struct Calibration {
     pub unseen_residuals: Vec<f64>,
     /// The share of the steps that lie in the intervals which those of other models make, in %.
     pub unseen_coverage: Option<f64>,
-    /// ln(predicted ÷ measured) of each step without any calibration.
+    /// ln(predicted ÷ measured) of each step, without any calibration.
     pub plain_residuals: Vec<f64>,
     /// The share of the steps that lie in the intervals which these make: of other folds, and of other models; in %.
     pub plain_coverage: (f64, Option<f64>),
-    /// The measured models: hidden size, layers, heads, sequence.
+    /// The measured models: hidden size, layers, heads, sequence length.
     pub models: Vec<(u32, u32, u32, u32)>,
     /// Measured and predicted times in µs, the latter by coefficients that have not seen it.
     pub points: Vec<(f64, f64)>,
 }
 
-/// What of a calibration holds for one model.
+/// How a calibration applies to one model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Applied {
     /// Those that change nothing where the calibration is not used.
@@ -192,19 +192,20 @@ pub struct Applied {
     /// ln(predicted ÷ measured) of the measured steps as this model is predicted: calibrated or not, by coefficients that
     /// have seen it or not.
     pub residuals: Vec<f64>,
-    /// What share of the measured steps lies in intervals of such residuals, in %; `None` where nothing tells.
+    /// The share of measured steps that lie within intervals of such residuals, in per cent; `None` if there is
+    /// nothing to derive it from.
     pub held_percent: Option<f64>,
-    /// The model is among the measured ones.
+    /// Whether the model is among the measured ones.
     pub is_seen: bool,
-    /// The coefficients make such models better than none do.
+    /// Whether the coefficients improve predictions for models of this kind.
     pub helps: bool,
-    /// The coefficients are used.
+    /// Whether the coefficients are used.
     pub is_used: bool,
 }
 
 impl Calibration {
-    /// What of it holds for a model. Coefficients that make such models worse, or of which nothing tells whether they do,
-    /// are not used, unless `anyway`.
+    /// How the calibration applies to a model. Coefficients that make predictions for such models worse, or of which
+    /// this is unknown, are used only if `anyway` is set.
     #[must_use]
     pub fn applied(&self, model: &Model, anyway: bool) -> Applied {
         let is_seen = self.models.contains(&key(model));
@@ -243,19 +244,19 @@ impl Applied {
     }
 }
 
-/// Why there is no calibration.
+/// The reason why there is no calibration.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CalibrateError {
     /// Fewer steps than can be learnt from; with the first that were left out, and why.
     #[error(
-        "{0} measured steps can be predicted; at least {least} are needed to calibrate{told}",
+        "{0} measured steps can be predicted; at least {least} are needed to calibrate{left_out}",
         least = 2 * FOLDS,
-        told = told(.1)
+        left_out = left_out_sentences(.1)
     )]
     TooFew(usize, Vec<(String, String)>),
 }
 
-fn told(left_out: &[(String, String)]) -> String {
+fn left_out_sentences(left_out: &[(String, String)]) -> String {
     left_out.iter().map(|(step, why)| format!(". {step} is left out: {why}")).collect()
 }
 
@@ -273,7 +274,7 @@ struct Row {
 /// Calibrates on measured steps; `left_out` are those that were left out before, each with the reason.
 ///
 /// # Errors
-/// Too few of them can be predicted.
+/// Returns an error if too few of them can be predicted.
 pub fn calibrate(
     measured: &[Measured],
     mut left_out: Vec<(String, String)>,
@@ -290,9 +291,9 @@ pub fn calibrate(
         }
     }
     if rows.len() < 2 * FOLDS {
-        /// So many say what is wrong with all.
-        const TOLD: usize = 2;
-        left_out.truncate(TOLD);
+        /// The number of reasons that an error lists.
+        const MOST_LISTED: usize = 2;
+        left_out.truncate(MOST_LISTED);
         return Err(CalibrateError::TooFew(rows.len(), left_out));
     }
     let all: Vec<usize> = (0..rows.len()).collect();
@@ -300,16 +301,17 @@ pub fn calibrate(
     let repeats: Vec<(Vec<usize>, Vec<f64>)> = (0..REPEATS)
         .map(|repeat| {
             let folds = folds(rows.len(), repeat);
-            let said = held_out(&rows, &folds, FOLDS, &fit);
-            (folds, said)
+            let predicted = held_out(&rows, &folds, FOLDS, &fit);
+            (folds, predicted)
         })
         .collect();
-    let scored: Vec<Scores> = repeats.iter().map(|(_, said)| scores(&rows, said)).collect();
+    let scored: Vec<Scores> = repeats.iter().map(|(_, predicted)| scores(&rows, predicted)).collect();
     let mean = |of: fn(&Scores) -> f64| scored.iter().map(of).sum::<f64>() / scored.len() as f64;
     let errors = |(ends, score): ([f64; 2], &Scores)| [ends[0].min(score.mape), ends[1].max(score.mape)];
     let (first_folds, first) = &repeats[0];
-    let residuals_of =
-        |said: &[f64]| -> Vec<f64> { rows.iter().zip(said).map(|(row, said)| ln(said / row.time)).collect() };
+    let residuals_of = |predicted: &[f64]| -> Vec<f64> {
+        rows.iter().zip(predicted).map(|(row, predicted)| ln(predicted / row.time)).collect()
+    };
     let residuals = residuals_of(first);
     let mut models: Vec<_> = rows.iter().map(|row| row.model).collect();
     models.compact_sort();
@@ -334,14 +336,14 @@ pub fn calibrate(
             regret: mean(|score| score.regret),
         },
         repeats: scored.iter().fold([f64::MAX, 0.0], |ends, score| errors((ends, score))),
-        unseen_model: unseen.map(|said| scores(&rows, &said)),
+        unseen_model: unseen.map(|predicted| scores(&rows, &predicted)),
         coverage: coverage(&residuals, first_folds, FOLDS),
         unseen_coverage: by_models(&unseen_residuals),
         unseen_residuals,
         plain_coverage: (coverage(&plain_residuals, first_folds, FOLDS), by_models(&plain_residuals)),
         plain_residuals,
         models,
-        points: rows.iter().zip(first).map(|(row, said)| (row.time, *said)).collect(),
+        points: rows.iter().zip(first).map(|(row, predicted)| (row.time, *predicted)).collect(),
         residuals,
     })
 }
@@ -368,7 +370,7 @@ fn fit(rows: &[Row], learnt: &[usize], how_many: Terms) -> Coefficients {
     Coefficients::from_slice(&non_negative(&matrix, &vec![1.0; learnt.len()], how_many.count()))
 }
 
-/// Which fold each row is in.
+/// The fold of each row.
 fn folds(rows: usize, repeat: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..rows).collect();
     Stream::new(repeat).shuffle(&mut order);
@@ -378,28 +380,29 @@ fn folds(rows: usize, repeat: u64) -> Vec<usize> {
 }
 
 fn held_out(rows: &[Row], folds: &[usize], count: usize, fit: &dyn Fn(&[usize]) -> Coefficients) -> Vec<f64> {
-    let mut said = vec![0.0; rows.len()];
+    let mut predicted = vec![0.0; rows.len()];
     for fold in 0..count {
         let (seen, held) = crate::learn::folds::split(folds, fold);
         let coefficients = fit(&seen);
-        held.into_iter().for_each(|row| said[row] = coefficients.of_terms(&rows[row].terms));
+        held.into_iter().for_each(|row| predicted[row] = coefficients.of_terms(&rows[row].terms));
     }
-    said
+    predicted
 }
 
-fn scores(rows: &[Row], said: &[f64]) -> Scores {
-    let errors = rows.iter().zip(said).map(|(row, said)| (said / row.time - 1.0).abs());
+fn scores(rows: &[Row], predicted: &[f64]) -> Scores {
+    let errors = rows.iter().zip(predicted).map(|(row, predicted)| (predicted / row.time - 1.0).abs());
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.compact_sort_by_key(|row| (rows[*row].contest, *row));
     let contests: Vec<&[usize]> = order.chunk_by(|a, b| rows[*a].contest == rows[*b].contest).collect();
     let regret = contests.iter().map(|contest| {
         let best = contest.iter().map(|row| rows[*row].time).fold(f64::MAX, f64::min);
-        let first = contest.iter().min_by(|a, b| said[**a].total_cmp(&said[**b])).map_or(best, |row| rows[*row].time);
+        let first =
+            contest.iter().min_by(|a, b| predicted[**a].total_cmp(&predicted[**b])).map_or(best, |row| rows[*row].time);
         (first / best - 1.0) * 100.0
     });
     Scores {
         mape: errors.sum::<f64>() / rows.len() as f64 * 100.0,
-        spearman: spearman(&rows.iter().map(|row| row.time).collect::<Vec<_>>(), said),
+        spearman: spearman(&rows.iter().map(|row| row.time).collect::<Vec<_>>(), predicted),
         regret: regret.sum::<f64>() / contests.len() as f64,
     }
 }

@@ -1,4 +1,4 @@
-//! A calibration in words, tables and a chart.
+//! A calibration as sentences, tables and a chart.
 
 use super::{Applied, Calibration, Scores};
 use crate::{
@@ -40,7 +40,7 @@ impl Calibration {
         }
     }
 
-    /// The coefficients with what they stand for.
+    /// A table of the coefficients and the terms that they multiply.
     #[must_use]
     pub fn coefficients_listing(&self) -> Listing {
         let of = &self.coefficients;
@@ -63,7 +63,7 @@ impl Calibration {
         Listing { columns, rows: rows.into_iter().take(self.terms.count()).map(row).collect() }
     }
 
-    /// How well it predicts what it has not seen.
+    /// A table of the errors on steps that the fit did not use.
     #[must_use]
     pub fn scores_listing(&self) -> Listing {
         let columns = vec![
@@ -91,7 +91,7 @@ impl Calibration {
         Listing { columns, rows }
     }
 
-    /// Predicted over measured times.
+    /// A chart of predicted over measured times.
     #[must_use]
     pub fn chart(&self) -> Chart {
         let ends = self.points.iter().flat_map(|(a, b)| [*a, *b]);

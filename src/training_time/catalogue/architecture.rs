@@ -8,11 +8,11 @@ use super::super::{
 /// Operators in their order, with the names that differ for one of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerItem {
-    /// The operator.
+    /// The operator's name.
     pub operator: String,
-    /// How often it runs.
+    /// The number of times that it runs; `None` for once.
     pub repeat: Option<Expression>,
-    /// Names that have other values for it.
+    /// Names to which it gives other values.
     pub overrides: Vec<(String, Expression)>,
 }
 
@@ -26,47 +26,47 @@ impl LayerItem {
     /// The scope of this operator.
     ///
     /// # Errors
-    /// A name has no value, or a divisor is zero.
+    /// Returns an error if a name has no value, or a divisor is zero.
     pub fn scope(&self, scope: &Scope) -> Result<Scope, ExpressionError> {
         self.overrides.iter().try_fold(scope.clone(), |own, (name, value)| Ok(own.with(name, value.evaluate(scope)?)))
     }
 
-    /// How often it runs.
+    /// The number of times that the operator runs.
     ///
     /// # Errors
-    /// A name has no value, or a divisor is zero.
+    /// Returns an error if a name has no value, or a divisor is zero.
     pub fn count(&self, scope: &Scope) -> Result<f64, ExpressionError> {
         self.repeat.as_ref().map_or(Ok(1.0), |repeat| repeat.evaluate(scope))
     }
 }
 
-/// Parameters of a whole model, over all ranks.
+/// The number of parameters of a whole model, over all ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// Of one layer.
+    /// Parameters of one layer.
     pub layer: Expression,
-    /// Before the first layer.
+    /// Parameters before the first layer.
     pub first: Expression,
-    /// After the last layer.
+    /// Parameters after the last layer.
     pub last: Expression,
 }
 
-/// An architecture.
+/// An architecture: the operators of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Architecture {
-    /// Its name.
+    /// The architecture's name.
     pub name: String,
     /// Names that it adds or presets, with their values where a run names none.
     pub variables: Vec<(String, f64)>,
-    /// Operators of a layer, in order.
+    /// The operators of a layer, in order.
     pub layer: Vec<LayerItem>,
-    /// Operators before the first layer.
+    /// The operators before the first layer.
     pub first: Vec<LayerItem>,
-    /// Operators after the last layer.
+    /// The operators after the last layer.
     pub last: Vec<LayerItem>,
-    /// Tensor all-reduces of a layer, forward and backward.
+    /// The number of tensor-parallel all-reduces of a layer, forward and backward.
     pub syncs: [u32; 2],
-    /// Its parameters, where they are known.
+    /// The numbers of parameters, if they are declared.
     pub parameters: Option<Parameters>,
     /// Bytes of activations of one layer and micro-batch on one rank, where nothing is computed again.
     pub activation_bytes: Option<Expression>,
@@ -83,7 +83,7 @@ impl Architecture {
     /// All parameters of a model with `E` layers. `None` where the architecture doesn't say.
     ///
     /// # Errors
-    /// A name has no value, or a divisor is zero.
+    /// Returns an error if a name has no value, or a divisor is zero.
     pub fn parameters(&self, scope: &Scope) -> Result<Option<f64>, ExpressionError> {
         let Some(parameters) = &self.parameters else { return Ok(None) };
         let scope = self.scope(scope);
@@ -95,9 +95,9 @@ impl Architecture {
     /// The operators of a layer by name, each as often as it runs.
     ///
     /// # Errors
-    /// A name has no value, or a divisor is zero.
+    /// Returns an error if a name has no value, or a divisor is zero.
     pub fn layer_names(&self, scope: &Scope) -> Result<Vec<String>, ExpressionError> {
-        /// More operators than any layer has.
+        /// A number of operators that no layer exceeds.
         const MOST: f64 = 1024.0;
         let mut names = Vec::new();
         for item in &self.layer {

@@ -16,8 +16,8 @@ use super::{
 };
 use crate::text::yaml::{KeyError, Node};
 
-/// What lies in a cache moves faster than memory can: up to about three times as fast on the GPUs of the shared samples.
-/// Nothing is said to be impossible before this many times.
+/// The factor by which data in a cache may move faster than the memory's bandwidth allows; up to about three was
+/// found on the GPUs of the shared samples. Times are flagged as impossible only beyond this factor.
 pub const CACHED: f64 = 4.0;
 
 /// No link gives one GPU so many GB/s: ports of 800 Gb/s have 100 between nodes, the fastest links within one 900.
@@ -26,38 +26,38 @@ pub const fn most_gbps(communicator: Communicator) -> f64 {
     if communicator.nodes > 1 { 200.0 } else { 2000.0 }
 }
 
-/// What is known besides samples. Names are unique within a list.
+/// Everything that is known besides samples. Names are unique within a list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Catalogue {
-    /// GPUs.
+    /// The GPUs.
     pub gpus: Vec<Gpu>,
-    /// Clusters.
+    /// The clusters.
     pub clusters: Vec<ClusterEntry>,
-    /// Operators.
+    /// The operators.
     pub operators: Vec<Operator>,
-    /// Collectives.
+    /// The collectives.
     pub collectives: Vec<Collective>,
-    /// Architectures; the first one is the reference's.
+    /// The architectures; the first one is that of the reference implementation.
     pub architectures: Vec<Architecture>,
 }
 
-/// A GPU.
+/// A model of GPU.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gpu {
-    /// Its name: `A100-SXM4-80GB`.
+    /// The name, such as `A100-SXM4-80GB`.
     pub name: String,
-    /// Other names of it, as files have them: `NVIDIAA100-SXM4-80GB`.
+    /// Other names that files use, such as `NVIDIAA100-SXM4-80GB`.
     pub aliases: Vec<String>,
-    /// Dense peak in TFLOP/s by precision: `fp16`.
+    /// Dense peak rate in TFLOP/s for each precision, such as `fp16`.
     pub peak_tflops: Vec<(String, f64)>,
-    /// Its memory in GiB.
+    /// Size of its memory in GiB.
     pub memory_gib: Option<f64>,
     /// Bandwidth of its memory in GB/s (1e9 B/s).
     pub memory_gbps: Option<f64>,
 }
 
 impl Gpu {
-    /// The dense peak of a precision in FLOP/s.
+    /// The dense peak rate for a precision, in FLOP/s.
     #[must_use]
     pub fn peak_flops(&self, precision: &str) -> Option<f64> {
         let peak = self.peak_tflops.iter().find(|(known, _)| known.eq_ignore_ascii_case(precision));
@@ -76,21 +76,21 @@ impl Gpu {
 /// A cluster, whose figures stand in where no collective was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClusterEntry {
-    /// Its name.
+    /// The cluster's name.
     pub name: String,
-    /// Its GPU.
+    /// The name of its GPU.
     pub gpu: String,
-    /// GPUs of a node.
+    /// The number of GPUs in a node.
     pub gpus_per_node: u32,
-    /// How many nodes it has.
+    /// The number of nodes.
     pub nodes: Option<u32>,
     /// Bandwidth of a GPU to others of its node, in GB/s.
     pub intra_gbps: Option<f64>,
-    /// Bandwidth of a GPU to other nodes, in GB/s.
+    /// Bandwidth between nodes for each GPU, in GB/s.
     pub inter_gbps_per_gpu: Option<f64>,
     /// Latency of a message in µs.
     pub latency_us: Option<f64>,
-    /// What steps that were measured there ran, where their table does not say it.
+    /// The job behind steps that were measured on the cluster, used where their table does not state it.
     pub steps: Option<StepsEntry>,
 }
 
@@ -111,44 +111,44 @@ impl ClusterEntry {
     }
 }
 
-/// What measured steps ran.
+/// The job behind measured steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepsEntry {
-    /// The architecture.
+    /// The architecture of the model.
     pub architecture: String,
     /// Whether the optimizer was sharded: 0 or 1.
     pub zero: u8,
 }
 
-/// What predicts an operator that nobody sampled.
+/// How to predict an operator that was not sampled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StandIn {
-    /// All sampled matrix products together, by their shape.
+    /// From all sampled matrix products together, by shape.
     Gemm,
-    /// Another operator, scaled by the bytes that both touch.
+    /// From another operator, scaled by the number of bytes that both touch.
     Operator(String),
 }
 
 /// An operator: what it is sampled by, and what its time depends on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operator {
-    /// Its name.
+    /// The operator's name.
     pub name: String,
-    /// The columns by which it is sampled.
+    /// The columns of its samples that hold inputs.
     pub inputs: Vec<String>,
-    /// What regressors see, in this order.
+    /// The features that regressors use, in this order.
     pub features: Vec<Expression>,
     /// Count, m, k, n of a matrix product; of one product, count is 1.
     pub gemm: Option<[Expression; 4]>,
-    /// Floating-point operations forward.
+    /// The number of floating-point operations of the forward pass.
     pub flop: Option<Expression>,
-    /// Bytes touched forward at least, in fp16.
+    /// The number of bytes that the forward pass touches at least, in fp16.
     pub bytes: Option<Expression>,
     /// Bytes touched at least, where regressors see none: only what is faster than a GPU's memory is told by it.
     pub least_bytes: Option<Expression>,
     /// Backward time over forward time, where only forward was sampled.
     pub backward_factor: Option<f64>,
-    /// What predicts it where it was not sampled.
+    /// How to predict it where it was not sampled.
     pub stands_in_for: Option<StandIn>,
 }
 
@@ -156,7 +156,7 @@ impl Operator {
     /// The features, in order.
     ///
     /// # Errors
-    /// A name has no value, or a divisor is zero.
+    /// Returns an error if a name has no value, or a divisor is zero.
     pub fn features(&self, scope: &Scope) -> Result<Vec<f64>, ExpressionError> {
         self.features.iter().map(|feature| feature.evaluate(scope)).collect()
     }
@@ -164,7 +164,7 @@ impl Operator {
     /// Count, m, k, n of a matrix product; `None` for another operator.
     ///
     /// # Errors
-    /// A name has no value, or a divisor is zero.
+    /// Returns an error if a name has no value, or a divisor is zero.
     pub fn gemm(&self, scope: &Scope) -> Result<Option<[f64; 4]>, ExpressionError> {
         let Some(gemm) = &self.gemm else { return Ok(None) };
         let mut shape = [0.0; 4];
@@ -178,7 +178,7 @@ impl Operator {
     /// nothing is known of it.
     ///
     /// # Errors
-    /// A name has no value, or a divisor is zero.
+    /// Returns an error if a name has no value, or a divisor is zero.
     pub fn flop(&self, scope: &Scope) -> Result<Option<f64>, ExpressionError> {
         if let Some(flop) = &self.flop {
             return flop.evaluate(scope).map(Some);
@@ -206,7 +206,7 @@ impl Operator {
     /// nothing is known of it.
     ///
     /// # Errors
-    /// A name has no value, or a divisor is zero.
+    /// Returns an error if a name has no value, or a divisor is zero.
     pub fn bytes(&self, scope: &Scope) -> Result<Option<f64>, ExpressionError> {
         if let Some(bytes) = &self.bytes {
             return bytes.evaluate(scope).map(Some);
@@ -215,10 +215,10 @@ impl Operator {
     }
 }
 
-/// What a collective is for.
+/// The purpose of a collective in a training step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// All-reduce of activations over the tensor group.
+    /// All-reduce of activations over the tensor-parallel group.
     Tensor,
     /// All-reduce of gradients over the data-parallel group.
     Gradient,
@@ -226,24 +226,24 @@ pub enum Role {
     Gather,
     /// Messages between pipeline stages.
     Pipeline,
-    /// All-to-all of tokens over the expert group.
+    /// All-to-all of tokens over the expert-parallel group.
     Expert,
 }
 
-/// A collective.
+/// A collective of a training step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Collective {
-    /// Its name, as files have it: `allreduce_large`.
+    /// The name that files use, such as `allreduce_large`.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub role: Role,
     /// Bus bandwidth is 2·shape·this over the time, n being the ranks.
     pub busbw_factor: Expression,
-    /// Its message in elements.
+    /// The message size in elements.
     pub shape: Expression,
-    /// Over how many nodes.
+    /// The number of nodes.
     pub nodes: Expression,
-    /// Over how many GPUs of each.
+    /// The number of GPUs in each node.
     pub per_node: Expression,
 }
 
@@ -251,7 +251,7 @@ impl Collective {
     /// Its communicator in a run.
     ///
     /// # Errors
-    /// A name has no value, or a divisor is zero.
+    /// Returns an error if a name has no value, or a divisor is zero.
     pub fn communicator(&self, scope: &Scope) -> Result<Communicator, ExpressionError> {
         let whole = |expression: &Expression| expression.evaluate(scope).map(|value| value.max(1.0) as u32);
         Ok(Communicator { nodes: whole(&self.nodes)?, per_node: whole(&self.per_node)? })
@@ -291,7 +291,7 @@ pub const NAMES: [&str; 19] = [
 ];
 
 impl Catalogue {
-    /// What is built in.
+    /// The built-in catalogue.
     #[must_use]
     pub fn built_in() -> Self {
         // That it can be read is a test.
@@ -301,7 +301,7 @@ impl Catalogue {
     /// Reads a file in YAML or JSON.
     ///
     /// # Errors
-    /// It is no catalogue, with the place.
+    /// Returns an error with its location if the file is no valid catalogue.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         Self::read(&crate::text::yaml::parse(text)?)
     }
@@ -309,7 +309,7 @@ impl Catalogue {
     /// Reads a file that was parsed.
     ///
     /// # Errors
-    /// It is no catalogue, with the place.
+    /// Returns an error with its location if the file is no valid catalogue.
     pub fn read(root: &Node) -> Result<Self, KeyError> {
         read::catalogue(root)
     }
@@ -343,7 +343,7 @@ impl Catalogue {
         self.gpus.iter().find(|gpu| is(&gpu.name) || gpu.aliases.iter().any(is))
     }
 
-    /// A cluster by its name, in any case.
+    /// The cluster with this name, ignoring case.
     #[must_use]
     pub fn cluster(&self, name: &str) -> Option<&ClusterEntry> {
         self.clusters.iter().find(|cluster| cluster.name.eq_ignore_ascii_case(name))
@@ -361,25 +361,25 @@ impl Catalogue {
         self.cluster(&samples.name).or_else(by_gpu)
     }
 
-    /// An operator.
+    /// The operator with this name.
     #[must_use]
     pub fn operator(&self, name: &str) -> Option<&Operator> {
         self.operators.iter().find(|operator| operator.name == name)
     }
 
-    /// A collective.
+    /// The collective with this name.
     #[must_use]
     pub fn collective(&self, name: &str) -> Option<&Collective> {
         self.collectives.iter().find(|collective| collective.name == name)
     }
 
-    /// An architecture, in any case.
+    /// The architecture with this name, ignoring case.
     #[must_use]
     pub fn architecture(&self, name: &str) -> Option<&Architecture> {
         self.architectures.iter().find(|architecture| architecture.name.eq_ignore_ascii_case(name))
     }
 
-    /// As a file that [`Catalogue::parse`] reads.
+    /// The catalogue as a YAML file, which [`Catalogue::parse`] reads.
     #[must_use]
     pub fn to_yaml(&self) -> String {
         write::catalogue(self)

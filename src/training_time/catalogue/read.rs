@@ -1,4 +1,4 @@
-//! A catalogue is read from YAML.
+//! Reads a catalogue from YAML.
 
 use super::{
     super::expression::Expression, Architecture, Catalogue, ClusterEntry, Collective, Gpu, LayerItem, NAMES, Operator,
@@ -25,7 +25,7 @@ pub(super) fn catalogue(root: &Node) -> Result<Catalogue> {
     Ok(catalogue)
 }
 
-/// The entries of a section, whose names differ.
+/// The entries of a section, whose names must be distinct.
 fn entries<T>(section: Option<&Node>, name: &str, read: fn(&mut Fields<'_>, String) -> Result<T>) -> Result<Vec<T>> {
     let Some(section) = section else { return Ok(Vec::new()) };
     let mut names: Vec<String> = Vec::new();
@@ -48,7 +48,7 @@ fn refuse_rest(fields: &Fields<'_>, expected: &str) -> Result<()> {
     fields.rest().next().map_or(Ok(()), |(key, node, _)| Err(node.unexpected(key, expected)))
 }
 
-/// A number above zero.
+/// A number greater than zero.
 fn positive(node: Option<&Node>, key: &str) -> Result<Option<f64>> {
     node.map(|node| {
         node.number(key)
@@ -101,7 +101,7 @@ fn cluster(fields: &mut Fields<'_>, name: String) -> Result<ClusterEntry> {
     })
 }
 
-/// What measured steps ran.
+/// The job behind measured steps.
 fn steps(node: &Node) -> Result<StepsEntry> {
     let mut fields = Fields::of(node, "steps")?;
     let architecture = fields.needed("architecture", "an architecture's name")?.word("architecture")?.to_owned();
@@ -152,7 +152,7 @@ fn operator(fields: &mut Fields<'_>, name: String) -> Result<Operator> {
     Ok(Operator { name, inputs, features, gemm, flop, bytes, least_bytes, backward_factor, stands_in_for })
 }
 
-/// The roles with the words for them.
+/// The roles with their keywords.
 pub(super) const ROLES: [(&str, Role); 5] = [
     ("tensor", Role::Tensor),
     ("gradient", Role::Gradient),
@@ -217,7 +217,7 @@ fn architecture(fields: &mut Fields<'_>, name: String) -> Result<Architecture> {
     Ok(Architecture { name, variables, layer, first, last, syncs, parameters, activation_bytes })
 }
 
-/// `linear1`, or `{operator: linear1, repeat: 2, ffn: "1408"}`.
+/// An operator of a layer: `linear1`, or `{operator: linear1, repeat: 2, ffn: "1408"}`.
 fn item(node: &Node, key: &str, names: &[String]) -> Result<LayerItem> {
     if let Some(operator) = node.text().filter(|text| !text.is_empty()) {
         return Ok(LayerItem::once(operator));

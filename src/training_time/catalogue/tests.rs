@@ -50,7 +50,7 @@ fn vocabularies_are_padded() {
     assert_eq!([1.0, 2.0, 4.0, 8.0, 16.0].map(padded), [50304.0, 25216.0, 12672.0, 6400.0, 3200.0]);
 }
 
-/// Section 9, exactly.
+/// The counts of section 9 of the specification, exactly.
 #[test]
 fn parameters_are_counted() {
     let catalogue = Catalogue::built_in();

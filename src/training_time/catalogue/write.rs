@@ -3,7 +3,7 @@
 use super::{Architecture, Catalogue, ClusterEntry, Collective, Gpu, LayerItem, Operator, StandIn, read::ROLES};
 use crate::text::yaml::scalar;
 
-/// Members of a mapping in braces, `key: value`.
+/// The members of a mapping in braces, each `key: value`.
 #[derive(Default)]
 struct Entry(Vec<String>);
 
@@ -26,7 +26,7 @@ fn words(words: &[String]) -> String {
     list(words.iter().map(|word| scalar(word)))
 }
 
-/// A list, where it has members.
+/// A list, or `None` if it is empty.
 fn some(list: String) -> Option<String> {
     Some(list).filter(|list| list != "[]" && list != "{}")
 }

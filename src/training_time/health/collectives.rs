@@ -1,11 +1,11 @@
-//! What is odd about samples of collectives.
+//! Checks the samples of collectives.
 
 use super::{
     super::{
         catalogue::{Catalogue, most_gbps},
         samples::{Cluster, CollectiveRow, CollectiveSamples},
     },
-    Flag, Health, Rule, Summary, Target,
+    Flag, FlagTarget, Health, Rule, Summary,
 };
 use crate::units::{count, grouped, significant};
 
@@ -14,7 +14,7 @@ const REACH: usize = 10;
 /// Outside of these times the running median a row is left out of the curve.
 const FAST: f64 = 0.67;
 const SLOW: f64 = 1.5;
-/// Regressors need at least so many.
+/// The fewest rows that a regressor needs.
 const ENOUGH: usize = 30;
 
 pub(super) fn look(cluster: &Cluster, catalogue: &Catalogue, health: &mut Health) {
@@ -56,9 +56,9 @@ fn summary(samples: &CollectiveSamples, rows: &[CollectiveRow]) -> Summary {
     }
 }
 
-fn target(samples: &CollectiveSamples, rows: &[CollectiveRow]) -> Target {
+fn target(samples: &CollectiveSamples, rows: &[CollectiveRow]) -> FlagTarget {
     let communicator = rows.first().map(|row| row.communicator).unwrap_or_default();
-    Target::Collective(samples.collective.clone(), communicator)
+    FlagTarget::Collective(samples.collective.clone(), communicator)
 }
 
 /// The rows of one communicator, by elements; the first one is row `begin` of all.

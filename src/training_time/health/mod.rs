@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     catalogue::Catalogue,
-    samples::{Cluster, Communicator, Place},
+    samples::{Cluster, Communicator, SourceLine},
 };
 
-/// What is odd.
+/// The rule that samples break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Rule {
     /// An operator that computes twice as much backward is faster backward.
@@ -21,11 +21,11 @@ pub enum Rule {
     FarAbove,
     /// Less than a tenth of the time of rows that differ in one input only.
     FarBelow,
-    /// Faster than the GPU can compute.
+    /// The times are shorter than the GPU's peak rate allows.
     AbovePeak,
     /// Faster than the GPU's memory, or its caches, can move what it touches.
     AboveMemory,
-    /// More bus bandwidth than any link has.
+    /// The bus bandwidth exceeds that of every link.
     AboveLink,
     /// More than 1.5 × the running median over message size.
     SlowBeside,
@@ -33,7 +33,7 @@ pub enum Rule {
     FastBeside,
     /// Few values of an input that others were sampled with.
     FewValues,
-    /// Equal inputs were measured several times.
+    /// The same inputs were measured several times.
     Repeated,
     /// Fewer than 30 rows, or one distinct input: too few to learn from.
     TooFew,
@@ -47,16 +47,16 @@ impl Rule {
     }
 }
 
-/// Samples of what.
+/// The operator or collective that samples belong to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Target {
-    /// Of an operator.
+pub enum FlagTarget {
+    /// An operator.
     Operator(String),
-    /// Of a collective over these GPUs.
+    /// A collective over this communicator.
     Collective(String, Communicator),
 }
 
-impl std::fmt::Display for Target {
+impl std::fmt::Display for FlagTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Operator(name) => f.write_str(name),
@@ -65,29 +65,29 @@ impl std::fmt::Display for Target {
     }
 }
 
-/// Something that is odd about samples.
+/// Rows that break a rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Flag {
     /// The cluster's name.
     pub cluster: String,
-    /// Samples of what.
-    pub target: Target,
-    /// `fp16`.
+    /// The operator or collective.
+    pub target: FlagTarget,
+    /// The precision, such as `fp16`.
     pub precision: String,
-    /// What is odd.
+    /// The rule that they break.
     pub rule: Rule,
-    /// How many rows are.
+    /// The number of such rows.
     pub count: usize,
-    /// Of how many.
+    /// The number of all rows.
     pub of: usize,
-    /// What is odd, with its figures.
+    /// A description of the fault with its figures.
     pub what: String,
-    /// What leaving them out changes, or what to do about it.
+    /// The effect of leaving the rows out, or advice.
     pub effect: String,
-    /// Where these rows stand.
+    /// The locations of the rows.
     #[serde(skip)]
-    pub places: Vec<Place>,
-    /// Which rows of the target's samples these are: of a collective, of all its rows.
+    pub places: Vec<SourceLine>,
+    /// The indices of the rows among the target's samples; for a collective, among all of its rows.
     #[serde(skip)]
     pub rows: Vec<usize>,
 }
@@ -97,12 +97,12 @@ pub struct Flag {
 pub struct LeftOut {
     /// The cluster's name.
     pub cluster: String,
-    /// Samples of what.
-    pub target: Target,
-    /// `fp16`.
+    /// The operator or collective.
+    pub target: FlagTarget,
+    /// The precision, such as `fp16`.
     pub precision: String,
-    /// Where they stand.
-    pub places: Vec<Place>,
+    /// The locations of the rows.
+    pub places: Vec<SourceLine>,
 }
 
 impl From<&Flag> for LeftOut {
@@ -113,21 +113,21 @@ impl From<&Flag> for LeftOut {
 }
 
 impl LeftOut {
-    /// Removes the rows.
+    /// Removes the rows from the clusters.
     pub fn apply(&self, clusters: &mut [Cluster]) {
         use crate::order::CompactSort;
         let mut places: Vec<(u32, u32)> = self.places.iter().map(|place| (place.file, place.line)).collect();
         places.compact_sort();
-        let stays = |place: &Place| places.binary_search(&(place.file, place.line)).is_err();
+        let stays = |place: &SourceLine| places.binary_search(&(place.file, place.line)).is_err();
         for cluster in clusters.iter_mut().filter(|cluster| cluster.name == self.cluster) {
             match &self.target {
-                Target::Operator(name) => {
+                FlagTarget::Operator(name) => {
                     let samples = cluster.operators.iter_mut();
                     for samples in samples.filter(|s| s.operator == *name && s.precision == self.precision) {
                         samples.retain(|place| stays(place));
                     }
                 }
-                Target::Collective(name, communicator) => {
+                FlagTarget::Collective(name, communicator) => {
                     let samples = cluster.collectives.iter_mut();
                     for samples in samples.filter(|s| s.collective == *name && s.precision == self.precision) {
                         samples.rows.retain(|row| row.communicator != *communicator || stays(&row.place));
@@ -138,39 +138,39 @@ impl LeftOut {
     }
 }
 
-/// How equal inputs differ, and what is sampled.
+/// The extent of the samples, and how much times differ for equal inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Samples of what.
-    pub target: Target,
-    /// `fp16`.
+    /// The operator or collective.
+    pub target: FlagTarget,
+    /// The precision, such as `fp16`.
     pub precision: String,
-    /// All rows.
+    /// The number of rows.
     pub rows: usize,
-    /// Distinct inputs.
+    /// The number of distinct inputs.
     pub distinct: usize,
     /// Rows whose inputs stand in an earlier row as well.
     pub repeated: usize,
-    /// Distinct features: what regressors can tell apart.
+    /// The number of distinct features, which is what regressors can tell apart.
     pub distinct_features: usize,
     /// Mean of |mean of rows with equal features ÷ time − 1|, forward and backward: no regressor errs less.
     pub noise: [Option<f64>; 2],
-    /// The same over rows with equal inputs.
+    /// The same deviation over rows with equal inputs.
     pub deviation: [Option<f64>; 2],
     /// Each input with its sampled values: lowest, highest, and how many.
     pub inputs: Vec<(String, f64, f64, usize)>,
 }
 
-/// What is odd about a cluster's samples, and what they are.
+/// The result of checking a cluster's samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Health {
-    /// What is odd, the doubtful first.
+    /// The rules that rows break, the doubtful ones first.
     pub flags: Vec<Flag>,
-    /// All samples.
+    /// A summary for each operator and collective.
     pub summaries: Vec<Summary>,
 }
 
-/// Looks at the samples of a cluster.
+/// Checks the samples of a cluster.
 #[must_use]
 pub fn health(cluster: &Cluster, catalogue: &Catalogue) -> Health {
     use crate::order::CompactSort;

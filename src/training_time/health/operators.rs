@@ -1,4 +1,4 @@
-//! What is odd about samples of operators.
+//! Checks the samples of operators.
 
 use super::{
     super::{
@@ -6,7 +6,7 @@ use super::{
         samples::{Cluster, OperatorSamples},
         scope::Scope,
     },
-    Flag, Health, Rule, Summary, Target,
+    Flag, FlagTarget, Health, Rule, Summary,
 };
 use crate::{
     math::median,
@@ -16,9 +16,9 @@ use crate::{
 
 /// So far from its neighbours is no measurement of the same thing.
 const FAR: f64 = 10.0;
-/// Below this share of the rows it is noise.
+/// The share of rows up to which a deviation counts as noise.
 const FEW: f64 = 0.01;
-/// Regressors need at least so many.
+/// The fewest rows that a regressor needs.
 const ENOUGH: usize = 30;
 
 pub(super) fn look(cluster: &Cluster, catalogue: &Catalogue, health: &mut Health) {
@@ -56,7 +56,7 @@ impl Flags<'_> {
         }
         self.flags.push(Flag {
             cluster: self.cluster.name.clone(),
-            target: Target::Operator(self.samples.operator.clone()),
+            target: FlagTarget::Operator(self.samples.operator.clone()),
             precision: self.samples.precision.clone(),
             rule,
             count: rows.len(),
@@ -71,14 +71,14 @@ impl Flags<'_> {
 
 /// Rows by their inputs: rows of equal inputs stand together.
 struct Distinct {
-    /// Rows in the order of their inputs.
+    /// The indices of the rows, sorted by inputs.
     order: Vec<usize>,
-    /// Where the rows of each distinct input begin in `order`, and its end.
+    /// The index in `order` at which the rows of each distinct input begin, and the end.
     begins: Vec<usize>,
 }
 
 impl Distinct {
-    /// Of so many rows with these keys.
+    /// Groups this many rows by their keys.
     fn of<'a>(rows: usize, key: impl Fn(usize) -> &'a [f64]) -> Self {
         let mut order: Vec<usize> = (0..rows).collect();
         order.compact_sort_by(|a, b| compare(key(*a), key(*b)));
@@ -107,7 +107,7 @@ impl Distinct {
         });
         let equal = by_features.as_ref().unwrap_or(self);
         Summary {
-            target: Target::Operator(samples.operator.clone()),
+            target: FlagTarget::Operator(samples.operator.clone()),
             precision: samples.precision.clone(),
             rows: samples.len(),
             distinct,
@@ -146,7 +146,7 @@ fn compare(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
     differs.unwrap_or(std::cmp::Ordering::Equal)
 }
 
-/// Matrix work costs twice as much backward.
+/// Flags matrix products whose backward pass is faster than the forward pass: it does twice the work.
 fn backward_faster(flags: &mut Flags<'_>, known: Option<&Operator>) {
     let samples = flags.samples;
     let multiplies = known.is_some_and(Operator::multiplies);
@@ -210,7 +210,7 @@ fn far_off(flags: &mut Flags<'_>, distinct: &Distinct) {
 
 /// Rows that differ in one input only, of all inputs, where they are enough.
 fn lines(samples: &OperatorSamples, distinct: &Distinct) -> Vec<Vec<usize>> {
-    /// A line of fewer points has no telling median.
+    /// The fewest points of a line for which a median is meaningful.
     const LEAST: usize = 3;
     let mut lines = Vec::new();
     for axis in 0..samples.inputs.len() {
@@ -277,7 +277,7 @@ fn unit_hint(times_too_fast: f64) -> &'static str {
     if times_too_fast > 100.0 { ": are its times milliseconds?" } else { "" }
 }
 
-/// What is not computed at the peak is moved through memory.
+/// Flags times that are shorter than the memory's bandwidth allows.
 fn above_memory(flags: &mut Flags<'_>, known: Option<&Operator>, gpu: Option<&Gpu>) {
     let samples = flags.samples;
     let (Some(operator), Some(gpu)) = (known, gpu) else { return };
@@ -347,7 +347,7 @@ fn too_few(flags: &mut Flags<'_>, summary: &Summary) {
     flags.raise(Rule::TooFew, (0..summary.rows).collect(), what, "Only its measured rows are used");
 }
 
-/// The tensor degrees of an operator's samples, ascending.
+/// The tensor-parallel degrees in an operator's samples, ascending.
 fn degrees_of(samples: &OperatorSamples) -> Option<Vec<f64>> {
     let at = samples.inputs.iter().position(|input| input == "mp")?;
     let mut values: Vec<f64> = (0..samples.len()).map(|row| samples.row(row)[at]).collect();
@@ -369,9 +369,9 @@ fn few_values(flags: &mut Flags<'_>, summary: &Summary, all: &[f64]) {
     flags.raise(Rule::FewValues, (0..summary.rows).collect(), what, effect);
 }
 
-/// The first values, and how many there are besides.
+/// The first values, and the number of further ones.
 fn listed(values: &[f64]) -> String {
-    /// No more have a use in a sentence.
+    /// The most values that a sentence lists.
     const NAMED: usize = 12;
     let first = values.iter().take(NAMED).map(f64::to_string).collect::<Vec<_>>().join(", ");
     match values.len().saturating_sub(NAMED) {

@@ -1,23 +1,23 @@
-//! What a table holds, told by its headers.
+//! Recognises the contents of a table by its headers.
 
 use crate::text::excerpt;
 
-/// What a table holds.
+/// The contents of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
+pub enum TableFamily {
     /// Samples of an operator, or of a stage's optimizer.
     Operator,
     /// Samples of the optimizer in a form that nothing uses any more.
     OldOptimizer,
     /// Samples of a collective.
     Collective,
-    /// Which regressor predicts which operator.
+    /// The regressor for each operator.
     OperatorSettings,
-    /// Which regressor predicts which collective.
+    /// The regressor for each collective.
     CollectiveSettings,
     /// Measured training steps.
     Steps,
-    /// An all-reduce table of nccl-tests, as vTrain keeps it.
+    /// An all-reduce table of nccl-tests in the form of vTrain.
     Reduce,
 }
 
@@ -45,26 +45,26 @@ pub(super) const STEPS: [&str; 11] = [
 pub(super) const REDUCE: [&str; 5] = ["size(B)", "count", "type", "time(ns)", "busbw(GB/s)"];
 
 /// Each family with its columns; those of operators are inputs and times.
-const FAMILIES: [(Family, &str, &[&str]); 11] = [
-    (Family::Collective, "a collective's samples", &COLLECTIVE),
-    (Family::OldOptimizer, "an old optimizer's samples", &OLD_OPTIMIZER),
-    (Family::OperatorSettings, "a configuration of operator regressors", &OPERATOR_SETTINGS),
-    (Family::CollectiveSettings, "a configuration of collective regressors", &COLLECTIVE_SETTINGS),
-    (Family::Steps, "measured steps", &STEPS),
-    (Family::Reduce, "an all-reduce table", &REDUCE),
-    (Family::Operator, "an operator's samples", &["b", "l", "dim", FORWARD, BACKWARD]),
-    (Family::Operator, "an operator's samples", &["mp", "b", "l", "dim", FORWARD, BACKWARD]),
-    (Family::Operator, "an operator's samples", &["mp", "b", "h", "l", "dim", FORWARD, BACKWARD]),
-    (Family::Operator, "an operator's samples", &["mp", "b", "h", "l", FORWARD, BACKWARD]),
-    (Family::Operator, "an optimizer's samples", &["mp", "dim", "encoders", DURATION]),
+const FAMILIES: [(TableFamily, &str, &[&str]); 11] = [
+    (TableFamily::Collective, "a collective's samples", &COLLECTIVE),
+    (TableFamily::OldOptimizer, "an old optimizer's samples", &OLD_OPTIMIZER),
+    (TableFamily::OperatorSettings, "a configuration of operator regressors", &OPERATOR_SETTINGS),
+    (TableFamily::CollectiveSettings, "a configuration of collective regressors", &COLLECTIVE_SETTINGS),
+    (TableFamily::Steps, "measured steps", &STEPS),
+    (TableFamily::Reduce, "an all-reduce table", &REDUCE),
+    (TableFamily::Operator, "an operator's samples", &["b", "l", "dim", FORWARD, BACKWARD]),
+    (TableFamily::Operator, "an operator's samples", &["mp", "b", "l", "dim", FORWARD, BACKWARD]),
+    (TableFamily::Operator, "an operator's samples", &["mp", "b", "h", "l", "dim", FORWARD, BACKWARD]),
+    (TableFamily::Operator, "an operator's samples", &["mp", "b", "h", "l", FORWARD, BACKWARD]),
+    (TableFamily::Operator, "an optimizer's samples", &["mp", "dim", "encoders", DURATION]),
 ];
 
-/// Where a column is, in any case.
+/// The index of a column, ignoring case.
 pub(super) fn find(headers: &[String], name: &str) -> Option<usize> {
     headers.iter().position(|header| header.trim().eq_ignore_ascii_case(name))
 }
 
-/// What a table of measured steps may say besides, each by all its names.
+/// Optional columns of a table of measured steps, each with all its names.
 pub(super) const MORE: [&[&str]; 10] = [
     &["Parameters (billion)"],
     &["recompute"],
@@ -79,32 +79,32 @@ pub(super) const MORE: [&[&str]; 10] = [
 ];
 
 /// The columns of collectives and of measured steps that say nothing; those of operators are inputs.
-pub(super) fn unknown(family: Family, headers: &[String]) -> Vec<&str> {
+pub(super) fn unknown(family: TableFamily, headers: &[String]) -> Vec<&str> {
     let known: Vec<&str> = match family {
-        Family::Collective => COLLECTIVE.to_vec(),
-        Family::Steps => STEPS.iter().chain(MORE.into_iter().flatten()).copied().collect(),
+        TableFamily::Collective => COLLECTIVE.to_vec(),
+        TableFamily::Steps => STEPS.iter().chain(MORE.into_iter().flatten()).copied().collect(),
         _ => return Vec::new(),
     };
     let is_known = |header: &&str| header.is_empty() || known.iter().any(|name| header.eq_ignore_ascii_case(name));
     headers.iter().map(|header| header.trim()).filter(|header| !is_known(header)).collect()
 }
 
-/// What a table with these headers holds; `None` for another trade.
+/// The contents of a table with these headers; `None` if it does not belong to this workbench.
 #[must_use]
-pub fn family(headers: &[String]) -> Option<Family> {
+pub fn family(headers: &[String]) -> Option<TableFamily> {
     let has = |names: &[&str]| names.iter().all(|name| find(headers, name).is_some());
-    let told = FAMILIES.iter().find(|(family, _, names)| *family != Family::Operator && has(names));
+    let told = FAMILIES.iter().find(|(family, _, names)| *family != TableFamily::Operator && has(names));
     let samples_something = headers.len() > 1 && (has(&[FORWARD]) || has(&[DURATION]));
-    told.map(|(family, ..)| *family).or_else(|| samples_something.then_some(Family::Operator))
+    told.map(|(family, ..)| *family).or_else(|| samples_something.then_some(TableFamily::Operator))
 }
 
 /// Says which family a table with these headers is nearest to, and which columns differ; `None` where it is of another
 /// trade altogether.
 #[must_use]
 pub fn nearest(headers: &[String]) -> Option<String> {
-    /// So much of all columns must agree.
+    /// The share of columns that must match.
     const SHARED: f64 = 0.4;
-    /// What only tables of this trade have, besides times.
+    /// Columns, besides times, that only tables of this workbench have.
     const TELLING: [&str; 9] = [
         "GPUsPerNode",
         "encoders",
@@ -158,15 +158,18 @@ mod tests {
     #[test]
     fn families() {
         for (text, expected) in [
-            ("b,l,dim,F_dur(us),B_dur(us)", Some(Family::Operator)),
-            ("MP , b,l,F_DUR(us),b_dur(us)", Some(Family::Operator)),
-            ("mp,dim,encoders,dur(us)", Some(Family::Operator)),
-            ("tokens,experts,F_dur(us)", Some(Family::Operator)),
-            ("num_layers,hidden_size,param_tensors,params,dur", Some(Family::OldOptimizer)),
-            ("shape,nodes,GPUsPerNode,dur(us)", Some(Family::Collective)),
-            ("GPU,Function,Precision,Propagation,Best_model,Best_config,Best_error%", Some(Family::OperatorSettings)),
-            ("Function,Precision,Nodes,GPUsPerNode,Best_model,Best_config", Some(Family::CollectiveSettings)),
-            ("size(B),count,type,time(ns),busbw(GB/s),time(ns),busbw(GB/s)", Some(Family::Reduce)),
+            ("b,l,dim,F_dur(us),B_dur(us)", Some(TableFamily::Operator)),
+            ("MP , b,l,F_DUR(us),b_dur(us)", Some(TableFamily::Operator)),
+            ("mp,dim,encoders,dur(us)", Some(TableFamily::Operator)),
+            ("tokens,experts,F_dur(us)", Some(TableFamily::Operator)),
+            ("num_layers,hidden_size,param_tensors,params,dur", Some(TableFamily::OldOptimizer)),
+            ("shape,nodes,GPUsPerNode,dur(us)", Some(TableFamily::Collective)),
+            (
+                "GPU,Function,Precision,Propagation,Best_model,Best_config,Best_error%",
+                Some(TableFamily::OperatorSettings),
+            ),
+            ("Function,Precision,Nodes,GPUsPerNode,Best_model,Best_config", Some(TableFamily::CollectiveSettings)),
+            ("size(B),count,type,time(ns),busbw(GB/s),time(ns),busbw(GB/s)", Some(TableFamily::Reduce)),
             ("size_bytes,algo,proto,nchannels", None),
         ] {
             assert_eq!(family(&headers(text)), expected, "{text}");

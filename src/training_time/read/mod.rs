@@ -11,9 +11,9 @@ mod sampling;
 mod settings;
 mod steps;
 
-use self::headers::Family;
+use self::headers::TableFamily;
 pub use self::{
-    run::{Configured, nearest as nearest_names},
+    run::{ConfiguredRun, nearest as nearest_names},
     samples::MOST_ROWS,
     sampling::{Axis, MOST_POINTS, Sampling},
     settings::NamedSetting,
@@ -31,28 +31,28 @@ use crate::{
     },
 };
 
-/// What one file holds.
+/// The contents of one file.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Part {
+pub enum TrainingFile {
     /// Samples of an operator, which only the file's name names.
     Operator(OperatorSamples),
     /// Samples of a collective, which only the file's name names.
     Collective(Vec<CollectiveRow>),
-    /// Which regressor predicts what.
+    /// The regressor for each operator or collective.
     Settings(Vec<NamedSetting>),
-    /// Measured steps.
+    /// Measured training steps.
     Steps(StepTable),
     /// An all-reduce table.
     Reduce(ReduceTable),
     /// Samples of the optimizer in the old form: so many rows.
     OldOptimizer(usize),
-    /// A run's configuration, read when all operators are known.
+    /// The configuration of a run, which can be interpreted only once all operators are known.
     Run(RunNode),
-    /// A sampling's configuration.
+    /// The configuration of a sampling.
     Sampling(Sampling),
     /// A catalogue.
     Catalogue(Box<Catalogue>),
-    /// A regressor that XGBoost saved.
+    /// A regressor that was saved by XGBoost.
     Model(Box<xgboost::Model>),
     /// Nothing that can be used, and why; completes a sentence that begins with the file's name.
     Unrecognised(String),
@@ -69,8 +69,8 @@ impl RunNode {
     /// Reads it with what is known.
     ///
     /// # Errors
-    /// A key is missing, has another kind of value, or breaks a rule; with the place.
-    pub fn read(&self, path: &str, catalogue: &Catalogue) -> Result<Configured, KeyError> {
+    /// Returns an error with its location if a key is missing, has another kind of value, or breaks a rule.
+    pub fn read(&self, path: &str, catalogue: &Catalogue) -> Result<ConfiguredRun, KeyError> {
         run::run(&self.root, self.form, path, catalogue)
     }
 }
@@ -79,14 +79,14 @@ impl RunNode {
 /// nothing.
 ///
 /// # Errors
-/// What stands in the way; completes a sentence that begins with the file's name.
+/// Returns the reason why the table can't be read, phrased to follow the file's name.
 pub fn table(
     records: &mut Records<'_>,
-    family: Family,
+    family: TableFamily,
     path: &str,
     problems: &mut Problems,
     notes: &mut Vec<String>,
-) -> Result<Part, String> {
+) -> Result<TrainingFile, String> {
     let headers: Vec<String> = loop {
         let Some(record) = records.next() else { return Err("is empty".to_owned()) };
         let headers: Vec<String> = record.cells().map(str::to_owned).collect();
@@ -101,23 +101,27 @@ pub fn table(
         notes.push(format!("These columns say nothing here: {}", excerpt(&unknown.join(", "))));
     }
     Ok(match family {
-        Family::Operator => Part::Operator(samples::operator(records, &headers, problems)?),
-        Family::Collective => Part::Collective(samples::collective(records, &headers, problems)?),
-        Family::OperatorSettings => Part::Settings(settings::settings(records, &headers, false, problems)?),
-        Family::CollectiveSettings => Part::Settings(settings::settings(records, &headers, true, problems)?),
-        Family::Steps => Part::Steps(steps::steps(records, &headers, path, problems)?),
-        Family::Reduce => Part::Reduce(steps::reduce(records, &headers, path, problems)?),
-        Family::OldOptimizer => {
+        TableFamily::Operator => TrainingFile::Operator(samples::operator(records, &headers, problems)?),
+        TableFamily::Collective => TrainingFile::Collective(samples::collective(records, &headers, problems)?),
+        TableFamily::OperatorSettings => {
+            TrainingFile::Settings(settings::settings(records, &headers, false, problems)?)
+        }
+        TableFamily::CollectiveSettings => {
+            TrainingFile::Settings(settings::settings(records, &headers, true, problems)?)
+        }
+        TableFamily::Steps => TrainingFile::Steps(steps::steps(records, &headers, path, problems)?),
+        TableFamily::Reduce => TrainingFile::Reduce(steps::reduce(records, &headers, path, problems)?),
+        TableFamily::OldOptimizer => {
             let mut count = 0;
             while records.next().is_some() {
                 count += 1;
             }
-            Part::OldOptimizer(count)
+            TrainingFile::OldOptimizer(count)
         }
     })
 }
 
-/// Of each form a key that the others don't have.
+/// A key of each form of configuration that the others lack.
 const KEYS: [&str; 5] = ["training_config", "parallel", "columns_name", "catalogue", "tensor_parallel_size"];
 
 /// Whether a line of a text begins with a key of a configuration, as no log does.
@@ -144,21 +148,23 @@ pub fn may_be_configuration(head: &str) -> bool {
 
 /// Reads a configuration in YAML or JSON; `None` where it is one of another trade.
 #[must_use]
-pub fn configuration(text: &str) -> Option<Part> {
+pub fn configuration(text: &str) -> Option<TrainingFile> {
     if !may_be_configuration(text) {
         return None;
     }
     let root = match yaml::parse(text) {
         Ok(root) => root,
-        Err(error) => return Some(Part::Unrecognised(format!("can't be read as a configuration: {error}"))),
+        Err(error) => return Some(TrainingFile::Unrecognised(format!("can't be read as a configuration: {error}"))),
     };
-    let refused = |error: KeyError| Part::Unrecognised(format!("can't be used as a configuration: {error}"));
+    let refused = |error: KeyError| TrainingFile::Unrecognised(format!("can't be used as a configuration: {error}"));
     if root.get("catalogue").is_some() {
-        return Some(Catalogue::read(&root).map_or_else(refused, |catalogue| Part::Catalogue(Box::new(catalogue))));
+        return Some(
+            Catalogue::read(&root).map_or_else(refused, |catalogue| TrainingFile::Catalogue(Box::new(catalogue))),
+        );
     }
     if sampling::is(&root) {
-        return Some(sampling::read(&root).map_or_else(refused, Part::Sampling));
+        return Some(sampling::read(&root).map_or_else(refused, TrainingFile::Sampling));
     }
     let form = run::form(&root)?;
-    Some(Part::Run(RunNode { root, form }))
+    Some(TrainingFile::Run(RunNode { root, form }))
 }

@@ -1,17 +1,17 @@
-//! What the name of a file says that its content can't.
+//! The information that the name of a file adds to its contents.
 
 use super::super::samples::Communicator;
 
-/// `<gpu>_<function>_<precision>[_<nodes>_<gpusPerNode>].csv`, or what of it a name has.
+/// The parts of a name of the form `<gpu>_<function>_<precision>[_<nodes>_<gpusPerNode>].csv`, as far as it has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Name {
-    /// The GPU, which has no underscore.
+    /// The GPU, which contains no underscore.
     pub gpu: Option<String>,
-    /// The operator or collective, which may have some.
+    /// The operator or collective, which may contain underscores.
     pub function: Option<String>,
-    /// `fp16`.
+    /// The precision, such as `fp16`.
     pub precision: Option<String>,
-    /// Of a collective over GPUs of one shape.
+    /// The communicator of a collective.
     pub communicator: Option<Communicator>,
 }
 
@@ -31,13 +31,13 @@ pub fn stem(path: &str) -> &str {
     name
 }
 
-/// The last part of a path.
+/// The last component of a path.
 #[must_use]
 pub fn leaf(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or_default()
 }
 
-/// The folders of a path, from the top.
+/// The folders of a path, from the root.
 #[must_use]
 pub fn folders(path: &str) -> Vec<&str> {
     let mut parts: Vec<&str> = path.split(['/', '\\']).filter(|part| !part.is_empty() && *part != ".").collect();

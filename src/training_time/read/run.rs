@@ -14,18 +14,18 @@ type Result<T> = std::result::Result<T, KeyError>;
 
 /// A run as it was configured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Configured {
-    /// What it says, defaults filled in.
+pub struct ConfiguredRun {
+    /// The run, with defaults filled in.
     pub run: Run,
     /// Operators that the configuration names besides those of a layer.
     pub functions: Vec<String>,
     /// Bandwidth of a node to others in GB/s and of a GPU within, where the configuration says so.
     pub bandwidths: Option<[f64; 2]>,
-    /// What must be known: keys that are not understood.
+    /// Notes, such as on keys that are not understood.
     pub notes: Vec<String>,
 }
 
-/// How a configuration is written.
+/// The forms of a run's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Short,
@@ -33,7 +33,7 @@ pub(super) enum Form {
     VTrain,
 }
 
-/// Whether this is a run's configuration.
+/// The form of a run's configuration; `None` if it is none.
 pub(super) fn form(root: &Node) -> Option<Form> {
     let has = |key: &str| root.get(key).is_some();
     match () {
@@ -47,8 +47,9 @@ pub(super) fn form(root: &Node) -> Option<Form> {
 /// Reads a configuration.
 ///
 /// # Errors
-/// A key is missing or has another kind of value, or the layout breaks a rule; with the place.
-pub(super) fn run(root: &Node, form: Form, path: &str, catalogue: &Catalogue) -> Result<Configured> {
+/// Returns an error with its location if a key is missing or has another kind of value, or if the layout breaks a
+/// rule.
+pub(super) fn run(root: &Node, form: Form, path: &str, catalogue: &Catalogue) -> Result<ConfiguredRun> {
     let mut fields = Fields::of(root, "the configuration")?;
     let mut configured = match form {
         Form::Short => short(&mut fields, catalogue)?,
@@ -102,10 +103,10 @@ const KEYS: [&str; 27] = [
     "sequence_parallel",
 ];
 
-/// The names of `training_config`, in order.
+/// The short names of the fields of `training_config`, in order.
 const SHORT: [&str; 9] = ["pp", "mp", "dp", "b", "h", "l", "dim", "steps_per_update", "gpus_per_node"];
 
-fn short(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured> {
+fn short(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<ConfiguredRun> {
     let form = format!("[{}]", SHORT.join(", "));
     let node = fields.needed("training_config", &form)?;
     let list = node.list("training_config")?;
@@ -124,7 +125,7 @@ fn short(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured> {
     common(fields, model, layout, b, m, catalogue)
 }
 
-fn long(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured> {
+fn long(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<ConfiguredRun> {
     let mut model = Fields::of(fields.needed("model", "a mapping")?, "model")?;
     let mut needed = |keys: &[&'static str], expected: &str| match model.any(keys) {
         Some((key, node)) => node.count(key, 1),
@@ -164,7 +165,7 @@ fn long(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured> {
     Ok(configured)
 }
 
-fn v_train(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured> {
+fn v_train(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<ConfiguredRun> {
     let mut count = |key: &str| fields.needed(key, "a whole number")?.count(key, 1);
     let dense =
         Model::dense(count("num_layers")?, count("hidden_size")?, count("num_attention_heads")?, count("max_length")?);
@@ -195,7 +196,7 @@ fn v_train(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured>
     };
     let model = Model { vocabulary, norm: "layernorm".to_owned(), ..dense };
     let gpu = fields.optional("gpu_name").map(|node| node.word("gpu_name").map(str::to_owned)).transpose()?;
-    let mut configured = Configured {
+    let mut configured = ConfiguredRun {
         run: Run { execution, gpu, ..new(model, layout, micro, m) },
         functions: Vec::new(),
         bandwidths: intra.map(|intra| [inter.unwrap_or(800.0) / 8.0, intra]),
@@ -234,7 +235,7 @@ fn micro_batches(node: &Node, key: &str, global: u32, micro: u32, data: u32) -> 
     Ok((u64::from(global) / per_slot) as u32)
 }
 
-/// The keys that both forms have.
+/// Reads the keys that both forms share.
 fn common(
     fields: &mut Fields<'_>,
     model: Model,
@@ -242,7 +243,7 @@ fn common(
     micro_batch: u32,
     micro_batches: u32,
     catalogue: &Catalogue,
-) -> Result<Configured> {
+) -> Result<ConfiguredRun> {
     let mut run = new(model, layout, micro_batch, micro_batches);
     run.gpu = fields.optional("gpu_name").map(|node| node.word("gpu_name").map(str::to_owned)).transpose()?;
     if let Some((key, node)) = fields.any(&["cluster", "operator_data_folder", "nccl_data_folder"]) {
@@ -258,13 +259,13 @@ fn common(
     execution(fields, &mut run.execution)?;
     let functions = fields.optional("function_list").map(|node| node.words("function_list")).transpose()?;
     let mut configured =
-        Configured { run, functions: functions.unwrap_or_default(), bandwidths: None, notes: Vec::new() };
+        ConfiguredRun { run, functions: functions.unwrap_or_default(), bandwidths: None, notes: Vec::new() };
     model_keys(fields, &mut configured, catalogue)?;
     Ok(configured)
 }
 
 /// Keys that describe the model, of the configuration itself or of its part `model`.
-fn model_keys(fields: &mut Fields<'_>, configured: &mut Configured, catalogue: &Catalogue) -> Result<()> {
+fn model_keys(fields: &mut Fields<'_>, configured: &mut ConfiguredRun, catalogue: &Catalogue) -> Result<()> {
     let model = &mut configured.run.model;
     let named = fields.optional("architecture");
     let architecture = match named {
@@ -401,7 +402,7 @@ fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
     }
 }
 
-/// The known names nearest in spelling, at most three.
+/// The known names that are nearest in spelling, at most three.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     use crate::order::CompactSort;
@@ -430,7 +431,7 @@ fn distance(a: &str, b: &str) -> usize {
 
 /// The rules of a layout, each with the nearest value that obeys it; and operators that are known, by the catalogue or
 /// as new ones by the samples.
-fn check(root: &Node, configured: &Configured, catalogue: &Catalogue) -> Result<()> {
+fn check(root: &Node, configured: &ConfiguredRun, catalogue: &Catalogue) -> Result<()> {
     let run = &configured.run;
     let (model, layout) = (&run.model, &run.layout);
     let place = |key: &str| root.get(key).unwrap_or(root);

@@ -1,7 +1,7 @@
 //! Samples of operators and collectives: rows of whole inputs and times in µs.
 
 use super::{
-    super::samples::{CollectiveRow, Communicator, OperatorSamples, Place},
+    super::samples::{CollectiveRow, Communicator, OperatorSamples, SourceLine},
     headers::{BACKWARD, COLLECTIVE, DURATION, FORWARD, find},
 };
 use crate::text::{Problem, Problems, Record, Records, State};
@@ -13,7 +13,7 @@ pub const MOST_ROWS: usize = 5_000_000;
 struct Cells<'a> {
     record: Record<'a>,
     headers: &'a [String],
-    /// Of the record.
+    /// The numbers of the record.
     numbers: &'a [f64],
 }
 
@@ -24,7 +24,7 @@ impl Cells<'_> {
         Problem::new(self.record.line(), header, text, format!("{expected}; the row was left out"))
     }
 
-    /// A whole number of at least 1.
+    /// An integer of at least 1.
     fn count(&self, column: usize) -> Result<f64, Problem> {
         let is_count = |value: &f64| *value >= 1.0 && value.fract() == 0.0 && *value <= 9_007_199_254_740_992.0;
         self.numbers
@@ -34,7 +34,7 @@ impl Cells<'_> {
             .ok_or_else(|| self.problem(column, "is not a whole number of at least 1"))
     }
 
-    /// A time above zero.
+    /// A time greater than zero.
     fn time(&self, column: usize) -> Result<f64, Problem> {
         let value = self.numbers.get(column).copied();
         value.filter(|value| *value > 0.0).ok_or_else(|| self.problem(column, "is not a time above zero"))
@@ -44,7 +44,7 @@ impl Cells<'_> {
 /// The rows of a table, each read by `read`; those that can't be used are problems. The header was read.
 ///
 /// # Errors
-/// The table has more rows than a bundle may have.
+/// Returns an error if the table has more rows than a bundle may have.
 pub(super) fn rows(
     records: &mut Records<'_>,
     headers: &[String],
@@ -69,8 +69,8 @@ pub(super) fn rows(
     Ok(())
 }
 
-fn place(line: u64) -> Place {
-    Place { file: 0, line: u32::try_from(line).unwrap_or(u32::MAX) }
+fn place(line: u64) -> SourceLine {
+    SourceLine { file: 0, line: u32::try_from(line).unwrap_or(u32::MAX) }
 }
 
 /// Divisions that must leave no remainder: a head's size, heads and width of a rank.
@@ -128,7 +128,7 @@ fn canonical(header: &str) -> String {
         .map_or_else(|| header.to_owned(), |i| (*i).to_owned())
 }
 
-/// Samples of a collective. The header was read.
+/// Reads samples of a collective, after the header.
 pub(super) fn collective(
     records: &mut Records<'_>,
     headers: &[String],

@@ -7,12 +7,12 @@ type Result<T> = std::result::Result<T, KeyError>;
 /// The most points of a grid that are looked at.
 pub const MOST_POINTS: usize = 5_000_000;
 
-/// Which points of an operator or a collective were to be measured.
+/// The points at which an operator or a collective was to be measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampling {
-    /// The operator or collective, as its files are named.
+    /// The operator or collective, as in the names of its files.
     pub function: String,
-    /// All columns but times.
+    /// All columns except times.
     pub inputs: Vec<String>,
     /// Values of the first inputs; of a collective only its shape.
     pub axes: Vec<Axis>,
@@ -23,11 +23,11 @@ pub struct Sampling {
 pub struct Axis {
     /// The first value.
     pub start: f64,
-    /// What is added, or by what is multiplied.
+    /// The increment, or the factor.
     pub step: f64,
-    /// The last value, if it is met.
+    /// The upper limit, which is included if a step reaches it.
     pub end: f64,
-    /// Steps multiply.
+    /// Whether `step` is a factor rather than an increment.
     pub multiplies: bool,
 }
 
@@ -49,7 +49,7 @@ impl Axis {
 }
 
 impl Sampling {
-    /// How many points there are, those that no model can have included.
+    /// The number of points, including those that no model can have.
     #[must_use]
     pub fn points(&self) -> usize {
         self.axes.iter().fold(1_usize, |points, axis| points.saturating_mul(axis.each().count()))
@@ -76,7 +76,7 @@ impl Sampling {
     }
 }
 
-/// Whether this configures a sampling.
+/// Whether this is the configuration of a sampling.
 pub(super) fn is(root: &Node) -> bool {
     ["columns_name", "starts", "steps", "ends", "operators"].iter().all(|key| root.get(key).is_some())
 }
@@ -84,7 +84,7 @@ pub(super) fn is(root: &Node) -> bool {
 /// Reads a configuration.
 ///
 /// # Errors
-/// A key is missing or has another kind of value, with the place.
+/// Returns an error with its location if a key is missing or has another kind of value.
 pub(super) fn read(root: &Node) -> Result<Sampling> {
     let mut fields = Fields::of(root, "the configuration")?;
     let named = fields.any(&["kernel_name", "function_name"]);

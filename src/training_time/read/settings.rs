@@ -1,9 +1,10 @@
-//! Which regressor predicts what: the configuration files of the reference.
+//! Reads the configuration files of the reference implementation, which choose the regressor of each operator and
+//! collective.
 //!
-//! `Best_config` is a literal of Python, `{'max_depth': None, 'n_estimators': 400}`, which is read as data.
+//! `Best_config` is a Python literal, such as `{'max_depth': None, 'n_estimators': 400}`; it is read as data.
 
 use super::{
-    super::samples::{Communicator, Family, Setting, SettingOf},
+    super::samples::{Communicator, RegressorFamily, Setting, SettingTarget},
     headers::find,
     samples::rows,
 };
@@ -12,15 +13,15 @@ use crate::text::{Problem, Problems, Record, Records, excerpt, number, whole};
 /// A setting with the GPU that its row names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedSetting {
-    /// The GPU, where the file has the column.
+    /// The GPU, if the file has such a column.
     pub gpu: Option<String>,
     /// The setting.
     pub setting: Setting,
-    /// Its line, from 1.
+    /// The line number, from 1.
     pub line: u64,
 }
 
-/// A value of a literal.
+/// The value of a Python literal.
 #[derive(Clone, Debug, PartialEq)]
 enum Literal {
     None,
@@ -50,11 +51,11 @@ pub(super) fn settings(
             Problem::new(record.line(), &headers[column], cell(column), format!("{expected}; the row was left out"))
         };
         let of = if of_collectives {
-            SettingOf::Communicator(communicator(record, of, &problem)?)
+            SettingTarget::Communicator(communicator(record, of, &problem)?)
         } else {
             match cell(of[0]).to_ascii_lowercase().as_str() {
-                "fwd" | "forward" | "dur" | "" => SettingOf::Forward,
-                "bwd" | "backward" => SettingOf::Backward,
+                "fwd" | "forward" | "dur" | "" => SettingTarget::Forward,
+                "bwd" | "backward" => SettingTarget::Backward,
                 _ => return Err(problem(of[0], "is neither fwd nor bwd".to_owned())),
             }
         };
@@ -97,7 +98,7 @@ fn communicator(
 }
 
 /// The family by its name, with its parameters. The error says whether the name is wrong, or a parameter.
-fn family(name: &str, values: &[(String, Literal)]) -> Result<Family, (bool, String)> {
+fn family(name: &str, values: &[(String, Literal)]) -> Result<RegressorFamily, (bool, String)> {
     let wrong = |what: String| (false, what);
     let allowed: &[&str] = match name.to_ascii_lowercase().as_str() {
         "rforest" | "random_forest" | "randomforest" => {
@@ -128,7 +129,7 @@ fn family(name: &str, values: &[(String, Literal)]) -> Result<Family, (bool, Str
         if number.fract() == 0.0 { Ok(number as u32) } else { Err(wrong(format!("has a {key} that is not whole"))) }
     };
     if allowed.contains(&"gamma") {
-        return Ok(Family::Boosted {
+        return Ok(RegressorFamily::Boosted {
             rounds: count("n_estimators", 100, 1, 10_000)?,
             max_depth: count("max_depth", 6, 1, 32)?,
             learning_rate: real("learning_rate", 0.3, 1e-6..=1.0)?,
@@ -144,7 +145,7 @@ fn family(name: &str, values: &[(String, Literal)]) -> Result<Family, (bool, Str
         Some(Literal::Number(all)) if *all == 1.0 => {}
         Some(_) => return Err(wrong("has a max_features other than None".to_owned())),
     }
-    Ok(Family::Forest {
+    Ok(RegressorFamily::Forest {
         trees: count("n_estimators", 100, 1, 10_000)?,
         max_depth: match value("max_depth") {
             None | Some(Literal::None) => None,
@@ -221,12 +222,12 @@ mod tests {
             all.iter().map(|row| (row.setting.of, row.setting.family)).collect::<Vec<_>>(),
             [
                 (
-                    SettingOf::Forward,
-                    Family::Forest { trees: 400, max_depth: None, min_samples_leaf: 1, min_samples_split: 2 }
+                    SettingTarget::Forward,
+                    RegressorFamily::Forest { trees: 400, max_depth: None, min_samples_leaf: 1, min_samples_split: 2 }
                 ),
                 (
-                    SettingOf::Backward,
-                    Family::Boosted {
+                    SettingTarget::Backward,
+                    RegressorFamily::Boosted {
                         rounds: 300,
                         max_depth: 6,
                         learning_rate: 0.3,

@@ -1,10 +1,10 @@
-//! Measured steps, and all-reduce tables as nccl-tests print them.
+//! Reads measured steps, and all-reduce tables as nccl-tests prints them.
 
 use super::{
     super::{
         run::Recompute,
-        samples::Place,
-        steps::{MeasuredStep, ReduceTable, Said, StepTable},
+        samples::SourceLine,
+        steps::{MeasuredStep, ReduceTable, StatedProperties, StepTable},
     },
     headers::{MORE, REDUCE, STEPS, find},
     name,
@@ -15,7 +15,7 @@ use crate::{
     text::{Problem, Problems, Record, Records, is_missing, number, whole},
 };
 
-/// Measured steps. The header was read.
+/// Reads measured steps, after the header.
 pub(super) fn steps(
     records: &mut Records<'_>,
     headers: &[String],
@@ -112,7 +112,7 @@ fn step(
         },
         virtual_stages: virtual_stages.map_or(Ok(1), count)?,
         vocabulary: vocabulary.map_or(Ok(50257), count)?,
-        said: Said {
+        stated: StatedProperties {
             recompute: again,
             vocabulary: vocabulary.map(count).transpose()?,
             architecture: architecture.map(|column| cell(column).to_owned()),
@@ -136,14 +136,14 @@ fn step(
             },
         },
         time_us: time_ms * 1000.0,
-        place: Place { file: 0, line: u32::try_from(line).unwrap_or(u32::MAX) },
+        place: SourceLine { file: 0, line: u32::try_from(line).unwrap_or(u32::MAX) },
     })
 }
 
 /// Times that only seconds explain: with them as milliseconds most steps would compute faster than any GPU does, by a
 /// factor of about 1,000 against what GPUs reach. Six FLOP per parameter and token, a third more recomputed.
 fn suspicion(steps: &[MeasuredStep]) -> Option<f64> {
-    /// Nothing computes so fast, in FLOP/s of one GPU.
+    /// A rate that no GPU reaches, in FLOP/s.
     const IMPOSSIBLE: f64 = 5e15;
     let mut speeds: Vec<f64> = steps
         .iter()
@@ -158,7 +158,7 @@ fn suspicion(steps: &[MeasuredStep]) -> Option<f64> {
     speeds.get(speeds.len() / 2).is_some_and(|median| *median > IMPOSSIBLE).then_some(1000.0)
 }
 
-/// An all-reduce table. The header was read.
+/// Reads an all-reduce table, after the header.
 pub(super) fn reduce(
     records: &mut Records<'_>,
     headers: &[String],

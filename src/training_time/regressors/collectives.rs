@@ -1,12 +1,12 @@
-//! Collectives over GPUs that were sampled, and over others.
+//! Predictions of collectives over sampled communicators and others.
 
-use super::library::{Library, Mode, Target};
+use super::library::{Library, Mode, RegressorTarget};
 use crate::{
     math,
     order::CompactSort,
     training_time::{
         catalogue::most_gbps,
-        prediction::{Beyond, Mark, Prediction},
+        prediction::{Extrapolation, Mark, Prediction},
         samples::Communicator,
     },
 };
@@ -16,9 +16,9 @@ pub(in crate::training_time) fn family_of(collective: &str) -> &str {
     collective.strip_suffix("_large").unwrap_or(collective)
 }
 
-/// What was sampled of a collective, beside the GPUs that it is asked for.
-fn beyond(asked: Communicator, sampled: &[Communicator]) -> Beyond {
-    /// No more have a use in a sentence.
+/// The difference between the communicators that were sampled and the one that is asked for.
+fn beyond(asked: Communicator, sampled: &[Communicator]) -> Extrapolation {
+    /// The most communicators that a sentence lists.
     const NAMED: usize = 12;
     let ranks = || sampled.iter().map(|of| f64::from(of.ranks()));
     let names: Vec<String> = sampled.iter().take(NAMED).map(ToString::to_string).collect();
@@ -28,7 +28,7 @@ fn beyond(asked: Communicator, sampled: &[Communicator]) -> Beyond {
         [only] => format!("over {asked} GPUs: only {only} was sampled"),
         _ => format!("over {asked} GPUs: {}{more} were sampled", names.join(", ")),
     };
-    Beyond {
+    Extrapolation {
         input: "GPUs".to_owned(),
         value: f64::from(asked.ranks()),
         low: ranks().fold(f64::INFINITY, f64::min),
@@ -37,22 +37,22 @@ fn beyond(asked: Communicator, sampled: &[Communicator]) -> Beyond {
     }
 }
 
-/// Which curves speak for some GPUs.
-enum Around {
-    /// Theirs.
+/// The curves from which a collective over a communicator is predicted.
+enum CurveSource {
+    /// The curve of exactly this communicator.
     Exact(u32),
     /// Those of fewer and of more GPUs; the same one where there are none on one side.
     Between { low: (Communicator, u32), high: (Communicator, u32), sampled: Vec<Communicator> },
-    /// None is needed.
+    /// A single rank needs no curve.
     Alone,
-    /// None is there.
+    /// There is no curve.
     Nothing,
 }
 
 impl Library {
     /// As the reference: the regressor of exactly these GPUs, or the one over all that were sampled.
     fn parity_regressor(&self, name: &str, communicator: Communicator) -> Option<u32> {
-        let of = |communicator| self.find(&Target::Collective { name: name.to_owned(), communicator });
+        let of = |communicator| self.find(&RegressorTarget::Collective { name: name.to_owned(), communicator });
         of(Some(communicator)).or_else(|| of(None))
     }
 
@@ -80,14 +80,14 @@ impl Library {
         communicator: Communicator,
     ) -> Option<Prediction> {
         let (low, high, sampled) = match self.around(without, name, communicator) {
-            Around::Exact(regressor) => return self.message(regressor, elements, communicator),
-            Around::Alone => {
+            CurveSource::Exact(regressor) => return self.message(regressor, elements, communicator),
+            CurveSource::Alone => {
                 // Nobody to talk to.
-                let regressor = self.find(&Target::Wire)?;
+                let regressor = self.find(&RegressorTarget::Wire)?;
                 return Some(Prediction { time_us: 0.0, mark: Mark::Measured, beyond: None, regressor, least_us: 0.0 });
             }
-            Around::Nothing => return self.wire(name, elements, communicator),
-            Around::Between { low, high, sampled } => (low, high, sampled),
+            CurveSource::Nothing => return self.wire(name, elements, communicator),
+            CurveSource::Between { low, high, sampled } => (low, high, sampled),
         };
         let ranks = f64::from(communicator.ranks());
         let factor = |of: Communicator| self.busbw_factor(name, of);
@@ -112,13 +112,13 @@ impl Library {
             .filter(|said| said.time_us.is_finite())
     }
 
-    /// Which curves speak for GPUs: first among those within one node or over several, as asked for; of them those of
-    /// as many GPUs per node, or of the nearest number.
-    fn around(&self, without: Option<u32>, name: &str, communicator: Communicator) -> Around {
+    /// The curves from which a collective over a communicator is predicted: those within one node or over several, as
+    /// asked for; among them those with the same or the nearest number of GPUs per node.
+    fn around(&self, without: Option<u32>, name: &str, communicator: Communicator) -> CurveSource {
         let mut curves: Vec<(Communicator, u32)> = Vec::new();
         for (number, target) in self.targets().enumerate() {
             match target {
-                Target::Collective { name: family, communicator: Some(of) }
+                RegressorTarget::Collective { name: family, communicator: Some(of) }
                     if family == family_of(name) && without != Some(number as u32) =>
                 {
                     curves.push((*of, number as u32));
@@ -127,48 +127,48 @@ impl Library {
             }
         }
         if let Some((_, exact)) = curves.iter().find(|(of, _)| *of == communicator) {
-            return Around::Exact(*exact);
+            return CurveSource::Exact(*exact);
         }
         if communicator.ranks() <= 1 {
-            return Around::Alone;
+            return CurveSource::Alone;
         }
         let same_class = |(of, _): &(Communicator, u32)| (of.nodes <= 1) == (communicator.nodes <= 1);
         if curves.iter().any(same_class) {
             curves.retain(same_class);
         } else if self.gbps(communicator).is_some() {
             // What the catalogue knows of the network says more than curves of another one.
-            return Around::Nothing;
+            return CurveSource::Nothing;
         }
         let mut sampled: Vec<Communicator> = curves.iter().map(|(of, _)| *of).collect();
         sampled.compact_sort();
         let per_node = |of: Communicator| f64::from(of.per_node.max(1));
         let away = |of: Communicator| math::ln(per_node(of) / per_node(communicator)).abs();
         let Some(nearest) = curves.iter().map(|(of, _)| away(*of)).min_by(f64::total_cmp) else {
-            return Around::Nothing;
+            return CurveSource::Nothing;
         };
         curves.retain(|(of, _)| away(*of) <= nearest);
         curves.compact_sort_by_key(|(of, _)| of.ranks());
         let next = curves.partition_point(|(of, _)| of.ranks() <= communicator.ranks());
         let last = curves.len() - 1;
-        Around::Between { low: curves[next.max(1) - 1], high: curves[next.min(last)], sampled }
+        CurveSource::Between { low: curves[next.max(1) - 1], high: curves[next.min(last)], sampled }
     }
 
     /// The least time of a message, by what no link carries.
     pub(super) fn sending_us(&self, regressor: u32, elements: u64, communicator: Communicator) -> f64 {
-        let Some(Target::Collective { name, .. }) = self.target(regressor) else { return 0.0 };
+        let Some(RegressorTarget::Collective { name, .. }) = self.target(regressor) else { return 0.0 };
         let factor = self.busbw_factor(name, communicator).unwrap_or_default();
         2e-3 * elements as f64 * factor / most_gbps(communicator)
     }
 
-    /// The regressors that a collective asks.
+    /// The regressors that a prediction of a collective uses.
     pub(super) fn asked_for_collective(&self, name: &str, communicator: Communicator) -> Vec<u32> {
         if self.mode() == Mode::Parity {
             return self.parity_regressor(name, communicator).into_iter().collect();
         }
         match self.around(None, name, communicator) {
-            Around::Exact(regressor) => vec![regressor],
-            Around::Between { low, high, .. } => vec![low.1, high.1],
-            Around::Alone | Around::Nothing => self.find(&Target::Wire).into_iter().collect(),
+            CurveSource::Exact(regressor) => vec![regressor],
+            CurveSource::Between { low, high, .. } => vec![low.1, high.1],
+            CurveSource::Alone | CurveSource::Nothing => self.find(&RegressorTarget::Wire).into_iter().collect(),
         }
     }
 
@@ -181,7 +181,7 @@ impl Library {
         }
     }
 
-    /// The bandwidth that the catalogue gives the cluster.
+    /// The bandwidth of the communicator's links according to the catalogue, in GB/s.
     fn gbps(&self, communicator: Communicator) -> Option<f64> {
         let entry = self.catalogue.cluster_of(&self.cluster)?;
         if communicator.nodes <= 1 {
@@ -199,7 +199,7 @@ impl Library {
         let bytes = 2.0 * elements as f64;
         let time_us =
             entry.latency_us.unwrap_or_default() + bytes * self.busbw_factor(name, communicator)? / gbps / 1e3;
-        let regressor = self.find(&Target::Wire)?;
+        let regressor = self.find(&RegressorTarget::Wire)?;
         Some(Prediction { time_us, mark: Mark::Extrapolated, beyond: None, regressor, least_us: 0.0 })
             .filter(|said| said.time_us.is_finite())
     }

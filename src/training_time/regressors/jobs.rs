@@ -13,30 +13,30 @@ use crate::{
     progress::Progress,
     training_time::{
         prediction::{Direction, Missing, Prediction, Regressors},
-        samples::{Communicator, Family},
+        samples::{Communicator, RegressorFamily},
         scope::Scope,
     },
 };
 
-/// What is to be done for a regressor.
+/// A task for a regressor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Task {
-    /// Train it.
+    /// Train the regressor.
     Train,
     /// Find its errors where it had not seen the answer.
     Validate,
-    /// Find parity's settings on the full grid.
+    /// Search the full grid for the settings of the parity mode.
     Search,
 }
 
 /// One task of one regressor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// Which regressor, by its number.
+    /// The number of the regressor.
     pub regressor: u32,
-    /// What is to be done.
+    /// The task.
     pub task: Task,
-    /// How long it takes relative to others.
+    /// The expected duration relative to other jobs.
     pub cost: f64,
 }
 
@@ -44,10 +44,10 @@ pub struct Job {
 enum Done {
     Train(Model),
     Validate(Validation),
-    Search(Option<(Family, f64)>),
+    Search(Option<(RegressorFamily, f64)>),
 }
 
-/// Why what a worker sent could not be taken in.
+/// The result of a job can't be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("what a worker learnt could not be read")]
 pub struct Unreadable;
@@ -76,12 +76,12 @@ impl Library {
         let rows = sampled.len() as f64 / 1e6;
         let trees = match self.setting(target).map(|setting| setting.family) {
             _ if self.mode() == super::Mode::Default => match target {
-                super::Target::Collective { .. } => 3.0,
+                super::RegressorTarget::Collective { .. } => 3.0,
                 _ => 300.0,
             },
             // Whole trees are some times deeper than six splits.
-            Some(Family::Forest { trees, .. }) => 2.0 * f64::from(trees),
-            Some(Family::Boosted { rounds, max_depth, .. }) => f64::from(rounds) * f64::from(max_depth) / 6.0,
+            Some(RegressorFamily::Forest { trees, .. }) => 2.0 * f64::from(trees),
+            Some(RegressorFamily::Boosted { rounds, max_depth, .. }) => f64::from(rounds) * f64::from(max_depth) / 6.0,
             None => 3.0 * 1650.0,
         };
         let inputs = sampled.inputs().filter(|(_, values)| values.len() > 1).count();
@@ -93,7 +93,7 @@ impl Library {
         }
     }
 
-    /// Does a job; what comes out is for [`Library::accept`].
+    /// Carries out a job. The result is to be passed to [`Library::accept`].
     #[must_use]
     pub fn work(&self, job: Job, progress: &mut dyn Progress) -> Vec<u8> {
         let done = match job.task {
@@ -108,7 +108,7 @@ impl Library {
     /// Takes in what came out of a job, here or elsewhere.
     ///
     /// # Errors
-    /// The bytes are none of [`Library::work`].
+    /// Returns an error if the bytes are none of [`Library::work`].
     pub fn accept(&self, regressor: u32, bytes: &[u8]) -> Result<(), Unreadable> {
         match postcard::from_bytes(bytes) {
             Ok(Done::Train(model)) => self.set_model(regressor, model),
@@ -129,7 +129,7 @@ impl Library {
     }
 }
 
-/// Notes who would be asked.
+/// Records which regressors would be used.
 struct Rehearsal<'a> {
     library: &'a Library,
     asked: RefCell<Vec<u32>>,

@@ -1,4 +1,4 @@
-//! All regressors of a cluster.
+//! The regressors of a cluster.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     collectives::family_of,
     model::{self, Fitted, Grid, Model, Recipe, grid},
-    sampled::{Sampled, View},
+    sampled::{FeatureView, Sampled},
     validate::Validation,
 };
 use crate::{
@@ -20,14 +20,14 @@ use crate::{
         catalogue::{Catalogue, Gpu},
         health::Health,
         prediction::Direction,
-        samples::{Cluster, CollectiveSamples, Communicator, Family, Place, Setting, SettingOf},
+        samples::{Cluster, CollectiveSamples, Communicator, RegressorFamily, Setting, SettingTarget, SourceLine},
     },
 };
 
-/// What regressors are.
+/// The kinds of regressors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Mode {
-    /// Power laws with trees, curves.
+    /// Power laws with trees, and curves.
     #[default]
     Default,
     /// Forests and boosted trees with the reference's settings, constant outside of the samples.
@@ -35,7 +35,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// How it is called.
+    /// The mode's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -48,18 +48,18 @@ impl Mode {
 /// How regressors are made.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// What they are.
+    /// The kind of regressors.
     pub mode: Mode,
-    /// Samples of this precision are preferred; empty for any.
+    /// The preferred precision of samples; empty for any.
     pub precision: String,
     /// Rows whose health is in doubt: what rests on them is suspect.
-    pub doubtful: Vec<Place>,
-    /// Saved regressors, which parity uses instead of training.
+    pub doubtful: Vec<SourceLine>,
+    /// Saved regressors, which the parity mode uses instead of training.
     pub saved: Vec<SavedRegressor>,
 }
 
 impl Options {
-    /// Of a mode, for samples whose health was looked at.
+    /// The options for a mode, with the rows in doubt according to the samples' health.
     #[must_use]
     pub fn new(mode: Mode, precision: &str, health: &Health) -> Self {
         let doubtful = health.flags.iter().filter(|flag| flag.rule.is_doubtful());
@@ -71,48 +71,48 @@ impl Options {
 impl From<&SavedModel> for SavedRegressor {
     fn from(saved: &SavedModel) -> Self {
         let of = match saved.direction {
-            Direction::Forward => SettingOf::Forward,
-            Direction::Backward => SettingOf::Backward,
+            Direction::Forward => SettingTarget::Forward,
+            Direction::Backward => SettingTarget::Backward,
         };
         Self { function: saved.operator.clone(), of, boosting: saved.model.boosting.clone() }
     }
 }
 
-/// A regressor that was trained elsewhere.
+/// A regressor that was trained by another program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedRegressor {
-    /// Operator or collective.
+    /// The operator or collective.
     pub function: String,
-    /// What it predicts.
-    pub of: SettingOf,
-    /// Its trees.
+    /// The time that it predicts.
+    pub of: SettingTarget,
+    /// The trees.
     pub boosting: Boosting,
 }
 
-/// What a regressor predicts.
+/// The time that a regressor predicts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Target {
-    /// A direction of an operator.
+pub enum RegressorTarget {
+    /// An operator in one direction.
     Operator {
-        /// Its name.
+        /// The operator's name.
         name: String,
-        /// Which time.
+        /// The direction.
         direction: Direction,
     },
     /// A matrix product of any shape, from those of all operators.
     Gemm(Direction),
     /// A collective: its name in parity mode, without `_large` in the default mode, whose curves join both ranges.
     Collective {
-        /// Which.
+        /// The collective's name.
         name: String,
-        /// Over which GPUs; `None` for parity's fallback over all.
+        /// The communicator; `None` for the fallback of the parity mode over all communicators.
         communicator: Option<Communicator>,
     },
     /// Messages that nobody measured, from the latency and the bandwidths of the cluster's entry in the catalogue.
     Wire,
 }
 
-impl std::fmt::Display for Target {
+impl std::fmt::Display for RegressorTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let way = |direction: &Direction| match direction {
             Direction::Forward => "forward",
@@ -128,9 +128,9 @@ impl std::fmt::Display for Target {
     }
 }
 
-/// From which rows a target is learnt.
+/// The rows from which a target is learnt.
 #[derive(Debug)]
-enum Source {
+enum RowSource {
     Operator(usize),
     Gemms,
     Messages { name: String, communicator: Option<Communicator> },
@@ -139,13 +139,13 @@ enum Source {
 
 #[derive(Debug)]
 struct Entry {
-    target: Target,
+    target: RegressorTarget,
     source: usize,
     direction: Direction,
     /// A setting that was searched for on the small grid, with its error as a share.
-    found: OnceLock<Option<(Family, f64)>>,
-    /// The same on the full grid.
-    best: OnceLock<Option<(Family, f64)>>,
+    found: OnceLock<Option<(RegressorFamily, f64)>>,
+    /// The settings found by searching the full grid, with their score.
+    best: OnceLock<Option<(RegressorFamily, f64)>>,
     model: OnceLock<Model>,
     validation: OnceLock<Validation>,
     is_saved: bool,
@@ -157,14 +157,14 @@ pub struct Library {
     pub(super) cluster: Arc<Cluster>,
     pub(super) catalogue: Arc<Catalogue>,
     pub(super) options: Options,
-    sources: Vec<(Source, OnceLock<Sampled>)>,
+    sources: Vec<(RowSource, OnceLock<Sampled>)>,
     entries: Vec<Entry>,
     pub(super) peaks: Option<Gpu>,
     unusable: Vec<(String, String)>,
 }
 
 impl Library {
-    /// Of a cluster. Nothing is trained yet.
+    /// The regressors of a cluster, none of which is trained yet.
     #[must_use]
     pub fn new(cluster: Arc<Cluster>, catalogue: Arc<Catalogue>, mut options: Options) -> Self {
         options.doubtful.compact_sort_by_key(|place| (place.file, place.line));
@@ -173,23 +173,26 @@ impl Library {
         let mut library = Self { cluster, catalogue, options, sources, entries, peaks, unusable };
         let cluster = Arc::clone(&library.cluster);
         for (index, samples) in cluster.operators.iter().enumerate() {
-            let of = |direction| Target::Operator { name: samples.operator.clone(), direction };
+            let of = |direction| RegressorTarget::Operator { name: samples.operator.clone(), direction };
             let preferred = samples.precision == library.options.precision;
             let known = |entry: &Entry| entry.target == of(Direction::Forward);
             match library.entries.iter().position(known).map(|at| library.entries[at].source) {
                 // Another precision of the same operator.
-                Some(source) if preferred => library.sources[source].0 = Source::Operator(index),
+                Some(source) if preferred => library.sources[source].0 = RowSource::Operator(index),
                 Some(_) => {}
                 None => {
                     let mut targets = vec![of(Direction::Forward)];
                     if !samples.backward_us.is_empty() {
                         targets.push(of(Direction::Backward));
                     }
-                    library.add(Source::Operator(index), targets);
+                    library.add(RowSource::Operator(index), targets);
                 }
             }
         }
-        library.add(Source::Gemms, vec![Target::Gemm(Direction::Forward), Target::Gemm(Direction::Backward)]);
+        library.add(
+            RowSource::Gemms,
+            vec![RegressorTarget::Gemm(Direction::Forward), RegressorTarget::Gemm(Direction::Backward)],
+        );
         let is_parity = library.options.mode == Mode::Parity;
         let name_of = |samples: &CollectiveSamples| {
             if is_parity { samples.collective.clone() } else { family_of(&samples.collective).to_owned() }
@@ -206,11 +209,11 @@ impl Library {
                 communicators.push(None);
             }
             for communicator in communicators {
-                let target = Target::Collective { name: name.clone(), communicator };
-                library.add(Source::Messages { name: name.clone(), communicator }, vec![target]);
+                let target = RegressorTarget::Collective { name: name.clone(), communicator };
+                library.add(RowSource::Messages { name: name.clone(), communicator }, vec![target]);
             }
         }
-        library.add(Source::Nothing, vec![Target::Wire]);
+        library.add(RowSource::Nothing, vec![RegressorTarget::Wire]);
         library.adopt();
         library
     }
@@ -223,7 +226,7 @@ impl Library {
             return;
         }
         for saved in std::mem::take(&mut self.options.saved) {
-            let is_of = |target: &Target| setting_of(target) == Some((saved.function.as_str(), saved.of));
+            let is_of = |target: &RegressorTarget| setting_of(target) == Some((saved.function.as_str(), saved.of));
             let found = self.targets().position(is_of);
             let wanted = found.and_then(|regressor| self.sampled(regressor as u32)).map_or(0, Sampled::features);
             let width = saved.boosting.width();
@@ -242,16 +245,16 @@ impl Library {
         }
     }
 
-    /// Whether a regressor was trained elsewhere and saved.
+    /// Whether a regressor was trained by another program and saved.
     pub(super) fn is_saved(&self, regressor: u32) -> bool {
         self.entries.get(regressor as usize).is_some_and(|entry| entry.is_saved)
     }
 
-    fn add(&mut self, source: Source, targets: Vec<Target>) {
+    fn add(&mut self, source: RowSource, targets: Vec<RegressorTarget>) {
         for target in targets {
             let direction = match target {
-                Target::Operator { direction, .. } | Target::Gemm(direction) => direction,
-                Target::Collective { .. } | Target::Wire => Direction::Forward,
+                RegressorTarget::Operator { direction, .. } | RegressorTarget::Gemm(direction) => direction,
+                RegressorTarget::Collective { .. } | RegressorTarget::Wire => Direction::Forward,
             };
             let source = self.sources.len();
             self.entries.push(Entry {
@@ -268,24 +271,24 @@ impl Library {
         self.sources.push((source, OnceLock::new()));
     }
 
-    /// What the regressors predict, by their numbers.
-    pub fn targets(&self) -> impl Iterator<Item = &Target> {
+    /// The targets of the regressors, by number.
+    pub fn targets(&self) -> impl Iterator<Item = &RegressorTarget> {
         self.entries.iter().map(|entry| &entry.target)
     }
 
-    /// What they are.
+    /// The kind of regressors.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.options.mode
     }
 
-    /// The number of a target's regressor.
+    /// The number of the regressor for a target.
     #[must_use]
-    pub fn find(&self, target: &Target) -> Option<u32> {
+    pub fn find(&self, target: &RegressorTarget) -> Option<u32> {
         self.entries.iter().position(|entry| entry.target == *target).map(|number| number as u32)
     }
 
-    pub(super) fn target(&self, regressor: u32) -> Option<&Target> {
+    pub(super) fn target(&self, regressor: u32) -> Option<&RegressorTarget> {
         self.entries.get(regressor as usize).map(|entry| &entry.target)
     }
 
@@ -299,31 +302,31 @@ impl Library {
         Some(sampled.get_or_init(|| {
             let doubtful = &self.options.doubtful;
             match source {
-                Source::Operator(index) => {
+                RowSource::Operator(index) => {
                     let samples = &self.cluster.operators[*index];
-                    Sampled::new(samples, &View::of(&self.catalogue, &samples.operator), doubtful)
+                    Sampled::new(samples, &FeatureView::of(&self.catalogue, &samples.operator), doubtful)
                 }
-                Source::Gemms => Sampled::gemms(&self.cluster.operators, &self.catalogue, doubtful),
-                Source::Messages { name, communicator } => {
+                RowSource::Gemms => Sampled::gemms(&self.cluster.operators, &self.catalogue, doubtful),
+                RowSource::Messages { name, communicator } => {
                     // The reference's trees see the GPUs also where they are always the same, and draw their features
                     // among all.
                     let with_communicator = communicator.is_none() || self.options.mode == Mode::Parity;
                     Sampled::messages(self.messages(name, *communicator), with_communicator, doubtful)
                 }
-                Source::Nothing => Sampled::messages(std::iter::empty(), false, doubtful),
+                RowSource::Nothing => Sampled::messages(std::iter::empty(), false, doubtful),
             }
         }))
     }
 
-    /// How many rows a regressor has, and how many distinct features among them where somebody has looked already.
+    /// The number of rows of a regressor, and of distinct features among them if they were counted already.
     pub(super) fn counts(&self, regressor: u32) -> (usize, Option<usize>) {
         let Some(entry) = self.entries.get(regressor as usize) else { return (0, None) };
         let (source, sampled) = &self.sources[entry.source];
         match (sampled.get(), source) {
             (Some(sampled), _) => (sampled.len(), Some(sampled.distinct_features)),
-            (None, Source::Operator(index)) => (self.cluster.operators[*index].len(), None),
-            (None, Source::Messages { name, communicator }) => (self.messages(name, *communicator).count(), None),
-            (None, Source::Gemms | Source::Nothing) => (0, None),
+            (None, RowSource::Operator(index)) => (self.cluster.operators[*index].len(), None),
+            (None, RowSource::Messages { name, communicator }) => (self.messages(name, *communicator).count(), None),
+            (None, RowSource::Gemms | RowSource::Nothing) => (0, None),
         }
     }
 
@@ -341,19 +344,19 @@ impl Library {
     }
 
     /// The setting of a target in parity mode, where there is one.
-    pub(super) fn setting(&self, target: &Target) -> Option<&Setting> {
+    pub(super) fn setting(&self, target: &RegressorTarget) -> Option<&Setting> {
         let (function, of) = setting_of(target)?;
         let mut settings = self.cluster.settings.iter().filter(|row| row.function == function && row.of == of);
         let first = settings.clone().next();
         settings.find(|row| row.precision == self.options.precision).or(first)
     }
 
-    /// What a regressor is fitted by; parity without a setting searches the small grid.
+    /// How a regressor is fitted. Without a setting, the parity mode searches the small grid.
     pub(super) fn recipe(&self, regressor: u32, progress: &mut dyn Progress) -> Result<Recipe, LearnError> {
         let target = &self.entries[regressor as usize].target;
         match (self.options.mode, target) {
-            (Mode::Default, Target::Collective { .. }) => Ok(Recipe::Curve),
-            (Mode::Default, _) | (_, Target::Gemm(_) | Target::Wire) => Ok(Recipe::Law),
+            (Mode::Default, RegressorTarget::Collective { .. }) => Ok(Recipe::Curve),
+            (Mode::Default, _) | (_, RegressorTarget::Gemm(_) | RegressorTarget::Wire) => Ok(Recipe::Law),
             (Mode::Parity, _) => match self.setting(target) {
                 Some(setting) => Ok(Recipe::Family(setting.family)),
                 None => {
@@ -370,12 +373,17 @@ impl Library {
     /// The point of a grid that predicts a regressor's rows best out of fold, with its error as a share.
     ///
     /// # Errors
-    /// There are too few rows.
-    pub fn search(&self, regressor: u32, size: Grid, progress: &mut dyn Progress) -> Result<(Family, f64), LearnError> {
+    /// Returns an error if there are too few rows.
+    pub fn search(
+        &self,
+        regressor: u32,
+        size: Grid,
+        progress: &mut dyn Progress,
+    ) -> Result<(RegressorFamily, f64), LearnError> {
         let rows = self.sampled(regressor).map_or(0, Sampled::len);
         match (self.sampled(regressor), self.target(regressor)) {
             (Some(sampled), Some(target)) if rows >= model::LEAST_ROWS => {
-                let points = grid(size, matches!(target, Target::Collective { .. }));
+                let points = grid(size, matches!(target, RegressorTarget::Collective { .. }));
                 let all: Vec<usize> = (0..rows).collect();
                 let table = sampled.table(&all, |query| &query.features);
                 model::search(&points, &table, sampled.times(self.direction(regressor)), progress)
@@ -384,7 +392,7 @@ impl Library {
         }
     }
 
-    /// Trains a regressor from all its rows.
+    /// Trains a regressor on all of its rows.
     pub(super) fn fit(&self, regressor: u32, progress: &mut dyn Progress) -> Model {
         let Some(sampled) = self.sampled(regressor) else { return Model::Nothing };
         let rows: Vec<usize> = (0..sampled.len()).collect();
@@ -400,12 +408,12 @@ impl Library {
         }
     }
 
-    /// A regressor's model, trained now if it was not.
+    /// The model of a regressor, which is trained first if necessary.
     pub(super) fn model(&self, regressor: u32) -> &Model {
         self.entries[regressor as usize].model.get_or_init(|| self.fit(regressor, &mut Silent))
     }
 
-    /// Takes in a model that was trained elsewhere.
+    /// Adopts a model that was trained elsewhere.
     pub(super) fn set_model(&self, regressor: u32, model: Model) {
         if let Some(entry) = self.entries.get(regressor as usize) {
             // One that is there already is the same.
@@ -413,8 +421,8 @@ impl Library {
         }
     }
 
-    /// Takes in what the full grid found.
-    pub(super) fn set_best(&self, regressor: u32, best: Option<(Family, f64)>) {
+    /// Adopts the result of a search of the full grid.
+    pub(super) fn set_best(&self, regressor: u32, best: Option<(RegressorFamily, f64)>) {
         if let Some(entry) = self.entries.get(regressor as usize) {
             let _ = entry.best.set(best);
         }
@@ -425,15 +433,15 @@ impl Library {
         self.entries.get(regressor as usize).is_some_and(|entry| entry.best.get().is_some())
     }
 
-    /// What the full grid found.
-    pub(super) fn best(&self, regressor: u32) -> Option<(Family, f64)> {
+    /// The result of the search of the full grid.
+    pub(super) fn best(&self, regressor: u32) -> Option<(RegressorFamily, f64)> {
         *self.entries.get(regressor as usize)?.best.get()?
     }
 
     /// The regressors of an operator or a collective that have settings.
     #[must_use]
     pub fn of_function(&self, function: &str) -> Vec<u32> {
-        let is_of = |target: &Target| setting_of(target).is_some_and(|(name, _)| name == function);
+        let is_of = |target: &RegressorTarget| setting_of(target).is_some_and(|(name, _)| name == function);
         let targets = self.targets().enumerate().filter(|(_, target)| is_of(target));
         targets.map(|(number, _)| number as u32).collect()
     }
@@ -460,7 +468,7 @@ impl Library {
         self.entries.get(regressor as usize).is_some_and(|entry| entry.model.get().is_some())
     }
 
-    /// What trained models take in memory, in bytes.
+    /// The memory of trained models, in bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         let size = |entry: &Entry| entry.model.get().map_or(0, Model::size_bytes);
@@ -486,23 +494,23 @@ impl Library {
         let (operators, collectives) = (&self.cluster.operators, &self.cluster.collectives);
         !wanted.is_empty()
             && match source {
-                Source::Operator(index) => operators[*index].precision != wanted,
-                Source::Gemms => operators.iter().all(|samples| samples.precision != wanted),
-                Source::Messages { name, .. } => collectives
+                RowSource::Operator(index) => operators[*index].precision != wanted,
+                RowSource::Gemms => operators.iter().all(|samples| samples.precision != wanted),
+                RowSource::Messages { name, .. } => collectives
                     .iter()
                     .filter(|samples| family_of(&samples.collective) == family_of(name))
                     .all(|samples| samples.precision != wanted),
-                Source::Nothing => false,
+                RowSource::Nothing => false,
             }
     }
 }
 
-/// What a setting calls a target.
-pub(super) fn setting_of(target: &Target) -> Option<(&str, SettingOf)> {
+/// The function and time by which settings name a target.
+pub(super) fn setting_of(target: &RegressorTarget) -> Option<(&str, SettingTarget)> {
     match target {
-        Target::Operator { name, direction: Direction::Forward } => Some((name, SettingOf::Forward)),
-        Target::Operator { name, direction: Direction::Backward } => Some((name, SettingOf::Backward)),
-        Target::Collective { name, communicator } => Some((name, SettingOf::Communicator(*communicator))),
-        Target::Gemm(_) | Target::Wire => None,
+        RegressorTarget::Operator { name, direction: Direction::Forward } => Some((name, SettingTarget::Forward)),
+        RegressorTarget::Operator { name, direction: Direction::Backward } => Some((name, SettingTarget::Backward)),
+        RegressorTarget::Collective { name, communicator } => Some((name, SettingTarget::Communicator(*communicator))),
+        RegressorTarget::Gemm(_) | RegressorTarget::Wire => None,
     }
 }

@@ -1,7 +1,7 @@
-//! Tables and charts of regressors for people.
+//! Tables and charts of regressors.
 
 use super::{
-    library::{Library, Mode, Target},
+    library::{Library, Mode, RegressorTarget},
     sampled::Sampled,
 };
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     text::{Column, Entry, Listing},
     training_time::{
         prediction::{Direction, Regressors},
-        samples::Family,
+        samples::RegressorFamily,
         scope::Scope,
     },
     units::{Size, grouped, significant},
@@ -31,8 +31,8 @@ const COLUMNS: [Column; 8] = [
 /// Points of a chart at most: more can't be told apart.
 const MOST_POINTS: usize = 400;
 
-impl Family {
-    /// What it is, for people.
+impl RegressorFamily {
+    /// The mode's name in reports.
     #[must_use]
     pub fn title(&self) -> String {
         match self {
@@ -46,17 +46,19 @@ impl Family {
 }
 
 impl Library {
-    fn family_title(&self, regressor: u32, target: &Target) -> String {
+    fn family_title(&self, regressor: u32, target: &RegressorTarget) -> String {
         if self.is_saved(regressor) {
             return "boosted trees that were saved".to_owned();
         }
         match (self.mode(), target) {
-            (_, Target::Wire) => "latency and bandwidth of the catalogue".to_owned(),
-            (Mode::Default, Target::Collective { .. }) => "curve".to_owned(),
-            (Mode::Parity, Target::Operator { .. } | Target::Collective { .. }) => match self.setting(target) {
-                Some(setting) => setting.family.title(),
-                None => "found by a search over a small grid".to_owned(),
-            },
+            (_, RegressorTarget::Wire) => "latency and bandwidth of the catalogue".to_owned(),
+            (Mode::Default, RegressorTarget::Collective { .. }) => "curve".to_owned(),
+            (Mode::Parity, RegressorTarget::Operator { .. } | RegressorTarget::Collective { .. }) => {
+                match self.setting(target) {
+                    Some(setting) => setting.family.title(),
+                    None => "found by a search over a small grid".to_owned(),
+                }
+            }
             _ => "power law and trees".to_owned(),
         }
     }
@@ -97,7 +99,7 @@ impl Library {
         Listing { columns: COLUMNS.to_vec(), rows: self.listed().filter_map(row).collect() }
     }
 
-    /// The regressors of [`Library::listing`], by their numbers.
+    /// The numbers of the regressors of [`Library::listing`].
     pub fn listed(&self) -> impl Iterator<Item = u32> {
         let has_rows = |regressor: &u32| self.counts(*regressor).0 > 0;
         (0..self.targets().count() as u32).filter(has_rows)
@@ -115,7 +117,7 @@ impl Library {
     /// The inputs of an operator's regressor that were sampled with several values; none of a collective's.
     #[must_use]
     pub fn inputs(&self, regressor: u32) -> Vec<String> {
-        let is_operator = matches!(self.target(regressor), Some(Target::Operator { .. }));
+        let is_operator = matches!(self.target(regressor), Some(RegressorTarget::Operator { .. }));
         let sampled = self.sampled(regressor).filter(|_| is_operator);
         let several = sampled.into_iter().flat_map(Sampled::inputs).filter(|(_, values)| values.len() > 1);
         several.map(|(name, _)| name.to_owned()).collect()
@@ -126,7 +128,7 @@ impl Library {
     #[must_use]
     pub fn curve_chart(&self, regressor: u32) -> Option<Chart> {
         let target = self.target(regressor)?;
-        let Target::Collective { name, communicator: Some(communicator) } = target else { return None };
+        let RegressorTarget::Collective { name, communicator: Some(communicator) } = target else { return None };
         let sampled = self.sampled(regressor).filter(|sampled| sampled.len() > 0)?;
         let catalogued = self.catalogue.collective(name);
         let is_bandwidth = catalogued.is_some() && communicator.ranks() > 1;
@@ -195,7 +197,7 @@ impl Library {
     /// them too. `None` where it can't be asked.
     #[must_use]
     pub fn input_chart(&self, regressor: u32, input: &str, scope: &Scope) -> Option<Chart> {
-        let Target::Operator { name, direction } = self.target(regressor)? else { return None };
+        let RegressorTarget::Operator { name, direction } = self.target(regressor)? else { return None };
         let sampled = self.sampled(regressor)?;
         let (column, values) = sampled
             .inputs()

@@ -18,6 +18,6 @@ pub mod validate;
 pub mod what_if;
 
 pub(in crate::training_time) use collectives::family_of;
-pub use library::{Library, Mode, Options, SavedRegressor, Target};
+pub use library::{Library, Mode, Options, RegressorTarget, SavedRegressor};
 pub use model::{Grid, grid};
 pub use validate::Score;

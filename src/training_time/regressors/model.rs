@@ -1,4 +1,5 @@
-//! What is fitted to rows: the reference's forests and boosted trees, or a power law with trees.
+//! The models that are fitted to rows: forests and boosted trees as in the reference implementation, or a power law
+//! with trees.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,36 +16,36 @@ use crate::{
     },
     math,
     progress::{Progress, Silent},
-    training_time::{prediction::Direction, samples::Family},
+    training_time::{prediction::Direction, samples::RegressorFamily},
 };
 
 /// Fewer rows teach nothing: then only what was measured is known.
 pub(super) const LEAST_ROWS: usize = 30;
 
-/// Seed of the reference.
+/// The seed that the reference implementation uses.
 const SEED: u64 = 42;
 
-/// Something fitted.
+/// A fitted model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Model {
-    /// Trees on features, as the reference's.
+    /// Trees on features, as in the reference implementation.
     Steps(StepFunction),
-    /// A power law with trees.
+    /// A power law, with trees on its residuals.
     Law(PowerLaw),
-    /// A line through messages, over their elements.
+    /// A curve through message sizes in elements.
     Curve(Curve),
-    /// There were too few rows.
+    /// No model, as there were too few rows.
     Nothing,
 }
 
-/// What to fit.
+/// How to fit a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Recipe {
-    /// The reference's family.
-    Family(Family),
+    /// A family of the reference implementation.
+    Family(RegressorFamily),
     /// A power law with trees.
     Law,
-    /// A power law alone.
+    /// A power law without trees.
     Power,
     /// A line through messages, those left out that stray far from their neighbours.
     Curve,
@@ -60,7 +61,7 @@ pub(super) enum Fitted {
 }
 
 impl Fitted {
-    /// In µs.
+    /// The predicted time in µs.
     pub(super) fn at(&self, query: &Query) -> Option<f64> {
         match self {
             Self::Model(model) => model.at(query),
@@ -71,7 +72,7 @@ impl Fitted {
 }
 
 impl Model {
-    /// In µs.
+    /// The predicted time in µs.
     pub(super) fn at(&self, query: &Query) -> Option<f64> {
         match self {
             Self::Steps(steps) => steps.predict(&query.features),
@@ -83,7 +84,7 @@ impl Model {
 }
 
 impl Model {
-    /// What it takes in memory, in bytes.
+    /// The memory of the model, in bytes.
     pub(super) fn size_bytes(&self) -> usize {
         match self {
             Self::Steps(steps) => steps.size_bytes(),
@@ -98,7 +99,7 @@ impl Recipe {
     /// Fits to some rows of one direction.
     ///
     /// # Errors
-    /// A setting outside its range.
+    /// Returns an error if a setting is out of range.
     pub(super) fn fit(
         self,
         sampled: &Sampled,
@@ -140,20 +141,28 @@ impl Recipe {
 /// Fits the reference's family to a table.
 ///
 /// # Errors
-/// A setting outside its range, or too few rows.
+/// Returns an error if a setting is out of range, or if there are too few rows.
 pub(super) fn fit_family(
-    family: Family,
+    family: RegressorFamily,
     table: &Table,
     target: &[f64],
     progress: &mut dyn Progress,
 ) -> Result<StepFunction, LearnError> {
     match family {
-        Family::Forest { trees, max_depth, min_samples_leaf, min_samples_split } => {
+        RegressorFamily::Forest { trees, max_depth, min_samples_leaf, min_samples_split } => {
             let parameters =
                 random_forest::Parameters { trees, max_depth, min_samples_split, min_samples_leaf, seed: SEED };
             random_forest::fit(table, target, parameters, progress)
         }
-        Family::Boosted { rounds, max_depth, learning_rate, gamma, min_child_weight, subsample, colsample_bytree } => {
+        RegressorFamily::Boosted {
+            rounds,
+            max_depth,
+            learning_rate,
+            gamma,
+            min_child_weight,
+            subsample,
+            colsample_bytree,
+        } => {
             let parameters = boosting::Parameters {
                 objective: Objective::Histogram(Histogram {
                     lambda: 1.0,
@@ -176,20 +185,20 @@ pub(super) fn fit_family(
     }
 }
 
-/// Which grid of the reference is searched where no setting is there.
+/// The grid of settings that is searched where no setting is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Grid {
-    /// 12 points.
+    /// A grid of 12 points.
     Small,
     /// All values that occur in its published settings: 663 points for an operator, 783 for a collective.
     Full,
 }
 
-/// Its points.
+/// The points of a grid.
 #[must_use]
-pub fn grid(size: Grid, of_collective: bool) -> Vec<Family> {
+pub fn grid(size: Grid, of_collective: bool) -> Vec<RegressorFamily> {
     let mut points = Vec::new();
-    let plain = |rounds, max_depth, learning_rate| Family::Boosted {
+    let plain = |rounds, max_depth, learning_rate| RegressorFamily::Boosted {
         rounds,
         max_depth,
         learning_rate,
@@ -202,7 +211,7 @@ pub fn grid(size: Grid, of_collective: bool) -> Vec<Family> {
         for trees in [100, 200] {
             for max_depth in [5, 10, 15] {
                 let max_depth = Some(max_depth);
-                points.push(Family::Forest { trees, max_depth, min_samples_leaf: 1, min_samples_split: 2 });
+                points.push(RegressorFamily::Forest { trees, max_depth, min_samples_leaf: 1, min_samples_split: 2 });
             }
         }
         for rounds in [100, 150] {
@@ -217,7 +226,7 @@ pub fn grid(size: Grid, of_collective: bool) -> Vec<Family> {
         for max_depth in [None, Some(10), Some(20)] {
             for &min_samples_leaf in leaves {
                 for &min_samples_split in splits {
-                    points.push(Family::Forest { trees, max_depth, min_samples_leaf, min_samples_split });
+                    points.push(RegressorFamily::Forest { trees, max_depth, min_samples_leaf, min_samples_split });
                 }
             }
         }
@@ -229,7 +238,7 @@ pub fn grid(size: Grid, of_collective: bool) -> Vec<Family> {
                     for min_child_weight in [1.0, 5.0, 10.0] {
                         for subsample in [0.8, 1.0] {
                             for colsample_bytree in [0.8, 1.0] {
-                                points.push(Family::Boosted {
+                                points.push(RegressorFamily::Boosted {
                                     rounds,
                                     max_depth,
                                     learning_rate,
@@ -252,15 +261,15 @@ pub fn grid(size: Grid, of_collective: bool) -> Vec<Family> {
 /// share as the files give it.
 ///
 /// # Errors
-/// Too few rows.
+/// Returns an error if there are too few rows.
 pub(super) fn search(
-    points: &[Family],
+    points: &[RegressorFamily],
     table: &Table,
     target: &[f64],
     progress: &mut dyn Progress,
-) -> Result<(Family, f64), LearnError> {
+) -> Result<(RegressorFamily, f64), LearnError> {
     let folds: Vec<usize> = (0..table.rows()).map(fold).collect();
-    let mut best: Option<(f64, f64, Family)> = None;
+    let mut best: Option<(f64, f64, RegressorFamily)> = None;
     for (number, family) in points.iter().enumerate() {
         progress.report("Searching settings", number as u64, points.len() as u64);
         let mut pairs = Vec::with_capacity(target.len());

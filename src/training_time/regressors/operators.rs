@@ -1,8 +1,8 @@
-//! What regressors say, with marks; operators that were sampled, and what stands in for others.
+//! Predictions of operators with their marks, for operators that were sampled and for those that others replace.
 
 use super::{
-    library::{Library, Mode, Target},
-    sampled::{Query, View},
+    library::{Library, Mode, RegressorTarget},
+    sampled::{FeatureView, Query},
 };
 use crate::training_time::{
     catalogue::{CACHED, StandIn},
@@ -12,15 +12,15 @@ use crate::training_time::{
 };
 
 /// A regressor with more than this share of doubtful rows is suspect altogether.
-const DOUBTFUL: f64 = 0.1;
-/// What parity's trees say of a sampled row is that row only as long as it is not this many times as long or as short.
+const DOUBTFUL_SHARE: f64 = 0.1;
+/// The factor beyond which a prediction of the parity mode's trees does not count as that of the sampled row itself.
 const OFF: f64 = 1.5;
 
 impl Library {
-    /// What a regressor says, with its mark. The default mode says no less than the hardware can do of what was not
-    /// measured: to compute it takes `floor_us`. Whatever is below that is suspect, also what was sampled, as is what rests
-    /// on doubtful rows; what was sampled in another precision is extrapolated.
-    fn say(&self, regressor: u32, query: &Query, floor_us: f64) -> Option<Prediction> {
+    /// A regressor's prediction with its mark. In the default mode a time that was not measured is at least what the
+    /// hardware needs, `floor_us` for the computation. A time below that is suspect even if it was sampled, as is a
+    /// prediction from rows in doubt.
+    fn marked_prediction(&self, regressor: u32, query: &Query, floor_us: f64) -> Option<Prediction> {
         let sampled = self.sampled(regressor)?;
         let is_parity = self.options.mode == Mode::Parity;
         let direction = self.direction(regressor);
@@ -40,8 +40,8 @@ impl Library {
             mark = mark.max(Mark::Extrapolated);
         }
         // Trees that have learnt from odd rows say odd things of the others too.
-        let is_mixed = sampled.doubt() > DOUBTFUL;
-        let is_operator = matches!(self.target(regressor), Some(Target::Operator { .. }));
+        let is_mixed = sampled.doubt() > DOUBTFUL_SHARE;
+        let is_operator = matches!(self.target(regressor), Some(RegressorTarget::Operator { .. }));
         let is_doubtful = match measured {
             None => is_mixed,
             Some((time, _)) if is_parity && (time_us > OFF * time || time > OFF * time_us) => true,
@@ -69,10 +69,10 @@ impl Library {
         let mut prediction = match operator.stands_in_for.as_ref()? {
             StandIn::Gemm => {
                 let [count, m, k, n] = operator.gemm(scope).ok()??;
-                let regressor = self.find(&Target::Gemm(direction))?;
+                let regressor = self.find(&RegressorTarget::Gemm(direction))?;
                 let shape = Scope::from([("m", count * m), ("k", k), ("n", n)]);
-                let query = self.sampled(regressor)?.query(&View::Gemm, &shape)?;
-                self.say(regressor, &query, self.computing_us(name, direction, scope))?
+                let query = self.sampled(regressor)?.query(&FeatureView::Gemm, &shape)?;
+                self.marked_prediction(regressor, &query, self.computing_us(name, direction, scope))?
             }
             StandIn::Operator(other) => {
                 let bytes = |name: &str| self.catalogue.operator(name)?.bytes(scope).ok()?;
@@ -88,11 +88,11 @@ impl Library {
     }
 
     fn sampled_operator(&self, name: &str, direction: Direction, scope: &Scope) -> Option<Prediction> {
-        let of = |direction| self.find(&Target::Operator { name: name.to_owned(), direction });
-        let view = View::of(&self.catalogue, name);
+        let of = |direction| self.find(&RegressorTarget::Operator { name: name.to_owned(), direction });
+        let view = FeatureView::of(&self.catalogue, name);
         let ask = |regressor: u32, direction| {
             let query = self.sampled(regressor)?.query(&view, scope)?;
-            let mut said = self.say(regressor, &query, self.computing_us(name, direction, scope))?;
+            let mut said = self.marked_prediction(regressor, &query, self.computing_us(name, direction, scope))?;
             // What is impossible in one direction says that the same rows mislead in the other.
             if self.options.mode == Mode::Parity && said.mark == Mark::Extrapolated {
                 let other = match direction {
@@ -120,9 +120,9 @@ impl Library {
         }
     }
 
-    /// Why nothing is said of an operator.
+    /// The reason why an operator can't be predicted.
     fn lacks(&self, name: &str, direction: Direction) -> Missing {
-        let of = self.find(&Target::Operator { name: name.to_owned(), direction });
+        let of = self.find(&RegressorTarget::Operator { name: name.to_owned(), direction });
         match of.and_then(|regressor| self.sampled(regressor)).filter(|sampled| sampled.len() > 0) {
             Some(sampled) => {
                 Missing::TooFew { operator: name.to_owned(), rows: sampled.len(), distinct: sampled.distinct_features }
@@ -131,21 +131,21 @@ impl Library {
         }
     }
 
-    /// The regressors that an operator asks.
+    /// The regressors that a prediction of an operator uses.
     pub(super) fn asked_for_operator(&self, name: &str, direction: Direction) -> Vec<u32> {
-        let of = |name: &str| self.find(&Target::Operator { name: name.to_owned(), direction });
-        let forward = || self.find(&Target::Operator { name: name.to_owned(), direction: Direction::Forward });
+        let of = |name: &str| self.find(&RegressorTarget::Operator { name: name.to_owned(), direction });
+        let forward = || self.find(&RegressorTarget::Operator { name: name.to_owned(), direction: Direction::Forward });
         let stand_in = || match self.catalogue.operator(name)?.stands_in_for.as_ref()? {
-            StandIn::Gemm => self.find(&Target::Gemm(direction)),
+            StandIn::Gemm => self.find(&RegressorTarget::Gemm(direction)),
             StandIn::Operator(other) => of(other),
         };
         of(name).or_else(forward).or_else(stand_in).into_iter().collect()
     }
 
-    /// What a regressor of messages says.
+    /// A message regressor's prediction.
     pub(super) fn message(&self, regressor: u32, elements: u64, communicator: Communicator) -> Option<Prediction> {
         let query = self.sampled(regressor)?.message_query(elements, communicator)?;
-        self.say(regressor, &query, self.sending_us(regressor, elements, communicator))
+        self.marked_prediction(regressor, &query, self.sending_us(regressor, elements, communicator))
     }
 }
 

@@ -6,8 +6,8 @@ use crate::{
     order::CompactSort,
     training_time::{
         catalogue::{Catalogue, Operator},
-        prediction::{Beyond, Direction, Mark, plain},
-        samples::{CollectiveRow, Communicator, OperatorSamples, Place},
+        prediction::{Direction, Extrapolation, Mark, plain},
+        samples::{CollectiveRow, Communicator, OperatorSamples, SourceLine},
         scope::Scope,
     },
 };
@@ -18,34 +18,34 @@ const VOCABULARY: f64 = 50257.0;
 /// Inputs that take a few values and mean another code path each: between two of them nothing is known.
 const COUNTS: [&str; 8] = ["mp", "h", "kv_heads", "ep", "experts", "top_k", "nodes", "per_node"];
 
-/// Inputs as regressors see them.
+/// The inputs in the forms that regressors take.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Query {
-    /// As they were sampled: `mp`, `b`, `l`, `dim`.
+    /// The inputs as sampled: `mp`, `b`, `l`, `dim` and so on.
     pub(super) inputs: Vec<f64>,
-    /// What parity's trees see.
+    /// The features of the parity mode's trees.
     pub(super) features: Vec<f64>,
-    /// What the power law sees, as logarithms.
+    /// The features of the power law, as logarithms.
     pub(super) base: Vec<f64>,
-    /// What its trees see, as logarithms; a feature that always equals another one once.
+    /// The features of its trees, as logarithms. A feature that always equals another one is listed once.
     pub(super) logarithms: Vec<f64>,
     /// Bytes touched at least; 0 where nothing is known of them.
     pub(super) bytes: f64,
 }
 
-/// How inputs become what regressors see.
-pub(super) enum View<'a> {
-    /// Of an operator in the catalogue.
+/// How inputs are converted to features.
+pub(super) enum FeatureView<'a> {
+    /// Those of an operator in the catalogue.
     Operator(&'a Operator),
-    /// Of an operator that is not: its inputs are its features.
+    /// Those of an operator that is not in the catalogue: its inputs are its features.
     Inputs,
-    /// Of any matrix product by m, k and n, in place of an operator's inputs.
+    /// Those of any matrix product: m, k and n in place of an operator's inputs.
     Gemm,
 }
 
-impl View<'_> {
-    pub(super) fn of<'a>(catalogue: &'a Catalogue, name: &str) -> View<'a> {
-        catalogue.operator(name).map_or(View::Inputs, View::Operator)
+impl FeatureView<'_> {
+    pub(super) fn of<'a>(catalogue: &'a Catalogue, name: &str) -> FeatureView<'a> {
+        catalogue.operator(name).map_or(FeatureView::Inputs, FeatureView::Operator)
     }
 
     /// `None` where a name is missing, or a feature is zero or below.
@@ -77,28 +77,28 @@ impl View<'_> {
 /// The rows from which an operator is learnt.
 #[derive(Debug)]
 pub(super) struct Sampled {
-    /// Names of the inputs.
+    /// The names of the inputs.
     names: Vec<String>,
     queries: Vec<Query>,
-    /// In µs, per row.
+    /// The forward time of each row in µs.
     forward_us: Vec<f64>,
-    /// Empty where there is one time only.
+    /// The backward time of each row in µs; empty where there is one time only.
     backward_us: Vec<f64>,
-    /// Which feature columns the power law's trees see.
+    /// The feature columns that the power law's trees use.
     distinct: Vec<usize>,
     /// The distinct values of each input, ascending.
     values: Vec<Vec<f64>>,
-    /// The least and the most of each feature.
+    /// The smallest and largest value of each feature.
     ranges: Vec<(f64, f64)>,
-    /// Rows by their inputs, in lexicographic order.
+    /// The indices of the rows, sorted lexicographically by inputs.
     by_inputs: Vec<u32>,
     /// The least time per byte in µs, forward and backward: what lies in a cache moves faster than memory can.
     least_us_per_byte: [f64; 2],
-    /// Per row: its health is in doubt.
+    /// Whether each row breaks a rule of health.
     doubtful: Vec<bool>,
     /// The fold of each row: all rows of the same features are in one.
     pub(super) folds: Vec<usize>,
-    /// How many distinct features there are.
+    /// The number of distinct features.
     pub(super) distinct_features: usize,
 }
 
@@ -106,7 +106,7 @@ fn message(elements: u64, communicator: Communicator) -> [f64; 3] {
     [elements as f64, f64::from(communicator.nodes), f64::from(communicator.per_node)]
 }
 
-/// Folds of a cross-validation.
+/// The number of folds of a cross-validation.
 pub(super) const FOLDS: usize = 3;
 
 /// The fold of a row or of a tuple of features, by its number.
@@ -119,13 +119,13 @@ fn lexicographic(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
     orders.find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
 }
 
-/// Whether a place is among others, which are sorted.
-fn is_among(places: &[Place], place: Place) -> bool {
+/// Whether a location is among others, which are sorted.
+fn is_among(places: &[SourceLine], place: SourceLine) -> bool {
     places.binary_search_by_key(&(place.file, place.line), |place| (place.file, place.line)).is_ok()
 }
 
 impl Sampled {
-    pub(super) fn new(samples: &OperatorSamples, view: &View<'_>, doubtful: &[Place]) -> Self {
+    pub(super) fn new(samples: &OperatorSamples, view: &FeatureView<'_>, doubtful: &[SourceLine]) -> Self {
         let mut sampled = Self::empty(samples.inputs.clone());
         for row in 0..samples.len() {
             let place = samples.places.get(row).copied().unwrap_or_default();
@@ -141,8 +141,8 @@ impl Sampled {
         sampled.ordered()
     }
 
-    /// All sampled matrix products of one product each, together.
-    pub(super) fn gemms(samples: &[OperatorSamples], catalogue: &Catalogue, doubtful: &[Place]) -> Self {
+    /// The rows of all sampled operators that consist of a single matrix product.
+    pub(super) fn gemms(samples: &[OperatorSamples], catalogue: &Catalogue, doubtful: &[SourceLine]) -> Self {
         let mut pooled = Self::empty(["m", "k", "n"].map(str::to_owned).to_vec());
         for samples in samples {
             let Some(operator) = catalogue.operator(&samples.operator) else { continue };
@@ -154,7 +154,9 @@ impl Sampled {
                 let mut scope = Scope::from([("vocabulary", VOCABULARY)]);
                 samples.inputs.iter().zip(samples.row(row)).for_each(|(name, value)| scope.set(name, *value));
                 let Ok(Some([count, m, k, n])) = operator.gemm(&scope) else { continue };
-                let Some(query) = View::Gemm.query(vec![m, k, n], &scope).filter(|_| count <= 1.0) else { continue };
+                let Some(query) = FeatureView::Gemm.query(vec![m, k, n], &scope).filter(|_| count <= 1.0) else {
+                    continue;
+                };
                 pooled.queries.push(query);
                 pooled.forward_us.push(samples.forward_us[row]);
                 pooled.backward_us.extend(samples.backward_us.get(row));
@@ -168,13 +170,15 @@ impl Sampled {
     pub(super) fn messages<'a>(
         rows: impl Iterator<Item = &'a CollectiveRow>,
         with_communicator: bool,
-        doubtful: &[Place],
+        doubtful: &[SourceLine],
     ) -> Self {
         let names: &[&str] = if with_communicator { &["elements", "nodes", "per_node"] } else { &["elements"] };
         let mut sampled = Self::empty(names.iter().map(|name| (*name).to_owned()).collect());
         for row in rows {
             let all = message(row.elements, row.communicator);
-            let Some(query) = View::Inputs.query(all[..names.len()].to_vec(), &Scope::default()) else { continue };
+            let Some(query) = FeatureView::Inputs.query(all[..names.len()].to_vec(), &Scope::default()) else {
+                continue;
+            };
             sampled.queries.push(query);
             sampled.forward_us.push(row.time_us);
             sampled.doubtful.push(is_among(doubtful, row.place));
@@ -182,9 +186,9 @@ impl Sampled {
         sampled.ordered()
     }
 
-    /// What regressors of messages see.
+    /// The inputs of a message in the forms that regressors take.
     pub(super) fn message_query(&self, elements: u64, communicator: Communicator) -> Option<Query> {
-        View::Inputs.query(message(elements, communicator)[..self.names.len()].to_vec(), &Scope::default())
+        FeatureView::Inputs.query(message(elements, communicator)[..self.names.len()].to_vec(), &Scope::default())
     }
 
     fn empty(names: Vec<String>) -> Self {
@@ -249,12 +253,12 @@ impl Sampled {
         self
     }
 
-    /// How many rows.
+    /// The number of rows.
     pub(super) fn len(&self) -> usize {
         self.queries.len()
     }
 
-    /// How many features each has.
+    /// The number of features.
     pub(super) fn features(&self) -> usize {
         self.queries.first().map_or(0, |query| query.features.len())
     }
@@ -271,7 +275,7 @@ impl Sampled {
         &self.queries[row]
     }
 
-    /// The distinct values of each input with its name.
+    /// The distinct values of each input, with its name.
     pub(super) fn inputs(&self) -> impl Iterator<Item = (&str, &[f64])> {
         self.names.iter().zip(&self.values).map(|(name, values)| (name.as_str(), values.as_slice()))
     }
@@ -285,8 +289,8 @@ impl Sampled {
         table
     }
 
-    /// What regressors see where the names have these values; `None` where one is missing.
-    pub(super) fn query(&self, view: &View<'_>, scope: &Scope) -> Option<Query> {
+    /// The inputs for these values of names; `None` if one is missing.
+    pub(super) fn query(&self, view: &FeatureView<'_>, scope: &Scope) -> Option<Query> {
         let inputs: Vec<f64> = self.names.iter().map(|name| scope.get(name)).collect::<Option<_>>()?;
         let mut query = view.query(inputs, scope)?;
         if query.features.len() != self.ranges.len() {
@@ -321,8 +325,8 @@ impl Sampled {
         self.doubtful.iter().filter(|doubtful| **doubtful).count() as f64 / self.doubtful.len().max(1) as f64
     }
 
-    /// Where a query lies among the rows.
-    pub(super) fn mark(&self, query: &Query) -> (Mark, Option<Beyond>) {
+    /// The mark of a prediction, by where its inputs lie among the rows.
+    pub(super) fn mark(&self, query: &Query) -> (Mark, Option<Extrapolation>) {
         if self.measured(query, Direction::Forward).is_some() {
             return (Mark::Measured, None);
         }
@@ -333,7 +337,7 @@ impl Sampled {
             consider(
                 &mut worst,
                 is_unseen,
-                Beyond {
+                Extrapolation {
                     told: among(name, *value, values),
                     input: name.to_owned(),
                     value: *value,
@@ -345,7 +349,7 @@ impl Sampled {
         if worst.is_none() {
             for (number, (value, (low, high))) in query.features.iter().zip(&self.ranges).enumerate() {
                 let input = format!("feature {}", number + 1);
-                consider(&mut worst, false, Beyond { input, value: *value, low: *low, high: *high, told: None });
+                consider(&mut worst, false, Extrapolation { input, value: *value, low: *low, high: *high, told: None });
             }
         }
         match worst {
@@ -357,16 +361,16 @@ impl Sampled {
 
 /// Counts of which several were sampled, in words: between two of them lies nothing that a range could promise.
 fn among(name: &str, value: f64, sampled: &[f64]) -> Option<String> {
-    /// No more have a use in a sentence.
+    /// The most values that a sentence lists.
     const NAMED: usize = 12;
     let is_told = COUNTS.contains(&name) && (2..=NAMED).contains(&sampled.len());
     let listed = || sampled.iter().map(|count| plain(*count)).collect::<Vec<_>>().join(", ");
     is_told.then(|| format!("{name} {}: {} were sampled", plain(value), listed()))
 }
 
-/// Keeps what lies the farthest outside, by ratio.
-fn consider(worst: &mut Option<(f64, Beyond)>, is_unseen: bool, beyond: Beyond) {
-    let Beyond { value, low, high, .. } = beyond;
+/// Keeps the value that lies farthest outside, by ratio.
+fn consider(worst: &mut Option<(f64, Extrapolation)>, is_unseen: bool, beyond: Extrapolation) {
+    let Extrapolation { value, low, high, .. } = beyond;
     let ratio = if value > high { value / high } else { low / value };
     if (ratio > 1.0 || is_unseen) && worst.as_ref().is_none_or(|(held, _)| ratio > *held) {
         *worst = Some((ratio, beyond));

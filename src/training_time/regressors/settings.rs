@@ -1,13 +1,13 @@
 //! Settings of regressors as the reference's configuration files have them.
 
-use super::library::{Library, Target, setting_of};
+use super::library::{Library, RegressorTarget, setting_of};
 use crate::{
     text::{Cell, Table},
-    training_time::samples::{Family, Setting, SettingOf},
+    training_time::samples::{RegressorFamily, Setting, SettingTarget},
 };
 
-impl Family {
-    /// The family as the files name it.
+impl RegressorFamily {
+    /// The name of the family in files.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ impl Family {
 impl Library {
     /// A found setting of a regressor as a row of a configuration.
     #[must_use]
-    pub fn setting_row(&self, regressor: u32, family: Family, error: f64) -> Option<Setting> {
+    pub fn setting_row(&self, regressor: u32, family: RegressorFamily, error: f64) -> Option<Setting> {
         let (function, of) = setting_of(self.target(regressor)?)?;
         let precision = match self.options.precision.as_str() {
             "" => "fp16".to_owned(),
@@ -61,7 +61,7 @@ impl Library {
     pub fn setting_files(&self, settings: &[Setting]) -> Vec<(String, String)> {
         let gpu = &self.cluster.gpu;
         let file = |of_collectives: bool| {
-            let is_of = |row: &&Setting| matches!(row.of, SettingOf::Communicator(_)) == of_collectives;
+            let is_of = |row: &&Setting| matches!(row.of, SettingTarget::Communicator(_)) == of_collectives;
             let mut rows = settings.iter().filter(is_of).peekable();
             rows.peek()?;
             let place: &[&str] = if of_collectives { &["Nodes", "GPUsPerNode"] } else { &["Propagation"] };
@@ -71,10 +71,10 @@ impl Library {
             for row in rows {
                 let mut cells = vec![gpu.clone(), row.function.clone(), row.precision.clone()];
                 match row.of {
-                    SettingOf::Forward if row.function.ends_with("_optimizer") => cells.push("dur".to_owned()),
-                    SettingOf::Forward => cells.push("fwd".to_owned()),
-                    SettingOf::Backward => cells.push("bwd".to_owned()),
-                    SettingOf::Communicator(communicator) => {
+                    SettingTarget::Forward if row.function.ends_with("_optimizer") => cells.push("dur".to_owned()),
+                    SettingTarget::Forward => cells.push("fwd".to_owned()),
+                    SettingTarget::Backward => cells.push("bwd".to_owned()),
+                    SettingTarget::Communicator(communicator) => {
                         let communicator = communicator.unwrap_or_default();
                         cells.extend([communicator.nodes.to_string(), communicator.per_node.to_string()]);
                     }
@@ -89,10 +89,10 @@ impl Library {
         [false, true].into_iter().filter_map(file).collect()
     }
 
-    /// Regressors that need a setting and have none.
+    /// The regressors that need a setting and have none.
     pub fn without_setting(&self) -> impl Iterator<Item = u32> {
         let targets = self.targets().enumerate();
-        let lacks = |target: &Target| setting_of(target).is_some() && self.setting(target).is_none();
+        let lacks = |target: &RegressorTarget| setting_of(target).is_some() && self.setting(target).is_none();
         targets.filter(move |(_, target)| lacks(target)).map(|(number, _)| number as u32)
     }
 }

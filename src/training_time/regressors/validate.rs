@@ -1,12 +1,12 @@
-//! How wrong regressors are where they had not seen the answer.
+//! Cross-validation of regressors.
 //!
-//! Between the samples: three folds of distinct features, as the specification of the folds has it. Outside of them:
-//! for each input its highest values are held out, of counts as the tensor degree all but the least.
+//! Interpolation: three folds of distinct features. Extrapolation: for each input, its highest values are held out;
+//! for counts such as the tensor-parallel degree, all but the smallest.
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    library::{Library, Mode, Target},
+    library::{Library, Mode, RegressorTarget},
     model::{Fitted, Model, Recipe},
     sampled::{FOLDS, Sampled},
 };
@@ -20,15 +20,15 @@ use crate::{
 /// Errors of a regressor where it had not seen the answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
-    /// The figures.
+    /// The error figures.
     pub score: Score,
-    /// ln(predicted ÷ measured) between the samples.
+    /// ln(predicted ÷ measured) of interpolated predictions.
     within: Vec<f64>,
-    /// The same outside of them.
+    /// ln(predicted ÷ measured) of extrapolated predictions.
     beyond: Vec<f64>,
 }
 
-/// What people want to know of it.
+/// The error figures of a regressor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// Mean absolute percentage error of rows whose features were in no other fold.
@@ -40,7 +40,7 @@ pub struct Score {
 }
 
 impl Validation {
-    /// Errors for predictions of a mark.
+    /// The residuals of predictions with this mark.
     #[must_use]
     pub fn residuals(&self, mark: Mark) -> &[f64] {
         match mark {
@@ -95,7 +95,7 @@ fn logarithms(pairs: &Pairs) -> Vec<f64> {
     pairs.iter().map(|(measured, said)| math::ln(said / measured)).collect()
 }
 
-/// The median of absolute errors in per cent.
+/// The median of absolute errors, in per cent.
 fn median_percent(pairs: &Pairs) -> Option<f64> {
     let mut errors: Vec<f64> = pairs.iter().map(|(measured, said)| (said / measured - 1.0).abs() * 100.0).collect();
     math::median(&mut errors)
@@ -105,17 +105,17 @@ impl Library {
     /// Errors of a regressor where it had not seen the answer.
     ///
     /// # Errors
-    /// There are too few rows.
+    /// Returns an error if there are too few rows.
     pub(super) fn validate(&self, regressor: u32, progress: &mut dyn Progress) -> Result<Validation, LearnError> {
         let (Some(sampled), Some(target)) = (self.sampled(regressor), self.target(regressor)) else {
             return Ok(Validation::default());
         };
-        if sampled.len() < FOLDS || *target == Target::Wire {
+        if sampled.len() < FOLDS || *target == RegressorTarget::Wire {
             return Ok(Validation::default());
         }
         let direction = self.direction(regressor);
         let recipe = self.recipe(regressor, progress)?;
-        let of_collective = matches!(target, Target::Collective { .. });
+        let of_collective = matches!(target, RegressorTarget::Collective { .. });
         let trivial = if of_collective { Recipe::Straight } else { Recipe::Power };
         let within = grouped(recipe, sampled, direction, progress)?;
         let trivial = grouped(trivial, sampled, direction, progress)?;
@@ -143,7 +143,7 @@ impl Library {
 
     /// Errors of a model that was trained elsewhere, over rows spread over all samples; without figures.
     pub(super) fn against_samples(&self, regressor: u32, model: &Model) -> Validation {
-        /// So many rows tell an interval.
+        /// The number of rows that suffice for an interval.
         const ROWS: usize = 500;
         let Some(sampled) = self.sampled(regressor) else { return Validation::default() };
         let times = sampled.times(self.direction(regressor));
@@ -155,7 +155,7 @@ impl Library {
 
     /// Times of a collective as they would be said if these GPUs had not been sampled, at some of its sizes.
     fn other_communicators(&self, regressor: u32) -> Pairs {
-        let (Some(sampled), Some(Target::Collective { name, communicator: Some(communicator) })) =
+        let (Some(sampled), Some(RegressorTarget::Collective { name, communicator: Some(communicator) })) =
             (self.sampled(regressor), self.target(regressor))
         else {
             return Vec::new();
@@ -170,7 +170,7 @@ impl Library {
         (0..sampled.len()).step_by(step).filter_map(said).collect()
     }
 
-    /// The figures of a regressor, where they were computed.
+    /// The error figures of a regressor, if they were computed.
     #[must_use]
     pub fn score(&self, regressor: u32) -> Option<Score> {
         self.validation(regressor).map(|validation| validation.score)
@@ -181,7 +181,7 @@ impl Library {
 /// a value, learnt from the others. Measured and predicted times.
 ///
 /// # Errors
-/// There are too few rows.
+/// Returns an error if there are too few rows.
 pub fn beyond(
     library: &Library,
     regressor: u32,

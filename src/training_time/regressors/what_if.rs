@@ -17,22 +17,22 @@ use crate::{
 pub struct Change {
     /// The operator or the collective, as it is asked for: `allreduce`, `p2p`, `flash_atten`.
     pub function: String,
-    /// Over these GPUs only; of no meaning to operators.
+    /// The communicator to which the change is restricted; ignored for operators.
     pub communicator: Option<Communicator>,
-    /// This direction of an operator only.
+    /// The direction of an operator to which the change is restricted.
     pub direction: Option<Direction>,
-    /// What it becomes.
+    /// The new time.
     pub to: To,
 }
 
-/// What a time becomes.
+/// The new time of an operator or collective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum To {
-    /// So many times what it was.
+    /// The time multiplied by this factor.
     Times(f64),
-    /// What a table of a collective says: message sizes in elements with times in µs, straight between them.
+    /// The time from a table of a collective, interpolated linearly between message sizes.
     Table {
-        /// Elements and µs.
+        /// Message sizes in elements with times in µs.
         points: Vec<(f64, f64)>,
         /// Over which GPUs it was measured. Over others it is scaled to the same bus bandwidth, between nodes or within a
         /// node as it was measured; the other way it says nothing. `None` for a table of any GPUs.
@@ -41,7 +41,7 @@ pub enum To {
 }
 
 impl Change {
-    /// How many times as long it makes what it is of; 1 where it does not scale.
+    /// The factor by which the change scales times; 1 if it does not scale.
     fn factor(&self) -> f64 {
         match self.to {
             To::Times(factor) if factor.is_finite() && factor >= 0.0 => factor,
@@ -49,7 +49,8 @@ impl Change {
         }
     }
 
-    /// How many times as long as its table says a collective takes over some GPUs; `None` where it says nothing of them.
+    /// The ratio of the time of a collective over a communicator to the time in its table; `None` if the table does
+    /// not contain it.
     #[must_use]
     pub fn scale(&self, name: &str, asked: Communicator) -> Option<f64> {
         let To::Table { over, .. } = &self.to else { return None };
@@ -75,9 +76,9 @@ pub fn least_factor(changes: &[Change], catalogue: &Catalogue) -> f64 {
     of_operators.map(|change| factor(&change.function)).fold(1.0, f64::min)
 }
 
-/// What tables say of the collectives that were asked for, in words.
+/// Notes on the tables of the collectives that were used.
 #[must_use]
-pub fn told(changes: &[Change], asked: &[(&str, Communicator)]) -> Vec<String> {
+pub fn table_notes(changes: &[Change], asked: &[(&str, Communicator)]) -> Vec<String> {
     let mut sentences = Vec::new();
     for change in changes {
         let To::Table { over: Some(over), .. } = &change.to else { continue };
@@ -102,8 +103,8 @@ pub fn told(changes: &[Change], asked: &[(&str, Communicator)]) -> Vec<String> {
     sentences
 }
 
-/// What of a message each rank's links carry: time is this over the bus bandwidth (nccl-tests, doc/PERFORMANCE.md; of an
-/// all-gather per what one rank gives).
+/// The ratio of bus bandwidth to algorithm bandwidth (nccl-tests, doc/PERFORMANCE.md): the time is the message size
+/// times this over the bus bandwidth. The size of an all-gather is what one rank contributes.
 fn share(name: &str, over: Communicator) -> f64 {
     let n = f64::from(over.ranks());
     match super::collectives::family_of(name) {
@@ -114,7 +115,7 @@ fn share(name: &str, over: Communicator) -> f64 {
     }
 }
 
-/// Regressors of which some say something else.
+/// Regressors of which some are overridden by changes.
 pub struct WhatIf<'a, R: Regressors + ?Sized> {
     regressors: &'a R,
     changes: Vec<(&'a Change, Option<Curve>)>,

@@ -6,7 +6,7 @@ use crate::training_time::{
     communicators::Communicators,
     prediction::Regressors,
     run::{Recompute, Run},
-    step::ours::layers,
+    step::default_mode::layers,
 };
 
 /// The pipeline can't be faster than this: all operations at `factor` of their time at the GPU's peak, and the tensor

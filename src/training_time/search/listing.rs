@@ -1,6 +1,6 @@
-//! Layouts as tables for people.
+//! The layouts of a search as tables.
 
-use super::{Found, Row};
+use super::{Row, SearchResult};
 use crate::{
     text::{Column, Entry, Listing},
     training_time::{
@@ -66,18 +66,18 @@ pub fn layouts(rows: &[Row], basis: Basis) -> Listing {
             Entry::number(Some(beyond), share),
         ]
     };
-    Listing { columns, rows: rows.iter().map(row).collect() }.told()
+    Listing { columns, rows: rows.iter().map(row).collect() }.without_empty_columns()
 }
 
-/// What became of the layouts that are not there.
+/// A table of the reasons for which layouts were left out.
 #[must_use]
-pub fn dropped(found: &Found) -> Listing {
+pub fn dropped(found: &SearchResult) -> Listing {
     let columns = vec![
         Column::words("Reason", "why a layout is left out"),
         Column::numbers("How many", "layouts; from the batch on, layouts with a micro-batch and recomputation"),
         Column::words("What would help", "to let more through"),
     ];
-    let row = |(reason, count): (super::Reason, u64)| {
+    let row = |(reason, count): (super::LeftOutReason, u64)| {
         vec![
             Entry::text(crate::units::capitalised(reason.sentence())),
             Entry::number(Some(count as f64), |count| format!("{count}")),
@@ -87,7 +87,7 @@ pub fn dropped(found: &Found) -> Listing {
     Listing { columns, rows: found.dropped.iter().map(row).collect() }
 }
 
-/// In a word.
+/// The keyword of a recomputation.
 #[must_use]
 pub const fn recompute(recompute: Recompute) -> &'static str {
     match recompute {

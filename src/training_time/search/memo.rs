@@ -13,8 +13,8 @@ type Known<K> = Vec<(K, Result<Prediction, Missing>)>;
 type Operators = Vec<(String, Direction, Known<Vec<f64>>)>;
 type Collectives = Vec<(String, Known<(u64, Communicator)>)>;
 
-/// Regressors that are asked once.
-pub struct Memo<'a> {
+/// Caches the answers of regressors.
+pub struct CachedRegressors<'a> {
     regressors: &'a dyn Regressors,
     catalogue: &'a Catalogue,
     /// By name and direction, then by the inputs that it is sampled by.
@@ -22,14 +22,15 @@ pub struct Memo<'a> {
     collectives: RefCell<Collectives>,
 }
 
-impl<'a> Memo<'a> {
-    /// Remembers nothing yet.
+impl<'a> CachedRegressors<'a> {
+    /// An empty cache.
     #[must_use]
     pub fn new(regressors: &'a dyn Regressors, catalogue: &'a Catalogue) -> Self {
         Self { regressors, catalogue, operators: RefCell::default(), collectives: RefCell::default() }
     }
 
-    /// What tells two questions about an operator apart: its inputs, or all but degrees that no operator depends on.
+    /// The key under which a question about an operator is cached: its inputs, or all degrees on which some operator
+    /// depends.
     fn key(&self, name: &str, scope: &Scope) -> Vec<f64> {
         match self.catalogue.operator(name) {
             Some(operator) => operator.inputs.iter().filter_map(|input| scope.get(input)).collect(),
@@ -38,7 +39,7 @@ impl<'a> Memo<'a> {
     }
 }
 
-impl Regressors for Memo<'_> {
+impl Regressors for CachedRegressors<'_> {
     fn operator(&self, name: &str, direction: Direction, scope: &Scope) -> Result<Prediction, Missing> {
         let key = self.key(name, scope);
         let mut all = self.operators.borrow_mut();

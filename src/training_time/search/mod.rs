@@ -13,8 +13,8 @@ use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
-pub use memo::Memo;
-pub use space::{Dropped, Question, Reason, Space};
+pub use memo::CachedRegressors;
+pub use space::{LeftOutCounts, LeftOutReason, SearchSettings, Space};
 
 use super::{
     anatomy::Anatomy,
@@ -32,26 +32,26 @@ use crate::{
     progress::Progress,
 };
 
-/// What a search knows besides the question.
+/// Everything that a search needs besides the question.
 #[derive(Clone, Copy)]
-pub struct Knowledge<'a> {
-    /// Times.
+pub struct SearchContext<'a> {
+    /// The regressors that predict times.
     pub regressors: &'a dyn Regressors,
-    /// Operators and architectures.
+    /// The operators and architectures.
     pub catalogue: &'a Catalogue,
-    /// The GPU, for bounds and utilisation.
+    /// The GPU, used for bounds and utilisation.
     pub gpu: Option<&'a Gpu>,
-    /// What measured steps say of the model.
+    /// The calibration by measured steps, as it applies to the model.
     pub applied: Option<&'a Applied>,
     /// The least that any operator was scaled by, at most 1: what is changed may be faster than the hardware. 0 where the
     /// hardware's peak bounds nothing, so that every candidate is looked at.
     pub least_factor: f64,
-    /// Seed of the draws.
+    /// The seed of the draws.
     pub seed: u64,
 }
 
-impl<'a> Knowledge<'a> {
-    /// Without a calibration.
+impl<'a> SearchContext<'a> {
+    /// The knowledge without a calibration.
     #[must_use]
     pub const fn new(regressors: &'a dyn Regressors, catalogue: &'a Catalogue, gpu: Option<&'a Gpu>) -> Self {
         Self { regressors, catalogue, gpu, applied: None, least_factor: 1.0, seed: interval::SEED }
@@ -61,25 +61,25 @@ impl<'a> Knowledge<'a> {
 /// One layout with its step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Over which GPUs.
+    /// How the model is distributed over GPUs.
     pub layout: Layout,
-    /// Sequences of a micro-batch.
+    /// The number of sequences in a micro-batch.
     pub micro_batch: u32,
-    /// Micro-batches per step and replica.
+    /// The number of micro-batches per step and replica.
     pub micro_batches: u32,
-    /// What is computed again.
+    /// The operators that the backward pass recomputes.
     pub recompute: Recompute,
     /// Its rank from 1, shared by those that can't be told from the rank's first; `None` where it was not drawn.
     pub rank: Option<u32>,
-    /// Its step in µs.
+    /// The time of a step in µs.
     pub total_us: f64,
-    /// How far it is known, where that was drawn: see [`Found::basis`].
+    /// The interval of the step's time, if it was computed: see [`SearchResult::basis`].
     pub interval_us: Option<[f64; 2]>,
     /// Tokens per second and GPU.
     pub tokens_per_gpu: f64,
     /// Share of the peak that the model's operations come to, without what is computed again.
     pub utilisation: Option<f64>,
-    /// Bytes of the fullest stage.
+    /// The memory of the fullest stage, in bytes.
     pub memory_bytes: f64,
     /// Share of the busiest stage's pipeline time that it waits.
     pub bubble: f64,
@@ -88,33 +88,33 @@ pub struct Row {
 }
 
 impl Row {
-    /// Nothing of it is extrapolated or suspect.
+    /// Whether no part of the step's time is extrapolated or suspect.
     #[must_use]
     pub fn is_covered(&self) -> bool {
         self.marks[Mark::Extrapolated as usize] + self.marks[Mark::Suspect as usize] == 0.0
     }
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Found {
-    /// How many layouts there are.
+pub struct SearchResult {
+    /// The number of layouts.
     pub layouts: u64,
-    /// Layouts with a micro-batch and recomputation that fit.
+    /// The number of layouts with a micro-batch and recomputation that fit.
     pub candidates: u64,
-    /// How many fell to each reason.
-    pub dropped: Dropped,
-    /// How many of the candidates were looked at; others can't be among the best.
+    /// The number of layouts that were left out for each reason.
+    pub dropped: LeftOutCounts,
+    /// The number of candidates that were evaluated; the others can't be among the best.
     pub looked_at: u64,
-    /// What the intervals of the rows stand on.
+    /// The source of the intervals of the rows.
     pub basis: Basis,
     /// By time: the best, or all that were looked at.
     pub rows: Vec<Row>,
-    /// The best that needs no extrapolation.
+    /// The best row that needs no extrapolation.
     pub covered: Option<Row>,
     /// The least that the fullest stage of anything needs, of what did not fit, in bytes.
     pub least_too_much: Option<f64>,
-    /// What was missing, each once.
+    /// The samples that were missing, each listed once.
     pub missing: Vec<String>,
     /// The first rows were all that was wanted: better ones may be left.
     pub is_partial: bool,
@@ -130,12 +130,12 @@ struct Candidate {
 /// Searches. `first` is told the rows so far, once, after some have been looked at; where it breaks off, they are what
 /// was found.
 pub fn search(
-    question: &Question,
-    known: &Knowledge<'_>,
+    question: &SearchSettings,
+    known: &SearchContext<'_>,
     progress: &mut dyn Progress,
     first: &mut dyn FnMut(&[Row]) -> ControlFlow<()>,
-) -> Found {
-    let memo = Memo::new(known.regressors, known.catalogue);
+) -> SearchResult {
+    let memo = CachedRegressors::new(known.regressors, known.catalogue);
     let Space { layouts, mut dropped, runs } = space::space(question);
     let coefficients = known.applied.map(|applied| applied.coefficients).unwrap_or_default();
     let capacity = question.memory_gib.map(|gib| memory::capacity_bytes(gib, question.reserve_gib));
@@ -146,7 +146,7 @@ pub fn search(
         let memory_bytes = memory::of(&run, &anatomy).iter().fold(0.0, |most: f64, stage| most.max(stage.total()));
         if capacity.is_some_and(|capacity| memory_bytes > capacity) {
             least_too_much = Some(least_too_much.map_or(memory_bytes, |least| least.min(memory_bytes)));
-            dropped.count(Reason::Memory);
+            dropped.count(LeftOutReason::Memory);
             continue;
         }
         let bound_us = match question.mode {
@@ -162,7 +162,7 @@ pub fn search(
     }
     candidates.compact_sort_by(|a, b| a.bound_us.total_cmp(&b.bound_us));
     let count = candidates.len() as u64;
-    let mut found = Found { layouts, candidates: count, dropped, least_too_much, ..Found::default() };
+    let mut found = SearchResult { layouts, candidates: count, dropped, least_too_much, ..SearchResult::default() };
     found.basis = known.applied.map_or(Basis::Samples, |applied| Basis::Steps(applied.held_percent));
     let best = question.best.max(1) as usize;
     let mut plans: Vec<(Row, Plan)> = Vec::new();
@@ -183,7 +183,7 @@ pub fn search(
                 plans.insert(at, (row, plan));
             }
             Err(error) => {
-                found.dropped.count(Reason::Missing);
+                found.dropped.count(LeftOutReason::Missing);
                 let error = error.to_string();
                 if !found.missing.contains(&error) {
                     found.missing.push(error);
@@ -214,7 +214,7 @@ pub fn search(
     found
 }
 
-fn floor<'a>(known: &Knowledge<'a>) -> &'a [f64] {
+fn floor<'a>(known: &SearchContext<'a>) -> &'a [f64] {
     known.applied.map_or(&[], |applied| &applied.residuals)
 }
 
@@ -253,7 +253,7 @@ fn row(candidate: &Candidate, step: &Step, marks: [f64; 4], gpu: Option<&Gpu>) -
 
 /// Draws the first rows on each number of GPUs; who can't be told from the first of a rank shares it: among the draws, which share their
 /// errors, it is not slower in 95 %.
-fn rank(plans: &mut [(Row, Plan)], best: usize, draws: &mut Draws<'_>, known: &Knowledge<'_>) {
+fn rank(plans: &mut [(Row, Plan)], best: usize, draws: &mut Draws<'_>, known: &SearchContext<'_>) {
     let coefficients = known.applied.map(|applied| applied.coefficients).unwrap_or_default();
     let mut residuals = floor(known).to_vec();
     ascending(&mut residuals);
@@ -291,8 +291,8 @@ fn rank(plans: &mut [(Row, Plan)], best: usize, draws: &mut Draws<'_>, known: &K
     }
 }
 
-impl Found {
-    /// Why there is nothing, and what to change; `None` where there is something.
+impl SearchResult {
+    /// The reason why there is no layout, and what to change; `None` if there is one.
     #[must_use]
     pub fn nothing(&self) -> Option<String> {
         if !self.rows.is_empty() {
@@ -304,7 +304,7 @@ impl Found {
         let (last, _) = self.dropped.iter().last()?;
         let least = self
             .least_too_much
-            .filter(|_| last == Reason::Memory)
+            .filter(|_| last == LeftOutReason::Memory)
             .map_or_else(String::new, |bytes| format!(" (the smallest needs {:.1} GiB)", bytes / memory::GIB));
         Some(format!(
             "no layout is left of {}: {}; the loosest limit: {}{least}",

@@ -1,4 +1,4 @@
-//! Which layouts there are, and which of them can't be, by reason.
+//! Enumerates layouts and leaves out those that can't run, with reasons.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,34 +10,34 @@ use crate::training_time::{
     },
 };
 
-/// What is searched.
+/// The settings of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Question {
+pub struct SearchSettings {
     /// The model, GPUs per node, and how a step is carried out; its degrees and batch are not looked at.
     pub run: Run,
-    /// Which composition.
+    /// The way in which steps are composed.
     pub mode: Mode,
-    /// Numbers of GPUs.
+    /// The numbers of GPUs to consider.
     pub gpus: Vec<u32>,
-    /// Sequences in a step of all replicas.
+    /// The number of sequences in a step, over all replicas.
     pub global_batch: u64,
-    /// Sizes of a micro-batch to try.
+    /// The micro-batch sizes to consider.
     pub micro_batches: Vec<u32>,
-    /// What to try computing again.
+    /// The recomputations to consider.
     pub recompute: Vec<Recompute>,
-    /// Tensor groups may span nodes.
+    /// Whether tensor-parallel groups may span nodes.
     pub tensor_between_nodes: bool,
     /// Memory of a device in GiB; without it everything fits.
     pub memory_gib: Option<f64>,
-    /// What of it is kept free, in GiB.
+    /// The amount of device memory that is kept free, in GiB.
     pub reserve_gib: f64,
-    /// How many of the best are wanted on each number of GPUs; their order is proven.
+    /// The number of best layouts for each number of GPUs, whose order is proven.
     pub best: u32,
     /// Looks at everything, not only at what may be among the best.
     pub everything: bool,
 }
 
-impl Question {
+impl SearchSettings {
     /// With the usual choices: micro-batches of 1, 2, 4, 8 and 16, as the run recomputes, the best 20.
     #[must_use]
     pub fn new(run: Run, gpus: u32, global_batch: u64) -> Self {
@@ -57,30 +57,30 @@ impl Question {
     }
 }
 
-/// Why a layout is left out.
+/// The reason why a layout is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Reason {
-    /// The tensor degree does not divide the heads.
+pub enum LeftOutReason {
+    /// The tensor-parallel degree does not divide the heads.
     Heads,
-    /// There are fewer key-value heads than tensor ranks.
+    /// There are fewer key-value heads than tensor-parallel ranks.
     KeyValueHeads,
     /// There are more stages, or chunks of them, than layers; or in parity mode a stage without layers.
     Stages,
-    /// The tensor group is larger than a node.
+    /// The tensor-parallel group is larger than a node.
     Node,
     /// Replicas times micro-batch do not divide the global batch.
     Batch,
-    /// Micro-batches can't be interleaved over the stages.
+    /// The micro-batches can't be interleaved over the stages.
     Groups,
-    /// There is more to simulate than is simulated.
+    /// The pipeline has more operations than are simulated.
     Size,
-    /// A stage does not fit.
+    /// A stage does not fit into memory.
     Memory,
-    /// Something was not sampled, and nothing stands in.
+    /// Samples are missing that nothing can replace.
     Missing,
 }
 
-impl Reason {
+impl LeftOutReason {
     /// All, in the order in which they are looked at.
     pub const ALL: [Self; 9] = [
         Self::Heads,
@@ -94,7 +94,7 @@ impl Reason {
         Self::Missing,
     ];
 
-    /// Its key in files.
+    /// The keyword in files.
     #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
@@ -110,7 +110,7 @@ impl Reason {
         }
     }
 
-    /// In words.
+    /// A phrase for reports.
     #[must_use]
     pub const fn sentence(self) -> &'static str {
         match self {
@@ -126,7 +126,7 @@ impl Reason {
         }
     }
 
-    /// What would let more layouts through.
+    /// What to change so that more layouts pass.
     #[must_use]
     pub const fn remedy(self) -> &'static str {
         match self {
@@ -149,34 +149,34 @@ impl Reason {
     }
 }
 
-/// How many fell to each reason.
+/// The number of layouts that were left out for each reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Dropped([u64; 9]);
+pub struct LeftOutCounts([u64; 9]);
 
-impl Dropped {
-    /// How many fell to a reason.
+impl LeftOutCounts {
+    /// The number of layouts that were left out for a reason.
     #[must_use]
-    pub const fn of(&self, reason: Reason) -> u64 {
+    pub const fn of(&self, reason: LeftOutReason) -> u64 {
         self.0[reason as usize]
     }
 
-    pub(super) fn count(&mut self, reason: Reason) {
+    pub(super) fn count(&mut self, reason: LeftOutReason) {
         self.0[reason as usize] += 1;
     }
 
-    /// The reasons that anything fell to, with how many.
-    pub fn iter(&self) -> impl Iterator<Item = (Reason, u64)> + '_ {
-        Reason::ALL.into_iter().map(|reason| (reason, self.of(reason))).filter(|(_, count)| *count > 0)
+    /// The reasons that apply to any layout, with the numbers of layouts.
+    pub fn iter(&self) -> impl Iterator<Item = (LeftOutReason, u64)> + '_ {
+        LeftOutReason::ALL.into_iter().map(|reason| (reason, self.of(reason))).filter(|(_, count)| *count > 0)
     }
 }
 
-/// The layouts and what is left of them.
+/// The layouts of a search that may run.
 pub struct Space {
     /// Ordered triples of degrees whose product is a number of GPUs; with experts, each with its expert degrees.
     pub layouts: u64,
-    /// Those that fell, so far.
-    pub dropped: Dropped,
-    /// What may run as far as its numbers go; memory is not yet looked at.
+    /// The number of layouts that were left out so far.
+    pub dropped: LeftOutCounts,
+    /// The runs that satisfy all rules; their memory is not yet checked.
     pub runs: Vec<Run>,
 }
 
@@ -197,12 +197,12 @@ fn divisors(whole: u32) -> impl Iterator<Item = u32> {
     low.into_iter().chain(high)
 }
 
-/// All that may run.
+/// All runs that satisfy the rules of a search.
 #[must_use]
-pub fn space(question: &Question) -> Space {
-    let mut space = Space { layouts: 0, dropped: Dropped::default(), runs: Vec::new() };
+pub fn space(question: &SearchSettings) -> Space {
+    let mut space = Space { layouts: 0, dropped: LeftOutCounts::default(), runs: Vec::new() };
     let model = &question.run.model;
-    let question = &Question {
+    let question = &SearchSettings {
         gpus: distinct(&question.gpus),
         micro_batches: distinct(&question.micro_batches),
         recompute: distinct(&question.recompute),
@@ -227,7 +227,7 @@ pub fn space(question: &Question) -> Space {
     space
 }
 
-fn unfit(question: &Question, layout: &Layout) -> Option<Reason> {
+fn unfit(question: &SearchSettings, layout: &Layout) -> Option<LeftOutReason> {
     let model = &question.run.model;
     let layers = u64::from(model.layers);
     let stages = u64::from(layout.pipeline);
@@ -237,16 +237,16 @@ fn unfit(question: &Question, layout: &Layout) -> Option<Reason> {
         Mode::Default => parts(layout.pipeline, question.run.execution.virtual_stages) <= layers,
     };
     Some(match () {
-        () if !model.heads.is_multiple_of(layout.tensor) => Reason::Heads,
-        () if model.kv_heads < layout.tensor => Reason::KeyValueHeads,
-        () if !has_layers => Reason::Stages,
-        () if layout.tensor > layout.gpus_per_node && !question.tensor_between_nodes => Reason::Node,
+        () if !model.heads.is_multiple_of(layout.tensor) => LeftOutReason::Heads,
+        () if model.kv_heads < layout.tensor => LeftOutReason::KeyValueHeads,
+        () if !has_layers => LeftOutReason::Stages,
+        () if layout.tensor > layout.gpus_per_node && !question.tensor_between_nodes => LeftOutReason::Node,
         () => return None,
     })
 }
 
 impl Space {
-    fn batches(&mut self, question: &Question, layout: Layout) {
+    fn batches(&mut self, question: &SearchSettings, layout: Layout) {
         for micro_batch in &question.micro_batches {
             for recompute in &question.recompute {
                 match with_batch(question, layout, (*micro_batch).max(1), *recompute) {
@@ -258,18 +258,23 @@ impl Space {
     }
 }
 
-fn with_batch(question: &Question, layout: Layout, micro_batch: u32, recompute: Recompute) -> Result<Run, Reason> {
+fn with_batch(
+    question: &SearchSettings,
+    layout: Layout,
+    micro_batch: u32,
+    recompute: Recompute,
+) -> Result<Run, LeftOutReason> {
     let replicas = u64::from(layout.data) * u64::from(micro_batch);
     let micro_batches =
         Some(question.global_batch / replicas).filter(|_| question.global_batch.is_multiple_of(replicas));
-    let micro_batches = micro_batches.filter(|count| *count > 0).ok_or(Reason::Batch)?;
+    let micro_batches = micro_batches.filter(|count| *count > 0).ok_or(LeftOutReason::Batch)?;
     if question.run.execution.virtual_stages > 1 && !micro_batches.is_multiple_of(layout.pipeline.into()) {
-        return Err(Reason::Groups);
+        return Err(LeftOutReason::Groups);
     }
-    let micro_batches = u32::try_from(micro_batches).ok().ok_or(Reason::Size)?;
+    let micro_batches = u32::try_from(micro_batches).ok().ok_or(LeftOutReason::Size)?;
     let mut run = Run { layout, micro_batch, micro_batches, ..question.run.clone() };
     run.execution.recompute = recompute;
     run.execution.layers_per_stage = None;
     let is_parity = question.mode == Mode::Parity;
-    if layout.pipeline > MOST_STAGES || !is_parity && !is_short(&run) { Err(Reason::Size) } else { Ok(run) }
+    if layout.pipeline > MOST_STAGES || !is_parity && !is_short(&run) { Err(LeftOutReason::Size) } else { Ok(run) }
 }

@@ -1,8 +1,8 @@
-//! Rows of a search as charts and a map.
+//! The rows of a search as charts and a heat map.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Found, Row};
+use super::{Row, SearchResult};
 use crate::{
     order::CompactSort,
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
@@ -12,15 +12,15 @@ use crate::{
 /// The fastest time of each pair of tensor and pipeline degree.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HeatMap {
-    /// Tensor degrees, ascending: rows.
+    /// The tensor-parallel degrees, ascending: one for each row of the map.
     pub tensor: Vec<u32>,
-    /// Pipeline degrees, ascending: columns.
+    /// The numbers of pipeline stages, ascending: one for each column of the map.
     pub pipeline: Vec<u32>,
     /// Row after row: the fastest of the pair, by its index among the rows.
     pub cells: Vec<Option<u32>>,
 }
 
-/// The map of all rows.
+/// The heat map of all rows.
 #[must_use]
 pub fn heat_map(rows: &[Row]) -> HeatMap {
     let distinct = |of: fn(&Row) -> u32| {
@@ -38,7 +38,7 @@ pub fn heat_map(rows: &[Row]) -> HeatMap {
     HeatMap { tensor, pipeline, cells }
 }
 
-/// Which rows no other beats in both time and memory, by index, fastest first.
+/// The indices of the rows that no other row beats in both time and memory, fastest first.
 #[must_use]
 pub fn pareto(rows: &[Row]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
@@ -64,9 +64,9 @@ pub fn words(row: &Row) -> String {
     format!("tp {}, pp {}, dp {}{expert}, b {}", layout.tensor, layout.pipeline, layout.data, row.micro_batch)
 }
 
-/// The step's time over the fullest stage's memory.
+/// A chart of step time over the memory of the fullest stage.
 #[must_use]
-pub fn time_over_memory(found: &Found) -> Chart {
+pub fn time_over_memory(found: &SearchResult) -> Chart {
     let point = |row: &Row| Point {
         x: row.memory_bytes / GIB,
         y: row.total_us,
@@ -119,7 +119,7 @@ pub fn time_over_memory(found: &Found) -> Chart {
 
 /// The map as a chart: pipeline degrees from left to right, tensor degrees from top to bottom.
 #[must_use]
-pub fn heat_chart(found: &Found) -> Chart {
+pub fn heat_chart(found: &SearchResult) -> Chart {
     let map = heat_map(&found.rows);
     let names = |name: &str, degrees: &[u32]| degrees.iter().map(|degree| format!("{name} {degree}")).collect();
     let mut points = Vec::new();

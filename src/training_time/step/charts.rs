@@ -1,4 +1,4 @@
-//! Charts of a step.
+//! The charts of a step.
 
 use super::{component::Component, evaluate::Step, listing::share, plan::Plan};
 use crate::{
@@ -73,7 +73,7 @@ const fn colour(component: Component) -> Colour {
     }
 }
 
-/// What the step's time goes into, one after the other.
+/// The components of the step's time as a chart.
 #[must_use]
 pub fn breakdown(step: &Step) -> Chart {
     let mut before = 0.0;

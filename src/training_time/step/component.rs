@@ -1,36 +1,36 @@
-//! The components of a step.
+//! The components of a training step's time.
 
 use serde::{Deserialize, Serialize};
 
-/// What the time of a step goes into.
+/// A component of the time of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Component {
-    /// Operators forward.
+    /// Operators of the forward pass.
     Forward,
-    /// Operators backward.
+    /// Operators of the backward pass.
     Backward,
-    /// Operators that are computed again.
+    /// Operators that are recomputed.
     Recompute,
-    /// All-reduces of the tensor ranks.
+    /// All-reduces over the tensor-parallel ranks.
     TensorAllReduce,
-    /// Messages between stages.
+    /// Messages between pipeline stages.
     P2p,
-    /// Waiting while the pipeline fills, drains and stalls.
+    /// Idle time while the pipeline fills, drains and stalls.
     Bubble,
-    /// The gradients' all-reduce.
+    /// The all-reduce of gradients.
     GradientAllReduce,
     /// The optimizer.
     Optimizer,
-    /// The parameters' all-gather.
+    /// The all-gather of parameters.
     AllGather,
-    /// Tokens on their way to experts and back.
+    /// The transfer of tokens to experts and back.
     AllToAll,
-    /// What calibration adds: launches, slots of the pipeline, a constant.
+    /// The time that calibration adds: launches, slots of the pipeline, a constant.
     Overhead,
 }
 
 impl Component {
-    /// All, in the order of a step.
+    /// All components, in the order of a step.
     pub const ALL: [Self; 11] = [
         Self::Forward,
         Self::Backward,
@@ -45,7 +45,7 @@ impl Component {
         Self::Overhead,
     ];
 
-    /// Its key in files: `tensor_all_reduce`.
+    /// The keyword in files, such as `tensor_all_reduce`.
     #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Component {
         }
     }
 
-    /// What people call it.
+    /// The component's name in reports.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -93,23 +93,23 @@ impl Component {
 pub struct Times([f64; 11]);
 
 impl Times {
-    /// The time of one.
+    /// The time of a component in µs.
     #[must_use]
     pub const fn of(&self, component: Component) -> f64 {
         self.0[component as usize]
     }
 
-    /// Adds to one.
+    /// Adds a time in µs to a component.
     pub fn add(&mut self, component: Component, time_us: f64) {
         self.0[component as usize] += time_us;
     }
 
-    /// Adds all of another, `count` times.
+    /// Adds `count` times the times of another one.
     pub fn add_all(&mut self, other: &Self, count: f64) {
         self.0.iter_mut().zip(other.0).for_each(|(time, more)| *time += count * more);
     }
 
-    /// Their sum.
+    /// The sum of all components in µs.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.0.iter().sum()

@@ -1,49 +1,49 @@
-//! A step with times: what it comes to.
+//! The times of a step, computed from its parts.
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     component::{Component, Times},
-    ours, parity,
-    plan::{Plan, Use},
+    default_mode, parity,
+    plan::{PartUse, Plan},
 };
 use crate::{pipeline::Timed, training_time::regressors::Mode};
 
-/// Times of a step in µs.
+/// The times of a step in µs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// All of it: the sum of its components.
+    /// The time of the step: the sum of its components.
     pub total_us: f64,
     /// From the first forward pass to the last backward pass.
     pub pipeline_us: f64,
-    /// What of the gradients' and parameters' exchange does not hide.
+    /// The part of the exchange of gradients and parameters that is not hidden behind computation.
     pub exchange_us: f64,
-    /// The optimizer of the stage that updates longest.
+    /// The optimizer's time on the stage whose update takes longest.
     pub optimizer_us: f64,
-    /// What it goes into: the busiest stage's times, its bubble, the exchange and update.
+    /// The components: times of the busiest stage, its idle time, the exchange and the update.
     pub components: Times,
-    /// The busiest stage, forward and backward.
+    /// The index of the busiest stage, forward and backward.
     pub busiest: [usize; 2],
-    /// The stages whose gradients and whose update take longest.
+    /// The indices of the stages whose gradients and whose update take longest.
     pub updating: [usize; 2],
-    /// Each stage.
+    /// The times of each stage.
     pub stages: Vec<StageTime>,
 }
 
-/// One stage's times in µs.
+/// The times of one stage in µs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StageTime {
-    /// Its layers.
+    /// The number of its layers.
     pub layers: f64,
-    /// Parameters on one rank.
+    /// The number of parameters on one rank.
     pub parameters: f64,
-    /// One micro-batch forward, with messages that it waits for.
+    /// The forward pass of one micro-batch, with the messages that it waits for.
     pub forward_us: f64,
-    /// One micro-batch backward.
+    /// The backward pass of one micro-batch.
     pub backward_us: f64,
-    /// The gradients' all-reduce.
+    /// The all-reduce of gradients.
     pub all_reduce_us: f64,
-    /// The parameters' all-gather.
+    /// The all-gather of parameters.
     pub all_gather_us: f64,
     /// The optimizer.
     pub optimizer_us: f64,
@@ -58,18 +58,18 @@ impl Step {
 }
 
 impl Plan {
-    /// The step as predicted.
+    /// The step with predicted times.
     #[must_use]
     pub fn step(&self) -> Step {
         self.evaluate(&self.times())
     }
 
-    /// The step with other times of [`Plan::parts`].
+    /// The step with other times of [`Plan::parts`], in µs.
     #[must_use]
     pub fn evaluate(&self, times: &[f64]) -> Step {
         match self.mode {
             Mode::Parity => parity::evaluate(self, times),
-            Mode::Default => ours::evaluate(self, times),
+            Mode::Default => default_mode::evaluate(self, times),
         }
     }
 
@@ -78,7 +78,7 @@ impl Plan {
     pub fn timeline(&self) -> Vec<Timed> {
         match self.mode {
             Mode::Parity => Vec::new(),
-            Mode::Default => ours::timeline(self, &self.times()),
+            Mode::Default => default_mode::timeline(self, &self.times()),
         }
     }
 
@@ -89,7 +89,7 @@ impl Plan {
         let (times, weights) = (self.times(), self.weights());
         // By mark, and last the time as it is counted.
         let mut pipeline = [0.0; 5];
-        let add = |sums: &mut [f64; 5], uses: &[Use], count: f64| {
+        let add = |sums: &mut [f64; 5], uses: &[PartUse], count: f64| {
             for used in uses {
                 let Some(part) = self.parts.get(used.part as usize) else { continue };
                 sums[part.prediction.mark as usize] += count * used.count * weights[used.part as usize];

@@ -1,8 +1,8 @@
-//! What a run says and its composition does not use.
+//! The settings of a run that its composition does not use.
 
 use super::Mode;
 use crate::training_time::{
-    anatomy::{Anatomy, Op},
+    anatomy::{Anatomy, OperatorUse},
     catalogue::Catalogue,
     run::{Recompute, Run},
 };
@@ -15,7 +15,7 @@ pub fn ignored(run: &Run, mode: Mode, catalogue: &Catalogue) -> Vec<String> {
     let anatomy = Anatomy::of(run, catalogue);
     let takes = |input: &str| {
         let depends =
-            |op: &Op| catalogue.operator(&op.name).is_none_or(|known| known.inputs.iter().any(|i| i == input));
+            |op: &OperatorUse| catalogue.operator(&op.name).is_none_or(|known| known.inputs.iter().any(|i| i == input));
         anatomy.layer.iter().any(depends)
     };
     let mut notes = Vec::new();

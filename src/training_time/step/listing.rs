@@ -1,9 +1,9 @@
-//! Tables of a step for people.
+//! The tables of a step.
 
 use super::{
     component::Component,
     evaluate::Step,
-    plan::{Asked, Plan, Use},
+    plan::{PartQuery, PartUse, Plan},
 };
 use crate::{
     text::{Column, Entry, Listing},
@@ -28,7 +28,7 @@ pub fn time(time_us: f64) -> String {
     format!("{} {unit}", significant(value))
 }
 
-/// A share in per cent.
+/// A share as a percentage.
 #[must_use]
 pub fn share(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
@@ -42,7 +42,7 @@ fn share_cell(of: f64) -> Entry {
     Entry::number(Some(of), share)
 }
 
-/// What the step's time goes into.
+/// A table of the components of the step's time.
 #[must_use]
 pub fn components(step: &Step) -> Listing {
     let columns = vec![
@@ -58,7 +58,7 @@ pub fn components(step: &Step) -> Listing {
     Listing { columns, rows }
 }
 
-/// Each stage.
+/// A table of the stages.
 #[must_use]
 pub fn stages(step: &Step) -> Listing {
     let columns = vec![
@@ -86,7 +86,7 @@ pub fn stages(step: &Step) -> Listing {
     Listing { columns, rows: step.stages.iter().enumerate().map(row).collect() }
 }
 
-/// The operators and collectives of one layer.
+/// A table of the operators and collectives of one layer.
 #[must_use]
 pub fn layer(plan: &Plan) -> Listing {
     let columns = vec![
@@ -100,18 +100,20 @@ pub fn layer(plan: &Plan) -> Listing {
         Column::words("Beyond", "the worst input, where it is extrapolated"),
     ];
     // What a layer that is computed again sends once more counts with what its backward pass sends.
-    let mut uses: Vec<(usize, Use)> = Vec::new();
+    let mut uses: Vec<(usize, PartUse)> = Vec::new();
     for (way, used) in [0, 1].iter().flat_map(|way| plan.layer[*way].iter().map(move |used| (*way, used))) {
-        let same =
-            |(of, known): &&mut (usize, Use)| (*of, known.part, known.component) == (way, used.part, used.component);
+        let same = |(of, known): &&mut (usize, PartUse)| {
+            (*of, known.part, known.component) == (way, used.part, used.component)
+        };
         match uses.iter_mut().find(same) {
             Some((_, known)) => known.count += used.count,
             None => uses.push((way, *used)),
         }
     }
-    let of = |used: &Use| plan.parts.get(used.part as usize).map_or(0.0, |part| used.count * part.prediction.time_us);
+    let of =
+        |used: &PartUse| plan.parts.get(used.part as usize).map_or(0.0, |part| used.count * part.prediction.time_us);
     let all: f64 = uses.iter().map(|(_, used)| of(used)).sum();
-    let row = |(way, used): &(usize, Use)| {
+    let row = |(way, used): &(usize, PartUse)| {
         let part = plan.parts.get(used.part as usize)?;
         let pass = match (used.component, way) {
             (Component::Recompute, _) => "again",
@@ -132,7 +134,7 @@ pub fn layer(plan: &Plan) -> Listing {
     Listing { columns, rows: uses.iter().filter_map(row).collect() }
 }
 
-/// Every time that the step is made of.
+/// A table of the times of all parts.
 #[must_use]
 pub fn parts(plan: &Plan) -> Listing {
     let columns = vec![
@@ -142,12 +144,12 @@ pub fn parts(plan: &Plan) -> Listing {
         Column::words("Where from", "whether the time was measured, interpolated, extrapolated, or is suspect"),
         Column::words("Beyond", "the worst input, where it is extrapolated"),
     ];
-    let row = |part: &super::Part| {
+    let row = |part: &super::StepPart| {
         let of = match &part.asked {
-            Asked::Operator(Direction::Forward, _) if part.name.ends_with("_optimizer") => "whole stage".to_owned(),
-            Asked::Operator(Direction::Forward, _) => "forward".to_owned(),
-            Asked::Operator(Direction::Backward, _) => "backward".to_owned(),
-            Asked::Collective(elements, communicator) => {
+            PartQuery::Operator(Direction::Forward, _) if part.name.ends_with("_optimizer") => "whole stage".to_owned(),
+            PartQuery::Operator(Direction::Forward, _) => "forward".to_owned(),
+            PartQuery::Operator(Direction::Backward, _) => "backward".to_owned(),
+            PartQuery::Collective(elements, communicator) => {
                 format!("{} over {communicator} GPUs", Size(elements.saturating_mul(2)))
             }
         };
@@ -162,7 +164,7 @@ pub fn parts(plan: &Plan) -> Listing {
     Listing { columns, rows: plan.parts.iter().map(row).collect() }
 }
 
-/// Memory of each stage in GiB.
+/// A table of the memory of each stage in GiB.
 #[must_use]
 pub fn memory(stages: &[StageMemory], capacity_bytes: Option<f64>) -> Listing {
     let mut columns = vec![Column::numbers("Stage", "from 0")];
@@ -193,7 +195,7 @@ pub fn fits(stages: &[StageMemory], capacity_bytes: Option<f64>) -> Option<Strin
     })
 }
 
-/// A mark in words.
+/// The name of a mark.
 #[must_use]
 pub const fn mark(mark: Mark) -> &'static str {
     match mark {

@@ -1,26 +1,26 @@
 //! The step: composed of times of operators and collectives.
 //!
 //! [`Plan`] holds the times and how often each is used where, made as the reference does (`parity`) or with real layers
-//! and communicators (`ours`); [`evaluate`] turns it, with these times or others, into a [`Step`] of [`component`]s. So one
+//! and communicators (`default_mode`); [`evaluate`] turns it, with these times or others, into a [`Step`] of [`component`]s. So one
 //! composition serves predictions, intervals, calibration and questions of what if.
 
 pub mod charts;
 pub mod component;
-pub mod doubts;
+pub mod default_mode;
 pub mod evaluate;
 mod experts;
 mod ignored;
 pub mod listing;
-pub mod ours;
 mod parity;
 pub mod plan;
 pub mod rules;
+pub mod suspects;
 
 pub use component::{Component, Times};
-pub use doubts::Doubt;
 pub use evaluate::{StageTime, Step};
 pub use ignored::ignored;
-pub use plan::{Part, Plan};
+pub use plan::{Plan, StepPart};
+pub use suspects::SuspectTime;
 
 pub use super::regressors::Mode;
 
@@ -31,27 +31,28 @@ use super::{
     run::Run,
 };
 
-/// Why there is no step.
+/// The reason why a step can't be composed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StepError {
-    /// A rule that the layout breaks.
+    /// The layout breaks a rule.
     #[error(transparent)]
-    Rule(#[from] rules::Broken),
-    /// All that nothing is known of.
+    Rule(#[from] rules::RuleError),
+    /// Samples are missing; all of them are listed.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Missing(Vec<Missing>),
 }
 
-/// What a run's step is made of.
+/// The parts of a run's step.
 ///
 /// # Errors
-/// A rule is broken, or something is missing: all of it is named.
+/// Returns [`StepError::Rule`] if the layout breaks a rule, and [`StepError::Missing`] with all missing samples
+/// otherwise.
 pub fn plan(run: &Run, mode: Mode, catalogue: &Catalogue, regressors: &dyn Regressors) -> Result<Plan, StepError> {
     rules::check(run, mode)?;
     let anatomy = Anatomy::of(run, catalogue);
     let planned = match mode {
         Mode::Parity => parity::plan(run, &anatomy, regressors),
-        Mode::Default => ours::plan(run, &anatomy, regressors),
+        Mode::Default => default_mode::plan(run, &anatomy, regressors),
     };
     let mut plan = planned.map_err(StepError::Missing)?;
     plan.doubt_backward(catalogue);

@@ -3,7 +3,7 @@
 use super::{
     component::{Component, Times},
     evaluate::{StageTime, Step},
-    plan::{Builder, Plan, Stage, Use, sum},
+    plan::{Builder, PartUse, Plan, Stage, sum},
 };
 use crate::training_time::{
     anatomy::Anatomy,
@@ -21,10 +21,10 @@ fn layers(run: &Run) -> [f64; 3] {
     [(all / stages).ceil() - 2.0, (all / stages).floor(), (all / stages).floor() - 3.0]
 }
 
-/// What the step is made of.
+/// The parts of the step.
 ///
 /// # Errors
-/// All that nothing is known of.
+/// Returns all missing samples.
 pub(super) fn plan(run: &Run, anatomy: &Anatomy, regressors: &dyn Regressors) -> Result<Plan, Vec<Missing>> {
     let mut builder = Builder::new(regressors);
     let (model, layout, scope) = (&run.model, &run.layout, run.scope());
@@ -32,10 +32,10 @@ pub(super) fn plan(run: &Run, anatomy: &Anatomy, regressors: &dyn Regressors) ->
     let tokens = f64::from(run.micro_batch) * f64::from(model.sequence) * f64::from(model.hidden);
     let sync = (layout.tensor > 1).then(|| builder.collective("allreduce", tokens, u64::MAX, groups.tensor));
     let syncs =
-        |count: u32| sync.map(|part| Use { part, count: f64::from(count), component: Component::TensorAllReduce });
+        |count: u32| sync.map(|part| PartUse { part, count: f64::from(count), component: Component::TensorAllReduce });
     let mut forward = builder.operators(&anatomy.layer, Direction::Forward, Component::Forward);
     let mut backward = builder.operators(&anatomy.layer, Direction::Backward, Component::Backward);
-    let recompute = forward.iter().map(|used| Use { component: Component::Recompute, ..*used }).collect::<Vec<_>>();
+    let recompute = forward.iter().map(|used| PartUse { component: Component::Recompute, ..*used }).collect::<Vec<_>>();
     forward.extend(syncs(model.forward_syncs));
     backward.extend(syncs(model.backward_syncs));
     backward.extend(recompute);
@@ -44,7 +44,7 @@ pub(super) fn plan(run: &Run, anatomy: &Anatomy, regressors: &dyn Regressors) ->
     let message = (layout.pipeline > 1).then(|| {
         let elements = (tokens / f64::from(layout.tensor.max(1))).floor();
         let part = builder.collective("p2p", elements, u64::MAX, groups.boundaries[0]);
-        Use { part, count: 1.0, component: Component::P2p }
+        PartUse { part, count: 1.0, component: Component::P2p }
     });
     let bucket = run.execution.bucket_elements;
     let data = f64::from(layout.data.max(1));
@@ -54,13 +54,13 @@ pub(super) fn plan(run: &Run, anatomy: &Anatomy, regressors: &dyn Regressors) ->
         let mut stage = Stage { layers: layers[kind], parameters, message, ..Stage::default() };
         if layout.data > 1 {
             let mut exchange = |name: &str, elements: f64, component| {
-                vec![Use { part: builder.collective(name, elements, bucket, groups.data), count: 1.0, component }]
+                vec![PartUse { part: builder.collective(name, elements, bucket, groups.data), count: 1.0, component }]
             };
             stage.all_reduce = exchange("allreduce_large", parameters, Component::GradientAllReduce);
             stage.all_gather = exchange("allgather_large", (parameters / data).floor(), Component::AllGather);
             let scope = scope.clone().with("encoders", layers[kind]);
             let part = builder.operator(OPTIMIZERS[kind], Direction::Forward, &scope);
-            stage.optimizer = vec![Use { part, count: 1.0, component: Component::Optimizer }];
+            stage.optimizer = vec![PartUse { part, count: 1.0, component: Component::Optimizer }];
         }
         stage
     });

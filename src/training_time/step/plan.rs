@@ -1,8 +1,8 @@
-//! What a step is made of: single times, and how often each is used where.
+//! The parts of a step: single times, and how often each is used where.
 
 use super::component::{Component, Times};
 use crate::training_time::{
-    anatomy::{Anatomy, Op},
+    anatomy::{Anatomy, OperatorUse},
     prediction::{Direction, Mark, Missing, Prediction, Regressors},
     regressors::Mode,
     run::Run,
@@ -10,34 +10,34 @@ use crate::training_time::{
     scope::Scope,
 };
 
-/// One time that a step is made of.
+/// One time of which a step is composed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part {
-    /// Operator or collective.
+pub struct StepPart {
+    /// The operator or collective.
     pub name: String,
-    /// What was asked.
-    pub asked: Asked,
-    /// What was answered; of an exchange in buckets, all of them.
+    /// The question to the regressors.
+    pub asked: PartQuery,
+    /// The prediction; for an exchange in buckets, the sum over all buckets.
     pub prediction: Prediction,
 }
 
-/// What was asked of regressors.
+/// A question to the regressors.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Asked {
-    /// An operator.
+pub enum PartQuery {
+    /// An operator in one direction, with its inputs.
     Operator(Direction, Scope),
-    /// A collective: elements, and over which GPUs.
+    /// A collective: message size in elements, and communicator.
     Collective(u64, Communicator),
 }
 
-/// A part, used some times.
+/// A part and how often it is used.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Use {
-    /// Which of [`Plan::parts`].
+pub struct PartUse {
+    /// The index in [`Plan::parts`].
     pub part: u32,
-    /// How often; a share where ranks share it.
+    /// The number of uses; a fraction if ranks share the work.
     pub count: f64,
-    /// What its time counts as.
+    /// The component to which the time is added.
     pub component: Component,
 }
 
@@ -46,33 +46,33 @@ pub struct Use {
 pub struct Stage {
     /// Its layers; in parity mode they need not sum to the model's, nor be positive.
     pub layers: f64,
-    /// Parameters on one rank, experts included.
+    /// The number of parameters on one rank, experts included.
     pub parameters: f64,
     /// The message to the next stage, or from the last to the first; `None` without a pipeline.
-    pub message: Option<Use>,
-    /// The gradients' all-reduce.
-    pub all_reduce: Vec<Use>,
-    /// The parameters' all-gather.
-    pub all_gather: Vec<Use>,
+    pub message: Option<PartUse>,
+    /// The all-reduce of gradients.
+    pub all_reduce: Vec<PartUse>,
+    /// The all-gather of parameters.
+    pub all_gather: Vec<PartUse>,
     /// The optimizer.
-    pub optimizer: Vec<Use>,
+    pub optimizer: Vec<PartUse>,
 }
 
-/// What a step is made of.
+/// The parts of a step and their uses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Which composition it is for.
+    /// The way in which the step is composed.
     pub mode: Mode,
     /// The run.
     pub run: Run,
-    /// All times.
-    pub parts: Vec<Part>,
-    /// One layer: forward, backward with what is computed again.
-    pub layer: [Vec<Use>; 2],
+    /// All parts.
+    pub parts: Vec<StepPart>,
+    /// One layer: forward, and backward with recomputation.
+    pub layer: [Vec<PartUse>; 2],
     /// Before the first layer, forward and backward.
-    pub first: [Vec<Use>; 2],
-    /// After the last.
-    pub last: [Vec<Use>; 2],
+    pub first: [Vec<PartUse>; 2],
+    /// After the last layer, forward and backward.
+    pub last: [Vec<PartUse>; 2],
     /// The stages in order; in parity mode those of the reference: first, middle, last.
     pub stages: Vec<Stage>,
 }
@@ -85,9 +85,9 @@ impl Plan {
     }
 }
 
-/// What uses come to with given times of parts.
+/// The sum of uses in µs, given the times of parts.
 #[must_use]
-pub fn sum(uses: &[Use], times: &[f64]) -> Times {
+pub fn sum(uses: &[PartUse], times: &[f64]) -> Times {
     let mut sum = Times::default();
     for used in uses {
         sum.add(used.component, used.count * times.get(used.part as usize).copied().unwrap_or(0.0));
@@ -95,10 +95,10 @@ pub fn sum(uses: &[Use], times: &[f64]) -> Times {
     sum
 }
 
-/// Asks regressors and remembers what was asked.
+/// Queries regressors and collects the answers as parts.
 pub(super) struct Builder<'a> {
     regressors: &'a dyn Regressors,
-    pub parts: Vec<Part>,
+    pub parts: Vec<StepPart>,
     pub missing: Vec<Missing>,
 }
 
@@ -107,26 +107,27 @@ impl<'a> Builder<'a> {
         Self { regressors, parts: Vec::new(), missing: Vec::new() }
     }
 
-    fn keep(&mut self, name: &str, asked: Asked, answer: Result<Prediction, Missing>) -> u32 {
+    fn add_part(&mut self, name: &str, asked: PartQuery, answer: Result<Prediction, Missing>) -> u32 {
         let prediction = answer.unwrap_or_else(|missing| {
             if !self.missing.contains(&missing) {
                 self.missing.push(missing);
             }
             Prediction { time_us: 0.0, mark: Mark::Suspect, beyond: None, regressor: u32::MAX, least_us: 0.0 }
         });
-        self.parts.push(Part { name: name.to_owned(), asked, prediction });
+        self.parts.push(StepPart { name: name.to_owned(), asked, prediction });
         self.parts.len() as u32 - 1
     }
 
-    /// The part of an operator.
+    /// The index of the part for an operator.
     pub fn operator(&mut self, name: &str, direction: Direction, scope: &Scope) -> u32 {
         let known = self.parts.iter().position(|part| {
-            part.name == name && matches!(&part.asked, Asked::Operator(way, with) if *way == direction && with == scope)
+            part.name == name
+                && matches!(&part.asked, PartQuery::Operator(way, with) if *way == direction && with == scope)
         });
         known.map_or_else(
             || {
                 let answer = self.regressors.operator(name, direction, scope);
-                self.keep(name, Asked::Operator(direction, scope.clone()), answer)
+                self.add_part(name, PartQuery::Operator(direction, scope.clone()), answer)
             },
             |known| known as u32,
         )
@@ -135,7 +136,7 @@ impl<'a> Builder<'a> {
     /// The part of a collective whose message is sent in buckets of at most so many elements.
     pub fn collective(&mut self, name: &str, elements: f64, bucket: u64, communicator: Communicator) -> u32 {
         let elements = elements.max(0.0) as u64;
-        let asked = Asked::Collective(elements, communicator);
+        let asked = PartQuery::Collective(elements, communicator);
         if let Some(known) = self.parts.iter().position(|part| part.name == name && part.asked == asked) {
             return known as u32;
         }
@@ -165,23 +166,27 @@ impl<'a> Builder<'a> {
             (None, Some(only)) => only,
             (None, None) => ask(0),
         };
-        self.keep(name, asked, answer)
+        self.add_part(name, asked, answer)
     }
 
     /// Uses of operators in one direction.
-    pub fn operators(&mut self, ops: &[Op], direction: Direction, component: Component) -> Vec<Use> {
-        let used = |op: &Op| Use { part: self.operator(&op.name, direction, &op.scope), count: op.count, component };
+    pub fn operators(&mut self, ops: &[OperatorUse], direction: Direction, component: Component) -> Vec<PartUse> {
+        let used = |op: &OperatorUse| PartUse {
+            part: self.operator(&op.name, direction, &op.scope),
+            count: op.count,
+            component,
+        };
         ops.iter().map(used).collect()
     }
 
-    /// What comes before the first layer and after the last: forward, backward; the embedding is summed over the tensor
-    /// ranks.
-    pub fn ends(&mut self, anatomy: &Anatomy, sync: Option<u32>) -> [[Vec<Use>; 2]; 2] {
+    /// The uses before the first layer and after the last, each forward and backward. The embedding is summed over
+    /// the tensor-parallel ranks.
+    pub fn ends(&mut self, anatomy: &Anatomy, sync: Option<u32>) -> [[Vec<PartUse>; 2]; 2] {
         let [mut first, last] = [&anatomy.first, &anatomy.last].map(|ops| {
             [(Direction::Forward, Component::Forward), (Direction::Backward, Component::Backward)]
                 .map(|(direction, component)| self.operators(ops, direction, component))
         });
-        first[0].extend(sync.map(|part| Use { part, count: 1.0, component: Component::TensorAllReduce }));
+        first[0].extend(sync.map(|part| PartUse { part, count: 1.0, component: Component::TensorAllReduce }));
         [first, last]
     }
 }

@@ -1,4 +1,4 @@
-//! What a layout must obey.
+//! The rules that a layout must satisfy.
 
 use crate::training_time::{regressors::Mode, run::Run};
 
@@ -11,45 +11,45 @@ pub const MOST_PASSES: u64 = 1 << 18;
 
 /// A rule that a run breaks, with the nearest value that obeys it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Broken {
-    /// A degree or size of zero.
+pub enum RuleError {
+    /// The degree or size with this name is zero.
     #[error("{0} is 0: at least 1 is needed; the nearest is {0} = 1")]
     Zero(&'static str),
-    /// More stages than layers.
+    /// There are more stages than layers.
     #[error("pp = {pipeline} is more than the {layers} layers: each stage needs one; the nearest is pp = {layers}")]
     TooManyStages {
-        /// Stages.
+        /// The number of stages.
         pipeline: u32,
-        /// Layers.
+        /// The number of layers.
         layers: u32,
     },
-    /// More stages than are composed.
+    /// The run has this many stages, more than [`MOST_STAGES`].
     #[error("pp = {0} is more than the {MOST_STAGES} stages that are composed; the nearest is pp = {MOST_STAGES}")]
     TooWide(u32),
-    /// More GPUs than are composed.
+    /// The run has more GPUs than [`MOST_GPUS`].
     #[error(
         "pp·mp·dp = {gpus} GPUs are more than the {MOST_GPUS} that are composed; the nearest is {name} = {nearest}"
     )]
     TooManyGpus {
-        /// All GPUs.
+        /// The number of GPUs.
         gpus: u64,
-        /// The degree to lessen.
+        /// The degree to reduce.
         name: &'static str,
-        /// The most that it can be.
+        /// The largest valid value.
         nearest: u64,
     },
-    /// Chunks of stages without layers.
+    /// A stage has more chunks than there are layers for.
     #[error(
         "virtual_stages = {chunks} makes {chunks}·{pipeline} chunks of the {layers} layers: each needs one; the nearest is \
          virtual_stages = {}",
         layers / pipeline
     )]
     TooManyChunks {
-        /// Chunks of a stage.
+        /// The number of chunks of a stage.
         chunks: u32,
-        /// Stages.
+        /// The number of stages.
         pipeline: u32,
-        /// Layers.
+        /// The number of layers.
         layers: u32,
     },
     /// More micro-batches than can be simulated over so many stages.
@@ -58,37 +58,37 @@ pub enum Broken {
          passes that are simulated; the nearest is steps_per_update = {nearest}"
     )]
     TooLong {
-        /// Micro-batches.
+        /// The number of micro-batches.
         micro_batches: u32,
-        /// Stages times chunks.
+        /// The number of stages times chunks.
         parts: u64,
-        /// The most that can be.
+        /// The largest valid number of micro-batches.
         nearest: u64,
     },
-    /// A degree that must divide something.
+    /// A degree does not divide what it must.
     #[error("{name} = {degree} does not divide {of} = {whole}; the nearest that does is {nearest}")]
     Indivisible {
-        /// Name of the degree.
+        /// The name of the degree.
         name: &'static str,
         /// The degree.
         degree: u32,
-        /// What it must divide.
+        /// The name of what it must divide.
         of: &'static str,
-        /// Its value.
+        /// The number that it must divide.
         whole: u32,
         /// The nearest divisor.
         nearest: u32,
     },
-    /// Layers of stages that don't sum to the model's.
+    /// The layers of the stages don't sum to those of the model.
     #[error("layers_per_stage has {stages} numbers that sum to {sum}: {pipeline} are needed that sum to {layers}")]
     Layers {
-        /// How many there are.
+        /// The number of stages that are listed.
         stages: usize,
-        /// Their sum.
+        /// The sum of their layers.
         sum: u64,
-        /// How many are needed.
+        /// The number of stages of the pipeline.
         pipeline: u32,
-        /// Their sum.
+        /// The number of layers of the model.
         layers: u32,
     },
     /// The interleaved schedule works in groups of as many micro-batches as there are stages.
@@ -97,11 +97,11 @@ pub enum Broken {
          the nearest is {nearest}"
     )]
     Groups {
-        /// Micro-batches.
+        /// The number of micro-batches.
         micro_batches: u32,
-        /// Stages.
+        /// The number of stages.
         pipeline: u32,
-        /// The nearest multiple.
+        /// The nearest multiple of the stages.
         nearest: u32,
     },
 }
@@ -114,18 +114,18 @@ pub fn nearest_divisor(whole: u32, degree: u32) -> u32 {
     all.min_by_key(|divisor| (divisor.abs_diff(degree), *divisor)).unwrap_or(1)
 }
 
-fn divides(name: &'static str, degree: u32, of: &'static str, whole: u32) -> Result<(), Broken> {
+fn divides(name: &'static str, degree: u32, of: &'static str, whole: u32) -> Result<(), RuleError> {
     if whole.is_multiple_of(degree) {
         return Ok(());
     }
-    Err(Broken::Indivisible { name, degree, of, whole, nearest: nearest_divisor(whole, degree) })
+    Err(RuleError::Indivisible { name, degree, of, whole, nearest: nearest_divisor(whole, degree) })
 }
 
 /// Looks whether a run obeys them. Parity mode also composes stages that can't be, as the reference does.
 ///
 /// # Errors
-/// The first rule that it breaks.
-pub fn check(run: &Run, mode: Mode) -> Result<(), Broken> {
+/// Returns the first rule that the run breaks.
+pub fn check(run: &Run, mode: Mode) -> Result<(), RuleError> {
     let (model, layout, execution) = (&run.model, &run.layout, &run.execution);
     let positive = [
         ("pp", layout.pipeline),
@@ -144,11 +144,11 @@ pub fn check(run: &Run, mode: Mode) -> Result<(), Broken> {
         ("vocabulary", model.vocabulary),
     ];
     if let Some((name, _)) = positive.iter().find(|(_, value)| *value == 0) {
-        return Err(Broken::Zero(name));
+        return Err(RuleError::Zero(name));
     }
     divides("mp", layout.tensor, "h", model.heads)?;
     if layout.pipeline > MOST_STAGES {
-        return Err(Broken::TooWide(layout.pipeline));
+        return Err(RuleError::TooWide(layout.pipeline));
     }
     if layout.gpus() > MOST_GPUS {
         let replica = u64::from(layout.pipeline) * u64::from(layout.tensor);
@@ -158,7 +158,7 @@ pub fn check(run: &Run, mode: Mode) -> Result<(), Broken> {
             let most = MOST_GPUS / u64::from(layout.pipeline);
             ("mp", nearest_divisor(model.heads, u32::try_from(most).unwrap_or(u32::MAX)).into())
         };
-        return Err(Broken::TooManyGpus { gpus: layout.gpus(), name, nearest });
+        return Err(RuleError::TooManyGpus { gpus: layout.gpus(), name, nearest });
     }
     if mode == Mode::Parity {
         return Ok(());
@@ -166,24 +166,24 @@ pub fn check(run: &Run, mode: Mode) -> Result<(), Broken> {
     divides("h", model.heads, "dim", model.hidden)?;
     let (pipeline, layers) = (layout.pipeline, model.layers);
     if pipeline > layers {
-        return Err(Broken::TooManyStages { pipeline, layers });
+        return Err(RuleError::TooManyStages { pipeline, layers });
     }
     let parts = parts(pipeline, execution.virtual_stages);
     if parts > u64::from(layers) {
-        return Err(Broken::TooManyChunks { chunks: execution.virtual_stages, pipeline, layers });
+        return Err(RuleError::TooManyChunks { chunks: execution.virtual_stages, pipeline, layers });
     }
     if !is_short(run) {
         let most = MOST_PASSES / parts;
         let stages = u64::from(pipeline);
         let nearest = if execution.virtual_stages > 1 { most / stages * stages } else { most };
-        return Err(Broken::TooLong { micro_batches: run.micro_batches, parts, nearest: nearest.max(1) });
+        return Err(RuleError::TooLong { micro_batches: run.micro_batches, parts, nearest: nearest.max(1) });
     }
     divides("ep", layout.expert, "dp", layout.data)?;
     divides("ep", layout.expert, "experts", model.experts.max(1))?;
     if let Some(layers) = &execution.layers_per_stage {
         let sum = layers.iter().map(|count| u64::from(*count)).sum();
         if layers.len() != pipeline as usize || sum != u64::from(model.layers) || layers.contains(&0) {
-            return Err(Broken::Layers { stages: layers.len(), sum, pipeline, layers: model.layers });
+            return Err(RuleError::Layers { stages: layers.len(), sum, pipeline, layers: model.layers });
         }
     }
     if execution.virtual_stages > 1 && !run.micro_batches.is_multiple_of(pipeline) {
@@ -191,7 +191,7 @@ pub fn check(run: &Run, mode: Mode) -> Result<(), Broken> {
         let below = (micro_batches / pipeline * pipeline).max(pipeline);
         let above = micro_batches.div_ceil(pipeline).saturating_mul(pipeline);
         let nearest = if above - micro_batches < micro_batches.abs_diff(below) { above } else { below };
-        return Err(Broken::Groups { micro_batches, pipeline, nearest });
+        return Err(RuleError::Groups { micro_batches, pipeline, nearest });
     }
     Ok(())
 }
@@ -203,7 +203,7 @@ pub fn parts(pipeline: u32, virtual_stages: u32) -> u64 {
     u64::from(pipeline) * u64::from(chunks)
 }
 
-/// Whether the pipeline can be simulated in a moment.
+/// Whether the pipeline is small enough to be simulated quickly.
 #[must_use]
 pub fn is_short(run: &Run) -> bool {
     let parts = parts(run.layout.pipeline, run.execution.virtual_stages);

@@ -1,10 +1,10 @@
-//! What there is to learn, as jobs that any worker can do.
+//! The training of regressors as jobs that any worker can carry out.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Bench, Study, StudyError};
+use super::{ClusterRegressors, StudyError, TrainingTimeStudy};
 use crate::{
     progress::{Progress, Silent},
     training_time::{
@@ -14,20 +14,20 @@ use crate::{
             Library, Mode, Options,
             jobs::{Job, Task},
         },
-        samples::{Cluster, Place},
+        samples::{Cluster, SourceLine},
     },
 };
 
-/// What a worker needs to do jobs.
+/// The data that a worker needs to carry out jobs.
 #[derive(Serialize, Deserialize)]
-struct Package {
-    /// That of the samples; that of the measured steps.
+struct JobInput {
+    /// The cluster of the samples, and that of the measured steps.
     clusters: Vec<Cluster>,
-    /// As a file.
+    /// The catalogue as a YAML file.
     catalogue: String,
     mode: Mode,
     precision: String,
-    doubtful: Vec<Place>,
+    doubtful: Vec<SourceLine>,
 }
 
 /// A job's number holds which library, which regressor and which task.
@@ -51,22 +51,22 @@ fn job(number: u32) -> Job {
     Job { regressor: (number & !OF_STEPS) >> 2, task, cost: 0.0 }
 }
 
-impl Bench {
-    /// Which library a job is of.
+impl ClusterRegressors {
+    /// The library to which the regressor with this number belongs.
     fn library_of(&self, number: u32) -> &Library {
         let of_steps = self.steps.as_ref().filter(|_| number & OF_STEPS != 0);
         of_steps.map_or(&self.library, |steps| &steps.library)
     }
 }
 
-impl Study {
+impl TrainingTimeStudy {
     /// Jobs in rounds, after each of which there is more to be told: the run's regressors trained, those of measured
     /// steps, those of the search; then the errors of the run's, and of the search's.
     ///
     /// # Errors
-    /// Nothing was dropped.
+    /// Returns an error if no file was dropped.
     pub fn rounds(&self) -> Result<Vec<Vec<(u32, f64)>>, StudyError> {
-        let bench = self.bench()?;
+        let cluster_regressors = self.cluster_regressors()?;
         let mut rounds: Vec<Vec<(u32, f64)>> = Vec::new();
         let mut known: Vec<u32> = Vec::new();
         let mut push = |jobs: Vec<Job>, of_steps: bool, known: &mut Vec<u32>| {
@@ -75,55 +75,62 @@ impl Study {
             known.extend(new.iter().map(|(number, _)| *number));
             rounds.push(new);
         };
-        let of_run = bench.library.needed(|rehearsal| self.rehearse(bench, rehearsal));
-        push(bench.library.jobs(&of_run, Task::Train), false, &mut known);
-        if let Some(steps) = &bench.steps {
-            let needed = steps.needed(self.settings.mode, &bench.catalogue);
+        let of_run = cluster_regressors.library.needed(|rehearsal| self.record_needed(cluster_regressors, rehearsal));
+        push(cluster_regressors.library.jobs(&of_run, Task::Train), false, &mut known);
+        if let Some(steps) = &cluster_regressors.steps {
+            let needed = steps.needed(self.settings.mode, &cluster_regressors.catalogue);
             push(steps.library.jobs(&needed, Task::Train), true, &mut known);
         }
         if self.settings.search.is_some() {
-            let needed = self.of_search(bench);
-            push(bench.library.jobs(needed, Task::Train), false, &mut known);
-            push(bench.library.jobs(&of_run, Task::Validate), false, &mut known);
-            push(bench.library.jobs(needed, Task::Validate), false, &mut known);
+            let needed = self.search_regressors(cluster_regressors);
+            push(cluster_regressors.library.jobs(needed, Task::Train), false, &mut known);
+            push(cluster_regressors.library.jobs(&of_run, Task::Validate), false, &mut known);
+            push(cluster_regressors.library.jobs(needed, Task::Validate), false, &mut known);
         }
-        push(bench.library.jobs(&of_run, Task::Validate), false, &mut known);
+        push(cluster_regressors.library.jobs(&of_run, Task::Validate), false, &mut known);
         if let Some(function) = &self.settings.settings_of {
-            push(bench.library.jobs(&bench.library.of_function(function), Task::Search), false, &mut known);
+            push(
+                cluster_regressors.library.jobs(&cluster_regressors.library.of_function(function), Task::Search),
+                false,
+                &mut known,
+            );
         }
         rounds.retain(|round| !round.is_empty());
         Ok(rounds)
     }
 
-    /// What [`work`] needs on another worker.
+    /// The data that [`work`] needs on another worker.
     ///
     /// # Errors
-    /// Nothing was dropped.
+    /// Returns an error if no file was dropped.
     pub fn basis(&self) -> Result<Vec<u8>, StudyError> {
-        let bench = self.bench()?;
-        let of_steps = bench.steps.as_ref().map(|steps| {
+        let cluster_regressors = self.cluster_regressors()?;
+        let of_steps = cluster_regressors.steps.as_ref().map(|steps| {
             let bundle = self.dropped.bundle();
-            let entry = bundle.steps.get(steps.table).and_then(|table| bench.ran_on(table));
-            entry.map(|entry| measured::on_cluster(&bench.cluster, entry, &bundle.reduces, &bench.catalogue))
+            let entry = bundle.steps.get(steps.table).and_then(|table| cluster_regressors.ran_on(table));
+            entry.map(|entry| {
+                measured::on_cluster(&cluster_regressors.cluster, entry, &bundle.reduces, &cluster_regressors.catalogue)
+            })
         });
-        let clusters = [Some((*bench.cluster).clone()), of_steps.flatten()].into_iter().flatten().collect();
-        Ok(postcard::to_allocvec(&Package {
+        let clusters =
+            [Some((*cluster_regressors.cluster).clone()), of_steps.flatten()].into_iter().flatten().collect();
+        Ok(postcard::to_allocvec(&JobInput {
             clusters,
-            catalogue: bench.catalogue.to_yaml(),
-            mode: bench.options.mode,
-            precision: bench.options.precision.clone(),
-            doubtful: bench.options.doubtful.clone(),
+            catalogue: cluster_regressors.catalogue.to_yaml(),
+            mode: cluster_regressors.options.mode,
+            precision: cluster_regressors.options.precision.clone(),
+            doubtful: cluster_regressors.options.doubtful.clone(),
         })?)
     }
 
-    /// Takes in what [`work`] or [`Study::work_here`] did.
+    /// Takes in what [`work`] or [`TrainingTimeStudy::work_here`] did.
     ///
     /// # Errors
-    /// It comes from another build.
+    /// Returns an error if the data comes from another build.
     pub fn take(&mut self, done: &[(u32, Vec<u8>)]) -> Result<(), StudyError> {
-        let bench = self.bench()?;
+        let cluster_regressors = self.cluster_regressors()?;
         for (number, bytes) in done {
-            bench.library_of(*number).accept(job(*number).regressor, bytes)?;
+            cluster_regressors.library_of(*number).accept(job(*number).regressor, bytes)?;
         }
         Ok(())
     }
@@ -131,35 +138,35 @@ impl Study {
     /// Does a job in this process, on any thread.
     ///
     /// # Errors
-    /// Nothing was dropped.
+    /// Returns an error if no file was dropped.
     pub fn work_here(&self, number: u32, progress: &mut dyn Progress) -> Result<(), StudyError> {
-        let bench = self.bench()?;
-        let (library, job) = (bench.library_of(number), job(number));
+        let cluster_regressors = self.cluster_regressors()?;
+        let (library, job) = (cluster_regressors.library_of(number), job(number));
         library.accept(job.regressor, &library.work(job, progress))?;
         Ok(())
     }
 }
 
-/// Does jobs of [`Study::rounds`] from [`Study::basis`] alone, on any worker.
-pub struct Workshop {
-    /// Of the samples; of the measured steps.
+/// Does jobs of [`TrainingTimeStudy::rounds`] from [`TrainingTimeStudy::basis`] alone, on any worker.
+pub struct JobRunner {
+    /// The library of the samples, and that of the measured steps.
     libraries: Vec<Library>,
 }
 
-impl Workshop {
+impl JobRunner {
     /// Reads the basis.
     ///
     /// # Errors
-    /// It comes from another build.
+    /// Returns an error if the data comes from another build.
     pub fn new(basis: &[u8]) -> Result<Self, StudyError> {
-        let Package { clusters, catalogue, mode, precision, doubtful } = postcard::from_bytes(basis)?;
+        let JobInput { clusters, catalogue, mode, precision, doubtful } = postcard::from_bytes(basis)?;
         let catalogue = Arc::new(Catalogue::parse(&catalogue).unwrap_or_default());
         let options = Options { mode, precision, doubtful, ..Options::default() };
         let library = |cluster| Library::new(Arc::new(cluster), Arc::clone(&catalogue), options.clone());
         Ok(Self { libraries: clusters.into_iter().map(library).collect() })
     }
 
-    /// Does some jobs: their numbers, with what is for [`Study::take`].
+    /// Does some jobs: their numbers, with what is for [`TrainingTimeStudy::take`].
     pub fn work(&self, jobs: &[u32], progress: &mut dyn Progress) -> Vec<(u32, Vec<u8>)> {
         let mut done = Vec::new();
         for (count, number) in jobs.iter().enumerate() {

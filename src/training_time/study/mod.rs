@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-pub use jobs::Workshop;
+pub use jobs::JobRunner;
 
 use super::{
     anatomy::Anatomy,
@@ -15,10 +15,10 @@ use super::{
     calibrate::{Applied, CalibrateError, Calibration, Coefficients, Terms, calibrate},
     catalogue::{Catalogue, ClusterEntry},
     coverage::{self, Coverage},
-    dropped::Dropped,
+    dropped::DroppedFiles,
     health::{self, Health, Rule},
     interval::{self, Basis, Draws},
-    measured::{self, Heritage, Taken},
+    measured::{self, ConvertedSteps, InheritedSettings},
     memory::{self, StageMemory},
     needs::{self, Need},
     prediction::Regressors,
@@ -29,7 +29,7 @@ use super::{
     },
     run::{Recompute, Run},
     samples::Cluster,
-    search::{self, Found, Knowledge},
+    search::{self, SearchContext, SearchResult},
     step::{self, Plan, Step, StepError},
     steps::StepTable,
 };
@@ -39,18 +39,18 @@ use crate::{
     units::count,
 };
 
-/// How it is studied.
+/// The settings of a study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Which cluster, by index.
+    /// The index of the cluster.
     pub cluster: usize,
-    /// Which regressors and composition.
+    /// The kind of regressors and composition.
     pub mode: Mode,
-    /// What is trained; without it only samples are looked at.
+    /// The run; without one, only samples are checked.
     pub run: Option<Run>,
-    /// What is changed.
+    /// The changes of the what-if analysis.
     pub changes: Vec<Change>,
-    /// Which table of measured steps calibrates, by index, with how many coefficients.
+    /// The index of the table of measured steps that calibrates, and the number of coefficients.
     pub calibrate: Option<(usize, Terms)>,
     /// On which cluster of the catalogue those were measured; where it is not said, as their path or the samples tell.
     pub measured_on: Option<String>,
@@ -60,13 +60,13 @@ pub struct Settings {
     pub calibrate_anyway: bool,
     /// The cluster was chosen by hand: its samples stand in for those of another GPU.
     pub stands_in: bool,
-    /// What is searched.
-    pub search: Option<search::Question>,
-    /// Of which operator or collective parity's settings are searched on the full grid.
+    /// The settings of the search for layouts.
+    pub search: Option<search::SearchSettings>,
+    /// The operator or collective whose settings the parity mode searches on the full grid.
     pub settings_of: Option<String>,
-    /// What of a device's memory is kept free, in GiB.
+    /// The amount of device memory that is kept free, in GiB.
     pub reserve_gib: f64,
-    /// Seed of the draws.
+    /// The seed of the draws.
     pub seed: u64,
 }
 
@@ -90,7 +90,7 @@ impl Default for Settings {
     }
 }
 
-/// Why there is no answer.
+/// The reason why a study has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
     /// No samples were dropped; with the files of which nothing can be used, and why.
@@ -100,22 +100,22 @@ pub enum StudyError {
         refused(.0)
     )]
     NothingLoaded(Vec<(String, String)>),
-    /// No run to predict.
+    /// There is no run to predict.
     #[error("there is no run to predict: give a run configuration, or type one")]
     NoRun,
     /// The run is of a GPU that no chosen samples are of.
     #[error("{0}")]
     OtherGpu(String),
-    /// A run can't be composed.
+    /// The run can't be composed.
     #[error(transparent)]
     Step(#[from] StepError),
-    /// Measured steps can't calibrate.
+    /// The measured steps can't be used for calibration.
     #[error(transparent)]
     Calibrate(#[from] CalibrateError),
-    /// What a worker did comes from another build.
+    /// The result of a job comes from another build.
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
-    /// A message that another build wrote.
+    /// A message comes from another build.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
 }
@@ -126,43 +126,43 @@ fn refused(files: &[(String, String)]) -> String {
 
 impl StudyError {
     fn nothing_loaded(bundle: &Bundle) -> Self {
-        const TOLD: usize = 3;
-        let files = bundle.refused().take(TOLD).map(|(name, why)| (name.to_owned(), why.to_owned()));
+        const MOST_LISTED: usize = 3;
+        let files = bundle.refused().take(MOST_LISTED).map(|(name, why)| (name.to_owned(), why.to_owned()));
         Self::NothingLoaded(files.collect())
     }
 }
 
-/// What was learnt of a cluster; and, for a calibration, of its operators on the cluster of the measured steps.
-struct Bench {
-    /// What became of the all-reduce tables, in words.
+/// The regressors of a cluster and, for a calibration, those of its operators on the cluster of the measured steps.
+struct ClusterRegressors {
+    /// Notes on how the all-reduce tables are used.
     tables: Vec<String>,
     cluster: Arc<Cluster>,
     catalogue: Arc<Catalogue>,
     options: Options,
     library: Library,
-    steps: Option<OfSteps>,
-    /// The cluster of those steps, where it was said.
+    steps: Option<StepCalibration>,
+    /// The stated cluster of those steps.
     measured_on: Option<String>,
     health: Health,
     coverage: OnceLock<Vec<Coverage>>,
     /// The regressors that the search needs.
-    of_search: OnceLock<Vec<u32>>,
+    search_regressors: OnceLock<Vec<u32>>,
 }
 
 /// Measured steps, with the operators of the cluster that they ran on.
-struct OfSteps {
-    /// The table's index.
+struct StepCalibration {
+    /// The index of the table.
     table: usize,
-    /// The cluster that they ran on.
+    /// The cluster on which the steps ran.
     ran_on: ClusterEntry,
     library: Library,
-    taken: Taken,
-    /// With four coefficients, with six: fitted once.
+    taken: ConvertedSteps,
+    /// The calibrations with four and with six coefficients, each fitted once.
     calibrations: [OnceLock<Result<Calibration, CalibrateError>>; 2],
 }
 
-impl OfSteps {
-    /// The regressors that the steps need.
+impl StepCalibration {
+    /// The regressors that the measured steps need.
     fn needed(&self, mode: Mode, catalogue: &Catalogue) -> Vec<u32> {
         self.library.needed(|rehearsal| {
             for step in &self.taken.measured {
@@ -172,7 +172,7 @@ impl OfSteps {
     }
 }
 
-impl Bench {
+impl ClusterRegressors {
     fn has_trained(&self, regressors: &[u32]) -> bool {
         regressors.iter().all(|regressor| self.library.is_trained(*regressor))
     }
@@ -183,39 +183,39 @@ impl Bench {
             && self.health.flags.iter().all(|flag| flag.rule != Rule::AbovePeak)
     }
 
-    /// The cluster that measured steps ran on.
+    /// The cluster on which measured steps ran.
     fn ran_on(&self, steps: &StepTable) -> Option<&ClusterEntry> {
         let said = self.measured_on.as_ref().and_then(|name| self.catalogue.cluster(name));
         said.or_else(|| measured::cluster_entry(steps, &self.cluster, &self.catalogue))
     }
 }
 
-/// The workbench's state.
+/// The state of the training time workbench.
 #[derive(Default)]
-pub struct Study {
-    dropped: Dropped,
+pub struct TrainingTimeStudy {
+    dropped: DroppedFiles,
     settings: Settings,
-    bench: Option<Bench>,
+    cluster_regressors: Option<ClusterRegressors>,
 }
 
-/// What a step costs.
+/// The predicted step of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// What it is made of, with the changes.
+    /// Its parts, with the changes.
     pub plan: Plan,
     /// Its times, with the changes and the calibration.
     pub step: Step,
-    /// How far its time is known, in µs.
+    /// The interval of its time, in µs.
     pub interval_us: [f64; 2],
-    /// What that stands on.
+    /// The source of the interval.
     pub basis: Basis,
-    /// What measured steps say of the run's model, where there are some.
+    /// The calibration as it applies to the model, if there are measured steps.
     pub applied: Option<Applied>,
-    /// Shares of its time by where they come from.
+    /// The shares of the time by mark, in the order of [`Mark::ALL`].
     pub marks: [f64; 4],
-    /// Memory of each stage.
+    /// The memory of each stage.
     pub memory: Vec<StageMemory>,
-    /// What a device offers, where it is known.
+    /// The usable memory of a device in bytes, if it is known.
     pub capacity_bytes: Option<f64>,
     /// Its time in µs without the changes, where there are any.
     pub unchanged_us: Option<f64>,
@@ -226,38 +226,38 @@ pub struct Outcome {
 /// The best layouts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Searched {
-    /// With the changes.
-    pub found: Found,
-    /// The best without them, where there are any.
+    /// The result with the changes.
+    pub found: SearchResult,
+    /// The best layout without the changes, if there are any changes.
     pub unchanged: Option<search::Row>,
 }
 
-impl Study {
-    /// Studies what files hold.
+impl TrainingTimeStudy {
+    /// A study of dropped files.
     #[must_use]
-    pub fn new(dropped: Dropped) -> Self {
+    pub fn new(dropped: DroppedFiles) -> Self {
         Self { dropped, ..Self::default() }
     }
 
-    /// What was dropped.
+    /// The dropped files.
     #[must_use]
-    pub fn dropped(&self) -> &Dropped {
+    pub fn dropped(&self) -> &DroppedFiles {
         &self.dropped
     }
 
     /// The same, to be answered; what was learnt is forgotten.
-    pub fn dropped_mut(&mut self) -> &mut Dropped {
-        self.bench = None;
+    pub fn dropped_mut(&mut self) -> &mut DroppedFiles {
+        self.cluster_regressors = None;
         &mut self.dropped
     }
 
-    /// What files hold together.
+    /// The contents of the dropped files.
     #[must_use]
     pub fn bundle(&self) -> &Bundle {
         self.dropped.bundle()
     }
 
-    /// How it is studied.
+    /// The settings of the study.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
@@ -266,14 +266,18 @@ impl Study {
     /// Studies in another way; what was learnt and still holds is kept. Whether everything must be learnt anew.
     ///
     /// # Errors
-    /// There is no such cluster.
+    /// Returns an error if there is no such cluster.
     pub fn choose(&mut self, settings: Settings) -> Result<bool, StudyError> {
         let (cluster, mode) = (settings.cluster, settings.mode);
         let precision = settings.run.as_ref().map_or("fp16", |run| run.execution.precision.as_str()).to_owned();
-        let same = self.bench.is_some() && (self.settings.cluster, self.settings.mode) == (cluster, mode);
-        let same = same && self.bench.as_ref().is_some_and(|bench| bench.options.precision == precision);
+        let same = self.cluster_regressors.is_some() && (self.settings.cluster, self.settings.mode) == (cluster, mode);
+        let same = same
+            && self
+                .cluster_regressors
+                .as_ref()
+                .is_some_and(|cluster_regressors| cluster_regressors.options.precision == precision);
         if !same {
-            self.bench = None;
+            self.cluster_regressors = None;
             let bundle = self.dropped.bundle();
             let samples = bundle.clusters.get(cluster).ok_or_else(|| StudyError::nothing_loaded(bundle))?;
             let (samples, tables) = measured::with_tables(samples, &bundle.reduces, &bundle.catalogue, mode);
@@ -283,7 +287,7 @@ impl Study {
             let options = Options { saved, ..Options::new(mode, &precision, &health) };
             let (samples, catalogue) = (Arc::new(samples), Arc::new(bundle.catalogue.clone()));
             let library = Library::new(Arc::clone(&samples), Arc::clone(&catalogue), options.clone());
-            self.bench = Some(Bench {
+            self.cluster_regressors = Some(ClusterRegressors {
                 tables,
                 cluster: samples,
                 catalogue,
@@ -293,104 +297,120 @@ impl Study {
                 health,
                 measured_on: None,
                 coverage: OnceLock::new(),
-                of_search: OnceLock::new(),
+                search_regressors: OnceLock::new(),
             });
         }
         let table = settings.calibrate.map(|(table, _)| table);
-        if let Some(bench) = &mut self.bench {
-            bench.measured_on.clone_from(&settings.measured_on);
+        if let Some(cluster_regressors) = &mut self.cluster_regressors {
+            cluster_regressors.measured_on.clone_from(&settings.measured_on);
             let bundle = self.dropped.bundle();
             let steps = table.and_then(|table| bundle.steps.get(table)).filter(|steps| steps.suspicion.is_none());
-            let found = steps.zip(table).and_then(|(steps, table)| Some((steps, table, bench.ran_on(steps)?.clone())));
+            let found = steps
+                .zip(table)
+                .and_then(|(steps, table)| Some((steps, table, cluster_regressors.ran_on(steps)?.clone())));
             match found {
-                None => bench.steps = None,
+                None => cluster_regressors.steps = None,
                 Some((steps, table, entry)) => {
                     let search = settings.search.as_ref().map(|question| &question.run);
                     let run = settings.run.as_ref().or(search);
-                    let heritage = Heritage { named: settings.measured_as.as_deref(), run };
-                    let taken = measured::runs(steps, &entry, &bench.catalogue, heritage);
-                    match bench.steps.as_mut().filter(|known| (known.table, &known.ran_on) == (table, &entry)) {
+                    let heritage = InheritedSettings { named: settings.measured_as.as_deref(), run };
+                    let taken = measured::runs(steps, &entry, &cluster_regressors.catalogue, heritage);
+                    match cluster_regressors
+                        .steps
+                        .as_mut()
+                        .filter(|known| (known.table, &known.ran_on) == (table, &entry))
+                    {
                         // The regressors stay as they are, whatever the steps inherit.
                         Some(known) if known.taken == taken => {}
                         Some(known) => (known.taken, known.calibrations) = (taken, Default::default()),
                         None => {
-                            let on = measured::on_cluster(&bench.cluster, &entry, &bundle.reduces, &bench.catalogue);
-                            let catalogue = Arc::clone(&bench.catalogue);
-                            let library = Library::new(Arc::new(on), catalogue, bench.options.clone());
+                            let on = measured::on_cluster(
+                                &cluster_regressors.cluster,
+                                &entry,
+                                &bundle.reduces,
+                                &cluster_regressors.catalogue,
+                            );
+                            let catalogue = Arc::clone(&cluster_regressors.catalogue);
+                            let library = Library::new(Arc::new(on), catalogue, cluster_regressors.options.clone());
                             let calibrations = Default::default();
-                            bench.steps = Some(OfSteps { table, ran_on: entry, library, taken, calibrations });
+                            cluster_regressors.steps =
+                                Some(StepCalibration { table, ran_on: entry, library, taken, calibrations });
                         }
                     }
                 }
             }
         }
-        if let Some(bench) = &mut self.bench
+        if let Some(cluster_regressors) = &mut self.cluster_regressors
             && self.settings.search != settings.search
         {
-            bench.of_search = OnceLock::new();
+            cluster_regressors.search_regressors = OnceLock::new();
         }
         self.settings = settings;
         Ok(!same)
     }
 
-    fn bench(&self) -> Result<&Bench, StudyError> {
-        self.bench.as_ref().ok_or_else(|| StudyError::nothing_loaded(self.bundle()))
+    fn cluster_regressors(&self) -> Result<&ClusterRegressors, StudyError> {
+        self.cluster_regressors.as_ref().ok_or_else(|| StudyError::nothing_loaded(self.bundle()))
     }
 
     /// The health of the cluster's samples.
     ///
     /// # Errors
-    /// Nothing was dropped.
+    /// Returns an error if no file was dropped.
     pub fn health(&self) -> Result<&Health, StudyError> {
-        Ok(&self.bench()?.health)
+        Ok(&self.cluster_regressors()?.health)
     }
 
-    /// Which points of the dropped sampling configurations are there; looked at once.
+    /// The coverage of the dropped sampling configurations, computed once.
     ///
     /// # Errors
-    /// Nothing was dropped.
+    /// Returns an error if no file was dropped.
     pub fn coverage(&self) -> Result<&[Coverage], StudyError> {
-        let bench = self.bench()?;
+        let cluster_regressors = self.cluster_regressors()?;
         let samplings = &self.dropped.bundle().samplings;
-        let all = || samplings.iter().filter_map(|sampling| coverage::coverage(&bench.cluster, sampling)).collect();
-        Ok(bench.coverage.get_or_init(all))
+        let all = || {
+            samplings.iter().filter_map(|sampling| coverage::coverage(&cluster_regressors.cluster, sampling)).collect()
+        };
+        Ok(cluster_regressors.coverage.get_or_init(all))
     }
 
-    /// What the run needs of the chosen cluster and nobody sampled as it needs it; what nothing can stand in for comes
-    /// first.
+    /// The samples that the run needs and the chosen cluster lacks, those without a substitute first.
     #[must_use]
     pub fn needs(&self) -> Vec<Need> {
         let bundle = self.dropped.bundle();
-        let (Some(run), Some(bench)) = (&self.settings.run, &self.bench) else { return Vec::new() };
+        let (Some(run), Some(cluster_regressors)) = (&self.settings.run, &self.cluster_regressors) else {
+            return Vec::new();
+        };
         let listed = bundle.runs.iter().find(|configured| configured.run.name == run.name);
         let functions = listed.map_or(&[][..], |configured| &configured.functions);
-        let mut needs: Vec<Need> = needs::of_cluster(bundle, &bench.cluster, run, functions, self.settings.mode);
+        let mut needs: Vec<Need> =
+            needs::of_cluster(bundle, &cluster_regressors.cluster, run, functions, self.settings.mode);
         if let Err(error) = self.refuse_others(run) {
             needs.insert(0, Need::of_samples(error.to_string()));
         }
         needs
     }
 
-    /// What must be known of the answer besides what the run needs: whose samples stand in, what measured steps inherit,
-    /// which all-reduce tables count, what of the run changes nothing.
+    /// Notes on the answer besides the needs of the run: substitutes, what measured steps inherit, which all-reduce
+    /// tables are used, and settings of the run that have no effect.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let bundle = self.dropped.bundle();
         let search = self.settings.search.as_ref().map(|question| &question.run);
         let run = self.settings.run.as_ref().or(search);
         let mut notes: Vec<String> = Vec::new();
-        if let (Some(run), Some(bench)) = (run, &self.bench) {
+        if let (Some(run), Some(cluster_regressors)) = (run, &self.cluster_regressors) {
             let chosen = bundle.clusters.get(self.settings.cluster);
             notes.extend(chosen.and_then(|chosen| bundle.stands_in(run, chosen)));
-            let ignored = step::ignored(run, self.settings.mode, &bench.catalogue);
+            let ignored = step::ignored(run, self.settings.mode, &cluster_regressors.catalogue);
             notes.extend(ignored);
-            let entry = bench.catalogue.cluster_of(&bench.cluster);
+            let entry = cluster_regressors.catalogue.cluster_of(&cluster_regressors.cluster);
             notes.extend(entry.and_then(|entry| entry.exceeded(&run.layout)).filter(|_| search.is_none()));
             let precision = &run.execution.precision;
-            match bench.catalogue.gpu(&bench.cluster.gpu) {
+            match cluster_regressors.catalogue.gpu(&cluster_regressors.cluster.gpu) {
                 None => notes.push(format!(
                     "The catalogue does not know the GPU {}: no time is held against what it can compute or move",
-                    excerpt(&bench.cluster.gpu)
+                    excerpt(&cluster_regressors.cluster.gpu)
                 )),
                 Some(gpu) if gpu.peak_flops(precision).is_none() => notes.push(format!(
                     "The catalogue knows no peak of {} in {}: no time is held against what it can compute",
@@ -414,9 +434,9 @@ impl Study {
         if saved > 0 && self.settings.mode == Mode::Default {
             notes.push(format!("{} not used: they are parity's", count(saved, "saved regressor")));
         }
-        if let Some(bench) = &self.bench {
-            notes.extend(bench.tables.iter().cloned());
-            notes.extend(bench.steps.iter().flat_map(|steps| steps.taken.notes.iter().cloned()));
+        if let Some(cluster_regressors) = &self.cluster_regressors {
+            notes.extend(cluster_regressors.tables.iter().cloned());
+            notes.extend(cluster_regressors.steps.iter().flat_map(|steps| steps.taken.notes.iter().cloned()));
         }
         notes
     }
@@ -431,34 +451,36 @@ impl Study {
         }
     }
 
-    /// The cluster's regressors.
+    /// The regressors of the cluster.
     ///
     /// # Errors
-    /// Nothing was dropped.
+    /// Returns an error if no file was dropped.
     pub fn library(&self) -> Result<&Library, StudyError> {
-        Ok(&self.bench()?.library)
+        Ok(&self.cluster_regressors()?.library)
     }
 
-    /// Whether the run's regressors are all trained.
+    /// Whether all regressors of the run are trained.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.bench
-            .as_ref()
-            .is_some_and(|bench| bench.has_trained(&bench.library.needed(|rehearsal| self.rehearse(bench, rehearsal))))
+        self.cluster_regressors.as_ref().is_some_and(|cluster_regressors| {
+            cluster_regressors.has_trained(
+                &cluster_regressors.library.needed(|rehearsal| self.record_needed(cluster_regressors, rehearsal)),
+            )
+        })
     }
 
     /// The settings that were found on the full grid, as files of the reference's form: name and text.
     ///
     /// # Errors
-    /// Nothing was dropped.
+    /// Returns an error if no file was dropped.
     pub fn found_settings(&self) -> Result<Vec<(String, String)>, StudyError> {
         let library = self.library()?;
         Ok(library.setting_files(&library.found_settings()))
     }
 
-    fn rehearse(&self, bench: &Bench, rehearsal: &dyn Regressors) {
+    fn record_needed(&self, cluster_regressors: &ClusterRegressors, rehearsal: &dyn Regressors) {
         if let Some(run) = &self.settings.run {
-            drop(step::plan(run, self.settings.mode, &bench.catalogue, rehearsal));
+            drop(step::plan(run, self.settings.mode, &cluster_regressors.catalogue, rehearsal));
         }
     }
 
@@ -467,18 +489,20 @@ impl Study {
     #[must_use]
     pub fn ran_on(&self, table: usize) -> Option<&str> {
         let steps = self.dropped.bundle().steps.get(table)?;
-        self.bench.as_ref()?.ran_on(steps).map(|entry| entry.name.as_str())
+        self.cluster_regressors.as_ref()?.ran_on(steps).map(|entry| entry.name.as_str())
     }
 
     /// Coefficients from the measured steps that are chosen; `None` where none are, or they are not learnt yet.
     ///
     /// # Errors
-    /// They can't calibrate.
+    /// Returns an error if they can't calibrate.
     pub fn calibration(&self) -> Result<Option<Calibration>, StudyError> {
-        let bench = self.bench()?;
-        let (Some(steps), Some((_, terms))) = (&bench.steps, self.settings.calibrate) else { return Ok(None) };
-        let name = |gpu: &str| bench.catalogue.gpu(gpu).map(|known| known.name.clone());
-        if let (Some(of_steps), Some(of_samples)) = (name(&steps.ran_on.gpu), name(&bench.cluster.gpu))
+        let cluster_regressors = self.cluster_regressors()?;
+        let (Some(steps), Some((_, terms))) = (&cluster_regressors.steps, self.settings.calibrate) else {
+            return Ok(None);
+        };
+        let name = |gpu: &str| cluster_regressors.catalogue.gpu(gpu).map(|known| known.name.clone());
+        if let (Some(of_steps), Some(of_samples)) = (name(&steps.ran_on.gpu), name(&cluster_regressors.cluster.gpu))
             && of_steps != of_samples
         {
             return Err(StudyError::OtherGpu(format!(
@@ -490,27 +514,27 @@ impl Study {
         let mode = self.settings.mode;
         let is_trained = |regressor: &u32| steps.library.is_trained(*regressor);
         let calibration = &steps.calibrations[usize::from(terms == Terms::Six)];
-        if calibration.get().is_none() && !steps.needed(mode, &bench.catalogue).iter().all(is_trained) {
+        if calibration.get().is_none() && !steps.needed(mode, &cluster_regressors.catalogue).iter().all(is_trained) {
             return Ok(None);
         }
         let fit = || {
             let left_out = steps.taken.left_out.clone();
-            calibrate(&steps.taken.measured, left_out, mode, terms, &bench.catalogue, &steps.library)
+            calibrate(&steps.taken.measured, left_out, mode, terms, &cluster_regressors.catalogue, &steps.library)
         };
         Ok(Some(calibration.get_or_init(fit).clone()?))
     }
 
-    /// What the run's step costs.
+    /// The predicted step of the run.
     ///
     /// # Errors
-    /// There is no run, it breaks a rule, or something is missing: all of it is named.
+    /// Returns an error if there is no run, if it breaks a rule, or, with all of them, if samples are missing.
     pub fn outcome(&self, calibration: Option<&Calibration>) -> Result<Outcome, StudyError> {
-        let bench = self.bench()?;
+        let cluster_regressors = self.cluster_regressors()?;
         let run = self.settings.run.as_ref().ok_or(StudyError::NoRun)?;
         self.refuse_others(run)?;
-        let changed = WhatIf::new(&bench.library, &self.settings.changes);
+        let changed = WhatIf::new(&cluster_regressors.library, &self.settings.changes);
         let mode = self.settings.mode;
-        let plan = step::plan(run, mode, &bench.catalogue, &changed)?;
+        let plan = step::plan(run, mode, &cluster_regressors.catalogue, &changed)?;
         let applied = calibration.map(|known| known.applied(&run.model, self.settings.calibrate_anyway));
         let coefficients = applied.as_ref().map_or_else(Coefficients::default, |applied| applied.coefficients);
         let plain = plan.step();
@@ -531,10 +555,10 @@ impl Study {
         let unchanged_us = if self.settings.changes.is_empty() {
             None
         } else {
-            let plan = step::plan(run, mode, &bench.catalogue, &bench.library)?;
+            let plan = step::plan(run, mode, &cluster_regressors.catalogue, &cluster_regressors.library)?;
             Some(coefficients.total(&plan, &plan.step()))
         };
-        let anatomy = Anatomy::of(run, &bench.catalogue);
+        let anatomy = Anatomy::of(run, &cluster_regressors.catalogue);
         let tokens = run.global_batch() as f64 * f64::from(run.model.sequence);
         Ok(Outcome {
             memory: memory::of(run, &anatomy),
@@ -556,25 +580,25 @@ impl Study {
     /// The best layouts, once what they need is trained. `first` is told the first rows, and may break off there.
     ///
     /// # Errors
-    /// Nothing was dropped.
+    /// Returns an error if no file was dropped.
     pub fn searched(
         &self,
         calibration: Option<&Calibration>,
         progress: &mut dyn Progress,
         first: &mut dyn FnMut(&[search::Row]) -> ControlFlow<()>,
     ) -> Result<Option<Searched>, StudyError> {
-        let bench = self.bench()?;
+        let cluster_regressors = self.cluster_regressors()?;
         let Some(question) = &self.settings.search else { return Ok(None) };
         self.refuse_others(&question.run)?;
         let applied = calibration.map(|known| known.applied(&question.run.model, self.settings.calibrate_anyway));
-        let changed = WhatIf::new(&bench.library, &self.settings.changes);
-        let known = Knowledge {
+        let changed = WhatIf::new(&cluster_regressors.library, &self.settings.changes);
+        let known = SearchContext {
             regressors: &changed,
-            catalogue: &bench.catalogue,
-            gpu: bench.catalogue.gpu(&bench.cluster.gpu),
+            catalogue: &cluster_regressors.catalogue,
+            gpu: cluster_regressors.catalogue.gpu(&cluster_regressors.cluster.gpu),
             applied: applied.as_ref(),
-            least_factor: if bench.obeys_peak(&question.run) {
-                what_if::least_factor(&self.settings.changes, &bench.catalogue)
+            least_factor: if cluster_regressors.obeys_peak(&question.run) {
+                what_if::least_factor(&self.settings.changes, &cluster_regressors.catalogue)
             } else {
                 0.0
             },
@@ -584,29 +608,31 @@ impl Study {
         let unchanged = if self.settings.changes.is_empty() || found.is_partial {
             None
         } else {
-            let known = Knowledge { regressors: &bench.library, least_factor: 1.0, ..known };
-            let question = search::Question { best: 1, everything: false, ..question.clone() };
+            let known = SearchContext { regressors: &cluster_regressors.library, least_factor: 1.0, ..known };
+            let question = search::SearchSettings { best: 1, everything: false, ..question.clone() };
             search::search(&question, &known, &mut Silent, &mut |_| ControlFlow::Continue(())).rows.into_iter().next()
         };
         Ok(Some(Searched { found, unchanged }))
     }
 
-    /// Whether all that the search needs is trained.
+    /// Whether all regressors of the search are trained.
     #[must_use]
     pub fn can_search(&self) -> bool {
-        self.bench
-            .as_ref()
-            .is_some_and(|bench| self.of_search(bench).iter().all(|regressor| bench.library.is_trained(*regressor)))
+        self.cluster_regressors.as_ref().is_some_and(|cluster_regressors| {
+            self.search_regressors(cluster_regressors)
+                .iter()
+                .all(|regressor| cluster_regressors.library.is_trained(*regressor))
+        })
     }
 
     /// The regressors that the search needs; gone through once for all of its layouts.
-    fn of_search<'a>(&self, bench: &'a Bench) -> &'a [u32] {
+    fn search_regressors<'a>(&self, cluster_regressors: &'a ClusterRegressors) -> &'a [u32] {
         let Some(question) = &self.settings.search else { return &[] };
-        bench.of_search.get_or_init(|| {
-            bench.library.needed(|rehearsal| {
-                let memo = search::Memo::new(rehearsal, &bench.catalogue);
+        cluster_regressors.search_regressors.get_or_init(|| {
+            cluster_regressors.library.needed(|rehearsal| {
+                let memo = search::CachedRegressors::new(rehearsal, &cluster_regressors.catalogue);
                 let runs = search::space::space(question).runs;
-                runs.iter().for_each(|run| drop(step::plan(run, question.mode, &bench.catalogue, &memo)));
+                runs.iter().for_each(|run| drop(step::plan(run, question.mode, &cluster_regressors.catalogue, &memo)));
             })
         })
     }

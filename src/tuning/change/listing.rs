@@ -256,7 +256,7 @@ mod tests {
     }
 
     fn shown(listing: &Listing) -> Vec<String> {
-        listing.in_short().columns.iter().map(|column| column.name.to_string()).collect()
+        listing.without_secondary_columns().columns.iter().map(|column| column.name.to_string()).collect()
     }
 
     #[test]
@@ -264,7 +264,7 @@ mod tests {
         let here = difference(Scale { nodes: 2, ranks: 16 });
         let one = by_size(&[here], &[]);
         assert_eq!(shown(&one), ["Size", "Compared", "Before", "After", "Time", "Change", "Interval", "Verdict"]);
-        assert!(one.in_short().rows[0].iter().any(|cell| cell.text == "100.0 → 200.0 µs"), "{one:?}");
+        assert!(one.without_secondary_columns().rows[0].iter().any(|cell| cell.text == "100.0 → 200.0 µs"), "{one:?}");
         let two = by_size(&[here, difference(Scale { nodes: 3, ranks: 24 })], &[]);
         assert_eq!(shown(&two), ["Size", "Workload", "Compared", "Before", "After", "Time", "Change", "Verdict"]);
         assert!(two.rows.iter().all(|row| row.len() == two.columns.len()));

@@ -99,10 +99,10 @@ pub fn choose(rules: &[Rule], reader: Reader, support: &Support, workload: &Work
             && rule.is_about(scale)
             && let Some(entry) = entry(rule, support, workload)
         {
-            return Choice { effect: Effect { entry, channels: rule.told_channels(reader) }, rule: Some(index) };
+            return Choice { effect: Effect { entry, channels: rule.requested_channels(reader) }, rule: Some(index) };
         }
     }
-    Choice { effect: Effect { entry: Entry::Library, channels: reader.habits().preset }, rule: None }
+    Choice { effect: Effect { entry: Entry::Library, channels: reader.behaviour().preset }, rule: None }
 }
 
 /// The entry that a rule makes the cheapest; `None` where the library has ruled it out.

@@ -96,8 +96,9 @@ mod tests {
             seconds: Some(60.0),
             why: String::new(),
         };
-        let shown =
-            |listing: &Listing| listing.in_short().columns.iter().map(|c| c.name.to_string()).collect::<Vec<_>>();
+        let shown = |listing: &Listing| {
+            listing.without_secondary_columns().columns.iter().map(|c| c.name.to_string()).collect::<Vec<_>>()
+        };
         let one = listing(&[item(2), item(2)]);
         assert_eq!(shown(&one), ["Order", "Launch", "Sizes", "Runs", "Takes", "Time", "Expected", "Why"]);
         assert!(one.rows[0].iter().any(|cell| cell.text == "8.31 µs to 28633 µs"), "{one:?}");

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 mod simulator;
 
-use super::{Jobs, Material, Study, WorkbenchError};
+use super::{Jobs, ReportContext, Study, WorkbenchError};
 use crate::{
     bandit::strategies::StrategyKind,
     collective::{Collective, Scale},
@@ -16,7 +16,7 @@ use crate::{
         attribution::{LogSettings, Schedule},
         bands::Bands,
         read, replay,
-        request::{Export, Highlight, Prepared, Settings, Source, Start, Studied},
+        request::{Export, Highlight, LatencySource, PolicyOverview, PreparedReplay, ReplaySettings, Settings},
         simulate,
         study::{self, NamedLog},
     },
@@ -26,11 +26,11 @@ use crate::{
     units::Size,
 };
 
-/// The fold of what logs don't say.
+/// The group of fields on facts that logs lack.
 const ATTRIBUTION: &str = "Which arm ran";
-/// The fold of what files are made with.
+/// The group of fields on exported files.
 const FILES: &str = "Files";
-/// What the script runs.
+/// The default command that the script runs.
 const COMMAND: &str = "./job";
 
 fn wrong(label: &str, value: &str, expected: &str) -> WorkbenchError {
@@ -44,22 +44,22 @@ pub(super) fn is_simulated(choices: &Choices) -> bool {
     simulator::is_chosen(choices)
 }
 
-/// What was loaded of rewards, and found.
+/// The state of the policy workbench.
 #[derive(Default)]
 pub struct Policy {
-    study: study::Study,
+    study: study::PolicyStudy,
     choices: Choices,
-    studied: Option<Studied>,
-    start: Option<Start>,
+    studied: Option<PolicyOverview>,
+    start: Option<ReplaySettings>,
     /// With the checksum of its game, by which workers name it.
-    prepared: Option<(u32, Prepared)>,
-    /// What was played, by the jobs that it holds.
+    prepared: Option<(u32, PreparedReplay)>,
+    /// The results of the replay so far, by job.
     played: SortedMap<u32, Vec<u8>>,
     done: SortedSet<u32>,
     is_anew: bool,
 }
 
-/// What a worker did.
+/// The result of a job.
 #[derive(Serialize, Deserialize)]
 struct Done {
     game: u32,
@@ -70,21 +70,21 @@ struct Done {
 /// Plays some seeds.
 ///
 /// # Errors
-/// The game comes from another build.
+/// Returns an error if the game comes from another build.
 pub(super) fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, WorkbenchError> {
     let played = replay::play(basis, jobs, progress)?;
     Ok(postcard::to_allocvec(&Done { game: Crc32::of(basis), jobs: jobs.to_vec(), played })?)
 }
 
 impl Policy {
-    /// Studies these logs.
+    /// The state after logs were loaded.
     #[must_use]
     pub fn new(logs: Vec<NamedLog>) -> Self {
-        Self { study: study::Study::new(logs), ..Self::default() }
+        Self { study: study::PolicyStudy::new(logs), ..Self::default() }
     }
 
-    /// What is known of them.
-    pub const fn study(&mut self) -> &mut study::Study {
+    /// The study.
+    pub const fn study(&mut self) -> &mut study::PolicyStudy {
         &mut self.study
     }
 
@@ -92,7 +92,7 @@ impl Policy {
         Arm::parse(text).ok_or_else(|| wrong(label, text, "auto, or algorithm/protocol, like tree/ll128"))
     }
 
-    /// What was typed, where something was.
+    /// The text that was entered for a key, unless it is empty.
     fn text(&self, key: &str) -> Option<&str> {
         self.choices.get(key).map(str::trim).filter(|text| !text.is_empty())
     }
@@ -158,7 +158,7 @@ impl Policy {
         })
     }
 
-    /// The key that is shown, by place.
+    /// The index of the key that is shown.
     fn key(&self) -> Result<u32, WorkbenchError> {
         let keys = self.studied.as_ref().map_or(0, |studied| studied.keys.len()) as u32;
         let chosen = self.choices.parsed::<u32>("key", "the number of a key")?.unwrap_or(1).max(1) - 1;
@@ -166,16 +166,16 @@ impl Policy {
     }
 
     /// In what strategies play; `None` where the key that is shown can't be replayed.
-    fn world(&self) -> Result<Option<Source>, WorkbenchError> {
+    fn world(&self) -> Result<Option<LatencySource>, WorkbenchError> {
         let key = self.key()?;
         let can = self.studied.as_ref().is_some_and(|of| of.can_replay.get(key as usize) == Some(&true));
         let simulated = simulator::source(&self.choices, !self.study.is_empty())?;
-        Ok(simulated.or(can.then_some(Source::Key(key))))
+        Ok(simulated.or(can.then_some(LatencySource::Key(key))))
     }
 
-    fn start(&self) -> Result<Option<Start>, WorkbenchError> {
+    fn start(&self) -> Result<Option<ReplaySettings>, WorkbenchError> {
         let Some(world) = self.world()? else { return Ok(None) };
-        Ok(Some(Start {
+        Ok(Some(ReplaySettings {
             world,
             steps: self.choices.parsed::<u32>("steps", "a whole number")?.unwrap_or(2000),
             seeds: self.choices.parsed::<u32>("seeds", "a whole number")?.unwrap_or(200),
@@ -183,7 +183,7 @@ impl Policy {
         }))
     }
 
-    /// What charts show out.
+    /// What charts emphasise.
     fn highlight(&self) -> Highlight {
         let strategy = self.choices.parsed::<u32>("strategy", "").ok().flatten();
         Highlight {
@@ -192,7 +192,7 @@ impl Policy {
         }
     }
 
-    /// What logs don't say.
+    /// The fields on facts that logs lack.
     fn attribution(&self) -> Vec<Field> {
         let field =
             |key: &str, label: &str, control| Field::new(&self.choices, key, label, control, "").of(ATTRIBUTION);
@@ -225,7 +225,7 @@ impl Policy {
         fields
     }
 
-    /// What charts show out.
+    /// The fields on what charts emphasise.
     fn highlights(&self) -> Vec<Field> {
         let mut fields = Vec::new();
         let arms = self.studied.as_ref().and_then(|studied| studied.results.get(self.key().ok()? as usize));
@@ -245,7 +245,7 @@ impl Policy {
         fields
     }
 
-    /// What files are made with.
+    /// The fields on exported files.
     fn file_fields(&self) -> Vec<Field> {
         let generation = self.study.next_generation().to_string();
         let field =
@@ -361,10 +361,10 @@ impl Study for Policy {
         Ok(Jobs { basis, rounds, is_anew: self.is_anew, goes_on: false })
     }
 
-    fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
-        let Material { files, problems } = material;
+    fn report(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
+        let ReportContext { files, problems } = material;
         let highlight = self.highlight();
-        let material = report::policy::Material {
+        let material = report::policy::PolicyReportInput {
             study: &self.study,
             key: self.key()?,
             highlight: &highlight,

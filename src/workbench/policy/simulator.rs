@@ -8,30 +8,30 @@ use crate::{
         strategies::StrategyKind,
     },
     form::{Choices, Control, Field},
-    policy::request::Source,
+    policy::request::LatencySource,
     workbench::WorkbenchError,
 };
 
-/// The fold of the parameters of strategies.
+/// The group of fields with parameters of strategies.
 const PARAMETERS: &str = "Parameters of strategies";
 
 /// A world to begin with: what stands in its form as long as nothing is chosen.
 struct World {
-    /// Its word in the address.
+    /// The keyword in the address.
     key: &'static str,
     label: &'static str,
     arms: &'static str,
-    /// In milliseconds; of two modes the fast one's.
+    /// The mean of each arm in milliseconds; with two modes, that of the fast one.
     means: &'static str,
-    /// From half-time on; empty: the same.
+    /// The means from the middle of the run on; empty if they don't change.
     later: &'static str,
     /// Standard deviation, in milliseconds; of two modes in per cent.
     spread: &'static str,
     /// Share of slow calls of each arm, in per cent; empty: there is one mode.
     slow_share: &'static str,
-    /// In per cent, until the end.
+    /// The increase until the end of the run, in per cent.
     rise: &'static str,
-    /// What pushes the wave that all arms share, in milliseconds.
+    /// The amplitude of the wave that all arms share, in milliseconds.
     wave: &'static str,
 }
 
@@ -47,7 +47,7 @@ const CLEAR: World = World {
     wave: "0",
 };
 
-/// Those of [`Simulation`], and arms of one's own.
+/// The simulated environments: those of [`Simulation`], and one with arms that the user enters.
 const WORLDS: [World; 5] = [
     CLEAR,
     World {
@@ -63,14 +63,14 @@ const WORLDS: [World; 5] = [
     World { key: "own", label: "own arms", arms: "auto, one, other", means: "10.5, 10, 9", ..CLEAR },
 ];
 
-/// What a slow call takes, in milliseconds.
+/// The default latency of a slow call in milliseconds.
 const SLOW: &str = "280";
-/// The library's own choice among the arms.
+/// The name of the library's own choice.
 const AUTO: &str = "auto";
-/// How much of the wave is left after a step.
+/// The share of the wave that remains after a step.
 const CARRY: f64 = 0.9;
 
-/// Whether something is simulated.
+/// Whether a simulation is chosen.
 pub(super) fn is_chosen(choices: &Choices) -> bool {
     world(choices, true).is_some()
 }
@@ -82,11 +82,11 @@ fn world(choices: &Choices, has_log: bool) -> Option<&'static World> {
     WORLDS.iter().find(|world| world.key == chosen)
 }
 
-/// What is simulated; `None` where strategies play in the log.
+/// The simulation; `None` if strategies are replayed on the log.
 ///
 /// # Errors
-/// What stands in the form can't be.
-pub(super) fn source(choices: &Choices, has_log: bool) -> Result<Option<Source>, WorkbenchError> {
+/// Returns an error if a choice is not valid.
+pub(super) fn source(choices: &Choices, has_log: bool) -> Result<Option<LatencySource>, WorkbenchError> {
     let Some(world) = world(choices, has_log) else { return Ok(None) };
     let text = |what: &str, usual: &'static str| {
         let key = format!("{what}.{}", world.key);
@@ -136,7 +136,7 @@ pub(super) fn source(choices: &Choices, has_log: bool) -> Result<Option<Source>,
         carry: CARRY,
         push: number("wave", world.wave, 0.0, LONGEST_MS)?,
     };
-    Ok(Some(Source::Simulation(simulation, names, auto as u32)))
+    Ok(Some(LatencySource::Simulation(simulation, names, auto as u32)))
 }
 
 fn items(text: &str) -> impl Iterator<Item = &str> {
@@ -147,7 +147,7 @@ fn of_range(text: &str, least: f64, most: f64) -> Option<f64> {
     crate::text::number(text).filter(|value| (least..=most).contains(value))
 }
 
-/// In what strategies play, and how.
+/// The fields of the replay.
 pub(super) fn fields(choices: &Choices, has_log: bool) -> Vec<Field> {
     let field =
         |key: &str, label: &str, control, usual: &str| Field::new(choices, key, label, control, usual).of(STRATEGIES);
@@ -224,7 +224,7 @@ const PARAMETERS_OF: [Parameter; 12] = [
 /// The strategies that play, by their parameters.
 ///
 /// # Errors
-/// A parameter can't be.
+/// Returns an error if a parameter is not valid.
 pub(super) fn strategies(choices: &Choices) -> Result<Vec<StrategyKind>, WorkbenchError> {
     let mut values = [0.0; PARAMETERS_OF.len()];
     for (value, of) in values.iter_mut().zip(&PARAMETERS_OF) {
@@ -262,7 +262,7 @@ mod tests {
         for (world, (_, expected)) in WORLDS.iter().zip(simulate::worlds()) {
             let mut choices = Choices::default();
             choices.set("world", world.key);
-            let Ok(Some(Source::Simulation(simulation, names, auto))) = source(&choices, true) else {
+            let Ok(Some(LatencySource::Simulation(simulation, names, auto))) = source(&choices, true) else {
                 panic!("{} is not simulated", world.key)
             };
             assert_eq!((names, auto), (simulate::ARMS.map(str::to_owned).to_vec(), 3));
@@ -278,7 +278,7 @@ mod tests {
             pairs.iter().for_each(|(key, value)| choices.set(key, value));
             source(&choices, false).map_err(|error| error.to_string())
         };
-        let Ok(Some(Source::Simulation(simulation, names, auto))) =
+        let Ok(Some(LatencySource::Simulation(simulation, names, auto))) =
             of(&[("arms.own", "one, AUTO"), ("means.own", "5,4"), ("later.own", "5, 6"), ("rise.own", "20")])
         else {
             panic!("it can be")

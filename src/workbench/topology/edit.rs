@@ -1,7 +1,8 @@
-//! What is changed of a graph, link by link and node by node: lists of words, as they stand in the address and in fields.
+//! Changes to a topology by link and node: lists of entries, as they are written in addresses and fields.
 //!
-//! `add=0-3,3-0*25*700` (bandwidth, latency in ns) and `remove=0-1` make it another graph; `cut=0-1`, `slow=0-1*0.1`,
-//! `dead=4` and `weak=4*0.5` are damage of it, under which the schedule for the whole graph is looked at as well.
+//! `add=0-3,3-0*25*700` (bandwidth, latency in ns) and `remove=0-1` change the topology itself. `cut=0-1`,
+//! `slow=0-1*0.1`, `dead=4` and `weak=4*0.5` are damage, under which the schedule for the whole topology is evaluated
+//! as well.
 
 use std::fmt;
 
@@ -11,19 +12,19 @@ use crate::{
     topology::model::{Link, Topology, link_problem},
 };
 
-/// Lists of damage, of links and of nodes.
+/// The keys of lists of damage, of links and of nodes.
 const DAMAGE: [&str; 4] = ["cut", "slow", "dead", "weak"];
 
-/// What a word of a list is about.
+/// The subject of an entry of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spot {
-    /// A node: `4`.
+pub enum EditTarget {
+    /// A node, such as `4`.
     Node(u32),
     /// The link from one node to another, whether the graph has it or not: `0-3`, `0>3` or `0->3`.
     Link(u32, u32),
 }
 
-impl Spot {
+impl EditTarget {
     fn parse(word: &str) -> Option<Self> {
         let node = |text: &str| text.trim().parse().ok();
         match word.split_once(['-', '>']) {
@@ -33,7 +34,7 @@ impl Spot {
     }
 }
 
-impl fmt::Display for Spot {
+impl fmt::Display for EditTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Node(node) => write!(f, "{node}"),
@@ -42,7 +43,7 @@ impl fmt::Display for Spot {
     }
 }
 
-/// What is slow or dead.
+/// The links and nodes that are slow or dead.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Damage {
     /// Links, ascending, with the shares of bandwidth that are left.
@@ -52,17 +53,17 @@ pub(super) struct Damage {
 }
 
 impl Damage {
-    /// Nothing is.
+    /// Whether nothing is damaged.
     pub fn is_empty(&self) -> bool {
         self.links.is_empty() && self.nodes.is_empty()
     }
 
-    /// Dead nodes, ascending.
+    /// The dead nodes, ascending.
     pub fn dead(&self) -> Vec<u32> {
         self.nodes.iter().filter(|(_, left)| *left == 0.0).map(|(node, _)| *node).collect()
     }
 
-    /// What is left of each link that is damaged, or whose node is; ascending.
+    /// The remaining bandwidth of each link that is damaged, or whose node is, as a share; ascending by link.
     pub fn left(&self, topology: &Topology) -> Vec<(u32, f64)> {
         let of =
             |list: &[(u32, f64)], key: u32| list.binary_search_by_key(&key, |(of, _)| *of).map_or(1.0, |at| list[at].1);
@@ -74,26 +75,26 @@ impl Damage {
     }
 }
 
-/// Words of a list.
+/// The entries of a list.
 fn words(listed: &str) -> impl Iterator<Item = &str> {
     listed.split([',', ' ', ';']).map(str::trim).filter(|word| !word.is_empty())
 }
 
-/// What a word is about, and what stands behind its `*`.
+/// The subject of an entry, and its parameters after each `*`.
 fn parts(word: &str) -> (&str, Vec<&str>) {
     let mut parts = word.split('*').map(str::trim);
     (parts.next().unwrap_or_default(), parts.collect())
 }
 
-/// The parts of all words of a list.
+/// The parts of all entries of a list.
 fn listed<'a>(choices: &'a Choices, key: &str) -> impl Iterator<Item = (&'a str, Vec<&'a str>)> {
     words(choices.get(key).unwrap_or_default()).map(parts)
 }
 
 /// Takes what is about a spot out of a list. Whether any was there.
-fn take_out(choices: &mut Choices, list: &str, spot: Spot) -> bool {
+fn remove_entry(choices: &mut Choices, list: &str, spot: EditTarget) -> bool {
     let held = choices.get(list).unwrap_or_default().to_owned();
-    let is_other = |word: &&str| Spot::parse(parts(word).0) != Some(spot);
+    let is_other = |word: &&str| EditTarget::parse(parts(word).0) != Some(spot);
     let left: Vec<&str> = words(&held).filter(is_other).collect();
     let was_there = left.len() < words(&held).count();
     if was_there {
@@ -102,8 +103,8 @@ fn take_out(choices: &mut Choices, list: &str, spot: Spot) -> bool {
     was_there
 }
 
-/// Puts a word into a list.
-fn put_in(choices: &mut Choices, list: &str, word: &str) {
+/// Adds an entry to a list.
+fn add_entry(choices: &mut Choices, list: &str, word: &str) {
     let held = choices.get(list).unwrap_or_default().to_owned();
     set(choices, list, &words(&held).chain([word]).collect::<Vec<_>>());
 }
@@ -114,38 +115,38 @@ fn set(choices: &mut Choices, list: &str, words: &[&str]) {
 
 /// Leaves a share of their bandwidth to links, or to all links of nodes, whatever was left to them before: 0 cuts a link and
 /// takes a node out, 1 restores.
-pub fn leave(choices: &mut Choices, spots: &[Spot], share: f64) {
+pub fn set_remaining(choices: &mut Choices, spots: &[EditTarget], share: f64) {
     for spot in spots {
         for list in DAMAGE {
-            take_out(choices, list, *spot);
+            remove_entry(choices, list, *spot);
         }
-        let (slow, dead) = if matches!(spot, Spot::Link(..)) { ("slow", "cut") } else { ("weak", "dead") };
+        let (slow, dead) = if matches!(spot, EditTarget::Link(..)) { ("slow", "cut") } else { ("weak", "dead") };
         if share == 0.0 {
-            put_in(choices, dead, &spot.to_string());
+            add_entry(choices, dead, &spot.to_string());
         } else if share < 1.0 {
-            put_in(choices, slow, &format!("{spot}*{share}"));
+            add_entry(choices, slow, &format!("{spot}*{share}"));
         }
     }
 }
 
 /// Removes links from the graph: one that was added is added no more.
-pub fn remove(choices: &mut Choices, links: &[Spot]) {
-    leave(choices, links, 1.0);
+pub fn remove(choices: &mut Choices, links: &[EditTarget]) {
+    set_remaining(choices, links, 1.0);
     for link in links {
-        if !take_out(choices, "add", *link) {
-            put_in(choices, "remove", &link.to_string());
+        if !remove_entry(choices, "add", *link) {
+            add_entry(choices, "remove", &link.to_string());
         }
     }
 }
 
 /// Adds links to the graph, with their bandwidth and their latency in ns where they are given, as they were typed. One that
 /// was removed comes back as it was, unless it is to have rates of its own; one that was added has what is given now.
-pub fn add(choices: &mut Choices, links: &[Spot], rates: &[&str]) {
+pub fn add(choices: &mut Choices, links: &[EditTarget], rates: &[&str]) {
     for link in links {
-        take_out(choices, "add", *link);
-        if !(rates.is_empty() && take_out(choices, "remove", *link)) {
+        remove_entry(choices, "add", *link);
+        if !(rates.is_empty() && remove_entry(choices, "remove", *link)) {
             let word: String = rates.iter().fold(link.to_string(), |word, rate| word + "*" + rate);
-            put_in(choices, "add", &word);
+            add_entry(choices, "add", &word);
         }
     }
 }
@@ -154,10 +155,10 @@ fn wrong(key: &str, value: &str, expected: &str) -> ChoiceError {
     ChoiceError { label: key.into(), value: value.chars().take(40).collect(), expected: expected.into() }
 }
 
-/// Two nodes of the graph.
+/// The two nodes of a link.
 fn ends(word: &str, topology: &Topology) -> Option<(u32, u32)> {
-    match Spot::parse(word)? {
-        Spot::Link(from, to) if from.max(to) < topology.nodes => Some((from, to)),
+    match EditTarget::parse(word)? {
+        EditTarget::Link(from, to) if from.max(to) < topology.nodes => Some((from, to)),
         _ => None,
     }
 }
@@ -168,8 +169,8 @@ fn place(word: &str, topology: &Topology) -> Option<u32> {
 }
 
 fn node(word: &str, topology: &Topology) -> Option<u32> {
-    match Spot::parse(word)? {
-        Spot::Node(node) if node < topology.nodes => Some(node),
+    match EditTarget::parse(word)? {
+        EditTarget::Node(node) if node < topology.nodes => Some(node),
         _ => None,
     }
 }
@@ -186,7 +187,7 @@ fn share(given: &[&str], usual: f64) -> Option<f64> {
 
 /// Refuses lists that nobody typed: each word of them is looked for among all links.
 fn check_length(choices: &Choices, keys: &[&str]) -> Result<(), ChoiceError> {
-    /// The most links, or nodes, of a list.
+    /// The most entries of a list.
     const MOST: usize = 1000;
     let is_long = |key: &&&str| words(choices.get(key).unwrap_or_default()).nth(MOST).is_some();
     match keys.iter().find(is_long) {
@@ -228,7 +229,7 @@ pub(super) fn edited(choices: &Choices, topology: &Topology) -> Result<Option<To
     Ok((edited.links != topology.links).then_some(edited))
 }
 
-/// What is slow or dead.
+/// The damaged links and nodes that are chosen.
 pub(super) fn damage(choices: &Choices, topology: &Topology) -> Result<Damage, ChoiceError> {
     check_length(choices, &DAMAGE)?;
     let mut damage = Damage::default();
@@ -324,20 +325,21 @@ mod tests {
 
     #[test]
     fn what_is_done_to_a_spot_takes_the_place_of_what_was_done() {
-        let both = [Spot::Link(0, 1), Spot::Link(1, 0)];
-        let leave = |text: &str, spots: &[Spot], share| after(text, |choices| leave(choices, spots, share));
-        assert_eq!(leave("#v=1", &both, 0.0), "&cut=0-1,1-0");
-        assert_eq!(leave("#cut=0-1,1-0;2-3", &both, 0.1), "&cut=2-3&slow=0-1*0.1,1-0*0.1");
-        assert_eq!(leave("#slow=0-1*0.1,2-3", &both, 0.5), "&slow=2-3,0-1*0.5,1-0*0.5");
+        let both = [EditTarget::Link(0, 1), EditTarget::Link(1, 0)];
+        let set_remaining =
+            |text: &str, spots: &[EditTarget], share| after(text, |choices| set_remaining(choices, spots, share));
+        assert_eq!(set_remaining("#v=1", &both, 0.0), "&cut=0-1,1-0");
+        assert_eq!(set_remaining("#cut=0-1,1-0;2-3", &both, 0.1), "&cut=2-3&slow=0-1*0.1,1-0*0.1");
+        assert_eq!(set_remaining("#slow=0-1*0.1,2-3", &both, 0.5), "&slow=2-3,0-1*0.5,1-0*0.5");
         // However it was typed, and whatever stands beside.
-        assert_eq!(leave("#slow=0->1*0.25,0-12,1>0&dead=1&weak=0", &both, 1.0), "&slow=0-12&dead=1&weak=0");
-        assert_eq!(leave("#weak=4*0.1,3&slow=4-3", &[Spot::Node(4)], 0.0), "&weak=3&slow=4-3&dead=4");
-        assert_eq!(leave("#dead=4", &[Spot::Node(4)], 1.0), "");
+        assert_eq!(set_remaining("#slow=0->1*0.25,0-12,1>0&dead=1&weak=0", &both, 1.0), "&slow=0-12&dead=1&weak=0");
+        assert_eq!(set_remaining("#weak=4*0.1,3&slow=4-3", &[EditTarget::Node(4)], 0.0), "&weak=3&slow=4-3&dead=4");
+        assert_eq!(set_remaining("#dead=4", &[EditTarget::Node(4)], 1.0), "");
     }
 
     #[test]
     fn what_is_added_and_removed_again_leaves_nothing_behind() {
-        let both = [Spot::Link(0, 2), Spot::Link(2, 0)];
+        let both = [EditTarget::Link(0, 2), EditTarget::Link(2, 0)];
         let removed = |text: &str| after(text, |choices| remove(choices, &both));
         let added = |text: &str, rates: &[&str]| after(text, |choices| add(choices, &both, rates));
         assert_eq!(added("#v=1", &[]), "&add=0-2,2-0");

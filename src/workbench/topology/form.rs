@@ -1,10 +1,10 @@
-//! What can be chosen.
+//! The fields of the topology workbench.
 
 use super::{
     Topology,
-    asked::{
-        MADE, chosen_machine, custom, graph, links, loaded, machine, made, of_kind, recipe, title, topology,
-        usual_graph,
+    request::{
+        GENERATED_GRAPHS, chosen_machine, custom, graph, links, loaded, machine, made, of_kind, recipe, title,
+        topology, usual_graph,
     },
 };
 use crate::{
@@ -15,11 +15,11 @@ use crate::{
     units::Size,
 };
 
-/// The section of what may go wrong.
+/// The title of the section on damaged links and nodes.
 pub(super) const ROBUSTNESS: &str = "Robustness";
-/// The section of several schedules.
+/// The title of the section on several schedules.
 pub(super) const COMPARISON: &str = "Comparison";
-/// The section of a machine that was dumped.
+/// The title of the section on a dumped machine.
 pub(super) const MACHINE: &str = "Machine";
 const LINKS: &str = "Link rates";
 const SEARCH: &str = "Seed and time limit";
@@ -37,9 +37,9 @@ const COLLECTIVES: [Collective; 8] = [
     Collective::AllToAll,
 ];
 
-/// For how many seconds is searched at most.
+/// The time limits of a search.
 const LIMITS: [(&str, &str); 4] = [("1", "1 s"), ("5", "5 s"), ("30", "30 s"), ("300", "5 minutes")];
-/// What is taken as long as nothing is chosen.
+/// The default time limit.
 pub(super) const LIMIT: &str = LIMITS[1].0;
 
 fn option(value: impl Into<String>, label: impl Into<String>) -> (String, String) {
@@ -55,7 +55,7 @@ impl Topology {
         Control::Text(values.iter().map(|value| (*value).to_owned()).collect())
     }
 
-    /// All fields, as they stand.
+    /// All fields with their current values.
     pub(super) fn fields(&self) -> Vec<Field> {
         let parts = self.study.parts();
         let mut graphs = Vec::new();
@@ -63,7 +63,7 @@ impl Topology {
         graphs.extend((1..).zip(of_kind(parts, machine)).map(|(n, (name, _))| option(format!("m{n}"), name)));
         let of_results = (1..).zip(of_kind(parts, links));
         graphs.extend(of_results.map(|(n, (name, _))| option(format!("r{n}"), format!("Links of {name}"))));
-        graphs.extend(MADE.iter().map(|made| option(made.word, made.name)));
+        graphs.extend(GENERATED_GRAPHS.iter().map(|made| option(made.word, made.name)));
         // Another graph has other links and nodes.
         let choice = self.field("graph", "Graph", Control::One(graphs), usual_graph(parts));
         let mut fields = vec![choice.leading_of(&[EDITS, DAMAGE, LINKS, MACHINE])];
@@ -95,9 +95,9 @@ impl Topology {
         fields.push(self.field("sigma", "Spread of durations, σ", Control::Number, "0.2").of(ROBUSTNESS));
         fields.push(self.field("draws", "Draws", Control::Number, "500").of(ROBUSTNESS));
         fields.push(self.field("every", "damage every link and node", Control::Switch, "").of(ROBUSTNESS));
-        let rivals = Method::OFFERED.iter().filter(|method| **method != Method::Auto);
-        let rivals = rivals.map(|method| option(method.name(), title(*method))).collect();
-        fields.push(self.field("with", "Compared with", Control::Many(rivals), "").of(COMPARISON));
+        let baselines = Method::OFFERED.iter().filter(|method| **method != Method::Auto);
+        let baselines = baselines.map(|method| option(method.name(), title(*method))).collect();
+        fields.push(self.field("with", "Compared with", Control::Many(baselines), "").of(COMPARISON));
         fields.push(self.field("seeds", "Seeds", Control::Number, "100").of(COMPARISON));
         fields
     }
@@ -156,7 +156,7 @@ impl Topology {
             return fields;
         }
         let recipe = made(graph).and_then(|made| recipe(made, &crate::form::Choices::default()).ok());
-        if let Some(recipe) = recipe.filter(|_| graph != MADE[0].word) {
+        if let Some(recipe) = recipe.filter(|_| graph != GENERATED_GRAPHS[0].word) {
             fields.push(number("latency", "Latency, ns", recipe.latency_ns.to_string()));
             fields.push(number("bandwidth", "Bandwidth", recipe.bandwidth.to_string()));
             if ["mesh", "torus", "fattree", "twogroups", "random"].contains(&graph) {

@@ -1,11 +1,11 @@
 //! The topology workbench: which graph, which collective, who looks for how long, which links and nodes are damaged.
 
-mod after;
-mod asked;
 pub mod edit;
+mod follow_up;
 mod form;
+mod request;
 
-use super::{Jobs, Material, Study, WorkbenchError};
+use super::{Jobs, ReportContext, Study, WorkbenchError};
 use crate::{
     form::{Choices, Field},
     progress::Progress,
@@ -24,19 +24,19 @@ use crate::{
     },
     units::{capitalised, count},
 };
-use after::{Luck, Rival, Robustness};
-use asked::Asked;
 use edit::Damage;
+use follow_up::{Baseline, Robustness, SeedVariance};
+use request::SearchRequest;
 
-/// Decisions in the first piece of a search.
+/// The number of decisions in the first piece of a search.
 const PIECE: u64 = 40_000;
 /// The bounds of later ones, and how long each is to take.
 const PIECES: (f64, f64) = (500.0, 10_000_000.0);
 const PIECE_MS: f64 = 80.0;
 /// Pieces of a search on the whole graph, where what is shown is a damaged one.
 const BEFORE_DAMAGE: u32 = 4;
-/// Faults of a dropped schedule that are told.
-const TOLD: usize = 12;
+/// The most faults of a dropped schedule that are listed.
+const MOST_LISTED: usize = 12;
 
 const FILES: [(&str, &str, Form); 5] = [
     ("csv", "Save result CSV", Form::Csv),
@@ -46,44 +46,44 @@ const FILES: [(&str, &str, Form); 5] = [
     ("topology", "Save topology CSV", Form::Topology),
 ];
 
-/// What was loaded of link graphs, and found on them.
+/// The state of the topology workbench.
 #[derive(Default)]
 pub struct Topology {
     study: study::Study,
-    /// The same with damaged links, where some are.
+    /// The study of the damaged topology, if there is damage.
     damaged: Option<study::Study>,
     choices: Choices,
     source: Option<Source>,
     /// Links that were added to it and removed, as they were chosen.
     edits: [String; 2],
     opened: Opened,
-    asked: Option<Asked>,
-    /// Why there is no schedule.
+    asked: Option<SearchRequest>,
+    /// The reason why there is no schedule.
     why: Option<String>,
-    /// The best so far, looked at.
+    /// The best schedule so far, evaluated.
     found: Option<Shown>,
-    /// How long was searched, and decisions of the next piece.
+    /// The time spent on the search, and the number of decisions of the next piece.
     spent_ms: u32,
     piece: f64,
-    /// What the piece before was for: the search, or one of the others.
+    /// The purpose of the previous piece: the search itself, or that of a baseline.
     last: Option<Option<Method>>,
     robustness: Robustness,
-    luck: Luck,
-    rivals: Vec<Rival>,
+    seed_variance: SeedVariance,
+    baselines: Vec<Baseline>,
     /// Schedules that were dropped: their names, what is said of them, and those without fault.
     dropped: Vec<(String, Vec<String>, Option<Timeline>)>,
-    /// What is to be drawn has changed.
+    /// Whether the results changed since they were last drawn.
     is_new: bool,
 }
 
 impl Topology {
-    /// Studies what files hold.
+    /// The state after files were loaded.
     #[must_use]
     pub fn new(parts: Vec<(String, Part)>) -> Self {
         Self { study: study::Study::new(parts), ..Self::default() }
     }
 
-    /// Why there is no schedule, if there is none.
+    /// The reason why there is no schedule, if there is none.
     #[must_use]
     pub fn why(&self) -> Option<&str> {
         self.why.as_deref()
@@ -97,14 +97,14 @@ impl Topology {
         self.damaged.as_mut().unwrap_or(&mut self.study)
     }
 
-    /// How long is searched at most.
+    /// The time limit of a search in milliseconds.
     fn limit_ms(&self) -> u32 {
         let chosen = self.choices.get("limit").unwrap_or(form::LIMIT);
         (chosen.parse::<f64>().unwrap_or(1.0).clamp(0.1, 86_400.0) * 1000.0) as u32
     }
 
     fn prepare(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
-        let source = asked::source(&self.choices, self.study.parts())?;
+        let source = request::source(&self.choices, self.study.parts())?;
         let edits = ["add", "remove"].map(|key| self.choices.get(key).unwrap_or_default().to_owned());
         if self.source.as_ref() != Some(&source) || self.edits != edits {
             (self.source, self.asked, self.damaged, self.found) = (None, None, None, None);
@@ -120,16 +120,16 @@ impl Topology {
             }
             (self.source, self.edits) = (Some(source), edits);
         }
-        let asked = asked::asked(&self.choices, self.study.parts(), self.study.topology()?)?;
+        let asked = request::search_request(&self.choices, self.study.parts(), self.study.topology()?)?;
         if self.asked.as_ref() != Some(&asked) {
-            let is_same = |of: &Asked| {
-                let whole = |of: &Asked| Asked { damage: Damage::default(), ..of.clone() };
+            let is_same = |of: &SearchRequest| {
+                let whole = |of: &SearchRequest| SearchRequest { damage: Damage::default(), ..of.clone() };
                 whole(of) == whole(&asked)
             };
             let is_begun = self.asked.take().is_some_and(|before| is_same(&before)) && self.study.search().is_ok();
             (self.damaged, self.found) = (None, None);
             (self.spent_ms, self.piece, self.last) = (0, PIECE as f64, None);
-            let Asked { wanted, by, seed, damage } = asked.clone();
+            let SearchRequest { wanted, by, seed, damage } = asked.clone();
             if !is_begun {
                 self.study.begin(wanted.clone(), by, seed, PIECE, progress)?;
             }
@@ -149,8 +149,8 @@ impl Topology {
                 self.damaged = Some(study);
             }
             self.asked = Some(asked);
-            self.rivals.clear();
-            self.luck = Luck::default();
+            self.baselines.clear();
+            self.seed_variance = SeedVariance::default();
         }
         self.check();
         self.look()
@@ -178,7 +178,7 @@ impl Topology {
         let Some(time_ns) = status.time_ns else {
             if let (false, Some(asked)) = (status.is_working, &self.asked) {
                 let why = asked.by.made_for().unwrap_or("it has nothing more to try");
-                self.why = Some(format!("{} makes no schedule here: {why}; take another", asked::title(asked.by)));
+                self.why = Some(format!("{} makes no schedule here: {why}; take another", request::title(asked.by)));
             }
             return Ok(());
         };
@@ -193,13 +193,13 @@ impl Topology {
         Ok(())
     }
 
-    /// What else is chosen besides the search.
-    fn settle(&mut self) -> Result<(), WorkbenchError> {
+    /// Applies the choices that don't concern the search.
+    fn apply_other_choices(&mut self) -> Result<(), WorkbenchError> {
         let usual = robust::VariationOptions::default();
         let within = |label: &str, value: f64, least: f64, most: f64| {
             let expected = || format!("from {least} to {most}");
             let is_in = (least..=most).contains(&value);
-            if is_in { Ok(()) } else { Err(asked::wrong(label, &value.to_string(), &expected())) }
+            if is_in { Ok(()) } else { Err(request::wrong(label, &value.to_string(), &expected())) }
         };
         let varied = robust::VariationOptions {
             sigma: self.choices.parsed("sigma", "a number")?.unwrap_or(usual.sigma),
@@ -219,20 +219,21 @@ impl Topology {
             self.robustness = Robustness::new(varied, every);
         }
         let seeds = self.choices.parsed("seeds", "a whole number")?;
-        within("Seeds", f64::from(seeds.unwrap_or(1)), 1.0, f64::from(after::MOST_SEEDS))?;
-        if self.luck.asked != seeds {
-            self.luck = Luck::new(seeds);
+        within("Seeds", f64::from(seeds.unwrap_or(1)), 1.0, f64::from(follow_up::MOST_SEEDS))?;
+        if self.seed_variance.asked != seeds {
+            self.seed_variance = SeedVariance::new(seeds);
         }
         let chosen = self.choices.get("with").unwrap_or_default();
         let by = self.asked.as_ref().map(|asked| asked.by);
         let names = chosen.split(',').filter(|name| !name.is_empty());
-        let mut methods = names.map(|name| asked::method(name, "Compared with")).collect::<Result<Vec<Method>, _>>()?;
+        let mut methods =
+            names.map(|name| request::method(name, "Compared with")).collect::<Result<Vec<Method>, _>>()?;
         methods.retain(|method| by != Some(*method));
-        self.is_new |= self.rivals.iter().any(|rival| !methods.contains(&rival.method()));
-        self.rivals.retain(|rival| methods.contains(&rival.method()));
+        self.is_new |= self.baselines.iter().any(|baseline| !methods.contains(&baseline.method()));
+        self.baselines.retain(|baseline| methods.contains(&baseline.method()));
         for method in methods {
-            if !self.rivals.iter().any(|rival| rival.method() == method) {
-                self.rivals.push(Rival::new(method));
+            if !self.baselines.iter().any(|baseline| baseline.method() == method) {
+                self.baselines.push(Baseline::new(method));
             }
         }
         Ok(())
@@ -249,8 +250,8 @@ impl Topology {
                 Ok(verified) => {
                     let mut text = verified.sentences;
                     // The first stands in the sentences.
-                    let more = verified.faults.len().saturating_sub(1 + TOLD);
-                    let faults = verified.faults.iter().skip(1).take(TOLD);
+                    let more = verified.faults.len().saturating_sub(1 + MOST_LISTED);
+                    let faults = verified.faults.iter().skip(1).take(MOST_LISTED);
                     text.extend(faults.map(|fault| format!("{}.", capitalised(fault))));
                     if more > 0 {
                         let least = if verified.is_cut { "at least " } else { "" };
@@ -278,11 +279,11 @@ impl Topology {
     fn has_more(&self) -> bool {
         self.why.is_none()
             && (self.is_searching()
-                || self.rivals.iter().any(|rival| !rival.is_done())
-                || self.timeline().is_some() && !(self.robustness.is_done() && self.luck.is_done()))
+                || self.baselines.iter().any(|baseline| !baseline.is_done())
+                || self.timeline().is_some() && !(self.robustness.is_done() && self.seed_variance.is_done()))
     }
 
-    /// Takes the time of the piece before into account.
+    /// Adapts the size of pieces to the time of the previous one.
     fn pace(&mut self, last_ms: u32) {
         let (Some(last), true) = (self.last.take(), last_ms > 0) else { return };
         let faster = (PIECE_MS / f64::from(last_ms)).clamp(0.2, 2.0);
@@ -290,14 +291,14 @@ impl Topology {
         match last {
             None => self.spent_ms = self.spent_ms.saturating_add(last_ms),
             Some(method) => {
-                let rival = self.rivals.iter_mut().find(|rival| rival.method() == method);
-                rival.into_iter().for_each(|rival| rival.spent_ms = rival.spent_ms.saturating_add(last_ms));
+                let baseline = self.baselines.iter_mut().find(|baseline| baseline.method() == method);
+                baseline.into_iter().for_each(|baseline| baseline.spent_ms = baseline.spent_ms.saturating_add(last_ms));
             }
         }
     }
 
-    /// What is found besides.
-    fn work_on(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
+    /// Carries out a piece of the computations that follow the search.
+    fn run_follow_up(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
         let (piece, limit_ms) = (self.piece as u64, self.limit_ms());
         if self.is_searching() {
             self.last = Some(None);
@@ -306,17 +307,17 @@ impl Topology {
         }
         let asked = self.asked.clone();
         let study = self.damaged.as_ref().unwrap_or(&self.study);
-        if let (Some(rival), Some(asked)) = (self.rivals.iter_mut().find(|rival| !rival.is_done()), asked) {
-            self.last = Some(Some(rival.method()));
+        if let (Some(baseline), Some(asked)) = (self.baselines.iter_mut().find(|baseline| !baseline.is_done()), asked) {
+            self.last = Some(Some(baseline.method()));
             let (wanted, ..) = study.search()?;
-            rival.go_on(wanted, study.topology()?, asked.seed, piece, limit_ms)?;
-            self.is_new |= rival.is_done();
+            baseline.go_on(wanted, study.topology()?, asked.seed, piece, limit_ms)?;
+            self.is_new |= baseline.is_done();
             return Ok(());
         }
         let study = self.damaged.as_mut().unwrap_or(&mut self.study);
         if let Some(timeline) = self.found.as_ref().and_then(|found| found.timeline.as_ref()) {
             if self.robustness.is_done() {
-                self.luck.go_on(study, timeline)?;
+                self.seed_variance.go_on(study, timeline)?;
             } else {
                 self.robustness.go_on(study, timeline)?;
             }
@@ -324,8 +325,8 @@ impl Topology {
         Ok(())
     }
 
-    /// What became of the old schedule on damaged links.
-    fn stale(&self) -> Option<String> {
+    /// A sentence on the old schedule with damaged links.
+    fn stale_schedule_note(&self) -> Option<String> {
         let damage = &self.asked.as_ref().filter(|asked| !asked.damage.is_empty())?.damage;
         let topology = self.study.topology().ok()?;
         let (_, clock, search, _) = self.study.search().ok()?;
@@ -355,7 +356,7 @@ impl Topology {
         })
     }
 
-    /// What is damaged, whether or not anything can be found on what is left.
+    /// The damage that is chosen, even if no schedule exists under it.
     fn damage(&self) -> Damage {
         edit::damage(&self.choices, &self.opened.topology).unwrap_or_default()
     }
@@ -393,14 +394,15 @@ impl Topology {
         Some(capitalised(&words.join(", ")))
     }
 
-    /// Schedules that stand beside each other, the best first.
+    /// The schedules to compare, the best first.
     fn timelines(&self) -> Vec<(&str, &Timeline, f64)> {
         let bound = self.found.as_ref().map_or(0.0, |found| found.status.bound_ns);
         let best = self.timeline().map(|timeline| ("Best so far", timeline, bound));
-        let rivals = self.rivals.iter().filter_map(|rival| Some((rival.name(), rival.timeline.as_ref()?, bound)));
+        let baselines =
+            self.baselines.iter().filter_map(|baseline| Some((baseline.name(), baseline.timeline.as_ref()?, bound)));
         let dropped =
             self.dropped.iter().filter_map(|(name, _, timeline)| Some((name.as_str(), timeline.as_ref()?, bound)));
-        best.into_iter().chain(rivals).chain(dropped).collect()
+        best.into_iter().chain(baselines).chain(dropped).collect()
     }
 
     fn robustness_section(&self, contents: &Contents) -> Section {
@@ -423,8 +425,8 @@ impl Topology {
     fn comparison_section(&self, contents: &Contents) -> Section {
         let timelines = self.timelines();
         let mut section = Section { title: form::COMPARISON.into(), ..Section::default() };
-        for rival in self.rivals.iter().filter(|rival| rival.is_done() && rival.timeline.is_none()) {
-            section.text.push(format!("{}: no schedule was found.", rival.name()));
+        for baseline in self.baselines.iter().filter(|baseline| baseline.is_done() && baseline.timeline.is_none()) {
+            section.text.push(format!("{}: no schedule was found.", baseline.name()));
         }
         if timelines.len() < 2 {
             let beside = "Other synthesizers, and schedules that are dropped, stand beside the best one here.";
@@ -437,9 +439,10 @@ impl Topology {
             }
             section.tables.push(Exhibit::new("topology-comparison", "Schedules", listing::comparison(&timelines)));
         }
-        section.text.extend(self.luck.text());
+        section.text.extend(self.seed_variance.text());
         if let Some(shown) = &self.found
-            && let Some(chart) = self.luck.chart(shown.status.time_ns.unwrap_or_default(), shown.status.bound_ns)
+            && let Some(chart) =
+                self.seed_variance.chart(shown.status.time_ns.unwrap_or_default(), shown.status.bound_ns)
         {
             section.text.push(chart.summary.clone());
             section.charts.extend(Some(chart).filter(|_| contents.charts));
@@ -447,7 +450,7 @@ impl Topology {
         section
     }
 
-    /// What is told beside the schedule.
+    /// The sections that follow the schedule.
     fn more(&self, contents: &Contents) -> Vec<Section> {
         let mut sections = vec![self.robustness_section(contents), self.comparison_section(contents)];
         let mut dropped: Vec<String> = Vec::new();
@@ -473,7 +476,7 @@ impl Topology {
             }
             if let Some(machine) = &self.opened.machine {
                 section.tables.push(Exhibit::new("topology-machine", "GPUs and their ports", machine.clone()));
-                if let Ok(rates) = asked::rates(&self.choices) {
+                if let Ok(rates) = request::rates(&self.choices) {
                     section.tables.push(Exhibit::new("topology-rates", "Rates of links", rates.listing()));
                 }
             }
@@ -482,7 +485,7 @@ impl Topology {
         sections
     }
 
-    /// The dumped rings and trees beside what was found.
+    /// A table that compares the dumped rings and trees with the schedule.
     fn dumped(&self) -> Option<(String, Listing)> {
         let patterns = Some(&self.opened.patterns).filter(|patterns| !patterns.is_empty())?;
         let (study, mut found) = (self.active(), None);
@@ -491,8 +494,8 @@ impl Topology {
         if let Some(shown) = &self.found {
             found = shown.status.time_ns;
         }
-        let machine = asked::chosen_machine(&asked::graph(&self.choices, self.study.parts()), self.study.parts());
-        let rates = asked::rates(&self.choices).ok()?;
+        let machine = request::chosen_machine(&request::graph(&self.choices, self.study.parts()), self.study.parts());
+        let rates = request::rates(&self.choices).ok()?;
         let bytes = wanted.chunk_bytes * u64::from(wanted.chunks);
         let takes = |pattern: &Pattern| {
             // A damaged graph has other links than those that were dumped.
@@ -507,7 +510,7 @@ impl Topology {
         Some((words, listing::dumped(&all, found)))
     }
 
-    /// What is said where there is no schedule.
+    /// The title and text that are shown if there is no schedule.
     fn nothing(&self) -> (String, Vec<String>) {
         let why = self.why.clone().map(|why| format!("{}.", capitalised(why.trim_end_matches('.'))));
         let name = if self.opened.topology.name.is_empty() { "this graph" } else { &self.opened.topology.name };
@@ -522,7 +525,7 @@ impl Study for Topology {
         self.choices = choices;
         // Whatever can't be, the form stays, so that it can be mended.
         self.why = None;
-        let done = self.prepare(progress).and_then(|()| self.settle());
+        let done = self.prepare(progress).and_then(|()| self.apply_other_choices());
         if let Err(error) = done {
             self.why = Some(error.to_string());
             self.found = None;
@@ -537,7 +540,7 @@ impl Study for Topology {
 
     fn go_on(&mut self, last_ms: u32, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
         self.pace(last_ms);
-        if let Err(error) = self.work_on(progress) {
+        if let Err(error) = self.run_follow_up(progress) {
             self.why = Some(error.to_string());
         }
         Ok(())
@@ -604,13 +607,13 @@ impl Study for Topology {
         self.timelines().into_iter().map(|(_, timeline, _)| of(timeline)).collect()
     }
 
-    fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
+    fn report(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
         // Before anything was chosen, as in the terminal.
         if self.source.is_none() && self.why.is_none() {
             return Err(StudyError::NoTopology.into());
         }
-        let Material { files, problems } = material;
-        let material = report::topology::Material {
+        let ReportContext { files, problems } = material;
+        let material = report::topology::TopologyReportInput {
             study: self.active(),
             shown: self.found.as_ref(),
             nothing: self.nothing(),
@@ -628,7 +631,7 @@ impl Study for Topology {
             if let Some(words) = self.damage_words() {
                 report.summary.insert(0, format!("{words}:"));
             }
-            report.summary.extend(self.stale());
+            report.summary.extend(self.stale_schedule_note());
         }
         let notes = self.opened.notes.iter().map(|note| format!("{}.", capitalised(note.trim_end_matches('.'))));
         report.summary.extend(notes);

@@ -1,4 +1,4 @@
-//! What was answered: the catalogue that is typed, questions about files, rows that are left out.
+//! Applies the user's answers: catalogue entries, questions about files, and rows to leave out.
 
 use super::{CATALOGUE_KEY, TrainingTime};
 use crate::training_time::{
@@ -67,7 +67,7 @@ impl TrainingTime {
     }
 }
 
-/// What tells rows that are left out apart in a choice of several.
+/// The value that identifies these rows in a choice of several.
 pub(super) fn key_of(rows: &LeftOut) -> String {
     let first = rows.places.first().copied().unwrap_or_default();
     format!("{}.{}.{}.{}", rows.cluster, rows.target, first.line, rows.places.len()).replace([',', ' '], "_")

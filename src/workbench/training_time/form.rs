@@ -1,4 +1,4 @@
-//! What can be chosen of a training step.
+//! The fields of the training time workbench.
 
 use super::{
     CATALOGUE_KEY, OPERATORS, TrainingTime,
@@ -28,7 +28,7 @@ const CURVE_LABELS: [&str; 5] = [
 ];
 
 impl TrainingTime {
-    /// All that can be chosen.
+    /// All fields with their current values.
     pub(super) fn fields(&self) -> Result<Vec<Field>, WorkbenchError> {
         let bundle = self.study.bundle();
         let field =
@@ -128,7 +128,7 @@ impl TrainingTime {
         Ok(fields)
     }
 
-    /// Fields of the run.
+    /// Adds the fields of the run.
     fn run_fields(&self, fields: &mut Vec<Field>) {
         let run = self.study.settings().run.clone().unwrap_or_else(|| self.blank());
         let (model, layout, execution) = (&run.model, &run.layout, &run.execution);
@@ -159,7 +159,12 @@ impl TrainingTime {
         let mut push = |key: &str, label: &str, control, usual: String| {
             fields.push(Field::new(&self.choices, key, label, control, usual).of(RUN));
         };
-        push("r.recompute", "Recompute", Control::One(again()), layouts::recompute(execution.recompute).to_owned());
+        push(
+            "r.recompute",
+            "Recompute",
+            Control::One(recompute_options()),
+            layouts::recompute(execution.recompute).to_owned(),
+        );
         let zero = options(&[("0", "every rank updates everything"), ("1", "the optimizer is sharded")]);
         push("r.zero", "ZeRO", Control::One(zero), execution.zero.to_string());
         let p2p = options(&[("0", "block"), ("1", "hide behind computing")]);
@@ -240,6 +245,6 @@ fn options(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(value, label)| ((*value).to_owned(), (*label).to_owned())).collect()
 }
 
-fn again() -> Vec<(String, String)> {
+fn recompute_options() -> Vec<(String, String)> {
     options(&[("full", "full"), ("selective", "selective"), ("none", "none")])
 }

@@ -9,31 +9,31 @@ use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Jobs, Material, Study, WorkbenchError};
+use super::{Jobs, ReportContext, Study, WorkbenchError};
 use crate::{
     crc32::Crc32,
     form::{Choices, Field},
     progress::Progress,
     report::{self, Contents, Report, TextFile, training_time::SHOWN},
     training_time::{
-        bundle::Question,
+        bundle::FileQuestion,
         calibrate::Calibration,
-        dropped::Dropped,
+        dropped::DroppedFiles,
         regressors::Mode,
         search::listing as layouts,
-        study::{self, Outcome, Searched, Settings, StudyError, Workshop},
+        study::{self, JobRunner, Outcome, Searched, Settings, StudyError},
     },
 };
 
-/// What is typed of a catalogue.
+/// The key of catalogue entries that are entered as text.
 const CATALOGUE_KEY: &str = "catalogue";
-/// The factor of all operators of a layer.
+/// The key of the factor of all operators of a layer.
 pub(super) const OPERATORS: &str = "x.operators";
 
-/// What was dropped of training steps, and learnt.
+/// The state of the training time workbench.
 #[derive(Default)]
 pub struct TrainingTime {
-    study: study::Study,
+    study: study::TrainingTimeStudy,
     choices: Choices,
     is_anew: bool,
     /// Tells apart what workers did for these samples from what they did for others.
@@ -45,10 +45,10 @@ pub struct TrainingTime {
     typed: String,
     catalogue_error: Option<String>,
     /// Questions about files, also those that were answered: an answer can be taken back.
-    asked: Vec<Question>,
+    asked: Vec<FileQuestion>,
 }
 
-/// What a worker did.
+/// The result of a job.
 #[derive(Serialize, Deserialize)]
 struct Done {
     of: u32,
@@ -58,47 +58,47 @@ struct Done {
 /// Does some jobs from the samples alone.
 ///
 /// # Errors
-/// They come from another build.
+/// Returns an error if the data comes from another build.
 pub(super) fn work(
-    kept: &mut Option<Kept>,
+    kept: &mut Option<CachedStudy>,
     basis: &[u8],
     jobs: &[u32],
     progress: &mut dyn Progress,
 ) -> Result<Vec<u8>, WorkbenchError> {
     let kept = match kept {
         Some(kept) if kept.basis == basis => kept,
-        _ => kept.insert(Kept { workshop: Workshop::new(basis)?, of: Crc32::of(basis), basis: basis.to_vec() }),
+        _ => kept.insert(CachedStudy { workshop: JobRunner::new(basis)?, of: Crc32::of(basis), basis: basis.to_vec() }),
     };
     let jobs = kept.workshop.work(jobs, progress);
     Ok(postcard::to_allocvec(&Done { of: kept.of, jobs })?)
 }
 
-/// What a worker keeps between jobs from the same samples, which would otherwise be read again for each.
-pub(super) struct Kept {
+/// The study that a worker caches between jobs on the same samples, which would otherwise be decoded for each job.
+pub(super) struct CachedStudy {
     basis: Vec<u8>,
     of: u32,
-    workshop: Workshop,
+    workshop: JobRunner,
 }
 
 impl TrainingTime {
-    /// Studies what files hold.
+    /// The state after files were loaded.
     #[must_use]
-    pub fn new(dropped: Dropped) -> Self {
-        Self { study: study::Study::new(dropped), ..Self::default() }
+    pub fn new(dropped: DroppedFiles) -> Self {
+        Self { study: study::TrainingTimeStudy::new(dropped), ..Self::default() }
     }
 
-    /// What was dropped.
-    pub fn dropped(&mut self) -> &mut Dropped {
+    /// The dropped files, mutably.
+    pub fn dropped(&mut self) -> &mut DroppedFiles {
         self.study.dropped_mut()
     }
 
-    /// What is known of it.
+    /// The study.
     #[must_use]
-    pub const fn study(&self) -> &study::Study {
+    pub const fn study(&self) -> &study::TrainingTimeStudy {
         &self.study
     }
 
-    /// The regressor that is shown.
+    /// The number of the regressor that is shown.
     fn shown(&self) -> Option<u32> {
         self.choices.get(SHOWN).and_then(|number| number.parse().ok())
     }
@@ -202,9 +202,9 @@ impl Study for TrainingTime {
         Ok(Jobs { basis, rounds, is_anew: self.is_anew, goes_on: self.is_partial() })
     }
 
-    fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
-        let Material { files, problems } = material;
-        let material = report::training_time::Material {
+    fn report(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
+        let ReportContext { files, problems } = material;
+        let material = report::training_time::TrainingTimeReportInput {
             study: &self.study,
             outcome: self.outcome.as_ref().map(|outcome| outcome.as_ref().map_err(Clone::clone)),
             calibration: self.calibration.as_ref(),

@@ -1,4 +1,4 @@
-//! The run: dropped, typed, or both.
+//! The run: from a dropped file, from the form, or from both.
 
 use super::TrainingTime;
 use crate::{
@@ -16,7 +16,7 @@ impl TrainingTime {
         Ok(if value.is_finite() { value } else { usual })
     }
 
-    /// The dropped run that is chosen, or the first.
+    /// The dropped run that is chosen, or the first one.
     pub(super) fn dropped_run(&self) -> Option<&Run> {
         let runs = &self.study.bundle().runs;
         let chosen = self.choices.get("run").and_then(|number| number.parse::<usize>().ok()).unwrap_or(1);

@@ -1,4 +1,4 @@
-//! What is studied, of what was chosen: changes, calibration, the search.
+//! Converts choices to settings of the study: changes, calibration and search.
 
 use super::{OPERATORS, TrainingTime, run::recompute_of};
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
 
 /// The most GPUs that layouts are searched for: their divisors are tried one by one.
 const MOST_GPUS: u32 = 1 << 20;
-/// The most of them, and of micro-batch sizes.
+/// The most entries of such a list.
 const MOST_NUMBERS: usize = 32;
 
 /// Curves that can be scaled, with the collectives that they are.
@@ -102,7 +102,7 @@ impl TrainingTime {
         })
     }
 
-    /// Whole numbers with commas between, each once, ascending.
+    /// Integers separated by commas, ascending and without repetition.
     fn numbers(&self, key: &str, label: &str, usual: &str, most: u32) -> Result<Vec<u32>, WorkbenchError> {
         let wrong = |value: &str, expected: String| ChoiceError {
             label: label.to_owned(),
@@ -130,13 +130,13 @@ impl TrainingTime {
         gpus: Vec<u32>,
         cluster: usize,
         reserve_gib: f64,
-    ) -> Result<search::Question, WorkbenchError> {
+    ) -> Result<search::SearchSettings, WorkbenchError> {
         let bundle = self.study.bundle();
         let usual = bundle.memory_gib(&run, cluster);
         let first = gpus.first().copied().unwrap_or(1);
         let batch = self.number("s.batch", usual_batch(&run, first))?;
         let again = self.choices.get("s.recompute").unwrap_or("");
-        let mut question = search::Question { gpus, ..search::Question::new(run, first, u64::from(batch)) };
+        let mut question = search::SearchSettings { gpus, ..search::SearchSettings::new(run, first, u64::from(batch)) };
         let chosen: Vec<Recompute> = again.split(',').filter(|name| !name.is_empty()).map(recompute_of).collect();
         if !chosen.is_empty() {
             question.recompute = chosen;

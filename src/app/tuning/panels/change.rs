@@ -20,7 +20,7 @@ use crate::{
     intake::{FileReport, Outcome},
     plot::Chart,
     tuning::change::{Answer, Deployment, Question},
-    worker::protocol::{FileToLoad, Request, Response, Side},
+    worker::protocol::{ComparedState, FileToLoad, Request, Response},
 };
 
 /// Stands for the only sweep that is loaded, where a file has a number.
@@ -48,14 +48,14 @@ fn states(bench: Bench, reader: Reader) -> Vec<(u32, String)> {
 }
 
 /// A state as the worker is asked about it.
-fn side(bench: Bench, reader: Reader, state: u32) -> Option<Side> {
+fn side(bench: Bench, reader: Reader, state: u32) -> Option<ComparedState> {
     Some(match state {
-        LOADED | TOGETHER => Side::Loaded,
-        LINKED => Side::Snapshot(Box::new(reader.linked()?.snapshot?)),
+        LOADED | TOGETHER => ComparedState::Loaded,
+        LINKED => ComparedState::Snapshot(Box::new(reader.linked()?.snapshot?)),
         file => {
             let mapping = bench.files.with(|files| Some(files.iter().find(|open| open.id == file)?.mapping.clone()))?;
             let mapping = mapping.map(|(_, mapping)| mapping);
-            Side::Files(vec![FileToLoad { id: file, name: name_of(bench, file), mapping }])
+            ComparedState::Files(vec![FileToLoad { id: file, name: name_of(bench, file), mapping }])
         }
     })
 }

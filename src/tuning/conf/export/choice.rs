@@ -57,7 +57,7 @@ impl<'a> Chooser<'a> {
     }
 
     fn choice(&self, recommendation: &Recommendation, warn: &mut dyn FnMut(String)) -> Option<Configuration> {
-        let keeps_default = self.reader.habits().keeps_default;
+        let keeps_default = self.reader.behaviour().keeps_default;
         let measured = best_forced(self.sweep, &recommendation.workload);
         let choice = match recommendation.decision {
             Decision::Deploy | Decision::NoDefault => recommendation.configuration?,
@@ -121,7 +121,7 @@ fn written(choice: Configuration, workload: Workload, support: &Support, reader:
         (Algorithm::None, _) | (_, Protocol::None) => {
             return Err("the sweep does not say what ran, so no rule can ask for it".to_owned());
         }
-        (Algorithm::Direct, _) if reader.habits().has_wildcards => None,
+        (Algorithm::Direct, _) if reader.behaviour().has_wildcards => None,
         (Algorithm::Direct, protocol) => {
             let (ring, simple) = (Algorithm::Ring, Protocol::Simple);
             if outcome(ring, simple) != Outcome::Becomes(Algorithm::Direct, protocol) {

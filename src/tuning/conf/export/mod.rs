@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     collective::{Collective, Scale, Workload},
-    text::{Column, Entry as Cell, Listing, tell_few},
+    text::{Column, Entry as Cell, Listing, keep_few},
     tuning::{
         platform::{Gpu, Platform, Version},
         recommend::Stretch,
@@ -162,7 +162,7 @@ pub fn export(basis: &Basis<'_>, options: &Options) -> Export {
         plans.clear();
     }
     warnings::warnings(&plans, basis, options, &mut warnings);
-    tell_few(&mut warnings);
+    keep_few(&mut warnings);
     let files = write::files(&plans, basis, options);
     let rows = plans.iter().flat_map(|plan| plan.rows(&support, options)).collect();
     let name = files.first().map_or_else(|| write::file_name(options, None), |file| file.name.clone());

@@ -61,12 +61,12 @@ pub(super) fn plans(
             warnings.push(format!("{collective} takes no rule: a tuner is not asked about it"));
             continue;
         }
-        if !options.reader.habits().keeps_default {
+        if !options.reader.behaviour().keeps_default {
             losses.extend(group.iter().filter_map(|r| Some((r.workload, loss(r, basis.sweep, basis.level)?))));
         }
         plans.push(plan(group, basis, support, options, warnings));
     }
-    let is_unforced = |plan: &&Plan| !options.reader.habits().keeps_default && plan.spans.is_empty();
+    let is_unforced = |plan: &&Plan| !options.reader.behaviour().keeps_default && plan.spans.is_empty();
     let unforced: Vec<(Scale, Collective)> =
         plans.iter().filter(is_unforced).map(|plan| (plan.scale, plan.collective)).collect();
     let mut scales: Vec<Scale> = losses.iter().map(|(workload, _)| workload.scale).collect();
@@ -95,7 +95,7 @@ fn plan(
 ) -> Plan {
     let (collective, scale) = key(group[0]);
     let chooser = Chooser::new(basis.sweep, support, options.reader, collective, scale);
-    let keeps_default = options.reader.habits().keeps_default;
+    let keeps_default = options.reader.behaviour().keeps_default;
     let mut spans: Vec<Span> = Vec::new();
     let mut kept = Vec::new();
     let of = |stretch: &Stretch| (stretch.collective, stretch.scale);
@@ -146,7 +146,7 @@ fn append(spans: &mut Vec<Span>, next: Span, keeps_default: bool) {
 /// Spans of a reader that can't keep the default meet at the boundaries between measured sizes; the others have the sizes
 /// that were asked for, and gaps between them. The first and the last end as asked.
 fn set_ends(spans: &mut [Span], options: &Options) {
-    let keeps_default = options.reader.habits().keeps_default;
+    let keeps_default = options.reader.behaviour().keeps_default;
     for index in 1..spans.len() {
         if let (false, Some(last), Some(first)) =
             (keeps_default, spans[index - 1].sizes.last(), spans[index].sizes.first())
@@ -175,7 +175,7 @@ impl Plan {
 
     /// Every size from nothing to the largest, and what runs there.
     pub(super) fn rows(&self, support: &Support, options: &Options) -> Vec<Row> {
-        let gap = Effect { entry: Entry::Library, channels: options.reader.habits().preset };
+        let gap = Effect { entry: Entry::Library, channels: options.reader.behaviour().preset };
         let row = |min_bytes, max_bytes, rule, effect, sizes| Row {
             collective: self.collective,
             scale: self.scale,
@@ -225,7 +225,7 @@ impl Plan {
             None => Effect { entry: Entry::Library, channels },
             Some((algorithm, protocol)) => match forced(algorithm, protocol, support, &workload) {
                 Some(entry) => Effect { entry, channels },
-                None => Effect { entry: Entry::Library, channels: options.reader.habits().preset },
+                None => Effect { entry: Entry::Library, channels: options.reader.behaviour().preset },
             },
         }
     }

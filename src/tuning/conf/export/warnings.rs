@@ -18,7 +18,7 @@ pub(super) fn warnings(plans: &[Plan], basis: &Basis<'_>, options: &Options, war
             warnings.extend(channels(plan, span, basis));
         }
     }
-    if !options.reader.habits().keeps_default {
+    if !options.reader.behaviour().keeps_default {
         one_channel(plans, warnings);
     }
     let is_open = |span: &Span| span.written.is_some_and(|written| written.pair.is_none());

@@ -72,7 +72,7 @@ fn header(plans: &[&Plan], basis: &Basis<'_>, options: &Options) -> String {
     for plan in plans {
         let kept: Vec<String> = plan.kept.iter().map(|size| Size(*size).to_string()).collect();
         if !kept.is_empty() {
-            let what = if options.reader.habits().keeps_default {
+            let what = if options.reader.behaviour().keeps_default {
                 "default kept at"
             } else {
                 "the default is as fast, but this reader can't keep it, at"

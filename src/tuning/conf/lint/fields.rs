@@ -6,8 +6,8 @@ use crate::{
     text::excerpt,
     tuning::conf::{
         number::{Number, atoi, strtoull},
-        reader::{Habits, Reader},
-        rule::{Content, Dropped, FIELDS_NEEDED, text},
+        reader::{Reader, ReaderBehaviour},
+        rule::{Dropped, FIELDS_NEEDED, PieceContent, text},
         scan::{MOST_FIELDS, Piece, fields as cut, trim},
         words::{ALGORITHMS, COLLECTIVES, PROTOCOLS, WILDCARD, find},
     },
@@ -37,17 +37,17 @@ pub(super) fn is_header_line(piece: &Piece<'_>) -> bool {
 }
 
 /// Looks at the fields of a piece of which a reader made `content`.
-pub(super) fn fields(piece: &Piece<'_>, content: Content, findings: &mut Findings) {
-    if matches!(content, Content::Comment | Content::Blank) {
+pub(super) fn fields(piece: &Piece<'_>, content: PieceContent, findings: &mut Findings) {
+    if matches!(content, PieceContent::Comment | PieceContent::Blank) {
         return;
     }
     let line = piece.line;
-    let habits = findings.reader.habits();
+    let behaviour = findings.reader.behaviour();
     let piece = &Piece { text: text(piece, findings.reader), ..*piece };
     let marked = piece.text.strip_prefix(BYTE_ORDER_MARK.as_bytes());
     if trim(marked.unwrap_or(piece.text)).starts_with(b"#") {
         let (severity, what) = match content {
-            Content::Rule(_) => (Severity::Changes, "is read as a rule"),
+            PieceContent::Rule(_) => (Severity::Changes, "is read as a rule"),
             _ => (Severity::Note, "counts as content and is left out"),
         };
         let before = if marked.is_some() { "after a byte order mark" } else { "after blanks" };
@@ -61,7 +61,7 @@ pub(super) fn fields(piece: &Piece<'_>, content: Content, findings: &mut Finding
     }
     let fields = cut(piece.text);
     if is_header(&fields) {
-        let message = if habits.skips_unknown {
+        let message = if behaviour.skips_unknown {
             "the header is skipped with a warning; begin it with #".to_owned()
         } else {
             "the header is read as a rule for allreduce of 0 to 0 bytes on 0 nodes, which matches nothing; begin it with #"
@@ -69,10 +69,10 @@ pub(super) fn fields(piece: &Piece<'_>, content: Content, findings: &mut Finding
         };
         return findings.push(line, Code::HeaderAsRule, Severity::Note, message);
     }
-    if empty_fields(piece, content, &habits, findings) {
+    if empty_fields(piece, content, &behaviour, findings) {
         return;
     }
-    if let Content::Dropped(Dropped::TooFewFields(number)) = content {
+    if let PieceContent::Dropped(Dropped::TooFewFields(number)) = content {
         if piece.text.trim_ascii().is_empty() {
             let message = "a line of blanks counts as content, has too few fields, and is left out";
             return findings.push(line, Code::TooFewFields, Severity::Note, message);
@@ -84,7 +84,7 @@ pub(super) fn fields(piece: &Piece<'_>, content: Content, findings: &mut Finding
         return findings.push(line, Code::TooFewFields, Severity::Dead, message);
     }
     words(line, &fields, findings);
-    if matches!(content, Content::Rule(_)) {
+    if matches!(content, PieceContent::Rule(_)) {
         numbers(line, piece.text, &fields, findings);
     }
 }
@@ -96,24 +96,29 @@ fn is_header(fields: &[&[u8]]) -> bool {
 }
 
 /// Fields in which nothing stands; whether the rest of the line needs no words.
-fn empty_fields(piece: &Piece<'_>, content: Content, habits: &Habits, findings: &mut Findings) -> bool {
+fn empty_fields(
+    piece: &Piece<'_>,
+    content: PieceContent,
+    behaviour: &ReaderBehaviour,
+    findings: &mut Findings,
+) -> bool {
     let raw: Vec<&[u8]> = piece.text.split(|byte| *byte == b',').collect();
     let last = raw.iter().rposition(|field| !field.trim_ascii().is_empty()).unwrap_or(0);
     let place = |index: usize| NAMES.get(index).map_or(String::new(), |name| format!(", {name},"));
     let mut push = |severity, message| findings.push(piece.line, Code::EmptyField, severity, message);
     let used = || raw.iter().take(MOST_FIELDS).enumerate();
-    if content == Content::Dropped(Dropped::EmptyField) {
+    if content == PieceContent::Dropped(Dropped::EmptyField) {
         push(Severity::Dead, "a field holds nothing but blanks: the line is skipped with a warning".to_owned());
         return true;
     }
     if let Some((index, _)) = used().find(|(index, field)| field.is_empty() && *index < last) {
         let what = format!("field {}{} is empty and collapses", index + 1, place(index));
         match content {
-            Content::Dropped(Dropped::TooFewFields(left)) => push(
+            PieceContent::Dropped(Dropped::TooFewFields(left)) => push(
                 Severity::Dead,
                 format!("{what}: {} are left, too few, and the line is left out", count(left as u64, "field")),
             ),
-            Content::Dropped(_) => push(
+            PieceContent::Dropped(_) => push(
                 Severity::Dead,
                 format!("{what}: those after it move one place to the left, and the line is skipped with a warning"),
             ),
@@ -122,7 +127,7 @@ fn empty_fields(piece: &Piece<'_>, content: Content, habits: &Habits, findings: 
         return true;
     }
     let blank = used().find(|(index, field)| trim(field).is_empty() && !field.is_empty() && *index < last);
-    if let (Some((index, _)), false) = (blank, habits.skips_unknown) {
+    if let (Some((index, _)), false) = (blank, behaviour.skips_unknown) {
         let read = match index {
             0 => "allreduce",
             3 => "ring",
@@ -172,7 +177,7 @@ fn words(line: u32, fields: &[&[u8]], findings: &mut Findings) {
         half_wildcard(line, wildcards.0, findings);
     }
     let is_understood = |is_wildcard: bool| is_wildcard && wildcards.0 != wildcards.1;
-    let both = wildcards == (true, true) && findings.reader.habits().has_wildcards;
+    let both = wildcards == (true, true) && findings.reader.behaviour().has_wildcards;
     if !both && !is_understood(wildcards.0) {
         let word_of = Word {
             field: algorithm,
@@ -203,7 +208,7 @@ fn word<T: Copy + PartialEq>(line: u32, word: &Word<'_, T>, findings: &mut Findi
     if word.known.is_some() {
         return;
     }
-    let skips = findings.reader.habits().skips_unknown;
+    let skips = findings.reader.behaviour().skips_unknown;
     let text = shown(word.field);
     let code = if word.lower.is_some() { Code::UpperCase } else { word.unknown };
     let why = if code == Code::UpperCase { "is known in lower case only" } else { "is not known" };

@@ -19,7 +19,7 @@ pub(super) fn measured(rules: &[Rule], sweep: &Sweep, findings: &mut Findings) {
         let of_rule: Vec<&Group> =
             groups.iter().filter(|group| group.collective == rule.collective && rule.is_about(group.scale)).collect();
         outside(rule, &of_rule, findings);
-        if let Channels::Count(channels) = rule.told_channels(findings.reader) {
+        if let Channels::Count(channels) = rule.requested_channels(findings.reader) {
             for group in of_rule {
                 bounds(rule, channels, sweep, group.scale, findings);
             }

@@ -12,7 +12,7 @@ pub(super) use self::measured::{beside_default, most_channels};
 
 use super::{
     reader::Reader,
-    rule::{Content, Rule, content},
+    rule::{PieceContent, Rule, content},
     scan::{LONGEST_READ, Piece, fields as cut, pieces},
 };
 use crate::{
@@ -158,7 +158,7 @@ pub fn lint(bytes: &[u8], reader: Reader, support: &Support, sweep: Option<&Swee
 fn as_c(bytes: &[u8], support: &Support, findings: &mut Findings) -> Vec<Rule> {
     let mut kept: Vec<Rule> = Vec::new();
     let mut all = pieces(bytes).peekable();
-    let mut of_line: Vec<(Piece<'_>, Content)> = Vec::new();
+    let mut of_line: Vec<(Piece<'_>, PieceContent)> = Vec::new();
     while let Some(piece) = all.next() {
         of_line.push((piece, content(&piece, findings.reader)));
         if all.peek().is_some_and(|next| next.line == piece.line) {
@@ -166,7 +166,7 @@ fn as_c(bytes: &[u8], support: &Support, findings: &mut Findings) -> Vec<Rule> {
         }
         line(&of_line, findings);
         for (piece, content) in of_line.drain(..) {
-            if let Content::Rule(rule) = content
+            if let PieceContent::Rule(rule) = content
                 && !fields::is_header_line(&piece)
             {
                 rules::rule(&rule, support, findings);
@@ -178,16 +178,17 @@ fn as_c(bytes: &[u8], support: &Support, findings: &mut Findings) -> Vec<Rule> {
 }
 
 /// The findings of one line, read in one or more pieces.
-fn line(of_line: &[(Piece<'_>, Content)], findings: &mut Findings) {
+fn line(of_line: &[(Piece<'_>, PieceContent)], findings: &mut Findings) {
     let [(first, read), tails @ ..] = of_line else { return };
     fields::fields(first, *read, findings);
     if tails.is_empty() || tails.iter().all(|(tail, _)| tail.text.is_empty()) {
         return;
     }
     let length: usize = of_line.iter().map(|(piece, _)| piece.text.len()).sum();
-    let new_rules = tails.iter().filter(|(_, content)| matches!(content, Content::Rule(_))).count();
+    let new_rules = tails.iter().filter(|(_, content)| matches!(content, PieceContent::Rule(_))).count();
     let whole: Vec<u8> = of_line.iter().flat_map(|(piece, _)| piece.text).copied().collect();
-    let is_cut_in_a_field = matches!(read, Content::Rule(_) | Content::Dropped(_)) && cut(&whole) != cut(first.text);
+    let is_cut_in_a_field =
+        matches!(read, PieceContent::Rule(_) | PieceContent::Dropped(_)) && cut(&whole) != cut(first.text);
     let (severity, what) = match (new_rules, is_cut_in_a_field) {
         (0, false) => (Severity::Note, "which has no effect"),
         (0, true) => (Severity::Changes, "and a field is cut in two"),
@@ -203,7 +204,7 @@ fn line(of_line: &[(Piece<'_>, Content)], findings: &mut Findings) {
         ),
     );
     for (tail, content) in tails {
-        if matches!(content, Content::Rule(_)) {
+        if matches!(content, PieceContent::Rule(_)) {
             fields::fields(tail, *content, findings);
         }
     }

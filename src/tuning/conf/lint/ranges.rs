@@ -85,7 +85,7 @@ fn effect(rule: &Rule, reader: Reader) -> Effect {
         (None, None) => Entry::Library,
         _ => Entry::OutsideTable,
     };
-    Effect { entry, channels: rule.told_channels(reader) }
+    Effect { entry, channels: rule.requested_channels(reader) }
 }
 
 /// Sweeps over the rules in their order; each finds what the earlier ones left. False where there are too many.
@@ -165,7 +165,7 @@ type RulesByScale<'a> = SortedMap<(Collective, i32, i32), Vec<&'a Rule>>;
 /// Sizes of a collective and scale that no rule matches, those that are about anything included. False where there are
 /// too many rules.
 fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut Findings, steps: &mut u64) -> bool {
-    let covers_all = !findings.reader.habits().keeps_default;
+    let covers_all = !findings.reader.behaviour().keeps_default;
     let is_usual = |rule: &Rule| {
         [(rule.pipe_ops, PIPE_OPS), (rule.reg_buff, REG_BUFF)]
             .iter()
@@ -216,7 +216,7 @@ fn sizes(start: u64, end: u64) -> String {
 
 /// What happens in a gap.
 fn consequence(reader: Reader) -> (Severity, &'static str) {
-    match reader.habits().preset {
+    match reader.behaviour().preset {
         Channels::Library => (Severity::Note, "the library chooses"),
         _ => (Severity::Changes, "these sizes run on one channel, not as the library's default"),
     }

@@ -39,7 +39,7 @@ fn nobody(rule: &Rule) -> Option<(&'static str, i32)> {
 fn channels(rule: &Rule, findings: &mut Findings) {
     let reader = findings.reader;
     let number = rule.channels;
-    let (severity, what) = match (number, rule.told_channels(reader)) {
+    let (severity, what) = match (number, rule.requested_channels(reader)) {
         (-1, Channels::Count(preset)) => {
             (Severity::Changes, format!("-1 leaves {preset} channel, which is set before a rule is looked for"))
         }

@@ -2,7 +2,7 @@
 
 use super::{Code, Findings, Severity, rules};
 use crate::{
-    conf::strict::{Content, FIELDS, Fault, lines},
+    conf::strict::{FIELDS, LineContent, RuleFault, lines},
     tuning::{conf::rule::Rule, support::Support},
 };
 
@@ -11,7 +11,7 @@ pub(super) fn strict(bytes: &[u8], support: &Support, findings: &mut Findings) -
     let mut kept = Vec::new();
     for (line, content) in lines(bytes) {
         match content {
-            Content::Rule(strict) => {
+            LineContent::Rule(strict) => {
                 if strict.asks_for_registration {
                     let message = "regBuff is not looked at, because it can differ between ranks: the rule applies to \
                                    registered and other buffers alike";
@@ -21,24 +21,24 @@ pub(super) fn strict(bytes: &[u8], support: &Support, findings: &mut Findings) -
                 rules::rule(&rule, support, findings);
                 kept.push(rule);
             }
-            Content::Fault(fault) => {
+            LineContent::Fault(fault) => {
                 let message = format!("{fault}; the line is skipped with a warning");
                 findings.push(line, code(&fault), Severity::Dead, message);
             }
-            Content::Nothing | Content::Header => {}
+            LineContent::Nothing | LineContent::Header => {}
         }
     }
     kept
 }
 
-fn code(fault: &Fault) -> Code {
+fn code(fault: &RuleFault) -> Code {
     match fault {
-        Fault::TooFewFields(_) => Code::TooFewFields,
-        Fault::HalfAChoice => Code::HalfWildcard,
-        Fault::EmptyRange(..) => Code::EmptyRange,
-        Fault::Nul => Code::TrailingText,
-        Fault::Field { text, .. } if text.is_empty() => Code::EmptyField,
-        Fault::Field { field, .. } => match FIELDS.iter().position(|name| name == field) {
+        RuleFault::TooFewFields(_) => Code::TooFewFields,
+        RuleFault::HalfAChoice => Code::HalfWildcard,
+        RuleFault::EmptyRange(..) => Code::EmptyRange,
+        RuleFault::Nul => Code::TrailingText,
+        RuleFault::Field { text, .. } if text.is_empty() => Code::EmptyField,
+        RuleFault::Field { field, .. } => match FIELDS.iter().position(|name| name == field) {
             Some(0) => Code::UnknownCollective,
             Some(3) => Code::UnknownAlgorithm,
             Some(4) => Code::UnknownProtocol,

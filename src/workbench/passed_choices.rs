@@ -1,5 +1,5 @@
-//! What one workbench found and another can use: plain numbers, as choices of the one that takes them. The page hands them
-//! over; no workbench knows of the other.
+//! Values that one workbench passes to another, as choices of the receiving one. The page passes them on; workbenches
+//! don't depend on each other.
 
 use std::fmt::Write;
 
@@ -14,19 +14,19 @@ use crate::{
     units::significant,
 };
 
-/// Choices for another workbench.
+/// Choices that are passed to another workbench.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Handover {
-    /// Which takes them.
+pub struct PassedChoices {
+    /// The receiving workbench.
     pub to: Workbench,
-    /// Keys and values.
+    /// The keys and values of the choices.
     pub choices: Vec<(String, String)>,
 }
 
 /// The times of a collective as it would be deployed, for the curves of a training step that are this collective. `None`
 /// where a step has no such collective, or less than two sizes have a figure.
 #[must_use]
-pub fn tuned_curve(answer: &[Recommendation], of: Collective, scale: Scale) -> Option<Handover> {
+pub fn tuned_curve(answer: &[Recommendation], of: Collective, scale: Scale) -> Option<PassedChoices> {
     let keys: &[&str] = match of {
         Collective::AllReduce => &["tensor", "gradient"],
         Collective::AllGather => &["gather"],
@@ -53,10 +53,10 @@ pub fn tuned_curve(answer: &[Recommendation], of: Collective, scale: Scale) -> O
         let _ = write!(lines, "\n{size_bytes}:{}", significant(time_us));
     }
     let choices = keys.iter().map(|key| (format!("x.{key}-curve"), lines.clone())).collect();
-    Some(Handover { to: Workbench::TrainingTime, choices })
+    Some(PassedChoices { to: Workbench::TrainingTime, choices })
 }
 
-/// What is to be expected of a workload once its recommendation is followed, in GB/s of bus bandwidth.
+/// The expected bus bandwidth of a workload once its recommendation is followed, in GB/s.
 fn expected_gbps(found: &Recommendation) -> Option<f64> {
     match advice(found) {
         Advice::Deploy => found.predicted_busbw_gbps,
@@ -67,10 +67,10 @@ fn expected_gbps(found: &Recommendation) -> Option<f64> {
     }
 }
 
-/// How many times longer kernels take beside collectives, for the operators of a training step.
+/// The factor by which kernels are slower at the same time as collectives, for the operators of a training step.
 #[must_use]
-pub fn slowdown(times: f64) -> Handover {
-    Handover { to: Workbench::TrainingTime, choices: vec![(OPERATORS.to_owned(), significant(times))] }
+pub fn slowdown(times: f64) -> PassedChoices {
+    PassedChoices { to: Workbench::TrainingTime, choices: vec![(OPERATORS.to_owned(), significant(times))] }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::{
     listing::time,
-    plan::{Asked, Part, Plan},
+    plan::{PartQuery, Plan, StepPart},
 };
 use crate::training_time::{
     catalogue::{Catalogue, Operator},
@@ -10,27 +10,27 @@ use crate::training_time::{
     scope::Scope,
 };
 
-/// A time that can't be trusted, and why.
+/// A predicted time that can't be trusted.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Doubt {
-    /// Operator or collective.
+pub struct SuspectTime {
+    /// The operator or collective.
     pub name: String,
-    /// Of an operator.
+    /// The direction of an operator.
     pub direction: Option<Direction>,
-    /// What the step counts with, in µs.
+    /// The time that the step uses, in µs.
     pub time_us: f64,
-    /// What it takes at least, where that is known and more.
+    /// The least possible time in µs, if it is known and exceeds the one used.
     pub least_us: Option<f64>,
-    /// Why, as a sentence without its end.
+    /// The reason, as a sentence without its full stop.
     pub why: String,
 }
 
 impl Plan {
-    /// What the parts weigh where it is asked how much of a step can't be trusted: what is suspect takes at least what it
-    /// can take, so that a time that is too short does not hide itself.
+    /// The weights by which the share of a step that can't be trusted is computed. A suspect time weighs at least its
+    /// least possible time, so that a time that is too short still counts.
     #[must_use]
     pub fn weights(&self) -> Vec<f64> {
-        let weight = |part: &Part| match &part.prediction {
+        let weight = |part: &StepPart| match &part.prediction {
             said if said.mark == Mark::Suspect => said.time_us.max(said.least_us),
             said => said.time_us,
         };
@@ -41,7 +41,7 @@ impl Plan {
     /// twice its forward time.
     pub(super) fn doubt_backward(&mut self, catalogue: &Catalogue) {
         for at in 0..self.parts.len() {
-            let Asked::Operator(Direction::Backward, scope) = &self.parts[at].asked else { continue };
+            let PartQuery::Operator(Direction::Backward, scope) = &self.parts[at].asked else { continue };
             if !catalogue.operator(&self.parts[at].name).is_some_and(Operator::multiplies) {
                 continue;
             }
@@ -56,25 +56,25 @@ impl Plan {
     }
 
     fn forward_us(&self, name: &str, scope: &Scope) -> Option<f64> {
-        let same = |part: &&Part| {
-            part.name == name && matches!(&part.asked, Asked::Operator(Direction::Forward, with) if with == scope)
+        let same = |part: &&StepPart| {
+            part.name == name && matches!(&part.asked, PartQuery::Operator(Direction::Forward, with) if with == scope)
         };
         self.parts.iter().find(same).map(|part| part.prediction.time_us)
     }
 
-    /// All suspect times, each with the reason.
+    /// All suspect times with their reasons.
     #[must_use]
-    pub fn doubts(&self) -> Vec<Doubt> {
-        let doubt = |part: &Part| {
+    pub fn suspect_times(&self) -> Vec<SuspectTime> {
+        let doubt = |part: &StepPart| {
             let said = &part.prediction;
             let (direction, way) = match part.asked {
-                Asked::Operator(direction @ Direction::Forward, _) => (Some(direction), " forward"),
-                Asked::Operator(direction @ Direction::Backward, _) => (Some(direction), " backward"),
-                Asked::Collective(..) => (None, ""),
+                PartQuery::Operator(direction @ Direction::Forward, _) => (Some(direction), " forward"),
+                PartQuery::Operator(direction @ Direction::Backward, _) => (Some(direction), " backward"),
+                PartQuery::Collective(..) => (None, ""),
             };
             let least_us = Some(said.least_us).filter(|least| *least > said.time_us);
             let forward_us = match &part.asked {
-                Asked::Operator(Direction::Backward, scope) => self.forward_us(&part.name, scope),
+                PartQuery::Operator(Direction::Backward, scope) => self.forward_us(&part.name, scope),
                 _ => None,
             };
             let (name, takes) = (&part.name, time(said.time_us));
@@ -88,7 +88,7 @@ impl Plan {
                 }
                 _ => format!("{name}{way}: {takes} rests on samples that are odd, or mislead here"),
             };
-            Doubt { name: part.name.clone(), direction, time_us: said.time_us, least_us, why }
+            SuspectTime { name: part.name.clone(), direction, time_us: said.time_us, least_us, why }
         };
         self.parts.iter().filter(|part| part.prediction.mark == Mark::Suspect).map(doubt).collect()
     }

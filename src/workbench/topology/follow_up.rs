@@ -1,7 +1,7 @@
-//! What is looked at once a schedule was found: how it does when links are not what they were said to be, and schedules of
-//! other synthesizers beside it. Piece by piece, as the search itself.
+//! Computations that follow the search for a schedule, piece by piece: its robustness to damaged links, the variance
+//! over seeds, and schedules of other synthesizers.
 
-use super::asked::title;
+use super::request::title;
 use crate::{
     order::CompactSort,
     plot::Chart,
@@ -22,24 +22,24 @@ use crate::{
     },
 };
 
-/// Transfers that are replayed in one piece.
+/// The number of transfers that one piece replays.
 const PIECE: usize = 600_000;
-/// Transfers that are replayed without being asked for.
+/// The number of transfers up to which robustness is computed without being asked for.
 const UNASKED: usize = 6_000_000;
 
-/// How a schedule does when links and nodes are slow or dead.
+/// The robustness of a schedule to slow or dead links and nodes.
 #[derive(Default)]
 pub(super) struct Robustness {
     pub varied: robust::VariationOptions,
-    /// Damages every link and node, however long that takes.
+    /// Whether every link and node is damaged, however long that takes.
     pub every: bool,
-    /// What was found, in sentences.
+    /// The results in sentences.
     pub text: Vec<String>,
-    /// When runs end.
+    /// A chart of the finishing times.
     pub chart: Option<Chart>,
-    /// Each link damaged, so far.
+    /// A table of the links that were damaged so far.
     pub links: Listing,
-    /// Each node damaged, so far.
+    /// A table of the nodes that were damaged so far.
     pub nodes: Listing,
     next: usize,
     is_begun: bool,
@@ -47,12 +47,12 @@ pub(super) struct Robustness {
 }
 
 impl Robustness {
-    /// Of nothing yet.
+    /// The state before the first piece.
     pub fn new(varied: robust::VariationOptions, every: bool) -> Self {
         Self { varied, every, ..Self::default() }
     }
 
-    /// Whether nothing is left to be looked at.
+    /// Whether all pieces are done.
     pub const fn is_done(&self) -> bool {
         self.is_done
     }
@@ -60,7 +60,7 @@ impl Robustness {
     /// Looks at some more.
     ///
     /// # Errors
-    /// There is no schedule.
+    /// Returns an error if there is no schedule.
     pub fn go_on(&mut self, study: &study::Study, timeline: &Timeline) -> Result<(), StudyError> {
         let (transfers, links, nodes) = (timeline.len().max(1), timeline.links.len(), timeline.nodes as usize);
         if !std::mem::replace(&mut self.is_begun, true) {
@@ -115,37 +115,37 @@ impl Robustness {
     }
 }
 
-/// How much a greedy schedule owes to its seed.
+/// The variation of a greedy schedule's time over seeds.
 #[derive(Default)]
-pub(super) struct Luck {
-    /// How many seeds are asked for, if a number is.
+pub(super) struct SeedVariance {
+    /// The number of seeds that the user asked for.
     pub asked: Option<u32>,
     times: [Vec<f64>; PICKS.len()],
-    /// Why none is tried.
+    /// The reason why no seeds are tried.
     why: Option<&'static str>,
     is_done: bool,
 }
 
-/// Who is tried with many seeds.
+/// The greedy synthesizers whose seeds are varied.
 const PICKS: [(Method, MatchingRule); 2] =
     [(Method::Tacos, MatchingRule::Tacos), (Method::Earliest, MatchingRule::Rarest)];
-/// Seeds that are tried unasked, and at most.
+/// The default and the largest number of seeds.
 const SEEDS: u32 = 100;
 pub(super) const MOST_SEEDS: u32 = 10_000;
 /// The longest schedule that is made again, in transfers: each is made as a whole.
 const LONGEST: usize = 2_000_000;
-/// The most looks at a chunk that a node could get, for one schedule…
+/// The most comparisons of chunks for one schedule.
 const MOST_LOOKS: usize = 300_000_000;
-/// …of which so many take as long as a transfer.
+/// The number of comparisons that take as long as one transfer.
 const LOOKS_FOR_ONE: usize = 20;
 
-impl Luck {
-    /// Of nothing yet.
+impl SeedVariance {
+    /// The state before the first seed.
     pub fn new(asked: Option<u32>) -> Self {
         Self { asked, ..Self::default() }
     }
 
-    /// Whether nothing is left to be tried.
+    /// Whether all seeds were tried.
     pub const fn is_done(&self) -> bool {
         self.is_done
     }
@@ -153,7 +153,7 @@ impl Luck {
     /// Tries some more seeds.
     ///
     /// # Errors
-    /// There is no search.
+    /// Returns an error if there is no search.
     pub fn go_on(&mut self, study: &study::Study, timeline: &Timeline) -> Result<(), StudyError> {
         let seeds = u64::from(self.asked.unwrap_or(SEEDS).min(MOST_SEEDS));
         let transfers = timeline.len().max(1);
@@ -184,12 +184,12 @@ impl Luck {
         Ok(())
     }
 
-    /// Why there is no chart, if there is none.
+    /// The reason why there is no chart, if there is none.
     pub fn text(&self) -> Option<String> {
         self.why.map(str::to_owned)
     }
 
-    /// How often which time was found.
+    /// A histogram of the times that were found.
     pub fn chart(&self, best_ns: f64, bound_ns: f64) -> Option<Chart> {
         let all: Vec<(&str, Vec<f64>)> =
             PICKS.into_iter().zip(&self.times).map(|((by, _), times)| (title(by), times.clone())).collect();
@@ -197,34 +197,34 @@ impl Luck {
     }
 }
 
-/// A schedule of another synthesizer.
-pub(super) struct Rival {
+/// A baseline: the schedule of another synthesizer for the same problem.
+pub(super) struct Baseline {
     method: Method,
     search: Option<(Search, Clock)>,
-    /// How long was searched.
+    /// The time spent on the search.
     pub spent_ms: u32,
     /// The schedule, once it was found.
     pub timeline: Option<Timeline>,
     is_done: bool,
 }
 
-impl Rival {
-    /// One that has not begun.
+impl Baseline {
+    /// A baseline whose search has not started.
     pub const fn new(method: Method) -> Self {
         Self { method, search: None, spent_ms: 0, timeline: None, is_done: false }
     }
 
-    /// Who looks.
+    /// The synthesizer.
     pub const fn method(&self) -> Method {
         self.method
     }
 
-    /// What it is called.
+    /// The name of the synthesizer.
     pub fn name(&self) -> &'static str {
         title(self.method)
     }
 
-    /// Whether it is at its end.
+    /// Whether the search has ended.
     pub const fn is_done(&self) -> bool {
         self.is_done
     }
@@ -232,7 +232,7 @@ impl Rival {
     /// Searches on.
     ///
     /// # Errors
-    /// The collective can't be done on the topology.
+    /// Returns an error if the collective can't be done on the topology.
     pub fn go_on(
         &mut self,
         wanted: &CollectiveRequest,

@@ -1,4 +1,4 @@
-//! Runs that stand in two files.
+//! Finds runs that are contained in two files.
 
 use crate::order::CompactSort;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -6,9 +6,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use super::FileReport;
 use crate::tuning::read::Row;
 
-/// Runs that stand in two files, with the lines in both. Nobody measures the same ten digits twice.
+/// Notes on runs that two files contain, with the lines in both. Equal times to the last digit are taken for the same
+/// run.
 #[must_use]
-pub fn doubled(files: &[FileReport], rows: &[Row]) -> Vec<String> {
+pub fn duplicate_runs(files: &[FileReport], rows: &[Row]) -> Vec<String> {
     if rows.first().map(|row| row.file) == rows.last().map(|row| row.file) {
         return Vec::new();
     }
@@ -22,7 +23,7 @@ pub fn doubled(files: &[FileReport], rows: &[Row]) -> Vec<String> {
         })
         .collect();
     hashes.compact_sort();
-    /// Rows of one file that stand in another, and the first and last line of them in both.
+    /// Rows of one file that another file contains, with the first and last line of them in both.
     struct Pair {
         files: [u16; 2],
         rows: u64,

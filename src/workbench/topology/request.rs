@@ -1,4 +1,4 @@
-//! What is asked for, out of choices.
+//! Converts choices to the parameters of a search.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// A form that can be made: its word, its name, what its size is, and that as long as nothing is chosen.
-pub(super) struct Made {
+pub(super) struct GeneratedGraph {
     pub word: &'static str,
     pub name: &'static str,
     pub size: &'static str,
@@ -28,26 +28,36 @@ pub(super) struct Made {
 }
 
 /// All of them. The first is what is seen before anything is chosen.
-pub(super) const MADE: [Made; 11] = [
-    Made { word: "dgx1v", name: "DGX-1 with V100", size: "", likely: &[] },
-    Made { word: "ring", name: "Ring", size: "Nodes", likely: &["5", "8", "16", "8:one-way"] },
-    Made { word: "line", name: "Line", size: "Nodes", likely: &["5", "8"] },
-    Made { word: "mesh", name: "Mesh", size: "Rows x columns", likely: &["4x4", "8x8", "16x16", "32x32", "4x4x4"] },
-    Made { word: "torus", name: "Torus", size: "Rows x columns", likely: &["4x4", "8x8", "4x4x4"] },
-    Made { word: "hypercube", name: "Hypercube", size: "Dimensions", likely: &["3", "4", "6"] },
-    Made { word: "full", name: "Fully connected", size: "Nodes", likely: &["8", "16"] },
-    Made { word: "switch", name: "Switch, unrolled", size: "Nodes", likely: &["8", "16"] },
-    Made {
+pub(super) const GENERATED_GRAPHS: [GeneratedGraph; 11] = [
+    GeneratedGraph { word: "dgx1v", name: "DGX-1 with V100", size: "", likely: &[] },
+    GeneratedGraph { word: "ring", name: "Ring", size: "Nodes", likely: &["5", "8", "16", "8:one-way"] },
+    GeneratedGraph { word: "line", name: "Line", size: "Nodes", likely: &["5", "8"] },
+    GeneratedGraph {
+        word: "mesh",
+        name: "Mesh",
+        size: "Rows x columns",
+        likely: &["4x4", "8x8", "16x16", "32x32", "4x4x4"],
+    },
+    GeneratedGraph { word: "torus", name: "Torus", size: "Rows x columns", likely: &["4x4", "8x8", "4x4x4"] },
+    GeneratedGraph { word: "hypercube", name: "Hypercube", size: "Dimensions", likely: &["3", "4", "6"] },
+    GeneratedGraph { word: "full", name: "Fully connected", size: "Nodes", likely: &["8", "16"] },
+    GeneratedGraph { word: "switch", name: "Switch, unrolled", size: "Nodes", likely: &["8", "16"] },
+    GeneratedGraph {
         word: "fattree",
         name: "Fat tree, unrolled",
         size: "Leaves x nodes of each:oversubscription",
         likely: &["2x4", "4x8", "4x8:2"],
     },
-    Made { word: "twogroups", name: "Two groups", size: "Nodes of each x links between", likely: &["4x2", "8x2"] },
-    Made { word: "random", name: "Random", size: "Nodes:links of each:seed", likely: &["12:3:1", "64:4:1"] },
+    GeneratedGraph {
+        word: "twogroups",
+        name: "Two groups",
+        size: "Nodes of each x links between",
+        likely: &["4x2", "8x2"],
+    },
+    GeneratedGraph { word: "random", name: "Random", size: "Nodes:links of each:seed", likely: &["12:3:1", "64:4:1"] },
 ];
 
-/// What a synthesizer is called.
+/// The name of a synthesizer.
 pub(super) fn title(method: Method) -> &'static str {
     match method {
         Method::Auto => "Automatic",
@@ -61,17 +71,17 @@ pub(super) fn title(method: Method) -> &'static str {
     }
 }
 
-/// Everything that a search depends on.
+/// The parameters of a search.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Asked {
+pub(super) struct SearchRequest {
     pub wanted: CollectiveRequest,
     pub by: Method,
     pub seed: u64,
-    /// What is slow or dead.
+    /// The damaged links and nodes.
     pub damage: Damage,
 }
 
-/// The loaded parts of one kind, with their names.
+/// The loaded files of one kind, with their names.
 pub(super) fn of_kind<'a, T>(
     parts: &'a [(String, Part)],
     is: fn(&'a Part) -> Option<T>,
@@ -87,7 +97,7 @@ pub(super) fn machine(part: &Part) -> Option<&Machine> {
     if let Part::Machine(machine) = part { Some(machine) } else { None }
 }
 
-/// The links of a schedule that was dropped.
+/// The topology of a dropped schedule.
 pub(super) fn links(part: &Part) -> Option<&Topology> {
     if let Part::Result(result) = part { Some(&result.topology) } else { None }
 }
@@ -103,19 +113,19 @@ pub(super) fn usual_graph(parts: &[(String, Part)]) -> String {
         () if has(&|part| topology(part).is_some()) => "f1",
         () if has(&|part| machine(part).is_some()) => "m1",
         () if has(&|part| links(part).is_some()) => "r1",
-        () => MADE[0].word,
+        () => GENERATED_GRAPHS[0].word,
     };
     key.to_owned()
 }
 
-/// What is chosen, or as usual.
+/// The graph that is chosen, or the default.
 pub(super) fn graph(choices: &Choices, parts: &[(String, Part)]) -> String {
     choices.get("graph").map_or_else(|| usual_graph(parts), str::to_owned)
 }
 
-/// Which of the forms that can be made is chosen, if any.
-pub(super) fn made(graph: &str) -> Option<&'static Made> {
-    MADE.iter().find(|made| made.word == graph)
+/// The kind of generated topology that is chosen, if any.
+pub(super) fn made(graph: &str) -> Option<&'static GeneratedGraph> {
+    GENERATED_GRAPHS.iter().find(|made| made.word == graph)
 }
 
 /// Reads `f1`: the place of a loaded part of one kind.
@@ -144,8 +154,8 @@ fn positive(choices: &Choices, key: &str) -> Result<Option<f64>, ChoiceError> {
     Err(ChoiceError { label: key.to_owned(), value: value.to_string(), expected: EXPECTED.to_owned() })
 }
 
-/// What the recipe of a form is, as it stands.
-pub(super) fn recipe(made: &Made, choices: &Choices) -> Result<Recipe, WorkbenchError> {
+/// The parameters of a generated topology, from its fields.
+pub(super) fn recipe(made: &GeneratedGraph, choices: &Choices) -> Result<Recipe, WorkbenchError> {
     let text = match made.likely.first() {
         Some(usual) => {
             let size = choices.get(made.word).unwrap_or(usual).replace(['×', '*', ' '], "x");
@@ -171,18 +181,18 @@ fn unit(choices: &Choices) -> Result<Option<Unit>, ChoiceError> {
     }
 }
 
-/// A choice that can't be.
+/// The error of a choice that is not valid.
 pub(super) fn wrong(label: &str, value: &str, expected: &str) -> ChoiceError {
     ChoiceError { label: label.into(), value: value.chars().take(40).collect(), expected: expected.into() }
 }
 
-/// The synthesizer of a name.
+/// The synthesizer with this name.
 pub(super) fn method(name: &str, label: &str) -> Result<Method, ChoiceError> {
     let known = || format!("one of {}", Method::ALL.map(Method::name).join(", "));
     Method::ALL.into_iter().find(|method| method.name() == name).ok_or_else(|| wrong(label, name, &known()))
 }
 
-/// Rates of the links of a dump.
+/// The link rates of a dump.
 pub(super) fn rates(choices: &Choices) -> Result<Rates, WorkbenchError> {
     let mut rates = Rates::default();
     for (generation, gbps) in &mut rates.links {
@@ -194,7 +204,7 @@ pub(super) fn rates(choices: &Choices) -> Result<Rates, WorkbenchError> {
     Ok(rates)
 }
 
-/// Which topology.
+/// The source of the topology.
 pub(super) fn source(choices: &Choices, parts: &[(String, Part)]) -> Result<Source, WorkbenchError> {
     let graph = graph(choices, parts);
     if let Some(made) = made(&graph) {
@@ -208,8 +218,12 @@ pub(super) fn source(choices: &Choices, parts: &[(String, Part)]) -> Result<Sour
     Ok(Source::Edited(topology))
 }
 
-/// What is asked for on a topology.
-pub(super) fn asked(choices: &Choices, parts: &[(String, Part)], topology: &Topology) -> Result<Asked, WorkbenchError> {
+/// The parameters of a search on a topology.
+pub(super) fn search_request(
+    choices: &Choices,
+    parts: &[(String, Part)],
+    topology: &Topology,
+) -> Result<SearchRequest, WorkbenchError> {
     const WHOLE: &str = "a whole number";
     let mut wanted = CollectiveRequest::default();
     let mut size = None;
@@ -238,7 +252,7 @@ pub(super) fn asked(choices: &Choices, parts: &[(String, Part)], topology: &Topo
     wanted.chunks = choices.parsed("chunks", WHOLE)?.unwrap_or(wanted.chunks);
     wanted.root = choices.parsed("root", WHOLE)?.unwrap_or(wanted.root);
     let by = choices.get("by").map(|name| method(name, "Synthesizer")).transpose()?;
-    Ok(Asked {
+    Ok(SearchRequest {
         wanted,
         by: by.unwrap_or_default(),
         seed: choices.parsed("seed", WHOLE)?.unwrap_or(1),
@@ -300,7 +314,7 @@ mod tests {
         let choices = Choices::parse("#v=1&graph=mesh&mesh=2x3&collective=own&conditions=0%20-%3E%20all&chunk=64K");
         let Ok(Source::Made(recipe)) = source(&choices, &[]) else { panic!("a mesh") };
         let topology = recipe.make().unwrap();
-        let asked = asked(&choices, &[], &topology).unwrap();
+        let asked = search_request(&choices, &[], &topology).unwrap();
         assert_eq!((topology.nodes, asked.wanted.chunk_bytes), (6, 65536));
         assert_eq!(asked.wanted.custom.unwrap().chunks, [(vec![0], vec![1, 2, 3, 4, 5])]);
     }

@@ -3,7 +3,7 @@
 use super::{
     component::{Component, Times},
     evaluate::{StageTime, Step},
-    plan::{Builder, Plan, Stage, Use, sum},
+    plan::{Builder, PartUse, Plan, Stage, sum},
 };
 use crate::{
     pipeline::{Pipeline, Timed},
@@ -24,10 +24,10 @@ pub fn layers(run: &Run) -> Vec<u32> {
     listed.unwrap_or_else(|| (0..stages).map(|stage| all / stages + u32::from(stage < all % stages)).collect())
 }
 
-/// What the step is made of.
+/// The parts of the step.
 ///
 /// # Errors
-/// All that nothing is known of.
+/// Returns all missing samples.
 pub(super) fn plan(run: &Run, anatomy: &Anatomy, regressors: &dyn Regressors) -> Result<Plan, Vec<Missing>> {
     let mut builder = Builder::new(regressors);
     let (model, layout, execution) = (&run.model, &run.layout, &run.execution);
@@ -35,13 +35,13 @@ pub(super) fn plan(run: &Run, anatomy: &Anatomy, regressors: &dyn Regressors) ->
     let tokens = f64::from(run.micro_batch) * f64::from(model.sequence) * f64::from(model.hidden);
     let sync = (layout.tensor > 1).then(|| builder.collective("allreduce", tokens, u64::MAX, groups.tensor));
     let syncs =
-        |count: u32| sync.map(|part| Use { part, count: f64::from(count), component: Component::TensorAllReduce });
+        |count: u32| sync.map(|part| PartUse { part, count: f64::from(count), component: Component::TensorAllReduce });
     let exchange = super::experts::exchange(run, groups.expert, &mut builder);
-    let ways = exchange.map(|part| Use { part, count: 2.0, component: Component::AllToAll });
+    let ways = exchange.map(|part| PartUse { part, count: 2.0, component: Component::AllToAll });
     let mut forward = builder.operators(&anatomy.layer, Direction::Forward, Component::Forward);
     let mut backward = builder.operators(&anatomy.layer, Direction::Backward, Component::Backward);
-    let again = |used: &Use| Use { component: Component::Recompute, ..*used };
-    let recompute: Vec<Use> = match execution.recompute {
+    let again = |used: &PartUse| PartUse { component: Component::Recompute, ..*used };
+    let recompute: Vec<PartUse> = match execution.recompute {
         Recompute::None => Vec::new(),
         Recompute::Selective => {
             let pairs = forward.iter().zip(&anatomy.layer).filter(|(_, op)| op.is_attention);
@@ -65,7 +65,7 @@ pub(super) fn plan(run: &Run, anatomy: &Anatomy, regressors: &dyn Regressors) ->
         let message = groups.boundaries.get(index).map(|boundary| {
             let elements = (tokens / f64::from(layout.tensor.max(1))).floor();
             let part = builder.collective("p2p", elements, u64::MAX, *boundary);
-            Use { part, count: 1.0, component: Component::P2p }
+            PartUse { part, count: 1.0, component: Component::P2p }
         });
         let mut stage = Stage { layers, parameters: dense + experts, message, ..Stage::default() };
         let data =
@@ -75,7 +75,7 @@ pub(super) fn plan(run: &Run, anatomy: &Anatomy, regressors: &dyn Regressors) ->
         {
             let mut exchange = |name: &str, elements: f64, component| {
                 let part = builder.collective(name, elements, execution.bucket_elements, group);
-                Use { part, count: 1.0, component }
+                PartUse { part, count: 1.0, component }
             };
             stage.all_reduce.push(exchange("allreduce_large", parameters, Component::GradientAllReduce));
             let share = (parameters / f64::from(ranks)).floor();
@@ -101,7 +101,7 @@ pub(super) fn plan(run: &Run, anatomy: &Anatomy, regressors: &dyn Regressors) ->
 
 /// The optimizer of a stage, in proportion to its parameters: the samples are of a GPT whose MLP is four times as wide
 /// as its hidden size, on a stage that is first, in the middle or last.
-fn optimizer(run: &Run, (dense, experts): (f64, f64), stage: (f64, bool, bool), builder: &mut Builder<'_>) -> Use {
+fn optimizer(run: &Run, (dense, experts): (f64, f64), stage: (f64, bool, bool), builder: &mut Builder<'_>) -> PartUse {
     let (layers, is_first, is_last) = stage;
     let name = match (is_first, is_last) {
         (true, _) => "firstStage_optimizer",
@@ -117,7 +117,7 @@ fn optimizer(run: &Run, (dense, experts): (f64, f64), stage: (f64, bool, bool), 
         (f64::from(run.layout.data.max(1)), f64::from((run.layout.data / run.layout.expert.max(1)).max(1)))
     };
     let count = (dense / ranks + experts / expert_ranks) / sampled.max(1.0);
-    Use { part, count, component: Component::Optimizer }
+    PartUse { part, count, component: Component::Optimizer }
 }
 
 /// Times of all parts of the pipeline: chunk after chunk.
@@ -125,7 +125,7 @@ struct Passes {
     /// Forward and backward, of each part of the model in the order in which a micro-batch passes them.
     times: [Vec<f64>; 2],
     delay: Vec<f64>,
-    /// What keeps each stage busy for one micro-batch, forward and backward.
+    /// The times of one micro-batch on each stage, forward and backward.
     load: Vec<[Times; 2]>,
 }
 
@@ -186,7 +186,7 @@ impl Passes {
     }
 }
 
-/// Every operation of the pipeline.
+/// Every operation of the pipeline with its times.
 pub(super) fn timeline(plan: &Plan, times: &[f64]) -> Vec<Timed> {
     let mut operations = Vec::new();
     passes(plan, times).pipeline(plan.run.micro_batches).run(|operation| operations.push(operation));

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_stay_finite() {
+    fn equal_values_give_finite_probabilities() {
         let arm = NormalInverseGamma { mean: 5.0, kappa: 10.0, alpha: 4.0, beta: 0.0 };
         let halves = probabilities(&[arm, arm]);
         assert!((halves[0] - 0.5).abs() < 1e-9, "{halves:?}");

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_latency_and_bandwidth_again() -> Result<(), LearnError> {
+    fn recovers_latency_and_bandwidth() -> Result<(), LearnError> {
         let places = grid();
         let target: Vec<f64> = places.iter().map(|p| transfer(*p)).collect();
         let surface = Hockney::fit(&places, &target)?;
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn heights_without_a_bend_are_followed() -> Result<(), LearnError> {
+    fn heights_without_a_bend_are_fitted() -> Result<(), LearnError> {
         let places = grid();
         for slope in [-0.5, 0.0, 0.5, 1.0, 2.0] {
             let target: Vec<f64> = places.iter().map(|p| slope * p[0]).collect();

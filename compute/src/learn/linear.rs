@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn eigenvectors_rebuild_the_matrix() {
+    fn eigenvectors_reconstruct_the_matrix() {
         let matrix = sample(12);
         let eigen = Eigen::new(matrix.clone());
         for row in 0..12 {

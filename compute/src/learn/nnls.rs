@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_what_made_the_rows() {
+    fn recovers_the_true_coefficients() {
         let rows = vec![vec![1.0, 0.0, 2.0], vec![0.0, 1.0, 1.0], vec![1.0, 1.0, 0.0], vec![2.0, 1.0, 1.0]];
         let target: Vec<f64> = rows.iter().map(|row| 2.0 * row[0] + 3.0 * row[2]).collect();
         let found = non_negative(&rows, &target, 3);
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn no_neighbour_is_better() {
+    fn the_solution_is_a_local_minimum() {
         let mut stream = Stream::new(3);
         for _ in 0..200 {
             let columns = 1 + stream.below(5);

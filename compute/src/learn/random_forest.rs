@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forest_follows_its_rows_and_stays_constant_outside() -> Result<(), LearnError> {
+    fn a_forest_fits_its_rows_and_is_constant_outside() -> Result<(), LearnError> {
         let (table, target) = sweep();
         let steps = fit(&table, &target, PLAIN, &mut Silent)?;
         assert_eq!(steps.cells(), Some(80));

@@ -267,7 +267,7 @@ mod tests {
     };
 
     #[test]
-    fn says_what_the_trees_say() -> Result<(), LearnError> {
+    fn a_step_function_equals_its_trees() -> Result<(), LearnError> {
         let mut stream = Stream::new(4);
         for (objective, single) in [(Objective::Squared, false), (Objective::Xgboost { lambda: 1.0 }, true)] {
             // Few values make cells, many stay trees.

@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn a_written_model_is_read_back() {
         let (model, table) = model();
         let text = write(&model).to_string();
         let again = read(&serde_json::from_str(&text).unwrap()).unwrap();
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_without_an_end_is_refused() {
+    fn a_tree_with_a_cycle_is_refused() {
         let with = |trees: Vec<Value>| {
             let mut changed = write(&model().0);
             *changed.pointer_mut("/learner/gradient_booster/model/trees").unwrap() = trees.into();
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_used_is_told_with_its_place() {
+    fn unusable_models_give_an_error_with_a_place() {
         let whole = write(&model().0);
         let told = |pointer: &str, value: Value| {
             let mut changed = whole.clone();

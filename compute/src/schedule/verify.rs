@@ -243,7 +243,7 @@ mod tests {
     use crate::schedule::graph::Link;
 
     #[test]
-    fn a_schedule_of_nothing_is_told_at_once() {
+    fn an_empty_schedule_is_reported_without_delay() {
         let nodes = 4096_u32;
         let to = |from: u32| Link { from, to: (from + 1) % nodes, duration: 1, rate: 1 };
         let graph = Graph::new(nodes as usize, (0..nodes).map(to).collect()).unwrap();

@@ -410,16 +410,17 @@ mod tests {
             *changed.pointer_mut("/learner/gradient_booster/model/trees").unwrap() = trees.into();
             read(&changed).map(|model| model.boosting)
         };
-        let said =
-            |boosting: &Boosting| boosting.to_step_function().predict(&[0.5, 0.5]).map(|said| said - boosting.start);
-        assert_eq!(said(&with(vec![chain(1000)]).unwrap()), Some(2.5));
+        let predicted = |boosting: &Boosting| {
+            boosting.to_step_function().predict(&[0.5, 0.5]).map(|predicted| predicted - boosting.start)
+        };
+        assert_eq!(predicted(&with(vec![chain(1000)]).unwrap()), Some(2.5));
         let error = with(vec![chain(1001)]).unwrap_err().to_string();
         assert!(error.ends_with("tree 0, node 2000 lies below a thousand others"), "{error}");
         // So many trees are not added to each of 251,001 cells.
         let one = with(vec![chain(1000)]).unwrap();
         let many = Boosting::of_trees(0.0, vec![one.trees[0].clone(); 5000], 2);
         let steps = many.to_step_function();
-        assert_eq!((steps.cells(), said(&many)), (None, Some(12_500.0)));
+        assert_eq!((steps.cells(), predicted(&many)), (None, Some(12_500.0)));
     }
 
     #[test]

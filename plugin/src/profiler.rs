@@ -178,7 +178,7 @@ pub enum ProfilerState {
     WithoutTimestamps,
     /// This rank does not log: another rank does, no log was asked for, or it failed with a message.
     NotLogging,
-    /// This rank logs.
+    /// This rank writes the log of rewards.
     Logging { communicator: Communicator, comm_id: u64, ranks: usize, nodes: usize },
 }
 

@@ -33,7 +33,7 @@ pub enum RunError {
         rank: usize,
         /// Its thread block.
         block: usize,
-        /// Its index.
+        /// The index of the step.
         step: usize,
     },
     /// A step receives another number of chunks than it expects.
@@ -43,7 +43,7 @@ pub enum RunError {
         rank: usize,
         /// Its thread block.
         block: usize,
-        /// Its index.
+        /// The index of the step.
         step: usize,
         /// The number of chunks that it expects.
         expected: usize,

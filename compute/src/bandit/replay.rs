@@ -124,6 +124,7 @@ impl StrategyReplay {
             }
             seen[arm].add(value);
             balance += mean - of_auto;
+            // Above the level of rounding errors.
             if balance > 1e-9 {
                 behind_until = step + 1;
             }

@@ -155,6 +155,7 @@ fn ridge(coefficient: usize) -> f64 {
 
 fn solve(gram: &[[f64; WIDTH]; WIDTH], right: &[f64; WIDTH], damping: f64) -> Option<Vec<f64>> {
     let lower = |i: usize, j: usize| gram[i.max(j)][i.min(j)];
+    // Marquardt's scaling of the diagonal; the small absolute term keeps it positive where the slopes are zero.
     let damped = Square::from_fn(WIDTH, |i, j| {
         if i == j { lower(i, i) * (1.0 + damping) + 1e-9 * (1.0 + damping) } else { lower(i, j) }
     });

@@ -177,6 +177,7 @@ fn along_y(distance: f64) -> f64 {
 /// Minus twice the log likelihood at the most likely σ², up to a constant (Rasmussen and Williams 2006, 5.4).
 fn deviance(points: usize, quadratic: f64, log_determinant: f64) -> f64 {
     let n = points as f64;
+    // Heights that are all zero have a quadratic form of zero, whose logarithm is not finite.
     n * ln((quadratic / n).max(1e-300)) + log_determinant
 }
 

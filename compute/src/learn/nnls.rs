@@ -31,6 +31,7 @@ pub fn non_negative(rows: &[Vec<f64>], target: &[f64], columns: usize) -> Vec<f6
         passive[entering] = true;
         loop {
             let inside: Vec<usize> = (0..columns).filter(|column| passive[*column]).collect();
+            // Columns have norm 1; the small term on the diagonal keeps collinear ones solvable.
             let block =
                 Square::from_fn(inside.len(), |a, b| at(inside[a], inside[b]) + if a == b { 1e-12 } else { 0.0 });
             let part: Vec<f64> = inside.iter().map(|column| right[*column]).collect();
@@ -38,6 +39,7 @@ pub fn non_negative(rows: &[Vec<f64>], target: &[f64], columns: usize) -> Vec<f6
                 passive[entering] = false;
                 break;
             };
+            // Go towards the solution until the first coefficient reaches zero.
             let blocked = inside.iter().zip(&solved).filter(|(_, value)| **value <= 0.0);
             let step = blocked.map(|(column, value)| x[*column] / (x[*column] - value)).fold(1.0, f64::min);
             if step >= 1.0 && solved.iter().all(|value| *value > 0.0) {

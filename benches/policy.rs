@@ -22,7 +22,7 @@ use collectune::{
 };
 use criterion::{Criterion, criterion_group, criterion_main};
 
-fn replay() -> StrategyReplay {
+fn clear_environment() -> StrategyReplay {
     StrategyReplay {
         environment: Environment::Simulated(Simulation::clear()),
         auto: 3,
@@ -34,7 +34,7 @@ fn replay() -> StrategyReplay {
 fn replay(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("policy");
     group.sample_size(10);
-    let replay = replay();
+    let replay = clear_environment();
     group.bench_function("replay_20_seeds_of_2000_steps_17_strategies", |b| {
         b.iter(|| black_box(replay.run(0, 20, &mut Silent)));
     });

@@ -880,7 +880,7 @@ fn schedules_are_replayed_and_made_again() {
     let asked = CollectiveRequest::default();
     let material = Material {
         topology: &topology,
-        wanted: &asked,
+        request: &asked,
         problem: &search.problem,
         clock: &clock,
         schedule: &schedule,
@@ -915,7 +915,7 @@ fn schedules_are_replayed_and_made_again() {
     let (schedule, _) = search.best().unwrap();
     let material = Material {
         topology: &nobody,
-        wanted: &asked,
+        request: &asked,
         problem: &search.problem,
         clock: &clock,
         schedule: &schedule,
@@ -929,7 +929,7 @@ fn schedules_are_replayed_and_made_again() {
     let asked = wanted(Collective::AllReduce);
     let material = Material {
         topology: &topology,
-        wanted: &asked,
+        request: &asked,
         problem: &search.problem,
         clock: &clock,
         schedule: &schedule,

@@ -160,14 +160,14 @@ mod tests {
     }
 
     #[test]
-    fn four_uneven_stages() {
+    fn four_uneven_stages_have_known_makespans() {
         let (forward, backward) = ([10.0, 20.0, 30.0, 10.0], [20.0, 40.0, 60.0, 20.0]);
         let spans = [1, 2, 4, 8].map(|batches| plain(&forward, &backward, batches));
         assert_eq!(spans, [210.0, 270.0, 450.0, 810.0]);
     }
 
     #[test]
-    fn the_bounds_hold() {
+    fn makespans_respect_lower_and_upper_bounds() {
         let mut stream = Stream::new(7);
         for _ in 0..2000 {
             let (stages, batches) = (1 + stream.below(9), 1 + stream.below(20));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_divide_the_bubble() {
+    fn interleaved_chunks_shrink_the_bubble() {
         for (stages, groups, chunks) in [(2, 1, 2), (4, 2, 2), (4, 3, 3), (8, 8, 3), (35, 8, 3)] {
             let batches = stages * groups;
             let parts = stages * chunks;
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn no_stage_waits_for_ever_where_groups_are_whole() {
+    fn no_deadlock_if_micro_batches_are_a_multiple_of_stages() {
         for (stages, chunks, batches) in (1..9).flat_map(|s| (1..5).flat_map(move |c| (1..30).map(move |b| (s, c, b))))
         {
             let parts = stages * chunks;

@@ -178,7 +178,7 @@ pub enum ProfilerState {
     WithoutTimestamps,
     /// This rank does not log: another rank does, no log was asked for, or it failed with a message.
     NotLogging,
-    /// This rank logs.
+    /// This rank writes the log of rewards.
     Logging { communicator: Communicator, comm_id: u64, ranks: usize, nodes: usize },
 }
 
@@ -480,7 +480,7 @@ mod tests {
 
     /// As a compiler of C lays them out on Linux, 64 bits.
     #[test]
-    fn descriptors_lie_as_the_headers_say() {
+    fn descriptors_have_the_layout_of_the_headers() {
         assert_eq!((offset_of!(DescriptorV4, parent), offset_of!(DescriptorV4, of)), (8, 24));
         assert_eq!((offset_of!(DescriptorV5, parent), offset_of!(DescriptorV5, of)), (8, 24));
         assert_eq!((offset_of!(Coll, count), offset_of!(Coll, datatype), offset_of!(Coll, n_channels)), (32, 48, 56));

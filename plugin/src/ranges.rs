@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_answer_as_the_rules_do() {
+    fn ranges_decide_like_the_list_of_rules() {
         let mut stream = Stream::new(5);
         let mut touched = 0;
         for _ in 0..60 {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_collective_of_another_number_is_left_alone() {
+    fn an_unknown_collective_is_left_to_the_library() {
         let rules = read(b"allreduce,0,-1,ring,ll,4,-1,-1\n");
         let (mut ranges, count) = Ranges::new(&rules, Scale { nodes: 1, ranks: 8 }, false);
         assert_eq!(count, 1);

@@ -679,7 +679,7 @@ mod tests {
     }
 
     #[test]
-    fn one_question_and_one_collective_belong_together() {
+    fn one_query_and_one_launch_are_matched() {
         let own = Communicator::begin(8).unwrap();
         assert_eq!(Communicator::from_number(own.as_number()), Some(own));
         let place = own.place().unwrap();
@@ -713,7 +713,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_sure_is_counted() {
+    fn ambiguous_launches_are_counted() {
         let own = Communicator::begin(8).unwrap();
         let place = own.place().unwrap();
         let mut from = place.head();
@@ -783,7 +783,7 @@ mod tests {
     }
 
     #[test]
-    fn two_threads_at_once_make_nothing_up() {
+    fn concurrent_threads_log_no_wrong_match() {
         let own = Communicator::begin(8).unwrap();
         let place = own.place().unwrap();
         let mut from = place.head();
@@ -808,7 +808,7 @@ mod tests {
     }
 
     #[test]
-    fn room_that_is_full_of_what_never_ends_stays_bounded() {
+    fn collectives_that_never_end_use_bounded_memory() {
         let own = Communicator::begin(8).unwrap();
         let place = own.place().unwrap();
         let mut from = place.head();

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_mode_whose_file_is_given() {
+    fn the_mode_is_that_of_the_first_given_file() {
         let (conf, policy, folder) =
             (("NCCL_TUNER_CONFIG_FILE", "/c"), ("COLLECTUNE_TUNER_POLICY", "/p"), ("COLLECTUNE_TUNER_DIR", "/d"));
         let overlap = ("NCCL_OVERLAP_MODE", "1");
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_followed_is_said() {
+    fn unusable_settings_give_complaints() {
         let complaints = |variables: &[(&str, &str)]| of(variables).complaints.join("; ");
         assert!(complaints(&[("COLLECTUNE_TUNER_MODE", "ucb")]).contains("is none of"));
         assert!(complaints(&[("COLLECTUNE_TUNER_MODE", "policy")]).contains("no file for it"));

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_that_can_not_run_is_auto() {
+    fn an_arm_that_can_not_run_is_replaced_by_auto() {
         let policy = policy(&[1, 3, 2, 2], 1);
         let mut table = Table::new(&policy, SCALE, false, false, None);
         let (mut auto, mut ring) = (0, 0);

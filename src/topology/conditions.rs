@@ -290,10 +290,10 @@ impl CollectiveRequest {
     /// # Errors
     /// Returns a [`RequestError`] if the root or all nodes that have a chunk are dead.
     pub fn without(&self, dead: &[u32]) -> Result<Self, RequestError> {
-        let mut wanted = self.clone();
+        let mut request = self.clone();
         let place = |node: u32| node - dead.partition_point(|gone| *gone < node) as u32;
         let is_dead = |node: &u32| dead.binary_search(node).is_ok();
-        if let Some(custom) = wanted.custom.as_mut().map(Arc::make_mut) {
+        if let Some(custom) = request.custom.as_mut().map(Arc::make_mut) {
             for (index, (has, wants)) in custom.chunks.iter_mut().enumerate() {
                 let lost = has.iter().copied().find(is_dead);
                 for list in [&mut *has, wants] {
@@ -305,14 +305,14 @@ impl CollectiveRequest {
                     return Err(RequestError::Lost(name, node));
                 }
             }
-            return Ok(wanted);
+            return Ok(request);
         }
         let has_root = self.collective.is_some_and(has_root);
         if is_dead(&self.root) && has_root {
             return Err(RequestError::DeadRoot(self.root));
         }
-        wanted.root = if has_root { place(self.root) } else { 0 };
-        Ok(wanted)
+        request.root = if has_root { place(self.root) } else { 0 };
+        Ok(request)
     }
 
     /// Describes the collective: `all_gather of 1 chunk of 1 MiB per node`.

@@ -21,7 +21,7 @@ pub const MOST_GPUS: usize = 1024;
 /// The highest device number.
 const MOST_DEV: u32 = 65_535;
 /// The number of faulty links that are reported one by one.
-const TOLD: usize = 8;
+const MAX_NAMED: usize = 8;
 
 /// A GPU of a dumped machine.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -330,7 +330,7 @@ impl Machine {
             for (target, count) in &gpu.neighbours {
                 match places.get(target.as_str()) {
                     Some(to) => link(*to as u32, per_link * f64::from(*count)),
-                    None if notes.len() < TOLD => {
+                    None if notes.len() < MAX_NAMED => {
                         notes.push(format!("GPU {} has a link to {target}, which is not in the dump", gpu.dev));
                     }
                     None => unknown += 1,

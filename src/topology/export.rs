@@ -48,7 +48,7 @@ pub struct Material<'a> {
     /// The topology.
     pub topology: &'a Topology,
     /// The requested collective.
-    pub wanted: &'a CollectiveRequest,
+    pub request: &'a CollectiveRequest,
     /// The collective in ticks.
     pub problem: &'a Problem,
     /// The length of a tick.
@@ -119,15 +119,15 @@ struct TransferJson {
 /// # Errors
 /// Returns an [`ExportError`] if the format can't express the schedule.
 pub fn write(material: &Material<'_>, timeline: Option<&Timeline>, form: Form) -> Result<File, ExportError> {
-    let Material { topology, wanted, problem, clock, schedule, bound_ns } = *material;
+    let Material { topology, request, problem, clock, schedule, bound_ns } = *material;
     let graph = &problem.graph;
     let demand = problem.copy.as_ref().or(problem.reduce.as_ref());
     let chunks = demand.map_or(0, Demand::chunks);
-    let name = |extension: &str| result::file_name(topology, wanted.key(), extension);
+    let name = |extension: &str| result::file_name(topology, request.key(), extension);
     Ok(match form {
         Form::Csv => File {
             name: name("csv"),
-            text: result::write(topology, graph, schedule, clock, chunks, wanted),
+            text: result::write(topology, graph, schedule, clock, chunks, request),
             note: "A result file with times in ns: chunk:start:end for each transfer of each link.".to_owned()
                 + decimal(topology),
         },
@@ -154,9 +154,9 @@ pub fn write(material: &Material<'_>, timeline: Option<&Timeline>, form: Form) -
             }
             let told = ScheduleJson {
                 topology: &topology.name,
-                collective: wanted.key(),
+                collective: request.key(),
                 nodes: topology.nodes,
-                chunk_bytes: wanted.chunk_bytes,
+                chunk_bytes: request.chunk_bytes,
                 chunks,
                 time_ns: clock.ns(schedule.end(graph)),
                 bound_ns,
@@ -177,9 +177,9 @@ pub fn write(material: &Material<'_>, timeline: Option<&Timeline>, form: Form) -
             }
         }
         Form::Msccl => {
-            let collective = wanted.collective.ok_or(msccl::ExportError::Collective)?;
+            let collective = request.collective.ok_or(msccl::ExportError::Collective)?;
             let algo =
-                msccl::write(graph, schedule, collective, wanted.chunks as usize, &name("xml").replace(".xml", ""))?;
+                msccl::write(graph, schedule, collective, request.chunks as usize, &name("xml").replace(".xml", ""))?;
             let text = algo.to_xml();
             // Read the algorithm back by the rules of the runtime and run it, with less buffer than the runtime has.
             msccl::run_with_capacity(&msccl::Algo::read(&text)?, 1)?;

@@ -68,7 +68,7 @@ pub enum Kind {
 /// A form with the rates of its links.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recipe {
-    /// The form.
+    /// The form of the graph.
     pub kind: Kind,
     /// Latency of each link, in ns.
     pub latency_ns: f64,

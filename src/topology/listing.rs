@@ -76,7 +76,7 @@ const LOAD: &str = "each chunk goes at least the shortest way, and each link car
 
 /// The table of the bounds of each phase, with the cut or path of each.
 #[must_use]
-pub fn bounds(topology: &Topology, wanted: &CollectiveRequest, bounds: &[&Bounds], clock: &Clock) -> Listing {
+pub fn bounds(topology: &Topology, request: &CollectiveRequest, bounds: &[&Bounds], clock: &Clock) -> Listing {
     const COLUMNS: [Column; 4] = [
         Column::words("Bound", "what no schedule can beat, and by which argument"),
         Column::numbers("ns", "the least time, in ns"),
@@ -86,7 +86,7 @@ pub fn bounds(topology: &Topology, wanted: &CollectiveRequest, bounds: &[&Bounds
     let mut rows = Vec::new();
     for (index, of) in bounds.iter().enumerate() {
         let part = match (bounds.len(), index) {
-            (1, _) => wanted.words(),
+            (1, _) => request.words(),
             (_, 0) => "adding up".to_owned(),
             _ => "copying".to_owned(),
         };

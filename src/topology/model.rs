@@ -91,7 +91,7 @@ pub enum TopologyError {
         from: u32,
         /// The receiving node.
         to: u32,
-        /// What is wrong.
+        /// The reason, as a clause.
         why: &'static str,
     },
 }

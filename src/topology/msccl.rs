@@ -39,7 +39,7 @@ pub fn verdict(algo: &Algo) -> Result<String, String> {
 #[must_use]
 pub fn not_in(algo: &Algo, topology: &Topology) -> Vec<String> {
     /// The number of pairs that are named.
-    const TOLD: usize = 8;
+    const MAX_NAMED: usize = 8;
     let ranks = algo.gpus.len();
     if ranks != topology.nodes as usize {
         return vec![format!("it is for {ranks} ranks, and {} has {} nodes", topology.name, topology.nodes)];
@@ -50,9 +50,9 @@ pub fn not_in(algo: &Algo, topology: &Topology) -> Vec<String> {
     let missing: BTreeSet<(u32, u32)> = sends.filter(|pair| !links.contains(pair)).collect();
     let words =
         |(from, to): &(u32, u32)| format!("rank {from} sends to rank {to}, and {} has no link there", topology.name);
-    let mut told: Vec<String> = missing.iter().take(TOLD).map(words).collect();
-    if missing.len() > TOLD {
-        told.push(format!("{} more pairs of ranks are connected without a link", missing.len() - TOLD));
+    let mut told: Vec<String> = missing.iter().take(MAX_NAMED).map(words).collect();
+    if missing.len() > MAX_NAMED {
+        told.push(format!("{} more pairs of ranks are connected without a link", missing.len() - MAX_NAMED));
     }
     told
 }

@@ -84,7 +84,7 @@ mod tests {
     use crate::topology::generate::{Kind, Recipe};
 
     #[test]
-    fn timelines_count_the_links_that_are_left() {
+    fn timelines_number_only_links_that_are_not_cut() {
         let topology = Recipe::new(Kind::Line(3)).make().unwrap();
         let damage = vec![(1, 0.0), (2, 0.5)];
         let left = damaged(&topology, &damage, &[]);

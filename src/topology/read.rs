@@ -30,11 +30,11 @@ pub struct ReadError(pub Vec<Problem>);
 
 impl std::fmt::Display for ReadError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        const TOLD: usize = 3;
-        for (index, problem) in self.0.iter().take(TOLD).enumerate() {
+        const MAX_NAMED: usize = 3;
+        for (index, problem) in self.0.iter().take(MAX_NAMED).enumerate() {
             write!(f, "{}{problem}", if index > 0 { "; " } else { "" })?;
         }
-        match self.0.len().saturating_sub(TOLD) {
+        match self.0.len().saturating_sub(MAX_NAMED) {
             0 => Ok(()),
             more => write!(f, "; and {more} more"),
         }

@@ -325,7 +325,7 @@ pub fn write(
     schedule: &Schedule,
     clock: &Clock,
     chunks: usize,
-    wanted: &CollectiveRequest,
+    request: &CollectiveRequest,
 ) -> String {
     let mut by_link: Vec<Vec<&Transfer>> = vec![Vec::new(); graph.links().len()];
     schedule.transfers.iter().for_each(|transfer| by_link[transfer.link as usize].push(transfer));
@@ -333,14 +333,14 @@ pub fn write(
         "NPUs Count,{}\nLinks Count,{}\nChunks Count,{chunks}\nChunk Size,{}\nCollective Time,{},ns\n",
         topology.nodes,
         topology.links.len(),
-        wanted.chunk_bytes,
+        request.chunk_bytes,
         clock.ns(schedule.end(graph))
     );
     // Other programs support no other collective and do not know these rows.
-    if wanted.collective != Some(Collective::AllGather) {
-        text += &format!("Collective,{}\n", wanted.key());
-        if wanted.collective.is_some_and(has_root) {
-            text += &format!("Root,{}\n", wanted.root);
+    if request.collective != Some(Collective::AllGather) {
+        text += &format!("Collective,{}\n", request.key());
+        if request.collective.is_some_and(has_root) {
+            text += &format!("Root,{}\n", request.root);
         }
     }
     text += &format!("SrcID,DestID,Latency (ns),{},Chunks (ID:ns:ns)\n", topology.unit.header());

@@ -220,7 +220,7 @@ pub fn describe(topology: &Topology, damage: &Damage) -> String {
 /// Compares the old schedule with a new one on the damaged topology. `effort` is the number of decisions of the search.
 #[must_use]
 pub fn resynthesize(material: &Material<'_>, damage: &Damage, seed: u64, effort: u64) -> Resynthesis {
-    let Material { topology, wanted, problem, clock, schedule, .. } = *material;
+    let Material { topology, request, problem, clock, schedule, .. } = *material;
     let slow = match damage {
         Damage::Slow(link, share) if (*link as usize) < topology.links.len() => {
             Some((*link, slowed(topology, clock, *link, *share)))
@@ -241,7 +241,7 @@ pub fn resynthesize(material: &Material<'_>, damage: &Damage, seed: u64, effort:
     };
     let damaged = with_damage(topology, damage);
     let dead: &[u32] = if let Damage::Node(node) = damage { &[*node] } else { &[] };
-    match wanted.without(dead).and_then(|wanted| wanted.problem(&damaged)) {
+    match request.without(dead).and_then(|request| request.problem(&damaged)) {
         Err(error) => again.why = Some(error.to_string()),
         Ok((problem, clock)) => {
             let mut search = Search::new(problem, Method::Auto, seed);

@@ -35,7 +35,7 @@ mod tests {
     };
 
     #[test]
-    fn the_rarest_first_needs_no_luck_on_a_mesh_and_tacos_does() {
+    fn on_a_mesh_rarest_first_does_not_depend_on_the_seed_and_tacos_does() {
         let mesh = Recipe::new(Kind::Mesh(vec![3, 3])).make().unwrap();
         let (problem, clock) = CollectiveRequest::default().problem(&mesh).unwrap();
         let ours = times_ns(&problem, &clock, MatchingRule::Rarest, 1..21).unwrap();

@@ -89,7 +89,7 @@ pub struct Study {
 
 /// A search with its collective and its ticks.
 struct ActiveSearch {
-    wanted: CollectiveRequest,
+    request: CollectiveRequest,
     clock: Clock,
     search: Search,
     is_working: bool,
@@ -165,17 +165,17 @@ impl Study {
     /// Returns a [`StudyError`] if no topology is chosen, or the collective is impossible on it.
     pub fn begin(
         &mut self,
-        wanted: CollectiveRequest,
+        request: CollectiveRequest,
         by: Method,
         seed: u64,
         effort: u64,
         progress: &mut dyn Progress,
     ) -> Result<SearchStatus, StudyError> {
-        let (problem, clock) = wanted.problem(self.topology()?)?;
+        let (problem, clock) = request.problem(self.topology()?)?;
         progress.report("Looking for bounds", 0, 2);
         let search = Search::new(problem, by, seed);
         progress.report("Looking for a schedule", 1, 2);
-        self.at = Some(ActiveSearch { wanted, clock, search, is_working: true, seed });
+        self.at = Some(ActiveSearch { request, clock, search, is_working: true, seed });
         self.improve(effort, progress)
     }
 
@@ -229,7 +229,7 @@ impl Study {
     /// Returns [`StudyError::NoSearch`] if none was started.
     pub fn search(&self) -> Result<(&CollectiveRequest, &Clock, &Search, u64), StudyError> {
         let at = self.at.as_ref().ok_or(StudyError::NoSearch)?;
-        Ok((&at.wanted, &at.clock, &at.search, at.seed))
+        Ok((&at.request, &at.clock, &at.search, at.seed))
     }
 
     fn found(&self) -> Result<(&ActiveSearch, Cow<'_, Schedule>), StudyError> {
@@ -256,7 +256,7 @@ impl Study {
         let topology = self.topology()?;
         let status = self.status()?;
         let bounds = at.search.bounds();
-        let mut sentences = vec![format!("{}: {}.", topology.name, at.wanted.words()), status.sentence.clone()];
+        let mut sentences = vec![format!("{}: {}.", topology.name, at.request.words()), status.sentence.clone()];
         let faults = at.search.problem.faults(&schedule);
         sentences.push(match faults.first() {
             None => format!(
@@ -279,7 +279,7 @@ impl Study {
             status,
             sentences,
             cut: (narrow.inside, crossing),
-            bounds: listing::bounds(topology, &at.wanted, &bounds, &at.clock),
+            bounds: listing::bounds(topology, &at.request, &bounds, &at.clock),
             links: of_timeline(&|timeline| listing::links(topology, timeline)),
             critical: of_timeline(&|timeline| listing::critical(topology, timeline)),
             utilisation: timeline.as_ref().map(charts::utilisation),
@@ -306,8 +306,8 @@ impl Study {
                 &of_file
             }
         };
-        let wanted = self.at.as_ref().map(|at| at.wanted.clone());
-        Ok(verify(result, topology, &verify::wanted(result, topology, wanted))?)
+        let request = self.at.as_ref().map(|at| at.request.clone());
+        Ok(verify(result, topology, &verify::request(result, topology, request))?)
     }
 
     /// Updates the status and the bounds of a schedule that is still the best.
@@ -320,7 +320,7 @@ impl Study {
         if let Some(sentence) = shown.sentences.get_mut(1) {
             sentence.clone_from(&shown.status.sentence);
         }
-        shown.bounds = listing::bounds(self.topology()?, &at.wanted, &at.search.bounds(), &at.clock);
+        shown.bounds = listing::bounds(self.topology()?, &at.request, &at.search.bounds(), &at.clock);
         Ok(())
     }
 
@@ -350,7 +350,7 @@ impl Study {
     fn material<'a>(&'a self, at: &'a ActiveSearch, schedule: &'a Schedule) -> Result<Material<'a>, StudyError> {
         Ok(Material {
             topology: self.topology()?,
-            wanted: &at.wanted,
+            request: &at.request,
             problem: &at.search.problem,
             clock: &at.clock,
             schedule,

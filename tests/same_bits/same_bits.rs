@@ -9,7 +9,7 @@ use collectune::{
     overlap::{
         features::Settings,
         kernel::{Dataset, Kernel},
-        models::StrategyKind,
+        models::Kind,
         validate::{Job, Scheme, predict_fold},
     },
     progress::Silent,
@@ -166,7 +166,7 @@ fn overlap() {
         kernels: kernels.collect(),
         contradictions: (0, None),
     };
-    for kind in StrategyKind::ALL {
+    for kind in Kind::ALL {
         let job = Job { kind, scheme: Scheme::Kernels(0), fold: 1 };
         let said = predict_fold(&dataset, &Settings::default(), job, &mut Silent).expect("kernels to fit");
         say(&format!("{}: {:016x}", kind.name(), fingerprint(&format!("{said:?}"))));

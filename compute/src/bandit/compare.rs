@@ -24,6 +24,7 @@ pub fn resampled_means(values: &[f64], block: usize, seed: u64) -> Vec<f64> {
     let mut sums = Vec::with_capacity(n + 1);
     let mut sum = 0.0;
     sums.push(sum);
+    // Prefix sums give the sum of any block by one subtraction; of deviations, so that they do not cancel.
     let mean = Statistics::of(values).mean;
     for value in values {
         sum += value - mean;

@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_rows_are_those_of_the_reference() {
+    fn draws_equal_the_reference_values() {
         let cases = [
             (Simulation::clear(), [8.842451, 9.604378, 9.312641, 10.571338]),
             (Simulation::two_modes(), [264.254363, 288.590432, 257.346048, 281.000522]),

@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_after_the_other_is_no_comparison() {
+    fn arms_measured_one_after_the_other_are_not_comparable() {
         let values = |runs: [usize; 4]| -> Vec<Value> {
             let of = |(at, run)| Value { run, round: None, is_auto: at < 2, latency: 10.0 + at as f64 };
             runs.into_iter().enumerate().map(of).collect()

@@ -23,7 +23,7 @@ const WINDOW_PULLS: usize = 95;
 /// The number of last steps over which the share of the best arm is taken.
 const LAST_STEPS: usize = 200;
 
-/// What is replayed.
+/// A replay: strategies that choose arms in an environment, over some steps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StrategyReplay {
     /// The source of latencies.
@@ -124,6 +124,7 @@ impl StrategyReplay {
             }
             seen[arm].add(value);
             balance += mean - of_auto;
+            // Above the level of rounding errors.
             if balance > 1e-9 {
                 behind_until = step + 1;
             }

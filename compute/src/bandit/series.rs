@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn modes_are_told_from_one() {
+    fn two_modes_are_distinguished_from_one() {
         let one: Vec<f64> = (0..500).map(|t| exp(0.5 * normal(1, 0, t))).collect();
         let two: Vec<f64> = (0..500).map(|t| 10.0 + normal(1, 0, t) + if t % 3 == 0 { 20.0 } else { 0.0 }).collect();
         let (one, two) = (modes(&one).unwrap(), modes(&two).unwrap());

@@ -44,6 +44,7 @@ fn beta(a: f64, b: f64, x: f64) -> f64 {
         return if x <= 0.0 { 0.0 } else { 1.0 };
     }
     let front = exp(ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * ln(x) + b * ln(1.0 - x));
+    // The continued fraction converges fast below this point; above it use I_x(a, b) = 1 − I_{1−x}(b, a).
     if x < (a + 1.0) / (a + b + 2.0) {
         front * fraction(a, b, x) / a
     } else {
@@ -51,8 +52,10 @@ fn beta(a: f64, b: f64, x: f64) -> f64 {
     }
 }
 
+/// The continued fraction of the incomplete beta function, by the modified Lentz method.
 fn fraction(a: f64, b: f64, x: f64) -> f64 {
     const TINY: f64 = 1e-300;
+    // Keeps denominators away from zero.
     let away = |value: f64| if value.abs() < TINY { TINY } else { value };
     let mut c = 1.0;
     let mut d = 1.0 / away(1.0 - (a + b) * x / (a + 1.0));
@@ -85,6 +88,7 @@ pub fn gamma(shape: f64, stream: &mut Stream) -> f64 {
         }
         let v = v * v * v;
         let u = 1.0 - stream.unit();
+        // The squeeze accepts most draws without a logarithm.
         if u < 1.0 - 0.0331 * z * z * z * z || ln(u) < 0.5 * z * z + d * (1.0 - v + ln(v)) {
             return d * v;
         }

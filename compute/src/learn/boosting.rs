@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn follows_steps() -> Result<(), LearnError> {
+    fn boosting_fits_a_step_function() -> Result<(), LearnError> {
         let (table, target) = steps();
         let boosting = Boosting::fit(&table, &target, parameters(), &mut Silent)?;
         let worst = boosting.predict(&table)?.iter().zip(&target).map(|(p, t)| (p - t).abs()).fold(0.0, f64::max);
@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn absolute_error_passes_over_outliers() -> Result<(), LearnError> {
+    fn absolute_error_is_robust_to_outliers() -> Result<(), LearnError> {
         let (table, mut target) = steps();
         for row in (0..table.rows()).step_by(13) {
             target[row] += 1000.0;
@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn histograms_follow_xgboosts_settings() -> Result<(), LearnError> {
+    fn histogram_settings_have_the_effect_of_xgboosts() -> Result<(), LearnError> {
         let (table, target) = steps();
         let plain = Histogram {
             lambda: 1.0,

@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rank_is_that_of_the_theory() {
+    fn the_width_has_the_rank_of_split_conformal_prediction() {
         let mut errors: Vec<f64> = (1..=19).map(|i| f64::from(i) * if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
         assert_eq!(width(&mut errors, 0.9), Some(18.0));
         assert_eq!(width(&mut [3.0], 0.9), Some(3.0));

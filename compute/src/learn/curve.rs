@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn straight_between_points_and_beyond_them() {
+    fn a_curve_is_linear_between_points_and_beyond_them() {
         let rows = (1..=100).map(|i| (f64::from(i) * 10.0, 5.0 + 2.0 * f64::from(i) * 10.0)).collect();
         let curve = Curve::through(rows, true).unwrap_or_default();
         for size in [1.0, 10.0, 33.0, 500.0, 1000.0, 9000.0] {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn strays_are_left_out_and_repeats_averaged() {
+    fn outliers_are_removed_and_repeats_averaged() {
         let mut rows: Vec<(f64, f64)> = (1..=50).map(|i| (f64::from(i), 100.0)).collect();
         rows[20].1 = 900.0;
         rows[30].1 = 10.0;

@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_is_in_one_fold() {
+    fn all_rows_of_a_group_are_in_one_fold() {
         let assignment = by_rank(&[30, 10, 20, 10, 40], 3);
         assert_eq!(assignment, [2, 0, 1, 0, 0]);
         assert_eq!(split(&assignment, 0), (vec![0, 2], vec![1, 3, 4]));

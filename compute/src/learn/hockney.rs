@@ -155,6 +155,7 @@ fn ridge(coefficient: usize) -> f64 {
 
 fn solve(gram: &[[f64; WIDTH]; WIDTH], right: &[f64; WIDTH], damping: f64) -> Option<Vec<f64>> {
     let lower = |i: usize, j: usize| gram[i.max(j)][i.min(j)];
+    // Marquardt's scaling of the diagonal; the small absolute term keeps it positive where the slopes are zero.
     let damped = Square::from_fn(WIDTH, |i, j| {
         if i == j { lower(i, i) * (1.0 + damping) + 1e-9 * (1.0 + damping) } else { lower(i, j) }
     });
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_latency_and_bandwidth_again() -> Result<(), LearnError> {
+    fn recovers_latency_and_bandwidth() -> Result<(), LearnError> {
         let places = grid();
         let target: Vec<f64> = places.iter().map(|p| transfer(*p)).collect();
         let surface = Hockney::fit(&places, &target)?;
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn heights_without_a_bend_are_followed() -> Result<(), LearnError> {
+    fn heights_without_a_bend_are_fitted() -> Result<(), LearnError> {
         let places = grid();
         for slope in [-0.5, 0.0, 0.5, 1.0, 2.0] {
             let target: Vec<f64> = places.iter().map(|p| slope * p[0]).collect();

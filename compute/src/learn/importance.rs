@@ -44,7 +44,7 @@ mod tests {
     use crate::progress::Silent;
 
     #[test]
-    fn only_what_the_model_uses_matters() {
+    fn only_features_that_the_model_uses_are_important() {
         let error = |shuffle: Option<&Shuffle>| -> Result<f64, ()> {
             let used = shuffle.filter(|shuffle| shuffle.feature == 0);
             Ok(used.map_or(0.0, |s| s.order.iter().enumerate().map(|(row, from)| row.abs_diff(*from) as f64).sum()))

@@ -177,6 +177,7 @@ fn along_y(distance: f64) -> f64 {
 /// Minus twice the log likelihood at the most likely σ², up to a constant (Rasmussen and Williams 2006, 5.4).
 fn deviance(points: usize, quadratic: f64, log_determinant: f64) -> f64 {
     let n = points as f64;
+    // Heights that are all zero have a quadratic form of zero, whose logarithm is not finite.
     n * ln((quadratic / n).max(1e-300)) + log_determinant
 }
 
@@ -400,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn goes_through_smooth_data_on_a_grid() -> Result<(), LearnError> {
+    fn interpolates_smooth_data_on_a_grid() -> Result<(), LearnError> {
         let sites = grid();
         let heights: Vec<f64> = sites.iter().map(bumpy).collect();
         let surface = Kriging::fit(&sites, &heights)?;
@@ -438,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_is_known_where_others_were_measured() -> Result<(), LearnError> {
+    fn a_kind_is_predicted_where_only_others_were_measured() -> Result<(), LearnError> {
         // A dip at y = 0, the end of the axis, that the second kind was not measured at.
         let dip = |of: &Site| bumpy(of) - if of.column.y < 0.5 { 1.0 } else { 0.0 };
         let all: Vec<Site> =
@@ -458,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_whose_sizes_differ_stand_by_themselves() -> Result<(), LearnError> {
+    fn kinds_with_different_sizes_are_fitted_separately() -> Result<(), LearnError> {
         let mut sites = grid();
         sites.extend((0..5).map(|x| site(f64::from(x), 1.0, 4)));
         let heights: Vec<f64> = sites.iter().map(bumpy).collect();
@@ -469,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn far_from_the_points_nothing_remains() -> Result<(), LearnError> {
+    fn predictions_far_from_all_points_are_zero() -> Result<(), LearnError> {
         let sites = grid();
         let heights: Vec<f64> = sites.iter().map(bumpy).collect();
         assert!(Kriging::fit(&sites, &heights)?.predict(site(500.0, 2.0, 0)).abs() < 1e-6);

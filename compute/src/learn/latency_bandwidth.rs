@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn goes_on_by_latency_and_bandwidth_at_both_ends() {
+    fn extrapolates_by_latency_and_bandwidth_at_both_ends() {
         let rising: Vec<_> = (18..26).map(|x| transfer(f64::from(x))).collect();
         for beyond in [26.0, 29.0, 40.0] {
             let expected = transfer(beyond).1 - rising[7].1;
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn never_exceeds_the_asymptote_of_what_flattens_and_needs_two_sizes() {
+    fn never_exceeds_the_asymptote_and_needs_two_sizes() {
         let flat = [(20.0, 3.0), (21.0, 3.1), (22.0, 3.12), (23.0, 3.13)];
         assert!((0.0..0.05).contains(&growth(&flat, 60.0)));
         // What falls with the size has no latency; it stays.

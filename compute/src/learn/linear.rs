@@ -120,6 +120,7 @@ impl Eigen {
                     off += matrix.values[p * n + q] * matrix.values[p * n + q];
                 }
             }
+            // Relative to the squared Frobenius norm, which rotations preserve: off-diagonal entries at rounding level.
             if off <= 1e-26 * scale {
                 break;
             }
@@ -133,6 +134,7 @@ impl Eigen {
     }
 }
 
+/// The Jacobi rotation that makes the entry (p, q) zero.
 fn rotate(matrix: &mut Square, vectors: &mut Square, p: usize, q: usize) {
     let n = matrix.size;
     let off = matrix.values[p * n + q];
@@ -140,6 +142,7 @@ fn rotate(matrix: &mut Square, vectors: &mut Square, p: usize, q: usize) {
         return;
     }
     let theta = (matrix.values[q * n + q] - matrix.values[p * n + p]) / (2.0 * off);
+    // The smaller root of t² + 2θt − 1 = 0, by the form without cancellation: angles of at most π/4 converge.
     let tangent = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
     let cosine = 1.0 / (tangent * tangent + 1.0).sqrt();
     let sine = tangent * cosine;
@@ -152,6 +155,7 @@ fn rotate(matrix: &mut Square, vectors: &mut Square, p: usize, q: usize) {
     turn_rows(&mut vectors.values, n, p, q, cosine, sine);
 }
 
+/// Applies the rotation to the rows p and q.
 fn turn_rows(values: &mut [f64], n: usize, p: usize, q: usize, cosine: f64, sine: f64) {
     let (upper, lower) = values.split_at_mut(q * n);
     for (a, b) in upper[p * n..][..n].iter_mut().zip(&mut lower[..n]) {
@@ -178,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn eigenvectors_rebuild_the_matrix() {
+    fn eigenvectors_reconstruct_the_matrix() {
         let matrix = sample(12);
         let eigen = Eigen::new(matrix.clone());
         for row in 0..12 {

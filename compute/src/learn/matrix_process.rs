@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_fitted_is_not() {
+    fn invalid_covariances_are_refused() {
         let columns = Columns::new(correlation(2, 1.0));
         assert!(MatrixProcess::fit(&columns, &[], &correlation(0, 1.0), 0.1).is_none());
         assert!(MatrixProcess::fit(&columns, &[vec![1.0]], &correlation(1, 1.0), 0.1).is_none());

@@ -29,6 +29,7 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     finite(values.iter().sum::<f64>() / values.len() as f64)
 }
 
+/// Averages of no values and ratios to a spread of zero are not finite.
 fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }

@@ -31,6 +31,7 @@ pub fn non_negative(rows: &[Vec<f64>], target: &[f64], columns: usize) -> Vec<f6
         passive[entering] = true;
         loop {
             let inside: Vec<usize> = (0..columns).filter(|column| passive[*column]).collect();
+            // Columns have norm 1; the small term on the diagonal keeps collinear ones solvable.
             let block =
                 Square::from_fn(inside.len(), |a, b| at(inside[a], inside[b]) + if a == b { 1e-12 } else { 0.0 });
             let part: Vec<f64> = inside.iter().map(|column| right[*column]).collect();
@@ -38,6 +39,7 @@ pub fn non_negative(rows: &[Vec<f64>], target: &[f64], columns: usize) -> Vec<f6
                 passive[entering] = false;
                 break;
             };
+            // Go towards the solution until the first coefficient reaches zero.
             let blocked = inside.iter().zip(&solved).filter(|(_, value)| **value <= 0.0);
             let step = blocked.map(|(column, value)| x[*column] / (x[*column] - value)).fold(1.0, f64::min);
             if step >= 1.0 && solved.iter().all(|value| *value > 0.0) {
@@ -70,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_what_made_the_rows() {
+    fn recovers_the_true_coefficients() {
         let rows = vec![vec![1.0, 0.0, 2.0], vec![0.0, 1.0, 1.0], vec![1.0, 1.0, 0.0], vec![2.0, 1.0, 1.0]];
         let target: Vec<f64> = rows.iter().map(|row| 2.0 * row[0] + 3.0 * row[2]).collect();
         let found = non_negative(&rows, &target, 3);
@@ -78,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn no_neighbour_is_better() {
+    fn the_solution_is_a_local_minimum() {
         let mut stream = Stream::new(3);
         for _ in 0..200 {
             let columns = 1 + stream.below(5);

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn follows_what_is_not_straight() -> Result<(), LearnError> {
+    fn fits_a_nonlinear_function() -> Result<(), LearnError> {
         let (table, target) = valley();
         let perceptron = Perceptron::fit(&table, &target, parameters(), &mut Silent)?;
         let pairs: Vec<(f64, f64)> = target.iter().copied().zip(perceptron.predict(&table)?).collect();

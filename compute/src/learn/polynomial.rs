@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_a_cubic_again() -> Result<(), LearnError> {
+    fn recovers_a_cubic() -> Result<(), LearnError> {
         let truth = |[x, y]: [f64; 2]| 2.0 + x - 0.5 * y + 0.25 * x * y - 0.01 * x * x * x;
         let places: Vec<[f64; 2]> = (0..80).map(|i| [f64::from(i % 10), f64::from(i / 10)]).collect();
         let target: Vec<f64> = places.iter().map(|p| truth(*p)).collect();

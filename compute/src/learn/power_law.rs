@@ -140,7 +140,7 @@ mod tests {
     };
 
     #[test]
-    fn a_power_law_goes_on_where_trees_stop() -> Result<(), LearnError> {
+    fn a_power_law_extrapolates_where_trees_stay_constant() -> Result<(), LearnError> {
         let mut table = Table::new(&["x", "y", "the same", "one"]);
         let mut target = Vec::new();
         let truth = |x: f64, y: f64| 0.3 * x * x * y.sqrt() * if x > 3.5 && y < 6.5 { 1.2 } else { 1.0 };

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forest_follows_its_rows_and_stays_constant_outside() -> Result<(), LearnError> {
+    fn a_forest_fits_its_rows_and_is_constant_outside() -> Result<(), LearnError> {
         let (table, target) = sweep();
         let steps = fit(&table, &target, PLAIN, &mut Silent)?;
         assert_eq!(steps.cells(), Some(80));
@@ -109,8 +109,9 @@ mod tests {
         let (table, target) = sweep();
         let spread = |parameters| -> Result<f64, LearnError> {
             let steps = fit(&table, &target, parameters, &mut Silent)?;
-            let said: Vec<f64> = (0..table.rows()).filter_map(|row| steps.predict(table.row(row))).collect();
-            Ok(said.iter().copied().fold(f64::NEG_INFINITY, f64::max) - said.iter().copied().fold(f64::MAX, f64::min))
+            let predicted: Vec<f64> = (0..table.rows()).filter_map(|row| steps.predict(table.row(row))).collect();
+            Ok(predicted.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+                - predicted.iter().copied().fold(f64::MAX, f64::min))
         };
         let whole = spread(PLAIN)?;
         assert!(spread(Parameters { max_depth: Some(1), ..PLAIN })? < 0.7 * whole);

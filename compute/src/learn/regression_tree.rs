@@ -578,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbouring_numbers_are_told_apart() {
+    fn adjacent_floats_are_split() {
         let low = 1.0_f64;
         let high = low.next_up();
         let (tree, _) = grow(&[[low, 0.0], [high, 0.0]], &[1.0, 2.0], 1, 2);

@@ -267,7 +267,7 @@ mod tests {
     };
 
     #[test]
-    fn says_what_the_trees_say() -> Result<(), LearnError> {
+    fn a_step_function_equals_its_trees() -> Result<(), LearnError> {
         let mut stream = Stream::new(4);
         for (objective, single) in [(Objective::Squared, false), (Objective::Xgboost { lambda: 1.0 }, true)] {
             // Few values make cells, many stay trees.
@@ -296,10 +296,13 @@ mod tests {
                 for _ in 0..200 {
                     asked.push(&[20.0 * stream.unit() - 5.0, 1000.0 * stream.normal(), 400.0 * stream.unit()]);
                 }
-                for (row, said) in boosting.predict(&asked)?.iter().enumerate() {
+                for (row, predicted) in boosting.predict(&asked)?.iter().enumerate() {
                     let stepped = steps.predict(asked.row(row)).unwrap_or(f64::NAN);
                     let exact = single && has_cells;
-                    assert!((stepped - said).abs() <= if exact { 0.0 } else { 1e-5 * (1.0 + said.abs()) }, "{row}");
+                    assert!(
+                        (stepped - predicted).abs() <= if exact { 0.0 } else { 1e-5 * (1.0 + predicted.abs()) },
+                        "{row}"
+                    );
                 }
                 assert_eq!(steps.predict(&[1.0]), None);
             }

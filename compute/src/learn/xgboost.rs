@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn a_written_model_is_read_back() {
         let (model, table) = model();
         let text = write(&model).to_string();
         let again = read(&serde_json::from_str(&text).unwrap()).unwrap();
@@ -404,26 +404,27 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_without_an_end_is_refused() {
+    fn a_tree_with_a_cycle_is_refused() {
         let with = |trees: Vec<Value>| {
             let mut changed = write(&model().0);
             *changed.pointer_mut("/learner/gradient_booster/model/trees").unwrap() = trees.into();
             read(&changed).map(|model| model.boosting)
         };
-        let said =
-            |boosting: &Boosting| boosting.to_step_function().predict(&[0.5, 0.5]).map(|said| said - boosting.start);
-        assert_eq!(said(&with(vec![chain(1000)]).unwrap()), Some(2.5));
+        let predicted = |boosting: &Boosting| {
+            boosting.to_step_function().predict(&[0.5, 0.5]).map(|predicted| predicted - boosting.start)
+        };
+        assert_eq!(predicted(&with(vec![chain(1000)]).unwrap()), Some(2.5));
         let error = with(vec![chain(1001)]).unwrap_err().to_string();
         assert!(error.ends_with("tree 0, node 2000 lies below a thousand others"), "{error}");
         // So many trees are not added to each of 251,001 cells.
         let one = with(vec![chain(1000)]).unwrap();
         let many = Boosting::of_trees(0.0, vec![one.trees[0].clone(); 5000], 2);
         let steps = many.to_step_function();
-        assert_eq!((steps.cells(), said(&many)), (None, Some(12_500.0)));
+        assert_eq!((steps.cells(), predicted(&many)), (None, Some(12_500.0)));
     }
 
     #[test]
-    fn what_can_not_be_used_is_told_with_its_place() {
+    fn unusable_models_give_an_error_with_a_place() {
         let whole = write(&model().0);
         let told = |pointer: &str, value: Value| {
             let mut changed = whole.clone();

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_understood_and_removed() {
+    fn byte_order_marks_are_understood_and_removed() {
         let text = "größe,µs,𝄞\r\n";
         let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();

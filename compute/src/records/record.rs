@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quoted_cell_goes_on_over_lines() {
+    fn a_quoted_cell_continues_over_lines() {
         use State::Whole;
         assert_eq!(
             read(b"a,b,c\n1,\"two\n\nlines\",3\n4,5,6\n"),
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_are_cut_and_passed_over() {
+    fn long_lines_are_cut_and_skipped() {
         let long = [b"a,b\n", "x".repeat(200_000).as_bytes(), b"\n1,2\n"].concat();
         let all = read(&long);
         assert_eq!(
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_comes_after_what_was_read() {
+    fn an_error_comes_after_the_data_before_it() {
         struct Broken;
         impl Read for Broken {
             fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {

@@ -1,12 +1,12 @@
 //! Lower bounds of the time of any schedule.
 //!
 //! - L1, fluid: chunks of any size and no latency; for each cut, the bytes that must leave it over the bandwidth that
-//! leaves it (ForestColl, arXiv 2402.06787). The maximum over all cuts is exact for an all_gather.
+//!   leaves it (ForestColl, arXiv 2402.06787). The maximum over all cuts is exact for an all_gather.
 //! - L2, cuts: whole chunks that occupy links; for each cut, the least time in which the links that leave it can
-//! deliver the chunks that must leave.
+//!   deliver the chunks that must leave.
 //! - L3, paths: the longest of the shortest paths that a chunk must take.
 //! - L4, load: the total path length of all chunks over what all links carry (`load.rs`), where not every node wants
-//! every chunk.
+//!   every chunk.
 //!
 //! [`Bounds::last_hop`] tightens L2: a chunk that crosses a cut too late to be forwarded beyond it must cross once for
 //! every node there.

@@ -39,7 +39,7 @@ pub struct Task<'a> {
 pub enum Phase {
     /// Adds up, backwards in time over the reversed links.
     Reduce,
-    /// Copies.
+    /// Copies chunks to the nodes that want them.
     Copy,
 }
 

@@ -1,4 +1,4 @@
-//! Checks schedules, knowing nothing of how they are made.
+//! Verifies schedules, with code that is independent of the searches.
 
 use std::fmt;
 
@@ -9,47 +9,47 @@ use super::{
 };
 use crate::order::CompactSort;
 
-/// What is wrong with a schedule.
+/// A fault of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// A transfer names a link or a chunk that is not there; by its index.
+    /// A transfer names an unknown link or chunk; the index of the transfer.
     Unknown(usize),
     /// A link carries a second chunk before the first has arrived.
     Overlap {
-        /// The one that is there.
+        /// The transfer that occupies the link.
         first: Transfer,
-        /// The one that comes too early.
+        /// The transfer that starts too early.
         second: Transfer,
     },
     /// A chunk is sent by a node that does not have it yet.
     Causality {
-        /// What is sent.
+        /// The transfer.
         transfer: Transfer,
-        /// When the sender has it, in ticks, if ever.
+        /// When the sender has the chunk, in ticks; `None` for never.
         arrives: Option<u64>,
     },
     /// A chunk never comes to a node that wants it.
     Missing {
-        /// The chunk.
+        /// The index of the chunk.
         chunk: u32,
-        /// The node.
+        /// The index of the node.
         node: u32,
     },
-    /// A node's part of a chunk is added twice, or sent on after the node has given it away.
+    /// A node's part of a chunk is added twice, or forwarded after the node has sent its sum.
     CountedTwice {
-        /// What brings it a second time.
+        /// The second transfer.
         transfer: Transfer,
     },
-    /// A node's part of a chunk never comes to where the chunk is put together.
+    /// A node's part of a chunk never reaches the node where the chunk is summed up.
     NotCounted {
-        /// The chunk.
+        /// The index of the chunk.
         chunk: u32,
-        /// The node.
+        /// The index of the node.
         node: u32,
     },
-    /// A node gives its part of a chunk away before all parts that are to go with it have come.
+    /// A node sends its partial sum before all parts that belong to it have arrived.
     Late {
-        /// What comes too late.
+        /// The transfer that arrives too late.
         transfer: Transfer,
     },
 }
@@ -76,10 +76,10 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The most faults that are told; what comes after is not looked for.
+/// The most faults that are reported; the verification stops there.
 pub const MAX_FAULTS: usize = 100;
 
-/// What was found, as much of it as is told.
+/// The faults found so far, at most [`MAX_FAULTS`].
 #[derive(Default)]
 struct Faults(Vec<Fault>);
 
@@ -95,8 +95,8 @@ impl Faults {
     }
 }
 
-/// What is wrong with a schedule: empty where nothing is. Of its first part, which reduces, `reduce` has as sources who
-/// ends with the sum of every node's part of a chunk; of the rest, `copy` says who has what and who wants it.
+/// The faults of a schedule; empty for a valid one. In the transfers that reduce, the sources of a chunk in `reduce`
+/// must end with the sum of every node's part. For the others, `copy` says which nodes have and want each chunk.
 #[must_use]
 pub fn faults(graph: &Graph, schedule: &Schedule, reduce: Option<&Demand>, copy: Option<&Demand>) -> Vec<Fault> {
     let mut faults = Faults::default();
@@ -113,7 +113,7 @@ pub fn faults(graph: &Graph, schedule: &Schedule, reduce: Option<&Demand>, copy:
     }
     overlaps(graph, transfers, &mut faults);
     let (reducing, copying) = transfers.split_at(schedule.reducing);
-    // What was put together can be sent on only then.
+    // A sum can be copied only once it is complete.
     let mut complete = Vec::new();
     if let Some(demand) = reduce {
         for_each_chunk(chunks, reducing, &mut |chunk, transfers| {
@@ -131,7 +131,8 @@ pub fn faults(graph: &Graph, schedule: &Schedule, reduce: Option<&Demand>, copy:
     faults.0
 }
 
-/// Transfers in groups by a key, each in the order of their starts.
+/// The transfers in groups by a key, each in the order of starts: the first index of each group, and the indices of
+/// transfers.
 fn grouped(count: usize, transfers: &[Transfer], key: impl Fn(&Transfer) -> u32) -> (Vec<usize>, Vec<u32>) {
     let mut first = vec![0; count + 1];
     for transfer in transfers {
@@ -166,7 +167,7 @@ fn overlaps(graph: &Graph, transfers: &[Transfer], faults: &mut Faults) {
     }
 }
 
-/// Checks the transfers of one chunk after the other, in the order of their starts, as long as `check` says so.
+/// Calls `check` with the transfers of one chunk after the other, in the order of starts, until it returns `false`.
 fn for_each_chunk(chunks: usize, transfers: &[Transfer], check: &mut dyn FnMut(usize, &[Transfer]) -> bool) {
     let (first, order) = grouped(chunks, transfers, |transfer| transfer.chunk);
     let mut own = Vec::new();
@@ -179,11 +180,11 @@ fn for_each_chunk(chunks: usize, transfers: &[Transfer], check: &mut dyn FnMut(u
     }
 }
 
-/// Every sender has the chunk when it begins to send, and everyone who wants it gets it.
+/// Checks the copying of a chunk: every sender has it in time, and every node that wants it gets it.
 fn copied(graph: &Graph, demand: &Demand, chunk: usize, ready: u64, transfers: &[Transfer], faults: &mut Faults) {
     let mut has: Vec<Option<u64>> = vec![None; graph.nodes()];
     demand.sources(chunk).iter().for_each(|node| has[*node as usize] = Some(ready));
-    // In the order of their starts; what a node gets counts from when it has arrived.
+    // Transfers are in the order of starts; a node has a chunk from its arrival on.
     for transfer in transfers {
         let end = transfer.end(graph);
         let to = &mut has[graph.links()[transfer.link as usize].to as usize];
@@ -202,8 +203,8 @@ fn copied(graph: &Graph, demand: &Demand, chunk: usize, ready: u64, transfers: &
     }
 }
 
-/// Every node gives its sum away exactly once, after all that it is to hold has come, and all ends where it is to be
-/// put together. Returns when it is complete.
+/// Checks the reduction of a chunk: every node sends its partial sum exactly once, after all parts have arrived, and
+/// all end at the target. Returns when the sum is complete, in ticks.
 fn reduced(graph: &Graph, demand: &Demand, chunk: usize, transfers: &[Transfer], faults: &mut Faults) -> u64 {
     let target = demand.sources(chunk).first().copied();
     let mut given: Vec<Option<u64>> = vec![None; graph.nodes()];
@@ -229,7 +230,7 @@ fn reduced(graph: &Graph, demand: &Demand, chunk: usize, transfers: &[Transfer],
             }
         }
     }
-    // Starts only grow on the way to the target, so there is no way round in a circle.
+    // Starts increase along the path to the target, so there is no cycle.
     let kept = demand.wants(chunk).filter(|node| Some(*node) != target && given[*node as usize].is_none());
     for node in target.filter(|target| given[*target as usize].is_some()).into_iter().chain(kept) {
         faults.push(Fault::NotCounted { chunk: chunk as u32, node });
@@ -243,7 +244,7 @@ mod tests {
     use crate::schedule::graph::Link;
 
     #[test]
-    fn a_schedule_of_nothing_is_told_at_once() {
+    fn an_empty_schedule_is_reported_without_delay() {
         let nodes = 4096_u32;
         let to = |from: u32| Link { from, to: (from + 1) % nodes, duration: 1, rate: 1 };
         let graph = Graph::new(nodes as usize, (0..nodes).map(to).collect()).unwrap();

@@ -18,15 +18,15 @@ use crate::table::{IGNORE, Table};
 /// A version of the tuner's interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
-    /// Of NCCL 2.21.
+    /// Since NCCL 2.21.
     V2,
-    /// NCCL 2.22.
+    /// Since NCCL 2.22.
     V3,
-    /// NCCL 2.24.
+    /// Since NCCL 2.24.
     V4,
-    /// NCCL 2.28.
+    /// Since NCCL 2.28.
     V5,
-    /// NCCL 2.30.
+    /// Since NCCL 2.30.
     V6,
 }
 

@@ -242,7 +242,7 @@ fn files_that_differ_between_ranks_do_not_matter() {
 }
 
 #[test]
-fn ranks_that_do_not_find_each_other_are_passive() {
+fn ranks_that_miss_each_other_are_passive() {
     let folder = tempfile::tempdir().unwrap();
     let conf = folder.path().join("conf");
     fs::write(&conf, "allreduce,0,-1,ring,ll,4,-1,-1\n").unwrap();
@@ -269,7 +269,7 @@ fn ranks_that_do_not_find_each_other_are_passive() {
 }
 
 #[test]
-fn a_record_that_can_not_be_had_fails_loudly() {
+fn a_missing_record_fails_with_a_message() {
     let folder = tempfile::tempdir().unwrap();
     let own = folder.path().join(format!("{:016x}", 9));
     let rank = || {

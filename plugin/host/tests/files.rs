@@ -166,7 +166,7 @@ fn a_path_that_is_no_file_leaves_a_passive_plugin() {
 }
 
 #[test]
-fn nothing_set_is_nothing_said() {
+fn no_setting_logs_nothing() {
     for version in 2..=6 {
         let (answers, said) = Rank::new(version).ask(&["4:4096", "2:8"]);
         assert_eq!((answers, said), (vec!["- 0".to_owned(); 2], Vec::new()));

@@ -143,7 +143,7 @@ fn has_said(printed: &Printed, words: &str) -> bool {
 }
 
 #[test]
-fn each_line_is_of_the_arm_that_the_tuner_answered() {
+fn each_line_has_the_arm_of_the_tuners_decision() {
     for release in RELEASES {
         let job = Job::new();
         let printed = job.run(release, 0, 3000, "single");
@@ -162,7 +162,7 @@ fn each_line_is_of_the_arm_that_the_tuner_answered() {
 }
 
 #[test]
-fn what_is_not_sure_is_counted_and_not_in_the_log() {
+fn ambiguous_collectives_are_counted_and_not_logged() {
     for release in RELEASES {
         let job = Job::new();
         let printed = job.run(release, 0, 4000, "mixed");
@@ -179,7 +179,7 @@ fn what_is_not_sure_is_counted_and_not_in_the_log() {
 }
 
 #[test]
-fn communicators_at_once_have_a_log_each() {
+fn concurrent_communicators_have_a_log_each() {
     for release in RELEASES {
         let job = Job::new();
         let printed = job.run(release, 0, 1500, "two");
@@ -213,7 +213,7 @@ fn only_the_lowest_rank_writes_and_only_when_it_is_asked_to() {
 }
 
 #[test]
-fn without_a_policy_the_arm_is_what_was_asked_for() {
+fn without_a_policy_the_arm_is_the_requested_one() {
     let job = Job::new();
     let steps = ["profile", "6", "0", "200", "single"];
     let printed = job.rank(6).with("COLLECTUNE_TUNER_REWARDS", job.logs()).run(&steps);
@@ -243,7 +243,7 @@ fn without_a_policy_the_arm_is_what_was_asked_for() {
 }
 
 #[test]
-fn what_can_not_be_logged_is_said() {
+fn failing_to_log_gives_a_message() {
     // Interfaces without the GPU's timestamps.
     for (tuner, profiler) in [(3, 1), (4, 2), (4, 3)] {
         let job = Job::new();
@@ -281,7 +281,7 @@ fn a_profiler_without_its_tuner_logs_nothing_and_says_why() {
 }
 
 #[test]
-fn a_log_that_is_there_goes_on() {
+fn an_existing_log_is_continued() {
     let job = Job::new();
     let first = expected(&job.run((6, 6), 0, 100, "single"), ID);
     let second = expected(&job.run((6, 6), 0, 100, "single"), ID);
@@ -293,7 +293,7 @@ fn a_log_that_is_there_goes_on() {
 }
 
 #[test]
-fn nonsense_is_survived() {
+fn invalid_profiler_arguments_do_nothing() {
     for (tuner, profiler) in RELEASES {
         let job = Job::new();
         let rank = job.rank(tuner).with("COLLECTUNE_TUNER_REWARDS", job.logs());
@@ -304,7 +304,7 @@ fn nonsense_is_survived() {
 }
 
 #[test]
-fn a_disk_that_is_full_is_said_and_nothing_else_happens() {
+fn a_full_disk_gives_a_message_and_changes_nothing() {
     let job = Job::new();
     fs::create_dir_all(job.logs()).unwrap();
     std::os::unix::fs::symlink("/dev/full", job.path(ID)).unwrap();

@@ -72,7 +72,7 @@ fn a_million_calls_of_each_version_touch_what_they_may_and_allocate_nothing() {
 }
 
 #[test]
-fn what_no_library_passes_is_left_alone() {
+fn invalid_arguments_do_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let conf = folder.path().join("conf");
     std::fs::write(&conf, CONF).unwrap();
@@ -160,7 +160,7 @@ fn version_2_offers_what_its_library_runs() {
 }
 
 #[test]
-fn a_policy_is_followed_and_says_what_it_chose() {
+fn a_policy_is_followed_and_its_choices_are_logged() {
     let folder = tempfile::tempdir().unwrap();
     let policy = folder.path().join("policy");
     std::fs::write(&policy, exploring()).unwrap();
@@ -198,7 +198,7 @@ fn two_communicators_in_two_threads_do_not_disturb_each_other() {
 }
 
 #[test]
-fn it_can_be_unloaded_and_loaded_again() {
+fn the_plugin_can_be_unloaded_and_loaded_again() {
     let folder = tempfile::tempdir().unwrap();
     let policy = folder.path().join("policy");
     std::fs::write(&policy, exploring()).unwrap();

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The most chunks that are named one by one.
-const TOLD: usize = 12;
+const MAX_NAMED: usize = 12;
 
 /// Facts about the picked element, or an overview.
 #[component]
@@ -80,8 +80,8 @@ fn node_words(
     let row = prepared.ownership.get(node * chunks..(node + 1) * chunks)?;
     let has: Vec<usize> = (0..chunks).filter(|chunk| row[*chunk] <= time).collect();
     let list = |some: &[usize]| {
-        let named: Vec<String> = some.iter().take(TOLD).map(usize::to_string).collect();
-        let more = some.len().saturating_sub(TOLD);
+        let named: Vec<String> = some.iter().take(MAX_NAMED).map(usize::to_string).collect();
+        let more = some.len().saturating_sub(MAX_NAMED);
         named.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
     };
     let mut text = format!("At {} it has {} of {chunks} chunks", listing::time(time_ns), has.len());

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn rings_close_and_span_nodes() {
+    fn rings_close_across_nodes() {
         let mut rings = rings();
         assert_eq!(rings.edges(Some(0)), [((0, 1), 1), ((1, 2), 1), ((2, 3), 1), ((3, 0), 1)]);
         assert_eq!(rings.edges(None).len(), 8);

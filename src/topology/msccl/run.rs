@@ -33,20 +33,20 @@ pub enum RunError {
         rank: usize,
         /// Its thread block.
         block: usize,
-        /// Its index.
+        /// The index of the step.
         step: usize,
     },
     /// A step receives another number of chunks than it expects.
-    #[error("rank {rank}, thread block {block}, step {step} receives {wanted} chunks, and {sent} were sent")]
+    #[error("rank {rank}, thread block {block}, step {step} receives {expected} chunks, and {sent} were sent")]
     Count {
         /// The rank of the step.
         rank: usize,
         /// Its thread block.
         block: usize,
-        /// Its index.
+        /// The index of the step.
         step: usize,
         /// The number of chunks that it expects.
-        wanted: usize,
+        expected: usize,
         /// The number of chunks that were sent.
         sent: usize,
     },
@@ -219,8 +219,8 @@ impl Machine<'_> {
                         return Ok(false);
                     };
                     if got.len() as i64 != step.count {
-                        let (wanted, sent) = (step.count as usize, got.len());
-                        return Err(RunError::Count { rank, block, step: self.next[rank][block], wanted, sent });
+                        let (expected, sent) = (step.count as usize, got.len());
+                        return Err(RunError::Count { rank, block, step: self.next[rank][block], expected, sent });
                     }
                     if matches!(what, Type::Receive | Type::ReceiveCopySend) {
                         got

@@ -44,10 +44,10 @@ pub fn chunks_each(collective: Collective, nodes: u32, all: u32) -> u32 {
 
 /// The collective for which a result is verified: the requested one, else the one that the file names, else an
 /// all_gather of the file's chunks. What the file says takes precedence over a request for another graph.
-pub(super) fn wanted(result: &ResultFile, topology: &Topology, asked: Option<CollectiveRequest>) -> CollectiveRequest {
+pub(super) fn request(result: &ResultFile, topology: &Topology, asked: Option<CollectiveRequest>) -> CollectiveRequest {
     let of_file = result.collective.flatten();
     let is_other = |asked: &CollectiveRequest| of_file.is_some_and(|own| asked.collective != Some(own));
-    let mut wanted = asked.filter(|asked| !is_other(asked)).unwrap_or_else(|| {
+    let mut request = asked.filter(|asked| !is_other(asked)).unwrap_or_else(|| {
         let collective = of_file.unwrap_or(Collective::AllGather);
         CollectiveRequest {
             collective: Some(collective),
@@ -56,16 +56,16 @@ pub(super) fn wanted(result: &ResultFile, topology: &Topology, asked: Option<Col
             ..CollectiveRequest::default()
         }
     });
-    wanted.chunk_bytes = result.chunk_bytes.unwrap_or(wanted.chunk_bytes);
-    wanted
+    request.chunk_bytes = result.chunk_bytes.unwrap_or(request.chunk_bytes);
+    request
 }
 
-/// Verifies a result file on a topology. `wanted` has the file's size of a chunk if [`check`] built it.
+/// Verifies a result file on a topology. `request` has the file's size of a chunk if [`check`] built it.
 ///
 /// # Errors
 /// Returns a [`RequestError`] if the collective is impossible on the topology.
-pub fn verify(result: &ResultFile, topology: &Topology, wanted: &CollectiveRequest) -> Result<Verified, RequestError> {
-    let (problem, clock) = wanted.problem(topology)?;
+pub fn verify(result: &ResultFile, topology: &Topology, request: &CollectiveRequest) -> Result<Verified, RequestError> {
+    let (problem, clock) = request.problem(topology)?;
     let (mut schedule, mut faults) = result.schedule(topology, &problem.graph, &clock);
     if !result.has_times() {
         schedule = timed(&problem, schedule, &mut faults);
@@ -77,10 +77,10 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &CollectiveReque
     faults.extend(found.iter().map(|fault| words(fault, topology, &problem.graph, &clock)));
     let chunks = problem.chunks();
     if !faults.is_empty() && result.says_chunks && chunks != result.chunks as usize {
-        let (has, words) = (count(u64::from(result.chunks), "chunk"), wanted.words());
+        let (has, words) = (count(u64::from(result.chunks), "chunk"), request.words());
         faults.insert(of_links, format!("the result has {has}, and {words} has {chunks}"));
     }
-    if result.collective == Some(None) && wanted.custom.is_none() {
+    if result.collective == Some(None) && request.custom.is_none() {
         faults.insert(0, "the result is a schedule of conditions of one's own, which are not given".to_owned());
     }
     let time_ns = clock.ns(schedule.end(&problem.graph));
@@ -89,7 +89,7 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &CollectiveReque
     let bound_ns = clock.ns(bounds);
     let mut sentences = vec![format!(
         "{} ({}): {}, {}.",
-        wanted.words(),
+        request.words(),
         result.dialect,
         count(schedule.transfers.len() as u64, "transfer"),
         listing::time(time_ns)
@@ -155,7 +155,7 @@ pub fn check(
     collective: Option<CollectiveRequest>,
 ) -> Result<Verified, RequestError> {
     let topology = topology.unwrap_or(&result.topology);
-    verify(result, topology, &wanted(result, topology, collective))
+    verify(result, topology, &request(result, topology, collective))
 }
 
 /// Files do not mark reductions: in a collective that reduces first, the first transfers reduce.

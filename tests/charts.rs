@@ -270,14 +270,14 @@ fn names_are_text_and_nothing_else() {
 fn a_large_chart_is_drawn_in_time() {
     let zigzag = |n: i32| point(f64::from(n), if n % 2 == 0 { 0.0 } else { 1e9 });
     let points: Vec<Point> = (0..20_000).map(zigzag).collect();
-    let marks = [Mark::Line, Mark::Dashed, Mark::Dots, Mark::LineAndDots, Mark::Band, Mark::Whiskers];
+    let marks = [Mark::Line, Mark::Dashed, Mark::Dots, Mark::LineAndDots, Mark::Band, Mark::Whiskers, Mark::Rings];
     let all = marks
         .iter()
         .enumerate()
         .map(|(n, mark)| series(&format!("{n}"), Colour::Palette(n as u8), mark.clone(), points.clone()));
     let chart = Chart { series: all.collect(), ..busbw_against_channels() };
     let start = std::time::Instant::now();
-    assert_eq!(layout(&chart, &Style::default()).series.len(), 5);
+    assert_eq!(layout(&chart, &Style::default()).series.len(), 6);
     assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
 }
 
@@ -326,7 +326,16 @@ fn hostile_chart() -> impl Strategy<Value = Chart> {
         value,
         note: String::new(),
     });
-    let marks = vec![Mark::Line, Mark::Dashed, Mark::Dots, Mark::LineAndDots, Mark::Band, Mark::Whiskers, Mark::Spans];
+    let marks = vec![
+        Mark::Line,
+        Mark::Dashed,
+        Mark::Dots,
+        Mark::LineAndDots,
+        Mark::Band,
+        Mark::Whiskers,
+        Mark::Spans,
+        Mark::Rings,
+    ];
     let mark = prop_oneof![
         7 => prop::sample::select(marks),
         2 => (quantity, spacing).prop_map(|(quantity, spacing)| Mark::Cells(quantity, spacing)),

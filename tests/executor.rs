@@ -14,6 +14,7 @@ use collectune::{
     report::Contents,
     tuning::{
         aggregate::Target,
+        comparison,
         conf::{self, export::Options},
         heat_map::Against,
         parameters::{Parameters, Preset, SearchLimits},
@@ -311,6 +312,50 @@ fn requests_out_of_order_are_answered_in_words() {
     assert!(page.save().is_err());
     let measured = page.view(ON_TWO_NODES).unwrap();
     assert!(measured.recommendation.configuration.is_some(), "winners show before any model");
+}
+
+#[test]
+fn a_campaign_s_name_tells_its_collective_and_its_rules_how_many_ranks_ran() {
+    let campaign = "nodes,size_bytes,def_runs,cfg_runs\n1,4096,0.32;0.32;0.32,0.36;0.36;0.36\n";
+    let conf = "allgather,0,8192,ring,simple,8,1,8,-1,-1\nallreduce,0,8192,ring,ll,8,1,8,-1,-1\n";
+    let mut page = Page::default();
+    page.load(&[("allreduce_1n.per_size_stats.csv", campaign.as_bytes()), ("nccl_tuner.conf", conf.as_bytes())]);
+    let Ok(Response::Compared(answer)) = page.ask(Request::Compare(comparison::Question::default())) else {
+        panic!("a campaign and its rules are there");
+    };
+    let words: Vec<&str> = answer.verdicts.iter().map(comparison::verdict::Verdict::word).collect();
+    assert_eq!(words, ["not judged", "keep"]);
+    // 4 KiB × 2 · 7/8 over 0.32 and 0.36 GB/s.
+    assert!(answer.by_size.rows[0].iter().any(|cell| cell.text == "22.40 → 19.91 µs"), "{:?}", answer.by_size);
+}
+
+#[test]
+fn links_that_are_open_beside_a_sweep_hold_its_predictions() {
+    let topology = |gib: f64| {
+        let pairs = (0..16).flat_map(|a| (0..16).map(move |b| (a, b))).filter(|(a, b)| a != b);
+        let links: String = pairs.map(|(a, b)| format!("{a},{b},500,{gib}\n")).collect();
+        format!("16\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n{links}")
+    };
+    let beyond = |links: &str| {
+        let mut page = Page::default();
+        let loaded = page.load(&[("sweep.csv", sweep().as_bytes()), ("mesh.csv", links.as_bytes())]);
+        let parameters = quick(Preset::Default);
+        let trained = page.train(&parameters).unwrap();
+        page.validate(&trained, &parameters).unwrap();
+        let answer = page.recommend(ON_TWO_NODES, &[1 << 38], SearchLimits::default()).unwrap().remove(0);
+        (answer, loaded.notes)
+    };
+    let (free, _) = beyond("");
+    let expected = free.predicted_busbw_gbps.unwrap();
+    let most = expected * 0.995;
+    let (held, notes) = beyond(&topology(most / 15.0 / 1.073_741_824));
+    assert!((held.predicted_busbw_gbps.unwrap() - most).abs() < most * 1e-6, "{held:?}");
+    assert!(held.interval_90.is_none_or(|interval| interval.high_gbps <= most * 1.000_001));
+    assert!(held.held_to.is_some_and(|why| why.starts_with("The prediction is held to ") && why.contains("mesh.csv")));
+    assert!(notes.iter().any(|note| note.contains("no schedule over the links of mesh.csv exceeds that")), "{notes:?}");
+    let (refuted, notes) = beyond(&topology(1e-6));
+    assert_eq!((refuted.predicted_busbw_gbps, refuted.held_to), (Some(expected), None));
+    assert!(notes.iter().any(|note| note.starts_with("mesh.csv is not about the links of ")), "{notes:?}");
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn without_a_default_its_runs_come_first() {
     let answer = ask(&mut with(&[("sweep.csv", without)]), Question::default());
     let first = &answer.items[0];
     assert_eq!((first.reason, first.configuration), (Reason::NoDefault, None));
-    assert_eq!(answer.listing.rows[0][3].text, "default");
+    assert_eq!(answer.listing.rows[0][2].text, "default");
 }
 
 #[test]

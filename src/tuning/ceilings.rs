@@ -1,21 +1,33 @@
 //! Predictions are held to what the links of the cluster carry, where a file of them is open.
 
-use serde::{Deserialize, Serialize};
-
 use super::sweep::Sweep;
 use crate::{
     ceiling::Ceiling,
     collective::{Collective, Configuration, Scale, Workload},
+    text::visible,
     units::{Size, significant},
 };
 
 /// What a prediction is held to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct HeldTo {
     /// busbw in GB/s.
     pub busbw_gbps: f64,
     /// The file that the links stand in.
     pub file: String,
+}
+
+impl HeldTo {
+    /// To what a prediction is held, or only the upper end of its interval, and by which file.
+    #[must_use]
+    pub fn sentence(&self, is_prediction: bool) -> String {
+        let what = if is_prediction { "The prediction is held to" } else { "Its interval ends at" };
+        format!(
+            "{what} {} GB/s: no schedule over the links of {} exceeds that.",
+            significant(self.busbw_gbps),
+            visible(&self.file)
+        )
+    }
 }
 
 /// The ceilings of predictions.

@@ -104,23 +104,26 @@ pub fn busbw_over_size(advisor: &Advisor<'_>, group: &Group, answer: &[Recommend
     }
 }
 
-/// The colour, shape and dashes of an algorithm and protocol: the same in all charts, and no two the same.
+/// The colour, shape and dashes of an algorithm and protocol: the same in all charts, and no two the same. Of six hues TREE and
+/// RING have one for each protocol; the others, which run SIMPLE alone, take that of something they are seldom beside.
 fn colour(algorithm: Algorithm, protocol: Protocol) -> Colour {
-    let several = [Algorithm::Tree, Algorithm::Ring];
     let of_protocol = match protocol {
         Protocol::Ll => 0,
         Protocol::Ll128 => 1,
         Protocol::Simple | Protocol::None => 2,
     };
-    match several.iter().position(|of| *of == algorithm) {
-        Some(place) => Colour::Palette(3 * place as u8 + of_protocol),
-        // The others run one protocol, SIMPLE; Direct comes with others where a log says so.
-        None => {
-            let others = Algorithm::ALL.iter().filter(|of| !several.contains(of));
-            let place = others.take_while(|of| **of != algorithm).count() as u8;
-            Colour::Palette(6 + place + 7 * (2 - of_protocol))
-        }
-    }
+    let other = |number: u8| number + 14 * (2 - of_protocol);
+    Colour::Palette(match algorithm {
+        Algorithm::Tree => of_protocol,
+        Algorithm::Ring => 3 + of_protocol,
+        Algorithm::Pat => other(6),
+        Algorithm::Direct => other(7),
+        Algorithm::NvlsTree => other(8),
+        Algorithm::CollnetChain => other(9),
+        Algorithm::None => other(12),
+        Algorithm::Nvls => other(13),
+        Algorithm::CollnetDirect => other(14),
+    })
 }
 
 /// busbw against channels at one size: a line of predictions for each algorithm and protocol, and what was measured.
@@ -261,4 +264,36 @@ fn support(support: Support) -> &'static str {
 #[must_use]
 pub fn group_of<'a>(groups: &'a [Group], workload: &Workload) -> Option<&'a Group> {
     groups.iter().find(|group| (group.collective, group.scale) == (workload.collective, workload.scale))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_that_run_look_the_same() {
+        use crate::tuning::support::{Library, Outcome, Support as CanRun};
+        // Hues repeat after six, shapes after seven.
+        let cue = |algorithm, protocol| match colour(algorithm, protocol) {
+            Colour::Palette(number) => (number % 6, number % 7),
+            _ => unreachable!("all have a colour of the palette"),
+        };
+        let scale = Scale { nodes: 2, ranks: 2 };
+        for library in [Library::Nccl, Library::Rccl] {
+            let support = CanRun::new(library.matrix(), &crate::tuning::sweep::Sweep::default());
+            for collective in Collective::ALL {
+                let workload = Workload { collective: *collective, scale, size_bytes: 1 << 30 };
+                let all = Algorithm::ALL.iter().flat_map(|a| Protocol::ALL.iter().map(move |p| (*a, *p)));
+                let mut cues: Vec<(u8, u8)> = all
+                    .filter(|(a, p)| support.outcome(&workload, *a, *p) == Outcome::Runs)
+                    .chain([(Algorithm::Direct, Protocol::Simple), (Algorithm::None, Protocol::None)])
+                    .map(|(a, p)| cue(a, p))
+                    .collect();
+                let count = cues.len();
+                cues.order();
+                cues.dedup();
+                assert_eq!(cues.len(), count, "{collective}");
+            }
+        }
+    }
 }

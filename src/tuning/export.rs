@@ -116,10 +116,8 @@ struct Record<'a> {
     measured_best_time_us: Option<f64>,
     /// Microseconds, by best_known_busbw.
     best_known_time_us: Option<f64>,
-    /// GB/s, the most that the links of `held_to_links_of` carry: a prediction or its interval was held to it.
-    held_to_busbw: Option<f64>,
-    /// A file of links.
-    held_to_links_of: Option<String>,
+    /// To what the prediction or its interval is held, in a sentence.
+    held_to: Option<&'a str>,
     /// Which of several sets of measurements it is about.
     set: Option<&'a str>,
 }
@@ -149,7 +147,7 @@ const fn decision(decision: Decision) -> (&'static str, Option<KeepReason>) {
 }
 
 impl<'a> Record<'a> {
-    fn new(r: &Recommendation, set: Option<&'a str>) -> Self {
+    fn new(r: &'a Recommendation, set: Option<&'a str>) -> Self {
         let (decision, reason) = decision(r.decision);
         let runs = r.runs();
         let time_us = |busbw: Option<f64>| r.workload.time_us(busbw?);
@@ -184,8 +182,7 @@ impl<'a> Record<'a> {
             default_time_us: time_us(r.default.map(|m| m.busbw_gbps).or(r.default_between_gbps)),
             measured_best_time_us: time_us(r.measured_best.map(|m| m.busbw_gbps)),
             best_known_time_us: time_us(r.best_known().map(|(_, busbw)| busbw)),
-            held_to_busbw: r.held_to.as_ref().map(|held| held.busbw_gbps),
-            held_to_links_of: r.held_to.as_ref().map(|held| held.file.clone()),
+            held_to: r.held_to.as_deref(),
             set,
         }
     }
@@ -196,7 +193,7 @@ impl<'a> Record<'a> {
 /// GB/s: of what runs once the advice is followed, with {best_known, best_known_busbw} where that is the default; and of
 /// the decision {decision, reason, gain, default_between_busbw, tied, aliases, noise, out_of_place, asked,
 /// evidence}; the times in microseconds that belong to the bandwidths {time_us, default_time_us, measured_best_time_us,
-/// best_known_time_us}; {held_to_busbw, held_to_links_of} where a prediction is held to what links carry; and the `set` of measurements, null where there is only one.
+/// best_known_time_us}; `held_to`, a sentence, where a prediction is held to what links carry; and the `set` of measurements, null where there is only one.
 #[must_use]
 pub fn json(recommendations: &[Recommendation], set: Option<&str>) -> String {
     let records: Vec<Record<'_>> = recommendations.iter().map(|r| Record::new(r, set)).collect();
@@ -238,8 +235,7 @@ pub fn table(recommendations: &[Recommendation], set: Option<&str>) -> Table {
         "default_time_us",
         "measured_best_time_us",
         "best_known_time_us",
-        "held_to_busbw",
-        "held_to_links_of",
+        "held_to",
     ];
     let mut table = Table::new(columns.into_iter().chain(set.map(|_| "set")));
     for r in recommendations.iter().map(|r| Record::new(r, set)) {
@@ -279,8 +275,7 @@ pub fn table(recommendations: &[Recommendation], set: Option<&str>) -> Table {
             Cell::number(r.default_time_us, 2),
             Cell::number(r.measured_best_time_us, 2),
             Cell::number(r.best_known_time_us, 2),
-            Cell::number(r.held_to_busbw, 6),
-            text(r.held_to_links_of.as_deref()),
+            text(r.held_to),
         ];
         row.extend(set.map(Cell::from));
         table.push(row);
@@ -336,8 +331,7 @@ mod tests {
             "decision": "deploy", "reason": null, "gain": null,
             "default_between_busbw": null, "tied": [], "aliases": [], "noise": null, "out_of_place": null, "asked": null,
             "evidence": null, "time_us": 100.663_296, "default_time_us": 125.829_12,
-            "measured_best_time_us": 99.864_380_952_380_95, "best_known_time_us": null, "held_to_busbw": null,
-            "held_to_links_of": null, "set": null,
+            "measured_best_time_us": 99.864_380_952_380_95, "best_known_time_us": null, "held_to": null, "set": null,
         });
         assert_eq!(read[0], expected);
         assert!(read[1]["algo"].is_null() && read[1]["interval_90"].is_null());
@@ -351,9 +345,9 @@ mod tests {
         assert_eq!(
             lines[1],
             "all_reduce,2,16,16777216,RING,LL128,24,312.5000,301.2500,325.0000,315.0000,250.0000,25.00,interpolated,model,\
-             deploy,,,,,,,0,0,,,100.66,125.83,99.86,,,"
+             deploy,,,,,,,0,0,,,100.66,125.83,99.86,,"
         );
-        assert_eq!(lines[2], "all_reduce,2,16,16777216,,,,,,,,,,interpolated,model,deploy,,,,,,,0,0,,,,,,,,");
+        assert_eq!(lines[2], "all_reduce,2,16,16777216,,,,,,,,,,interpolated,model,deploy,,,,,,,0,0,,,,,,,");
         assert_eq!(Format::Markdown.write(&recommendations(), None).lines().count(), 4);
         let set = Format::Csv.write(&recommendations(), Some("NCCL 2.29.2"));
         assert!(set.lines().next().is_some_and(|header| header.ends_with(",set")), "{set}");

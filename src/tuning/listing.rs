@@ -3,7 +3,7 @@
 use super::{
     decision::{MoreRuns, words},
     result::Recommendation,
-    wording::{advice_word, is_held, source_in_short, support},
+    wording::{advice_word, source_in_short, support},
 };
 use crate::{
     order::CompactSort,
@@ -105,7 +105,7 @@ fn row(recommendation: &Recommendation) -> Vec<Entry> {
         Entry { text: best_text.unwrap_or_default(), number: best.map(|b| b.busbw_gbps) },
         time(best.map(|b| b.busbw_gbps)),
         Entry::text(source_in_short(recommendation.source).to_owned()),
-        Entry::text(match is_held(recommendation) {
+        Entry::text(match recommendation.held_to.is_some() {
             true => format!("{}, held to links", support(recommendation.support)),
             false => support(recommendation.support).to_owned(),
         }),

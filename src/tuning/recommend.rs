@@ -353,8 +353,9 @@ impl<'a> Advisor<'a> {
         let over = |busbw: f64| known.default.map(|default| (busbw / default.busbw_gbps - 1.0) * 100.0);
         let interval = choice.zip(half_width(LEVEL)?).map(|((_, busbw), half)| Interval::around(busbw, half));
         let highest = interval.map(|interval| interval.high_gbps).or(promised);
-        let held_to = ceiling.filter(|ceiling| highest.is_some_and(|highest| highest > ceiling.busbw_gbps));
-        let most = held_to.as_ref().map_or(f64::INFINITY, |held| held.busbw_gbps);
+        let held = ceiling.filter(|ceiling| highest.is_some_and(|highest| highest > ceiling.busbw_gbps));
+        let most = held.as_ref().map_or(f64::INFINITY, |held| held.busbw_gbps);
+        let held_to = held.map(|held| held.sentence(promised.is_some_and(|promised| promised > most)));
         Ok(Recommendation {
             configuration: choice.map(|(configuration, _)| configuration),
             predicted_busbw_gbps: choice.map(|(_, busbw)| busbw),

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ceilings::HeldTo,
     decision::{Decision, Gain, Noise, Witness},
     read::{Asked, Evidence},
 };
@@ -113,8 +112,9 @@ pub struct Recommendation {
     pub noise: Option<Noise>,
     /// What the out-of-place runs say of the gain.
     pub witness: Option<Witness>,
-    /// What the prediction, or the upper end of its interval, was held to; `None` where both are below.
-    pub held_to: Option<HeldTo>,
+    /// To what the prediction, or the upper end of its interval, was held and by which file, in a sentence; `None` where both
+    /// are below.
+    pub held_to: Option<String>,
     /// What the choice stands on.
     pub support: Support,
     /// Who chose.

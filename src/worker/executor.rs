@@ -199,7 +199,7 @@ impl Executor {
             }
             Request::Conf(question) => Response::Conf(self.conf(&question)?),
             Request::Coverage(question) => Response::Coverage(Box::new(self.coverage(&question)?)),
-            Request::Compare(question) => Response::Compared(self.documents.compare(&question)?),
+            Request::Compare(question) => Response::Compared(self.documents.compare(&question, &self.files)?),
             Request::Campaign(campaign) => Response::Campaign(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
             Request::Study { workbench, question } => {
@@ -569,22 +569,27 @@ impl Documents {
         found.map(|(_, listing)| listing.clone()).unwrap_or_default()
     }
 
-    /// Judges a loaded comparison by a loaded conf.
+    /// Judges a loaded comparison by a loaded conf; the name that it has among `files` may tell its collective.
     ///
     /// # Errors
     /// Returns an error if there is no comparison.
-    pub fn compare(&self, question: &comparison::Question) -> Result<comparison::Answer, ExecuteError> {
+    pub fn compare(
+        &self,
+        question: &comparison::Question,
+        files: &[FileReport],
+    ) -> Result<comparison::Answer, ExecuteError> {
         let asked = |id: Option<u32>, number: u32| id.is_none_or(|id| id == number);
-        let (_, text) =
+        let (id, text) =
             self.comparisons.iter().find(|(id, _)| asked(question.file, *id)).ok_or(ExecuteError::NothingToCompare)?;
         let conf = self.confs.iter().find(|(id, _)| asked(question.conf, *id)).map(|(_, bytes)| &bytes[..]);
-        let judged = comparison::judge(text, "", conf, question);
+        let name = files.iter().find(|file| file.id == *id).map_or("", |file| file.name.as_str());
+        let judged = comparison::judge(text, name, conf, question);
         // A void campaign judges nothing either way; a conf of another scale or collective hides what can be judged.
         let is_elsewhere = |rule: &Judged| matches!(rule.verdict, Verdict::NotJudged(_));
         if conf.is_none() || judged.void.is_some() || !judged.rules.iter().all(is_elsewhere) {
             return Ok(judged);
         }
-        let mut by_size = comparison::judge(text, "", None, question);
+        let mut by_size = comparison::judge(text, name, None, question);
         by_size
             .notes
             .insert(0, "No rule of the tuner file is about this campaign: each size is judged by itself.".into());

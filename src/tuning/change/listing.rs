@@ -71,8 +71,10 @@ pub fn by_size(differences: &[Difference], moved: &[Moved]) -> Listing {
         Column::numbers("Visible", "the smallest change that these runs would show half of the time, in per cent")
             .secondary(),
     ];
-    let range =
-        |(low, high): (f64, f64)| Entry { text: format!("{} to {}", percent(low), percent(high)), number: Some(low) };
+    let range = |(low, high): (f64, f64)| {
+        let text = format!("{} to {}", percent(low).trim_end_matches(" %"), percent(high));
+        Entry { text, number: Some(low) }
+    };
     let row = |difference: &Difference| {
         let interval = difference.interval_pct.map(range);
         let [before_us, after_us] = difference.times_us();

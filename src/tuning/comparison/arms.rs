@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(empty.by_size.rows.len(), 1);
         // The logs say how many ranks ran: 1 MiB × 2 · 15/16 over 10.03 and 11.04 GB/s.
         let effect = answer.effects[0];
-        let times = [effect.default_us, effect.conf_us].map(|time_us| time_us.map(|time_us| time_us.round()));
+        let times = [effect.default_us, effect.conf_us].map(|time_us| time_us.map(f64::round));
         assert_eq!((effect.default_gbps, effect.conf_gbps, times), (10.03, 11.04, [Some(196.0), Some(178.0)]));
         assert!(answer.by_size.rows[0].iter().any(|cell| cell.text == "196.0 → 178.1 µs"), "{:?}", answer.by_size);
         assert!(empty.notes[0].contains("empty tuner file"));

@@ -40,7 +40,7 @@ pub fn by_rule(rules: &[Judged]) -> Listing {
         Column::numbers("Better", "probability that it is better than the default over its sizes"),
         Column::words("Verdict", "keep or drop"),
         Column::words("Reason", "why it is dropped"),
-        Column::words("Peers", "the verdict of rccl-sweep's validate_tuner_config.py"),
+        Column::words("Peers", "the verdict of rccl-sweep's validate_tuner_config.py").secondary(),
         Column::words("To know", "what else must be known"),
     ];
     let row = |judged: &Judged| {

@@ -1,6 +1,6 @@
 //! What changed, as tables.
 
-use super::{Difference, Subject, Verdict, pooled::Moved, standing::Standing, words};
+use super::{Difference, Subject, Verdict, beside::Moved, standing::Standing, whole::Whole, words};
 use crate::{
     collective::{Collective, Configuration, Scale},
     order::Order,
@@ -40,26 +40,50 @@ pub fn compared(difference: &Difference) -> String {
     }
 }
 
-/// A row per size and thing compared, then one for each configuration that changed beside the others.
+/// A row for each collective and scale as a whole, one per size and thing compared, then one for each configuration
+/// that changed beside the others.
 #[must_use]
-pub fn by_size(differences: &[Difference], moved: &[Moved]) -> Listing {
+pub fn by_size(wholes: &[Whole], differences: &[Difference], moved: &[Moved]) -> Listing {
     let columns = vec![
         COLLECTIVE,
         SCALE,
         SIZE,
         Column::words(
             "Compared",
-            "the default, what was deployed, the best that both sides measured, or all that both measured together",
+            "everything at all sizes; the default, what was deployed, the best that both sides measured, or all that \
+             both measured together",
         ),
         Column::numbers("Before", "median busbw before, GB/s"),
         Column::numbers("After", "median busbw after, GB/s"),
-        Column::numbers("Change", "after over before, in per cent of before; of the best less what choosing it brings"),
-        Column::words("Interval", "where the change lies; all intervals hold at once with the level"),
+        Column::numbers(
+            "Own change",
+            "after over before, in per cent of before, beside what everything of its collective and scale changed by \
+             (a row of its own, where at least five sizes tell it); of the best less what choosing it brings",
+        ),
+        Column::words("Interval", "where that change lies; all intervals hold at once with the level"),
         Column::words("Verdict", "slower or faster beyond noise; no change where a large one would have been seen"),
         Column::numbers("Visible", "the smallest change that these runs would show half of the time, in per cent"),
     ];
     let range =
         |(low, high): (f64, f64)| Entry { text: format!("{} to {}", percent(low), percent(high)), number: Some(low) };
+    let whole = |whole: &Whole| {
+        let [collective, scale] = at(whole.collective, whole.scale);
+        vec![
+            collective,
+            scale,
+            Entry {
+                text: words::stretch(whole.sizes, whole.first_bytes, whole.last_bytes),
+                number: Some(whole.first_bytes as f64),
+            },
+            Entry::text("everything"),
+            Entry::default(),
+            Entry::default(),
+            Entry::number(Some(whole.change_pct), percent),
+            whole.interval_pct.map(range).unwrap_or_default(),
+            Entry::text(whole.verdict.word()),
+            Entry::default(),
+        ]
+    };
     let row = |difference: &Difference| {
         let [collective, scale] = at(difference.workload.collective, difference.workload.scale);
         let interval = difference.interval_pct.map(range);
@@ -92,7 +116,8 @@ pub fn by_size(differences: &[Difference], moved: &[Moved]) -> Listing {
             Entry::default(),
         ]
     };
-    Listing { columns, rows: differences.iter().map(row).chain(moved.iter().map(beside)).collect() }
+    let rows = wholes.iter().map(whole).chain(differences.iter().map(row)).chain(moved.iter().map(beside));
+    Listing { columns, rows: rows.collect() }
 }
 
 impl Verdict {

@@ -9,9 +9,9 @@ use std::hint::black_box;
 
 use collectune::{
     bandit::{
-        replay::Game,
-        strategies::Kind,
-        world::{Simulation, World},
+        environment::{Environment, Simulation},
+        replay::StrategyReplay,
+        strategies::StrategyKind,
     },
     intake::{self, Content},
     policy::{
@@ -22,19 +22,24 @@ use collectune::{
 };
 use criterion::{Criterion, criterion_group, criterion_main};
 
-fn game() -> Game {
-    Game { world: World::Simulated(Simulation::clear()), auto: 3, steps: 2000, strategies: Kind::ALL.to_vec() }
+fn replay() -> StrategyReplay {
+    StrategyReplay {
+        environment: Environment::Simulated(Simulation::clear()),
+        auto: 3,
+        steps: 2000,
+        strategies: StrategyKind::ALL.to_vec(),
+    }
 }
 
 fn replay(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("policy");
     group.sample_size(10);
-    let game = game();
+    let replay = replay();
     group.bench_function("replay_20_seeds_of_2000_steps_17_strategies", |b| {
-        b.iter(|| black_box(game.play(0, 20, &mut Silent)));
+        b.iter(|| black_box(replay.run(0, 20, &mut Silent)));
     });
     group.bench_function("replay_200_seeds_of_2000_steps_17_strategies", |b| {
-        b.iter(|| black_box(game.play(0, 200, &mut Silent)));
+        b.iter(|| black_box(replay.run(0, 200, &mut Silent)));
     });
     let log = simulate::log(&Simulation::clear(), &simulate::ARMS, 64 << 20, 25_000, 1);
     let open = || {

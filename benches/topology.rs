@@ -14,12 +14,12 @@ use collectune::{
     math::Stream,
     schedule::{
         bound::bounds,
-        flood::{Manner, Pick, flood},
+        greedy::{GreedyOptions, MatchingRule, greedy_schedule},
         problem::Problem,
-        synthesize::{Method, Search, State},
+        synthesize::{Method, Search, SearchState},
     },
     topology::{
-        conditions::Wanted,
+        conditions::CollectiveRequest,
         generate::{Kind, Recipe},
         model::Topology,
     },
@@ -31,10 +31,10 @@ fn made(form: &str) -> Topology {
 }
 
 fn problem(form: &str) -> Problem {
-    Wanted::default().problem(&made(form)).unwrap().0
+    CollectiveRequest::default().problem(&made(form)).unwrap().0
 }
 
-const RAREST: Manner = Manner { pick: Pick::Rarest, held: 0.0 };
+const RAREST: GreedyOptions = GreedyOptions { rule: MatchingRule::Rarest, hold_back: 0.0 };
 
 /// From 64 nodes to 4,096: one greedy schedule of an all_gather over a mesh.
 fn growth(criterion: &mut Criterion) {
@@ -44,7 +44,9 @@ fn growth(criterion: &mut Criterion) {
         let problem = problem(&format!("mesh:{side}x{side}"));
         let demand = problem.copy.as_ref().unwrap();
         group.bench_function(BenchmarkId::from_parameter(side * side), |bencher| {
-            bencher.iter(|| flood(&problem.graph, black_box(demand), RAREST, &mut Stream::new(1), u64::MAX).unwrap());
+            bencher.iter(|| {
+                greedy_schedule(&problem.graph, black_box(demand), RAREST, &mut Stream::new(1), u64::MAX).unwrap()
+            });
         });
     }
 }
@@ -64,7 +66,7 @@ fn whole(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("auto", form), |bencher| {
             bencher.iter(|| {
                 let mut search = Search::new(problem(form), Method::Auto, 1);
-                while search.work(100_000) == State::Working {}
+                while search.work(100_000) == SearchState::Working {}
                 assert!(search.is_optimal());
                 search.time()
             });
@@ -78,7 +80,7 @@ fn hits(form: &str, method: Method, limit: Duration, seeds: u64) -> (u64, f64) {
     for seed in 0..seeds {
         let mut search = Search::new(problem(form), method, seed);
         let begin = Instant::now();
-        while search.work(2_000) == State::Working && begin.elapsed() < limit {}
+        while search.work(2_000) == SearchState::Working && begin.elapsed() < limit {}
         hits += u64::from(search.is_optimal());
         sum += search.time().unwrap() as f64 / search.proven() as f64;
     }

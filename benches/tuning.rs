@@ -68,7 +68,7 @@ fn search(criterion: &mut Criterion) {
     let parameters = Parameters::default();
     let sweep = simulated::sweep(&all_reduce_of_three_scales());
     let model = BusbwModel::fit(&sweep.points, &parameters, &mut Silent).expect("points to fit");
-    let space = SearchSpace::new(&sweep, &parameters.search);
+    let space = SearchSpace::new(&sweep, &parameters.search, &collectune::tuning::platform::Platform::default());
     let workloads: Vec<_> = sweep.workloads().collect();
     let mut group = criterion.benchmark_group("search");
     group.sample_size(10).throughput(Throughput::Elements(workloads.len() as u64));

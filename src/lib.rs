@@ -44,6 +44,8 @@
 //! 9. [`tuning::export`] and [`tuning::model_file`] let it leave as CSV, Markdown, JSON, or a model; [`tuning::conf`] as
 //!    the file that a library's tuner reads.
 
+#[cfg(feature = "workbenches")]
+pub mod ceiling;
 pub mod collective;
 pub mod conf;
 pub mod crc32;

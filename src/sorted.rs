@@ -10,7 +10,7 @@ use std::{
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::order::Order;
+use crate::order::CompactSort;
 
 /// A map in the order of its keys.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -235,7 +235,7 @@ impl<K: Ord, V> SortedMap<K, V> {
         if self.0.is_sorted_by(|(a, _), (b, _)| a < b) {
             return;
         }
-        self.0.order_by(|(a, _), (b, _)| a.cmp(b));
+        self.0.compact_sort_by(|(a, _), (b, _)| a.cmp(b));
         self.0.dedup_by(|next, kept| {
             let is_same = next.0 == kept.0;
             if is_same {

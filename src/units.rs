@@ -108,6 +108,22 @@ pub fn microseconds(time_us: f64) -> String {
     format!("{} µs", significant(time_us))
 }
 
+/// Two times with their unit, `107.2 → 98.40 µs`; a dash for the one that is not known, `None` where neither is.
+///
+/// ```
+/// use collectune::units::from_to_microseconds;
+/// assert_eq!(from_to_microseconds(Some(107.2), Some(8.31)).as_deref(), Some("107.2 → 8.31 µs"));
+/// assert_eq!(from_to_microseconds(Some(107.2), None).as_deref(), Some("107.2 → – µs"));
+/// assert_eq!(from_to_microseconds(None, None), None);
+/// ```
+#[must_use]
+pub fn from_to_microseconds(from_us: Option<f64>, to_us: Option<f64>) -> Option<String> {
+    let written = |time_us: Option<f64>| {
+        time_us.map_or_else(|| "–".to_owned(), |time_us| microseconds(time_us).trim_end_matches(" µs").to_owned())
+    };
+    from_us.or(to_us).map(|_| format!("{} → {} µs", written(from_us), written(to_us)))
+}
+
 /// A signed share in per cent with one decimal: `+12.3 %`, `−0.4 %`.
 #[must_use]
 pub fn percent(value: f64) -> String {

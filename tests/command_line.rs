@@ -591,3 +591,152 @@ fn sets_of_measurements_are_chosen_by_number_or_name() {
         "{text}"
     );
 }
+
+/// The simulated sweep with rows of NVLS, as NCCL runs it on one node, and of NVLS_TREE on several: a fifth faster than
+/// RING/SIMPLE with the same channels.
+fn with_nvls(simulation: &Simulation) -> String {
+    let csv = simulation.to_csv();
+    let mut lines: Vec<String> = csv.lines().map(str::to_owned).collect();
+    for line in csv.lines() {
+        let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+        if (cells[19].as_str(), cells[20].as_str()) != ("RING", "SIMPLE") {
+            continue;
+        }
+        for place in [8, 9, 10, 12, 13, 14] {
+            let value: f64 = cells[place].parse().unwrap();
+            cells[place] = format!("{:.4}", if [8, 12].contains(&place) { value / 1.2 } else { value * 1.2 });
+        }
+        let name = if cells[2] == "1" { "NVLS" } else { "NVLS_TREE" };
+        [16, 19, 23].iter().for_each(|place| cells[*place] = name.to_owned());
+        lines.push(cells.join(","));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn all_reduce(nodes: &[u32]) -> Simulation {
+    Simulation {
+        collectives: vec![Collective::AllReduce],
+        nodes: nodes.to_vec(),
+        sizes: (14..=28).step_by(2).map(|log2| 1 << log2).collect(),
+        channels: vec![4, 8, 16],
+        repeats: 3,
+        seed: 7,
+    }
+}
+
+#[test]
+fn nvls_is_an_algorithm_like_any_other() {
+    let folder = Folder::new("nvls");
+    let sweep = folder.write("sweep.csv", with_nvls(&all_reduce(&[1, 2])));
+    let on = |nodes: &'static str, more: &[&str]| -> Vec<String> {
+        let ranks = if nodes == "1" { "8" } else { "16" };
+        let asked =
+            ["predict", &sweep, "--collective", "all_reduce", "--nodes", nodes, "--ranks", ranks, "--size", "256M"];
+        [&asked, &QUICK[..], more].concat().iter().map(|word| (*word).to_owned()).collect()
+    };
+    let algorithm = |arguments: Vec<String>| {
+        let words: Vec<&str> = arguments.iter().map(String::as_str).chain(["--json"]).collect();
+        json(&words)[0]["algo"].clone()
+    };
+    assert_eq!((algorithm(on("1", &[])), algorithm(on("2", &[]))), ("NVLS".into(), "NVLS_TREE".into()));
+    // It was measured on one node only; NCCL, which the sweep is of, may run it on two, and RCCL does not.
+    assert_eq!(algorithm(on("2", &["--algorithms", "NVLS"])), "NVLS");
+    let refused = |more: &[&str], why: &str| {
+        let words = on("2", &[&["--algorithms", "NVLS"], more].concat());
+        let said = collectune(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        succeeded(&said);
+        let note = format!("NVLS is not searched for all_reduce on 2 nodes, 16 ranks: {why}");
+        assert!(stderr(&said).contains(&note), "{}", stderr(&said));
+    };
+    refused(&["--library", "rccl"], "RCCL substitutes NVLS and PAT (--library and --gpu say where it runs)");
+    refused(&["--gpu", "a100"], "NVLS needs compute capability 9.0 and NVSwitch");
+    refused(&["--library-version", "2.16"], "NVLS runs from NCCL 2.17 on");
+
+    let drawn = collectune(&[&["chart", &sweep, "--nodes", "1"], &QUICK[..]].concat());
+    succeeded(&drawn);
+    assert!(stdout(&drawn).contains("NVLS/SIMPLE/8"));
+    let report = collectune(&[&["report", &sweep], &QUICK[..]].concat());
+    succeeded(&report);
+    let rule = stdout(&report)
+        .lines()
+        .find(|line| line.starts_with("allreduce,") && line.contains(",nvls_tree,"))
+        .map(str::to_owned);
+    assert!(rule.is_some(), "{}", stdout(&report));
+    let plan = json(&["plan", &sweep, "--gpu", "h100", "--json"]);
+    assert!(
+        plan["launches"].as_array().is_some_and(|launches| launches.iter().all(|of| of["algo"] != "PAT")),
+        "{plan}"
+    );
+}
+
+/// Eight nodes, each with a link to every other, of so many GiB/s.
+fn mesh(gib_per_second: f64) -> String {
+    let mut csv = "8\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n".to_owned();
+    for (from, to) in (0..8).flat_map(|from| (0..8).map(move |to| (from, to))).filter(|(from, to)| from != to) {
+        csv += &format!("{from},{to},500,{gib_per_second}\n");
+    }
+    csv
+}
+
+#[test]
+fn links_hold_what_is_predicted_beyond_the_largest_size() {
+    let folder = Folder::new("links");
+    let sweep = folder.write("sweep.csv", all_reduce(&[1]).to_csv());
+    // Seven links of 48.5 GiB/s: 364.5 GB/s, little above the 360 that were measured.
+    let (mesh, narrow) = (folder.write("mesh.csv", mesh(48.5)), folder.write("narrow.csv", mesh(10.0)));
+    let other = folder.write("ring.csv", "3\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,1,9\n1,2,1,9\n2,0,1,9\n");
+    let asked = |more: &[&str]| {
+        let ask = ["predict", &sweep, "--collective", "all_reduce", "--nodes", "1", "--ranks", "8", "--size", "64G"];
+        collectune(&[&ask, &QUICK[..], more].concat())
+    };
+    let answer = |more: &[&str]| -> Value {
+        let output = asked(&[more, &["--json"]].concat());
+        succeeded(&output);
+        serde_json::from_str::<Value>(&stdout(&output)).unwrap()[0].clone()
+    };
+    let high = |of: &Value| of["interval_90"][1].as_f64().unwrap();
+    let free = answer(&[]);
+    let most = 7.0 * 48.5 * 1.073_741_824;
+    assert!(high(&free) > most && free["held_to_busbw"].is_null(), "{free}");
+    let held = answer(&["--topology", &mesh]);
+    assert!(held["predicted_busbw"].as_f64().unwrap() <= most + 1e-6 && high(&held) <= most + 1e-6, "{held}");
+    assert!(
+        (held["held_to_busbw"].as_f64().unwrap() - most).abs() < 1e-3
+            && held["held_to_links_of"].as_str().unwrap().ends_with("mesh.csv")
+    );
+    // A graph among the files holds as well.
+    let beside = collectune(
+        &[
+            &["predict", &sweep, &mesh, "--collective", "all_reduce", "--nodes", "1", "--ranks", "8", "--size", "64G"],
+            &QUICK[..],
+        ]
+        .concat(),
+    );
+    assert!(
+        stdout(&beside).contains("The prediction is held to 364.5 GB/s: no schedule over the links of "),
+        "{}",
+        stdout(&beside)
+    );
+    assert!(!stderr(&beside).contains("is not used"), "{}", stderr(&beside));
+    // What was measured is above these links: they are another cluster's.
+    let refuted = answer(&["--topology", &narrow]);
+    assert_eq!((&refuted["predicted_busbw"], high(&refuted)), (&free["predicted_busbw"], high(&free)));
+    let said = stderr(&asked(&["--topology", &narrow]));
+    assert!(said.contains("narrow.csv is not about the links of all_reduce on 1 node, 8 ranks: "), "{said}");
+    let said = stderr(&asked(&["--topology", &other]));
+    assert!(said.contains("ring.csv: it has 3 nodes, and no measured scale has as many ranks"), "{said}");
+    let wrong = asked(&["--topology", &sweep]);
+    assert_eq!(wrong.status.code(), Some(1));
+    assert!(
+        stderr(&wrong).contains("it holds no links; a link graph (CSV) or the dump of a machine was expected"),
+        "{}",
+        stderr(&wrong)
+    );
+    let report = collectune(&[&["report", &sweep, "--topology", &mesh], &QUICK[..]].concat());
+    succeeded(&report);
+    assert!(
+        stdout(&report).contains("are held to 364.5 GB/s: no schedule over the links of mesh.csv exceeds that"),
+        "{}",
+        stdout(&report)
+    );
+}

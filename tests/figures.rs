@@ -88,9 +88,9 @@ fn the_default_keeps_its_floors_on_held_out_sizes_and_configurations() {
     assert!(by_configuration.1 < over_channels.1, "{} % against {} %", by_configuration.1, over_channels.1);
     // With the line through the last two sizes beyond the largest one, which has no ceiling, it is 4.73 and 1.46.
     assert!((interpolation.0 - 4.64).abs() < 0.01 && (interpolation.1 - 1.43).abs() < 0.006, "{interpolation:?}");
-    assert!(by_size.0 <= 4.6 && by_size.1 <= 1.6, "by size: MAPE {} %, regret {} %", by_size.0, by_size.1);
+    assert!(by_size.0 <= 4.4 && by_size.1 <= 1.5, "by size: MAPE {} %, regret {} %", by_size.0, by_size.1);
     assert!(
-        by_configuration.0 <= 4.6 && by_configuration.1 <= 2.5,
+        by_configuration.0 <= 4.2 && by_configuration.1 <= 2.4,
         "by configuration: MAPE {} %, regret {} %",
         by_configuration.0,
         by_configuration.1

@@ -67,6 +67,7 @@ fn ours_finds_what_racing_search_finds_with_at_most_three_quarters_of_its_runs()
         first * 100.0,
         SWEEPS.len()
     );
+    assert!(missed <= 1, "winners are missed on {missed} sweeps");
     assert!(stopped <= 0.75, "ours makes {:.1} % of racing search's runs", stopped * 100.0);
 }
 
@@ -191,6 +192,6 @@ fn simulated_sweeps_end_as_the_settings_were_chosen() {
          {ours_found}, racing search {racing_found}",
         stopped * 100.0
     );
-    assert!(stopped <= 0.9, "{stopped}");
-    assert!(ours_found * 100 >= SWEEPS as usize * 80, "{ours_found} of {SWEEPS}");
+    assert!(stopped <= 0.88, "{stopped}");
+    assert!(ours_found * 100 >= SWEEPS as usize * 95, "{ours_found} of {SWEEPS}");
 }

@@ -12,24 +12,25 @@ use collectune::{
         bound::bounds,
         demand::Demand,
         exact,
-        film::{Film, LONGEST, STEPS},
-        flood::{Manner, Pick, flood},
+        greedy::{GreedyOptions, MatchingRule, greedy_schedule},
         plan::{Schedule, Transfer},
         problem::{Phase, Problem, Task},
-        synthesize::{Method, Search, State},
+        synthesize::{Method, Search, SearchState},
+        timeline::{MAX_TRANSFERS, STEPS, Timeline},
         verify::Fault,
     },
     topology::{
-        conditions::{Custom, Wanted, WantedError, read_custom},
+        conditions::{CollectiveRequest, Custom, RequestError, read_custom},
         dump::{self, Dump, Rates},
         export::{Form, Material, topology_csv},
         generate::{Kind, Recipe},
-        layout::{self, Shape},
+        layout,
         model::{Link, Topology, Unit},
         msccl,
         read::{self, Options},
         result,
         robust::{self, Damage},
+        shape::Shape,
         study::{self, Source, Study},
         time::Clock,
     },
@@ -49,23 +50,23 @@ fn graph(name: &str) -> Option<Topology> {
     Some(read::read(&text, name, Options::default()).unwrap().topology)
 }
 
-fn wanted(collective: Collective) -> Wanted {
-    Wanted { collective: Some(collective), ..Wanted::default() }
+fn wanted(collective: Collective) -> CollectiveRequest {
+    CollectiveRequest { collective: Some(collective), ..CollectiveRequest::default() }
 }
 
 /// Searches until it has nothing more to try, or for so many decisions.
-fn searched(topology: &Topology, wanted: &Wanted, method: Method, seed: u64, most: u64) -> (Search, Clock) {
+fn searched(topology: &Topology, wanted: &CollectiveRequest, method: Method, seed: u64, most: u64) -> (Search, Clock) {
     let (problem, clock) = wanted.problem(topology).unwrap();
     let mut search = Search::new(problem, method, seed);
     let mut spent = 0;
-    while search.work(20_000) == State::Working && spent < most {
+    while search.work(20_000) == SearchState::Working && spent < most {
         spent += 20_000;
     }
     (search, clock)
 }
 
 fn all_gather_ns(topology: &Topology, method: Method, seed: u64) -> f64 {
-    let (search, clock) = searched(topology, &Wanted::default(), method, seed, 20_000_000);
+    let (search, clock) = searched(topology, &CollectiveRequest::default(), method, seed, 20_000_000);
     let (schedule, _) = search.best().unwrap();
     assert_eq!(search.problem.faults(&schedule), [], "{} by {method:?}", topology.name);
     assert!(search.time().unwrap() >= search.proven());
@@ -127,7 +128,7 @@ const REFERENCE: [(&str, f64, f64, f64, f64); 20] = [
 fn bounds_are_those_of_the_reference() {
     for (name, fluid, cut, path, _) in REFERENCE {
         let Some(topology) = graph(name) else { return };
-        let (problem, clock) = Wanted::default().problem(&topology).unwrap();
+        let (problem, clock) = CollectiveRequest::default().problem(&topology).unwrap();
         let of = &problem.bounds()[0];
         let near = clock.fluid_ns(of.fluid.chunks, of.fluid.rate);
         assert!((near - fluid).abs() < 0.001, "{name}: L1 {near} instead of {fluid}");
@@ -142,7 +143,7 @@ fn schedules_are_as_short_as_the_reference() {
     for (name, _, _, _, optimum) in REFERENCE {
         let Some(topology) = graph(name) else { return };
         for seed in 1..=3 {
-            let (search, clock) = searched(&topology, &Wanted::default(), Method::Auto, seed, 20_000_000);
+            let (search, clock) = searched(&topology, &CollectiveRequest::default(), Method::Auto, seed, 20_000_000);
             let (schedule, _) = search.best().unwrap();
             assert_eq!(search.problem.faults(&schedule), [], "{name}");
             assert_eq!(clock.ns(schedule.end(&search.problem.graph)), optimum, "{name}, seed {seed}");
@@ -157,7 +158,7 @@ fn the_ring_and_the_sample_need_no_files() {
     assert_eq!(all_gather_ns(&sample(), Method::Auto, 1), 3_906.25);
     let decimal = Topology { unit: Unit::Gb, ..seed_ring() };
     assert_eq!(all_gather_ns(&decimal, Method::Auto, 1), 85_886.08);
-    let more = Wanted { chunks: 4, ..Wanted::default() };
+    let more = CollectiveRequest { chunks: 4, ..CollectiveRequest::default() };
     let (search, clock) = searched(&seed_ring(), &more, Method::Auto, 1, 1_000_000);
     assert_eq!(clock.ns(search.time().unwrap()), 320_500.0);
     assert!(search.is_optimal());
@@ -209,16 +210,16 @@ fn the_closed_construction_is_optimal_on_symmetric_graphs() {
     }
     assert_eq!(all_gather_ns(&ring, Method::Symmetric, 1), 3.0 * 20_031.25);
     // Several chunks of each node, and dimensions of different speeds.
-    let three = Wanted { chunks: 3, ..Wanted::default() };
+    let three = CollectiveRequest { chunks: 3, ..CollectiveRequest::default() };
     let (search, clock) = searched(&made("torus:4x4"), &three, Method::Symmetric, 1, 1_000_000);
     assert_eq!(clock.ns(search.time().unwrap()), 12.0 * 20_031.25);
     let slow = Recipe { slow_bandwidth: Some(25.0), ..Recipe::new(Kind::Torus(vec![4, 4])) }.make().unwrap();
-    let (search, _) = searched(&slow, &Wanted::default(), Method::Symmetric, 1, 1_000_000);
+    let (search, _) = searched(&slow, &CollectiveRequest::default(), Method::Symmetric, 1, 1_000_000);
     let (schedule, _) = search.best().unwrap();
     assert_eq!(search.problem.faults(&schedule), []);
     assert!(search.time().unwrap() <= search.bound() * 5 / 4);
     // A mesh is none.
-    let (search, _) = searched(&made("mesh:3x3"), &Wanted::default(), Method::Symmetric, 1, 1000);
+    let (search, _) = searched(&made("mesh:3x3"), &CollectiveRequest::default(), Method::Symmetric, 1, 1000);
     assert!(search.best().is_none());
 }
 
@@ -240,7 +241,7 @@ fn searches_find_what_greed_does_not() {
 fn tacos_does_not_break_causality() {
     for seed in 0..300 {
         let topology = random(seed, 7);
-        let (search, _) = searched(&topology, &Wanted::default(), Method::Tacos, seed, 1);
+        let (search, _) = searched(&topology, &CollectiveRequest::default(), Method::Tacos, seed, 1);
         let (schedule, _) = search.best().unwrap();
         assert_eq!(search.problem.faults(&schedule), []);
         assert!(search.time().unwrap() >= search.proven());
@@ -309,7 +310,7 @@ fn every_schedule_is_right_and_above_the_bound() {
         let root = seed as u32 % topology.nodes;
         let chunks = 1 + (seed / 64) as u32 % 3;
         let chunk_bytes = [1, 4096, 1 << 20, 1_000_003][(seed / 7) as usize % 4];
-        let wanted = Wanted { collective: Some(collective), root, chunks, chunk_bytes, custom: None };
+        let wanted = CollectiveRequest { collective: Some(collective), root, chunks, chunk_bytes, custom: None };
         let (problem, _) = wanted.problem(&topology).unwrap();
         let mut search = Search::new(problem, method, seed);
         for _ in 0..3 {
@@ -367,12 +368,12 @@ fn conditions_of_any_kind_on_any_graph_are_met_or_refused() {
         };
         let should_be_met = chunks.iter().all(is_possible);
         let custom = Custom { names: (0..chunks.len()).map(|chunk| chunk.to_string()).collect(), chunks };
-        let wanted = Wanted {
+        let wanted = CollectiveRequest {
             collective: (!is_own).then(|| COLLECTIVES[(seed / 4) as usize % COLLECTIVES.len()]),
             root: stream.below(nodes) as u32,
             chunks: 1 + stream.below(3) as u32,
             custom: is_own.then(|| Arc::new(custom)),
-            ..Wanted::default()
+            ..CollectiveRequest::default()
         };
         let problem = wanted.problem(&topology);
         if is_own {
@@ -387,7 +388,7 @@ fn conditions_of_any_kind_on_any_graph_are_met_or_refused() {
         let mut search = Search::new(problem, method, seed);
         // In pieces of any size.
         for _ in 0..200 {
-            if search.work(1 + stream.below(200) as u64) == State::Finished {
+            if search.work(1 + stream.below(200) as u64) == SearchState::Finished {
                 break;
             }
         }
@@ -404,12 +405,12 @@ fn conditions_of_any_kind_on_any_graph_are_met_or_refused() {
 fn a_search_in_small_pieces_finds_the_same() {
     for form in ["mesh:5x5", "dgx1v", "random:12:3:7"] {
         let of = |piece: u64| {
-            let (problem, _) = Wanted::default().problem(&made(form)).unwrap();
+            let (problem, _) = CollectiveRequest::default().problem(&made(form)).unwrap();
             let mut search = Search::new(problem, Method::Earliest, 3);
             let mut last = 0;
-            while search.work(piece) == State::Working {
+            while search.work(piece) == SearchState::Working {
                 // How far the first schedule is only grows, and nothing is found before it is done.
-                if let Some((done, total)) = search.done() {
+                if let Some((done, total)) = search.progress() {
                     assert!(done >= last && done <= total && search.time().is_none());
                     last = done;
                 }
@@ -421,40 +422,43 @@ fn a_search_in_small_pieces_finds_the_same() {
 }
 
 #[test]
-fn what_is_cut_moves_as_the_whole_does() {
-    let (search, clock) = searched(&made("mesh:20x20"), &Wanted::default(), Method::Earliest, 1, u64::MAX);
+fn a_window_shows_the_transfers_of_the_whole_timeline() {
+    let (search, clock) = searched(&made("mesh:20x20"), &CollectiveRequest::default(), Method::Earliest, 1, u64::MAX);
     let (schedule, _) = search.best().unwrap();
-    let whole = Film::new(&search.problem, &schedule, None, clock.ticks_per_ns).unwrap();
-    assert!(whole.len() > LONGEST);
-    let first = whole.to_travel();
-    let known = first.known().unwrap();
-    assert_eq!((known.transfers, first.transfers()), (whole.len() as u64, whole.len() as u64));
+    let whole = Timeline::new(&search.problem, &schedule, None, clock.ticks_per_ns).unwrap();
+    assert!(whole.len() > MAX_TRANSFERS);
+    let first = whole.abridged();
+    let summary = first.summary().unwrap();
+    assert_eq!((summary.transfers, first.transfer_count()), (whole.len() as u64, whole.len() as u64));
     assert!(
-        first.len() < LONGEST && (0..whole.links.len() as u32).all(|link| first.carries(link) == whole.carries(link))
+        first.len() < MAX_TRANSFERS
+            && (0..whole.links.len() as u32).all(|link| first.chunks_carried(link) == whole.chunks_carried(link))
     );
     assert!(first.covers(0) && !first.covers(whole.end / 2));
     // Of every second node and every second chunk.
     let ownership = whole.ownership();
-    assert_eq!((known.every, known.ownership.len()), ((2, 2), 200 * 200));
-    assert!((0..200 * 200).all(|cell| known.ownership[cell] == ownership[(cell / 200 * 400 + cell % 200) * 2]));
-    assert_eq!(known.busy, whole.utilisation(STEPS));
+    assert_eq!((summary.every, summary.ownership.len()), ((2, 2), 200 * 200));
+    assert!((0..200 * 200).all(|cell| summary.ownership[cell] == ownership[(cell / 200 * 400 + cell % 200) * 2]));
+    assert_eq!(summary.busy, whole.utilisation(STEPS));
     let (from, chunk) = (whole.end / 2 + 7, 11);
-    let later = first.continued(whole.cut(from, Some(chunk)));
-    let cut = later.cut.clone().unwrap();
-    assert!(later.covers(from) && cut.to > from && later.len() < LONGEST);
-    for time in [from, (from + cut.to) / 2, cut.to - 1] {
+    let later = first.completed(whole.window_from(from, Some(chunk)));
+    let window = later.window.clone().unwrap();
+    assert!(later.covers(from) && window.to > from && later.len() < MAX_TRANSFERS);
+    for time in [from, (from + window.to) / 2, window.to - 1] {
         for link in 0..whole.links.len() as u32 {
-            let moves = |film: &Film| film.carried(link, time).map(|sent| (sent.chunk, sent.start, sent.end));
+            let moves =
+                |timeline: &Timeline| timeline.transfer_at(link, time).map(|sent| (sent.chunk, sent.start, sent.end));
             assert_eq!(moves(&later), moves(&whole), "link {link} at {time}");
         }
     }
     let arrived = |node: usize| {
         let to = (0..whole.links.len() as u32).filter(|link| whole.links[*link as usize].1 as usize == node);
-        to.flat_map(|link| whole.of_link(link)).filter(|sent| sent.end <= from).count() as u32
+        to.flat_map(|link| whole.transfers_on(link)).filter(|sent| sent.end <= from).count() as u32
     };
-    assert!((0..400).all(|node| cut.arrived[node] == arrived(node)));
-    let way =
-        |film: &Film| film.tree(chunk).iter().map(|of| (of.sent.link, of.sent.start, of.depth)).collect::<Vec<_>>();
+    assert!((0..400).all(|node| window.arrived[node] == arrived(node)));
+    let way = |timeline: &Timeline| {
+        timeline.tree(chunk).iter().map(|of| (of.sent.link, of.sent.start, of.depth)).collect::<Vec<_>>()
+    };
     assert_eq!(way(&later), way(&whole));
 }
 
@@ -463,9 +467,9 @@ fn no_search_beats_what_is_proven() {
     // What is proven by one seed, no other seed may beat.
     for seed in 0..150 {
         let topology = random(1_000_000 + seed, 6);
-        let (search, _) = searched(&topology, &Wanted::default(), Method::Exact, seed, 60_000);
+        let (search, _) = searched(&topology, &CollectiveRequest::default(), Method::Exact, seed, 60_000);
         let proven = search.proven();
-        let (other, _) = searched(&topology, &Wanted::default(), Method::Restarts, seed + 1, 200_000);
+        let (other, _) = searched(&topology, &CollectiveRequest::default(), Method::Restarts, seed + 1, 200_000);
         assert!(other.time().unwrap() >= proven, "seed {seed}: {:?} below {proven}", other.time());
         if search.is_optimal() {
             assert!(other.time() >= search.time());
@@ -478,9 +482,9 @@ fn what_is_proven_is_what_a_search_over_everything_finds() {
     // All schedules of tiny graphs, by brute force over orders: every order of (link, chunk) pairs, each as early as can be.
     for seed in 0..60 {
         let topology = random(2_000_000 + seed, 3);
-        let (search, _) = searched(&topology, &Wanted::default(), Method::Exact, seed, 1_000_000);
+        let (search, _) = searched(&topology, &CollectiveRequest::default(), Method::Exact, seed, 1_000_000);
         assert!(search.is_optimal(), "seed {seed}");
-        let (problem, _) = Wanted::default().problem(&topology).unwrap();
+        let (problem, _) = CollectiveRequest::default().problem(&topology).unwrap();
         assert_eq!(search.time().unwrap(), brute(&problem, u64::MAX), "seed {seed}");
     }
 }
@@ -543,7 +547,7 @@ fn brute(problem: &Problem, known: u64) -> u64 {
 
 #[test]
 fn the_verifier_sees_what_is_wrong() {
-    let (search, _) = searched(&seed_ring(), &Wanted::default(), Method::Auto, 1, 1000);
+    let (search, _) = searched(&seed_ring(), &CollectiveRequest::default(), Method::Auto, 1, 1000);
     let good = search.best().unwrap().0.into_owned();
     let problem = &search.problem;
     assert_eq!(problem.faults(&good), []);
@@ -716,7 +720,7 @@ fn bad_files_are_told_where() {
     let bare = read::read("2\n0,1,5e2,50\n1,0,500,50\n", "x", Options::default()).unwrap();
     assert_eq!((bare.topology.links.len(), bare.notes.len()), (2, 1));
     let cut = Topology { links: made("line:4").links[..4].to_vec(), ..made("line:4") };
-    assert_eq!(Wanted::default().problem(&cut).unwrap_err(), WantedError::NoWay { chunk: 0, node: 3 },);
+    assert_eq!(CollectiveRequest::default().problem(&cut).unwrap_err(), RequestError::NoWay { chunk: 0, node: 3 },);
     for form in [
         "ring:1",
         "mesh:0x4",
@@ -736,10 +740,10 @@ fn bad_files_are_told_where() {
 #[test]
 fn result_files_are_read_in_every_dialect() {
     let topology = sample();
-    let (search, clock) = searched(&topology, &Wanted::default(), Method::Auto, 1, 1000);
+    let (search, clock) = searched(&topology, &CollectiveRequest::default(), Method::Auto, 1, 1000);
     let (schedule, _) = search.best().unwrap();
     let graph = &search.problem.graph;
-    let written = result::write(&topology, graph, &schedule, &clock, 5, &Wanted::default());
+    let written = result::write(&topology, graph, &schedule, &clock, 5, &CollectiveRequest::default());
     assert!(result::is_result(&written));
     let ours = result::read(&written, "ours", Unit::Gib).unwrap();
     let checked = study::check(&ours, Some(&topology), None).unwrap();
@@ -814,7 +818,7 @@ fn exported_algorithms_compute_their_collective() {
                 if topology.nodes > 16 && (chunks > 1 || collective == Collective::AllToAll) {
                     continue;
                 }
-                let wanted = Wanted { collective: Some(collective), chunks, ..Wanted::default() };
+                let wanted = CollectiveRequest { collective: Some(collective), chunks, ..CollectiveRequest::default() };
                 let (search, _) = searched(&topology, &wanted, Method::Auto, 1, 20_000);
                 let (schedule, _) = search.best().unwrap();
                 let algo = msccl::write(&search.problem.graph, &schedule, collective, chunks as usize, "x").unwrap();
@@ -827,7 +831,7 @@ fn exported_algorithms_compute_their_collective() {
     }
     // What does not compute it is found out.
     let topology = made("ring:4");
-    let (search, _) = searched(&topology, &Wanted::default(), Method::Auto, 1, 1000);
+    let (search, _) = searched(&topology, &CollectiveRequest::default(), Method::Auto, 1, 1000);
     let (schedule, _) = search.best().unwrap();
     let text = msccl::write(&search.problem.graph, &schedule, Collective::AllGather, 1, "x").unwrap().to_xml();
     let wrong = text.replacen(
@@ -870,10 +874,10 @@ fn exported_algorithms_compute_their_collective() {
 #[test]
 fn schedules_are_replayed_and_made_again() {
     let topology = seed_ring();
-    let (search, clock) = searched(&topology, &Wanted::default(), Method::Auto, 1, 1000);
+    let (search, clock) = searched(&topology, &CollectiveRequest::default(), Method::Auto, 1, 1000);
     let (schedule, _) = search.best().unwrap();
     let link = (0..).zip(&topology.links).find(|(_, link)| (link.from, link.to) == (1, 2)).unwrap().0;
-    let asked = Wanted::default();
+    let asked = CollectiveRequest::default();
     let material = Material {
         topology: &topology,
         wanted: &asked,
@@ -887,12 +891,12 @@ fn schedules_are_replayed_and_made_again() {
     assert_eq!((damaged[0].half_ns, damaged[0].tenth_ns), (119_187.5, 431_687.5));
     // Chunks 0 and 1 come to 2, 3 and 4 over it.
     assert_eq!(damaged[0].undelivered, 6);
-    assert!(damaged[0].again.as_ref().is_some_and(|again| again.time_ns.is_some()));
+    assert!(damaged[0].resynthesis.as_ref().is_some_and(|again| again.time_ns.is_some()));
     // Without node 1, chunk 0 does not come to 2 and 3, nor theirs to 0 and 4; what is left is a line over the slow pair.
     let node = &damaged[1];
     assert!(node.half_ns > 80_125.0 && node.tenth_ns > node.half_ns && node.undelivered > 0, "{node:?}");
-    assert_eq!(node.again.as_ref().unwrap().time_ns, Some(2_931_187.5));
-    let varied = robust::varied(&search.problem, &schedule, &topology, &clock, &robust::Question::default());
+    assert_eq!(node.resynthesis.as_ref().unwrap().time_ns, Some(2_931_187.5));
+    let varied = robust::varied(&search.problem, &schedule, &topology, &clock, &robust::VariationOptions::default());
     assert_eq!(varied.nominal_ns, 80_125.0);
     // Five of 500 draws lie beyond the last.
     for (ns, about, share) in
@@ -900,14 +904,14 @@ fn schedules_are_replayed_and_made_again() {
     {
         assert!((ns / about - 1.0_f64).abs() < share, "{varied:?}");
     }
-    let again = |damage: Damage| robust::again(&material, &damage, 1, 1_000_000);
+    let again = |damage: Damage| robust::resynthesize(&material, &damage, 1, 1_000_000);
     let pair = again(Damage::Pair(2, 3));
     assert_eq!(pair.time_ns, Some(2_951_218.75));
     assert_eq!(again(Damage::Pair(0, 1)).time_ns, Some(3_908_250.0));
     assert!(pair.stale.1 > 0);
     assert_eq!(again(Damage::Node(4)).time_ns, Some(60_093.75));
     let nobody = Topology { links: topology.links[..2].to_vec(), nodes: 2, ..topology.clone() };
-    let (search, clock) = searched(&nobody, &Wanted::default(), Method::Auto, 1, 1000);
+    let (search, clock) = searched(&nobody, &CollectiveRequest::default(), Method::Auto, 1, 1000);
     let (schedule, _) = search.best().unwrap();
     let material = Material {
         topology: &nobody,
@@ -917,7 +921,7 @@ fn schedules_are_replayed_and_made_again() {
         schedule: &schedule,
         bound_ns: 0.0,
     };
-    let cut = robust::again(&material, &Damage::Link(0), 1, 1000);
+    let cut = robust::resynthesize(&material, &Damage::Link(0), 1, 1000);
     assert!(cut.time_ns.is_none() && cut.why.unwrap().contains("can't come to node"));
     // An all_reduce loses sums as well.
     let (search, clock) = searched(&topology, &wanted(Collective::AllReduce), Method::Auto, 1, 1000);
@@ -955,7 +959,7 @@ fn dumps_become_links() {
     let (topology, _) = machine.topology("nodes", &Rates { nodes: 2, ..Rates::default() }).unwrap();
     assert_eq!((topology.nodes, topology.links.len()), (16, 2 * 56 + 16));
     assert!(topology.notes().is_empty());
-    let (search, _) = searched(&topology, &Wanted::default(), Method::Auto, 1, 500_000);
+    let (search, _) = searched(&topology, &CollectiveRequest::default(), Method::Auto, 1, 500_000);
     let (schedule, _) = search.best().unwrap();
     assert_eq!(search.problem.faults(&schedule), []);
     assert!(search.time().unwrap() as f64 / search.bound() as f64 <= 1.1);
@@ -996,7 +1000,12 @@ fn conditions_of_ones_own() {
     let text = r#"{"chunk_size": 1048576, "chunks": [7, "x"], "preconditions": {"0": [7], "1": ["x"], "2": ["x"]},
         "postconditions": {"3": [7, "x"], "0": [7]}}"#;
     let (custom, size) = read_custom(text).unwrap();
-    let wanted = Wanted { collective: None, custom: Some(custom), chunk_bytes: size.unwrap(), ..Wanted::default() };
+    let wanted = CollectiveRequest {
+        collective: None,
+        custom: Some(custom),
+        chunk_bytes: size.unwrap(),
+        ..CollectiveRequest::default()
+    };
     let (search, clock) = searched(&made("line:4"), &wanted, Method::Auto, 1, 100_000);
     let (schedule, _) = search.best().unwrap();
     assert_eq!(search.problem.faults(&schedule), []);
@@ -1012,7 +1021,9 @@ fn conditions_of_ones_own() {
         let wrong = text.replacen(from, to, 1);
         assert_ne!(wrong, text);
         let error = read_custom(&wrong).and_then(|(custom, _)| {
-            Wanted { custom: Some(custom), collective: None, ..Wanted::default() }.problem(&made("line:4")).map(|_| ())
+            CollectiveRequest { custom: Some(custom), collective: None, ..CollectiveRequest::default() }
+                .problem(&made("line:4"))
+                .map(|_| ())
         });
         assert!(error.as_ref().unwrap_err().to_string().contains(said), "{error:?}");
     }
@@ -1023,7 +1034,7 @@ fn conditions_may_name_a_node_twice_and_ask_for_no_more_than_can_be_held() {
     let text =
         r#"{"chunks": [0, 1], "preconditions": {"0": [0, 0, 1]}, "postconditions": {"1": [0, 0], "2": [1, 0, 1]}}"#;
     let (custom, _) = read_custom(text).unwrap();
-    let own = Wanted { collective: None, custom: Some(custom), ..Wanted::default() };
+    let own = CollectiveRequest { collective: None, custom: Some(custom), ..CollectiveRequest::default() };
     let (search, _) = searched(&made("line:3"), &own, Method::Auto, 1, 200_000);
     assert_eq!(search.problem.copy.as_ref().unwrap().pairs(), 3);
     let (schedule, _) = search.best().unwrap();
@@ -1032,16 +1043,17 @@ fn conditions_may_name_a_node_twice_and_ask_for_no_more_than_can_be_held() {
     let line = made("line:4096");
     let on = |topology: &Topology, wants: &[u32], count: usize| {
         let many = Custom { names: Vec::new(), chunks: vec![(vec![0], wants.to_vec()); count] };
-        Wanted { collective: None, custom: Some(Arc::new(many)), ..Wanted::default() }.problem(topology)
+        CollectiveRequest { collective: None, custom: Some(Arc::new(many)), ..CollectiveRequest::default() }
+            .problem(topology)
     };
     let of = |wants: &[u32], count: usize| on(&mesh, wants, count);
     assert_eq!(of(&[1], 20_000).unwrap().0.chunks(), 20_000);
-    assert_eq!(of(&[1], 50_000).unwrap_err(), WantedError::TooManyHeld(50_000, 4096));
+    assert_eq!(of(&[1], 50_000).unwrap_err(), RequestError::TooManyHeld(50_000, 4096));
     let all: Vec<u32> = (0..4096).collect();
-    assert_eq!(of(&all, 9800).unwrap_err(), WantedError::TooMany(40_140_800));
+    assert_eq!(of(&all, 9800).unwrap_err(), RequestError::TooMany(40_140_800));
     assert_eq!(on(&line, &[1], 20_000).unwrap().0.chunks(), 20_000);
-    assert_eq!(on(&line, &[4095], 20_000).unwrap_err(), WantedError::TooManySent(81_900_000));
-    let scatter = Wanted { chunks: 4000, ..wanted(Collective::Scatter) };
+    assert_eq!(on(&line, &[4095], 20_000).unwrap_err(), RequestError::TooManySent(81_900_000));
+    let scatter = CollectiveRequest { chunks: 4000, ..wanted(Collective::Scatter) };
     let refused = scatter.problem(&made("ring:4000")).unwrap_err();
     assert!(
         refused
@@ -1056,7 +1068,7 @@ fn faults_are_cut_by_their_own_number() {
     // Nothing is ever sent, on a ring of another size: 99 nodes, or 101, miss the chunk, and the sizes are told apart.
     let of = made("ring:5");
     let (graph, clock) = of.graph(1 << 20).unwrap();
-    let text = result::write(&of, &graph, &Schedule::default(), &clock, 1, &Wanted::default());
+    let text = result::write(&of, &graph, &Schedule::default(), &clock, 1, &CollectiveRequest::default());
     let file = result::read(&text, "nothing", Unit::Gib).unwrap();
     for (form, faults, is_cut) in [("ring:99", 99, false), ("ring:100", 100, false), ("ring:102", 101, true)] {
         let verified = study::check(&file, Some(&made(form)), Some(wanted(Collective::Broadcast))).unwrap();
@@ -1067,9 +1079,9 @@ fn faults_are_cut_by_their_own_number() {
 #[test]
 fn a_long_result_without_times_is_timed() {
     let topology = made("mesh:16x16");
-    let (search, clock) = searched(&topology, &Wanted::default(), Method::Earliest, 1, u64::MAX);
+    let (search, clock) = searched(&topology, &CollectiveRequest::default(), Method::Earliest, 1, u64::MAX);
     let (schedule, _) = search.best().unwrap();
-    let text = result::write(&topology, &search.problem.graph, &schedule, &clock, 256, &Wanted::default());
+    let text = result::write(&topology, &search.problem.graph, &schedule, &clock, 256, &CollectiveRequest::default());
     let without = |cell: &str| cell.split(':').next().unwrap_or_default().to_owned();
     let lines = text.lines().map(|line| match line.starts_with(|first: char| first.is_ascii_digit()) {
         true => line.split(',').map(without).collect::<Vec<_>>().join(","),
@@ -1083,33 +1095,33 @@ fn a_long_result_without_times_is_timed() {
 }
 
 #[test]
-fn films_say_what_happens_when() {
+fn timelines_say_what_happens_when() {
     let topology = seed_ring();
     let mut study = Study::default();
     study.open(Source::Edited(topology.clone())).unwrap();
-    study.begin(Wanted::default(), Method::Auto, 1, 10_000, &mut Silent).unwrap();
+    study.begin(CollectiveRequest::default(), Method::Auto, 1, 10_000, &mut Silent).unwrap();
     let shown = study.show().unwrap();
-    let film = shown.film.unwrap();
-    assert_eq!((film.len(), film.ns(film.end)), (20, 80_125.0));
-    let ownership = film.ownership();
-    assert!(ownership.iter().all(|time| *time <= film.end));
+    let timeline = shown.timeline.unwrap();
+    assert_eq!((timeline.len(), timeline.ns(timeline.end)), (20, 80_125.0));
+    let ownership = timeline.ownership();
+    assert!(ownership.iter().all(|time| *time <= timeline.end));
     assert_eq!((0..5).filter(|node| ownership[node * 5 + node] == 0).count(), 5);
-    assert_eq!(film.progress().last(), Some(&(film.end, 20)));
+    assert_eq!(timeline.progress().last(), Some(&(timeline.end, 20)));
     // The critical path is four steps without a pause, along the line.
-    assert_eq!(film.critical.len(), 4);
-    assert!(film.critical.iter().all(|index| film.slack[*index as usize] == 0));
-    let mean: f64 = film.utilisation(50).iter().map(|share| share.0).sum::<f64>() / 50.0;
-    let busy: f64 = (0..10).map(|link| film.share(link)).sum::<f64>() / 10.0;
+    assert_eq!(timeline.critical.len(), 4);
+    assert!(timeline.critical.iter().all(|index| timeline.slack[*index as usize] == 0));
+    let mean: f64 = timeline.utilisation(50).iter().map(|share| share.0).sum::<f64>() / 50.0;
+    let busy: f64 = (0..10).map(|link| timeline.busy_share(link)).sum::<f64>() / 10.0;
     assert!((mean - busy).abs() < 1e-9);
     // What moves at an instant is what has begun and not arrived.
-    for time in [0, film.end / 3, film.end / 2, film.end - 1, film.end] {
+    for time in [0, timeline.end / 3, timeline.end / 2, timeline.end - 1, timeline.end] {
         for link in 0..10 {
-            let by_hand = film.of_link(link).find(|sent| sent.start <= time && time < sent.end);
-            assert_eq!(film.carried(link, time), by_hand);
+            let by_hand = timeline.transfers_on(link).find(|sent| sent.start <= time && time < sent.end);
+            assert_eq!(timeline.transfer_at(link, time), by_hand);
         }
     }
     for chunk in 0..5 {
-        let tree = film.tree(chunk);
+        let tree = timeline.tree(chunk);
         assert_eq!(tree.len(), 4);
         assert!(tree.iter().all(|branch| branch.depth < 4));
     }
@@ -1118,7 +1130,7 @@ fn films_say_what_happens_when() {
     let (schedule, _) = search.best().unwrap();
     let analysis = collectune::schedule::analysis::analyse(&search.problem.graph, &schedule, 5);
     for (transfer, slack) in schedule.transfers.iter().zip(&analysis.slack) {
-        assert!(transfer.end(&search.problem.graph) + slack <= film.end);
+        assert!(transfer.end(&search.problem.graph) + slack <= timeline.end);
     }
     // All that waits for nobody: the bottleneck is node 0 or 4, and the way from 0 to 4 is the longest.
     assert_eq!(shown.cut.0.len(), 4);
@@ -1141,7 +1153,7 @@ fn a_study_never_gets_worse_and_tells_what_damage_does() {
     let opened = study.open(Source::Edited(made("dgx1v"))).unwrap();
     assert_eq!(opened.places.len(), 8);
     assert!(study.open(Source::Machine(0, Rates::default())).is_err());
-    let mut standing = study.begin(Wanted::default(), Method::Auto, 1, 100, &mut Silent).unwrap();
+    let mut standing = study.begin(CollectiveRequest::default(), Method::Auto, 1, 100, &mut Silent).unwrap();
     let mut last = f64::INFINITY;
     while standing.is_working {
         let time = standing.time_ns.unwrap_or(f64::INFINITY);
@@ -1153,7 +1165,7 @@ fn a_study_never_gets_worse_and_tells_what_damage_does() {
     assert_eq!(standing.sentence, "60.694 µs: proven optimal, 1.000 times the bound.");
     let links: Vec<Damage> = (0..32).map(Damage::Link).collect();
     assert_eq!(study.damaged(&links, 0).unwrap().rows.len(), 32);
-    let varied = study.varied(&robust::Question::default()).unwrap();
+    let varied = study.varied(&robust::VariationOptions::default()).unwrap();
     assert!(varied.p50_ns <= varied.p95_ns && varied.p95_ns <= varied.p99_ns);
 }
 
@@ -1161,13 +1173,13 @@ fn a_study_never_gets_worse_and_tells_what_damage_does() {
 fn a_bound_that_is_raised_is_told_of_the_schedule_that_is_shown() {
     let mut study = Study::default();
     study.open(Source::Edited(made("twogroups:4x2"))).unwrap();
-    study.begin(Wanted::default(), Method::Exact, 1, 50_000, &mut Silent).unwrap();
+    study.begin(CollectiveRequest::default(), Method::Exact, 1, 50_000, &mut Silent).unwrap();
     let mut shown = study.show().unwrap();
     let mut is_working = true;
     while is_working {
         let standing = study.improve(5000, &mut Silent).unwrap();
         is_working = standing.is_working;
-        if standing.time_ns == shown.standing.time_ns {
+        if standing.time_ns == shown.status.time_ns {
             study.renew(&mut shown).unwrap();
         } else {
             shown = study.show().unwrap();
@@ -1179,16 +1191,16 @@ fn a_bound_that_is_raised_is_told_of_the_schedule_that_is_shown() {
 
 #[test]
 fn greed_alone_stops_at_its_limit() {
-    let (problem, _) = Wanted::default().problem(&made("mesh:4x4")).unwrap();
+    let (problem, _) = CollectiveRequest::default().problem(&made("mesh:4x4")).unwrap();
     let demand = problem.copy.as_ref().unwrap();
     let task: Task<'_> = problem.task(Phase::Copy).unwrap();
     assert!(exact::is_small(&task));
-    let manner = Manner { pick: Pick::Rarest, held: 0.0 };
+    let options = GreedyOptions { rule: MatchingRule::Rarest, hold_back: 0.0 };
     let bound = bounds(&problem.graph, demand).best();
-    assert!(flood(&problem.graph, demand, manner, &mut Stream::new(1), bound).is_some());
-    assert!(flood(&problem.graph, demand, manner, &mut Stream::new(1), bound - 1).is_none());
+    assert!(greedy_schedule(&problem.graph, demand, options, &mut Stream::new(1), bound).is_some());
+    assert!(greedy_schedule(&problem.graph, demand, options, &mut Stream::new(1), bound - 1).is_none());
     // A broadcast of one chunk takes as long as the longest way.
     let one = Demand::broadcast(16, 5, 1);
-    let schedule = flood(&problem.graph, &one, manner, &mut Stream::new(1), u64::MAX).unwrap();
+    let schedule = greedy_schedule(&problem.graph, &one, options, &mut Stream::new(1), u64::MAX).unwrap();
     assert_eq!(schedule.end(&problem.graph), bounds(&problem.graph, &one).path_time);
 }

@@ -10,7 +10,7 @@ use collectune::{
     progress::Silent,
     schedule::synthesize::Method,
     topology::{
-        conditions::Wanted,
+        conditions::CollectiveRequest,
         export::{Form, topology_csv},
         generate::{Kind, Recipe},
         model::{Link, Topology, Unit},
@@ -107,7 +107,7 @@ fn no_schedule_beats_the_load_of_all_links() {
             link.latency_ns = [500.0, 0.0, 3000.0][(place * 7 + seed as usize) % 3];
         }
         for collective in [Collective::AllToAll, Collective::Scatter, Collective::Gather] {
-            let wanted = Wanted { collective: Some(collective), ..Wanted::default() };
+            let wanted = CollectiveRequest { collective: Some(collective), ..CollectiveRequest::default() };
             for method in [Method::Routed, Method::Exact] {
                 let mut study = Study::default();
                 study.open(Source::Edited(topology.clone())).unwrap();
@@ -525,7 +525,7 @@ proptest! {
         proptest::prop_assert_eq!(&again.topology, &topology);
         proptest::prop_assert!(again.notes.is_empty(), "{:?}", again.notes);
         let root = if collectune::topology::conditions::has_root(collective) { root } else { 0 };
-        let wanted = Wanted { collective: Some(collective), chunks, root, chunk_bytes: 1 << 16, ..Wanted::default() };
+        let wanted = CollectiveRequest { collective: Some(collective), chunks, root, chunk_bytes: 1 << 16, ..CollectiveRequest::default() };
         let mut study = Study::default();
         study.open(Source::Edited(topology.clone())).unwrap();
         let mut standing = study.begin(wanted.clone(), Method::Auto, seed, 2000, &mut Silent).unwrap();

@@ -38,17 +38,17 @@ fn an_example_needs_no_files() {
     assert_eq!(titles, ["Links", "Critical path", "Bounds", "Utilisation", "Robustness", "Comparison"]);
     assert_eq!(shown.files.len(), 5);
     let network = shown.network.unwrap();
-    assert_eq!((network.films.len(), network.films[0].1.len()), (1, 56));
+    assert_eq!((network.timelines.len(), network.timelines[0].1.len()), (1, 56));
 }
 
 #[test]
-fn a_cut_link_is_gone_from_the_film_and_the_old_schedule_is_told() {
+fn a_cut_link_is_gone_from_the_timeline_and_the_old_schedule_is_told() {
     let mut studies = Studies::default();
     let shown = found(&mut studies, "#graph=ring&cut=0-1,1-0", 2000);
     assert!(shown.report.summary[0].starts_with("Without the links between 0 and 1"), "{:?}", shown.report.summary);
     assert!(shown.report.summary.iter().any(|text| text.contains("undelivered")), "{:?}", shown.report.summary);
     let network = shown.network.unwrap();
-    assert_eq!((network.whole().len(), network.films[0].1.links.len(), network.topology.links.len()), (8, 8, 10));
+    assert_eq!((network.whole().len(), network.timelines[0].1.links.len(), network.topology.links.len()), (8, 8, 10));
     let shown = found(&mut studies, "#graph=ring&slow=0-1*0.1", 2000);
     assert!(shown.report.summary.iter().any(|text| text.contains("in the same order it takes")));
 }
@@ -67,7 +67,7 @@ fn what_can_not_be_leaves_the_form() {
         let said = shown.report.summary.join(" ");
         assert!(said.contains(why), "{fragment}: {said}");
         assert!(shown.form.iter().any(|field| field.key == "graph") && shown.files.is_empty(), "{fragment}");
-        assert!(shown.network.unwrap().films.is_empty(), "{fragment}");
+        assert!(shown.network.unwrap().timelines.is_empty(), "{fragment}");
     }
     let shown = found(&mut studies, "#graph=ring", 80);
     assert!(shown.report.title.ends_with("in 40.062 µs"), "{}", shown.report.title);
@@ -82,5 +82,5 @@ fn a_search_ends_with_its_time() {
     assert!(shown.jobs.goes_on);
     let shown = found(&mut studies, fragment, 400);
     assert!(!shown.jobs.goes_on);
-    assert!(shown.network.unwrap().films.len() >= 2, "what is beside it was found");
+    assert!(shown.network.unwrap().timelines.len() >= 2, "what is beside it was found");
 }

@@ -1,6 +1,6 @@
-//! What computes, and what reads: the rooms of Collectune whose loops decide how long an answer takes.
+//! The modules of Collectune whose loops decide how long an answer takes: learning, scheduling, bandits, reading.
 //!
-//! They are a crate of their own so that the page can build them for speed and everything else for size.
+//! They are a crate of their own so that the page can optimise them for speed and everything else for size.
 
 pub mod bandit;
 #[cfg(feature = "learn")]

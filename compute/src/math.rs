@@ -57,13 +57,13 @@ impl Stream {
     }
 }
 
-/// Sorts numbers in ascending order, NaN last: one copy of the standard library's sort for all of them.
+/// Sorts numbers in ascending order, NaN last. Not inlined, so that the standard library's sort is compiled once.
 #[inline(never)]
 pub fn ascending(values: &mut [f64]) {
     values.sort_unstable_by(f64::total_cmp);
 }
 
-/// The median of finite numbers, reordering them; `None` for none.
+/// The median of finite numbers, which are reordered; `None` for an empty slice.
 pub fn median(values: &mut [f64]) -> Option<f64> {
     let middle = values.len() / 2;
     if values.is_empty() {
@@ -73,7 +73,7 @@ pub fn median(values: &mut [f64]) -> Option<f64> {
     Some(if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) })
 }
 
-/// The quantile `share` in 0..=1 of sorted numbers, linear between neighbours; `None` for none.
+/// The quantile `share` in 0..=1 of sorted numbers, interpolated linearly; `None` for an empty slice.
 #[must_use]
 pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;

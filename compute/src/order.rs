@@ -1,83 +1,87 @@
-//! Sorting without a copy of the standard library's sort for every type: four kilobytes of the page each.
+//! Sorting and collecting with little code.
+//!
+//! The standard library's sort is compiled again for every type and comparison, about four kilobytes of the page each.
+//! The functions here sort indices instead, by one compiled sort for all types.
 
 use std::cmp::Ordering;
 
-/// Stable sorts of slices, all by one and the same code. Where a million things are sorted, the standard library's own
-/// are faster.
-pub trait Order<T> {
+/// Stable sorts of slices that share one compiled sort. For a million items and more the standard library's are faster.
+pub trait CompactSort<T> {
     /// Sorts by a comparison.
-    fn order_by(&mut self, compare: impl Fn(&T, &T) -> Ordering);
+    fn compact_sort_by(&mut self, compare: impl Fn(&T, &T) -> Ordering);
 
-    /// Sorts by a key.
-    fn order_by_key<K: Ord>(&mut self, key: impl Fn(&T) -> K) {
-        self.order_by(|a, b| key(a).cmp(&key(b)));
+    /// Sorts by a key, ascending.
+    fn compact_sort_by_key<K: Ord>(&mut self, key: impl Fn(&T) -> K) {
+        self.compact_sort_by(|a, b| key(a).cmp(&key(b)));
     }
 
-    /// Sorts by a number: nearly as fast as the standard library, where there may be millions; what is in order already
-    /// costs one look.
-    fn order_by_number(&mut self, key: impl Fn(&T) -> u64);
+    /// Sorts by an integer key, ascending: nearly as fast as the standard library also for millions of items. Items
+    /// that are in order already cost one pass.
+    fn compact_sort_by_number(&mut self, key: impl Fn(&T) -> u64);
 
     /// Sorts ascending.
-    fn order(&mut self)
+    fn compact_sort(&mut self)
     where
         T: Ord,
     {
-        self.order_by(T::cmp);
+        self.compact_sort_by(T::cmp);
     }
 }
 
-impl<T> Order<T> for [T] {
-    fn order_by(&mut self, compare: impl Fn(&T, &T) -> Ordering) {
-        let places = places(self.len(), &|a, b| compare(&self[a], &self[b]));
-        arrange(self, places);
+impl<T> CompactSort<T> for [T] {
+    fn compact_sort_by(&mut self, compare: impl Fn(&T, &T) -> Ordering) {
+        let sources = sorted_indices(self.len(), &|a, b| compare(&self[a], &self[b]));
+        permute(self, sources);
     }
 
-    fn order_by_number(&mut self, key: impl Fn(&T) -> u64) {
+    fn compact_sort_by_number(&mut self, key: impl Fn(&T) -> u64) {
         if !self.is_sorted_by_key(&key) {
-            let mut numbered: Vec<(u64, usize)> = self.iter().map(key).zip(0..).collect();
-            ascending(&mut numbered);
-            arrange(self, numbered.into_iter().map(|(_, place)| place).collect());
+            let mut keyed: Vec<(u64, usize)> = self.iter().map(key).zip(0..).collect();
+            sort_pairs(&mut keyed);
+            permute(self, keyed.into_iter().map(|(_, index)| index).collect());
         }
     }
 }
 
-/// Puts to each place what stands at the place that is named for it.
-fn arrange<T>(all: &mut [T], mut places: Vec<usize>) {
-    // What belongs to a place may have been moved by an earlier exchange: then follow it.
-    for place in 0..places.len() {
-        let mut from = places[place];
-        while from < place {
-            from = places[from];
+/// Moves the item of index `sources[i]` to index `i`, for all `i`, by swaps.
+fn permute<T>(items: &mut [T], mut sources: Vec<usize>) {
+    for target in 0..sources.len() {
+        let mut source = sources[target];
+        // An item from below `target` was swapped away when that index was filled: follow where it went.
+        while source < target {
+            source = sources[source];
         }
-        places[place] = from;
-        all.swap(place, from);
+        sources[target] = source;
+        items.swap(target, source);
     }
 }
 
+/// Not inlined, so that there is one copy of this sort.
 #[inline(never)]
-fn ascending(numbered: &mut [(u64, usize)]) {
-    numbered.sort_unstable();
+fn sort_pairs(keyed: &mut [(u64, usize)]) {
+    keyed.sort_unstable();
 }
 
-/// The places of `count` things in their order.
+/// The indices `0..count`, stably sorted by a comparison of indices. The comparison is a trait object, so that this is
+/// compiled once.
 #[inline(never)]
-fn places(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
-    let mut places: Vec<usize> = (0..count).collect();
-    places.sort_by(|a, b| compare(*a, *b));
-    places
+fn sorted_indices(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
+    let mut indices: Vec<usize> = (0..count).collect();
+    indices.sort_by(|a, b| compare(*a, *b));
+    indices
 }
 
-/// Collecting without that sort: the ordered maps and sets of the standard library sort what they are collected from.
-pub trait Gather: Iterator + Sized {
-    /// Puts one after the other into an empty collection.
-    fn gather<C: Default + Extend<Self::Item>>(self) -> C {
-        let mut gathered = C::default();
-        gathered.extend(self);
-        gathered
+/// Collecting without the standard library's sort: `collect` into an ordered map or set sorts the items first.
+pub trait CompactCollect: Iterator + Sized {
+    /// Inserts the items one by one into an empty collection.
+    fn compact_collect<C: Default + Extend<Self::Item>>(self) -> C {
+        let mut collection = C::default();
+        collection.extend(self);
+        collection
     }
 }
 
-impl<I: Iterator> Gather for I {}
+impl<I: Iterator> CompactCollect for I {}
 
 #[cfg(test)]
 mod tests {
@@ -90,16 +94,16 @@ mod tests {
         for count in (0..60).chain([1000]) {
             let mut ours: Vec<(usize, usize)> = (0..count).map(|index| (key(index, count), index)).collect();
             let mut theirs = ours.clone();
-            ours.order_by_key(|pair| pair.0);
+            ours.compact_sort_by_key(|pair| pair.0);
             theirs.sort_by_key(|pair| pair.0);
             assert_eq!(ours, theirs);
-            ours.order_by(|a, b| b.cmp(a));
+            ours.compact_sort_by(|a, b| b.cmp(a));
             theirs.sort_by(|a, b| b.cmp(a));
             assert_eq!(ours, theirs);
-            ours.order_by_number(|pair| pair.0 as u64);
+            ours.compact_sort_by_number(|pair| pair.0 as u64);
             theirs.sort_by_key(|pair| pair.0);
             assert_eq!(ours, theirs);
-            ours.order();
+            ours.compact_sort();
             theirs.sort();
             assert_eq!(ours, theirs);
         }

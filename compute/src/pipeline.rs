@@ -1,47 +1,47 @@
 //! A pipeline of stages that train on micro-batches: which stage computes what, and when.
 //!
-//! The schedule is one forward, one backward (1F1B; Narayanan et al., arXiv 2104.04473, section 2.2), with several chunks
-//! of layers per stage its interleaved form. A stage does its operations in a fixed order; each starts when the stage is
-//! free and its input has arrived.
+//! The schedule is one forward, one backward (1F1B; Narayanan et al., arXiv 2104.04473, section 2.2), with several
+//! chunks of layers per stage its interleaved form. A stage does its operations in a fixed order; each starts when the
+//! stage is free and its input has arrived.
 
-/// Times of a pipeline. Part `chunk · stages + stage` of the model is a stage's chunk, in the order in which a
-/// micro-batch passes them.
+/// The times of a pipeline, all in one unit. The model is divided into parts: part `chunk · stages + stage` is chunk
+/// `chunk` of a stage, and micro-batches pass the parts in this order.
 #[derive(Clone, Copy, Debug)]
 pub struct Pipeline<'a> {
-    /// How many stages.
+    /// Number of stages.
     pub stages: usize,
-    /// How many micro-batches.
+    /// Number of micro-batches.
     pub micro_batches: usize,
-    /// Time of each part's forward pass.
+    /// Time of each part's forward pass of one micro-batch.
     pub forward: &'a [f64],
-    /// Time of each part's backward pass.
+    /// Time of each part's backward pass of one micro-batch.
     pub backward: &'a [f64],
-    /// Time from the end of an operation to its result's arrival at the next part, for each part but the last; it keeps
-    /// no stage busy.
+    /// Time from the end of an operation to the arrival of its result at the next part, for each part but the last. It
+    /// does not occupy a stage.
     pub delay: &'a [f64],
 }
 
-/// One operation of a stage.
+/// A forward or backward pass of one micro-batch through one chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// Forward, else backward.
+    /// Whether it is a forward pass, else a backward pass.
     pub is_forward: bool,
-    /// Which chunk of the stage's.
+    /// Index of the chunk among those of its stage.
     pub chunk: usize,
-    /// Which micro-batch.
+    /// Index of the micro-batch.
     pub micro_batch: usize,
 }
 
-/// An operation with its time.
+/// An operation with its start and end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timed {
-    /// Which stage.
+    /// Index of the stage.
     pub stage: usize,
-    /// What it does.
+    /// The operation.
     pub operation: Operation,
-    /// When it starts.
+    /// Start, in the unit of the pipeline's times.
     pub start: f64,
-    /// When it ends.
+    /// End, in the unit of the pipeline's times.
     pub end: f64,
 }
 
@@ -50,8 +50,8 @@ impl Pipeline<'_> {
         (self.forward.len() / self.stages.max(1)).max(1)
     }
 
-    /// Forward passes of a stage before its first backward pass: of 1F1B as many as stages follow; interleaved as
-    /// Megatron-LM does (`forward_backward_pipelining_with_interleaving`).
+    /// The number of forward passes of a stage before its first backward pass: for 1F1B the number of stages that
+    /// follow; interleaved as in Megatron-LM (`forward_backward_pipelining_with_interleaving`).
     fn warm_up(&self, stage: usize) -> usize {
         let following = self.stages - 1 - stage;
         let chunks = self.chunks();
@@ -59,8 +59,8 @@ impl Pipeline<'_> {
         count.min(self.micro_batches * chunks)
     }
 
-    /// The `index`-th pass of a stage in one direction: micro-batches go through a chunk in groups of as many as there
-    /// are stages, the last group of what remains.
+    /// The `index`-th pass of a stage in one direction. Micro-batches pass a chunk in groups of as many as there are
+    /// stages; the last group has the remainder.
     fn pass(&self, index: usize, is_forward: bool) -> Operation {
         let chunks = self.chunks();
         let whole = self.micro_batches / self.stages * self.stages;
@@ -90,8 +90,9 @@ impl Pipeline<'_> {
         self.pass(after - steady, false)
     }
 
-    /// Runs the pipeline and tells each operation, those of a stage in order. `None` where the lengths don't fit, and
-    /// where stages would wait for each other for ever: with several chunks, micro-batches must be a multiple of stages.
+    /// Simulates the pipeline, passes each operation to `each`, those of a stage in order, and returns the makespan.
+    /// `None` if the lengths do not match, or the stages deadlock: with several chunks, the number of micro-batches
+    /// must be a multiple of that of stages.
     pub fn run(&self, mut each: impl FnMut(Timed)) -> Option<f64> {
         let (stages, batches, chunks) = (self.stages, self.micro_batches, self.chunks());
         let parts = stages * chunks;
@@ -99,7 +100,7 @@ impl Pipeline<'_> {
         if stages == 0 || batches == 0 || !fits {
             return None;
         }
-        // When a part has its micro-batch's input, and its gradient; not yet a number before that.
+        // When each part has the input, and the gradient, of each micro-batch; NaN as long as it does not.
         let mut input = vec![f64::NAN; parts * batches];
         let mut gradient = vec![f64::NAN; parts * batches];
         input[..batches].fill(0.0);
@@ -139,7 +140,7 @@ impl Pipeline<'_> {
         Some(free.iter().fold(0.0, |latest: f64, end| latest.max(*end)))
     }
 
-    /// When the last operation ends. `None` as for [`Pipeline::run`].
+    /// The end of the last operation. `None` as for [`Pipeline::run`].
     #[must_use]
     pub fn makespan(&self) -> Option<f64> {
         self.run(|_| {})

@@ -1,18 +1,19 @@
-//! How long work says how far it is.
+//! How long-running work reports its progress.
 
 use serde::{Deserialize, Serialize};
 
-/// Receives the progress of one piece of work.
+/// Receives the progress of a piece of work.
 pub trait Progress {
-    /// `done` of `total` units of `doing` are finished; `doing` is a phrase for people ("Fitting the surface").
+    /// Reports that `done` of `total` units of `doing` are finished; `doing` is a phrase for people ("Fitting the
+    /// surface").
     fn report(&mut self, doing: &str, done: u64, total: u64);
 
-    /// From now on the file of this number is read, or none any more. It is said before the first byte, so that the file
-    /// is known even if reading it ends the program.
+    /// Reports which file is read from now on, by its number; `None` for no file any more. It is called before the
+    /// first byte is read, so that the file is known even if reading it ends the program.
     fn reading(&mut self, _file: Option<u32>) {}
 }
 
-/// Listens to nothing.
+/// A receiver that ignores all reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
@@ -20,13 +21,13 @@ impl Progress for Silent {
     fn report(&mut self, _doing: &str, _done: u64, _total: u64) {}
 }
 
-/// What a [`Progress`] was told last.
+/// The last report to a [`Progress`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// What is being done, for people.
     pub doing: String,
-    /// Units finished.
+    /// Number of finished units.
     pub done: u64,
-    /// Units in all.
+    /// Total number of units.
     pub total: u64,
 }

@@ -1,8 +1,8 @@
-//! How the ranks of a communicator agree: on a file system that they share, one proposal wins.
+//! How the ranks of a communicator agree through a shared file system: one proposal becomes the record.
 //!
-//! A rank writes its proposal to a file of its own and links it to the record's name. `link(2)` makes a name that is not
-//! there yet or fails, so exactly one proposal becomes the record, whole and for good; then every rank reads it. Who comes
-//! late, dies, or sees other files than the others reads the same record or none.
+//! A rank writes its proposal to a file of its own and links it to the record's name. `link(2)` creates a name or fails
+//! if it exists, so exactly one proposal becomes the record, whole and permanent; then every rank reads it. A rank that
+//! starts late, dies, or sees other files than the others reads the same record or none.
 
 use std::{
     env,
@@ -23,40 +23,41 @@ use collectune::{
     policy::{file::Policy, record::Next},
 };
 
-use crate::{context::file, log::Log};
+use crate::{files, log::Log};
 
-/// How long to wait between two looks at a folder, at first and at most.
-const LOOK: Duration = Duration::from_millis(1);
-const LONGEST_LOOK: Duration = Duration::from_millis(50);
-/// A rank proposes so many looks after the others at most: where all propose at once, a disk makes all of them wait.
-const TURNS: u64 = 8;
-/// So long a rank that has nothing to propose lets the others go first.
-const COURTESY: Duration = Duration::from_secs(2);
-/// After such a time of waiting, a message.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The pause between two polls of a folder: it doubles from this value up to [`MAX_POLL_INTERVAL`].
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// The most polls for which a rank delays its proposal: if all ranks proposed at once, a disk would slow all of them
+/// down.
+const MAX_TURN_POLLS: u64 = 8;
+/// How long a rank without a policy of its own lets the others propose first.
+const PROPOSAL_HEAD_START: Duration = Duration::from_secs(2);
+/// The interval of warnings while a rank waits.
+const WARNING_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Where a communicator's ranks agree.
+/// The shared state by which the ranks of a communicator agree.
 pub struct Agreement {
-    /// `COLLECTUNE_TUNER_DIR`.
+    /// The shared folder (`COLLECTUNE_TUNER_DIR`).
     shared: PathBuf,
-    /// The communicator's folder in it.
+    /// The communicator's folder within the shared one.
     folder: PathBuf,
-    /// This rank's name: host, process, and a number.
+    /// This rank's unique name: host, process, and a counter.
     member: String,
-    /// Whether others may propose as well.
+    /// Whether the communicator has other ranks, which may propose as well.
     has_others: bool,
     timeout: Duration,
 }
 
-/// What a new member found.
+/// The outcome of waiting for the other ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Joined {
-    /// All ranks.
-    All,
-    /// A record: the others have found each other, or waited long enough.
+pub enum JoinOutcome {
+    /// All ranks are members.
+    Complete,
+    /// There is a record already: the other ranks have proposed and agreed.
     Late,
-    /// So many ranks after having waited long enough.
-    Few(usize),
+    /// Only this many ranks are members after the rendezvous time.
+    Incomplete(usize),
 }
 
 impl Agreement {
@@ -74,17 +75,19 @@ impl Agreement {
         &self.folder
     }
 
-    /// Becomes a member and waits until all ranks are, or until there is a record.
+    /// Becomes a member, and waits until all ranks are members, until there is a record, or until `rendezvous` has
+    /// passed.
     ///
-    /// An error means that this rank is no member, so that the others can't become active either; once it is one, it
+    /// # Errors
+    /// Those of the file system. Then this rank is no member, so the others can't become active either. A member
     /// follows the record, whatever it is.
-    pub fn join(&mut self, ranks: usize, patience: Duration) -> io::Result<Joined> {
+    pub fn join(&mut self, ranks: usize, rendezvous: Duration) -> io::Result<JoinOutcome> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         self.has_others = ranks > 1;
         let members = self.folder.join("members");
         fs::create_dir_all(&members)?;
         let host = host();
-        // In containers, hosts and processes can have the same names and numbers.
+        // In containers, hosts and processes of different ranks can have equal names and numbers.
         loop {
             self.member = format!("{host}.{}.{}", process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
             let own = members.join(&self.member);
@@ -92,41 +95,42 @@ impl Agreement {
                 Ok(_) => break,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => {
-                    // On a network it may be there all the same.
+                    // On a network file system the file may exist although its creation failed.
                     let _ = fs::remove_file(&own);
                     return Err(error);
                 }
             }
         }
         let start = Instant::now();
-        let mut look = LOOK;
+        let mut interval = POLL_INTERVAL;
         loop {
             if self.record(0).exists() {
-                return Ok(Joined::Late);
+                return Ok(JoinOutcome::Late);
             }
             let seen = fs::read_dir(&members).map_or(0, Iterator::count);
             if seen >= ranks {
-                return Ok(Joined::All);
+                return Ok(JoinOutcome::Complete);
             }
-            if start.elapsed() >= patience {
-                return Ok(Joined::Few(seen));
+            if start.elapsed() >= rendezvous {
+                return Ok(JoinOutcome::Incomplete(seen));
             }
-            thread::sleep(look);
-            look = (look * 2).min(LONGEST_LOOK);
+            thread::sleep(interval);
+            interval = (interval * 2).min(MAX_POLL_INTERVAL);
         }
     }
 
-    /// Lets the other ranks propose first, for a while: whoever has nothing to propose would make all passive.
-    pub fn stand_back(&self) {
+    /// Waits up to [`PROPOSAL_HEAD_START`] for the record of another rank: a proposal of a rank without a policy would
+    /// make all ranks passive.
+    pub fn wait_for_proposal(&self) {
         let start = Instant::now();
-        while start.elapsed() < COURTESY && !self.record(0).exists() {
-            thread::sleep(LONGEST_LOOK);
+        while start.elapsed() < PROPOSAL_HEAD_START && !self.record(0).exists() {
+            thread::sleep(MAX_POLL_INTERVAL);
         }
     }
 
-    /// The record of an epoch with the checksum of its text, proposed where it is not there yet; `None` where it could
-    /// neither be read nor proposed in time, which was said.
-    pub fn settle<T>(
+    /// Returns the record of an epoch with the checksum of its text, and proposes one where there is none. `None`,
+    /// after a message, if the record could be neither read nor proposed within the timeout.
+    pub fn agree_on<T>(
         &self,
         epoch: u64,
         log: &mut Log,
@@ -134,16 +138,16 @@ impl Agreement {
         proposal: impl Fn(&Self) -> String,
     ) -> Option<(T, u32)> {
         let start = Instant::now();
-        let mut said = 0;
-        let mut look = LOOK;
+        let mut warnings = 0;
+        let mut interval = POLL_INTERVAL;
         loop {
-            let problem = match file(&self.record(epoch)) {
+            let problem = match files::read(&self.record(epoch)) {
                 Ok(bytes) => match read(&bytes) {
                     Some(record) => return Some((record, Crc32::of(&bytes))),
                     None => io::Error::other("the record can't be read"),
                 },
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    if self.others_were_first(epoch) {
+                    if self.wait_for_turn(epoch) {
                         continue;
                     }
                     match self.propose(epoch, proposal(self).as_bytes()) {
@@ -162,29 +166,29 @@ impl Agreement {
                 ));
                 return None;
             }
-            if waited.as_secs() / PATIENCE.as_secs() > said {
-                said = waited.as_secs() / PATIENCE.as_secs();
+            if waited.as_secs() / WARNING_INTERVAL.as_secs() > warnings {
+                warnings = waited.as_secs() / WARNING_INTERVAL.as_secs();
                 log.warn(format_args!("{}: {problem}; waiting", self.record(epoch).display()));
             }
-            thread::sleep(look);
-            look = (look * 2).min(LONGEST_LOOK);
+            thread::sleep(interval);
+            interval = (interval * 2).min(MAX_POLL_INTERVAL);
         }
     }
 
-    /// Waits until it is this rank's turn to propose, which changes from epoch to epoch; answers whether the record came
-    /// before.
-    fn others_were_first(&self, epoch: u64) -> bool {
+    /// Waits until it is this rank's turn to propose; the order changes from epoch to epoch. Returns whether the record
+    /// appeared before.
+    fn wait_for_turn(&self, epoch: u64) -> bool {
         if !self.has_others {
             return false;
         }
-        let turn = mix(Fnv::new().text(&self.member).number(epoch).value()) % TURNS;
+        let turn = mix(Fnv::new().text(&self.member).number(epoch).value()) % MAX_TURN_POLLS;
         (0..turn).any(|_| {
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
             self.record(epoch).exists()
         })
     }
 
-    /// Makes a text the record of an epoch, unless another one is it already.
+    /// Makes a text the record of an epoch, unless there is one.
     fn propose(&self, epoch: u64, text: &[u8]) -> io::Result<()> {
         let own = self.folder.join(format!("proposal-{epoch:06}.{}", self.member));
         let written = fs::File::create(&own).and_then(|mut file| {
@@ -192,7 +196,7 @@ impl Agreement {
             file.sync_all()
         });
         let linked = written.and_then(|()| fs::hard_link(&own, self.record(epoch)));
-        // What stays behind disturbs nobody.
+        // A file that can't be removed does no harm.
         let _ = fs::remove_file(&own);
         match linked {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -204,11 +208,11 @@ impl Agreement {
         self.folder.join(format!("epoch-{epoch:06}"))
     }
 
-    /// What this rank would follow next: the policy in `next.policy`, of this communicator or of all that share the
-    /// folder, if it is whole, of the same arms and bands, and newer.
+    /// The proposal of this rank for the next epoch: the policy in `next.policy`, of this communicator or of all in the
+    /// shared folder, if it is complete, has the same arms and bands, and is newer than the present one.
     pub fn proposal(&self, present: &Policy) -> Next {
         for folder in [&self.folder, &self.shared] {
-            let Ok(bytes) = file(&folder.join("next.policy")) else { continue };
+            let Ok(bytes) = files::read(&folder.join("next.policy")) else { continue };
             let Ok(reading) = Policy::read(&bytes) else { continue };
             let next = reading.policy;
             if next.generation > present.generation
@@ -223,7 +227,7 @@ impl Agreement {
     }
 }
 
-/// The machine's name, fit for a file's.
+/// The host name, restricted to characters that file names may have.
 fn host() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| env::var("HOSTNAME").ok());
     let mut plain = String::new();

@@ -1,112 +1,53 @@
-//! One communicator of one rank: what it follows, its count of calls, its failure.
+//! One communicator of one rank: its mode, the rules or the policy that it follows, its count of calls, its failure.
 
-use std::{fs, io, io::Read, path::Path};
+use std::path::Path;
 
 use collectune::{
     collective::Scale,
-    conf::{
-        strict::{Content, Rule, lines},
-        words::{ALGORITHMS, PROTOCOLS},
-    },
+    conf::strict::{Content, Rule, lines},
     crc32::Crc32,
     policy::{
-        arm::Arm,
-        file::{LONGEST, Policy},
+        file::Policy,
         record::{Active, First, Follow, Next, beginning, returning},
     },
 };
 
 use crate::{
-    agreement::{Agreement, Joined},
-    ffi::{Logger, remember},
+    agreement::{Agreement, JoinOutcome},
+    decision::{Availability, Call, Decision, remember},
+    files,
+    library::Logger,
     log::Log,
-    profiler::Profiled,
+    profiler::ProfilerState,
     ranges::{MOST_RULES, Ranges},
-    rewards::{Communicator, Question},
+    rewards::{Communicator, TunerQuery},
     settings::{Mode, Settings},
     table::Table,
 };
 
-/// What the library says when it creates a communicator.
+/// The arguments of the library's `init`.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
-    /// Ranks of the communicator.
+    /// Number of ranks of the communicator.
     pub ranks: usize,
-    /// Nodes of the communicator.
+    /// Number of nodes of the communicator.
     pub nodes: usize,
-    /// The communicator's identifier, the same on all ranks; from version 5 on.
+    /// The communicator's identifier, equal on all ranks; `None` before version 5 of the interface.
     pub comm_id: Option<u64>,
 }
 
-/// What the library asks about.
-#[derive(Clone, Copy, Debug)]
-pub struct Call {
-    /// The collective's number (`ncclFunc_t`).
-    pub coll: i32,
-    /// The size.
-    pub bytes: u64,
-    /// Operations in the group.
-    pub pipe_ops: i32,
-}
-
-/// What may be chosen for a call.
-pub trait Offer {
-    /// Whether an algorithm with a protocol can run, by their numbers (`NCCL_ALGO_*`, `NCCL_PROTO_*`).
-    fn has(&self, algorithm: u8, protocol: u8) -> bool;
-}
-
-/// What the library is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// Algorithm and protocol by their numbers; `None` leaves them to the library.
-    pub pair: Option<(u8, u8)>,
-    /// The most channels; `None` leaves them to the library.
-    pub channels: Option<u8>,
-}
-
-impl Answer {
-    /// All is left to the library.
-    pub const UNTOUCHED: Self = Self { pair: None, channels: None };
-
-    /// The arm that asks for the same; `None` where only the channels are limited, which no arm does.
-    fn arm(self) -> Option<Arm> {
-        match self {
-            Self { pair: None, channels: None } => Some(Arm::Auto),
-            Self { pair: None, channels: Some(_) } => None,
-            Self { pair: Some((algorithm, protocol)), channels } => Some(Arm::Forced {
-                algorithm: ALGORITHMS.get(usize::from(algorithm))?.1,
-                protocol: PROTOCOLS.get(usize::from(protocol))?.1,
-                channels: channels.map_or(0, u32::from),
-            }),
-        }
-    }
-}
-
-/// Which arm of a policy a call runs, for the application's log.
-#[derive(Clone, Copy, Debug)]
-pub struct LastDecision {
-    /// The number of the call of its key, from 0.
-    pub call: u64,
-    /// The arm's place in the policy.
-    pub arm: u32,
-    /// The probability with which it was chosen.
-    pub propensity: f64,
-    /// The policy's generation.
-    pub generation: u64,
-}
-
-/// Why a call can't be answered. The library fails the collective; that is meant: an answer that other ranks don't give
-/// hangs the job.
+/// Why a call fails. The library then fails the collective, which is intended: a decision that differs from that of
+/// other ranks hangs the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// A record can be neither read nor proposed: `ncclSystemError`.
+    /// A record can be neither read nor proposed (`ncclSystemError`).
     System,
-    /// A panic: `ncclInternalError`.
+    /// The plugin panicked (`ncclInternalError`).
     Internal,
 }
 
 impl Failure {
-    /// As `ncclResult_t`.
+    /// The code of the failure as `ncclResult_t`.
     pub const fn code(self) -> i32 {
         match self {
             Self::System => 2,
@@ -115,24 +56,24 @@ impl Failure {
     }
 }
 
-/// What a communicator follows.
+/// The source of a communicator's decisions.
 enum Plan {
-    /// Nothing: the library chooses.
+    /// None: the library chooses.
     Passive,
     Rules(Box<Ranges>),
     Policy(Box<Table>),
 }
 
-/// What a library of version 2 leaves to the plugin.
+/// Checks that a library of version 2 leaves to the plugin.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct V2 {
-    /// The user has chosen the algorithm or the protocol.
+    /// Whether the user forces the algorithm or the protocol.
     pub is_forced: bool,
-    /// LL128 may be chosen.
+    /// Whether LL128 may be chosen.
     pub has_ll128: bool,
 }
 
-/// One communicator of one rank.
+/// The plugin's state for one communicator of one rank.
 pub struct Context {
     log: Log,
     scale: Scale,
@@ -140,29 +81,30 @@ pub struct Context {
     logs_choices: bool,
     v2: V2,
     plan: Plan,
-    /// Questions so far, over all collectives.
+    /// The number of calls so far, over all collectives.
     calls: u64,
-    /// The number of the question before which something happens: an epoch begins, or nothing goes any more.
+    /// The number of the call before which an epoch begins or the configured failure occurs.
     next_event: u64,
-    /// The question that fails on purpose.
-    drill: Option<u64>,
+    /// The number of the call that fails on purpose.
+    failing_call: Option<u64>,
     epochs: Option<Epochs>,
     failed: Option<Failure>,
-    /// Where what is answered is kept, for the log of rewards.
+    /// The log of rewards that takes the decisions of this communicator.
     rewards: Option<Communicator>,
 }
 
-/// What changes a policy while the job runs.
+/// The state of a policy that changes while the job runs.
 struct Epochs {
     agreement: Agreement,
-    /// Questions per epoch.
+    /// Calls per epoch.
     length: u64,
-    /// What is followed now.
+    /// The present policy.
     policy: Policy,
 }
 
 impl Context {
-    /// Reads the environment and the files that it names, and agrees with the other ranks where it says where.
+    /// Reads the environment and the files that it names, and agrees with the other ranks where a shared folder is
+    /// given.
     pub fn start(start: &Start, logger: Logger) -> Result<Self, Failure> {
         let mut log = Log::new(logger);
         let settings = Settings::read();
@@ -181,8 +123,8 @@ impl Context {
             v2: V2 { is_forced: settings.is_forced, has_ll128: settings.has_ll128 },
             plan: Plan::Passive,
             calls: 0,
-            next_event: settings.drill.unwrap_or(u64::MAX),
-            drill: settings.drill,
+            next_event: settings.failing_call.unwrap_or(u64::MAX),
+            failing_call: settings.failing_call,
             epochs: None,
             failed: None,
             rewards,
@@ -199,23 +141,23 @@ impl Context {
                          passive"
                     ));
                 }
-                own => this.follow(own, None)?,
+                own => this.apply(own, None)?,
             },
         }
         Ok(this)
     }
 
-    /// What the ranks agree on is followed, whatever this rank wanted.
+    /// Follows what the ranks agree on, whatever this rank would do by itself.
     fn agree(&mut self, mut agreement: Agreement, settings: &Settings, own: First) -> Result<(), Failure> {
         let proposal = match agreement.join(self.scale.ranks as usize, settings.rendezvous) {
-            Ok(Joined::All) => {
+            Ok(JoinOutcome::Complete) => {
                 if own == First::Passive {
-                    agreement.stand_back();
+                    agreement.wait_for_proposal();
                 }
                 own
             }
-            Ok(Joined::Late) => First::Passive,
-            Ok(Joined::Few(seen)) => {
+            Ok(JoinOutcome::Late) => First::Passive,
+            Ok(JoinOutcome::Incomplete(seen)) => {
                 self.log.warn(format_args!(
                     "{seen} of {} ranks are in {} after {} ms: is it shared by all nodes? Proposing to be passive",
                     self.scale.ranks,
@@ -229,7 +171,7 @@ impl Context {
                 return Ok(());
             }
         };
-        let first = agreement.settle(0, &mut self.log, First::read, |_| proposal.text());
+        let first = agreement.agree_on(0, &mut self.log, First::read, |_| proposal.text());
         let (first, checksum) = first.ok_or(Failure::System)?;
         let folder = agreement.folder().display();
         match &first {
@@ -244,11 +186,11 @@ impl Context {
             self.log.failure(format_args!("the record is of a communicator of {}", active.scale));
             return Err(Failure::System);
         }
-        self.follow(first, Some(agreement))
+        self.apply(first, Some(agreement))
     }
 
-    /// Lays out what is followed; online, also what may come later.
-    fn follow(&mut self, first: First, agreement: Option<Agreement>) -> Result<(), Failure> {
+    /// Prepares the agreed rules or policy; in online mode also the epochs.
+    fn apply(&mut self, first: First, agreement: Option<Agreement>) -> Result<(), Failure> {
         let First::Active(active) = first else { return Ok(()) };
         self.overlap = active.overlap;
         if active.follow == Follow::Static {
@@ -257,7 +199,7 @@ impl Context {
         }
         let reading = match Policy::read(active.text.as_bytes()) {
             Ok(reading) => reading,
-            // It was read before it was proposed: another program wrote this.
+            // The policy was read before it was proposed, so another program wrote this.
             Err(error) => {
                 self.log.failure(format_args!("the policy of the record {error}"));
                 return Err(Failure::System);
@@ -270,7 +212,7 @@ impl Context {
         if let (Follow::Online, Some(agreement)) = (active.follow, agreement) {
             self.epochs = Some(Epochs { agreement, length: active.epoch.max(1), policy: reading.policy });
         }
-        self.await_event(0);
+        self.schedule_next_event(0);
         Ok(())
     }
 
@@ -324,23 +266,23 @@ impl Context {
         table
     }
 
-    /// What the library is told.
-    pub fn decide(&mut self, call: &Call, offer: &impl Offer) -> Result<Answer, Failure> {
+    /// The decision about the next call.
+    pub fn decide(&mut self, call: &Call, available: &impl Availability) -> Result<Decision, Failure> {
         if self.calls == self.next_event {
-            self.event()?;
+            self.process_event()?;
         }
         self.calls += 1;
         let (answer, last) = match &mut self.plan {
-            Plan::Passive => (Answer::UNTOUCHED, None),
+            Plan::Passive => (Decision::DEFER, None),
             Plan::Rules(ranges) => {
-                let (answer, new) = ranges.decide(call, offer);
+                let (answer, new) = ranges.decide(call, available);
                 if let Some(line) = new {
                     self.log.info(format_args!("{} bytes: line {line} applies", call.bytes));
                 }
                 (answer, None)
             }
             Plan::Policy(table) => {
-                let (answer, last, new) = table.decide(call, offer);
+                let (answer, last, new) = table.decide(call, available);
                 if let Some(new) = new {
                     self.log.info(format_args!("{}, band {}: arm {}", new.collective, new.band, new.arm));
                 }
@@ -353,18 +295,18 @@ impl Context {
                 (Plan::Policy(table), Some(last)) => Some(table.name(last.arm)),
                 _ => answer.arm(),
             };
-            rewards.ask(&Question { coll: call.coll, bytes: call.bytes, arm, last, overlap: self.overlap });
+            rewards.ask(&TunerQuery { coll: call.coll, bytes: call.bytes, arm, last, overlap: self.overlap });
         }
         Ok(answer)
     }
 
-    /// What happens between two questions.
+    /// Handles the event before the next call: the beginning of an epoch, or the configured failure.
     #[cold]
-    fn event(&mut self) -> Result<(), Failure> {
+    fn process_event(&mut self) -> Result<(), Failure> {
         if let Some(failure) = self.failed {
             return Err(failure);
         }
-        assert!(self.drill != Some(self.calls), "a drill");
+        assert!(self.failing_call != Some(self.calls), "a drill");
         if let Some(epochs) = &mut self.epochs {
             let number = self.calls / epochs.length;
             if self.calls.is_multiple_of(epochs.length) && number > 0 {
@@ -381,19 +323,19 @@ impl Context {
                 }
             }
         }
-        self.await_event(self.calls);
+        self.schedule_next_event(self.calls);
         Ok(())
     }
 
-    /// Finds the next question, after `now`, before which something happens.
-    fn await_event(&mut self, now: u64) {
+    /// Finds the first call after `now` before which an event occurs.
+    fn schedule_next_event(&mut self, now: u64) {
         let epoch =
             self.epochs.as_ref().map_or(u64::MAX, |epochs| (now / epochs.length + 1).saturating_mul(epochs.length));
-        let drill = self.drill.filter(|drill| *drill >= now).unwrap_or(u64::MAX);
-        self.next_event = epoch.min(drill);
+        let failing_call = self.failing_call.filter(|failing_call| *failing_call >= now).unwrap_or(u64::MAX);
+        self.next_event = epoch.min(failing_call);
     }
 
-    /// After a panic: nothing is answered any more.
+    /// Marks the communicator as failed, after a panic: all further calls fail.
     pub fn fail(&mut self, failure: Failure) -> Failure {
         if self.failed.is_none() {
             self.failed = Some(failure);
@@ -406,17 +348,17 @@ impl Context {
         failure
     }
 
-    /// What a library of version 2 leaves to the plugin.
+    /// The checks that a library of version 2 leaves to the plugin.
     pub fn v2(&self) -> V2 {
         self.v2
     }
 }
 
 impl Epochs {
-    /// Agrees on what an epoch follows; answers whether that is another policy than before.
+    /// Agrees on the policy of an epoch; returns whether it differs from the present one.
     fn begin(&mut self, number: u64, log: &mut Log) -> Result<bool, Failure> {
         let Self { agreement, policy, .. } = self;
-        let next = agreement.settle(number, log, Next::read, |agreement| agreement.proposal(policy).text());
+        let next = agreement.agree_on(number, log, Next::read, |agreement| agreement.proposal(policy).text());
         let (next, _) = next.ok_or(Failure::System)?;
         let Next::Policy(text) = next else { return Ok(false) };
         match Policy::read(text.as_bytes()) {
@@ -424,7 +366,7 @@ impl Epochs {
                 *policy = reading.policy;
                 Ok(true)
             }
-            // It was read before it was proposed: another program wrote this.
+            // The policy was read before it was proposed, so another program wrote this.
             Err(error) => {
                 log.failure(format_args!("the policy of epoch {number} {error}"));
                 Err(Failure::System)
@@ -433,12 +375,12 @@ impl Epochs {
     }
 }
 
-/// Where the profiler waits for what this communicator is answered: it was begun before, by the same thread.
+/// Takes the log of rewards that the profiler started for this communicator, earlier in the same thread.
 fn rewards(settings: &Settings, start: &Start, log: &mut Log) -> Option<Communicator> {
-    let profiled = Profiled::take();
+    let profiled = ProfilerState::take();
     settings.rewards.as_ref()?;
     match profiled {
-        Profiled::Here { communicator, comm_id, ranks, nodes } => {
+        ProfilerState::Logging { communicator, comm_id, ranks, nodes } => {
             let is_same =
                 (ranks, nodes) == (start.ranks, start.nodes) && start.comm_id.is_none_or(|own| own == comm_id);
             if !is_same {
@@ -446,32 +388,32 @@ fn rewards(settings: &Settings, start: &Start, log: &mut Log) -> Option<Communic
             }
             is_same.then_some(communicator)
         }
-        Profiled::Old => {
+        ProfilerState::WithoutTimestamps => {
             log.warn(format_args!(
                 "rewards: this library doesn't tell a profiler when a collective ran on the GPU; nothing is logged. NCCL \
                  2.27 and later do"
             ));
             None
         }
-        Profiled::Not => {
+        ProfilerState::Absent => {
             log.warn(format_args!(
                 "COLLECTUNE_TUNER_REWARDS is set, and no profiler was begun: set NCCL_PROFILER_PLUGIN to the path of this \
                  plugin as well"
             ));
             None
         }
-        Profiled::Silent => None,
+        ProfilerState::NotLogging => None,
     }
 }
 
-/// What this rank by itself would follow.
+/// What this rank would follow by itself.
 fn own(settings: &Settings, scale: Scale, comm_id: Option<u64>, log: &mut Log) -> First {
     let active = |follow, text: String| {
         First::Active(Active { follow, scale, overlap: settings.overlap, epoch: settings.epoch, text })
     };
     match &settings.mode {
         Mode::Passive => First::Passive,
-        Mode::Static(path) => match file(path) {
+        Mode::Static(path) => match files::read(path) {
             Ok(bytes) => {
                 log.info(format_args!("{} has the checksum {:08X}", path.display(), Crc32::of(&bytes)));
                 active(Follow::Static, String::from_utf8_lossy(&bytes).into_owned())
@@ -490,9 +432,9 @@ fn own(settings: &Settings, scale: Scale, comm_id: Option<u64>, log: &mut Log) -
     }
 }
 
-/// The text of a policy file that can be followed.
+/// The text of a valid policy file; `None` after a warning.
 fn policy(path: &Path, log: &mut Log) -> Option<String> {
-    let bytes = match file(path) {
+    let bytes = match files::read(path) {
         Ok(bytes) => bytes,
         Err(error) => {
             log.warn(format_args!("{}: {error}: passive", path.display()));
@@ -509,14 +451,4 @@ fn policy(path: &Path, log: &mut Log) -> Option<String> {
             None
         }
     }
-}
-
-/// A whole file. Neither a folder nor a pipe, which could hold up the job, nor more than a policy may have.
-pub fn file(path: &Path) -> io::Result<Vec<u8>> {
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("is no file"));
-    }
-    let mut bytes = Vec::new();
-    fs::File::open(path)?.take(LONGEST as u64 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > LONGEST { Err(io::Error::other("has more than 16 MiB")) } else { Ok(bytes) }
 }

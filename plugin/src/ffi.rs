@@ -1,29 +1,22 @@
 //! The tuner's interface as NCCL and RCCL declare it, versions 2 to 6.
 //!
 //! Source: NVIDIA/nccl, src/include/plugin/tuner/tuner_v2.h to tuner_v6.h (RCCL has the same). The library looks up the
-//! highest version that it knows as a data symbol, so all of them are exported. Each returns a `ncclResult_t`; any result
-//! but success makes the collective fail.
+//! highest version that it knows as a data symbol, so all of them are exported. Each returns a `ncclResult_t`; any
+//! result but success makes the collective fail.
 
 #![allow(unsafe_code, non_upper_case_globals)]
 
 use std::{
-    cell::Cell,
-    ffi::{CStr, c_char, c_double, c_int, c_ulong, c_void},
+    ffi::{c_char, c_double, c_int, c_void},
     panic::{AssertUnwindSafe, catch_unwind},
     slice,
-    sync::Once,
 };
 
 use crate::{
-    context::{Answer, Call, Context, Failure, LastDecision, Offer, Start},
-    log::Level,
+    context::{Context, Failure, Start},
+    decision::{self, Availability, Call, Decision},
+    library::{INTERNAL_ERROR, Level, Logger, LoggerFn, NAME, SUCCESS, silence_panics},
 };
-
-pub const SUCCESS: c_int = 0;
-const INTERNAL_ERROR: c_int = 3;
-
-/// `ncclDebugLogger_t`.
-pub type LoggerFn = unsafe extern "C" fn(c_int, c_ulong, *const c_char, c_int, *const c_char, ...);
 
 type Init =
     unsafe extern "C" fn(n_ranks: usize, n_nodes: usize, logger: Option<LoggerFn>, context: *mut *mut c_void) -> c_int;
@@ -79,7 +72,7 @@ type GetChunkSize = unsafe extern "C" fn(
     chunk_size: *mut usize,
 ) -> c_int;
 
-/// `ncclTuner_v2_t`, and with the table of costs `ncclTuner_v3_t` and `ncclTuner_v4_t`.
+/// `ncclTuner_v2_t`, and with a table of costs `ncclTuner_v3_t` and `ncclTuner_v4_t`.
 #[repr(C)]
 pub struct Tuner<GetCollInfo> {
     name: *const c_char,
@@ -114,8 +107,6 @@ unsafe impl Sync for TunerV5 {}
 // SAFETY: as above.
 unsafe impl Sync for TunerV6 {}
 
-pub const NAME: &CStr = c"collectune";
-
 // SAFETY, for the symbols' names: they are those that the library looks up, and nobody else defines them in this file.
 #[unsafe(no_mangle)]
 pub static ncclTunerPlugin_v2: Tuner<GetCollInfoV2> =
@@ -137,29 +128,6 @@ pub static ncclTunerPlugin_v6: TunerV6 = TunerV6 {
     finalize: end,
     get_chunk_size: None,
 };
-
-/// The library's logger.
-#[derive(Clone, Copy)]
-pub struct Logger(pub Option<LoggerFn>);
-
-impl Logger {
-    /// Hands a text over as an argument, never as a format.
-    pub fn say(self, level: Level, text: &CStr) {
-        const TUNING: c_ulong = 0x40;
-        if let Some(logger) = self.0 {
-            // SAFETY: the library's function lives as long as the library, the strings live through the call and end
-            // with NUL, and the format takes one string.
-            unsafe { logger(level as c_int, TUNING, c"collectune".as_ptr(), 0, c"%s".as_ptr(), text.as_ptr()) };
-        }
-    }
-}
-
-/// Rust's own message about a panic goes to the standard error, where nothing of the plugin belongs. The hook is that of
-/// this file's copy of the standard library, not the host's.
-pub fn silence_panics() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| std::panic::set_hook(Box::new(|_| {})));
-}
 
 unsafe extern "C" fn init(
     n_ranks: usize,
@@ -220,14 +188,19 @@ unsafe extern "C" fn end(context: *mut c_void) -> c_int {
     }
 }
 
-/// Decides and hands the answer to `apply`; nothing is applied for a null context.
+/// Decides about a call and passes the decision to `apply`; for a null context nothing is applied.
 ///
 /// # Safety
-/// `context` is null or what `start` gave out, and no other call with it is under way.
-unsafe fn decide(context: *mut c_void, call: &Call, offer: &impl Offer, apply: impl FnOnce(Answer)) -> c_int {
+/// `context` is null or a pointer that `start` returned, and no other call with it is in progress.
+unsafe fn decide(
+    context: *mut c_void,
+    call: &Call,
+    available: &impl Availability,
+    apply: impl FnOnce(Decision),
+) -> c_int {
     // SAFETY: the caller's promise.
     let Some(context) = (unsafe { context.cast::<Context>().as_mut() }) else { return SUCCESS };
-    let answer = catch_unwind(AssertUnwindSafe(|| context.decide(call, offer)));
+    let answer = catch_unwind(AssertUnwindSafe(|| context.decide(call, available)));
     match answer {
         Ok(Ok(answer)) => {
             apply(answer);
@@ -241,7 +214,7 @@ unsafe fn decide(context: *mut c_void, call: &Call, offer: &impl Offer, apply: i
     }
 }
 
-/// The library's table of costs: `float**` by its type, one block of floats by what it is, a row for each algorithm.
+/// The library's table of costs: declared as `float**`, in fact one block of floats with a row for each algorithm.
 struct Costs<'a> {
     entries: &'a mut [f32],
     protocols: usize,
@@ -254,14 +227,14 @@ impl Costs<'_> {
     }
 }
 
-impl Offer for Costs<'_> {
-    /// An entry below zero (−1.0) can't be used.
+impl Availability for Costs<'_> {
+    /// Entries below zero (−1.0) mark combinations that can't run.
     fn has(&self, algorithm: u8, protocol: u8) -> bool {
         self.index(algorithm, protocol).and_then(|index| self.entries.get(index)).is_some_and(|cost| *cost >= 0.0)
     }
 }
 
-/// More rows or columns than any library has: not a table.
+/// The most rows and columns that are accepted: no library has so many.
 const MOST_ALGORITHMS: c_int = 64;
 const MOST_PROTOCOLS: c_int = 16;
 
@@ -279,7 +252,7 @@ unsafe extern "C" fn get_coll_info_v3(
     unsafe { get_coll_info_v4(context, coll, n_bytes, num_pipe_ops, table, num_algo, num_proto, 0, n_channels) }
 }
 
-/// `reg_buff` is not looked at: it can differ between ranks.
+/// `reg_buff` is ignored, because it can differ between ranks.
 unsafe extern "C" fn get_coll_info_v4(
     context: *mut c_void,
     coll: c_int,
@@ -303,8 +276,8 @@ unsafe extern "C" fn get_coll_info_v4(
     // SAFETY: not null, and the library's own variable.
     let n_channels = unsafe { &mut *n_channels };
     let call = Call { coll, bytes: n_bytes as u64, pipe_ops: num_pipe_ops };
-    // The answer is applied to what was looked at.
-    let mut answer = Answer::UNTOUCHED;
+    // Apply the decision after the table has been read.
+    let mut answer = Decision::DEFER;
     // SAFETY: the library's promise about its context is passed on.
     let result = unsafe { decide(context, &call, &costs, |decided| answer = decided) };
     if let Some((algorithm, protocol)) = answer.pair
@@ -319,13 +292,13 @@ unsafe extern "C" fn get_coll_info_v4(
     result
 }
 
-/// What version 2 may be told to run: it has no table, and the library of that version checks nothing.
+/// The combinations that version 2 may be given: it passes no table, and the library does not check the answer.
 struct Unchecked {
     coll: c_int,
     ll128: bool,
 }
 
-impl Offer for Unchecked {
+impl Availability for Unchecked {
     fn has(&self, algorithm: u8, protocol: u8) -> bool {
         const TREE: u8 = 0;
         const RING: u8 = 1;
@@ -356,7 +329,7 @@ unsafe extern "C" fn get_coll_info_v2(
         return SUCCESS;
     }
     let call = Call { coll, bytes: n_bytes as u64, pipe_ops: num_pipe_ops };
-    let mut answer = Answer::UNTOUCHED;
+    let mut answer = Decision::DEFER;
     // SAFETY: the library's promise about its context is passed on.
     let result =
         unsafe { decide(context, &call, &Unchecked { coll, ll128: v2.has_ll128 }, |decided| answer = decided) };
@@ -371,17 +344,8 @@ unsafe extern "C" fn get_coll_info_v2(
     result
 }
 
-thread_local! {
-    static LAST: Cell<Option<LastDecision>> = const { Cell::new(None) };
-}
-
-/// Keeps what the calling thread's last collective was told, for the application's log.
-pub fn remember(last: Option<LastDecision>) {
-    LAST.set(last);
-}
-
-/// What the calling thread's last collective was told: the number of the call of its key, the arm, the probability with
-/// which it was chosen, the generation of the policy. Answers 0, or 1 where a policy decided nothing.
+/// Returns the last decision of the calling thread: the number of the call of its key, the arm, the probability with
+/// which it was chosen, and the generation of the policy. The result is 0, or 1 where no policy decided.
 ///
 /// # Safety
 /// Each pointer is null or may be written.
@@ -392,7 +356,7 @@ pub unsafe extern "C" fn collectune_tuner_last_decision(
     propensity: *mut c_double,
     generation: *mut u64,
 ) -> c_int {
-    let Some(last) = LAST.get() else { return 1 };
+    let Some(last) = decision::last() else { return 1 };
     // SAFETY: the caller's promise.
     unsafe {
         if let Some(place) = call.as_mut() {

@@ -6,30 +6,38 @@
 //! collective, the size, the operations in the group and the number of the call; nothing else is looked at once `init`
 //! is over.
 //!
-//! | module | what lives there |
+//! | module | content |
 //! |---|---|
 //! | [`ffi`] | the five versions of the tuner's interface |
 //! | [`profiler`] | the six versions of the profiler's interface |
+//! | [`library`] | what both interfaces share: result codes, the library's logger |
 //! | [`settings`] | the environment, read once |
 //! | [`context`] | one communicator: its mode, its counts, its failure |
-//! | [`ranges`] | the rules of a tuner file, laid out for finding one in nanoseconds |
-//! | [`table`] | a policy, laid out in the same way, and its schedule |
-//! | [`agreement`] | how ranks agree through a file system that they share |
+//! | [`decision`] | a question of the library, and the plugin's decision |
+//! | [`ranges`] | the rules of a tuner file, laid out for a lookup in nanoseconds |
+//! | [`table`] | a policy, laid out for the same, and its schedule |
+//! | [`agreement`] | how ranks agree through a shared file system |
 //! | [`rewards`] | which decision a collective ran by, and how long it took |
 //! | [`writer`] | the thread that writes the log of rewards |
-//! | [`thread`] | a thread, as older machines can begin one |
-//! | [`older_glibc`] | what the standard library needs and older machines lack |
-//! | [`log`] | what is said through the library's logger, and how often |
+//! | [`thread`] | threads that also older machines can start |
+//! | [`pthread`] | the types of the C library's thread functions |
+//! | [`older_glibc`] | functions that the standard library needs and older machines lack |
+//! | [`files`] | reading a whole file, with a limit |
+//! | [`log`] | the plugin's messages, limited in number |
 //!
-//! All that is `unsafe` lies in [`ffi`], [`profiler`], [`thread`] and [`older_glibc`].
+//! All that is `unsafe` lies in [`ffi`], [`profiler`], [`library`], [`thread`], [`pthread`] and [`older_glibc`].
 
 mod agreement;
 mod context;
+mod decision;
 mod ffi;
+mod files;
+mod library;
 mod log;
 #[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod older_glibc;
 mod profiler;
+mod pthread;
 mod ranges;
 mod rewards;
 mod settings;

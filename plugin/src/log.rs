@@ -1,24 +1,14 @@
-//! What is said through the library's logger: little, and without an allocation.
+//! The plugin's messages through the library's logger: limited in number, and without allocation.
 
 use std::fmt::{self, Write};
 
-use crate::ffi::Logger;
+use crate::library::{Level, Logger};
 
-/// How much it matters, as the library numbers it (`ncclDebugLogLevel`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(i32)]
-pub enum Level {
-    /// Something is not as it was meant.
-    Warn = 2,
-    /// What was loaded.
-    Info = 3,
-}
-
-/// The most messages of a communicator.
+/// The most messages per communicator.
 const MOST: u8 = 20;
-/// Kept of those for failures.
+/// How many of these are reserved for failures.
 const FOR_FAILURES: u8 = 3;
-/// The longest message, the NUL at its end included.
+/// The longest message in bytes, with its final NUL.
 const LONGEST: usize = 512;
 
 /// The messages of one communicator.
@@ -32,17 +22,17 @@ impl Log {
         Self { logger, said: 0 }
     }
 
-    /// What was loaded.
+    /// Logs at level INFO which files were loaded.
     pub fn info(&mut self, message: fmt::Arguments<'_>) {
         self.say(Level::Info, message);
     }
 
-    /// Something is not as it was meant.
+    /// Logs at level WARN what does not work as configured.
     pub fn warn(&mut self, message: fmt::Arguments<'_>) {
         self.say(Level::Warn, message);
     }
 
-    /// Something fails, or will. Is said where others are left out already.
+    /// Logs a failure at level WARN, also where the limit of other messages is reached.
     pub fn failure(&mut self, message: fmt::Arguments<'_>) {
         if self.said < MOST {
             self.said += 1;
@@ -64,7 +54,7 @@ impl Log {
 
     fn write(&self, level: Level, message: fmt::Arguments<'_>) {
         let mut text = Text { bytes: [0; LONGEST], length: 0 };
-        // A message that is too long ends where the room does.
+        // A message that is too long is cut at the end of the buffer.
         let _ = write!(text, "collectune: {message}");
         if let Ok(text) = std::ffi::CStr::from_bytes_until_nul(&text.bytes) {
             self.logger.say(level, text);
@@ -72,7 +62,7 @@ impl Log {
     }
 }
 
-/// Room for one message.
+/// The buffer of one message.
 struct Text {
     bytes: [u8; LONGEST],
     length: usize,
@@ -81,7 +71,7 @@ struct Text {
 impl Write for Text {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for c in text.chars() {
-            // A file's control characters do nothing to a terminal, and its NUL does not end the message.
+            // Control characters of a file must not reach a terminal, and a NUL would end the message.
             let c = if c.is_control() { ' ' } else { c };
             // The last byte stays NUL.
             if self.length + c.len_utf8() >= LONGEST {

@@ -1,6 +1,6 @@
-//! What Rust's standard library takes of glibc from versions after 2.28, as calls of the kernel, so that the plugin loads on
-//! machines of that age: `gettid` came with 2.30, `stat64` and `fstat64` became symbols of the library with 2.33; functions of
-//! threads, which moved into the C library with 2.34, are taken by the version that they had before.
+//! What Rust's standard library takes of glibc from versions after 2.28, as calls of the kernel, so that the plugin
+//! loads on machines of that age: `gettid` came with 2.30, `stat64` and `fstat64` became symbols of the library with
+//! 2.33; functions of threads, which moved into the C library with 2.34, are taken by the version that they had before.
 //!
 //! The names stay inside the plugin: they are hidden, so the process that loads it keeps its own.
 
@@ -11,7 +11,7 @@ use std::{
     ffi::{c_char, c_int, c_long, c_void},
 };
 
-use crate::thread::{Create, Join};
+use crate::pthread::{Create, Join};
 
 #[cfg(target_arch = "x86_64")]
 mod number {
@@ -21,7 +21,7 @@ mod number {
     pub const GETTID: c_long = 186;
 }
 
-/// Of the table that newer architectures share (include/uapi/asm-generic/unistd.h).
+/// Numbers of the system call table that newer architectures share (include/uapi/asm-generic/unistd.h).
 #[cfg(target_arch = "aarch64")]
 mod number {
     use super::c_long;
@@ -30,9 +30,9 @@ mod number {
     pub const GETTID: c_long = 178;
 }
 
-/// From the present folder.
+/// Relative to the working directory.
 const AT_FDCWD: c_int = -100;
-/// Of the file that is open itself.
+/// The file descriptor itself, with an empty path.
 const AT_EMPTY_PATH: c_int = 0x1000;
 
 unsafe extern "C" {
@@ -115,8 +115,9 @@ macro_rules! answer_address {
     };
 }
 
-/// Answers where a function of the first version of glibc for the machine is, which every later one keeps; 0 where the process
-/// has none: before 2.34 it is in a library of its own, which a program may have been linked without.
+/// Defines a function that returns the address of a function in the version of the machine's first glibc, which all
+/// later ones keep; 0 where the process has none: before glibc 2.34 it is in a library of its own, which a program may
+/// be linked without.
 macro_rules! first {
     ($own:literal, $outside:literal, $name:literal) => {
         global_asm!(
@@ -139,7 +140,7 @@ unsafe extern "C" {
     safe fn collectune_where_pthread_join_is() -> usize;
 }
 
-/// `pthread_create` and `pthread_join`.
+/// `pthread_create` and `pthread_join` of the running C library.
 pub fn threads() -> Option<(Create, Join)> {
     let (create, join) = (collectune_where_pthread_create_is(), collectune_where_pthread_join_is());
     // SAFETY: a function of this type lies there unless it is 0, which is the type's `None`.

@@ -1,12 +1,12 @@
 //! The profiler's interface as NCCL and RCCL declare it, versions 1 to 6.
 //!
-//! Source: NVIDIA/nccl, src/include/plugin/profiler/profiler_v1.h to profiler_v6.h; for which values a library fills in, and
-//! which thread calls, src/plugin/profiler.cc (src/misc/profiler.cc before 2.27). As with the tuner, the library takes the
-//! highest version that it knows as a data symbol.
+//! Source: NVIDIA/nccl, src/include/plugin/profiler/profiler_v1.h to profiler_v6.h; for which values a library fills
+//! in, and which thread calls, src/plugin/profiler.cc (src/misc/profiler.cc before 2.27). As with the tuner, the
+//! library takes the highest version that it knows as a data symbol.
 //!
-//! Only from version 4 on do events of a kernel's channels carry the GPU's timestamps. Versions 1 and 2 have no such events; in
-//! version 3 a thread of the library notices some time later that a channel began or ended, and the event of a collective does
-//! not say how many channels it has. So these three ask for no events at all.
+//! Only from version 4 on do events of a kernel's channels carry the GPU's timestamps. Versions 1 and 2 have no such
+//! events; in version 3 a thread of the library notices some time later that a channel began or ended, and the event of
+//! a collective does not say how many channels it has. So these three ask for no events at all.
 
 #![allow(unsafe_code, non_upper_case_globals)]
 
@@ -23,18 +23,18 @@ use std::{
 };
 
 use crate::{
-    ffi::{Logger, LoggerFn, NAME, SUCCESS, silence_panics},
+    library::{Logger, LoggerFn, NAME, SUCCESS, silence_panics},
     log::Log,
     rewards::{Communicator, Handle, Launched},
-    writer::{About, Writer},
+    writer::{LogHeader, Writer},
 };
 
 const GROUP: u64 = 1;
 const COLL: u64 = 1 << 1;
 const KERNEL_CHANNEL: u64 = 1 << 6;
-/// From version 5 on.
+/// Only from version 5 on.
 const COLL_API: u64 = 1 << 9;
-/// Collectives, and the channels of their kernels.
+/// The events that the plugin asks for: collectives, and the channels of their kernels.
 const MASK: c_int = (COLL | KERNEL_CHANNEL) as c_int;
 /// `ncclProfilerKernelChStop`.
 const CHANNEL_STOPS: c_int = 22;
@@ -72,7 +72,7 @@ pub struct DescriptorV4 {
     kind: u8,
     parent: *mut c_void,
     rank: c_int,
-    of: Of,
+    of: EventDetails,
 }
 
 /// `ncclProfilerEventDescr_v5_t` and `ncclProfilerEventDescr_v6_t`, as far as they are read.
@@ -81,12 +81,12 @@ pub struct DescriptorV5 {
     kind: u64,
     parent: *mut c_void,
     rank: c_int,
-    of: Of,
+    of: EventDetails,
 }
 
-/// What belongs to an event of one kind; these are the same in versions 4 to 6.
+/// The part of a descriptor that depends on the kind of the event; equal in versions 4 to 6.
 #[repr(C)]
-union Of {
+union EventDetails {
     coll: Coll,
     channel: Channel,
     api: Api,
@@ -167,67 +167,67 @@ pub static ncclProfiler_v5: Profiler<InitV5, DescriptorV5> =
 pub static ncclProfiler_v6: Profiler<InitV5, DescriptorV5> =
     Profiler { name: NAME.as_ptr(), init: init_v6, start_event: start_v5, stop_event, record_state, finalize };
 
-/// What the profiler was begun with last, by the thread that asks. The library begins it in the thread that creates the
-/// communicator, before the tuner of the same communicator (src/init.cc), which takes this.
+/// What the last `init` of the profiler in the calling thread did. The library starts the profiler in the thread that
+/// creates the communicator, before the tuner of the same communicator (src/init.cc), which takes this.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Profiled {
-    /// No profiler.
+pub enum ProfilerState {
+    /// No profiler was started.
     #[default]
-    Not,
-    /// Of an interface without the GPU's timestamps.
-    Old,
-    /// This rank logs nothing: another one does, or it was not asked for, or it can't, and said so.
-    Silent,
+    Absent,
+    /// The interface has no GPU timestamps.
+    WithoutTimestamps,
+    /// This rank does not log: another rank does, no log was asked for, or it failed with a message.
+    NotLogging,
     /// This rank logs.
-    Here { communicator: Communicator, comm_id: u64, ranks: usize, nodes: usize },
+    Logging { communicator: Communicator, comm_id: u64, ranks: usize, nodes: usize },
 }
 
 thread_local! {
-    static LAST: Cell<Profiled> = const { Cell::new(Profiled::Not) };
+    static LAST: Cell<ProfilerState> = const { Cell::new(ProfilerState::Absent) };
 }
 
-impl Profiled {
-    /// What the profiler was begun with, once.
+impl ProfilerState {
+    /// Takes the state; the next call returns `Absent`.
     pub fn take() -> Self {
         LAST.take()
     }
 }
 
-/// Communicators that are logged in this process.
+/// The number of communicators that are logged in this process.
 static LOGGED: AtomicUsize = AtomicUsize::new(0);
-/// Their writers.
+/// The communicators that are logged, with their writers.
 static WRITERS: Mutex<Vec<(Communicator, Writer)>> = Mutex::new(Vec::new());
 
-/// The folder of the logs.
+/// The folder of the logs (`COLLECTUNE_TUNER_REWARDS`).
 fn folder() -> Option<PathBuf> {
     env::var_os("COLLECTUNE_TUNER_REWARDS").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-fn begin(about: About, rank: c_int, logger: Logger) -> Profiled {
-    let (Some(folder), 0) = (folder(), rank) else { return Profiled::Silent };
+fn begin(header: LogHeader, rank: c_int, logger: Logger) -> ProfilerState {
+    let (Some(folder), 0) = (folder(), rank) else { return ProfilerState::NotLogging };
     let mut log = Log::new(logger);
-    let Some(communicator) = Communicator::begin(about.ranks as u64) else {
+    let Some(communicator) = Communicator::begin(header.ranks as u64) else {
         log.warn(format_args!("rewards: too many communicators at once; nothing is logged of this one"));
-        return Profiled::Silent;
+        return ProfilerState::NotLogging;
     };
-    let Some(writer) = Writer::begin(&folder, about, communicator, log) else {
+    let Some(writer) = Writer::begin(&folder, header, communicator, log) else {
         communicator.end();
-        return Profiled::Silent;
+        return ProfilerState::NotLogging;
     };
     WRITERS.lock().unwrap_or_else(PoisonError::into_inner).push((communicator, writer));
     LOGGED.fetch_add(1, Ordering::AcqRel);
-    Profiled::Here { communicator, comm_id: about.comm_id, ranks: about.ranks, nodes: about.nodes }
+    ProfilerState::Logging { communicator, comm_id: header.comm_id, ranks: header.ranks, nodes: header.nodes }
 }
 
 /// # Safety
 /// `context` and `mask` are null or may be written.
-unsafe fn init(context: *mut *mut c_void, mask: *mut c_int, about: About, rank: c_int, logger: Option<LoggerFn>) {
+unsafe fn init(context: *mut *mut c_void, mask: *mut c_int, header: LogHeader, rank: c_int, logger: Option<LoggerFn>) {
     silence_panics();
-    let profiled = catch_unwind(|| begin(about, rank, Logger(logger))).unwrap_or(Profiled::Silent);
+    let profiled = catch_unwind(|| begin(header, rank, Logger(logger))).unwrap_or(ProfilerState::NotLogging);
     LAST.set(profiled);
     let (number, asks) = match profiled {
-        Profiled::Here { communicator, .. } => (communicator.as_number(), Some(MASK)),
-        // The mask is one for the whole process: where another communicator is logged it stays.
+        ProfilerState::Logging { communicator, .. } => (communicator.as_number(), Some(MASK)),
+        // The mask applies to the whole process: it stays where another communicator is logged.
         _ => (0, (LOGGED.load(Ordering::Acquire) == 0).then_some(0)),
     };
     // SAFETY: the caller's promise. What is stored is a number, which nobody follows.
@@ -242,7 +242,7 @@ unsafe fn init(context: *mut *mut c_void, mask: *mut c_int, about: About, rank: 
 }
 
 unsafe extern "C" fn init_v1(context: *mut *mut c_void, mask: *mut c_int) -> c_int {
-    LAST.set(if folder().is_some() { Profiled::Old } else { Profiled::Silent });
+    LAST.set(if folder().is_some() { ProfilerState::WithoutTimestamps } else { ProfilerState::NotLogging });
     // SAFETY: the library's own variables, or null.
     unsafe {
         if let Some(context) = context.as_mut() {
@@ -255,9 +255,9 @@ unsafe extern "C" fn init_v1(context: *mut *mut c_void, mask: *mut c_int) -> c_i
     SUCCESS
 }
 
-fn about(version: u32, comm_id: u64, n_nodes: c_int, n_ranks: c_int) -> About {
+fn header(version: u32, comm_id: u64, n_nodes: c_int, n_ranks: c_int) -> LogHeader {
     let number = |count: c_int| usize::try_from(count).unwrap_or(0);
-    About { comm_id, nodes: number(n_nodes), ranks: number(n_ranks), version }
+    LogHeader { comm_id, nodes: number(n_nodes), ranks: number(n_ranks), version }
 }
 
 unsafe extern "C" fn init_v4(
@@ -270,8 +270,8 @@ unsafe extern "C" fn init_v4(
     rank: c_int,
     logger: Option<LoggerFn>,
 ) -> c_int {
-    // SAFETY: the library's promise about its own pointers is passed on.
-    unsafe { init(context, mask, about(4, comm_id, n_nodes, n_ranks), rank, logger) };
+    // SAFETY: the library's promise header its own pointers is passed on.
+    unsafe { init(context, mask, header(4, comm_id, n_nodes, n_ranks), rank, logger) };
     SUCCESS
 }
 
@@ -286,7 +286,7 @@ unsafe extern "C" fn init_v5(
     logger: Option<LoggerFn>,
 ) -> c_int {
     // SAFETY: as above.
-    unsafe { init(context, mask, about(5, comm_id, n_nodes, n_ranks), rank, logger) };
+    unsafe { init(context, mask, header(5, comm_id, n_nodes, n_ranks), rank, logger) };
     SUCCESS
 }
 
@@ -301,7 +301,7 @@ unsafe extern "C" fn init_v6(
     logger: Option<LoggerFn>,
 ) -> c_int {
     // SAFETY: as above.
-    unsafe { init(context, mask, about(6, comm_id, n_nodes, n_ranks), rank, logger) };
+    unsafe { init(context, mask, header(6, comm_id, n_nodes, n_ranks), rank, logger) };
     SUCCESS
 }
 
@@ -312,12 +312,12 @@ unsafe extern "C" fn finalize(context: *mut c_void) -> c_int {
         let Some(place) = writers.iter().position(|(own, _)| *own == communicator) else { return };
         let (_, writer) = writers.swap_remove(place);
         if writers.is_empty() {
-            // The library may unload this file now, and nothing of it stays.
+            // The library may unload the plugin after this, so nothing may stay behind.
             *writers = Vec::new();
         }
         drop(writers);
         LOGGED.fetch_sub(1, Ordering::AcqRel);
-        communicator.settle();
+        communicator.close_batch();
         writer.end();
         communicator.end();
     };
@@ -325,10 +325,10 @@ unsafe extern "C" fn finalize(context: *mut c_void) -> c_int {
     SUCCESS
 }
 
-/// The bytes of a word; none where there is none.
+/// The bytes of a C string; empty for null.
 ///
 /// # Safety
-/// It is null or ends with NUL, and stays through the use of what is answered.
+/// The pointer is null or a string that ends with NUL and lives as long as the result.
 unsafe fn word<'a>(text: *const c_char) -> &'a [u8] {
     if text.is_null() {
         return &[];
@@ -348,7 +348,7 @@ fn place(words: &[&[u8]], word: &[u8]) -> Option<u8> {
     words.iter().position(|known| *known == word).map(|place| place as u8)
 }
 
-/// `ncclTypeSize` of what `ncclDatatypeToString` calls so; some releases have no name for some types.
+/// `ncclTypeSize` for the name that `ncclDatatypeToString` gives; some releases have no name for some types.
 fn type_size(name: &[u8]) -> Option<u64> {
     match name.strip_prefix(b"ncclFloat8") {
         Some(_) => Some(1),
@@ -369,7 +369,7 @@ unsafe fn launched(coll: &Coll, ranks: u64) -> Launched {
     let [func, datatype, algorithm, protocol] =
         unsafe { [word(coll.func), word(coll.datatype), word(coll.algorithm), word(coll.protocol)] };
     let func = place(&FUNCTIONS, func);
-    // `ncclFuncMaxSendRecvCount`: what the tuner is told.
+    // The size as `ncclFuncMaxSendRecvCount` computes it for the tuner.
     let times = if matches!(func, Some(ALL_GATHER | REDUCE_SCATTER)) { ranks } else { 1 };
     let bytes = type_size(datatype).and_then(|size| (coll.count as u64).checked_mul(size)?.checked_mul(times));
     Launched {
@@ -380,11 +380,11 @@ unsafe fn launched(coll: &Coll, ranks: u64) -> Launched {
     }
 }
 
-/// What the library is to hold for an event, as a number.
+/// Starts an event; returns the handle that the library is to hold, as a number.
 ///
 /// # Safety
 /// `of` is of this kind.
-unsafe fn start(context: *mut c_void, kind: u64, parent: *mut c_void, of: &Of) -> Option<Handle> {
+unsafe fn start(context: *mut c_void, kind: u64, parent: *mut c_void, of: &EventDetails) -> Option<Handle> {
     let communicator = Communicator::from_number(context as usize)?;
     match kind {
         GROUP => Some(Handle::GROUP),
@@ -410,7 +410,13 @@ unsafe fn start(context: *mut c_void, kind: u64, parent: *mut c_void, of: &Of) -
 
 /// # Safety
 /// `handle` is null or may be written; `of` is of this kind.
-unsafe fn started(context: *mut c_void, handle: *mut *mut c_void, kind: u64, parent: *mut c_void, of: &Of) -> c_int {
+unsafe fn started(
+    context: *mut c_void,
+    handle: *mut *mut c_void,
+    kind: u64,
+    parent: *mut c_void,
+    of: &EventDetails,
+) -> c_int {
     // SAFETY: the caller's promise.
     let started = catch_unwind(AssertUnwindSafe(|| unsafe { start(context, kind, parent, of) }));
     let number = started.unwrap_or(None).map_or(0, Handle::as_number);
@@ -447,7 +453,8 @@ unsafe extern "C" fn start_nothing(_context: *mut c_void, handle: *mut *mut c_vo
     SUCCESS
 }
 
-/// The event of a collective ends when it was launched, and that of a channel when its end was recorded: nothing is to be done.
+/// Nothing to do: the event of a collective ends when it was launched, and that of a channel when its stop was
+/// recorded.
 unsafe extern "C" fn stop_event(_handle: *mut c_void) -> c_int {
     SUCCESS
 }

@@ -1,45 +1,45 @@
-//! The rules of a tuner file for one communicator, laid out for finding the one that applies in nanoseconds.
+//! The rules of a tuner file for one communicator, laid out for a lookup in nanoseconds.
 
 use collectune::{
     collective::Scale,
     conf::{strict::Rule, words::COLLECTIVES},
 };
 
-use crate::context::{Answer, Call, Offer};
+use crate::decision::{Availability, Call, Decision};
 
-/// More rules for one communicator are not looked at: finding the borders of all of them takes a time that grows with the
-/// square of their number.
+/// The most rules for one communicator that are used: the preparation takes a time that grows with the square of their
+/// number.
 pub const MOST_RULES: usize = 4096;
 
-/// For each collective by its number, the ranges of sizes.
+/// The size ranges of each collective, by its number.
 pub struct Ranges {
     of: [Collective; COLLECTIVES.len()],
-    /// Each new choice is logged.
+    /// Whether each new choice is logged.
     is_logged: bool,
 }
 
-/// The ranges of one collective: from each start to before the next one, the same rules apply in the same order.
+/// The ranges of one collective: from each start up to the next, the same rules apply in the same order.
 #[derive(Default)]
 struct Collective {
     starts: Vec<u64>,
-    /// Where the candidates of each range begin; one more than there are ranges.
+    /// The index of each range's first candidate, and the number of candidates at the end.
     firsts: Vec<u32>,
     candidates: Vec<Candidate>,
 }
 
-/// A rule that applies to a range, unless it can't run.
+/// A rule that applies to a range, if its algorithm and protocol can run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Candidate {
-    answer: Answer,
-    /// In groups of so many operations; `None`: any.
+    answer: Decision,
+    /// The number of operations in the group for which it applies; `None` for any.
     pipe_ops: Option<u32>,
-    /// The rule's line.
+    /// The line of the rule in the file.
     line: u32,
     was_logged: bool,
 }
 
 impl Candidate {
-    /// Whether nothing is left for a later one that this one doesn't take.
+    /// Whether this rule takes every call that the later one would.
     fn hides(&self, later: &Self) -> bool {
         self.pipe_ops.is_none_or(|number| later.pipe_ops == Some(number))
             && (self.answer.pair.is_none() || self.answer.pair == later.answer.pair)
@@ -47,7 +47,7 @@ impl Candidate {
 }
 
 impl Ranges {
-    /// Of the rules that are about communicators of this scale, at most [`MOST_RULES`] of them; answers how many those
+    /// Prepares the rules for communicators of a scale, at most [`MOST_RULES`] of them; also returns how many there
     /// are.
     pub fn new(rules: &[Rule], scale: Scale, is_logged: bool) -> (Self, usize) {
         let is_about = |rule: &&Rule| {
@@ -62,20 +62,20 @@ impl Ranges {
         (Self { of, is_logged }, about.len())
     }
 
-    /// What the first rule that matches and can run asks for, and its line where it is to be logged.
-    pub fn decide(&mut self, call: &Call, offer: &impl Offer) -> (Answer, Option<u32>) {
+    /// The decision of the first rule that matches and can run, and the rule's line if the choice is to be logged.
+    pub fn decide(&mut self, call: &Call, available: &impl Availability) -> (Decision, Option<u32>) {
         let Some(of) = usize::try_from(call.coll).ok().and_then(|coll| self.of.get_mut(coll)) else {
-            return (Answer::UNTOUCHED, None);
+            return (Decision::DEFER, None);
         };
         for candidate in of.at(call.bytes) {
             let matches = candidate.pipe_ops.is_none_or(|number| i64::from(number) == i64::from(call.pipe_ops));
-            if matches && candidate.answer.pair.is_none_or(|(algorithm, protocol)| offer.has(algorithm, protocol)) {
+            if matches && candidate.answer.pair.is_none_or(|(algorithm, protocol)| available.has(algorithm, protocol)) {
                 let is_new = self.is_logged && !candidate.was_logged;
                 candidate.was_logged = true;
                 return (candidate.answer, is_new.then_some(candidate.line));
             }
         }
-        (Answer::UNTOUCHED, None)
+        (Decision::DEFER, None)
     }
 }
 
@@ -93,7 +93,7 @@ impl Collective {
             let first = this.candidates.len();
             for rule in rules.iter().filter(|rule| (rule.min_bytes..=rule.max_bytes).contains(&start)) {
                 let pair = rule.pair.map(|(algorithm, protocol)| (algorithm.code() as u8, protocol.code() as u8));
-                let answer = Answer { pair, channels: rule.channels };
+                let answer = Decision { pair, channels: rule.channels };
                 let candidate = Candidate { answer, pipe_ops: rule.pipe_ops, line: rule.line, was_logged: false };
                 if !this.candidates[first..].iter().any(|earlier| earlier.hides(&candidate)) {
                     this.candidates.push(candidate);
@@ -124,14 +124,14 @@ mod tests {
 
     struct Without(Option<(u8, u8)>);
 
-    impl Offer for Without {
+    impl Availability for Without {
         fn has(&self, algorithm: u8, protocol: u8) -> bool {
             self.0 != Some((algorithm, protocol))
         }
     }
 
     /// As the grammar says it: rule by rule.
-    fn by_the_book(rules: &[Rule], scale: Scale, call: &Call, offer: &impl Offer) -> Answer {
+    fn by_the_book(rules: &[Rule], scale: Scale, call: &Call, available: &impl Availability) -> Decision {
         for rule in rules {
             let pair = rule.pair.map(|(algorithm, protocol)| (algorithm.code() as u8, protocol.code() as u8));
             if COLLECTIVES[call.coll as usize].1 == rule.collective
@@ -139,12 +139,12 @@ mod tests {
                 && rule.nodes.is_none_or(|nodes| nodes == scale.nodes)
                 && rule.ranks.is_none_or(|ranks| ranks == scale.ranks)
                 && rule.pipe_ops.is_none_or(|ops| ops as i32 == call.pipe_ops)
-                && pair.is_none_or(|(algorithm, protocol)| offer.has(algorithm, protocol))
+                && pair.is_none_or(|(algorithm, protocol)| available.has(algorithm, protocol))
             {
-                return Answer { pair, channels: rule.channels };
+                return Decision { pair, channels: rule.channels };
             }
         }
-        Answer::UNTOUCHED
+        Decision::DEFER
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
                         let call = Call { coll, bytes, pipe_ops };
                         let expected = by_the_book(&rules, scale, &call, &Without(without));
                         assert!(ranges.decide(&call, &Without(without)).0 == expected, "{conf}\n{bytes} {coll}");
-                        touched += usize::from(expected != Answer::UNTOUCHED);
+                        touched += usize::from(expected != Decision::DEFER);
                     }
                 }
             }
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(count, 1);
         for coll in [-1, 5, 99, i32::MIN, i32::MAX] {
             let call = Call { coll, bytes: 8, pipe_ops: 1 };
-            assert!(ranges.decide(&call, &Without(None)).0 == Answer::UNTOUCHED);
+            assert!(ranges.decide(&call, &Without(None)).0 == Decision::DEFER);
         }
     }
 }

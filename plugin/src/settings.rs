@@ -2,38 +2,38 @@
 
 use std::{env, ffi::OsString, path::PathBuf, time::Duration};
 
-/// Calls of a communicator per epoch, where nothing else is said.
+/// The default of calls per epoch.
 const EPOCH: u64 = 1024;
-/// How long a communicator waits for its ranks, in milliseconds.
+/// The default time for which a communicator waits for its ranks, in milliseconds.
 const RENDEZVOUS_MS: u64 = 10_000;
-/// How long a rank waits for a record, in milliseconds.
+/// The default time for which a rank waits for a record, in milliseconds.
 const TIMEOUT_MS: u64 = 60_000;
 
-/// What the plugin is to do.
+/// What the plugin does for a communicator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Nothing.
+    /// Nothing: the library chooses.
     Passive,
     /// Follow a tuner file.
     Static(PathBuf),
     /// Follow a policy file.
     Policy(PathBuf),
-    /// Follow what is agreed on from epoch to epoch; a policy file may say how to begin.
+    /// Follow the policy that the ranks agree on in each epoch; a policy file may be the first.
     Online(Option<PathBuf>),
 }
 
-/// What the environment says.
+/// The settings that the environment gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// `COLLECTUNE_TUNER_MODE`, or the first of the three modes whose file is given.
     pub mode: Mode,
     /// `COLLECTUNE_TUNER_DIR`: the folder in which the ranks agree.
     pub folder: Option<PathBuf>,
-    /// `NCCL_WORKLOAD_OVERLAP` or `NCCL_OVERLAP_MODE`.
+    /// Whether the job computes during collectives (`NCCL_WORKLOAD_OVERLAP` or `NCCL_OVERLAP_MODE`).
     pub overlap: bool,
-    /// `COLLECTUNE_TUNER_RENDEZVOUS_MS`.
+    /// How long to wait for the other ranks (`COLLECTUNE_TUNER_RENDEZVOUS_MS`).
     pub rendezvous: Duration,
-    /// `COLLECTUNE_TUNER_TIMEOUT_MS`.
+    /// How long to wait for a record (`COLLECTUNE_TUNER_TIMEOUT_MS`).
     pub timeout: Duration,
     /// `COLLECTUNE_TUNER_EPOCH`, in calls of the communicator.
     pub epoch: u64,
@@ -46,13 +46,13 @@ pub struct Settings {
     /// `COLLECTUNE_TUNER_REWARDS`: the folder into which the profiler writes.
     pub rewards: Option<PathBuf>,
     /// `COLLECTUNE_TUNER_DRILL`: the number of the call that fails on purpose.
-    pub drill: Option<u64>,
-    /// What can't be followed, for the log.
+    pub failing_call: Option<u64>,
+    /// Messages about settings that can't be used.
     pub complaints: Vec<String>,
 }
 
 impl Settings {
-    /// From the process's environment.
+    /// Reads the environment of the process.
     pub fn read() -> Self {
         Self::from(|name| env::var_os(name))
     }
@@ -126,7 +126,7 @@ impl Settings {
             has_ll128,
             is_forced: variable("NCCL_ALGO").is_some() || variable("NCCL_PROTO").is_some(),
             rewards: path("COLLECTUNE_TUNER_REWARDS"),
-            drill,
+            failing_call: drill,
             complaints,
         }
     }

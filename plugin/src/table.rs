@@ -1,7 +1,7 @@
 //! A policy for one communicator: which arm each call of a key runs.
 
 use collectune::{
-    bandit::schedule::{Shuffle, block_length, deal, lay_out},
+    bandit::schedule::{Shuffle, block_length, fill_block, fill_in_order},
     collective::Scale,
     conf::words::COLLECTIVES,
     policy::{
@@ -12,41 +12,41 @@ use collectune::{
     },
 };
 
-use crate::context::{Answer, Call, LastDecision, Offer};
+use crate::decision::{Availability, Call, Decision, LastDecision};
 
-/// A policy's keys of one communicator, one for each collective and band: at most 160, so that there is always room.
+/// A policy for one communicator: a key for each collective and band, at most 160.
 pub struct Table {
     generation: u64,
     bands: Bands,
     names: Vec<Arm>,
-    arms: Vec<Answer>,
+    arms: Vec<Decision>,
     keys: Vec<Key>,
     is_logged: bool,
 }
 
 struct Key {
-    /// Calls since the communicator was created.
+    /// The number of calls since the communicator was created.
     calls: u64,
-    choice: Deal,
-    /// From this call on, a key that is dealt runs `auto`: no rewards of it came in.
+    choice: KeyChoice,
+    /// From this call on a scheduled key runs `auto`, because no rewards of it arrived.
     until: u64,
     /// A bit for each arm that was logged.
     logged: u64,
 }
 
-enum Deal {
+enum KeyChoice {
     Fixed(u8),
-    Dealt(Block),
+    Scheduled(Block),
 }
 
-/// The present block of calls and the next one, which is dealt while the present one runs: one exchange a call.
+/// The present block of calls and the next one, which is shuffled while the present one runs: one swap per call.
 struct Block {
     seed: u64,
     key_hash: u64,
     counts: Vec<u32>,
-    /// How often `auto` is chosen in a block.
+    /// How often `auto` is scheduled in a block.
     auto: u32,
-    /// How often each algorithm and protocol is, whatever the channels.
+    /// How often each pair of algorithm and protocol is scheduled in a block, over all channels.
     pairs: Vec<((u8, u8), u32)>,
     /// The number of the present block.
     number: u64,
@@ -57,34 +57,35 @@ struct Block {
     shuffle: Shuffle,
 }
 
-/// A choice that was not made before.
-pub struct New {
+/// A choice that the communicator makes for the first time.
+pub struct NewChoice {
     pub collective: &'static str,
     pub band: u32,
     pub arm: u8,
 }
 
 impl Table {
-    /// A policy for a communicator; `before` is the table that it takes the place of, whose calls go on counting.
+    /// Prepares a policy for a communicator. The counts of calls continue those of `before`, the table that this one
+    /// replaces.
     pub fn new(policy: &Policy, scale: Scale, overlap: bool, is_logged: bool, before: Option<&Self>) -> Self {
         let answer = |arm: &Arm| match arm {
-            Arm::Auto => Answer::UNTOUCHED,
-            Arm::Forced { algorithm, protocol, channels } => Answer {
+            Arm::Auto => Decision::DEFER,
+            Arm::Forced { algorithm, protocol, channels } => Decision {
                 pair: Some((algorithm.code() as u8, protocol.code() as u8)),
                 channels: u8::try_from(*channels).ok().filter(|channels| *channels > 0),
             },
         };
-        let arms: Vec<Answer> = policy.arms.iter().map(answer).collect();
+        let arms: Vec<Decision> = policy.arms.iter().map(answer).collect();
         let mut keys = Vec::with_capacity(COLLECTIVES.len() * policy.bands.len());
         for (_, collective) in COLLECTIVES {
             for band in 0..policy.bands.len() as u32 {
                 let calls = before.and_then(|before| before.keys.get(keys.len())).map_or(0, |key| key.calls);
                 let key = BandKey { collective, band, scale, overlap };
                 let choice = match policy.entry(&key).map(|entry| &entry.choice) {
-                    None => Deal::Fixed(0),
-                    Some(Choice::Fixed(arm)) => Deal::Fixed(u8::try_from(*arm).unwrap_or(0)),
+                    None => KeyChoice::Fixed(0),
+                    Some(Choice::Fixed(arm)) => KeyChoice::Fixed(u8::try_from(*arm).unwrap_or(0)),
                     Some(Choice::Counts(counts)) => {
-                        Deal::Dealt(Block::new(counts, &arms, policy.seed, key.hash(), calls))
+                        KeyChoice::Scheduled(Block::new(counts, &arms, policy.seed, key.hash(), calls))
                     }
                 };
                 keys.push(Key { calls, choice, until: policy.explores_until(&key), logged: 0 });
@@ -94,50 +95,54 @@ impl Table {
         Self { generation: policy.generation, bands, names, arms, keys, is_logged }
     }
 
-    /// An arm by its place.
+    /// The arm of an index.
     pub fn name(&self, arm: u32) -> Arm {
         self.names.get(arm as usize).copied().unwrap_or_default()
     }
 
-    /// What the next call of a key runs, and what is to be logged of it.
-    pub fn decide(&mut self, call: &Call, offer: &impl Offer) -> (Answer, Option<LastDecision>, Option<New>) {
+    /// The decision about the next call of a key, its probability, and what is to be logged of it.
+    pub fn decide(
+        &mut self,
+        call: &Call,
+        available: &impl Availability,
+    ) -> (Decision, Option<LastDecision>, Option<NewChoice>) {
         let band = self.bands.of(call.bytes);
         let place = usize::try_from(call.coll).ok().filter(|coll| *coll < COLLECTIVES.len());
         let key = place.map(|coll| coll * self.bands.len() + band as usize).and_then(|key| self.keys.get_mut(key));
-        let (Some(coll), Some(key)) = (place, key) else { return (Answer::UNTOUCHED, None, None) };
+        let (Some(coll), Some(key)) = (place, key) else { return (Decision::DEFER, None, None) };
         let number = key.calls;
         key.calls += 1;
         let is_over = number >= key.until;
         let scheduled = match &mut key.choice {
-            Deal::Fixed(arm) => *arm,
-            Deal::Dealt(_) if is_over => 0,
-            Deal::Dealt(block) => block.take(),
+            KeyChoice::Fixed(arm) => *arm,
+            KeyChoice::Scheduled(_) if is_over => 0,
+            KeyChoice::Scheduled(block) => block.take(),
         };
-        let answer = self.arms.get(usize::from(scheduled)).copied().unwrap_or(Answer::UNTOUCHED);
-        let runs = answer.pair.is_none_or(|(algorithm, protocol)| offer.has(algorithm, protocol));
-        let (answer, arm) = if runs { (answer, scheduled) } else { (Answer::UNTOUCHED, 0) };
+        let answer = self.arms.get(usize::from(scheduled)).copied().unwrap_or(Decision::DEFER);
+        let runs = answer.pair.is_none_or(|(algorithm, protocol)| available.has(algorithm, protocol));
+        let (answer, arm) = if runs { (answer, scheduled) } else { (Decision::DEFER, 0) };
         let propensity = match &key.choice {
-            Deal::Dealt(block) if !is_over => block.propensity(arm, offer),
-            Deal::Fixed(_) | Deal::Dealt(_) => 1.0,
+            KeyChoice::Scheduled(block) if !is_over => block.propensity(arm, available),
+            KeyChoice::Fixed(_) | KeyChoice::Scheduled(_) => 1.0,
         };
         let last = LastDecision { call: number, arm: u32::from(arm), propensity, generation: self.generation };
         let bit = 1_u64 << (arm & 63);
         let is_new = self.is_logged && key.logged & bit == 0;
         key.logged |= bit;
-        (answer, Some(last), is_new.then_some(New { collective: COLLECTIVES[coll].0, band, arm }))
+        (answer, Some(last), is_new.then_some(NewChoice { collective: COLLECTIVES[coll].0, band, arm }))
     }
 }
 
 impl Block {
-    /// The block in which a call of the key lies, at its place.
-    fn new(counts: &[u32], arms: &[Answer], seed: u64, key_hash: u64, call: u64) -> Self {
+    /// Prepares the block in which a call of the key lies, at its position.
+    fn new(counts: &[u32], arms: &[Decision], seed: u64, key_hash: u64, call: u64) -> Self {
         // A policy's counts have a sum of at least 1.
         let length = block_length(counts).max(1);
         let mut unshuffled = vec![0; length].into_boxed_slice();
-        lay_out(counts, &mut unshuffled);
+        fill_in_order(counts, &mut unshuffled);
         let (number, position) = (call / length as u64, (call % length as u64) as usize);
         let mut present = unshuffled.clone();
-        deal(counts, seed, key_hash, number, &mut present);
+        fill_block(counts, seed, key_hash, number, &mut present);
         let next = unshuffled.clone();
         let shuffle = Shuffle::new(seed, key_hash, number.wrapping_add(1), length);
         let (mut auto, mut pairs) = (0, Vec::<((u8, u8), u32)>::new());
@@ -177,19 +182,19 @@ impl Block {
             self.next.copy_from_slice(&self.unshuffled);
             self.shuffle = Shuffle::new(self.seed, self.key_hash, self.number.wrapping_add(1), self.next.len());
         }
-        // As many calls as entries, and one exchange less than entries.
+        // A block has as many calls as entries and needs one swap less, so the next block is shuffled in time.
         self.shuffle.step(&mut self.next);
         let arm = self.present[self.position];
         self.position += 1;
         arm
     }
 
-    /// The probability that an arm runs: of `auto`, also that of all arms which can't run now.
-    fn propensity(&self, arm: u8, offer: &impl Offer) -> f64 {
+    /// The probability that an arm runs; for `auto` including the probability of all arms that can't run at present.
+    fn propensity(&self, arm: u8, available: &impl Availability) -> f64 {
         let count = match arm {
             0 => {
                 let ruled_out =
-                    self.pairs.iter().filter(|((algorithm, protocol), _)| !offer.has(*algorithm, *protocol));
+                    self.pairs.iter().filter(|((algorithm, protocol), _)| !available.has(*algorithm, *protocol));
                 self.auto + ruled_out.map(|(_, count)| count).sum::<u32>()
             }
             arm => self.counts.get(usize::from(arm)).copied().unwrap_or(0),
@@ -209,7 +214,7 @@ mod tests {
 
     struct Only(u8);
 
-    impl Offer for Only {
+    impl Availability for Only {
         fn has(&self, algorithm: u8, _: u8) -> bool {
             self.0 & (1 << algorithm) != 0
         }
@@ -244,7 +249,7 @@ mod tests {
         let mut expected = Vec::new();
         for block in 0..20 {
             let mut order = [0; 8];
-            deal(&[2, 2, 2, 2], 42, hash, block, &mut order);
+            fill_block(&[2, 2, 2, 2], 42, hash, block, &mut order);
             expected.extend(order);
         }
         assert_eq!(expected[..8], [2, 1, 3, 3, 1, 2, 0, 0]);
@@ -267,7 +272,7 @@ mod tests {
         }
         // Other sizes, other collectives and other jobs are not this key's.
         let other = Call { bytes: 1, ..CALL };
-        assert!(table.decide(&other, &Only(0xFF)).0 == Answer::UNTOUCHED);
+        assert!(table.decide(&other, &Only(0xFF)).0 == Decision::DEFER);
         assert_eq!(table.decide(&other, &Only(0xFF)).1.unwrap().call, 1);
         assert!(table.decide(&Call { coll: 5, ..CALL }, &Only(0xFF)).1.is_none());
     }
@@ -278,7 +283,7 @@ mod tests {
         let mut table = Table::new(&policy, SCALE, false, false, None);
         let forced = |table: &mut Table, calls: usize| {
             let all = (0..calls).map(|_| table.decide(&CALL, &Only(0xFF)));
-            all.filter(|(answer, ..)| *answer != Answer::UNTOUCHED).count()
+            all.filter(|(answer, ..)| *answer != Decision::DEFER).count()
         };
         assert_eq!(forced(&mut table, 64), 48);
         assert_eq!(forced(&mut table, 1000), 0);
@@ -308,7 +313,7 @@ mod tests {
             let last = last.unwrap();
             match last.arm {
                 0 => {
-                    assert!(answer == Answer::UNTOUCHED && (last.propensity - 0.75).abs() < 1e-12);
+                    assert!(answer == Decision::DEFER && (last.propensity - 0.75).abs() < 1e-12);
                     auto += 1;
                 }
                 3 => {

@@ -1,41 +1,32 @@
-//! A thread beside the library's. The standard library's own takes a dozen functions of glibc 2.34, where they moved into the
-//! C library; these two are taken as older machines have them.
+//! Starts threads. The standard library's threads need a dozen functions of glibc 2.34, where they moved into the C
+//! library; the two functions used here exist in older versions.
 
 #![allow(unsafe_code)]
 
 use std::{
-    ffi::{c_int, c_ulong, c_void},
+    ffi::{c_ulong, c_void},
     panic::{AssertUnwindSafe, catch_unwind},
     ptr,
 };
 
-pub type Enter = extern "C" fn(*mut c_void) -> *mut c_void;
-/// `pthread_create`.
-pub type Create = unsafe extern "C" fn(*mut c_ulong, *const c_void, Enter, *mut c_void) -> c_int;
-/// `pthread_join`.
-pub type Join = unsafe extern "C" fn(c_ulong, *mut *mut c_void) -> c_int;
+use crate::pthread::Join;
+
 type Job = Box<dyn FnOnce() + Send>;
 
 #[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
 use crate::older_glibc::threads;
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-fn threads() -> Option<(Create, Join)> {
-    unsafe extern "C" {
-        fn pthread_create(thread: *mut c_ulong, how: *const c_void, enter: Enter, argument: *mut c_void) -> c_int;
-        fn pthread_join(thread: c_ulong, result: *mut *mut c_void) -> c_int;
-    }
-    Some((pthread_create, pthread_join))
-}
+use crate::pthread::threads;
 
-/// A thread that must be waited for.
+/// A running thread, which must be joined.
 pub struct Thread {
     name: c_ulong,
     join: Join,
 }
 
 impl Thread {
-    /// Begins one; a panic ends it and nothing else.
+    /// Starts a thread; a panic ends only the thread. `None` where none can be started.
     pub fn begin(job: impl FnOnce() + Send + 'static) -> Option<Self> {
         let (create, join) = threads()?;
         let job: Box<Job> = Box::new(Box::new(job));
@@ -51,7 +42,7 @@ impl Thread {
         None
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the thread.
     pub fn join(self) {
         // SAFETY: it was begun, and is waited for once.
         unsafe { (self.join)(self.name, ptr::null_mut()) };
@@ -61,7 +52,7 @@ impl Thread {
 extern "C" fn enter(argument: *mut c_void) -> *mut c_void {
     // SAFETY: `begin` handed the box over.
     let job = unsafe { Box::from_raw(argument.cast::<Job>()) };
-    // A panic may not leave a function of C.
+    // A panic must not unwind out of a function that C calls.
     let _ = catch_unwind(AssertUnwindSafe(job));
     ptr::null_mut()
 }

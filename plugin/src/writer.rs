@@ -1,4 +1,4 @@
-//! Writes the log of rewards, in a thread of its own.
+//! Writes the log of rewards in a thread of its own.
 
 use std::{
     collections::VecDeque,
@@ -21,21 +21,22 @@ use crate::{
     thread::Thread,
 };
 
-/// How often it looks for what is decided.
-const EVERY: Duration = Duration::from_millis(20);
-/// So many collectives of a channel the library keeps the GPU's timestamps of (`MAX_PROFILER_EVENTS_PER_CHANNEL`): whoever
-/// reads them later gets those of a later collective.
-const KEPT: usize = 64;
-/// The first line of a log of rewards as Collectune writes it (`collectune::policy::read`, which the plugin does without).
-const MARK: &str = "# collectune-rewards 1";
-/// After so many looks that find nothing, no later collective was read either: all that is held is written.
-const QUIET: u32 = 50;
+/// How often the thread looks for finished collectives.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// The number of collectives per channel whose GPU timestamps the library keeps (`MAX_PROFILER_EVENTS_PER_CHANNEL`);
+/// read later, the timestamps are those of a later collective.
+const TIMESTAMP_RING: usize = 64;
+/// The first line of a log of rewards as Collectune writes it (`collectune::policy::read`, which the plugin does
+/// without).
+const FORMAT_LINE: &str = "# collectune-rewards 1";
+/// The number of polls without a new collective after which all lines are written: then none of them was overwritten.
+const IDLE_POLLS: u32 = 50;
 const HEADER: &str =
     "collective,size_bytes,num_nodes,num_gpus,latency_us,arm,propensity,call,generation,overlap,rank,timestamp";
 
-/// Of what the lines are.
+/// What the header of a log says about its communicator.
 #[derive(Clone, Copy, Debug)]
-pub struct About {
+pub struct LogHeader {
     /// The communicator's identifier.
     pub comm_id: u64,
     pub nodes: usize,
@@ -44,7 +45,7 @@ pub struct About {
     pub version: u32,
 }
 
-/// A log that is being written.
+/// A log that is written in the background.
 pub struct Writer {
     shared: Arc<Shared>,
     thread: Thread,
@@ -58,16 +59,16 @@ struct Shared {
     is_over: Mutex<bool>,
     over: Condvar,
     written: AtomicU64,
-    /// Lines whose timestamps were those of a later collective.
+    /// Lines dropped because their timestamps were those of a later collective.
     late: AtomicU64,
-    /// Lines that the file system did not take.
+    /// Lines that could not be written.
     lost: AtomicU64,
     error: Mutex<Option<io::Error>>,
 }
 
-/// The file of a communicator, with its first lines.
-fn open(folder: &Path, about: &About) -> (PathBuf, io::Result<File>) {
-    let path = folder.join(format!("nccl_tuner_rewards_{:016x}.log", about.comm_id));
+/// Opens the file of a communicator, with a header if it is new.
+fn open(folder: &Path, header: &LogHeader) -> (PathBuf, io::Result<File>) {
+    let path = folder.join(format!("nccl_tuner_rewards_{:016x}.log", header.comm_id));
     let open = || {
         if !folder.is_dir() {
             fs::create_dir_all(folder)?;
@@ -75,9 +76,9 @@ fn open(folder: &Path, about: &About) -> (PathBuf, io::Result<File>) {
         let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
         if file.metadata()?.len() == 0 {
             let first = format!(
-                "{MARK}\n# latency_us: from the start of the first channel to the end of the last one on rank 0, by the GPU's \
+                "{FORMAT_LINE}\n# latency_us: from the start of the first channel to the end of the last one on rank 0, by the GPU's \
                  global timer (profiler interface, version {})\n{HEADER}\n",
-                about.version
+                header.version
             );
             file.write_all(first.as_bytes())?;
         }
@@ -88,9 +89,9 @@ fn open(folder: &Path, about: &About) -> (PathBuf, io::Result<File>) {
 }
 
 impl Writer {
-    /// Opens the file and begins; `None`, with a word about it, where one of both can't be.
-    pub fn begin(folder: &Path, about: About, communicator: Communicator, mut log: Log) -> Option<Self> {
-        let (path, file) = open(folder, &about);
+    /// Opens the file and starts the thread; `None`, after a warning, if one of them fails.
+    pub fn begin(folder: &Path, header: LogHeader, communicator: Communicator, mut log: Log) -> Option<Self> {
+        let (path, file) = open(folder, &header);
         let file = match file {
             Ok(file) => file,
             Err(error) => {
@@ -100,9 +101,9 @@ impl Writer {
         };
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
-        // What was given out before was another communicator's.
+        // Slots given out before belong to an earlier communicator.
         let from = communicator.place()?.head();
-        let lines = Lines { file, about, held: VecDeque::new(), text: String::new() };
+        let lines = LineBuffer { file, header, held: VecDeque::new(), text: String::new() };
         let Some(thread) = Thread::begin(move || run(&own, communicator, from, lines)) else {
             log.warn(format_args!("rewards: no thread can be begun; nothing is logged"));
             return None;
@@ -111,7 +112,7 @@ impl Writer {
         Some(Self { shared, thread, communicator, path, log })
     }
 
-    /// Writes what is left, and says what became of all.
+    /// Writes the remaining lines, stops the thread, and logs a summary.
     pub fn end(mut self) {
         *self.shared.is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.shared.over.notify_all();
@@ -125,7 +126,7 @@ impl Writer {
             let _ = write!(left, "{}{count} {why}", if left.is_empty() { "; left out: " } else { ", " });
         }
         let (written, path) = (self.shared.written.load(Relaxed), self.path.display());
-        // Who asked for a log and gets none is told, however little is said otherwise.
+        // An empty log is reported as a warning to the user who asked for one.
         let is_empty = written == 0 && !left.is_empty();
         let say = if is_empty { Log::warn } else { Log::info };
         say(&mut self.log, format_args!("rewards: {written} collectives were logged in {path}{left}"));
@@ -136,42 +137,42 @@ impl Writer {
     }
 }
 
-fn run(shared: &Shared, communicator: Communicator, mut from: u64, mut lines: Lines) {
+fn run(shared: &Shared, communicator: Communicator, mut from: u64, mut lines: LineBuffer) {
     let Some(place) = communicator.place() else { return };
-    let mut quiet = 0;
+    let mut idle = 0;
     loop {
         let is_over = shared.is_over.lock().unwrap_or_else(PoisonError::into_inner);
         let is_over = if *is_over {
             true
         } else {
-            let (is_over, _) = shared.over.wait_timeout(is_over, EVERY).unwrap_or_else(PoisonError::into_inner);
+            let (is_over, _) = shared.over.wait_timeout(is_over, POLL_INTERVAL).unwrap_or_else(PoisonError::into_inner);
             *is_over
         };
-        quiet = QUIET.min(quiet) + 1;
+        idle = IDLE_POLLS.min(idle) + 1;
         place.take(&mut from, |measured| {
-            lines.hold(measured, shared);
-            quiet = 0;
+            lines.push(measured, shared);
+            idle = 0;
         });
-        lines.write(if is_over || quiet > QUIET { 0 } else { KEPT }, shared);
+        lines.write(if is_over || idle > IDLE_POLLS { 0 } else { TIMESTAMP_RING }, shared);
         if is_over {
             return;
         }
     }
 }
 
-/// Lines on their way to the file.
-struct Lines {
+/// Lines that are not written yet.
+struct LineBuffer {
     file: File,
-    about: About,
-    /// In the order of the launches; as long as a later collective can show that their times are not theirs.
+    header: LogHeader,
+    /// In the order of launches, as long as a later collective can show that their timestamps are not their own.
     held: VecDeque<Measured>,
     text: String,
 }
 
-impl Lines {
-    /// Keeps a line. One that began no earlier than one that was launched after it has the times of a later collective: those
-    /// of a communicator run one after the other.
-    fn hold(&mut self, new: Measured, shared: &Shared) {
+impl LineBuffer {
+    /// Adds a line. Collectives of a communicator run one after the other, so a line that started no earlier than one
+    /// launched after it has the timestamps of a later collective, and is dropped.
+    fn push(&mut self, new: Measured, shared: &Shared) {
         let before = self.held.len();
         self.held.retain(|held| held.number > new.number || held.start < new.start);
         let mut late = before - self.held.len();
@@ -189,7 +190,7 @@ impl Lines {
         self.text.clear();
         let count = self.held.len().saturating_sub(but);
         for measured in self.held.drain(..count) {
-            line(&mut self.text, &self.about, &measured);
+            line(&mut self.text, &self.header, &measured);
         }
         if count == 0 {
             return;
@@ -206,12 +207,12 @@ impl Lines {
     }
 }
 
-fn line(text: &mut String, about: &About, measured: &Measured) {
+fn line(text: &mut String, header: &LogHeader, measured: &Measured) {
     let Measured { coll, bytes, start, stop, arm, last, overlap, .. } = *measured;
     let collective = COLLECTIVES.get(usize::from(coll)).map_or("", |(word, _)| word);
     let ns = stop - start;
     let (us, rest) = (ns / 1000, ns % 1000);
-    let _ = write!(text, "{collective},{bytes},{},{},{us}.{rest:03},{arm}", about.nodes, about.ranks);
+    let _ = write!(text, "{collective},{bytes},{},{},{us}.{rest:03},{arm}", header.nodes, header.ranks);
     let _ = match last {
         Some(last) => write!(text, ",{},{},{}", last.propensity, last.call, last.generation),
         None => write!(text, ",1,,"),
@@ -234,14 +235,14 @@ mod tests {
     #[test]
     fn a_line_with_the_times_of_a_later_collective_is_left_out() {
         let folder = std::env::temp_dir().join(format!("collectune-writer-{}", std::process::id()));
-        let about = About { comm_id: 0xAB, nodes: 2, ranks: 8, version: 5 };
+        let header = LogHeader { comm_id: 0xAB, nodes: 2, ranks: 8, version: 5 };
         for _ in 0..2 {
-            let (path, file) = open(&folder, &about);
-            let mut lines = Lines { file: file.unwrap(), about, held: VecDeque::new(), text: String::new() };
+            let (path, file) = open(&folder, &header);
+            let mut lines = LineBuffer { file: file.unwrap(), header, held: VecDeque::new(), text: String::new() };
             let shared = Shared::default();
             // The third was read too late, and the first is told last.
             for (number, start) in [(1, 2000), (2, 7000), (3, 5000), (4, 7000), (0, 1000)] {
-                lines.hold(measured(number, start), &shared);
+                lines.push(measured(number, start), &shared);
             }
             lines.write(1, &shared);
             assert_eq!((shared.late.load(Relaxed), shared.written.load(Relaxed)), (1, 3));
@@ -251,7 +252,7 @@ mod tests {
         let text = fs::read_to_string(folder.join("nccl_tuner_rewards_00000000000000ab.log")).unwrap();
         fs::remove_dir_all(&folder).unwrap();
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!((lines[0], lines[2], lines.len()), (MARK, HEADER, 11));
+        assert_eq!((lines[0], lines[2], lines.len()), (FORMAT_LINE, HEADER, 11));
         assert_eq!(lines[3], "allgather,64,2,8,1.234,ring/ll,1,,,0,0,0.000001000");
         assert!(lines[3..7] == lines[7..]);
     }

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     app::live::{For, Show, live},
     intake::{FileReport, MappingRequest, Outcome},
-    order::{Gather, Order},
+    order::{CompactCollect, CompactSort},
     sorted::SortedSet,
     text::{Problems, visible, visible_lines},
     tuning::wording::group,
@@ -30,14 +30,14 @@ pub fn Files() -> impl IntoView {
     let open = Memo::new(move |_| -> Vec<(u32, String)> {
         let wanted = filter.with(|filter| filter.to_lowercase());
         let in_trouble: SortedSet<u32> =
-            bench.reports.with(|all| all.iter().filter(is_in_trouble).map(|r| r.id).gather());
+            bench.reports.with(|all| all.iter().filter(is_in_trouble).map(|r| r.id).compact_collect());
         bench.files.with(|files| {
             let named = |file: &OpenFile| (file.id, file.handle.name());
             let all = files.iter().map(|file| (file.not_read.is_none() && !in_trouble.contains(&file.id), named(file)));
             let kept = all.filter(|(_, (_, name))| wanted.is_empty() || name.to_lowercase().contains(&wanted));
             let mut kept: Vec<_> = kept.collect();
             if files.len() > FIRST {
-                kept.order_by_key(|(is_read, _)| *is_read);
+                kept.compact_sort_by_key(|(is_read, _)| *is_read);
             }
             kept.into_iter().map(|(_, file)| file).collect()
         })

@@ -58,7 +58,7 @@ fn say(message: &str) {
         again.set_class_name("button primary");
         // A link to the page itself would only change the fragment.
         again.set_href(&window().location().pathname()?);
-        // boot.js listens to it, which still can.
+        // web/boot.js listens to it, which still can.
         let copy = add(&card, "button", "Copy diagnostics")?;
         copy.set_attribute("data-copy", "last-facts")?;
         card.show_modal()?;

@@ -130,7 +130,7 @@ fn App() -> impl IntoView {
     let is_reading = move || reader.is_open();
     view! {
         <header class="masthead">
-            // boot.js listens to it.
+            // web/boot.js listens to it.
             <button type="button" id="skip">"Skip to the content"</button>
             <a class="wordmark" href="#">"Collectune"</a>
             <nav aria-label="Workbenches">

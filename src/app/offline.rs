@@ -1,4 +1,4 @@
-//! The copy of the page on this device, which `register.js` and `service-worker.js` look after.
+//! The copy of the page on this device, which `web/register.js` and `web/service-worker.js` look after.
 
 use leptos::task::spawn_local;
 use wasm_bindgen::prelude::*;

@@ -1,4 +1,4 @@
-//! What a worker is made of: the code that `boot.js` fetches right behind the page's, once for all workers.
+//! What a worker is made of: the code that `web/boot.js` fetches right behind the page's, once for all workers.
 
 use std::cell::RefCell;
 
@@ -8,7 +8,7 @@ use wasm_bindgen::{JsCast, prelude::*};
 use wasm_bindgen_futures::JsFuture;
 use web_sys::Worker;
 
-/// The bootstrap of `boot.js`: keeps what arrives before the worker's `main` listens.
+/// The bootstrap of `web/boot.js`: keeps what arrives before the worker's `main` listens.
 const BOOTSTRAP: &str = r"
 self.onmessage = (first) => {
   const early = [];
@@ -56,7 +56,7 @@ pub async fn load() -> Result<Parts, JsValue> {
     Ok(parts)
 }
 
-/// What `register.js` promises under that name, once it is there.
+/// What `web/register.js` promises under that name, once it is there.
 pub async fn promised(name: &str) -> Result<JsValue, JsValue> {
     let boot = Reflect::get(&js_sys::global(), &"collectune".into())?;
     JsFuture::from(Reflect::get(&boot, &name.into())?.dyn_into::<Promise>()?).await

@@ -49,6 +49,10 @@ pub(super) struct Ab {
     #[arg(long, value_name = "C", value_parser = arguments::collective)]
     collective: Option<Collective>,
 
+    /// Ranks over all nodes, where neither the logs nor the tuner file say them: bandwidths tell a time only with them
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    ranks: Option<u32>,
+
     /// A rule is kept if it is better with at least this probability
     #[arg(long, value_name = "P", default_value_t = Limits::default().confidence, value_parser = arguments::share)]
     confidence: f64,
@@ -135,7 +139,7 @@ impl Ab {
         )?;
         let conf = self.conf.as_deref().map(files::bytes).transpose()?;
         let limits = Limits { confidence: self.confidence, ..Limits::default() };
-        let question = Question { collective: self.collective, limits, ..Question::default() };
+        let question = Question { collective: self.collective, ranks: self.ranks, limits, ..Question::default() };
         let comparisons = &opened.documents.comparisons;
         if comparisons.is_empty() {
             return Err(CliError::NothingToCompare);

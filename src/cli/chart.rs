@@ -5,10 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::{
-    CliError,
-    arguments::{self, Learning, Measured, Unsaid},
-    files,
-    learnt::Learnt,
+    CliError, arguments,
+    learnt::{FromSweeps, Learnt},
     save, terminal,
 };
 use crate::{
@@ -33,11 +31,11 @@ pub(super) struct Chart {
     #[arg(required = true, value_name = "SWEEP")]
     sweeps: Vec<PathBuf>,
 
-    /// Which chart
+    /// What is drawn: the loss of each configuration at each size, or bus bandwidth in GB/s over sizes in bytes
     #[arg(long, value_enum, default_value_t)]
     of: Of,
 
-    /// What the heat map compares with
+    /// What the heat map's losses, in per cent, are relative to
     #[arg(long, value_enum, default_value_t)]
     against: Against,
 
@@ -45,11 +43,11 @@ pub(super) struct Chart {
     #[arg(long, value_name = "C", value_parser = arguments::collective)]
     collective: Option<Collective>,
 
-    /// Nodes; not needed where the files hold only one scale
+    /// Nodes of the measured scale; not needed where the files hold only one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     nodes: Option<u32>,
 
-    /// Ranks over all nodes
+    /// Ranks over all nodes, one per GPU; not needed where the files hold only one scale
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     ranks: Option<u32>,
 
@@ -57,7 +55,7 @@ pub(super) struct Chart {
     #[arg(long, value_name = "PX", default_value = "960", value_parser = clap::value_parser!(u32).range(240..=8000))]
     width: u32,
 
-    /// Light lines on dark paper
+    /// The colours of the dark theme; those of the light one without it
     #[arg(long)]
     dark: bool,
 
@@ -66,45 +64,33 @@ pub(super) struct Chart {
     output: Option<PathBuf>,
 
     #[command(flatten)]
-    unsaid: Unsaid,
-
-    #[command(flatten)]
-    measured: Measured,
-
-    #[command(flatten)]
-    learning: Learning,
+    from: FromSweeps,
 }
 
-/// The charts that can be drawn.
 #[derive(Clone, Copy, Default, ValueEnum)]
 enum Of {
-    /// Loss over configurations and sizes.
+    /// Loss in per cent over configurations and sizes
     #[default]
     HeatMap,
-    /// Bus bandwidth over sizes, with the default and what is to be deployed.
+    /// Bus bandwidth in GB/s over sizes: all measurements, the default, what is to be deployed and its 90 % interval
     BusbwOverSize,
 }
 
-/// What a configuration is compared with.
 #[derive(Clone, Copy, Default, ValueEnum)]
 enum Against {
-    /// The highest that was measured at the size.
+    /// The highest bus bandwidth measured at the size, the default's included: no loss is below zero
     #[default]
     Best,
-    /// The library's default.
+    /// The default's bus bandwidth at the size: what is faster has a loss below zero
     Default,
 }
 
 impl Chart {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let opened =
-            files::read(&self.sweeps, self.unsaid.configuration.as_ref(), &self.measured, files::Reads::SweepsSaid)?;
+        let opened = self.from.read(&self.sweeps)?;
         self.output.iter().try_for_each(|path| save::check("chart", path))?;
-        let parameters = self.learning.parameters(opened.parameters.clone());
-        let mut bar = terminal::Bar::new();
-        let learnt = Learnt::learn(opened, self.learning.target, &parameters, &mut bar)?;
-        drop(bar);
-        terminal::say_notes(&learnt.notes);
+        let parameters = self.from.parameters(&opened);
+        let learnt = self.from.learn(opened, &parameters, None)?;
         let chart = self.chart(&learnt)?;
         // Title and legend stand above the height of the plot.
         const CAPTIONS: f64 = 84.0;
@@ -141,7 +127,6 @@ impl Chart {
         }
     }
 
-    /// The collective and scale that is meant.
     fn group<'a>(&self, groups: &'a [Group]) -> Result<&'a Group, CliError> {
         let is_meant = |group: &&Group| {
             self.collective.is_none_or(|collective| collective == group.collective)

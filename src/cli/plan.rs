@@ -154,9 +154,14 @@ struct Launch<'a> {
     first_bytes: u64,
     last_bytes: u64,
     runs: u32,
+    /// The times in µs of one operation of the first and of the last size: of this configuration, or the median of what was
+    /// measured there.
+    first_us: Option<f64>,
+    last_us: Option<f64>,
     /// How long its launches take.
     seconds: Option<f64>,
     reason: &'static str,
+    /// By how much busbw should rise with it, in per cent, as the root mean square over the measured sizes.
     expected_pct: Option<f64>,
     why: &'a str,
 }
@@ -173,6 +178,8 @@ fn json(answer: &Answer, set: Option<&str>) -> String {
             first_bytes: item.sizes.first,
             last_bytes: item.sizes.last,
             runs: item.repeats,
+            first_us: item.ends_us.map(|[first, _]| first),
+            last_us: item.ends_us.map(|[_, last]| last),
             seconds: item.seconds,
             reason: listing::reason(item.reason),
             expected_pct: item.expected_pct,

@@ -6,9 +6,9 @@ use clap::{ArgGroup, Args};
 
 use super::{
     CliError,
-    arguments::{self, Learning, Measured, Sizes, Unsaid},
-    files, held,
-    learnt::Learnt,
+    arguments::{self, Machine, Sizes},
+    held,
+    learnt::FromSweeps,
     table, terminal,
 };
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
         export, listing,
         parameters::SearchLimits,
         result::{Group, Recommendation},
+        support::Library,
         wording,
     },
     units::{Size, significant},
@@ -67,14 +68,16 @@ pub(super) struct Predict {
     #[command(flatten)]
     search: Search,
 
-    #[command(flatten)]
-    unsaid: Unsaid,
+    /// The library that runs, which decides what can be searched beside what was measured [default: as the sweep says, else
+    /// rccl]
+    #[arg(long, value_enum, help_heading = "Searching")]
+    library: Option<Library>,
 
     #[command(flatten)]
-    measured: Measured,
+    machine: Machine,
 
     #[command(flatten)]
-    learning: Learning,
+    from: FromSweeps,
 
     /// Show all columns: why, intervals, the noise, and what was measured beside the answer
     #[arg(long, conflicts_with = "json")]
@@ -113,10 +116,9 @@ impl Predict {
             arguments::say_unused(&["configuration", "target"], "a saved model says it");
         }
         let paths = self.model.as_ref().map_or(&self.sweeps[..], std::slice::from_ref);
-        let opened = files::read(paths, self.unsaid.configuration.as_ref(), &self.measured, files::Reads::SweepsSaid)?;
-        let parameters = self.learning.parameters(opened.parameters.clone());
-        let mut bar = terminal::Bar::new();
-        let learnt = Learnt::learn(opened, self.learning.target, &parameters, &mut bar)?;
+        let opened = self.from.read(paths)?;
+        let parameters = self.from.parameters(&opened);
+        let mut learnt = self.from.learn(opened, &parameters, None)?;
         let workloads = self.workloads(&learnt.groups)?;
         let Search { max_channels, algorithms, protocols, exhaustive } = &self.search;
         let limits = SearchLimits {
@@ -125,12 +127,19 @@ impl Predict {
             protocols: protocols.clone(),
             exhaustive: *exhaustive,
         };
+        let platform = self.machine.with(self.library, learnt.executor.platform());
+        learnt.executor.deploy_on(platform);
         let study = learnt.executor.study();
+        let mut bar = terminal::Bar::new();
         let answers = study.recommend(&workloads, Some(&limits), true, &mut bar).map_err(ExecuteError::from)?;
         drop(bar);
 
-        terminal::say_notes(&learnt.notes);
         terminal::say_notes(&self.notes(&learnt.groups, &answers));
+        let cannot = workloads.iter().flat_map(|workload| study.cannot_run(&limits, workload));
+        let mut cannot: Vec<String> =
+            cannot.map(|why| format!("{why} (--library and --gpu say where it runs)")).collect();
+        cannot.dedup();
+        terminal::say_notes(&cannot);
         let set = learnt.executor.set();
         if self.json {
             return terminal::write_json(&export::json(&answers, set));

@@ -13,9 +13,9 @@ use clap::{
 
 use super::{
     CliError,
-    arguments::{self, LEARNING, Learning, Measured, Unsaid},
+    arguments::{self, LEARNING},
     files,
-    learnt::Learnt,
+    learnt::FromSweeps,
     overlap, policy, save, synthesize, terminal,
 };
 use crate::{
@@ -72,13 +72,7 @@ pub(super) struct Report {
     parts: Parts,
 
     #[command(flatten)]
-    unsaid: Unsaid,
-
-    #[command(flatten)]
-    measured: Measured,
-
-    #[command(flatten)]
-    learning: Learning,
+    from: FromSweeps,
 }
 
 /// What goes into the report.
@@ -175,8 +169,7 @@ impl Report {
             }
             return self.of_links(Executor::default(), choices);
         }
-        let opened =
-            files::read_any(&self.files, self.unsaid.configuration.as_ref(), &self.measured, files::Reads::SweepsSaid)?;
+        let opened = self.from.read_any(&self.files)?;
         self.output.iter().try_for_each(|(path, _)| save::check("report", path))?;
         let of = Self::workbench(&opened);
         Self::say_left_out(&opened, of);
@@ -192,7 +185,7 @@ impl Report {
         if of == Some(Workbench::Topology) {
             Self::say_sweep_options();
             let mut executor = Executor::default();
-            executor.take_in(opened, self.learning.target, &mut Silent)?;
+            executor.take_in(opened, self.from.learning.target, &mut Silent)?;
             return self.of_links(executor, Choices::parse(&self.choices));
         }
         if opened.rows.is_empty() {
@@ -208,7 +201,7 @@ impl Report {
         let is_default = opened.rows.iter().all(|row| row.kind == Kind::Default);
         if is_default {
             let mut executor = Executor::default();
-            let loaded = executor.take_in(opened, self.learning.target, &mut Silent)?;
+            let loaded = executor.take_in(opened, self.from.learning.target, &mut Silent)?;
             terminal::say_notes(&loaded.notes);
             arguments::say_unused(
                 &LEARNING,
@@ -216,11 +209,8 @@ impl Report {
             );
             return Ok(executor.report(&self.contents())?);
         }
-        let parameters = self.learning.parameters(opened.parameters.clone());
-        let mut bar = terminal::Bar::new();
-        let learnt = Learnt::learn(opened, self.learning.target, &parameters, &mut bar)?;
-        drop(bar);
-        terminal::say_notes(&learnt.notes);
+        let parameters = self.from.parameters(&opened);
+        let learnt = self.from.learn(opened, &parameters, None)?;
         Ok(learnt.executor.report(&self.contents())?)
     }
 
@@ -246,7 +236,10 @@ impl Report {
             .map(|(_, id)| id)
             .collect();
         match of {
-            Some(Workbench::Tuning) => used.extend(&documents.jobs),
+            Some(Workbench::Tuning) => {
+                used.extend(&documents.jobs);
+                used.extend(opened.parts.topologies.iter().map(|(id, ..)| *id));
+            }
             None => used.extend(documents.reports.first()),
             Some(_) => {}
         }
@@ -262,20 +255,20 @@ impl Report {
     fn say_sweep_options() {
         let why = "only a report of sweeps has it";
         arguments::say_unused(&LEARNING, why);
-        arguments::say_unused(&["set_aside", "configuration", "set"], why);
+        arguments::say_unused(&["set_aside", "configuration", "set", "topology"], why);
     }
 
     /// How much slower kernels get beside collectives.
     fn of_kernels(&self, opened: Opened) -> Result<report::Report, CliError> {
         let mut executor = Executor::default();
-        executor.take_in(opened, self.learning.target, &mut Silent)?;
+        executor.take_in(opened, self.from.learning.target, &mut Silent)?;
         let bench = &mut executor.studies().overlap;
         let choices = Choices::parse(&self.choices);
         bench.choose(choices.clone(), &mut Silent).map_err(|error| CliError::Told(error.to_string()))?;
         say_unused(&choices, &bench.form().map_err(|error| CliError::Told(error.to_string()))?);
         let shown = bench.shown();
         let study = bench.study();
-        let seed = self.learning.seed.unwrap_or(Settings::default().seed);
+        let seed = self.from.learning.seed.unwrap_or(Settings::default().seed);
         let studied = study.study(Settings { seed, ..study.settings().clone() }).map_err(overlap::told)?;
         let folds = overlap::on_threads(&studied)?;
         study.judge(&folds, shown).map_err(overlap::told)?;
@@ -288,9 +281,9 @@ impl Report {
     /// What logs of rewards say, and what strategies would have cost for the first key that can be replayed.
     fn of_rewards(&self, opened: Opened) -> Result<report::Report, CliError> {
         let mut executor = Executor::default();
-        executor.take_in(opened, self.learning.target, &mut Silent)?;
+        executor.take_in(opened, self.from.learning.target, &mut Silent)?;
         let study = executor.studies().policy.study();
-        let seed = self.learning.seed.unwrap_or(0);
+        let seed = self.from.learning.seed.unwrap_or(0);
         let settings = crate::policy::request::Settings { seed, ..Default::default() };
         let studied = study.study(settings, &mut terminal::Bar::new()).map_err(policy::told)?;
         if let Some((place, _)) = (0..).zip(&studied.can_replay).find(|(_, can)| **can) {
@@ -301,7 +294,7 @@ impl Report {
 
     /// The best schedule for links, and schedules that others made, as the page shows them.
     fn of_links(&self, mut executor: Executor, mut choices: Choices) -> Result<report::Report, CliError> {
-        if let Some(seed) = self.learning.seed {
+        if let Some(seed) = self.from.learning.seed {
             choices.set("seed", &seed.to_string());
         }
         let mut bar = terminal::Bar::new();

@@ -19,7 +19,7 @@ use crate::{
     schedule::synthesize::Method,
     text::{Column, Entry, Listing},
     topology::{
-        conditions::{Wanted, WantedError, has_root, read_custom},
+        conditions::{CollectiveRequest, RequestError, has_root, read_custom},
         dump::{self, Dump, Machine, Rates},
         export::Form,
         generate::{Kind, Recipe, RecipeError},
@@ -28,7 +28,7 @@ use crate::{
         read::{self, Options, ReadError},
         result::ResultFile,
         robust,
-        study::{self, Source, Standing, Study, StudyError},
+        study::{self, SearchStatus, Source, Study, StudyError},
     },
     units::Size,
     worker::executor::ExecuteError,
@@ -223,7 +223,7 @@ pub(super) enum TopologyCliError {
     Dump(String, String),
     /// The file holds no conditions.
     #[error("{0} can't be used: {1}")]
-    Conditions(String, WantedError),
+    Conditions(String, RequestError),
     /// What is asked for can't be done with the files that it is about.
     #[error("{0}: {1}")]
     About(String, StudyError),
@@ -235,7 +235,7 @@ pub(super) enum TopologyCliError {
     Recipe(#[from] RecipeError),
     /// What is asked for can't be done.
     #[error(transparent)]
-    Wanted(#[from] WantedError),
+    Request(#[from] RequestError),
     /// The synthesizer has nothing more to try.
     #[error("{by} makes no schedule here: {why}; take --synthesizer auto")]
     NothingFound { by: &'static str, why: &'static str },
@@ -323,11 +323,11 @@ fn joined(path: &Path, wanted: &WantedArguments, nodes: Option<u32>) -> Result<T
 }
 
 impl WantedArguments {
-    pub(super) fn wanted(&self) -> Result<Wanted, CliError> {
-        let mut wanted = Wanted {
+    pub(super) fn wanted(&self) -> Result<CollectiveRequest, CliError> {
+        let mut wanted = CollectiveRequest {
             collective: Some(self.collective.unwrap_or(Collective::AllGather)),
             root: self.root.unwrap_or(0),
-            chunk_bytes: self.chunk.map_or(Wanted::default().chunk_bytes, |size| size.0),
+            chunk_bytes: self.chunk.map_or(CollectiveRequest::default().chunk_bytes, |size| size.0),
             chunks: self.chunks.unwrap_or(1),
             custom: None,
         };
@@ -359,7 +359,7 @@ impl WantedArguments {
     ///
     /// # Errors
     /// It contradicts the file.
-    pub(super) fn asked(&self, file: &ResultFile, nodes: u32) -> Result<Option<Wanted>, CliError> {
+    pub(super) fn asked(&self, file: &ResultFile, nodes: u32) -> Result<Option<CollectiveRequest>, CliError> {
         let contradicts = |option: String, says: String| Err(CliError::Told(format!("{option}: the file says {says}")));
         if let (Some(asked), Some(said)) = (self.chunk, file.chunk_bytes)
             && asked.0 != said
@@ -524,12 +524,13 @@ struct Robustness {
 
 impl Robustness {
     fn new(study: &Study) -> Result<Self, CliError> {
-        let question = robust::Question::default();
+        let question = robust::VariationOptions::default();
         let varied = study.varied(&question).map_err(told)?;
         let draws = varied.ends_ns.len() as u32;
         let mut text = format!("\n{}\n\n", listing::varied(&varied, question.sigma));
         let topology = study.topology().map_err(told)?;
-        let effort = robust::effort(study.film().map_err(told)?.len(), topology.links.len() + topology.nodes as usize);
+        let effort =
+            robust::effort(study.timeline().map_err(told)?.len(), topology.links.len() + topology.nodes as usize);
         let links = (0..topology.links.len() as u32).map(robust::Damage::Link);
         let nodes = (0..topology.nodes).map(robust::Damage::Node);
         let mut table = |damages: Vec<robust::Damage>, what: &str| -> Result<_, CliError> {
@@ -544,7 +545,7 @@ impl Robustness {
         };
         let links = table(links.collect(), "links")?;
         let nodes = table(nodes.collect(), "nodes")?;
-        let robust::Varied { nominal_ns, p50_ns, p95_ns, p99_ns, .. } = varied;
+        let robust::Variation { nominal_ns, p50_ns, p95_ns, p99_ns, .. } = varied;
         Ok(Self { sigma: question.sigma, draws, nominal_ns, p50_ns, p95_ns, p99_ns, links, nodes, text })
     }
 
@@ -590,7 +591,7 @@ struct Found {
 }
 
 impl Found {
-    fn new(study: &Study, standing: &Standing, synthesis_ms: f64) -> Result<Self, CliError> {
+    fn new(study: &Study, standing: &SearchStatus, synthesis_ms: f64) -> Result<Self, CliError> {
         let (_, clock, search, _) = study.search().map_err(told)?;
         let (schedule, by) = search.best().ok_or_else(|| told(StudyError::NothingFound))?;
         let faults = search.problem.faults(&schedule);
@@ -602,7 +603,7 @@ impl Found {
             proven_optimal: standing.is_optimal,
             proven_optimal_in_parts: standing.is_optimal_in_parts,
             proven_bound_ns: standing.proven_ns,
-            fluid_bound_ns: fluid * search.problem.times() as f64,
+            fluid_bound_ns: fluid * search.problem.repetitions() as f64,
             synthesis_ms,
             synthesizers: by.iter().map(|method| method.name()).collect(),
             transfers: schedule.transfers.len(),

@@ -5,10 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{
-    CliError,
-    arguments::{self, Learning, Measured, Unsaid},
-    files,
-    learnt::Learnt,
+    CliError, arguments, files,
+    learnt::FromSweeps,
     save,
     table::{Align, Table},
     terminal,
@@ -42,13 +40,7 @@ pub(super) struct Train {
     sweeps: Vec<PathBuf>,
 
     #[command(flatten)]
-    unsaid: Unsaid,
-
-    #[command(flatten)]
-    measured: Measured,
-
-    #[command(flatten)]
-    learning: Learning,
+    from: FromSweeps,
 
     /// Share of the rows held out at random, as rccl-tune-predict does; repeats straddle it; 0 leaves it out
     #[arg(long, value_name = "SHARE", default_value = "0.2", value_parser = arguments::share)]
@@ -69,25 +61,26 @@ pub(super) struct Train {
 
 impl Train {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let opened =
-            files::read(&self.sweeps, self.unsaid.configuration.as_ref(), &self.measured, files::Reads::SweepsSaid)?;
+        let opened = self.from.read(&self.sweeps)?;
         self.save.iter().try_for_each(|path| save::check("model", path))?;
         let files = opened.files.clone();
         if opened.target.is_some() {
             arguments::say_unused(&["target", "configuration"], "a saved model says it");
         }
-        let target = opened.target.unwrap_or(self.learning.target);
-        let parameters = self.learning.parameters(opened.parameters.clone());
+        let target = opened.target.unwrap_or(self.from.learning.target);
+        let parameters = self.from.parameters(&opened);
 
         let mut bar = terminal::Bar::new();
         let split = (self.test_split > 0.0)
             .then(|| random_split(&opened.rows, target, &parameters, self.test_split, &mut bar))
             .transpose();
-        let mut learnt = Learnt::learn(opened, target, &parameters, &mut bar)?;
-        let random_split = split.unwrap_or_else(|error| {
-            learnt.notes.push(format!("the random split could not be made: {error}"));
-            None
-        });
+        drop(bar);
+        let (random_split, failed) = match split {
+            Ok(split) => (split, None),
+            Err(error) => (None, Some(format!("the random split could not be made: {error}"))),
+        };
+        let learnt = self.from.learn(opened, &parameters, failed)?;
+        let mut bar = terminal::Bar::new();
         let study = learnt.executor.study();
         let importances =
             if self.importances { study.importances(&mut bar).map_err(ExecuteError::from)? } else { Vec::new() };
@@ -97,7 +90,6 @@ impl Train {
         }
         drop(bar);
 
-        terminal::say_notes(&learnt.notes);
         let known = Known { files, target, parameters, learnt, random_split, importances };
         if self.json {
             return terminal::write_json(&Report::of(&known).to_json());

@@ -1,6 +1,6 @@
 //! Runs that stand in two files.
 
-use crate::order::Order;
+use crate::order::CompactSort;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::FileReport;
@@ -21,7 +21,7 @@ pub fn doubled(files: &[FileReport], rows: &[Row]) -> Vec<String> {
             Some((hasher.finish(), index))
         })
         .collect();
-    hashes.order();
+    hashes.compact_sort();
     /// Rows of one file that stand in another, and the first and last line of them in both.
     struct Pair {
         files: [u16; 2],
@@ -45,7 +45,7 @@ pub fn doubled(files: &[FileReport], rows: &[Row]) -> Vec<String> {
             }
         }
     }
-    pairs.order_by_key(|pair| pair.files);
+    pairs.compact_sort_by_key(|pair| pair.files);
     let name = |number: u16| {
         files
             .iter()

@@ -208,7 +208,7 @@ impl Model {
             Kind::TreesLad => Self::LogRatio(Box::new(boosted(kind, columns, &overlapped, progress)?)),
             Kind::Forest => {
                 let table = features::relative(columns.names, columns.chosen, &overlapped);
-                let parameters = forest::Parameters { kind: forest::Kind::Random, trees: TREES_OF_FOREST, seed };
+                let parameters = forest::Parameters { kind: forest::ForestKind::Random, trees: TREES_OF_FOREST, seed };
                 Self::LogRatio(Box::new(Forest::fit(&table, &log_ratios(&overlapped), parameters, progress)?))
             }
             Kind::Perceptron => {

@@ -160,6 +160,8 @@ pub enum Mark {
     /// Bars along x, as in a timeline: each begins at `x`, is `value` long and lies on the row `y`, one unit high. Where
     /// there is room it holds the words of its note up to the first comma, colon or semicolon.
     Spans,
+    /// A ring for each point.
+    Rings,
     /// A heat map: a cell around each (`x`, `y`), one unit wide and high, whose colour stands for its `value`. With
     /// what the values are, and their spacing on the colour scale. A cell without a value is drawn empty. The series'
     /// name says what the values are; its colour is not used.

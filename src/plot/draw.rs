@@ -1,6 +1,6 @@
 //! The one drawing of a chart.
 
-use crate::order::Order;
+use crate::order::CompactSort;
 use plotters::style::text_anchor::HPos;
 use plotters_backend::DrawingBackend;
 
@@ -259,7 +259,7 @@ fn drawn(visible: &[(usize, &Series)], scales: &Scales) -> Vec<DrawnSeries> {
             Some(Place { pick: Pick { series: index, point }, x, y, area })
         });
         let mut places: Vec<Place> = places.collect();
-        places.order_by(|a, b| a.x.total_cmp(&b.x).then(b.y.total_cmp(&a.y)));
+        places.compact_sort_by(|a, b| a.x.total_cmp(&b.x).then(b.y.total_cmp(&a.y)));
         if !places.is_empty() {
             drawn.push(DrawnSeries { index, places });
         }

@@ -93,6 +93,13 @@ pub(super) fn dot(
     Ok(())
 }
 
+/// A dot that shows the paper.
+fn ring(paper: &Paper<'_>, centre: (f64, f64), of: Colour, radius: f64, inks: &Inks) -> Result<(), DrawError> {
+    let (shape, colour) = (Shape::of(of), inks.colour(of).to_rgba());
+    dot(paper, centre, shape, radius + 1.0, colour, Some(inks.paper))?;
+    dot(paper, centre, shape, radius - 0.75, inks.paper.to_rgba(), None)
+}
+
 fn whisker(paper: &Paper<'_>, (x, low, high): (f64, f64, f64), cap: f64, colour: RGBColor) -> Result<(), DrawError> {
     paper.line(&[(x, low), (x, high)], &colour, 1.25, &[])?;
     for end in [low, high] {
@@ -153,6 +160,9 @@ pub(super) fn series(paper: &Paper<'_>, series: &Series, scales: &Scales, inks: 
             whisker(paper, interval, radius.min(3.0), colour)?;
         }
     }
+    if series.mark == Mark::Rings {
+        return places().flatten().try_for_each(|place| ring(paper, place, series.colour, radius, inks));
+    }
     if matches!(series.mark, Mark::Dots | Mark::LineAndDots | Mark::Whiskers) {
         let rim = (cover >= 1.0).then_some(inks.paper);
         for place in places().flatten() {
@@ -193,6 +203,7 @@ pub(super) fn key(
         }
         Mark::Cells(..) => return areas::key(paper, (left, middle), inks),
         Mark::Whiskers => whisker(paper, (centre, middle + 6.0, middle - 6.0), 3.0, colour)?,
+        Mark::Rings => return ring(paper, (centre, middle), series.colour, 3.25, inks),
         Mark::Dots => {}
         Mark::Line | Mark::Dashed | Mark::LineAndDots => {
             let pattern = match series.mark {

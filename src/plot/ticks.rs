@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     math::{exp2, log2, pow},
-    order::Order,
+    order::CompactSort,
     units::Size,
 };
 
@@ -213,7 +213,7 @@ fn categories(scale: &Scale, names: &[String], room: &Room<'_>) -> Ticks {
 /// The values that occur, or the multiples of 2, 4, 8 … among them; the smallest and the largest stay if they can.
 fn counts(scale: &Scale, values: &[f64], room: &Room<'_>) -> Ticks {
     let mut values: Vec<f64> = values.iter().copied().filter(|&value| scale.place(value).is_some()).collect();
-    values.order_by(f64::total_cmp);
+    values.compact_sort_by(f64::total_cmp);
     values.dedup();
     let label = |value: f64| at(scale, value, value_text(value, &Quantity::Count));
     let set = |step: u32| {

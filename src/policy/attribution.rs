@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     bandit::{
-        schedule::{block_length, deal},
+        schedule::{block_length, fill_block},
         series::period_p,
     },
     collective::Collective,
@@ -267,7 +267,7 @@ impl Dealt {
                 let of = Some((policy.generation, hash, block));
                 if self.of != of {
                     self.order.resize(length as usize, 0);
-                    deal(counts, policy.seed, hash, block, &mut self.order);
+                    fill_block(counts, policy.seed, hash, block, &mut self.order);
                     self.of = of;
                 }
                 let arm = usize::from(*self.order.get(place as usize)?);

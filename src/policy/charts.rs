@@ -2,7 +2,7 @@
 
 use super::{pool::Pool, replay::StrategyResult, request::Highlight, result::KeyResult};
 use crate::{
-    bandit::strategies::Kind,
+    bandit::strategies::StrategyKind,
     math::{exp, ln},
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
     units::{percent, significant},
@@ -121,25 +121,30 @@ fn ln_gamma_ratio(freedom: f64) -> f64 {
 /// Cumulative regret over steps, where one strategy may be shown out by its title.
 #[must_use]
 pub fn regret(strategies: &[StrategyResult], words: &str, shown_out: Option<&str>) -> Chart {
-    let series = strategies.iter().filter(|of| of.strategy != Kind::Oracle.key()).enumerate().map(|(place, of)| {
-        let point = |index: usize| Point {
-            x: f64::from(of.steps[index]),
-            y: of.regret_ms[index],
-            low: Some(of.regret_spread_ms[index].0),
-            high: Some(of.regret_spread_ms[index].1),
-            note: format!("{}: {} ms", of.title, significant(of.regret_ms[index])),
-            value: None,
-        };
-        Series {
-            name: of.title.clone(),
-            colour: if of.strategy == Kind::Auto.key() { Colour::Default } else { Colour::Palette(place as u8) },
-            mark: if of.is_raw { Mark::Dashed } else { Mark::Line },
-            points: (0..of.steps.len()).map(point).collect(),
-        }
-    });
+    let series =
+        strategies.iter().filter(|of| of.strategy != StrategyKind::Oracle.key()).enumerate().map(|(place, of)| {
+            let point = |index: usize| Point {
+                x: f64::from(of.steps[index]),
+                y: of.regret_ms[index],
+                low: Some(of.regret_spread_ms[index].0),
+                high: Some(of.regret_spread_ms[index].1),
+                note: format!("{}: {} ms", of.title, significant(of.regret_ms[index])),
+                value: None,
+            };
+            Series {
+                name: of.title.clone(),
+                colour: if of.strategy == StrategyKind::Auto.key() {
+                    Colour::Default
+                } else {
+                    Colour::Palette(place as u8)
+                },
+                mark: if of.is_raw { Mark::Dashed } else { Mark::Line },
+                points: (0..of.steps.len()).map(point).collect(),
+            }
+        });
     let mut series: Vec<Series> = series.collect();
     show_out(&mut series, shown_out);
-    let least = strategies.iter().filter(|of| of.strategy != Kind::Oracle.key() && !of.is_raw);
+    let least = strategies.iter().filter(|of| of.strategy != StrategyKind::Oracle.key() && !of.is_raw);
     let least = least.min_by(|a, b| a.regret_ms.last().unwrap_or(&0.0).total_cmp(b.regret_ms.last().unwrap_or(&0.0)));
     Chart {
         id: "policy-regret".to_owned(),

@@ -15,7 +15,7 @@ use crate::{
         words::{COLLECTIVES, word},
         write::{FIELDS, channels_of_library, line},
     },
-    order::Order,
+    order::CompactSort,
     sorted::SortedSet,
     units::Size,
 };
@@ -35,7 +35,7 @@ fn places(results: &[KeyResult]) -> Vec<(Place, Vec<(Key, &KeyResult)>)> {
     let mut all: Vec<(Key, &KeyResult)> = results.iter().filter_map(|of| Some((of.key?, of))).collect();
     all.retain(|(key, _)| word(&COLLECTIVES, &key.collective).is_some());
     let place = |key: &Key| (key.collective, key.scale, key.overlap);
-    all.order_by_key(|(key, _)| (place(key), key.size_bytes));
+    all.compact_sort_by_key(|(key, _)| (place(key), key.size_bytes));
     all.chunk_by(|a, b| place(&a.0) == place(&b.0)).map(|same| (place(&same[0].0), same.to_vec())).collect()
 }
 
@@ -237,7 +237,7 @@ pub fn policy(results: &[KeyResult], settings: &Settings, generation: u64) -> Po
     let bands = Bands::new(bounds.iter().copied().collect()).unwrap_or_else(|_| settings.bands.clone());
     let mut arms = vec![Arm::Auto];
     for arm in results.iter().flat_map(|of| of.arms.iter().map(|arm| arm.arm)) {
-        if !arms.contains(&arm) && arms.len() < crate::bandit::schedule::MOST_ARMS {
+        if !arms.contains(&arm) && arms.len() < crate::bandit::schedule::MAX_ARMS {
             arms.push(arm);
         }
     }

@@ -20,7 +20,7 @@ use super::{
     key::BandKey,
 };
 use crate::{
-    bandit::schedule::{LONGEST_BLOCK, MOST_ARMS, block_length},
+    bandit::schedule::{MAX_ARMS, MAX_BLOCK_CALLS, block_length},
     collective::{Collective, Scale},
     conf::words::{COLLECTIVES, word},
     crc32::Crc32,
@@ -81,7 +81,7 @@ pub struct Entry {
 pub enum Choice {
     /// Always this one of the policy's arms.
     Fixed(u32),
-    /// In every block of calls each arm so often, shuffled by [`crate::bandit::schedule::deal`]; a count per arm.
+    /// In every block of calls each arm so often, shuffled by [`crate::bandit::schedule::fill_block`]; a count per arm.
     Counts(Vec<u32>),
 }
 
@@ -153,7 +153,7 @@ pub enum FileError {
     #[error("has the seed {0:?}, which is no \"0x…\" of up to 16 digits")]
     Seed(String),
     /// None or too many.
-    #[error("has {0} arms; 1 to {MOST_ARMS} are possible")]
+    #[error("has {0} arms; 1 to {MAX_ARMS} are possible")]
     Arms(usize),
     /// The first arm must be `auto`.
     #[error("arm 0 is {0}, but must be auto")]
@@ -187,7 +187,7 @@ pub enum FileError {
     #[error("key {0} must have either an arm or counts")]
     Choice(usize),
     /// Counts that are not one per arm, or too few or many in all.
-    #[error("key {0}: counts must be one per arm, and 1 to {LONGEST_BLOCK} in all")]
+    #[error("key {0}: counts must be one per arm, and 1 to {MAX_BLOCK_CALLS} in all")]
     Counts(usize),
     /// Not what ranks agree on, or not in the version that is read.
     #[error("is no record of an epoch as this program writes it")]
@@ -388,7 +388,7 @@ impl Policy {
 }
 
 fn arms(documents: &[ArmDocument]) -> Result<Vec<Arm>, FileError> {
-    if documents.is_empty() || documents.len() > MOST_ARMS {
+    if documents.is_empty() || documents.len() > MAX_ARMS {
         return Err(FileError::Arms(documents.len()));
     }
     let mut arms = Vec::with_capacity(documents.len());
@@ -431,7 +431,7 @@ fn entry(
         (Some(arm), None) => Choice::Fixed(arm),
         (None, Some(counts)) => {
             let length = block_length(&counts);
-            if counts.len() != arms || !(1..=LONGEST_BLOCK).contains(&length) {
+            if counts.len() != arms || !(1..=MAX_BLOCK_CALLS).contains(&length) {
                 return Err(FileError::Counts(index));
             }
             Choice::Counts(counts)

@@ -11,10 +11,10 @@ use crate::{
     bandit::{
         compare::{self, Comparison},
         estimators,
-        paired::{self, Certainty, LEAST_DIFFERENCES, Unit, Unpaired},
+        paired::{self, LEAST_DIFFERENCES, NotComparable, PairedResult, Unit},
         series::{self, Drift, Summary},
         statistics::{NormalInverseGamma, Statistics},
-        strategies::Kind,
+        strategies::StrategyKind,
         student,
     },
     units::{count, percent, significant},
@@ -117,7 +117,7 @@ pub fn judge(pool: &Pool, evidence: &[Option<Evidence>], seed: u64) -> Judged {
 
 /// Where runs are what is independent, values that are drawn again within them say nothing of the next run: how sure a gain is
 /// follows from the differences between runs.
-fn of_runs(comparison: Comparison, certainty: &Certainty) -> Comparison {
+fn of_runs(comparison: Comparison, certainty: &PairedResult) -> Comparison {
     let freedom = f64::from(certainty.units.saturating_sub(1).max(1));
     let reach = student::quantile(0.975, freedom) * certainty.error * 100.0;
     let gain = certainty.gain * 100.0;
@@ -197,7 +197,7 @@ fn arms(pool: &Pool, series: &[Vec<f64>], summaries: &[Summary]) -> Vec<ArmResul
             block: of.block as u32,
             slow_share: modes.filter(|modes| is_two(of, modes)).map(|modes| modes.slow_share),
             separation: modes.map_or(0.0, |modes| modes.separation),
-            credible_ms: if of.n > 0 { prior.after(&statistics).interval() } else { (0.0, 0.0) },
+            credible_ms: if of.n > 0 { prior.posterior(&statistics).interval() } else { (0.0, 0.0) },
             comparison: None,
             estimate: None,
             evidence: None,
@@ -269,7 +269,7 @@ fn weigh(pool: &Pool, result: &mut KeyResult, seed: u64) {
         let best = (0..arms)
             .filter(|arm| result.arms[*arm].n > 0)
             .min_by(|a, b| result.arms[*a].mean_ms.total_cmp(&result.arms[*b].mean_ms));
-        let named = Kind::ALL.iter().filter(|kind| !kind.is_raw());
+        let named = StrategyKind::ALL.iter().filter(|kind| !kind.is_raw());
         let walked =
             named.map(|kind| (kind.title(), estimators::rejection(&lines, arms, 0, best.unwrap_or(0), *kind, 5)));
         result.rejection = walked.collect();
@@ -283,7 +283,7 @@ fn decide(pool: &Pool, drift: &Drift, summaries: &[Summary], result: &mut KeyRes
         format!("This log shows no trace of the schedule: arms that are credited by it differ no more than by chance (p = {p:.2}).")
     }));
     if has(result, Flag::Drifting) {
-        sentences.push(if drift.wanders {
+        sentences.push(if drift.is_nonstationary {
             "Neighbouring values hang together over more than an eighth of the log: its mean says little of tomorrow's."
                 .to_owned()
         } else {
@@ -406,7 +406,7 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
                 Evidence::units(&certainty)
             ));
         }
-        Some(Evidence::None(Unpaired::TooFew(repeats))) => {
+        Some(Evidence::None(NotComparable::TooFew(repeats))) => {
             return keep(format!(
                 "the two ran {repeats} times in turn, and {LEAST_DIFFERENCES} are needed: keep auto."
             ));

@@ -6,7 +6,7 @@ use super::{
     key::Key,
     read::Objective,
 };
-use crate::{bandit::estimators::Line, order::Order, sorted::SortedMap};
+use crate::{bandit::estimators::Line, order::CompactSort, sorted::SortedMap};
 
 /// All that was measured of one key.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,7 +104,7 @@ pub struct Source<'a> {
 pub fn pools(sources: &[Source<'_>]) -> Vec<Pool> {
     let (mut places, mut pools) = (SortedMap::new(), Vec::new());
     let mut in_time: Vec<(usize, &Source<'_>)> = sources.iter().enumerate().collect();
-    in_time.order_by_key(|(_, source)| source.round);
+    in_time.compact_sort_by_key(|(_, source)| source.round);
     for (file, source) in in_time {
         let learns = source.strategies.iter().find(|name| learns(name));
         for line in &source.attributed.lines {
@@ -136,7 +136,7 @@ pub fn pools(sources: &[Source<'_>]) -> Vec<Pool> {
             pool.lines.push(PoolLine { arm: place, latency_ms, propensity, file, round: source.round });
         }
     }
-    pools.order_by_key(|pool| pool.key);
+    pools.compact_sort_by_key(|pool| pool.key);
     pools
 }
 

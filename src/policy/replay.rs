@@ -10,10 +10,10 @@ use super::{
 };
 use crate::{
     bandit::{
-        replay::{Game, MARKS, STRETCHES, Tally},
+        environment::{Environment, Resampled},
+        replay::{CHECKPOINTS, STRETCHES, StrategyOutcome, StrategyReplay},
         statistics::Statistics,
-        strategies::Kind,
-        world::{Resampled, World},
+        strategies::StrategyKind,
     },
     math::{ascending, quantile},
     progress::{Progress, Step},
@@ -28,7 +28,7 @@ const MOST_SEEDS: u32 = 2000;
 /// What a worker needs.
 #[derive(Serialize, Deserialize)]
 struct Package {
-    game: Game,
+    replay: StrategyReplay,
     seeds: u32,
     arms: Vec<String>,
     words: String,
@@ -69,13 +69,13 @@ pub struct StrategyResult {
     pub arm_shares: Vec<Vec<f64>>,
 }
 
-/// The game of a source.
+/// The replay of a source.
 ///
 /// # Errors
 /// The key can't be replayed.
 pub fn prepare(start: &Start, pools: &[Pool], results: &[KeyResult]) -> Result<Prepared, StudyError> {
-    let strategies = if start.strategies.is_empty() { Kind::ALL.to_vec() } else { start.strategies.clone() };
-    let (world, arms, auto, words) = match &start.world {
+    let strategies = if start.strategies.is_empty() { StrategyKind::ALL.to_vec() } else { start.strategies.clone() };
+    let (environment, arms, auto, words) = match &start.world {
         Source::Key(place) => {
             let (pool, result) =
                 pools.get(*place as usize).zip(results.get(*place as usize)).ok_or(StudyError::NoKey(*place))?;
@@ -89,27 +89,27 @@ pub fn prepare(start: &Start, pools: &[Pool], results: &[KeyResult]) -> Result<P
             let series = pool.series();
             let of_arm = |arm: &usize| (series[*arm].clone(), result.arms[*arm].block);
             let names = ran.iter().map(|arm| result.arms[*arm].arm.to_string()).collect();
-            let world = World::Resampled(Resampled { arms: ran.iter().map(of_arm).collect() });
+            let environment = Environment::Resampled(Resampled { arms: ran.iter().map(of_arm).collect() });
             let mut words = format!("{}, each arm's own values drawn again as if its mean were the truth", pool.key);
             if !matches!(result.decision, Decision::Deploy(_)) {
                 words += " (no arm is known to be better than auto: what strategies find here may be noise)";
             }
-            (world, names, 0, words)
+            (environment, names, 0, words)
         }
         Source::Simulation(simulation, names, auto) => {
             let arms = simulation.arms.len();
             if !(2..=16).contains(&arms) || names.len() != arms || *auto as usize >= arms {
                 return Err(StudyError::Arms(arms));
             }
-            (World::Simulated(simulation.clone()), names.clone(), *auto, "A simulation".to_owned())
+            (Environment::Simulated(simulation.clone()), names.clone(), *auto, "A simulation".to_owned())
         }
     };
     let steps = start.steps.clamp(1, MOST_STEPS);
     let seeds = start.seeds.clamp(1, MOST_SEEDS);
-    let game = Game { world, auto, steps, strategies };
+    let replay = StrategyReplay { environment, auto, steps, strategies };
     let jobs = seeds.div_ceil(seeds_per_job(steps));
     let words = format!("{words}: {seeds} seeds of {steps} steps");
-    let package = Package { game, seeds, arms, words };
+    let package = Package { replay, seeds, arms, words };
     // A tenth, then a third, then the rest.
     let (first, second) = (jobs.div_ceil(10), jobs.div_ceil(3));
     let rounds = [0..first, first..second.max(first), second.max(first)..jobs];
@@ -137,19 +137,19 @@ pub fn can_replay(result: &KeyResult) -> bool {
         && ran.iter().all(|n| *n >= super::judge::LEAST_VALUES as u64)
 }
 
-/// Does some jobs of a game, on any worker.
+/// Does some jobs of a replay, on any worker.
 ///
 /// # Errors
-/// The game comes from another build.
-pub fn play(game: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, StudyError> {
-    let Package { game, seeds, .. } = postcard::from_bytes(game)?;
-    let mut all: Vec<(u32, Vec<Tally>)> = Vec::new();
-    let per_job = seeds_per_job(game.steps);
+/// The replay comes from another build.
+pub fn play(replay: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, StudyError> {
+    let Package { replay, seeds, .. } = postcard::from_bytes(replay)?;
+    let mut all: Vec<(u32, Vec<StrategyOutcome>)> = Vec::new();
+    let per_job = seeds_per_job(replay.steps);
     for (done, job) in jobs.iter().enumerate() {
         let first = job.saturating_mul(per_job);
         let count = per_job.min(seeds.saturating_sub(first));
         let mut within = Within { progress: &mut *progress, done, jobs: jobs.len(), last: Step::default() };
-        all.push((*job, game.play(first, count, &mut within)));
+        all.push((*job, replay.run(first, count, &mut within)));
     }
     Ok(postcard::to_allocvec(&all)?)
 }
@@ -177,32 +177,33 @@ impl Progress for Within<'_> {
 ///
 /// # Errors
 /// They come from another build.
-pub fn replayed(game: &[u8], played: &[Vec<u8>], highlight: &Highlight) -> Result<Replayed, StudyError> {
-    let Package { game, arms, words, .. } = postcard::from_bytes(game)?;
-    let mut jobs: Vec<(u32, Vec<Tally>)> = Vec::new();
+pub fn replayed(replay: &[u8], played: &[Vec<u8>], highlight: &Highlight) -> Result<Replayed, StudyError> {
+    let Package { replay, arms, words, .. } = postcard::from_bytes(replay)?;
+    let mut jobs: Vec<(u32, Vec<StrategyOutcome>)> = Vec::new();
     for bytes in played {
-        jobs.extend(postcard::from_bytes::<Vec<(u32, Vec<Tally>)>>(bytes)?);
+        jobs.extend(postcard::from_bytes::<Vec<(u32, Vec<StrategyOutcome>)>>(bytes)?);
     }
-    crate::order::Order::order_by_key(&mut jobs[..], |(job, _)| *job);
+    crate::order::CompactSort::compact_sort_by_key(&mut jobs[..], |(job, _)| *job);
     jobs.dedup_by_key(|(job, _)| *job);
-    let mut tallies = vec![Tally::default(); game.strategies.len()];
+    let mut tallies = vec![StrategyOutcome::default(); replay.strategies.len()];
     for (_, of_job) in &jobs {
         tallies.iter_mut().zip(of_job).for_each(|(all, one)| all.merge(one));
     }
-    let marks = game.marks();
-    let strategies: Vec<StrategyResult> = game
+    let marks = replay.checkpoints();
+    let strategies: Vec<StrategyResult> = replay
         .strategies
         .iter()
         .zip(&tallies)
-        .map(|(kind, tally)| result(*kind, tally, &marks, game.steps, arms.len()))
+        .map(|(kind, tally)| result(*kind, tally, &marks, replay.steps, arms.len()))
         .collect();
-    let can_run = |place: usize| !game.strategies[place].is_raw() && !matches!(game.strategies[place], Kind::Oracle);
+    let can_run =
+        |place: usize| !replay.strategies[place].is_raw() && !matches!(replay.strategies[place], StrategyKind::Oracle);
     let last = |place: usize| strategies[place].regret_ms.last().copied().unwrap_or(f64::INFINITY);
     let best = (0..strategies.len()).filter(|place| can_run(*place)).min_by(|a, b| last(*a).total_cmp(&last(*b)));
     let chosen = highlight.strategy.filter(|place| (*place as usize) < strategies.len());
     let shown = chosen.or(best.map(|place| place as u32)).unwrap_or(0);
     let shown_out = chosen.map(|place| strategies[place as usize].title.as_str());
-    let seeds = tallies.first().map_or(0, Tally::seeds) as u32;
+    let seeds = tallies.first().map_or(0, StrategyOutcome::seeds) as u32;
     let mut sentences = vec![format!("{words}.")];
     sentences.extend(told(&strategies, best));
     Ok(Replayed {
@@ -213,7 +214,7 @@ pub fn replayed(game: &[u8], played: &[Vec<u8>], highlight: &Highlight) -> Resul
         shares: strategies
             .get(shown as usize)
             .filter(|_| seeds > 0)
-            .map(|of| super::charts::shares(of, &arms, game.steps, highlight)),
+            .map(|of| super::charts::shares(of, &arms, replay.steps, highlight)),
         sentences,
         strategies,
     })
@@ -221,7 +222,7 @@ pub fn replayed(game: &[u8], played: &[Vec<u8>], highlight: &Highlight) -> Resul
 
 /// What the comparison comes to.
 fn told(strategies: &[StrategyResult], best: Option<usize>) -> Vec<String> {
-    let auto = strategies.iter().find(|of| of.strategy == Kind::Auto.key());
+    let auto = strategies.iter().find(|of| of.strategy == StrategyKind::Auto.key());
     let Some((best, auto)) = best.map(|place| &strategies[place]).zip(auto) else { return Vec::new() };
     let (Some(own), Some(of_auto)) = (best.regret_interval_ms.last(), auto.regret_ms.last()) else { return Vec::new() };
     let least = best.regret_ms.last().copied().unwrap_or(0.0);
@@ -243,7 +244,13 @@ fn told(strategies: &[StrategyResult], best: Option<usize>) -> Vec<String> {
     told
 }
 
-fn result(kind: Kind, tally: &Tally, marks: &[u32; MARKS], steps: u32, arms: usize) -> StrategyResult {
+fn result(
+    kind: StrategyKind,
+    tally: &StrategyOutcome,
+    marks: &[u32; CHECKPOINTS],
+    steps: u32,
+    arms: usize,
+) -> StrategyResult {
     let mean = |values: &[f64]| Statistics::of(values).mean;
     let share = |count: usize| count as f64 / tally.seeds().max(1) as f64;
     let median = |values: &[i32]| {

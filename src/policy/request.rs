@@ -7,7 +7,7 @@ use super::{
     result::KeyResult,
 };
 use crate::{
-    bandit::{strategies::Kind, world::Simulation},
+    bandit::{environment::Simulation, strategies::StrategyKind},
     conf::Reader,
     plot::Chart,
     text::Listing,
@@ -38,7 +38,7 @@ pub struct Start {
     /// How many seeds.
     pub seeds: u32,
     /// Which strategies; empty: all.
-    pub strategies: Vec<Kind>,
+    pub strategies: Vec<StrategyKind>,
 }
 
 /// What charts show out: everything else lies in the background.

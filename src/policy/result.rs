@@ -4,7 +4,7 @@ use super::{arm::Arm, attribution::Attribution, key::Key, read::Objective};
 use crate::bandit::{
     compare::Comparison,
     estimators::{Estimate, Rejection},
-    paired::{Certainty, Unit, Unpaired},
+    paired::{NotComparable, PairedResult, Unit},
 };
 
 /// By what a log is judged; the log decides.
@@ -162,11 +162,11 @@ impl ArmResult {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Evidence {
     /// They were not measured in a way that lets them be compared.
-    None(Unpaired),
+    None(NotComparable),
     /// Their differences were tested.
     Test {
         /// What was tested, and with which outcome.
-        certainty: Certainty,
+        certainty: PairedResult,
         /// The probability of so large a gain by chance in any of the arms and keys that were studied together.
         p: f64,
     },
@@ -175,7 +175,7 @@ pub enum Evidence {
 impl Evidence {
     /// `24 stretches of the run`.
     #[must_use]
-    pub fn units(certainty: &Certainty) -> String {
+    pub fn units(certainty: &PairedResult) -> String {
         let units = certainty.units;
         match certainty.unit {
             Unit::Round => format!("{units} rounds"),

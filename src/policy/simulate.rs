@@ -1,7 +1,7 @@
 //! Logs that are made up: examples, and measurements for tests.
 
 use super::{iteration::Iteration, read::MARK};
-use crate::bandit::{draws::normal, world::Simulation};
+use crate::bandit::{draws::normal, environment::Simulation};
 
 /// The arms of the simulator's worlds, in their order; the last is the library's choice.
 pub const ARMS: [&str; 4] = ["tree/simple", "tree/ll128", "ring/simple", "auto"];

@@ -9,7 +9,7 @@ use crate::bandit::{
     best,
     schedule::block_length,
     statistics::{NormalInverseGamma, Statistics, pooled_deviation},
-    strategies::{Kind, counts, rounded},
+    strategies::{StrategyKind, counts, rounded},
 };
 
 /// What is learnt of one exploring key.
@@ -56,7 +56,7 @@ pub enum Nothing {
 ///
 /// # Errors
 /// No line of the log is about them, or none is new.
-pub fn next(policies: &[Policy], log: &Log, strategy: Kind) -> Result<(Policy, Vec<Learnt>), Nothing> {
+pub fn next(policies: &[Policy], log: &Log, strategy: StrategyKind) -> Result<(Policy, Vec<Learnt>), Nothing> {
     let current = policies.last().ok_or(Nothing::NoPolicy)?;
     let mut next = current.clone();
     next.generation = current.generation.checked_add(1).ok_or(Nothing::NoPolicy)?;
@@ -98,7 +98,7 @@ fn evidence(place: usize, arms: &[Statistics]) -> Evidence {
     let auto = arms.first().filter(|auto| auto.n >= 1.0);
     let (p_better, gain_pct) = auto.zip(tried).map_or((0.0, 0.0), |(auto, best)| {
         let prior = NormalInverseGamma::weak((auto.mean + best.mean) / 2.0);
-        let probabilities = best::probabilities(&[prior.after(auto), prior.after(best)]);
+        let probabilities = best::probabilities(&[prior.posterior(auto), prior.posterior(best)]);
         (probabilities.get(1).copied().unwrap_or(0.0), 100.0 * (auto.mean - best.mean) / auto.mean)
     });
     Evidence {
@@ -112,10 +112,10 @@ fn evidence(place: usize, arms: &[Statistics]) -> Evidence {
 }
 
 /// What the past is worth from generation to generation.
-fn keep(strategy: Kind) -> f64 {
+fn keep(strategy: StrategyKind) -> f64 {
     match strategy {
-        Kind::EpochThompson { keep, .. } => keep,
-        Kind::DiscountedThompson { gamma } => gamma,
+        StrategyKind::EpochThompson { keep, .. } => keep,
+        StrategyKind::DiscountedThompson { gamma } => gamma,
         _ => 1.0,
     }
 }
@@ -159,7 +159,7 @@ fn statistics(policies: &[Policy], entry: &Entry, log: &Log, keep: f64) -> Vec<S
 }
 
 /// A strategy as counts of an epoch.
-fn of_strategy(strategy: Kind, arms: &[Statistics], calls: u32) -> Vec<u32> {
+fn of_strategy(strategy: StrategyKind, arms: &[Statistics], calls: u32) -> Vec<u32> {
     const FLOOR: f64 = 0.01;
     let number = arms.len();
     let equal = vec![1.0 / number as f64; number];
@@ -176,22 +176,22 @@ fn of_strategy(strategy: Kind, arms: &[Statistics], calls: u32) -> Vec<u32> {
     };
     let greedy = || only(&|arm| arm.mean);
     match strategy {
-        Kind::Uniform => counts(&equal, calls, FLOOR),
-        Kind::EpsGreedy { epsilon } => counts(&greedy(), calls, epsilon / number as f64),
-        Kind::EpsDecay { c } => counts(&greedy(), calls, (c * number as f64 / pulls).min(1.0) / number as f64),
-        Kind::Ucb1 | Kind::SlidingUcb { .. } => {
+        StrategyKind::Uniform => counts(&equal, calls, FLOOR),
+        StrategyKind::EpsGreedy { epsilon } => counts(&greedy(), calls, epsilon / number as f64),
+        StrategyKind::EpsDecay { c } => counts(&greedy(), calls, (c * number as f64 / pulls).min(1.0) / number as f64),
+        StrategyKind::Ucb1 | StrategyKind::SlidingUcb { .. } => {
             let deviation = pooled_deviation(arms);
             let double_log = 2.0 * crate::math::ln(pulls.max(1.0));
             counts(&only(&|arm| arm.mean - deviation * (double_log / arm.n).sqrt()), calls, FLOOR)
         }
-        Kind::Ucb1Raw { c } => {
+        StrategyKind::Ucb1Raw { c } => {
             let log = crate::math::ln(pulls.max(1.0));
             counts(&only(&|arm| arm.mean - c * (log / arm.n).sqrt()), calls, FLOOR)
         }
         _ => {
             let prior = NormalInverseGamma::weak(arms.iter().map(|arm| arm.mean).sum::<f64>() / number as f64);
-            let posteriors: Vec<NormalInverseGamma> = arms.iter().map(|arm| prior.after(arm)).collect();
-            let floor = if let Kind::EpochThompson { floor, .. } = strategy { floor } else { FLOOR };
+            let posteriors: Vec<NormalInverseGamma> = arms.iter().map(|arm| prior.posterior(arm)).collect();
+            let floor = if let StrategyKind::EpochThompson { floor, .. } = strategy { floor } else { FLOOR };
             counts(&rounded(&best::probabilities(&posteriors)), calls, floor)
         }
     }
@@ -201,7 +201,7 @@ fn of_strategy(strategy: Kind, arms: &[Statistics], calls: u32) -> Vec<u32> {
 mod tests {
     use super::*;
     use crate::{
-        bandit::schedule::deal,
+        bandit::schedule::fill_block,
         collective::{Collective, Scale},
         policy::{arm::Arm, read},
         text::{Dialect, Records},
@@ -236,32 +236,32 @@ mod tests {
             scale: Scale { nodes: 2, ranks: 8 },
             overlap: false,
         };
-        deal(&[10, 10, 10], 9, key.hash(), 0, &mut order);
+        fill_block(&[10, 10, 10], 9, key.hash(), 0, &mut order);
         let mut text = "collective,bytes,nodes,ranks,latency_ms,call,generation\n".to_owned();
         for (call, arm) in order.iter().enumerate() {
             let latency = [10.0, 9.0, 12.0][usize::from(*arm)] + 0.1 * ((call % 5) as f64);
             text += &format!("allreduce,67108864,2,8,{latency},{call},4\n");
         }
         let (next, learnt) =
-            next(&[policy()], &log(&text), Kind::EpochThompson { calls: 30, floor: 0.01, keep: 1.0 }).unwrap();
+            next(&[policy()], &log(&text), StrategyKind::EpochThompson { calls: 30, floor: 0.01, keep: 1.0 }).unwrap();
         assert_eq!(next.generation, 5);
         assert_eq!(learnt[0].arms.iter().map(|arm| arm.n as u32).collect::<Vec<_>>(), [10, 10, 10]);
         assert_eq!(next.evidence[0].n, [10, 10, 10]);
         assert!(next.evidence[0].p_better > 0.99 && (next.evidence[0].gain_pct - 10.0).abs() < 1.0, "{next:?}");
         let [auto, tree, ring] = learnt[0].counts[..] else { panic!() };
         assert!(tree >= 28 && auto + ring <= 2, "{learnt:?}");
-        for strategy in Kind::ALL {
+        for strategy in StrategyKind::ALL {
             let (next, learnt) = super::next(&[policy()], &log(&text), strategy).unwrap();
             assert_eq!(block_length(&learnt[0].counts), 30, "{strategy:?}");
             assert!(Policy::read(next.text().as_bytes()).is_ok());
         }
-        let nothing = |text: &str| super::next(&[policy()], &log(text), Kind::Ucb1).unwrap_err();
+        let nothing = |text: &str| super::next(&[policy()], &log(text), StrategyKind::Ucb1).unwrap_err();
         assert_eq!(nothing(&text.replace(",4\n", ",3\n")), Nothing::NothingNew(4));
         assert_eq!(nothing(&text.replace(",4\n", ",5\n")), Nothing::NotAbout);
         assert_eq!(nothing(&text.replace("67108864", "4096")), Nothing::NotAbout);
         assert_eq!(nothing("allreduce,67108864,2,8,10.5\n"), Nothing::NotAttributed);
         let mut decided = policy();
         decided.keys[0].choice = Choice::Fixed(1);
-        assert_eq!(super::next(&[decided], &log(&text), Kind::Ucb1).unwrap_err(), Nothing::NoKey);
+        assert_eq!(super::next(&[decided], &log(&text), StrategyKind::Ucb1).unwrap_err(), Nothing::NoKey);
     }
 }

@@ -49,7 +49,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     match shown {
         Some(shown) => {
             let (wanted, ..) = study.search()?;
-            let time = shown.standing.time_ns.map_or_else(String::new, listing::time);
+            let time = shown.status.time_ns.map_or_else(String::new, listing::time);
             report.title = format!("{} over {} in {time}", wanted.key(), study.topology()?.name);
             report.summary.clone_from(&shown.sentences);
             report.parameters = parameters(study)?;

@@ -16,6 +16,7 @@ use crate::{
         },
         decision::Decision,
         listing, plan,
+        platform::Platform,
         result::{Group, Recommendation},
         snapshot::{Extent, Snapshot},
         study::{Study, StudyError},
@@ -91,7 +92,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
         let level = study.confidence().level;
         let stretches = study.stretches()?;
         let basis = Basis { sweep: study.sweep(), recommendations: answer, stretches: &stretches, names, set, level };
-        sections.push(deployables(&basis));
+        sections.push(deployables(&basis, study.platform()));
     }
     sections.extend(study.evaluation().map(|evaluation| trust::section(evaluation, predicted)));
     let noise = measurements::noise(study, answer, numbered);
@@ -188,10 +189,11 @@ fn of_group(
 }
 
 /// The tuner file of each reader, and what each will run.
-fn deployables(basis: &Basis<'_>) -> Section {
+fn deployables(basis: &Basis<'_>, platform: &Platform) -> Section {
     let mut section = Section { title: "Tuner files".into(), ..Section::default() };
     for reader in Reader::ALL {
-        let options = export::Options { reader: *reader, ..export::Options::default() };
+        let Platform { library, version, gpu, .. } = *platform;
+        let options = export::Options { reader: *reader, library, version, gpu, ..export::Options::default() };
         let written = export(basis, &options);
         let about = |sentence: String| format!("{}: {sentence}", reader.name());
         section.text.extend(written.warnings.into_iter().map(about));

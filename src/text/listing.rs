@@ -1,6 +1,6 @@
 //! Tables for people: what stands in a cell, and by what it is sorted and found.
 
-use crate::order::Order;
+use crate::order::CompactSort;
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
@@ -83,6 +83,11 @@ impl Listing {
         self.with(is_told)
     }
 
+    /// Shows a column on demand only; nothing where there is no such column.
+    pub fn hide(&mut self, name: &str) {
+        self.columns.iter_mut().filter(|column| column.name == name).for_each(|column| column.is_secondary = true);
+    }
+
     /// The listing without the columns that are shown on demand only.
     #[must_use]
     pub fn in_short(&self) -> Self {
@@ -144,7 +149,7 @@ impl Listing {
         };
         let mut order: Vec<usize> = (0..self.rows.len()).filter(|index| holds(&self.rows[*index])).collect();
         if let Some((column, descending)) = sort {
-            order.order_by(|a, b| {
+            order.compact_sort_by(|a, b| {
                 let (a, b) = (self.rows[*a].get(column), self.rows[*b].get(column));
                 let is_empty = |cell: Option<&Entry>| cell.is_none_or(|cell| cell.text.is_empty());
                 let (a_empty, b_empty) = (is_empty(a), is_empty(b));

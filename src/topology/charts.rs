@@ -1,18 +1,18 @@
 //! Charts of schedules.
 
-use super::{film::Film, listing, robust::Varied};
+use super::{listing, robust::Variation, timeline::Timeline};
 use crate::plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing};
 
 fn axis(label: &str, quantity: Quantity) -> Axis {
     Axis { label: label.to_owned(), quantity, spacing: Spacing::Linear }
 }
 
-/// The share of links that are busy over time.
+/// The chart of the share of links that are busy over time.
 #[must_use]
-pub fn utilisation(film: &Film) -> Chart {
+pub fn utilisation(timeline: &Timeline) -> Chart {
     const STEPS: usize = 120;
-    let shares = film.utilisation(STEPS);
-    let time = |step: usize| film.ns(film.end) / 1000.0 * step as f64 / STEPS as f64;
+    let shares = timeline.utilisation(STEPS);
+    let time = |step: usize| timeline.ns(timeline.end) / 1000.0 * step as f64 / STEPS as f64;
     let points = |of: fn(&(f64, f64)) -> f64| {
         let steps = shares.iter().enumerate().flat_map(|(step, share)| [(step, share), (step + 1, share)]);
         steps.map(|(step, share)| Point { x: time(step), y: of(share) * 100.0, ..Point::default() }).collect()
@@ -32,17 +32,17 @@ pub fn utilisation(film: &Film) -> Chart {
     }
 }
 
-/// How much has arrived over time, of one schedule or of several.
+/// The chart of arrivals over time, of one schedule or of several.
 #[must_use]
-pub fn progress(films: &[(&str, &Film)]) -> Chart {
+pub fn progress(timelines: &[(&str, &Timeline)]) -> Chart {
     const MOST: usize = 400;
-    let series = |(index, (name, film)): (usize, &(&str, &Film))| {
-        let progress = film.progress();
+    let series = |(index, (name, timeline)): (usize, &(&str, &Timeline))| {
+        let progress = timeline.progress();
         let total = progress.last().map_or(1, |last| last.1.max(1)) as f64;
         let thin = progress.len().div_ceil(MOST).max(1);
         let kept = progress.iter().enumerate().filter(|(at, _)| at % thin == 0 || at + 1 == progress.len());
         let point = |(_, (time, count)): (usize, &(u64, u64))| Point {
-            x: film.ns(*time) / 1000.0,
+            x: timeline.ns(*time) / 1000.0,
             y: *count as f64 / total * 100.0,
             note: format!("{count} of {total} transfers"),
             ..Point::default()
@@ -54,21 +54,23 @@ pub fn progress(films: &[(&str, &Film)]) -> Chart {
             points: kept.map(point).collect(),
         }
     };
-    let ends: Vec<String> =
-        films.iter().map(|(name, film)| format!("{name} ends after {}", listing::time(film.ns(film.end)))).collect();
+    let ends: Vec<String> = timelines
+        .iter()
+        .map(|(name, timeline)| format!("{name} ends after {}", listing::time(timeline.ns(timeline.end))))
+        .collect();
     Chart {
         id: "topology-progress".to_owned(),
         title: "What has arrived over time".to_owned(),
         summary: format!("{}.", ends.join("; ")),
         x: axis("Time", Quantity::TimeUs),
         y: axis("Arrived", Quantity::Percent),
-        series: films.iter().enumerate().map(series).collect(),
+        series: timelines.iter().enumerate().map(series).collect(),
     }
 }
 
-/// When runs end under bandwidths that vary, with the times by which half, 95 and 99 of 100 do.
+/// The distribution of end times under varying bandwidths, with their median and their 95th and 99th percentile.
 #[must_use]
-pub fn varied(varied: &Varied, sigma: f64) -> Chart {
+pub fn varied(varied: &Variation, sigma: f64) -> Chart {
     const MOST: usize = 200;
     let longer = |ns: f64| (ns / varied.nominal_ns.max(f64::MIN_POSITIVE) - 1.0) * 100.0;
     let runs = varied.ends_ns.len();
@@ -109,7 +111,7 @@ pub fn varied(varied: &Varied, sigma: f64) -> Chart {
     }
 }
 
-/// How often which time is found over seeds, as by how much it is longer than the bound: a step for each of equal ranges.
+/// The histogram of the times that a greedy schedule takes over seeds, in per cent above the bound.
 #[must_use]
 pub fn seeds(all: &[(&str, Vec<f64>)], best_ns: f64, bound_ns: f64) -> Chart {
     const BINS: usize = 24;
@@ -117,7 +119,7 @@ pub fn seeds(all: &[(&str, Vec<f64>)], best_ns: f64, bound_ns: f64) -> Chart {
     let times = || all.iter().flat_map(|(_, times)| times).map(|ns| longer(*ns));
     let most = times().fold(longer(best_ns), f64::max);
     let least = times().fold(longer(best_ns), f64::min);
-    // The best and the worst are not at the rim; where all are alike, there is a width all the same.
+    // Keep the best and the worst off the rim, and a width above zero where all times are equal.
     let width = ((most - least) / (BINS - 2) as f64).max(0.1);
     let from = least - width * 0.5;
     let series = |(index, (name, times)): (usize, &(&str, Vec<f64>))| {

@@ -1,4 +1,4 @@
-//! Collectives as conditions: which chunk is where before, and who has it after.
+//! Collectives as conditions: which nodes have each chunk before, and which must have it after.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,67 +12,67 @@ use crate::{
     units::{Size, grouped},
 };
 
-/// What is asked for.
+/// The collective for which a schedule is searched.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wanted {
-    /// The collective; `None` for conditions of one's own.
+pub struct CollectiveRequest {
+    /// The collective; `None` for custom conditions.
     pub collective: Option<Collective>,
-    /// Who has, or gets, everything, where one node does.
+    /// The root, for collectives that have one.
     pub root: u32,
-    /// Bytes of a chunk.
+    /// Size of a chunk in bytes.
     pub chunk_bytes: u64,
-    /// Chunks of each node; of a broadcast and a reduce, chunks in all; of an alltoall, a scatter and a gather, chunks for each
-    /// receiver or of each sender.
+    /// Number of chunks per node. For a broadcast and a reduce, the number in all; for an alltoall, a scatter and a
+    /// gather, the number per pair of sender and receiver.
     pub chunks: u32,
-    /// Conditions of one's own; they can be long.
+    /// Custom conditions. Shared, because they can be long.
     pub custom: Option<Arc<Custom>>,
 }
 
-impl Default for Wanted {
+impl Default for CollectiveRequest {
     fn default() -> Self {
         Self { collective: Some(Collective::AllGather), root: 0, chunk_bytes: 1 << 20, chunks: 1, custom: None }
     }
 }
 
-/// Conditions of one's own: a chunk each, with the nodes that have it and those that are to have it.
+/// Custom conditions, chunk by chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Custom {
-    /// Names of the chunks.
+    /// The names of the chunks.
     pub names: Vec<String>,
-    /// Who has each, and who is to have it.
+    /// The nodes that have each chunk, and the nodes that must have it.
     pub chunks: Vec<(Vec<u32>, Vec<u32>)>,
 }
 
-/// Why there is nothing to look for.
+/// Why a collective can't be scheduled on a topology.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum WantedError {
+pub enum RequestError {
     /// The topology can't be used.
     #[error(transparent)]
     Topology(#[from] TopologyError),
-    /// The root is no node.
+    /// The root is not a node of the topology.
     #[error("there is no node {root} to be the root; there are {nodes}, numbered from 0")]
     Root {
-        /// What was asked for.
+        /// The requested root.
         root: u32,
-        /// How many there are.
+        /// The number of nodes.
         nodes: u32,
     },
-    /// No schedule is looked for of this collective.
+    /// No schedule is searched for this collective.
     #[error(
         "no schedule of {0} can be looked for; of all_gather, reduce_scatter, all_reduce, broadcast, reduce, scatter, gather and alltoall it can"
     )]
     Unknown(Collective),
-    /// A chunk of nothing, or none.
+    /// The size or the number of chunks is zero.
     #[error("a chunk has at least one byte, and there is at least one chunk")]
     Nothing,
-    /// More than can be held.
+    /// More than [`MOST_PAIRS`] pairs of a chunk and a node that wants it.
     #[error(
         "{} pairs of a chunk and a node are more than can be held (at most {}); take fewer chunks",
         grouped(*.0),
         grouped(MOST_PAIRS)
     )]
     TooMany(u64),
-    /// More pairs of a chunk and any node than can be held.
+    /// More than `MOST_HELD` pairs of a chunk and any node.
     #[error(
         "{} chunks on {} nodes are more than can be held (at most {} pairs of a chunk and a node); take fewer chunks or nodes",
         grouped(*.0),
@@ -80,14 +80,14 @@ pub enum WantedError {
         grouped(MOST_HELD)
     )]
     TooManyHeld(u64, u64),
-    /// More transfers than can be held.
+    /// At least this many transfers, more than `MOST_SENT`.
     #[error(
         "at least {} transfers are needed, more than can be held (at most {}); take fewer chunks",
         grouped(*.0),
         grouped(MOST_SENT)
     )]
     TooManySent(u64),
-    /// More ways to look for than can be in a few seconds.
+    /// More than `MOST_LOOKS` inspections of a link in the search for shortest paths.
     #[error(
         "ways from {} places over {} links take too long to look for (at most {} looks at a link); take a graph with fewer links or \
          nodes, or chunks from fewer nodes",
@@ -96,7 +96,7 @@ pub enum WantedError {
         grouped(MOST_LOOKS)
     )]
     TooManyWays(u64, u64),
-    /// More sets of chunks than can be held.
+    /// More than `MOST_SETS` pairs of a group of links and a chunk.
     #[error(
         "links of {} different durations and {} chunks are more than can be held (at most {} pairs of both); take fewer chunks, or \
          links that are alike",
@@ -105,7 +105,7 @@ pub enum WantedError {
         grouped(MOST_SETS)
     )]
     TooManySets(u64, u64),
-    /// More chunks for each link to choose among than can be looked through in a moment.
+    /// More than `MOST_CHOICES` pairs of a link and a chunk.
     #[error(
         "{} links and {} chunks are more than can be looked through in a moment (at most {} pairs of both); take fewer chunks, or a \
          graph with fewer links",
@@ -114,85 +114,86 @@ pub enum WantedError {
         grouped(MOST_CHOICES)
     )]
     TooManyChoices(u64, u64),
-    /// Times beyond what is counted.
+    /// The schedule could take longer than ticks can count.
     #[error(
         "{} transfers of up to {seconds:.0} s each take longer than is counted; take fewer or smaller chunks, or faster links",
         grouped(*transfers)
     )]
     TooLong {
-        /// How many transfers there may be.
+        /// The most transfers in a row.
         transfers: u64,
-        /// How long one takes at most.
+        /// The duration of the slowest transfer.
         seconds: f64,
     },
-    /// A chunk never gets there.
+    /// A chunk can't reach a node that wants it.
     #[error("chunk {chunk} can't come to node {node}: no way leads there from where it is")]
     NoWay {
-        /// The chunk.
+        /// The index of the chunk.
         chunk: u32,
-        /// Who wants it.
+        /// The node that wants it.
         node: u32,
     },
-    /// A chunk that nobody has.
+    /// A chunk that no node has.
     #[error("nobody has chunk {0} before")]
     Nobody(String),
-    /// Conditions that name a node that is not there.
+    /// The conditions name an unknown node.
     #[error("chunk {0} is about node {1}, and there is no such node")]
     NoNode(String, u32),
-    /// Whoever has a chunk is dead.
+    /// All nodes that have the chunk are dead.
     #[error("only node {1} has chunk {0}, and it is dead")]
     Lost(String, u32),
     /// The root is dead.
     #[error("node {0} is the root, and it is dead: choose another root")]
     DeadRoot(u32),
-    /// No conditions.
+    /// Custom conditions were requested, and none are loaded.
     #[error("conditions of one's own are asked for, and none are given")]
     NoConditions,
-    /// A text that is no conditions.
+    /// The text is not a file of conditions.
     #[error("these are no conditions: {0}")]
     Custom(String),
 }
 
 /// The most pairs of a chunk and a node that wants it.
 pub const MOST_PAIRS: u64 = 20_000_000;
-/// The most pairs of a chunk and a node, whether or not it wants it: the time of arrival of each is kept, also in the page, in
-/// 8 bytes ([`Replay`](crate::schedule::replay::Replay), [`Film::ownership`](super::film::Film::ownership)): 0.8 GB.
+/// The most pairs of a chunk and a node, whether or not it wants it: the time of arrival is stored for each in 8 bytes,
+/// also in the page ([`Replay`](crate::schedule::replay::Replay),
+/// [`Timeline::ownership`](super::timeline::Timeline::ownership)), 0.8 GB in all.
 const MOST_HELD: u64 = 100_000_000;
-/// The most transfers that a schedule may need at least, where chunks are relayed: some 60 bytes of each are kept as it is made,
-/// 1 GB.
+/// The most transfers that a schedule with relays may need at least: some 60 bytes are stored for each during the
+/// search, 1 GB in all.
 const MOST_SENT: u64 = 16_800_000;
 
-/// The most looks at a link when the shortest ways from all that have chunks are looked for: some seconds of a browser.
+/// The most inspections of a link in the search for shortest paths from all sources: a few seconds in a browser.
 const MOST_LOOKS: u64 = 400_000_000;
-/// The most pairs of a chunk and a group of links of one duration out of one node: a bit of each is kept.
+/// The most pairs of a chunk and a group of links of equal duration out of one node: a bit is stored for each.
 const MOST_SETS: u64 = 1 << 31;
 
-/// The most pairs of a link and a chunk: at one moment each link may choose among all.
+/// The most pairs of a link and a chunk: at one event each link may choose among all chunks.
 const MOST_CHOICES: u64 = 3_000_000_000;
 
-/// One node has, or gets, everything.
+/// Whether the collective has a root.
 #[must_use]
 pub const fn has_root(collective: Collective) -> bool {
     use Collective::{Broadcast, Gather, Reduce, Scatter};
     matches!(collective, Broadcast | Reduce | Scatter | Gather)
 }
 
-impl Wanted {
-    /// The collective on a topology.
+impl CollectiveRequest {
+    /// Builds the problem of the collective on a topology, and the clock of its ticks.
     ///
     /// # Errors
-    /// The topology can't be used, or the collective not on it.
-    pub fn problem(&self, topology: &Topology) -> Result<(Problem, Clock), WantedError> {
+    /// Returns a [`RequestError`] if the topology is invalid, or the collective is impossible or too large on it.
+    pub fn problem(&self, topology: &Topology) -> Result<(Problem, Clock), RequestError> {
         if self.chunk_bytes == 0 || self.chunks == 0 {
-            return Err(WantedError::Nothing);
+            return Err(RequestError::Nothing);
         }
         let (graph, clock) = topology.graph(self.chunk_bytes)?;
         if self.root >= topology.nodes {
-            return Err(WantedError::Root { root: self.root, nodes: topology.nodes });
+            return Err(RequestError::Root { root: self.root, nodes: topology.nodes });
         }
         let (nodes, count, root) = (graph.nodes(), self.chunks as usize, self.root);
         let (n, k) = (nodes as u64, u64::from(self.chunks));
-        // How many chunks there are, and pairs of one and a node that wants it.
+        // The number of chunks, and of pairs of a chunk and a node that wants it.
         let (all, pairs) = match self.collective {
             None => {
                 let chunks = self.custom.as_ref().map_or(&[][..], |custom| &custom.chunks);
@@ -204,23 +205,23 @@ impl Wanted {
             _ => (n * k, (n * n).saturating_mul(k)),
         };
         if pairs > MOST_PAIRS {
-            return Err(WantedError::TooMany(pairs));
+            return Err(RequestError::TooMany(pairs));
         }
         if n.saturating_mul(all) > MOST_HELD {
-            return Err(WantedError::TooManyHeld(all, n));
+            return Err(RequestError::TooManyHeld(all, n));
         }
         let slowest = graph.links().iter().map(|link| link.duration).max().unwrap_or(0);
         let transfers = n.saturating_mul(all).saturating_mul(2);
         if u128::from(transfers) * u128::from(slowest) > 1 << 62 {
-            return Err(WantedError::TooLong { transfers, seconds: clock.ns(slowest) / 1e9 });
+            return Err(RequestError::TooLong { transfers, seconds: clock.ns(slowest) / 1e9 });
         }
         let links = graph.links().len() as u64;
         if links.saturating_mul(all) > MOST_CHOICES {
-            return Err(WantedError::TooManyChoices(links, all));
+            return Err(RequestError::TooManyChoices(links, all));
         }
-        let outlets = graph.outlets() as u64;
-        if outlets.saturating_mul(all) > MOST_SETS {
-            return Err(WantedError::TooManySets(outlets, all));
+        let groups = graph.link_groups() as u64;
+        if groups.saturating_mul(all) > MOST_SETS {
+            return Err(RequestError::TooManySets(groups, all));
         }
         let others = |of: u32| (0..nodes as u32).filter(move |node| *node != of);
         let times = |has: u32, wants: u32| (0..count).map(move |_| (vec![has], vec![wants]));
@@ -233,60 +234,62 @@ impl Wanted {
             }
             Some(Collective::Broadcast) => (None, Some(Demand::broadcast(nodes, root, count))),
             Some(Collective::Reduce) => (Some(Demand::broadcast(nodes, root, count)), None),
-            Some(Collective::Scatter) => (None, Some(Demand::of(nodes, others(root).flat_map(|to| times(root, to))))),
+            Some(Collective::Scatter) => {
+                (None, Some(Demand::from_chunks(nodes, others(root).flat_map(|to| times(root, to)))))
+            }
             Some(Collective::Gather) => {
-                (None, Some(Demand::of(nodes, others(root).flat_map(|from| times(from, root)))))
+                (None, Some(Demand::from_chunks(nodes, others(root).flat_map(|from| times(from, root)))))
             }
             Some(Collective::AllToAll) => {
                 let pairs = (0..nodes as u32).flat_map(|from| others(from).map(move |to| (from, to)));
-                (None, Some(Demand::of(nodes, pairs.flat_map(|(from, to)| times(from, to)))))
+                (None, Some(Demand::from_chunks(nodes, pairs.flat_map(|(from, to)| times(from, to)))))
             }
-            Some(other) => return Err(WantedError::Unknown(other)),
+            Some(other) => return Err(RequestError::Unknown(other)),
         };
         let problem = Problem::new(graph, reduce, copy);
         for phase in problem.phases() {
             if let Some(task) = problem.task(phase) {
-                let (searches, links) = (task.demand.searches() as u64, task.graph.links().len() as u64);
+                let (searches, links) = (task.demand.source_groups() as u64, task.graph.links().len() as u64);
                 if searches.saturating_mul(n + links) > MOST_LOOKS {
-                    return Err(WantedError::TooManyWays(searches, links));
+                    return Err(RequestError::TooManyWays(searches, links));
                 }
             }
             let lost = problem.task(phase).and_then(|task| task.demand.unreachable(task.graph));
             if let Some((chunk, node)) = lost {
-                return Err(WantedError::NoWay { chunk, node });
+                return Err(RequestError::NoWay { chunk, node });
             }
-            // No chunk needs more than one transfer for each node.
+            // No chunk needs more than one transfer per node.
             if n * all > MOST_SENT
                 && let Some(task) = problem.task(phase)
                 && let sent = task.demand.least_transfers(task.graph)
                 && sent > MOST_SENT
             {
-                return Err(WantedError::TooManySent(sent));
+                return Err(RequestError::TooManySent(sent));
             }
         }
         Ok((problem, clock))
     }
 
-    fn own(&self, nodes: usize) -> Result<Demand, WantedError> {
+    fn own(&self, nodes: usize) -> Result<Demand, RequestError> {
         let custom =
-            self.custom.as_ref().filter(|custom| !custom.chunks.is_empty()).ok_or(WantedError::NoConditions)?;
+            self.custom.as_ref().filter(|custom| !custom.chunks.is_empty()).ok_or(RequestError::NoConditions)?;
         for (index, (has, wants)) in custom.chunks.iter().enumerate() {
             let name = || custom.names.get(index).cloned().unwrap_or_else(|| index.to_string());
             if has.is_empty() {
-                return Err(WantedError::Nobody(name()));
+                return Err(RequestError::Nobody(name()));
             }
             if let Some(node) = has.iter().chain(wants).find(|node| **node as usize >= nodes) {
-                return Err(WantedError::NoNode(name(), *node));
+                return Err(RequestError::NoNode(name(), *node));
             }
         }
-        Ok(Demand::of(nodes, custom.chunks.iter().cloned()))
+        Ok(Demand::from_chunks(nodes, custom.chunks.iter().cloned()))
     }
 
-    /// The same among the nodes that are left when some are dead; nodes are numbered without them.
+    /// The same collective among the nodes that are left when some are dead, which are renumbered.
     ///
     /// # Errors
-    /// It can't be done without one of them.
-    pub fn without(&self, dead: &[u32]) -> Result<Self, WantedError> {
+    /// Returns a [`RequestError`] if the root or all nodes that have a chunk are dead.
+    pub fn without(&self, dead: &[u32]) -> Result<Self, RequestError> {
         let mut wanted = self.clone();
         let place = |node: u32| node - dead.partition_point(|gone| *gone < node) as u32;
         let is_dead = |node: &u32| dead.binary_search(node).is_ok();
@@ -299,20 +302,20 @@ impl Wanted {
                 }
                 if let (true, Some(node)) = (has.is_empty(), lost) {
                     let name = custom.names.get(index).cloned().unwrap_or_else(|| index.to_string());
-                    return Err(WantedError::Lost(name, node));
+                    return Err(RequestError::Lost(name, node));
                 }
             }
             return Ok(wanted);
         }
         let has_root = self.collective.is_some_and(has_root);
         if is_dead(&self.root) && has_root {
-            return Err(WantedError::DeadRoot(self.root));
+            return Err(RequestError::DeadRoot(self.root));
         }
         wanted.root = if has_root { place(self.root) } else { 0 };
         Ok(wanted)
     }
 
-    /// What it is, in words: `all_gather of 1 chunk of 1 MiB per node`.
+    /// Describes the collective: `all_gather of 1 chunk of 1 MiB per node`.
     #[must_use]
     pub fn words(&self) -> String {
         let size = Size(self.chunk_bytes);
@@ -329,21 +332,21 @@ impl Wanted {
         }
     }
 
-    /// The collective's word in names of files.
+    /// The name of the collective in file names.
     #[must_use]
     pub fn key(&self) -> &'static str {
         self.collective.map_or("custom", Collective::name)
     }
 }
 
-/// Reads conditions of one's own, with their size of a chunk where they say it:
-/// `{"chunk_size": 1048576, "chunks": [0], "preconditions": {"0": [0]}, "postconditions": {"1": [0]}}`.
+/// Reads custom conditions, and the size of a chunk in bytes if they have it: `{"chunk_size": 1048576, "chunks": [0],
+/// "preconditions": {"0": [0]}, "postconditions": {"1": [0]}}`.
 ///
 /// # Errors
-/// It is none; in words.
-pub fn read_custom(text: &str) -> Result<(Arc<Custom>, Option<u64>), WantedError> {
+/// Returns [`RequestError::Custom`] with the reason.
+pub fn read_custom(text: &str) -> Result<(Arc<Custom>, Option<u64>), RequestError> {
     type Value = serde_json::Value;
-    let wrong = |why: String| WantedError::Custom(why);
+    let wrong = |why: String| RequestError::Custom(why);
     let json: Value = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
     let name = |value: &Value| match value {
         Value::String(text) => text.clone(),

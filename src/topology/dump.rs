@@ -1,5 +1,5 @@
-//! What NCCL and RCCL dump of a machine: `NCCL_TOPO_DUMP_FILE` becomes links, `NCCL_GRAPH_DUMP_FILE` the rings and trees over
-//! them.
+//! Reads the XML files that NCCL and RCCL dump: the machine (`NCCL_TOPO_DUMP_FILE`), and the rings and trees that they
+//! use (`NCCL_GRAPH_DUMP_FILE`).
 
 mod pattern;
 
@@ -9,76 +9,84 @@ use super::{
     msccl::{Element, parse},
 };
 use crate::{
-    order::Order,
+    order::CompactSort,
     sorted::SortedMap,
     text::{Column, Entry, Listing, number},
     units::{count as count_of, grouped},
 };
 pub use pattern::{MOST_HOPS, Pattern};
 
-/// The most GPUs, and ports, of a node. The largest that NCCL knows have 576.
+/// The most GPUs, and the most ports, of a node. The largest node that NCCL knows has 576.
 pub const MOST_GPUS: usize = 1024;
-/// The highest number of one.
+/// The highest device number.
 const MOST_DEV: u32 = 65_535;
-/// Faults of links that are told one by one.
+/// The number of faulty links that are reported one by one.
 const TOLD: usize = 8;
 
-/// A GPU.
+/// A GPU of a dumped machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Gpu {
-    /// Where it is on the PCI bus.
+    /// Its address on the PCI bus.
     pub busid: String,
-    /// Its number on the node.
+    /// Its device number on the node.
     pub dev: u32,
     /// Its generation: `gfx950`, `sm_90`.
     pub generation: String,
-    /// Its neighbours over XGMI or NVLink, by where they are, with how many links lead there.
+    /// The bus addresses of its neighbours over XGMI or NVLink, each with the number of links.
     pub neighbours: Vec<(String, u32)>,
-    /// Links to switches of NVLink.
+    /// The number of its links to NVLink switches.
     pub to_switches: u32,
-    /// The narrowest PCI link on its way to the CPU, in GB/s.
+    /// Bandwidth of the narrowest PCI link between it and the CPU, in GB/s.
     pub pci_gbps: f64,
-    /// The bridges and the CPU above it, from the CPU down.
+    /// The CPU and the bridges above it, from the CPU down.
     pub path: Vec<String>,
+}
+
+impl Gpu {
+    /// It has links of XGMI or NVLink.
+    pub(super) fn is_linked(&self) -> bool {
+        !self.neighbours.is_empty() || self.to_switches > 0
+    }
 }
 
 /// A network port.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Nic {
-    /// Its name.
+    /// The name of the port.
     pub name: String,
-    /// Its number on the node.
+    /// Its device number on the node.
     pub dev: u32,
-    /// Its speed in GB/s.
+    /// Its bandwidth in GB/s.
     pub gbps: f64,
-    /// The bridges and the CPU above it, from the CPU down.
+    /// The CPU and the bridges above it, from the CPU down.
     pub path: Vec<String>,
 }
 
-/// One node as it was dumped.
+/// A dumped machine: one node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Machine {
-    /// Its GPUs, by number.
+    /// The GPUs, by device number.
     pub gpus: Vec<Gpu>,
-    /// Its network ports, by number.
+    /// The network ports, by device number.
     pub nics: Vec<Nic>,
 }
 
-/// Rates of links: what the dump does not say. All can be changed.
+/// The rates of links, which a dump does not have. The user can change all of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
-    /// Generations and the bandwidth of one of their links in one direction, in GB/s.
+    /// The bandwidth of one link of each GPU generation in one direction, in GB/s.
     pub links: Vec<(String, f64)>,
-    /// Latency of a link within the node, in ns.
+    /// The latency of a link within the node, in ns.
     pub latency_ns: f64,
-    /// Latency of the network, in ns.
+    /// The latency of the network, in ns.
     pub net_latency_ns: f64,
-    /// Nodes that are joined by a switch.
+    /// The number of nodes, which a switch connects.
     pub nodes: u32,
 }
 
 impl Default for Rates {
-    /// XGMI by AMD's data sheets (half of what is said of both directions); NVLink as NCCL reckons (`src/graph/topo.h`).
+    /// XGMI by AMD's data sheets (half of the bandwidth that they give for both directions); NVLink by NCCL
+    /// (`src/graph/topo.h`).
     fn default() -> Self {
         const LINKS: [(&str, f64); 12] = [
             ("gfx906", 46.0),
@@ -104,19 +112,19 @@ impl Default for Rates {
 }
 
 impl Rates {
-    /// The bandwidth of one link of a generation, in GB/s.
+    /// The bandwidth of one link of a GPU generation in one direction, in GB/s.
     #[must_use]
     pub fn link_gbps(&self, generation: &str) -> f64 {
         let of = |name: &str| self.links.iter().find(|(known, _)| known == name).map(|(_, gbps)| *gbps);
         of(generation).or_else(|| of("")).unwrap_or(20.0)
     }
 
-    /// A generation has a rate of its own.
-    fn knows(&self, generation: &str) -> bool {
+    /// Whether the table has a rate for the generation.
+    pub(super) fn knows(&self, generation: &str) -> bool {
         self.links.iter().any(|(known, _)| known == generation && !known.is_empty())
     }
 
-    /// The table, to be looked at.
+    /// The rates as a table.
     #[must_use]
     pub fn listing(&self) -> Listing {
         const COLUMNS: [Column; 3] = [
@@ -143,16 +151,16 @@ impl Rates {
     }
 }
 
-/// What a dump is.
+/// The content of a dump.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Dump {
-    /// Of a machine.
+    /// A machine.
     Machine(Machine),
-    /// Of rings and trees.
+    /// Rings and trees.
     Patterns(Vec<Pattern>),
 }
 
-/// Whether a text begins as a dump does.
+/// Whether a text begins like a dump.
 #[must_use]
 pub fn is_dump(text: &str) -> bool {
     let text = text.trim_start_matches('\u{feff}').trim_start();
@@ -163,7 +171,7 @@ pub fn is_dump(text: &str) -> bool {
 /// Reads a dump.
 ///
 /// # Errors
-/// It is none; in words.
+/// Returns a message if the text is not a dump.
 pub fn read(text: &str) -> Result<Dump, String> {
     let root = parse(text)?;
     match root.name.as_str() {
@@ -173,8 +181,8 @@ pub fn read(text: &str) -> Result<Dump, String> {
                 let name = format!("cpu {}", cpu.get("numaid").unwrap_or("0"));
                 walk(cpu, &mut vec![name], f64::INFINITY, &mut machine)?;
             }
-            machine.gpus.order_by_key(|gpu| gpu.dev);
-            machine.nics.order_by_key(|nic| nic.dev);
+            machine.gpus.compact_sort_by_key(|gpu| gpu.dev);
+            machine.nics.compact_sort_by_key(|nic| nic.dev);
             machine.nics.dedup_by(|a, b| a.name == b.name && a.dev == b.dev);
             if machine.gpus.is_empty() {
                 return Err("it has no GPU".to_owned());
@@ -227,7 +235,7 @@ fn walk(element: &Element, path: &mut Vec<String>, gbps: f64, machine: &mut Mach
                 let (mut neighbours, mut to_switches) = (Vec::new(), 0);
                 for link in links {
                     let count = link.get("count").and_then(integer).unwrap_or(1);
-                    // Class 0x0680 is a switch.
+                    // PCI class 0x0680 is a switch.
                     if link.get("tclass").is_some_and(|class| class.starts_with("0x0680")) {
                         to_switches = u32::saturating_add(to_switches, count);
                     } else {
@@ -262,7 +270,7 @@ fn walk(element: &Element, path: &mut Vec<String>, gbps: f64, machine: &mut Mach
     Ok(())
 }
 
-/// The number of a GPU or a port.
+/// The device number of a GPU or a port, if it is valid.
 fn dev(text: &str) -> Option<u32> {
     integer(text).filter(|dev| *dev <= MOST_DEV)
 }
@@ -276,7 +284,7 @@ fn integer(text: &str) -> Option<u32> {
 }
 
 impl Machine {
-    /// The port nearest to a GPU: with which it shares the most bridges; of several, the one whose turn it is.
+    /// The port that shares the most bridges with a GPU; ports at equal distance take turns.
     #[must_use]
     pub fn nearest(&self, gpu: &Gpu) -> Option<&Nic> {
         let shared = |nic: &Nic| nic.path.iter().zip(&gpu.path).take_while(|(a, b)| a == b).count();
@@ -285,16 +293,17 @@ impl Machine {
         near.get(gpu.dev as usize % near.len().max(1)).copied()
     }
 
-    /// Which GPU is where on the bus.
+    /// The index of each GPU by its bus address.
     fn places(&self) -> SortedMap<&str, usize> {
         self.gpus.iter().enumerate().rev().map(|(place, gpu)| (gpu.busid.as_str(), place)).collect()
     }
 
-    /// Its links as a topology: XGMI or NVLink between GPUs; where there is neither, PCIe, whose lanes all share. Several
-    /// nodes are joined by a switch, unrolled: a GPU reaches the same GPU of every other node through its port.
+    /// The machine's links as a topology, with notes: XGMI or NVLink between GPUs; where there is neither, PCIe, whose
+    /// lanes all share. Several nodes are connected by a switch, unrolled: a GPU reaches the same GPU of every other
+    /// node through its port.
     ///
     /// # Errors
-    /// So many nodes have more GPUs or links than can be handled.
+    /// Returns a [`RecipeError`] if the nodes have too many GPUs or links in all.
     pub fn topology(&self, name: &str, rates: &Rates) -> Result<(Topology, Vec<String>), RecipeError> {
         let count = self.gpus.len() as u32;
         let nodes = rates.nodes.max(1);
@@ -313,7 +322,7 @@ impl Machine {
                 }
             };
             let per_link = rates.link_gbps(&gpu.generation);
-            let is_linked = !gpu.neighbours.is_empty() || gpu.to_switches > 0;
+            let is_linked = gpu.is_linked();
             if is_linked && !rates.knows(&gpu.generation) && !guessed.contains(&gpu.generation.as_str()) {
                 guessed.push(&gpu.generation);
             }
@@ -381,11 +390,11 @@ impl Machine {
         let label = |node: u32, gpu: &Gpu| if nodes > 1 { format!("{node}/{}", gpu.dev) } else { gpu.dev.to_string() };
         let labels = (0..nodes).flat_map(|node| self.gpus.iter().map(move |gpu| label(node, gpu))).collect();
         let groups = (0..nodes).map(|node| (node * count..(node + 1) * count).collect()).collect();
-        let shape = (nodes > 1).then_some(super::layout::Shape::Groups(groups));
+        let shape = (nodes > 1).then_some(super::shape::Shape::Groups(groups));
         Ok((Topology { name: name.to_owned(), nodes: nodes * count, links, unit: Unit::Gb, labels, shape }, notes))
     }
 
-    /// Its GPUs, with their paths and ports.
+    /// The GPUs with their paths and ports, as a table.
     #[must_use]
     pub fn listing(&self) -> Listing {
         const COLUMNS: [Column; 6] = [

@@ -1,13 +1,13 @@
-//! What leaves: result CSV, JSON, a trace for Perfetto, an algorithm of MSCCL, the topology itself.
+//! Exports of schedules: result CSV, JSON, a trace for Perfetto, an algorithm of MSCCL, and the topology.
 
 use serde::Serialize;
 
 use super::{
-    conditions::Wanted,
-    film::Film,
+    conditions::CollectiveRequest,
     model::{Topology, Unit},
     msccl, result,
     time::Clock,
+    timeline::Timeline,
     trace,
 };
 use crate::{
@@ -16,12 +16,12 @@ use crate::{
     units::grouped,
 };
 
-/// As what a schedule leaves.
+/// The file formats of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// A result file.
+    /// A result file as CSV.
     Csv,
-    /// JSON.
+    /// A schedule as JSON.
     Json,
     /// A trace for Perfetto and Chrome.
     Perfetto,
@@ -31,51 +31,51 @@ pub enum Form {
     Topology,
 }
 
-/// A text to be saved.
+/// A file to be saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// A name for it.
+    /// The suggested name.
     pub name: String,
-    /// What stands in it.
+    /// The content.
     pub text: String,
-    /// How it is used.
+    /// How to use the file.
     pub note: String,
 }
 
-/// A schedule and all that it is about.
+/// A schedule with its problem.
 #[derive(Clone, Copy)]
 pub struct Material<'a> {
-    /// The links.
+    /// The topology.
     pub topology: &'a Topology,
-    /// What was asked for.
-    pub wanted: &'a Wanted,
-    /// The same in ticks.
+    /// The requested collective.
+    pub wanted: &'a CollectiveRequest,
+    /// The collective in ticks.
     pub problem: &'a Problem,
-    /// What ticks are.
+    /// The length of a tick.
     pub clock: &'a Clock,
     /// The schedule.
     pub schedule: &'a Schedule,
-    /// Its bound, in ns.
+    /// The lower bound of its time, in ns.
     pub bound_ns: f64,
 }
 
-/// The most transfers of a file: as text each takes some ten times the room that it has in a schedule.
-pub(super) const MOST_WRITTEN: usize = 2_000_000;
+/// The most transfers of an exported file: as text a transfer takes about ten times its memory.
+pub(super) const MAX_WRITTEN_TRANSFERS: usize = 2_000_000;
 
-/// Why nothing leaves.
+/// Why a schedule can't be exported.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ExportError {
-    /// It has more transfers than may be written.
+    /// It has more than `MAX_WRITTEN_TRANSFERS` transfers.
     #[error(
         "the schedule has {} transfers, more than a file can have (at most {}); take fewer chunks",
         grouped(*.0 as u64),
-        grouped(MOST_WRITTEN as u64)
+        grouped(MAX_WRITTEN_TRANSFERS as u64)
     )]
     TooLong(usize),
-    /// MSCCL has not what it needs.
+    /// MSCCL can't express the schedule.
     #[error(transparent)]
     Msccl(#[from] msccl::ExportError),
-    /// The algorithm breaks a rule of the runtime.
+    /// The algorithm violates a rule of the runtime.
     #[error("the algorithm would break a rule of the runtime: {0}")]
     Rule(#[from] msccl::RuleError),
     /// The algorithm does not compute the collective.
@@ -84,7 +84,7 @@ pub enum ExportError {
 }
 
 #[derive(Serialize)]
-struct Told<'a> {
+struct ScheduleJson<'a> {
     topology: &'a str,
     collective: &'a str,
     nodes: u32,
@@ -92,33 +92,33 @@ struct Told<'a> {
     chunks: usize,
     time_ns: f64,
     bound_ns: f64,
-    links: Vec<LinkTold>,
+    links: Vec<LinkJson>,
 }
 
 #[derive(Serialize)]
-struct LinkTold {
+struct LinkJson {
     from: u32,
     to: u32,
     latency_ns: f64,
-    /// In GiB/s or GB/s; none where it is infinite.
+    /// In GiB/s or GB/s; `None` where it is infinite.
     bandwidth: Option<f64>,
     unit: &'static str,
-    transfers: Vec<TransferTold>,
+    transfers: Vec<TransferJson>,
 }
 
 #[derive(Serialize)]
-struct TransferTold {
+struct TransferJson {
     chunk: u32,
     start_ns: f64,
     end_ns: f64,
     reduces: bool,
 }
 
-/// Writes a schedule.
+/// Exports a schedule.
 ///
 /// # Errors
-/// It can't leave in this form.
-pub fn write(material: &Material<'_>, film: Option<&Film>, form: Form) -> Result<File, ExportError> {
+/// Returns an [`ExportError`] if the format can't express the schedule.
+pub fn write(material: &Material<'_>, timeline: Option<&Timeline>, form: Form) -> Result<File, ExportError> {
     let Material { topology, wanted, problem, clock, schedule, bound_ns } = *material;
     let graph = &problem.graph;
     let demand = problem.copy.as_ref().or(problem.reduce.as_ref());
@@ -132,10 +132,10 @@ pub fn write(material: &Material<'_>, film: Option<&Film>, form: Form) -> Result
                 + decimal(topology),
         },
         Form::Json => {
-            let mut links: Vec<LinkTold> = topology
+            let mut links: Vec<LinkJson> = topology
                 .links
                 .iter()
-                .map(|link| LinkTold {
+                .map(|link| LinkJson {
                     from: link.from,
                     to: link.to,
                     latency_ns: link.latency_ns,
@@ -145,14 +145,14 @@ pub fn write(material: &Material<'_>, film: Option<&Film>, form: Form) -> Result
                 })
                 .collect();
             for (index, transfer) in schedule.transfers.iter().enumerate() {
-                links[transfer.link as usize].transfers.push(TransferTold {
+                links[transfer.link as usize].transfers.push(TransferJson {
                     chunk: transfer.chunk,
                     start_ns: clock.ns(transfer.start),
                     end_ns: clock.ns(transfer.end(graph)),
                     reduces: index < schedule.reducing,
                 });
             }
-            let told = Told {
+            let told = ScheduleJson {
                 topology: &topology.name,
                 collective: wanted.key(),
                 nodes: topology.nodes,
@@ -169,10 +169,10 @@ pub fn write(material: &Material<'_>, film: Option<&Film>, form: Form) -> Result
             }
         }
         Form::Perfetto => {
-            let film = film.ok_or(ExportError::TooLong(schedule.transfers.len()))?;
+            let timeline = timeline.ok_or(ExportError::TooLong(schedule.transfers.len()))?;
             File {
                 name: name("trace.json"),
-                text: trace::perfetto(film, &|node| topology.label(node)),
+                text: trace::perfetto(timeline, &|node| topology.label(node)),
                 note: "A trace: open it with ui.perfetto.dev or chrome://tracing.".to_owned(),
             }
         }
@@ -181,8 +181,8 @@ pub fn write(material: &Material<'_>, film: Option<&Film>, form: Form) -> Result
             let algo =
                 msccl::write(graph, schedule, collective, wanted.chunks as usize, &name("xml").replace(".xml", ""))?;
             let text = algo.to_xml();
-            // What leaves was read by the runtime's rules and has computed its collective, with less room than there is.
-            msccl::run_holding(&msccl::Algo::read(&text)?, 1)?;
+            // Read the algorithm back by the rules of the runtime and run it, with less buffer than the runtime has.
+            msccl::run_with_capacity(&msccl::Algo::read(&text)?, 1)?;
             File {
                 name: name("xml"),
                 text,
@@ -199,7 +199,7 @@ pub fn write(material: &Material<'_>, film: Option<&Film>, form: Form) -> Result
     })
 }
 
-/// What must be known of a file with decimal bandwidths.
+/// A note for files with decimal bandwidths.
 fn decimal(topology: &Topology) -> &'static str {
     match topology.unit {
         Unit::Gib => "",
@@ -209,7 +209,7 @@ fn decimal(topology: &Topology) -> &'static str {
     }
 }
 
-/// The topology as CSV.
+/// The topology as CSV, in the format that [`super::read`] reads.
 #[must_use]
 pub fn topology_csv(topology: &Topology) -> String {
     let mut text = format!("{}\nSrc,Dest,Latency (ns),{}\n", topology.nodes, topology.unit.header());

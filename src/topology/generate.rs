@@ -1,89 +1,92 @@
-//! Topologies of known forms.
+//! Generates topologies of known forms.
 
 use super::{
-    layout::{Shape, grid_neighbours},
+    layout::grid_neighbours,
     model::{Link, Topology, Unit},
+    shape::Shape,
 };
 use crate::{math::Stream, units::grouped};
 
-/// The most nodes that are made.
+/// The most nodes of a generated topology.
 pub const MOST: u32 = 4096;
-/// The most links that are made, or joined of dumps.
+/// The most links of a generated topology, or of one joined from dumps.
 pub const MOST_LINKS: u64 = 200_000;
 
-/// What is to be made.
+/// The forms of topologies.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// A ring, in both directions or in one.
+    /// A ring, with links in both directions or in one.
     Ring {
-        /// Nodes.
+        /// Number of nodes.
         nodes: u32,
-        /// Links go one way only.
+        /// Whether links go in one direction only.
         one_way: bool,
     },
-    /// A row.
+    /// A line of this many nodes.
     Line(u32),
-    /// A grid.
+    /// A grid of these sizes.
     Mesh(Vec<u32>),
-    /// A grid whose ends are neighbours.
+    /// A grid of these sizes that wraps in every dimension.
     Torus(Vec<u32>),
-    /// A hypercube of so many dimensions.
+    /// A hypercube of this many dimensions.
     Hypercube(u32),
-    /// Every node beside every other.
+    /// A complete graph of this many nodes.
     Full(u32),
-    /// NVIDIA's DGX-1 with V100: eight GPUs, 25 and 50 GiB/s, 700 ns.
+    /// NVIDIA's DGX-1 with V100: eight GPUs with links of 25 and 50 GiB/s and 700 ns.
     Dgx1v,
-    /// Nodes below one switch, unrolled: every node reaches every other, and shares its port among them.
+    /// A switch with this many nodes, unrolled into links: every node reaches every other, and divides its port among
+    /// them.
     Switch(u32),
-    /// A fat tree of two levels, unrolled: groups below a leaf switch each; between groups, a share of the port, or of what
-    /// the leaf has upwards where that is less.
+    /// A fat tree of two levels, unrolled into links. Between leaf switches a link has a share of the node's port, or
+    /// of the leaf's uplink where that is less.
     FatTree {
-        /// Leaf switches.
+        /// Number of leaf switches.
         leaves: u32,
-        /// Nodes below each.
+        /// Number of nodes per leaf switch.
         nodes: u32,
-        /// How many times the bandwidth upwards of a leaf is in that of its ports: 1 without contention.
+        /// The oversubscription: the bandwidth of a leaf's ports over that of its uplink.
         over: u32,
     },
-    /// Two full groups, and some links between them.
+    /// Two complete graphs with some links between them.
     TwoGroups {
-        /// Nodes of each.
+        /// Number of nodes in each.
         nodes: u32,
-        /// Links between the two, in both directions.
+        /// Number of links between the two, each in both directions.
         between: u32,
     },
     /// A random connected graph.
     Random {
-        /// Nodes.
+        /// Number of nodes.
         nodes: u32,
-        /// Links out of each node, about.
+        /// The average number of links out of each node.
         degree: u32,
-        /// Its seed.
+        /// The seed of the random links.
         seed: u64,
     },
 }
 
-/// What is to be made, of which links.
+/// A form with the rates of its links.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recipe {
     /// The form.
     pub kind: Kind,
-    /// Latency of each link in ns.
+    /// Latency of each link, in ns.
     pub latency_ns: f64,
-    /// Bandwidth of each link; of a switch, of each port.
+    /// Bandwidth of each link; for a switch, of each port.
     pub bandwidth: f64,
-    /// Bandwidth of links between groups, along all dimensions of a grid but the last, or of some links of a random graph.
+    /// Bandwidth of the slow links: those between groups, along all dimensions of a grid but the last, or some links of
+    /// a random graph.
     pub slow_bandwidth: Option<f64>,
-    /// Latency of the same.
+    /// Latency of the slow links, in ns.
     pub slow_latency_ns: Option<f64>,
-    /// What bandwidths mean.
+    /// The unit of bandwidths.
     pub unit: Unit,
 }
 
-/// Why nothing is made.
+/// Why a topology can't be generated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecipeError {
-    /// The text names no form.
+    /// The text does not name a form.
     #[error(
         "\"{0}\" is no topology: write ring:5, ring:5:one-way, line:5, mesh:4x4, torus:8x8, hypercube:4, full:8, dgx1v, \
          switch:8, fattree:4x8 or fattree:4x8:2, twogroups:4x2, or random:16:3:seed"
@@ -100,16 +103,16 @@ pub enum RecipeError {
         grouped(MOST_LINKS)
     )]
     Links(u64, u64),
-    /// Not so many links can be between the groups.
+    /// Too many links between the two groups.
     #[error("{0} links between groups of {1} nodes: at least 1 and at most one for each node")]
     Between(u32, u32),
 }
 
 impl Kind {
-    /// Reads `mesh:4x4` and its like.
+    /// Parses the name of a form, such as `mesh:4x4`.
     ///
     /// # Errors
-    /// It is no topology.
+    /// Returns [`RecipeError::Unknown`] if the text does not name a form.
     pub fn parse(text: &str) -> Result<Self, RecipeError> {
         let unknown = || RecipeError::Unknown(crate::text::excerpt(text));
         let lower = text.trim().to_ascii_lowercase();
@@ -122,7 +125,7 @@ impl Kind {
             None => Vec::new(),
         };
         let more: Vec<&str> = words.collect();
-        /// More dimensions than any grid of so few nodes has.
+        /// A grid of the allowed size can't have more dimensions.
         const MOST_DIMENSIONS: usize = 16;
         if numbers.len() > MOST_DIMENSIONS {
             return Err(unknown());
@@ -157,10 +160,10 @@ impl Kind {
         Ok(kind)
     }
 
-    /// How many nodes it has.
+    /// The number of nodes.
     ///
     /// # Errors
-    /// Too few, or more nodes or links than are made.
+    /// Returns a [`RecipeError`] if there are too few nodes, or too many nodes or links.
     pub fn size(&self) -> Result<u32, RecipeError> {
         let product = |sizes: &[u32]| sizes.iter().fold(1_u64, |all, size| all.saturating_mul(u64::from(*size)));
         let nodes = match self {
@@ -184,7 +187,7 @@ impl Kind {
         if links > MOST_LINKS { Err(RecipeError::Links(nodes, links)) } else { Ok(nodes as u32) }
     }
 
-    /// How many links it has at most.
+    /// The most links that it can have.
     fn links(&self, nodes: u64) -> u64 {
         let full = |nodes: u64| nodes * (nodes - 1);
         match self {
@@ -198,7 +201,7 @@ impl Kind {
         }
     }
 
-    /// What it is called: as [`Kind::parse`] reads it.
+    /// The name, as [`Kind::parse`] reads it.
     #[must_use]
     pub fn name(&self) -> String {
         let by = |sizes: &[u32]| sizes.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
@@ -221,7 +224,7 @@ impl Kind {
 }
 
 impl Kind {
-    /// What must be known of a form whose switches were unrolled into links: who shares what.
+    /// A note about contention in a form whose switches are unrolled into links: what the links share.
     #[must_use]
     pub fn contention(&self) -> Option<String> {
         match self {
@@ -254,7 +257,7 @@ impl Kind {
 }
 
 impl Kind {
-    /// Some of its links can be slower than others.
+    /// Whether some links can be slower than others.
     #[must_use]
     pub fn has_slow_links(&self) -> bool {
         matches!(
@@ -265,7 +268,7 @@ impl Kind {
 }
 
 impl Recipe {
-    /// A form of equal links: 500 ns and 50 GiB/s, and 5 GiB/s with 1,000 ns between groups.
+    /// A form with the default rates: 500 ns and 50 GiB/s, and for the slow links of two groups 1,000 ns and 5 GiB/s.
     #[must_use]
     pub fn new(kind: Kind) -> Self {
         let between = matches!(kind, Kind::TwoGroups { .. });
@@ -279,10 +282,10 @@ impl Recipe {
         }
     }
 
-    /// Makes it.
+    /// Generates the topology.
     ///
     /// # Errors
-    /// Too few nodes, or more than are made.
+    /// Returns a [`RecipeError`] if there are too few nodes, or too many nodes or links.
     pub fn make(&self) -> Result<Topology, RecipeError> {
         let nodes = self.kind.size()?;
         let mut maker = Maker { recipe: self, links: Vec::new() };
@@ -328,7 +331,7 @@ impl Recipe {
                 for from in 0..nodes {
                     for to in (0..nodes).filter(|to| *to != from) {
                         let is_above = from / below != to / below;
-                        // Upwards, a leaf's nodes share what it has among all nodes of the other leaves.
+                        // The nodes of a leaf divide its uplink among all nodes of the other leaves.
                         let share = if is_above { (over * (nodes - below)).max(nodes - 1) } else { nodes - 1 };
                         maker.shared(from, to, share, is_above);
                     }
@@ -339,7 +342,7 @@ impl Recipe {
                 maker.full(0..*each, 1);
                 maker.full(*each..nodes, 1);
                 for link in 0..*between {
-                    // From the first to the last of each group.
+                    // Spread the links evenly over the nodes of each group.
                     let at = if *between > 1 { link * (each - 1) / (between - 1) } else { 0 };
                     maker.pair(at, each + at, true);
                 }
@@ -394,7 +397,7 @@ impl Maker<'_> {
         let last = sizes.last().copied().unwrap_or(1);
         for from in 0..nodes {
             for to in grid_neighbours(sizes, wraps, from) {
-                // Along any dimension but the last is slow, where there are slow links.
+                // Links along any dimension but the last are slow, where there are slow links.
                 self.link(from, to, 1, from / last != to / last);
             }
         }
@@ -414,7 +417,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A ring through all nodes in random order, so that each reaches each, and random links besides.
+    /// A ring through all nodes in random order, so that the graph is connected, with random links in addition.
     fn random(&mut self, nodes: u32, degree: u32, seed: u64) {
         let mut stream = Stream::new(seed);
         let mut order: Vec<u32> = (0..nodes).collect();

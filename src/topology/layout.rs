@@ -4,45 +4,25 @@ use std::f64::consts::TAU;
 
 use serde::{Deserialize, Serialize};
 
-use super::model::Topology;
-use crate::{math, order::Order};
+use super::{model::Topology, shape::Shape};
+use crate::{math, order::CompactSort};
 
-/// A form that decides where nodes stand.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Shape {
-    /// A circle, in the order of this list.
-    Ring(Vec<u32>),
-    /// A row.
-    Line(Vec<u32>),
-    /// A grid: the last dimension goes to the right. With wrapping links it is a torus.
-    Grid {
-        /// Nodes along each dimension.
-        dimensions: Vec<u32>,
-        /// The first and the last of a dimension are neighbours.
-        wraps: bool,
-    },
-    /// A hypercube of so many dimensions.
-    Hypercube(u32),
-    /// Groups, each a circle of its own.
-    Groups(Vec<Vec<u32>>),
-}
-
-/// A place in a square from 0 to 1, y downwards.
+/// A position in the unit square, y downwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Place {
-    /// To the right.
+    /// Horizontal position, from 0 to 1.
     pub x: f32,
-    /// Downwards.
+    /// Vertical position downwards, from 0 to 1.
     pub y: f32,
 }
 
-/// The form that a topology was made in, or that its links show.
+/// The form in which a topology was generated, or that is recognised by its links.
 #[must_use]
 pub fn shape(topology: &Topology) -> Option<Shape> {
     topology.shape.clone().or_else(|| recognise(topology))
 }
 
-/// Places of all nodes.
+/// The positions of all nodes.
 #[must_use]
 pub fn places(topology: &Topology) -> Vec<Place> {
     let mut places = match shape(topology) {
@@ -79,7 +59,7 @@ fn of_shape(shape: &Shape, nodes: u32) -> Vec<Place> {
         }
         Shape::Grid { dimensions, wraps } => (0..nodes).map(|node| on_grid(dimensions, *wraps, node)).collect(),
         Shape::Hypercube(dimensions) => {
-            // Each further pair of dimensions moves by less, along turned axes, so that no two nodes coincide.
+            // Each further pair of dimensions moves a node less, along rotated axes, so that no two nodes coincide.
             let step = |bit: u32| match bit {
                 0 => (1.0, 0.0),
                 1 => (0.0, 1.0),
@@ -113,8 +93,8 @@ fn of_shape(shape: &Shape, nodes: u32) -> Vec<Place> {
     }
 }
 
-/// The last dimension goes right, the one before down, each further pair in steps of whole grids. A torus is drawn a little
-/// bent, so that links between its ends are seen beside those between neighbours.
+/// The position on a grid: the last dimension goes right, the one before down, and each further pair moves by whole
+/// grids. A torus is drawn slightly bent, so that its wrapping links are visible beside the others.
 fn on_grid(dimensions: &[u32], wraps: bool, node: u32) -> Place {
     let (mut rest, mut along) = (node, Vec::new());
     for size in dimensions.iter().rev() {
@@ -136,7 +116,7 @@ fn on_grid(dimensions: &[u32], wraps: bool, node: u32) -> Place {
     Place { x: at[0] as f32, y: at[1] as f32 }
 }
 
-/// Into the square, with equal steps in both directions.
+/// Scales positions into the unit square, equally in both directions.
 fn fit(places: &mut [Place]) {
     let range = |of: &dyn Fn(&Place) -> f32| {
         places.iter().map(of).fold((f32::MAX, f32::MIN), |(low, high), value| (low.min(value), high.max(value)))
@@ -151,8 +131,8 @@ fn fit(places: &mut [Place]) {
     }
 }
 
-/// The form of links that nobody said the form of: rings, lines, grids, tori and hypercubes whose nodes are numbered in
-/// order, and groups of nodes that are linked among themselves more closely than to others.
+/// Recognises a form by the links: rings, lines, grids, tori and hypercubes whose nodes are numbered in order, and
+/// groups of nodes with faster links inside than between them.
 #[must_use]
 pub fn recognise(topology: &Topology) -> Option<Shape> {
     let nodes = topology.nodes as usize;
@@ -168,7 +148,7 @@ pub fn recognise(topology: &Topology) -> Option<Shape> {
         }
     }
     neighbours.iter_mut().for_each(|near| {
-        near.order();
+        near.compact_sort();
         near.dedup();
     });
     if let Some(shape) = chain(&neighbours) {
@@ -179,7 +159,7 @@ pub fn recognise(topology: &Topology) -> Option<Shape> {
         let dimensions = nodes.trailing_zeros();
         let near = |node: u32| {
             let mut near: Vec<u32> = (0..dimensions).map(|bit| node ^ (1 << bit)).collect();
-            near.order();
+            near.compact_sort();
             near
         };
         if dimensions > 2 && is_same(&near) {
@@ -196,7 +176,7 @@ pub fn recognise(topology: &Topology) -> Option<Shape> {
     groups(topology)
 }
 
-/// A ring or a line, however its nodes are numbered.
+/// Recognises a ring or a line, with the nodes numbered in any order.
 fn chain(neighbours: &[Vec<u32>]) -> Option<Shape> {
     if neighbours.iter().any(|near| near.is_empty() || near.len() > 2) {
         return None;
@@ -215,7 +195,7 @@ fn chain(neighbours: &[Vec<u32>]) -> Option<Shape> {
     (order.len() == neighbours.len()).then(|| if start.is_some() { Shape::Line(order) } else { Shape::Ring(order) })
 }
 
-/// Ways to write a number as a product of two, three or four factors of at least 2.
+/// The factorisations of a number into two, three or four factors of at least 2.
 fn factors(nodes: u32) -> Vec<Vec<u32>> {
     let mut all = Vec::new();
     let mut open: Vec<(Vec<u32>, u32)> = vec![(Vec::new(), nodes)];
@@ -232,11 +212,11 @@ fn factors(nodes: u32) -> Vec<Vec<u32>> {
             }
         }
     }
-    all.order_by_key(Vec::len);
+    all.compact_sort_by_key(Vec::len);
     all
 }
 
-/// Neighbours on a grid whose last dimension counts fastest, ascending.
+/// The neighbours of a node on a grid whose last dimension counts fastest, ascending.
 pub(super) fn grid_neighbours(dimensions: &[u32], wraps: bool, node: u32) -> Vec<u32> {
     let mut near = Vec::new();
     let mut step = 1;
@@ -254,15 +234,15 @@ pub(super) fn grid_neighbours(dimensions: &[u32], wraps: bool, node: u32) -> Vec
         }
         step *= size;
     }
-    near.order();
+    near.compact_sort();
     near.dedup();
     near
 }
 
-/// The most groups that are drawn as such.
+/// The most groups that are drawn as groups.
 const MOST_GROUPS: usize = 64;
 
-/// The node with the lowest number in a node's group; what was passed on the way leads there from now on.
+/// The representative of a node's group (union-find with path compression).
 fn lowest(leads: &mut [u32], node: u32) -> u32 {
     let mut at = node;
     while leads[at as usize] != at {
@@ -272,10 +252,10 @@ fn lowest(leads: &mut [u32], node: u32) -> u32 {
     at
 }
 
-/// Groups of nodes with at least three each, linked among themselves by links faster than those between groups.
+/// Recognises groups of at least three nodes whose links inside are faster than those between groups.
 fn groups(topology: &Topology) -> Option<Shape> {
     let slowest = topology.links.iter().map(|link| link.bandwidth).fold(f64::INFINITY, f64::min);
-    // Each node leads to one of its group with a lower number, and the lowest to itself.
+    // Each node points to one of its group with a lower number, and the lowest to itself.
     let mut leads: Vec<u32> = (0..topology.nodes).collect();
     for link in topology.links.iter().filter(|link| link.bandwidth > slowest) {
         let (from, to) = (lowest(&mut leads, link.from), lowest(&mut leads, link.to));

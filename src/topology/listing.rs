@@ -1,20 +1,20 @@
-//! Tables for people.
+//! Tables and sentences about schedules on a topology.
 
 use super::{
-    conditions::Wanted,
+    conditions::CollectiveRequest,
     dump::Pattern,
-    film::{Film, Idle},
     model::Topology,
-    robust::{Again, Damage, Damaged, Varied},
+    robust::{Damage, Damaged, Resynthesis, Variation},
     time::Clock,
+    timeline::{Idle, Timeline},
 };
 use crate::{
-    schedule::bound::{Bounds, Narrow},
+    schedule::bound::{Bounds, NodeCut},
     text::{Column, Entry, Listing},
     units::{count, significant},
 };
 
-/// A time for people: `80.125 µs`.
+/// Formats a time: `80.125 µs`.
 #[must_use]
 pub fn time(ns: f64) -> String {
     if !ns.is_finite() {
@@ -37,13 +37,13 @@ fn ns_cell(ns: f64) -> Entry {
     Entry::number(Some(ns).filter(|ns| ns.is_finite()), ns_text)
 }
 
-/// A time in ns as a table has it: exact for all but odd fractions.
+/// Formats a time in ns for a table: exact unless it has a long fraction.
 fn ns_text(ns: f64) -> String {
     let text = format!("{ns:.5}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A few nodes by name.
+/// The names of some nodes, abbreviated.
 #[must_use]
 pub fn nodes(topology: &Topology, some: &[u32]) -> String {
     const TOLD: usize = 8;
@@ -56,9 +56,9 @@ pub fn nodes(topology: &Topology, some: &[u32]) -> String {
     }
 }
 
-/// What has to leave a cut, over which links: the smaller side is named.
+/// Describes a cut: the chunks that must leave, and the links over which. The smaller side is named.
 #[must_use]
-pub fn cut_words(topology: &Topology, cut: &Narrow) -> String {
+pub fn cut_words(topology: &Topology, cut: &NodeCut) -> String {
     let is_inside = |node: u32| cut.inside.binary_search(&node).is_ok();
     let crossing = topology.links.iter().filter(|link| is_inside(link.from) && !is_inside(link.to)).count();
     let chunks = count(cut.chunks, "chunk");
@@ -71,12 +71,12 @@ pub fn cut_words(topology: &Topology, cut: &Narrow) -> String {
     }
 }
 
-/// Why L4 holds.
+/// Why the bound L4 holds.
 const LOAD: &str = "each chunk goes at least the shortest way, and each link carries one after the other";
 
-/// The bounds of each part, with what makes them.
+/// The table of the bounds of each phase, with the cut or path of each.
 #[must_use]
-pub fn bounds(topology: &Topology, wanted: &Wanted, bounds: &[&Bounds], clock: &Clock) -> Listing {
+pub fn bounds(topology: &Topology, wanted: &CollectiveRequest, bounds: &[&Bounds], clock: &Clock) -> Listing {
     const COLUMNS: [Column; 4] = [
         Column::words("Bound", "what no schedule can beat, and by which argument"),
         Column::numbers("ns", "the least time, in ns"),
@@ -118,9 +118,9 @@ pub fn bounds(topology: &Topology, wanted: &Wanted, bounds: &[&Bounds], clock: &
     Listing { columns: COLUMNS.to_vec(), rows }
 }
 
-/// Every link: how busy it is, and how much it matters.
+/// The table of links: how long each is busy, why it is idle, and its slack.
 #[must_use]
-pub fn links(topology: &Topology, film: &Film) -> Listing {
+pub fn links(topology: &Topology, timeline: &Timeline) -> Listing {
     const COLUMNS: [Column; 9] = [
         Column::words("From", "the node that sends"),
         Column::words("To", "the node that receives"),
@@ -132,20 +132,21 @@ pub fn links(topology: &Topology, film: &Film) -> Listing {
         Column::numbers("Waiting ns", "idle, and what it carries next is not there yet"),
         Column::numbers("Held ns", "idle, though what it carries next is there"),
     ];
-    let ownership = film.ownership();
+    let ownership = timeline.ownership();
     let row = |(index, link): (u32, &super::model::Link)| {
-        let (first, last) = (film.first[index as usize] as usize, film.first[index as usize + 1] as usize);
-        let slack = film.slack.get(first..last).and_then(|slack| slack.iter().min()).map(|slack| film.ns(*slack));
-        let idle = film.idle(index, &ownership);
+        let (first, last) = (timeline.first[index as usize] as usize, timeline.first[index as usize + 1] as usize);
+        let slack =
+            timeline.slack.get(first..last).and_then(|slack| slack.iter().min()).map(|slack| timeline.ns(*slack));
+        let idle = timeline.idle(index, &ownership);
         let sum =
-            |kind: Idle| film.ns(idle.iter().filter(|(_, _, of)| *of == kind).map(|(from, to, _)| to - from).sum());
+            |kind: Idle| timeline.ns(idle.iter().filter(|(_, _, of)| *of == kind).map(|(from, to, _)| to - from).sum());
         vec![
             Entry::text(topology.label(link.from)),
             Entry::text(topology.label(link.to)),
             Entry::number(Some(link.bandwidth), significant),
-            ns_cell(film.ns(film.durations[index as usize])),
+            ns_cell(timeline.ns(timeline.durations[index as usize])),
             Entry::number(Some((last - first) as f64), |chunks| format!("{chunks}")),
-            Entry::number(Some(film.share(index) * 100.0), |share| format!("{share:.1}")),
+            Entry::number(Some(timeline.busy_share(index) * 100.0), |share| format!("{share:.1}")),
             Entry::number(slack, ns_text),
             ns_cell(sum(Idle::Waiting)),
             ns_cell(sum(Idle::Held)),
@@ -154,9 +155,9 @@ pub fn links(topology: &Topology, film: &Film) -> Listing {
     Listing { columns: COLUMNS.to_vec(), rows: (0..).zip(&topology.links).map(row).collect() }
 }
 
-/// The transfers that decide when all is done.
+/// The table of the transfers on the critical path.
 #[must_use]
-pub fn critical(topology: &Topology, film: &Film) -> Listing {
+pub fn critical(topology: &Topology, timeline: &Timeline) -> Listing {
     const COLUMNS: [Column; 5] = [
         Column::numbers("Begins ns", "when it begins"),
         Column::numbers("Ends ns", "when it has arrived"),
@@ -164,52 +165,52 @@ pub fn critical(topology: &Topology, film: &Film) -> Listing {
         Column::numbers("Chunk", "which chunk"),
         Column::words("Follows", "why it does not begin earlier"),
     ];
-    let mut before: Option<super::film::Sent> = None;
+    let mut before: Option<super::timeline::TimedTransfer> = None;
     let row = |index: &u32| {
-        let sent = film.transfer(*index);
-        let (from, to) = film.links[sent.link as usize];
+        let sent = timeline.transfer(*index);
+        let (from, to) = timeline.links[sent.link as usize];
         let why = match before.replace(sent) {
             None if sent.start == 0 => "the chunk is there at the beginning".to_owned(),
             None => "it waits for nothing".to_owned(),
             Some(before) if before.end < sent.start => {
-                format!("{} after the one before", time(film.ns(sent.start - before.end)))
+                format!("{} after the one before", time(timeline.ns(sent.start - before.end)))
             }
             Some(before) if before.link == sent.link => "the link becomes free".to_owned(),
             Some(_) => "the chunk arrives".to_owned(),
         };
         vec![
-            ns_cell(film.ns(sent.start)),
-            ns_cell(film.ns(sent.end)),
+            ns_cell(timeline.ns(sent.start)),
+            ns_cell(timeline.ns(sent.end)),
             Entry::text(format!("{} to {}", topology.label(from), topology.label(to))),
             Entry::number(Some(f64::from(sent.chunk)), |chunk| format!("{chunk}")),
             Entry::text(why),
         ]
     };
-    Listing { columns: COLUMNS.to_vec(), rows: film.critical.iter().map(row).collect() }
+    Listing { columns: COLUMNS.to_vec(), rows: timeline.critical.iter().map(row).collect() }
 }
 
-/// The way of one chunk.
+/// The table of one chunk's transfers.
 #[must_use]
-pub fn tree(topology: &Topology, film: &Film, chunk: u32) -> Listing {
+pub fn tree(topology: &Topology, timeline: &Timeline, chunk: u32) -> Listing {
     const COLUMNS: [Column; 4] = [
         Column::numbers("Depth", "transfers before it on the way"),
         Column::words("Link", "from where to where"),
         Column::numbers("Begins ns", "when it begins"),
         Column::numbers("Ends ns", "when it has arrived"),
     ];
-    let row = |branch: super::film::Branch| {
-        let (from, to) = film.links[branch.sent.link as usize];
+    let row = |branch: super::timeline::TreeTransfer| {
+        let (from, to) = timeline.links[branch.sent.link as usize];
         vec![
             Entry::number(Some(f64::from(branch.depth)), |depth| format!("{depth}")),
             Entry::text(format!("{} to {}", topology.label(from), topology.label(to))),
-            ns_cell(film.ns(branch.sent.start)),
-            ns_cell(film.ns(branch.sent.end)),
+            ns_cell(timeline.ns(branch.sent.start)),
+            ns_cell(timeline.ns(branch.sent.end)),
         ]
     };
-    Listing { columns: COLUMNS.to_vec(), rows: film.tree(chunk).into_iter().map(row).collect() }
+    Listing { columns: COLUMNS.to_vec(), rows: timeline.tree(chunk).into_iter().map(row).collect() }
 }
 
-/// Each link, or each node, damaged; with new schedules where they were looked for.
+/// The table of damaged links or nodes, with new schedules where they were searched.
 #[must_use]
 pub fn damaged(topology: &Topology, nominal_ns: f64, all: &[Damaged]) -> Listing {
     const LINK: [Column; 5] = [
@@ -234,7 +235,7 @@ pub fn damaged(topology: &Topology, nominal_ns: f64, all: &[Damaged]) -> Listing
         Column::numbers("New bound ns", "what no schedule can beat without it"),
     ];
     let is_of_nodes = all.iter().any(|of| matches!(of.damage, Damage::Node(_)));
-    let is_again = all.iter().any(|of| of.again.is_some());
+    let is_again = all.iter().any(|of| of.resynthesis.is_some());
     let name = |damage: &Damage| match *damage {
         Damage::Node(node) => topology.label(node),
         Damage::Pair(a, b) => format!("{} and {}", topology.label(a), topology.label(b)),
@@ -252,7 +253,7 @@ pub fn damaged(topology: &Topology, nominal_ns: f64, all: &[Damaged]) -> Listing
             Entry::number(Some(of.undelivered as f64), |pairs| format!("{pairs}")),
         ];
         if is_again {
-            let (new, bound) = of.again.as_ref().map(new_cells).unwrap_or_default();
+            let (new, bound) = of.resynthesis.as_ref().map(new_cells).unwrap_or_default();
             row.extend([new, bound]);
         }
         row
@@ -262,8 +263,8 @@ pub fn damaged(topology: &Topology, nominal_ns: f64, all: &[Damaged]) -> Listing
     Listing { columns, rows: all.iter().map(row).collect() }
 }
 
-/// A new schedule's time and its bound.
-fn new_cells(of: &Again) -> (Entry, Entry) {
+/// The cells of a new schedule's time and bound.
+fn new_cells(of: &Resynthesis) -> (Entry, Entry) {
     let new = match (&of.time_ns, &of.why) {
         (Some(ns), _) => ns_cell(*ns),
         (None, why) => Entry::text(why.clone().unwrap_or_default()),
@@ -271,7 +272,7 @@ fn new_cells(of: &Again) -> (Entry, Entry) {
     (new, Entry::number(of.time_ns.map(|_| of.bound_ns), ns_text))
 }
 
-/// Dumped rings and trees with the times they take, beside the best schedule.
+/// The table of dumped rings and trees with their times, beside the best schedule.
 #[must_use]
 pub fn dumped(all: &[(&Pattern, Option<f64>)], found_ns: Option<f64>) -> Listing {
     const COLUMNS: [Column; 6] = [
@@ -300,9 +301,9 @@ pub fn dumped(all: &[(&Pattern, Option<f64>)], found_ns: Option<f64>) -> Listing
     Listing { columns: COLUMNS.to_vec(), rows }
 }
 
-/// Under bandwidths that vary, in a sentence.
+/// A sentence about the end times under varying bandwidths.
 #[must_use]
-pub fn varied(of: &Varied, sigma: f64) -> String {
+pub fn varied(of: &Variation, sigma: f64) -> String {
     let draws = of.ends_ns.len();
     format!(
         "With bandwidths that vary by a log-normal factor (σ {sigma}, mean 1, {draws} draws) it takes {} in half of the runs, {} in 95 of \
@@ -314,9 +315,9 @@ pub fn varied(of: &Varied, sigma: f64) -> String {
     )
 }
 
-/// Schedules beside each other.
+/// The table that compares schedules.
 #[must_use]
-pub fn comparison(all: &[(&str, &Film, f64)]) -> Listing {
+pub fn comparison(all: &[(&str, &Timeline, f64)]) -> Listing {
     const COLUMNS: [Column; 6] = [
         Column::words("Schedule", "what it is called"),
         Column::numbers("ns", "when all is done"),
@@ -325,21 +326,21 @@ pub fn comparison(all: &[(&str, &Film, f64)]) -> Listing {
         Column::numbers("Busy %", "share of the time for which links carry something, on average"),
         Column::numbers("Longest way", "most transfers of a chunk one after the other"),
     ];
-    let row = |(name, film, bound_ns): &(&str, &Film, f64)| {
-        let links = film.links.len() as u32;
-        let busy = (0..links).map(|link| film.share(link)).sum::<f64>() / f64::from(links.max(1));
-        // Each looks at all transfers.
-        let looked_at = (50_000_000 / film.len().max(1)).clamp(1, 512) as u32;
-        let depth = (0..film.chunks.min(looked_at))
-            .filter_map(|chunk| film.tree(chunk).iter().map(|branch| branch.depth + 1).max())
+    let row = |(name, timeline, bound_ns): &(&str, &Timeline, f64)| {
+        let links = timeline.links.len() as u32;
+        let busy = (0..links).map(|link| timeline.busy_share(link)).sum::<f64>() / f64::from(links.max(1));
+        // Each step below inspects all transfers.
+        let looked_at = (50_000_000 / timeline.len().max(1)).clamp(1, 512) as u32;
+        let depth = (0..timeline.chunks.min(looked_at))
+            .filter_map(|chunk| timeline.tree(chunk).iter().map(|branch| branch.depth + 1).max())
             .max();
         vec![
             Entry::text(*name),
-            ns_cell(film.ns(film.end)),
-            Entry::number(Some(film.ns(film.end) / bound_ns).filter(|_| *bound_ns > 0.0), |ratio| {
+            ns_cell(timeline.ns(timeline.end)),
+            Entry::number(Some(timeline.ns(timeline.end) / bound_ns).filter(|_| *bound_ns > 0.0), |ratio| {
                 format!("{ratio:.4}")
             }),
-            Entry::number(Some(film.len() as f64), |transfers| format!("{transfers}")),
+            Entry::number(Some(timeline.len() as f64), |transfers| format!("{transfers}")),
             Entry::number(Some(busy * 100.0), |busy| format!("{busy:.1}")),
             Entry::number(depth.map(f64::from), |depth| format!("{depth}")),
         ]

@@ -1,12 +1,14 @@
 //! The topology workbench: from links to a schedule of a collective, and how far it can be from the best.
 //!
-//! The way of the data: [`read`] turns CSV, [`dump`] what NCCL and RCCL dump, and [`generate`] a few words into a
-//! [`model::Topology`]; [`time`] puts its links into exact ticks; [`conditions`] says what a collective asks for. What is
-//! looked for and proven is [`crate::schedule`]. [`study`] holds it all and answers [`request`]s: a [`film`] of the best
-//! schedule so far, its bounds, [`robust`]ness, luck with [`seeds`], [`listing`]s and [`charts`]. It leaves as a [`result`]
-//! file, as a [`trace`], and as an algorithm of [`msccl`]; [`layout`] says where nodes stand, and [`network`] is all that is
-//! drawn.
+//! [`read`] parses CSV, [`dump`] the dumps of NCCL and RCCL, and [`generate`] the names of known forms; each gives a
+//! [`model::Topology`]. [`time`] converts its links to exact ticks, and [`conditions`] turns a collective into a
+//! [`crate::schedule::problem::Problem`], which [`crate::schedule`] solves. [`study`] holds the state and answers
+//! requests: a [`timeline`] of the best schedule so far, its bounds, [`robust`]ness, the variance over [`seeds`],
+//! [`listing`]s and [`charts`]. Exports are [`result`] files, a [`trace`] and algorithms of [`msccl`]. [`layout`]
+//! computes the positions of nodes, and [`network`] is the data of the network view.
+//! [`ceiling`] is what the tuning workbench takes of it: the highest bandwidths over links.
 
+pub mod ceiling;
 pub mod charts;
 pub mod conditions;
 pub mod dump;
@@ -21,8 +23,9 @@ pub mod read;
 pub mod result;
 pub mod robust;
 pub mod seeds;
+pub mod shape;
 pub mod study;
 pub mod time;
 pub mod trace;
 
-pub use crate::schedule::film;
+pub use crate::schedule::timeline;

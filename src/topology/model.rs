@@ -1,20 +1,14 @@
-//! A topology: nodes, and links with latency and bandwidth.
+//! The model of a topology: nodes, and links with latency and bandwidth.
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    layout::Shape,
-    time::{Clock, LONGEST_NS},
-};
-use crate::{
-    order::Order,
-    schedule::graph::{self, Graph},
-};
+use super::shape::Shape;
+use crate::order::CompactSort;
 
-/// What a bandwidth of 1 means.
+/// The unit of bandwidths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
-    /// 2³⁰ bytes per second, which every program that reads these files takes "GB/s" for.
+    /// 2³⁰ bytes per second, which programs that write these files call "GB/s".
     #[default]
     Gib,
     /// 10⁹ bytes per second.
@@ -31,8 +25,8 @@ impl Unit {
         }
     }
 
-    /// The header of a column of bandwidths in it. What other programs write and read is called GB/s and is GiB/s; a decimal
-    /// unit is named, so that it is not lost.
+    /// The header of a bandwidth column in this unit. Other programs write GB/s for GiB/s; the decimal unit gets a
+    /// header of its own, so that it is not lost.
     #[must_use]
     pub const fn header(self) -> &'static str {
         match self {
@@ -41,7 +35,7 @@ impl Unit {
         }
     }
 
-    /// How it is written.
+    /// The name of the unit.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -51,12 +45,12 @@ impl Unit {
     }
 }
 
-/// A link in one direction.
+/// A directed link.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Link {
-    /// The node that sends.
+    /// The sending node.
     pub from: u32,
-    /// The node that receives.
+    /// The receiving node.
     pub to: u32,
     /// Latency in ns.
     pub latency_ns: f64,
@@ -64,45 +58,48 @@ pub struct Link {
     pub bandwidth: f64,
 }
 
-/// Nodes and links.
+/// A topology: a directed graph with latencies and bandwidths.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Topology {
-    /// What it is called.
+    /// The name of the topology.
     pub name: String,
-    /// How many nodes there are: `0..nodes`.
+    /// Number of nodes; they are numbered `0..nodes`.
     pub nodes: u32,
-    /// Links.
+    /// The directed links.
     pub links: Vec<Link>,
-    /// What bandwidths mean.
+    /// The unit of bandwidths.
     pub unit: Unit,
-    /// What nodes are called, where they are more than numbers.
+    /// The names of nodes; empty where they only have numbers.
     pub labels: Vec<String>,
-    /// The form that it was made in, where that is known.
+    /// The form in which it was generated, if known.
     pub shape: Option<Shape>,
 }
 
-/// Why no schedule can be looked for.
+/// Why a topology can't be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TopologyError {
     /// It has no nodes.
     #[error("there are no nodes")]
     Empty,
-    /// It has more than can be handled.
+    /// It has too many nodes.
     #[error("there are {0} nodes, more than 65,536")]
     TooLarge(u32),
-    /// A link can't be.
+    /// A link is invalid.
     #[error("link {from} to {to}: {why}")]
     Link {
-        /// The node that sends.
+        /// The sending node.
         from: u32,
-        /// The node that receives.
+        /// The receiving node.
         to: u32,
         /// What is wrong.
         why: &'static str,
     },
 }
 
-/// What is wrong with a link, if anything.
+/// The longest duration of a link in ns: if a tick is 1 ns, the sum of a million of them still fits 64 bits.
+pub(super) const LONGEST_NS: f64 = (1_u64 << 43) as f64;
+
+/// The reason why a link is invalid; `None` for a valid one.
 #[must_use]
 pub fn link_problem(link: &Link, nodes: u32) -> Option<&'static str> {
     Some(match link {
@@ -123,74 +120,41 @@ pub fn link_problem(link: &Link, nodes: u32) -> Option<&'static str> {
 }
 
 impl Topology {
-    /// The same in ticks, for chunks of a size in bytes.
-    ///
-    /// # Errors
-    /// There are no nodes, or a link can't be.
-    pub fn graph(&self, chunk_bytes: u64) -> Result<(Graph, Clock), TopologyError> {
-        match self.nodes {
-            0 => return Err(TopologyError::Empty),
-            many if many as usize > graph::MAX_NODES => return Err(TopologyError::TooLarge(many)),
-            _ => {}
-        }
-        for link in &self.links {
-            if let Some(why) = link_problem(link, self.nodes) {
-                return Err(TopologyError::Link { from: link.from, to: link.to, why });
-            }
-        }
-        let clock = Clock::new(&self.links, self.unit, chunk_bytes);
-        if let Some(link) = self.links.iter().find(|link| clock.duration_ns(link) > LONGEST_NS) {
-            let why = "a chunk keeps it busy for more than 8,796 s, the longest that is counted";
-            return Err(TopologyError::Link { from: link.from, to: link.to, why });
-        }
-        let links = self.links.iter().map(|link| graph::Link {
-            from: link.from,
-            to: link.to,
-            duration: clock.duration(link),
-            rate: clock.rate(link),
-        });
-        let error = |bad: graph::BadLink| {
-            let link = self.links[bad.0];
-            TopologyError::Link { from: link.from, to: link.to, why: "it can't be used" }
-        };
-        Ok((Graph::new(self.nodes as usize, links.collect()).map_err(error)?, clock))
-    }
-
-    /// Latency in ns and bandwidth of most links: what a further link is likely to have.
+    /// The most frequent latency in ns and bandwidth: the default for an added link.
     #[must_use]
     pub fn usual_rates(&self) -> (f64, f64) {
         let rates = |link: usize| (self.links[link].latency_ns, self.links[link].bandwidth);
         let mut order: Vec<usize> = (0..self.links.len()).collect();
-        order.order_by(|a, b| {
+        order.compact_sort_by(|a, b| {
             let (a, b) = (rates(*a), rates(*b));
             a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
         });
-        // Of those that are equally many, those that come first.
+        // Of equally frequent rates the first.
         let same = order.chunk_by(|a, b| rates(*a) == rates(*b));
         let most = same.max_by_key(|same| (same.len(), std::cmp::Reverse(same[0])));
         most.map_or((500.0, 50.0), |same| rates(same[0]))
     }
 
-    /// Which link leads from one node to another, if one does.
+    /// The index of the link between two nodes, if there is one.
     #[must_use]
     pub fn link(&self, from: u32, to: u32) -> Option<u32> {
         self.links.iter().position(|link| (link.from, link.to) == (from, to)).map(|place| place as u32)
     }
 
-    /// The node of a name, or of a number.
+    /// The node of a name or of a number.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<u32> {
         let place = self.labels.iter().position(|label| !label.is_empty() && label == name).map(|place| place as u32);
         place.or_else(|| name.parse().ok().filter(|node| *node < self.nodes))
     }
 
-    /// What a node is called.
+    /// The name of a node, or its number.
     #[must_use]
     pub fn label(&self, node: u32) -> String {
         self.labels.get(node as usize).filter(|label| !label.is_empty()).cloned().unwrap_or_else(|| node.to_string())
     }
 
-    /// What stands in the way of a collective, in words: nodes without links, nodes that can't reach each other.
+    /// Notes about obstacles to a collective: nodes without links, nodes that can't reach each other.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let Ok((graph, _)) = self.graph(1 << 20) else { return Vec::new() };

@@ -1,4 +1,5 @@
-//! Schedules as algorithms of MSCCL, which RCCL and Microsoft's fork of NCCL run; and a reader and an interpreter of them.
+//! Schedules as algorithms of MSCCL, which RCCL and Microsoft's fork of NCCL run; and a reader and an interpreter of
+//! them.
 //!
 //! Rules are those of RCCL's `mscclGetAlgoFromXmlFile` and `msccl_struct.h`; what steps do is `msccl_kernel_impl.h`.
 
@@ -11,17 +12,17 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::model::Topology;
 
-/// Whether a text begins as an algorithm does.
+/// Whether a text begins like an algorithm of MSCCL.
 #[must_use]
 pub fn is_algorithm(text: &str) -> bool {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     text.starts_with("<algo") || (text.starts_with("<?xml") && text.contains("<algo"))
 }
 
-/// What is to be said of an algorithm that is run: that it computes its collective, or why it does not.
+/// Runs an algorithm and says that it computes its collective.
 ///
 /// # Errors
-/// In words: it stands still, or computes something else.
+/// Returns a message if it deadlocks or computes something else.
 pub fn verdict(algo: &Algo) -> Result<String, String> {
     let ranks = algo.gpus.len();
     let fine = || {
@@ -33,11 +34,11 @@ pub fn verdict(algo: &Algo) -> Result<String, String> {
     run(algo).map(|()| fine()).map_err(|error| error.to_string())
 }
 
-/// Pairs of ranks that an algorithm connects and that are no link of a topology, in words; or that it has another number of
-/// ranks.
+/// The pairs of ranks that an algorithm connects without a link of the topology, as messages; or that the numbers of
+/// ranks differ.
 #[must_use]
 pub fn not_in(algo: &Algo, topology: &Topology) -> Vec<String> {
-    /// So many are named.
+    /// The number of pairs that are named.
     const TOLD: usize = 8;
     let ranks = algo.gpus.len();
     if ranks != topology.nodes as usize {
@@ -59,6 +60,6 @@ pub fn not_in(algo: &Algo, topology: &Topology) -> Vec<String> {
 pub(super) use self::xml::{Element, parse};
 pub use self::{
     rules::{Algo, Gpu, RuleError, Step, ThreadBlock, Type},
-    run::{HOLDS, RunError, run, run_holding},
+    run::{RunError, STEPS_PER_CONNECTION, run, run_with_capacity},
     write::{ExportError, write},
 };

@@ -1,39 +1,39 @@
-//! What is drawn of a topology and of schedules on it.
+//! The data of the network view: a topology with the schedules on it.
 
 use serde::{Deserialize, Serialize};
 
-use super::{dump::Pattern, film::Film, layout::Place, model::Topology};
+use super::{dump::Pattern, layout::Place, model::Topology, timeline::Timeline};
 
-/// A topology with what was found on it.
+/// A topology with its schedules, as the page draws it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Network {
-    /// All links, as they were before any damage.
+    /// The topology before any damage.
     pub topology: Topology,
-    /// Where its nodes stand.
+    /// The positions of the nodes.
     pub places: Vec<Place>,
-    /// Damaged links, ascending, with the share of their bandwidth that is left: 0 of one that is cut.
+    /// The damaged links, ascending, with the share of bandwidth that is left; 0 for a cut link.
     pub damaged: Vec<(u32, f64)>,
-    /// Dead nodes, ascending: all their links are cut, and films count the others only.
+    /// The dead nodes, ascending. All their links are cut; timelines number the other nodes only.
     pub dead: Vec<u32>,
-    /// Nodes on one side of the bottleneck, and the links that leave it.
+    /// The nodes on one side of the bottleneck, and the links that leave it.
     pub cut: (Vec<u32>, Vec<u32>),
-    /// Rings and trees that were dumped.
+    /// The dumped rings and trees.
     pub patterns: Vec<Pattern>,
-    /// What no schedule can beat, in ns.
+    /// The lower bound of all schedules, in ns.
     pub bound_ns: f64,
-    /// Schedules by their names, the best first; their links are numbered without those that are cut ([`Network::whole`]),
-    /// their nodes without those that are dead ([`Network::alive`]).
-    pub films: Vec<(String, Film)>,
+    /// The schedules with their names, the best first. Their links are numbered without cut ones ([`Network::whole`]),
+    /// their nodes without dead ones ([`Network::alive`]).
+    pub timelines: Vec<(String, Timeline)>,
 }
 
 impl Network {
-    /// What is left of a link's bandwidth.
+    /// The share of a link's bandwidth that is left.
     #[must_use]
     pub fn left(&self, link: u32) -> f64 {
         self.damaged.binary_search_by_key(&link, |(damaged, _)| *damaged).map_or(1.0, |at| self.damaged[at].1)
     }
 
-    /// The links that are not cut, by their numbers in the topology: at each place, which link films call by it.
+    /// The indices in the topology of the links that are not cut, in the order in which timelines number them.
     #[must_use]
     pub fn whole(&self) -> Vec<u32> {
         (0..self.topology.links.len() as u32).filter(|link| self.left(*link) > 0.0).collect()
@@ -41,21 +41,21 @@ impl Network {
 }
 
 impl Network {
-    /// The nodes that are not dead, by their numbers in the topology: at each place, which node films call by it.
+    /// The indices in the topology of the nodes that are not dead, in the order in which timelines number them.
     #[must_use]
     pub fn alive(&self) -> Vec<u32> {
         (0..self.topology.nodes).filter(|node| self.dead.binary_search(node).is_err()).collect()
     }
 
-    /// The topology as it is with its damage; films count its links and nodes.
+    /// The topology with its damage, in the numbering of timelines.
     #[must_use]
     pub fn left_over(&self) -> Topology {
         damaged(&self.topology, &self.damaged, &self.dead)
     }
 }
 
-/// A topology with damaged links (ascending, with shares of bandwidth, 0 of what is cut) and without dead nodes (ascending),
-/// which take their links with them. The other nodes keep their names.
+/// A topology with damaged links (ascending, with shares of bandwidth, 0 for cut ones) and without dead nodes
+/// (ascending) and their links. The other nodes keep their names.
 #[must_use]
 pub fn damaged(topology: &Topology, damage: &[(u32, f64)], dead: &[u32]) -> Topology {
     let left = |index: u32| damage.binary_search_by_key(&index, |(of, _)| *of).map_or(1.0, |at| damage[at].1);
@@ -84,7 +84,7 @@ mod tests {
     use crate::topology::generate::{Kind, Recipe};
 
     #[test]
-    fn films_count_the_links_that_are_left() {
+    fn timelines_count_the_links_that_are_left() {
         let topology = Recipe::new(Kind::Line(3)).make().unwrap();
         let damage = vec![(1, 0.0), (2, 0.5)];
         let left = damaged(&topology, &damage, &[]);

@@ -6,25 +6,25 @@ use crate::{
     text::{Problem, excerpt, number, whole},
 };
 
-/// How a file is read.
+/// Options of the reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// What bandwidths mean.
+    /// The unit of bandwidths, where the file does not say it.
     pub unit: Unit,
-    /// Links between the same two nodes become one with the bandwidth of all; without this they are refused.
+    /// Whether parallel links are merged into one with the sum of their bandwidths; otherwise they are an error.
     pub merge: bool,
 }
 
-/// A topology that was read.
+/// The result of reading a topology.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// It.
+    /// The topology.
     pub topology: Topology,
-    /// What the reader wants said.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// Why a topology was not read: one thing or more, each with its place.
+/// Why a topology could not be read: one or more problems, each with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError(pub Vec<Problem>);
 
@@ -43,33 +43,33 @@ impl std::fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// The most problems that are told.
+/// The most problems that are reported.
 const MOST: usize = 100;
-/// The most links.
+/// The most links of a file.
 const MOST_LINKS: usize = 4_000_000;
 
-/// Columns, by their place.
+/// The positions of the columns.
 #[derive(Clone, Copy)]
 pub(super) struct Columns {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) latency: usize,
     pub(super) bandwidth: usize,
-    /// What one of the file's latencies is, in ns.
+    /// The file's unit of latency, in ns.
     pub(super) latency_unit_ns: f64,
-    /// What bandwidths mean, where the header says it; `GB/s` says nothing, as it is written for both.
+    /// The unit of bandwidths by the header; `None` for `GB/s`, which is written for both units.
     pub(super) unit: Option<Unit>,
-    /// A column whose unit is none that is read, by its place.
+    /// The position of a column whose unit is not supported.
     pub(super) unread: Option<usize>,
 }
 
-/// Cells of a line: separated by commas, tabs or semicolons.
+/// The cells of a line, separated by commas, tabs or semicolons.
 pub(super) fn cells(line: &str) -> Vec<&str> {
     let separator = [',', '\t', ';'].into_iter().find(|separator| line.contains(*separator)).unwrap_or(',');
     line.split(separator).map(|cell| cell.trim().trim_matches('"').trim()).collect()
 }
 
-/// Lines that say something, each with its number from 1.
+/// The lines that are neither blank nor comments, with their numbers from 1.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = (u64, &str)> {
     let numbered = (1_u64..).zip(text.trim_start_matches('\u{feff}').lines());
     numbered.map(|(number, line)| (number, line.trim())).filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
@@ -79,7 +79,7 @@ impl Columns {
     pub(super) const BY_PLACE: Self =
         Self { from: 0, to: 1, latency: 2, bandwidth: 3, latency_unit_ns: 1.0, unit: None, unread: None };
 
-    /// Those that a header names.
+    /// The columns by the names in a header; `None` if a column is missing.
     pub(super) fn of(header: &[&str]) -> Option<Self> {
         let plain =
             |cell: &str| cell.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
@@ -118,7 +118,7 @@ impl Columns {
         })
     }
 
-    /// What is wrong with a unit of the header, if anything.
+    /// The problem with a unit of the header, if there is one.
     pub(super) fn problem(&self, header: &[&str], line: u64) -> Option<Problem> {
         let cell = header.get(self.unread?).copied().unwrap_or_default();
         let expected = "has a unit that is not read: latencies are in ns, us, ms, s or ps, bandwidths in GB/s (2^30 bytes per second, \
@@ -126,7 +126,8 @@ impl Columns {
         Some(Problem::new(line, "", cell, expected))
     }
 
-    /// What bandwidths mean: what the header says, else what was chosen. That the header says something else is told.
+    /// The unit of bandwidths: that of the header, else the chosen one. A note says where the header overrules the
+    /// choice.
     pub(super) fn unit(&self, chosen: Unit, line: u64, notes: &mut Vec<String>) -> Unit {
         if let Some(unit) = self.unit.filter(|unit| *unit != chosen && chosen != Unit::default()) {
             notes.push(format!("line {line}: the header says that bandwidths are in {}, and that counts", unit.name()));
@@ -134,7 +135,7 @@ impl Columns {
         self.unit.unwrap_or(chosen)
     }
 
-    /// One link, or what is wrong with its line; `nodes` is not known in some files.
+    /// The link of a line, or the problem of the line. `nodes` is `None` in files that do not give the number of nodes.
     pub(super) fn link(
         &self,
         cells: &[&str],
@@ -207,7 +208,7 @@ impl Columns {
     }
 }
 
-/// Whether a text begins as a topology does.
+/// Whether a text begins like a topology.
 #[must_use]
 pub fn is_topology(text: &str) -> bool {
     let mut lines = lines(text);
@@ -215,7 +216,7 @@ pub fn is_topology(text: &str) -> bool {
     if Columns::of(&cells(first)).is_some() {
         return true;
     }
-    // A header under a line with too few or too many words is one all the same, and the reader says so.
+    // A header below a line with too few or too many words still counts: the reader reports that line.
     lines.next().is_some_and(|(_, second)| {
         Columns::of(&cells(second)).is_some()
             || (whole(first).is_some()
@@ -227,7 +228,8 @@ pub fn is_topology(text: &str) -> bool {
 /// Reads a topology.
 ///
 /// # Errors
-/// What is wrong, with its place. A link that is left out would change the answer, so nothing is left out.
+/// Returns a [`ReadError`] with all problems and their places. No faulty link is skipped, because the schedules would
+/// change.
 pub fn read(text: &str, name: &str, options: Options) -> Result<Reading, ReadError> {
     let mut lines = lines(text).peekable();
     let mut problems = Vec::new();

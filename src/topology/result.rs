@@ -1,8 +1,8 @@
-//! Result files: a schedule as CSV, in the four dialects that are written of it.
+//! Result files: a schedule as CSV, in the four dialects that programs write.
 //!
-//! Metadata (`NPUs Count`, `Links Count`, `Chunks Count`, `Chunk Size`, `Collective Time`, `Synthesis Time`; of what is no
-//! all_gather `Collective` and `Root`, which are ours), then a header
-//! `SrcID,DestID,Latency (ns),Bandwidth (GB/s),<cells>`, then a row for each link with a cell for each transfer:
+//! Metadata (`NPUs Count`, `Links Count`, `Chunks Count`, `Chunk Size`, `Collective Time`, `Synthesis Time`; of what is
+//! no all_gather `Collective` and `Root`, which are ours), then a header `SrcID,DestID,Latency (ns),Bandwidth
+//! (GB/s),<cells>`, then a row for each link with a cell for each transfer:
 //!
 //! | dialect | last header | cell |
 //! |---|---|---|
@@ -14,14 +14,14 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{
-    conditions::{Wanted, has_root},
+    conditions::{CollectiveRequest, has_root},
     model::{Topology, Unit},
     read::{Columns, ReadError, cells, lines},
     time::Clock,
 };
 use crate::{
     collective::Collective,
-    order::Order,
+    order::CompactSort,
     schedule::{
         graph::Graph,
         plan::{Schedule, Transfer},
@@ -29,35 +29,35 @@ use crate::{
     text::{Problem, excerpt, number, whole},
 };
 
-/// A transfer of a file: link (by index), chunk, and from when to when in ns where the file says so.
+/// A transfer of a file: index of the link, chunk, and start and end in ns where the file has times.
 pub type Row = (u32, u32, Option<(f64, f64)>);
 
-/// A result file that was read.
+/// The content of a result file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResultFile {
-    /// Its links.
+    /// The links of the file.
     pub topology: Topology,
-    /// Which dialect, in words.
+    /// The name of the dialect.
     pub dialect: &'static str,
-    /// Chunks, where it says so; else as many as it names.
+    /// Number of chunks: as the file says, or as many as it names.
     pub chunks: u32,
-    /// It says how many chunks there are.
+    /// Whether the file gives the number of chunks.
     pub says_chunks: bool,
-    /// Bytes of a chunk, where it says so.
+    /// Size of a chunk in bytes, if the file gives it.
     pub chunk_bytes: Option<u64>,
-    /// The time that it claims, in ns.
+    /// The collective time that the file claims, in ns.
     pub claimed_ns: Option<f64>,
-    /// The collective, where it says so; `None` inside for conditions of one's own.
+    /// The collective, if the file gives it; the inner `None` stands for custom conditions.
     pub collective: Option<Option<Collective>>,
-    /// Its root, where it says so.
+    /// The root, if the file gives it.
     pub root: Option<u32>,
-    /// Its transfers.
+    /// The transfers.
     pub transfers: Vec<Row>,
-    /// What must be known of it.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// Whether a text begins as a result file does.
+/// Whether a text begins like a result file.
 #[must_use]
 pub fn is_result(text: &str) -> bool {
     lines(text).next().is_some_and(|(_, first)| {
@@ -66,13 +66,13 @@ pub fn is_result(text: &str) -> bool {
     })
 }
 
-/// Times of a file against those of the cost model: this much may be lost by rounding, in ns.
+/// The tolerance between times of a file and those of the cost model: the rounding error, in ns.
 const ROUNDING_NS: f64 = 0.0021;
 
 /// Reads a result file.
 ///
 /// # Errors
-/// What is wrong, with its place.
+/// Returns a [`ReadError`] with all problems and their places.
 pub fn read(text: &str, name: &str, unit: Unit) -> Result<ResultFile, ReadError> {
     let one = |problem: Problem| ReadError(vec![problem]);
     let mut lines = lines(text);
@@ -220,7 +220,7 @@ pub fn read(text: &str, name: &str, unit: Unit) -> Result<ResultFile, ReadError>
         match said.as_str() {
             "ps" => time / 1e3,
             "us" => time * 1e3,
-            // The sample of a README says ns of a time in ps.
+            // The sample in TACOS's README labels a time in ps as ns.
             "ns" if times_in_ns == Some(1e-3) && (time / 1e3 - last).abs() <= 1.0 => {
                 dialect = "chunk:end:start in ps, its time in ps called ns";
                 file.notes.push(format!(
@@ -235,7 +235,7 @@ pub fn read(text: &str, name: &str, unit: Unit) -> Result<ResultFile, ReadError>
     Ok(file)
 }
 
-/// `chunk`, or `chunk:time:time`, the earlier time first.
+/// Parses a cell `chunk` or `chunk:time:time`; the earlier time is the start.
 fn transfer(cell: &str, times_in_ns: Option<f64>) -> Option<(u32, Option<(f64, f64)>)> {
     let mut parts = cell.split(':');
     let chunk = whole(parts.next()?).and_then(|chunk| u32::try_from(chunk).ok()).filter(|chunk| *chunk < 1 << 28)?;
@@ -251,7 +251,7 @@ fn transfer(cell: &str, times_in_ns: Option<f64>) -> Option<(u32, Option<(f64, f
 }
 
 impl ResultFile {
-    /// The schedule on a graph, whose links are looked up by their ends; and what does not fit it.
+    /// The schedule on a graph, whose links are found by their ends, with messages about transfers that do not fit.
     #[must_use]
     pub fn schedule(&self, topology: &Topology, graph: &Graph, clock: &Clock) -> (Schedule, Vec<String>) {
         let mut wrong = Vec::new();
@@ -295,17 +295,17 @@ impl ResultFile {
         (Schedule { transfers, reducing: 0 }, wrong)
     }
 
-    /// Whether it says when anything is sent.
+    /// Whether the file has times.
     #[must_use]
     pub fn has_times(&self) -> bool {
         self.transfers.iter().all(|(_, _, times)| times.is_some())
     }
 }
 
-/// Undoes the rounding of a file to ps: a start that is nearly the end of a transfer that it follows becomes just that.
+/// Undoes the rounding of a file to ps: a start close to the end of a preceding transfer is set to that end.
 fn snap(transfers: &mut [Transfer], graph: &Graph, clock: &Clock) {
     let near = clock.ticks(ROUNDING_NS).max(1) * 4;
-    transfers.order_by_number(|transfer| transfer.start);
+    transfers.compact_sort_by_number(|transfer| transfer.start);
     let mut ends = BTreeSet::from([0]);
     for transfer in transfers {
         let close = |end: &&u64| end.abs_diff(transfer.start) <= near;
@@ -317,7 +317,7 @@ fn snap(transfers: &mut [Transfer], graph: &Graph, clock: &Clock) {
     }
 }
 
-/// Writes a result file, in the dialect whose times have units: `chunk:start:end` in ns.
+/// Writes a result file in the dialect `chunk:start:end` with times in ns.
 #[must_use]
 pub fn write(
     topology: &Topology,
@@ -325,7 +325,7 @@ pub fn write(
     schedule: &Schedule,
     clock: &Clock,
     chunks: usize,
-    wanted: &Wanted,
+    wanted: &CollectiveRequest,
 ) -> String {
     let mut by_link: Vec<Vec<&Transfer>> = vec![Vec::new(); graph.links().len()];
     schedule.transfers.iter().for_each(|transfer| by_link[transfer.link as usize].push(transfer));
@@ -336,7 +336,7 @@ pub fn write(
         wanted.chunk_bytes,
         clock.ns(schedule.end(graph))
     );
-    // Other programs know no other collective, and not these rows.
+    // Other programs support no other collective and do not know these rows.
     if wanted.collective != Some(Collective::AllGather) {
         text += &format!("Collective,{}\n", wanted.key());
         if wanted.collective.is_some_and(has_root) {
@@ -345,7 +345,7 @@ pub fn write(
     }
     text += &format!("SrcID,DestID,Latency (ns),{},Chunks (ID:ns:ns)\n", topology.unit.header());
     for (link, transfers) in topology.links.iter().zip(&mut by_link) {
-        transfers.order_by_number(|transfer| transfer.start);
+        transfers.compact_sort_by_number(|transfer| transfer.start);
         text += &format!("{},{},{},{}", link.from, link.to, link.latency_ns, link.bandwidth);
         for transfer in transfers.iter() {
             text += &format!(",{}:{}:{}", transfer.chunk, clock.ns(transfer.start), clock.ns(transfer.end(graph)));
@@ -355,7 +355,7 @@ pub fn write(
     text
 }
 
-/// The name of a result file and its like: no path, no odd letters.
+/// A file name for an export, without path separators and special characters.
 #[must_use]
 pub fn file_name(topology: &Topology, what: &str, extension: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '_' };

@@ -1,4 +1,4 @@
-//! How a schedule does when links are not what they were said to be.
+//! The robustness of a schedule: its time under varying bandwidths, and with slow or dead links and nodes.
 
 use super::{export::Material, model::Topology, network, time::Clock};
 use crate::{
@@ -6,108 +6,110 @@ use crate::{
     schedule::{
         plan::Schedule,
         problem::Problem,
-        replay::{Replay, Run},
-        synthesize::{Method, Search, State},
+        replay::{Replay, ReplayOutcome},
+        synthesize::{Method, Search, SearchState},
     },
 };
 
-/// What is asked.
+/// The parameters of a simulation with varying bandwidths.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Question {
-    /// Spread of the log-normal factor, of mean 1, of each transfer's bandwidth.
+pub struct VariationOptions {
+    /// σ of the log-normal factor (with mean 1) of each transfer's bandwidth.
     pub sigma: f64,
-    /// How often it is drawn.
+    /// The number of simulated runs.
     pub draws: u32,
-    /// Seed.
+    /// The seed of the random factors.
     pub seed: u64,
 }
 
-impl Default for Question {
+impl Default for VariationOptions {
     fn default() -> Self {
         Self { sigma: 0.2, draws: 500, seed: 1 }
     }
 }
 
-/// The longest that a transfer over a slow link takes, in ticks: thousands of them, one after the other, still fit.
-const SLOWEST: u64 = 1 << 50;
+/// The longest duration of a transfer over a slow link, in ticks: the sum of thousands of them does not overflow.
+const MAX_DURATION: u64 = 1 << 50;
 
-/// The widest spread of durations, σ.
-pub const WIDEST: f64 = 3.0;
-/// The most runs whose bandwidths vary.
-pub const MOST_DRAWS: u32 = 100_000;
+/// The largest σ.
+pub const MAX_SIGMA: f64 = 3.0;
+/// The most simulated runs.
+pub const MAX_DRAWS: u32 = 100_000;
 
-/// The most transfers that are drawn in all.
-const MOST_DRAWN: usize = 100_000_000;
+/// The most simulated transfers in all.
+const MAX_DRAWN_TRANSFERS: usize = 100_000_000;
 
-/// Under bandwidths that vary.
+/// The end times of a schedule under varying bandwidths.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Varied {
-    /// As planned, in ns.
+pub struct Variation {
+    /// The time without variation, in ns.
     pub nominal_ns: f64,
-    /// Half of the runs end by then.
+    /// The median, in ns.
     pub p50_ns: f64,
-    /// 95 of 100 do.
+    /// The 95th percentile, in ns.
     pub p95_ns: f64,
-    /// 99 of 100 do.
+    /// The 99th percentile, in ns.
     pub p99_ns: f64,
-    /// When each run ends, in ns, ascending.
+    /// The end of each run in ns, ascending.
     pub ends_ns: Vec<f64>,
 }
 
-/// A link or a node that is slow or dead.
+/// The effect of a slow or dead link or node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Damaged {
-    /// Which is dead: a link, or a node.
+    /// The affected link or node.
     pub damage: Damage,
-    /// The same schedule with the link, or all links of the node, at half of their bandwidth, in ns.
+    /// The time with half of the bandwidth, of the link or of all links of the node, in ns.
     pub half_ns: f64,
-    /// At a tenth.
+    /// The time with a tenth of the bandwidth, in ns.
     pub tenth_ns: f64,
-    /// Pairs of a chunk and a node that it never comes to when it is dead; of a dead node, of the others and what they had.
+    /// The number of undelivered pairs of a chunk and a node if it is dead. For a dead node, without its own pairs and
+    /// the chunks that it alone had.
     pub undelivered: u64,
-    /// A new schedule without it, where one was looked for.
-    pub again: Option<Again>,
+    /// A new schedule for the damaged topology, if one was searched.
+    pub resynthesis: Option<Resynthesis>,
 }
 
-/// What a new schedule for the damaged links is like.
+/// A new schedule for a damaged topology, compared with the old one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Again {
-    /// What is damaged, in words.
+pub struct Resynthesis {
+    /// A description of the damage.
     pub what: String,
-    /// The old schedule there: its time in ns, and what it does not deliver.
+    /// The old schedule on the damaged topology: its time in ns, and the number of undelivered pairs.
     pub stale: (f64, u64),
-    /// A new schedule, in ns; `None` where there is no way any more.
+    /// The time of the new schedule in ns; `None` where the collective is impossible.
     pub time_ns: Option<f64>,
-    /// Its bound, in ns.
+    /// The lower bound for the damaged topology, in ns.
     pub bound_ns: f64,
-    /// Why there is none.
+    /// Why there is no new schedule.
     pub why: Option<String>,
 }
 
-/// What is cut or slowed.
+/// A damage to a topology.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Damage {
-    /// A link is dead.
+    /// A dead link.
     Link(u32),
-    /// Both directions between two nodes are.
+    /// Dead links in both directions between two nodes.
     Pair(u32, u32),
-    /// A node neither sends nor receives; it has nothing, and nothing is wanted there.
+    /// A dead node: it neither sends nor receives, has no chunks and wants none.
     Node(u32),
-    /// A link has this share of its bandwidth.
+    /// A link with this share of its bandwidth.
     Slow(u32, f64),
 }
 
-/// The same schedule under bandwidths that vary from transfer to transfer.
+/// Simulates a schedule under bandwidths that vary from transfer to transfer.
 #[must_use]
 pub fn varied(
     problem: &Problem,
     schedule: &Schedule,
     topology: &Topology,
     clock: &Clock,
-    question: &Question,
-) -> Varied {
-    let draws = (MOST_DRAWN / schedule.transfers.len().max(1)).clamp(1, question.draws.clamp(1, MOST_DRAWS) as usize);
-    let sigma = question.sigma.clamp(0.0, WIDEST);
+    question: &VariationOptions,
+) -> Variation {
+    let draws =
+        (MAX_DRAWN_TRANSFERS / schedule.transfers.len().max(1)).clamp(1, question.draws.clamp(1, MAX_DRAWS) as usize);
+    let sigma = question.sigma.clamp(0.0, MAX_SIGMA);
     let latencies: Vec<u64> = topology.links.iter().map(|link| clock.ticks(link.latency_ns)).collect();
     let mut stream = Stream::new(question.seed);
     let mut replay = Replay::new(problem, schedule);
@@ -117,7 +119,7 @@ pub fn varied(
                 let factor = math::exp(sigma * stream.normal() - sigma * sigma / 2.0);
                 let latency = latencies[link as usize].min(usual);
                 let sending = ((usual - latency) as f64 / factor).round() as u64;
-                Some(latency + sending.clamp(1, SLOWEST))
+                Some(latency + sending.clamp(1, MAX_DURATION))
             });
             clock.ns(run.end)
         })
@@ -125,29 +127,30 @@ pub fn varied(
     math::ascending(&mut ends);
     let at = |share: f64| quantile(&ends, share).unwrap_or(0.0);
     let (p50_ns, p95_ns, p99_ns) = (at(0.5), at(0.95), at(0.99));
-    Varied { nominal_ns: clock.ns(schedule.end(&problem.graph)), p50_ns, p95_ns, p99_ns, ends_ns: ends }
+    Variation { nominal_ns: clock.ns(schedule.end(&problem.graph)), p50_ns, p95_ns, p99_ns, ends_ns: ends }
 }
 
-/// How long a link takes with a share of its bandwidth, in ticks: its latency stays.
+/// The duration of a link with a share of its bandwidth, in ticks. Its latency does not change.
 #[must_use]
 pub fn slowed(topology: &Topology, clock: &Clock, link: u32, share: f64) -> u64 {
     let mut slow = topology.links[link as usize];
     let before = clock.duration_ns(&slow);
     slow.bandwidth *= share;
     let after = clock.duration_ns(&slow);
-    clock.duration(&topology.links[link as usize]) + clock.ticks(after - before).min(SLOWEST)
+    clock.duration(&topology.links[link as usize]) + clock.ticks(after - before).min(MAX_DURATION)
 }
 
-/// Decisions that are made for a new schedule of each of some damages: none where all of them would take long.
+/// The effort for each new schedule, given the number of transfers and of damages; 0 where all of them would take too
+/// long.
 #[must_use]
 pub const fn effort(transfers: usize, damages: usize) -> u64 {
     const EACH: u64 = 200_000;
-    // A search costs as much as some twenty replays.
+    // A search takes about as long as twenty replays.
     if transfers.saturating_mul(damages).saturating_mul(20) <= 6_000_000 { EACH } else { 0 }
 }
 
-/// Whether a damage concerns a link.
-fn hits(damage: &Damage, topology: &Topology, index: u32) -> bool {
+/// Whether a damage affects a link.
+fn affects(damage: &Damage, topology: &Topology, index: u32) -> bool {
     let link = topology.links[index as usize];
     match *damage {
         Damage::Link(of) | Damage::Slow(of, _) => index == of,
@@ -156,13 +159,13 @@ fn hits(damage: &Damage, topology: &Topology, index: u32) -> bool {
     }
 }
 
-/// What is lost when something is dead, after a run without it.
-fn lost(replay: &Replay<'_>, run: &Run, damage: &Damage) -> u64 {
-    if let Damage::Node(node) = damage { replay.undelivered_beside(&[*node]) } else { run.undelivered }
+/// The number of undelivered pairs after a replay without the damaged link or node.
+fn lost(replay: &Replay<'_>, run: &ReplayOutcome, damage: &Damage) -> u64 {
+    if let Damage::Node(node) = damage { replay.undelivered_among_others(&[*node]) } else { run.undelivered }
 }
 
-/// The same schedule with each of some links or nodes slow or dead; with a new schedule for each, for which about `effort`
-/// decisions are made, where that is above zero.
+/// Replays the schedule with each of some links or nodes slow and dead. Searches a new schedule for each with the given
+/// effort, where that is above 0.
 #[must_use]
 pub fn damaged(material: &Material<'_>, damages: &[Damage], seed: u64, effort: u64) -> Vec<Damaged> {
     let Material { topology, problem, clock, schedule, .. } = *material;
@@ -170,15 +173,15 @@ pub fn damaged(material: &Material<'_>, damages: &[Damage], seed: u64, effort: u
     let mut of = |damage: &Damage| {
         let mut with = |share: f64| {
             let slow: Vec<u64> = (0..topology.links.len() as u32)
-                .map(|link| if hits(damage, topology, link) { slowed(topology, clock, link, share) } else { 0 })
+                .map(|link| if affects(damage, topology, link) { slowed(topology, clock, link, share) } else { 0 })
                 .collect();
             clock.ns(replay.run(&mut |link, usual| Some(slow[link as usize].max(usual))).end)
         };
         let (half_ns, tenth_ns) = (with(0.5), with(0.1));
-        let run = replay.run(&mut |link, usual| (!hits(damage, topology, link)).then_some(usual));
+        let run = replay.run(&mut |link, usual| (!affects(damage, topology, link)).then_some(usual));
         let undelivered = lost(&replay, &run, damage);
-        let again = (effort > 0).then(|| again(material, damage, seed, effort));
-        Damaged { damage: damage.clone(), half_ns, tenth_ns, undelivered, again }
+        let resynthesis = (effort > 0).then(|| resynthesize(material, damage, seed, effort));
+        Damaged { damage: damage.clone(), half_ns, tenth_ns, undelivered, resynthesis }
     };
     damages.iter().map(&mut of).collect()
 }
@@ -198,9 +201,9 @@ pub fn with_damage(topology: &Topology, damage: &Damage) -> Topology {
     }
 }
 
-/// What a damage is, in words.
+/// Describes a damage, for people.
 #[must_use]
-pub fn words(topology: &Topology, damage: &Damage) -> String {
+pub fn describe(topology: &Topology, damage: &Damage) -> String {
     let label = |node: u32| topology.label(node);
     let ends = |link: u32| {
         let link = topology.links.get(link as usize);
@@ -214,9 +217,9 @@ pub fn words(topology: &Topology, damage: &Damage) -> String {
     }
 }
 
-/// The old schedule and a new one on damaged links; `effort` is about how many decisions are made for it.
+/// Compares the old schedule with a new one on the damaged topology. `effort` is the number of decisions of the search.
 #[must_use]
-pub fn again(material: &Material<'_>, damage: &Damage, seed: u64, effort: u64) -> Again {
+pub fn resynthesize(material: &Material<'_>, damage: &Damage, seed: u64, effort: u64) -> Resynthesis {
     let Material { topology, wanted, problem, clock, schedule, .. } = *material;
     let slow = match damage {
         Damage::Slow(link, share) if (*link as usize) < topology.links.len() => {
@@ -227,10 +230,10 @@ pub fn again(material: &Material<'_>, damage: &Damage, seed: u64, effort: u64) -
     let mut old = Replay::new(problem, schedule);
     let stale = old.run(&mut |link, usual| match slow {
         Some((hit, takes)) => Some(if hit == link { takes } else { usual }),
-        None => (!hits(damage, topology, link)).then_some(usual),
+        None => (!affects(damage, topology, link)).then_some(usual),
     });
-    let mut again = Again {
-        what: words(topology, damage),
+    let mut again = Resynthesis {
+        what: describe(topology, damage),
         stale: (clock.ns(stale.end), lost(&old, &stale, damage)),
         time_ns: None,
         bound_ns: 0.0,
@@ -243,9 +246,9 @@ pub fn again(material: &Material<'_>, damage: &Damage, seed: u64, effort: u64) -
         Ok((problem, clock)) => {
             let mut search = Search::new(problem, Method::Auto, seed);
             const SLICES: u64 = 8;
-            // On until there is something to compare with, however long that takes.
+            // The first schedule is needed for the comparison, however long it takes.
             for slice in 1.. {
-                let is_finished = search.work(effort / SLICES) == State::Finished;
+                let is_finished = search.work(effort / SLICES) == SearchState::Finished;
                 if is_finished || slice >= SLICES && search.time().is_some() {
                     break;
                 }

@@ -1,26 +1,27 @@
-//! How much a greedy schedule owes to its seed.
+//! The seed variance of greedy schedules.
 
 use super::time::Clock;
 use crate::{
     math::Stream,
     schedule::{
-        flood::{Manner, Pick, flood},
+        greedy::{GreedyOptions, MatchingRule, greedy_schedule},
         problem::Problem,
     },
 };
 
-/// When one greedy schedule of each seed ends, in ns; `None` where something has to be relayed, which no seed does.
+/// The time of one greedy schedule for each seed, in ns; `None` where a chunk must be relayed, which greedy matching
+/// does not do.
 #[must_use]
-pub fn times_ns(problem: &Problem, clock: &Clock, pick: Pick, seeds: std::ops::Range<u64>) -> Option<Vec<f64>> {
+pub fn times_ns(problem: &Problem, clock: &Clock, rule: MatchingRule, seeds: std::ops::Range<u64>) -> Option<Vec<f64>> {
     let time = |seed: u64| {
         let mut stream = Stream::new(seed);
         let part = |phase| {
             let task = problem.task(phase)?;
-            let manner = Manner { pick, held: 0.0 };
-            Some(flood(task.graph, task.demand, manner, &mut stream, u64::MAX)?.end(task.graph))
+            let options = GreedyOptions { rule, hold_back: 0.0 };
+            Some(greedy_schedule(task.graph, task.demand, options, &mut stream, u64::MAX)?.end(task.graph))
         };
         let ticks: Option<u64> = problem.phases().into_iter().map(part).sum();
-        Some(clock.ns(ticks? * problem.times()))
+        Some(clock.ns(ticks? * problem.repetitions()))
     };
     seeds.map(time).collect()
 }
@@ -29,17 +30,17 @@ pub fn times_ns(problem: &Problem, clock: &Clock, pick: Pick, seeds: std::ops::R
 mod tests {
     use super::*;
     use crate::topology::{
-        conditions::Wanted,
+        conditions::CollectiveRequest,
         generate::{Kind, Recipe},
     };
 
     #[test]
     fn the_rarest_first_needs_no_luck_on_a_mesh_and_tacos_does() {
         let mesh = Recipe::new(Kind::Mesh(vec![3, 3])).make().unwrap();
-        let (problem, clock) = Wanted::default().problem(&mesh).unwrap();
-        let ours = times_ns(&problem, &clock, Pick::Rarest, 1..21).unwrap();
+        let (problem, clock) = CollectiveRequest::default().problem(&mesh).unwrap();
+        let ours = times_ns(&problem, &clock, MatchingRule::Rarest, 1..21).unwrap();
         assert!(ours.iter().all(|ns| *ns == 80_125.0), "{ours:?}");
-        let theirs = times_ns(&problem, &clock, Pick::Tacos, 1..21).unwrap();
+        let theirs = times_ns(&problem, &clock, MatchingRule::Tacos, 1..21).unwrap();
         assert!(theirs.iter().any(|ns| *ns > 80_125.0) && theirs.iter().all(|ns| *ns >= 80_125.0), "{theirs:?}");
     }
 }

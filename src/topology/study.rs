@@ -1,19 +1,19 @@
-//! Holds what was dropped and found, and answers questions about it.
+//! The state of the topology workbench: what was loaded and found, and answers about it.
 
 use std::{borrow::Cow, sync::Arc};
 
 use super::{
     charts,
-    conditions::{Custom, Wanted, WantedError},
+    conditions::{CollectiveRequest, Custom, RequestError},
     dump::{Machine, Pattern},
     export::{self, ExportError, File, Form, Material},
-    film::Film,
     generate::RecipeError,
     layout, listing,
     model::{Topology, TopologyError},
     result::ResultFile,
     robust::{self, Damage},
     time::Clock,
+    timeline::Timeline,
 };
 use crate::{
     progress::Progress,
@@ -21,7 +21,7 @@ use crate::{
         analysis::analyse,
         plan::Schedule,
         problem::Problem,
-        synthesize::{Method, Search, State},
+        synthesize::{Method, Search, SearchState},
     },
     text::Listing,
     units::count,
@@ -30,66 +30,66 @@ use crate::{
 mod answers;
 mod verify;
 
-pub use answers::{Opened, Shown, Source, Standing, Verified};
+pub use answers::{Opened, SearchStatus, Shown, Source, Verified};
 pub use verify::{check, chunks_each, verify};
 
-/// Why a question can't be answered, for people.
+/// Why a request can't be answered.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// No topology was chosen.
+    /// No topology is chosen.
     #[error("there is no topology yet: give one, or make one")]
     NoTopology,
-    /// No search was begun.
+    /// No search was started.
     #[error("there is no schedule yet: begin a search")]
     NoSearch,
-    /// None was found yet.
+    /// The search has no schedule yet.
     #[error("no schedule was found yet; let the search go on")]
     NothingFound,
-    /// A file that is not loaded.
+    /// The file is not loaded.
     #[error("this file is not loaded any more: give it again")]
     NoFile,
-    /// A topology that can't be used.
+    /// The topology is invalid.
     #[error(transparent)]
     Topology(#[from] TopologyError),
-    /// A form that can't be made.
+    /// The form can't be generated.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
-    /// What is asked for can't be done.
+    /// The collective is impossible on the topology.
     #[error(transparent)]
-    Wanted(#[from] WantedError),
-    /// What can't leave.
+    Request(#[from] RequestError),
+    /// The schedule can't be exported.
     #[error(transparent)]
     Export(#[from] ExportError),
 }
 
-/// What one dropped file holds.
+/// The content of a loaded file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
-    /// Links.
+    /// A topology.
     Topology(Topology),
-    /// A schedule.
+    /// A result file.
     Result(ResultFile),
     /// A machine.
     Machine(Machine),
     /// Rings and trees.
     Patterns(Vec<Pattern>),
-    /// Conditions, and bytes of a chunk where they say so.
+    /// Custom conditions, and the size of a chunk in bytes if the file gives it.
     Conditions(Arc<Custom>, Option<u64>),
-    /// An algorithm of MSCCL, and what came of running it: a sentence, or why it can't be run.
+    /// An algorithm of MSCCL, with the result of running it: a sentence, or why it can't be run.
     Algorithm(Result<String, String>),
 }
 
-/// The workbench's state.
+/// The state of the workbench.
 #[derive(Default)]
 pub struct Study {
     parts: Vec<(String, Part)>,
     topology: Option<Topology>,
-    at: Option<Current>,
+    at: Option<ActiveSearch>,
 }
 
-/// A search and what it is about.
-struct Current {
-    wanted: Wanted,
+/// A search with its collective and its ticks.
+struct ActiveSearch {
+    wanted: CollectiveRequest,
     clock: Clock,
     search: Search,
     is_working: bool,
@@ -97,28 +97,28 @@ struct Current {
 }
 
 impl Study {
-    /// Studies what files hold.
+    /// Creates the state for loaded files with their names.
     #[must_use]
     pub fn new(parts: Vec<(String, Part)>) -> Self {
         Self { parts, ..Self::default() }
     }
 
-    /// Nothing of this trade was dropped.
+    /// Whether no file of this workbench is loaded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// What was dropped, by its name.
+    /// The loaded files with their names.
     #[must_use]
     pub fn parts(&self) -> &[(String, Part)] {
         &self.parts
     }
 
-    /// Chooses a topology, and forgets what was found for another.
+    /// Chooses a topology and discards the search on the previous one.
     ///
     /// # Errors
-    /// It is not there, or can't be made.
+    /// Returns a [`StudyError`] if the topology is not loaded, or invalid.
     pub fn open(&mut self, source: Source) -> Result<Opened, StudyError> {
         let mut notes = Vec::new();
         let mut machine = None;
@@ -140,7 +140,7 @@ impl Study {
             }
             Source::Edited(topology) => topology,
         };
-        // An edited one may hold anything.
+        // An edited topology may be invalid.
         topology.graph(1 << 20)?;
         notes.extend(topology.notes());
         let patterns = self.parts.iter().filter_map(|(_, part)| match part {
@@ -159,51 +159,51 @@ impl Study {
         Ok(opened)
     }
 
-    /// Begins a search.
+    /// Starts a search.
     ///
     /// # Errors
-    /// No topology was chosen, or the collective can't be done on it.
+    /// Returns a [`StudyError`] if no topology is chosen, or the collective is impossible on it.
     pub fn begin(
         &mut self,
-        wanted: Wanted,
+        wanted: CollectiveRequest,
         by: Method,
         seed: u64,
         effort: u64,
         progress: &mut dyn Progress,
-    ) -> Result<Standing, StudyError> {
+    ) -> Result<SearchStatus, StudyError> {
         let (problem, clock) = wanted.problem(self.topology()?)?;
         progress.report("Looking for bounds", 0, 2);
         let search = Search::new(problem, by, seed);
         progress.report("Looking for a schedule", 1, 2);
-        self.at = Some(Current { wanted, clock, search, is_working: true, seed });
+        self.at = Some(ActiveSearch { wanted, clock, search, is_working: true, seed });
         self.improve(effort, progress)
     }
 
-    /// Does another piece of a search.
+    /// Continues the search for a slice.
     ///
     /// # Errors
-    /// None was begun.
-    pub fn improve(&mut self, effort: u64, progress: &mut dyn Progress) -> Result<Standing, StudyError> {
+    /// Returns [`StudyError::NoSearch`] if none was started.
+    pub fn improve(&mut self, effort: u64, progress: &mut dyn Progress) -> Result<SearchStatus, StudyError> {
         let at = self.at.as_mut().ok_or(StudyError::NoSearch)?;
         if at.is_working {
-            // A decision looks through the chunks that a link could carry.
+            // A decision inspects all chunks that a link could carry.
             let most = MOST_LOOKED_AT / (at.search.problem.chunks() as u64 / 64 + 1);
-            at.is_working = at.search.work(effort.clamp(1, most.max(1))) == State::Working;
-            if let Some((done, total)) = at.search.done() {
+            at.is_working = at.search.work(effort.clamp(1, most.max(1))) == SearchState::Working;
+            if let Some((done, total)) = at.search.progress() {
                 progress.report("Making the first schedule", done, total);
             }
         }
-        self.standing()
+        self.status()
     }
 
-    /// How far the search is.
+    /// The status of the search.
     ///
     /// # Errors
-    /// None was begun.
-    pub fn standing(&self) -> Result<Standing, StudyError> {
+    /// Returns [`StudyError::NoSearch`] if none was started.
+    pub fn status(&self) -> Result<SearchStatus, StudyError> {
         let at = self.at.as_ref().ok_or(StudyError::NoSearch)?;
         let ns = |ticks: u64| at.clock.ns(ticks);
-        let standing = Standing {
+        let status = SearchStatus {
             time_ns: at.search.time().map(ns),
             bound_ns: ns(at.search.bound()),
             proven_ns: ns(at.search.proven()),
@@ -212,51 +212,51 @@ impl Study {
             is_working: at.is_working,
             sentence: String::new(),
         };
-        Ok(Standing { sentence: sentence(&standing), ..standing })
+        Ok(SearchStatus { sentence: sentence(&status), ..status })
     }
 
-    /// What was chosen.
+    /// The chosen topology.
     ///
     /// # Errors
-    /// Nothing was.
+    /// Returns [`StudyError::NoTopology`] if none is chosen.
     pub fn topology(&self) -> Result<&Topology, StudyError> {
         self.topology.as_ref().ok_or(StudyError::NoTopology)
     }
 
-    /// What is asked for, and how its ticks are counted; and the search for it.
+    /// The requested collective, the clock of its ticks, the search, and its seed.
     ///
     /// # Errors
-    /// No search was begun.
-    pub fn search(&self) -> Result<(&Wanted, &Clock, &Search, u64), StudyError> {
+    /// Returns [`StudyError::NoSearch`] if none was started.
+    pub fn search(&self) -> Result<(&CollectiveRequest, &Clock, &Search, u64), StudyError> {
         let at = self.at.as_ref().ok_or(StudyError::NoSearch)?;
         Ok((&at.wanted, &at.clock, &at.search, at.seed))
     }
 
-    fn found(&self) -> Result<(&Current, Cow<'_, Schedule>), StudyError> {
+    fn found(&self) -> Result<(&ActiveSearch, Cow<'_, Schedule>), StudyError> {
         let at = self.at.as_ref().ok_or(StudyError::NoSearch)?;
         let (schedule, _) = at.search.best().ok_or(StudyError::NothingFound)?;
         Ok((at, schedule))
     }
 
-    /// The best so far as a film.
+    /// The best schedule so far as a timeline.
     ///
     /// # Errors
-    /// Nothing was found.
-    pub fn film(&self) -> Result<Film, StudyError> {
+    /// Returns [`StudyError::NothingFound`] before the first schedule.
+    pub fn timeline(&self) -> Result<Timeline, StudyError> {
         let (at, schedule) = self.found()?;
-        film(&at.search.problem, &schedule, &at.clock).ok_or(StudyError::NothingFound)
+        timeline(&at.search.problem, &schedule, &at.clock).ok_or(StudyError::NothingFound)
     }
 
-    /// The best so far, looked at from all sides.
+    /// The best schedule so far with its bounds, tables and charts.
     ///
     /// # Errors
-    /// Nothing was found.
+    /// Returns [`StudyError::NothingFound`] before the first schedule.
     pub fn show(&self) -> Result<Shown, StudyError> {
         let (at, schedule) = self.found()?;
         let topology = self.topology()?;
-        let standing = self.standing()?;
+        let status = self.status()?;
         let bounds = at.search.bounds();
-        let mut sentences = vec![format!("{}: {}.", topology.name, at.wanted.words()), standing.sentence.clone()];
+        let mut sentences = vec![format!("{}: {}.", topology.name, at.wanted.words()), status.sentence.clone()];
         let faults = at.search.problem.faults(&schedule);
         sentences.push(match faults.first() {
             None => format!(
@@ -273,25 +273,25 @@ impl Study {
             narrow.inside.binary_search(&link.from).is_ok() && narrow.inside.binary_search(&link.to).is_err()
         };
         let crossing = (0..).zip(&topology.links).filter(|(_, link)| crosses(link)).map(|(index, _)| index).collect();
-        let film = film(&at.search.problem, &schedule, &at.clock);
-        let of_film = |make: &dyn Fn(&Film) -> Listing| film.as_ref().map(make).unwrap_or_default();
+        let timeline = timeline(&at.search.problem, &schedule, &at.clock);
+        let of_timeline = |make: &dyn Fn(&Timeline) -> Listing| timeline.as_ref().map(make).unwrap_or_default();
         Ok(Shown {
-            standing,
+            status,
             sentences,
             cut: (narrow.inside, crossing),
             bounds: listing::bounds(topology, &at.wanted, &bounds, &at.clock),
-            links: of_film(&|film| listing::links(topology, film)),
-            critical: of_film(&|film| listing::critical(topology, film)),
-            utilisation: film.as_ref().map(charts::utilisation),
-            progress: film.as_ref().map(|film| charts::progress(&[("Arrived", film)])),
-            film,
+            links: of_timeline(&|timeline| listing::links(topology, timeline)),
+            critical: of_timeline(&|timeline| listing::critical(topology, timeline)),
+            utilisation: timeline.as_ref().map(charts::utilisation),
+            progress: timeline.as_ref().map(|timeline| charts::progress(&[("Arrived", timeline)])),
+            timeline,
         })
     }
 
-    /// A loaded result file, by its place among them, on this topology: verified against what is asked for.
+    /// Verifies a loaded result file, by its index among them, on the chosen topology and for the requested collective.
     ///
     /// # Errors
-    /// It is not there, or the collective can't be done on the topology.
+    /// Returns a [`StudyError`] if the file is not loaded, or the collective is impossible on the topology.
     pub fn verify(&self, file: u32) -> Result<Verified, StudyError> {
         let results = self.parts.iter().filter_map(|(_, part)| match part {
             Part::Result(result) => Some(result),
@@ -310,44 +310,44 @@ impl Study {
         Ok(verify(result, topology, &verify::wanted(result, topology, wanted))?)
     }
 
-    /// What the search has found out since about a schedule that is still the best: how far it is, and the bounds.
+    /// Updates the status and the bounds of a schedule that is still the best.
     ///
     /// # Errors
-    /// No search was begun.
+    /// Returns [`StudyError::NoSearch`] if none was started.
     pub fn renew(&self, shown: &mut Shown) -> Result<(), StudyError> {
         let at = self.at.as_ref().ok_or(StudyError::NoSearch)?;
-        shown.standing = self.standing()?;
+        shown.status = self.status()?;
         if let Some(sentence) = shown.sentences.get_mut(1) {
-            sentence.clone_from(&shown.standing.sentence);
+            sentence.clone_from(&shown.status.sentence);
         }
         shown.bounds = listing::bounds(self.topology()?, &at.wanted, &at.search.bounds(), &at.clock);
         Ok(())
     }
 
-    /// The best so far under bandwidths that vary.
+    /// Simulates the best schedule under varying bandwidths.
     ///
     /// # Errors
-    /// Nothing was found.
-    pub fn varied(&self, question: &robust::Question) -> Result<robust::Varied, StudyError> {
+    /// Returns [`StudyError::NothingFound`] before the first schedule.
+    pub fn varied(&self, question: &robust::VariationOptions) -> Result<robust::Variation, StudyError> {
         let (at, schedule) = self.found()?;
         Ok(robust::varied(&at.search.problem, &schedule, self.topology()?, &at.clock, question))
     }
 
-    /// The best so far with each of some links or nodes slow or dead; with a new schedule for each, for which about `effort`
-    /// decisions are made, where that is above zero.
+    /// Replays the best schedule with each of some links or nodes slow and dead. Searches a new schedule for each with
+    /// the given effort, where that is above 0.
     ///
     /// # Errors
-    /// Nothing was found.
+    /// Returns [`StudyError::NothingFound`] before the first schedule.
     pub fn damaged(&self, damages: &[Damage], effort: u64) -> Result<Listing, StudyError> {
         let (at, schedule) = self.found()?;
-        // Three runs for each: as many as that is quick for.
+        // Each damage takes three replays; limit their total.
         let most = (MOST_REPLAYED / schedule.transfers.len().max(1)).max(1);
         let damages = &damages[..damages.len().min(most)];
         let damaged = robust::damaged(&self.material(at, &schedule)?, damages, at.seed, effort);
         Ok(listing::damaged(self.topology()?, at.clock.ns(schedule.end(&at.search.problem.graph)), &damaged))
     }
 
-    fn material<'a>(&'a self, at: &'a Current, schedule: &'a Schedule) -> Result<Material<'a>, StudyError> {
+    fn material<'a>(&'a self, at: &'a ActiveSearch, schedule: &'a Schedule) -> Result<Material<'a>, StudyError> {
         Ok(Material {
             topology: self.topology()?,
             wanted: &at.wanted,
@@ -358,67 +358,67 @@ impl Study {
         })
     }
 
-    /// The best so far as a file.
+    /// Exports the best schedule.
     ///
     /// # Errors
-    /// Nothing was found, or it can't leave in this form.
+    /// Returns a [`StudyError`] before the first schedule, or if the format can't express it.
     pub fn export(&self, form: Form) -> Result<File, StudyError> {
         let (at, schedule) = self.found()?;
         let transfers = schedule.transfers.len();
-        if transfers > export::MOST_WRITTEN && form != Form::Topology {
+        if transfers > export::MAX_WRITTEN_TRANSFERS && form != Form::Topology {
             return Err(ExportError::TooLong(transfers).into());
         }
-        let is_filmed = form == Form::Perfetto;
-        let film = is_filmed.then(|| film(&at.search.problem, &schedule, &at.clock)).flatten();
+        let has_timeline = form == Form::Perfetto;
+        let timeline = has_timeline.then(|| timeline(&at.search.problem, &schedule, &at.clock)).flatten();
         let material = self.material(at, &schedule)?;
-        Ok(export::write(&material, film.as_ref(), form)?)
+        Ok(export::write(&material, timeline.as_ref(), form)?)
     }
 }
 
-/// Words of 64 chunks that a piece of a search looks through: a moment, whatever it was asked for.
+/// The most words of 64 chunks that a slice of the search inspects: it limits the duration of a slice.
 const MOST_LOOKED_AT: u64 = 200_000_000;
-/// Transfers that are replayed for damages of all links.
+/// The most transfers that are replayed for the damages of all links.
 const MOST_REPLAYED: usize = 20_000_000;
-/// The most pairs of a node and a chunk, and transfers, for which slack is looked at.
+/// The most pairs of a node and a chunk, and the most transfers, for which slack is computed.
 const MOST_ANALYSED: usize = 20_000_000;
 
-/// What a dump is called after its file: without folders and extensions.
+/// The name of a dump without folders and extensions.
 fn file_stem(path: &str) -> &str {
     let last = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let last = last.strip_suffix(".gz").unwrap_or(last);
     last.strip_suffix(".xml").unwrap_or(last)
 }
 
-/// A schedule as a film, with its slack and critical path where that is not too much to be looked at.
+/// The timeline of a schedule, with slack and critical path up to `MOST_ANALYSED`.
 #[must_use]
-pub fn film(problem: &Problem, schedule: &Schedule, clock: &Clock) -> Option<Film> {
+pub fn timeline(problem: &Problem, schedule: &Schedule, clock: &Clock) -> Option<Timeline> {
     let chunks = problem.chunks();
     let is_small = (problem.graph.nodes() * chunks).max(schedule.transfers.len()) <= MOST_ANALYSED;
     let analysis = is_small.then(|| analyse(&problem.graph, schedule, chunks));
-    Film::new(problem, schedule, analysis.as_ref(), clock.ticks_per_ns)
+    Timeline::new(problem, schedule, analysis.as_ref(), clock.ticks_per_ns)
 }
 
-fn sentence(standing: &Standing) -> String {
-    let Some(time_ns) = standing.time_ns else {
+fn sentence(status: &SearchStatus) -> String {
+    let Some(time_ns) = status.time_ns else {
         let ended = "No schedule was found, and there is nothing more to try.";
-        return if standing.is_working { "No schedule was found yet.".to_owned() } else { ended.to_owned() };
+        return if status.is_working { "No schedule was found yet.".to_owned() } else { ended.to_owned() };
     };
-    let (time, bound) = (listing::time(time_ns), listing::time(standing.bound_ns));
-    let ratio = time_ns / standing.bound_ns;
-    if standing.is_optimal {
-        return if time_ns <= standing.bound_ns {
+    let (time, bound) = (listing::time(time_ns), listing::time(status.bound_ns));
+    let ratio = time_ns / status.bound_ns;
+    if status.is_optimal {
+        return if time_ns <= status.bound_ns {
             format!("{time}: proven optimal, 1.000 times the bound.")
         } else {
             format!("{time}: proven optimal, though {ratio:.3} times the bound of {bound}.")
         };
     }
-    if standing.is_optimal_in_parts {
+    if status.is_optimal_in_parts {
         return format!(
             "{time}, {ratio:.3} times the bound of {bound}: no schedule that adds all up before it copies is shorter."
         );
     }
-    let proven = if standing.proven_ns > standing.bound_ns {
-        format!("; nothing below {} is possible", listing::time(standing.proven_ns))
+    let proven = if status.proven_ns > status.bound_ns {
+        format!("; nothing below {} is possible", listing::time(status.proven_ns))
     } else {
         String::new()
     };

@@ -1,4 +1,4 @@
-//! Exact time: durations of links as whole ticks.
+//! Exact conversion between the links' times and whole ticks.
 //!
 //! A link takes `latency + chunk / bandwidth`. Latency and bandwidth are decimal numbers, so durations are fractions; a
 //! tick is the largest time of which all are multiples. Where their common denominator is too large, a tick is a small
@@ -6,27 +6,28 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{Link, Unit};
-use crate::schedule::bound::Bounds;
+use super::model::{LONGEST_NS, Link, Topology, TopologyError, Unit, link_problem};
+use crate::schedule::{
+    bound::Bounds,
+    graph::{self, Graph},
+};
 
-/// How ticks and nanoseconds, rates and bandwidths belong together.
+/// The conversion between ticks and nanoseconds, and between rates and bandwidths.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Clock {
-    /// Ticks of a nanosecond.
+    /// Ticks per nanosecond.
     pub ticks_per_ns: u64,
-    /// Durations are multiples of a tick: nothing was rounded.
+    /// Whether all durations are whole ticks, without rounding.
     pub is_exact: bool,
-    /// What a rate of 1 is, in units of bandwidth.
+    /// The bandwidth of a rate of 1.
     rate_unit: f64,
     unit: Unit,
     chunk_bytes: u64,
 }
 
-/// The longest time of a link in ticks: a million of them still fit.
-const LONGEST: u128 = 1 << 43;
-/// The same in ns, where a tick is one.
-pub(super) const LONGEST_NS: f64 = LONGEST as f64;
-/// The largest rate; that of a link with infinite bandwidth is far above.
+/// The longest duration of a link in ticks: the sum of a million of them does not overflow.
+const LONGEST: u128 = LONGEST_NS as u128;
+/// The largest rate; a link with infinite bandwidth has a far larger one.
 const LARGEST: f64 = 4_294_967_296.0;
 const INFINITE: u64 = 1 << 44;
 
@@ -34,7 +35,7 @@ fn gcd(a: u128, b: u128) -> u128 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// The decimal number that a number prints as, as numerator and denominator.
+/// A number's decimal representation as a fraction.
 fn decimal(value: f64) -> Option<(u128, u128)> {
     let text = value.to_string();
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
@@ -46,7 +47,7 @@ fn decimal(value: f64) -> Option<(u128, u128)> {
     Some((numerator, denominator))
 }
 
-/// Duration in ns as a fraction in lowest terms.
+/// The duration of a link in ns, as a fraction in lowest terms.
 fn fraction(link: &Link, unit: Unit, chunk_bytes: u64) -> Option<(u128, u128)> {
     let (latency, tenths) = decimal(link.latency_ns)?;
     let (bytes_ns, rate) = if link.bandwidth.is_infinite() {
@@ -68,12 +69,13 @@ fn fraction(link: &Link, unit: Unit, chunk_bytes: u64) -> Option<(u128, u128)> {
 }
 
 impl Clock {
-    /// The clock of links.
+    /// Chooses ticks in which all durations are whole numbers. Where the longest would exceed `LONGEST` ticks,
+    /// durations are rounded.
     #[must_use]
     pub fn new(links: &[Link], unit: Unit, chunk_bytes: u64) -> Self {
         let finite = links.iter().map(|link| link.bandwidth).filter(|bandwidth| bandwidth.is_finite());
         let fastest = finite.clone().fold(0.0, f64::max);
-        // Rates are exact where bandwidths have few decimals.
+        // Rates are exact if bandwidths have few decimals.
         let tenths = finite.map(|bandwidth| decimal(bandwidth).map_or(u128::MAX, |(_, tenths)| tenths)).max();
         let tenths = tenths.unwrap_or(1);
         let rate_unit = if tenths <= 1_000_000_000_000 && fastest * tenths as f64 <= LARGEST {
@@ -112,13 +114,13 @@ impl Clock {
         clock
     }
 
-    /// How long a chunk keeps a link busy, in ns.
+    /// How long a chunk occupies a link, in ns.
     #[must_use]
     pub fn duration_ns(&self, link: &Link) -> f64 {
         link.latency_ns + self.chunk_bytes as f64 * 1e9 / (link.bandwidth * self.unit.bytes_per_second() as f64)
     }
 
-    /// The same in ticks; at least 1.
+    /// How long a chunk occupies a link, in ticks; at least 1.
     #[must_use]
     pub fn duration(&self, link: &Link) -> u64 {
         let exact = fraction(link, self.unit, self.chunk_bytes)
@@ -128,7 +130,7 @@ impl Clock {
         exact.unwrap_or_else(rounded).max(1)
     }
 
-    /// A link's bandwidth as a whole number; rounded up where it is not one, so that no bound is too high.
+    /// The bandwidth of a link as a whole number. Rounded up, so that no bound is too high.
     #[must_use]
     pub fn rate(&self, link: &Link) -> u64 {
         if link.bandwidth.is_infinite() {
@@ -140,7 +142,7 @@ impl Clock {
         (rate as u64).clamp(1, INFINITE)
     }
 
-    /// How long `chunks` take over links of the rate `rate` in all, in ns, where chunks are as fine as one likes.
+    /// How long `chunks` chunks take over links of a total rate, in ns, if chunks can be divided at will.
     #[must_use]
     pub fn fluid_ns(&self, chunks: u64, rate: u64) -> f64 {
         if rate == 0 {
@@ -150,7 +152,7 @@ impl Clock {
         chunks as f64 * self.chunk_bytes as f64 * 1e9 / per_second
     }
 
-    /// L1 of bounds, in ns: over cuts, and over all links.
+    /// The fluid bound L1 in ns: the larger one of that over cuts and that over all links.
     #[must_use]
     pub fn fluid_bound_ns(&self, bounds: &Bounds) -> f64 {
         let (work, rate) = bounds.load;
@@ -158,18 +160,53 @@ impl Clock {
         self.fluid_ns(bounds.fluid.chunks, bounds.fluid.rate).max(all)
     }
 
-    /// Ticks in ns.
+    /// Converts ticks to nanoseconds.
     #[must_use]
     pub fn ns(&self, ticks: u64) -> f64 {
-        // Both parts are exact where the whole is not.
+        // Convert whole nanoseconds and the rest separately: both are exact where the quotient is not.
         let whole = (ticks / self.ticks_per_ns) as f64;
         whole + (ticks % self.ticks_per_ns) as f64 / self.ticks_per_ns as f64
     }
 
-    /// The ticks nearest to a time in ns.
+    /// The tick nearest to a time in ns.
     #[must_use]
     pub fn ticks(&self, ns: f64) -> u64 {
         (ns * self.ticks_per_ns as f64).round().clamp(0.0, 9e18) as u64
+    }
+}
+
+impl Topology {
+    /// The topology as a graph in ticks, for chunks of a size in bytes, with the length of a tick.
+    ///
+    /// # Errors
+    /// Returns a [`TopologyError`] if there are no nodes or too many, or a link is invalid.
+    pub fn graph(&self, chunk_bytes: u64) -> Result<(Graph, Clock), TopologyError> {
+        match self.nodes {
+            0 => return Err(TopologyError::Empty),
+            many if many as usize > graph::MAX_NODES => return Err(TopologyError::TooLarge(many)),
+            _ => {}
+        }
+        for link in &self.links {
+            if let Some(why) = link_problem(link, self.nodes) {
+                return Err(TopologyError::Link { from: link.from, to: link.to, why });
+            }
+        }
+        let clock = Clock::new(&self.links, self.unit, chunk_bytes);
+        if let Some(link) = self.links.iter().find(|link| clock.duration_ns(link) > LONGEST_NS) {
+            let why = "a chunk keeps it busy for more than 8,796 s, the longest that is counted";
+            return Err(TopologyError::Link { from: link.from, to: link.to, why });
+        }
+        let links = self.links.iter().map(|link| graph::Link {
+            from: link.from,
+            to: link.to,
+            duration: clock.duration(link),
+            rate: clock.rate(link),
+        });
+        let error = |bad: graph::BadLink| {
+            let link = self.links[bad.0];
+            TopologyError::Link { from: link.from, to: link.to, why: "it can't be used" }
+        };
+        Ok((Graph::new(self.nodes as usize, links.collect()).map_err(error)?, clock))
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     read::{MOST_POINTS, Sampling},
     samples::{Cluster, OperatorSamples},
 };
-use crate::order::Order;
+use crate::order::CompactSort;
 
 /// The coverage of one operator's or collective's samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -73,7 +73,7 @@ const DIVISIONS: [[&str; 2]; 3] = [["dim", "h"], ["h", "mp"], ["dim", "mp"]];
 fn of_points(sampling: &Sampling, mut sampled: Vec<Vec<f64>>) -> Coverage {
     /// So many missing points are named.
     const NAMED: usize = 100;
-    sampled.order_by(|a, b| compare(a, b));
+    sampled.compact_sort_by(|a, b| compare(a, b));
     sampled.dedup();
     let at = |name: &str| {
         let inputs = sampling.inputs.iter().take(sampling.axes.len());

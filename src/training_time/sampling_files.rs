@@ -8,7 +8,7 @@ use super::{
     run::Run,
     samples::Communicator,
 };
-use crate::{order::Order, text::yaml::scalar};
+use crate::{order::CompactSort, text::yaml::scalar};
 
 /// Steps of one input around what a run has.
 struct Grid {
@@ -38,7 +38,7 @@ pub fn sampling_files(bundle: &Bundle, run: &Run, needs: &[Need]) -> Vec<(String
             Wanted::Cluster | Wanted::Precision(_) => {}
         }
     }
-    collectives.order();
+    collectives.compact_sort();
     for (name, _) in &collectives {
         let file = format!("{name}.yml");
         if files.iter().all(|(known, _)| *known != file) {

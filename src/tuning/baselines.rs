@@ -7,13 +7,40 @@ use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     learn::latency_bandwidth::growth,
     math::{exp, ln, log2},
-    order::Gather,
+    order::CompactCollect,
     sorted::{SortedMap, SortedSet},
 };
 
 /// Nothing beyond the largest measured size of a collective and scale is expected to be faster than this times the largest
 /// busbw that was measured there: a law that is fitted to a few points near an end may still promise more.
 pub const CEILING: f64 = 1.15;
+
+/// The largest ln busbw that is expected beyond the measured sizes of each (collective, scale): see [`CEILING`].
+#[derive(Clone, Debug, Default)]
+pub struct Ceilings(SortedMap<(Collective, Scale), f64>);
+
+impl Ceilings {
+    /// The ceilings over points with a positive busbw.
+    #[must_use]
+    pub fn new<'a>(points: impl IntoIterator<Item = &'a Point>) -> Self {
+        let mut ceilings = Self::default();
+        points.into_iter().for_each(|point| ceilings.add(point));
+        ceilings
+    }
+
+    fn add(&mut self, point: &Point) {
+        let Self(ceilings) = self;
+        let ceiling = ln(point.busbw_gbps * CEILING);
+        let held = ceilings.entry((point.workload.collective, point.workload.scale)).or_insert(ceiling);
+        *held = held.max(ceiling);
+    }
+
+    /// In ln GB/s; infinite where nothing was measured.
+    #[must_use]
+    pub fn height(&self, collective: Collective, scale: Scale) -> f64 {
+        self.0.get(&(collective, scale)).copied().unwrap_or(f64::INFINITY)
+    }
+}
 
 /// busbw over size, as it is interpolated: ln busbw over log2 size, piecewise linear; below the smallest size the line
 /// through the next two, beyond the largest latency and size over bandwidth ([`growth`]).
@@ -70,8 +97,7 @@ impl Curve {
 pub struct Measurements {
     by_size: SortedMap<(Collective, Scale), SortedMap<u64, SortedMap<Configuration, f64>>>,
     curves: SortedMap<(Collective, Scale), SortedMap<Configuration, Curve>>,
-    /// ln of the largest busbw that is expected beyond the measured sizes.
-    ceilings: SortedMap<(Collective, Scale), f64>,
+    ceilings: Ceilings,
     /// The scales of each collective by ranks, then nodes.
     by_ranks: SortedSet<(Collective, u32, u32)>,
 }
@@ -86,6 +112,7 @@ impl Measurements {
     pub fn new<'a>(points: impl IntoIterator<Item = &'a Point>) -> Self {
         let mut measurements = Self::default();
         for point in points.into_iter().filter(|point| is_measured(point)) {
+            measurements.ceilings.add(point);
             let Workload { collective, scale, size_bytes } = point.workload;
             let sizes = measurements.by_size.entry((collective, scale)).or_default();
             sizes.entry(size_bytes).or_default().insert(point.configuration, point.busbw_gbps);
@@ -98,15 +125,9 @@ impl Measurements {
                 }
             }
         }
-        measurements.ceilings = measurements
-            .by_size
-            .iter()
-            .map(|(group, sizes)| {
-                (*group, ln(sizes.values().flat_map(SortedMap::values).copied().fold(0.0, f64::max) * CEILING))
-            })
-            .gather();
         let groups = measurements.by_size.keys();
-        measurements.by_ranks = groups.map(|(collective, scale)| (*collective, scale.ranks, scale.nodes)).gather();
+        measurements.by_ranks =
+            groups.map(|(collective, scale)| (*collective, scale.ranks, scale.nodes)).compact_collect();
         measurements
     }
 
@@ -134,7 +155,7 @@ impl Measurements {
     pub fn interpolate(&self, (workload, configuration): &Ask) -> Option<f64> {
         let group = (workload.collective, workload.scale);
         let height = self.curves.get(&group)?.get(configuration)?.height(log2(workload.size_bytes as f64))?;
-        Some(exp(height.min(self.ceilings[&group]))).filter(|busbw| busbw.is_finite())
+        Some(exp(height.min(self.ceilings.height(group.0, group.1)))).filter(|busbw| busbw.is_finite())
     }
 
     /// Whether anything was measured at a collective and scale.

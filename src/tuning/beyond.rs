@@ -1,15 +1,18 @@
 //! How wrong expectations beyond the largest measured size are: what was measured last is left out, expected by latency
 //! and bandwidth ([`growth`]) of what remains, and compared.
 
-use super::{aggregate::Point, sweep::Sweep};
+use super::{
+    aggregate::Point,
+    sweep::{Sweep, key},
+};
 use crate::{
-    collective::{Collective, Configuration, Scale, Workload},
+    collective::{Collective, Configuration, Scale},
     learn::{
         conformal,
         latency_bandwidth::{POINTS, growth},
     },
     math::{ln, log2},
-    order::{Gather, Order},
+    order::{CompactCollect, CompactSort},
     sorted::{SortedMap, SortedSet},
 };
 
@@ -42,15 +45,11 @@ impl BeyondErrors {
     /// Leaves out sizes of every (collective, scale).
     #[must_use]
     pub fn new(sweep: &Sweep) -> Self {
-        let same_group = |a: &Point, b: &Point| {
-            (a.workload.collective, a.workload.scale) == (b.workload.collective, b.workload.scale)
-        };
         let of_group = |points: &[Point]| {
-            let Workload { collective, scale, .. } = points[0].workload;
-            let sizes: SortedSet<u64> = points.iter().map(|point| point.workload.size_bytes).gather();
-            ((collective, scale), End::new(&sizes.into_iter().collect::<Vec<u64>>(), points))
+            let sizes: SortedSet<u64> = points.iter().map(|point| point.workload.size_bytes).compact_collect();
+            (key(&points[0]), End::new(&sizes.into_iter().collect::<Vec<u64>>(), points))
         };
-        Self { groups: sweep.points.chunk_by(same_group).map(of_group).gather() }
+        Self { groups: sweep.points.chunk_by(|a, b| key(a) == key(b)).map(of_group).compact_collect() }
     }
 
     /// The half width, in ln busbw, that holds `level` of measurements at a size beyond the measured ones, of a curve
@@ -65,7 +64,8 @@ impl BeyondErrors {
 impl End {
     /// Of the measured sizes of one collective and scale, in bytes, ascending, and all that was measured at them.
     fn new(sizes: &[u64], points: &[Point]) -> Self {
-        let index: SortedMap<u64, usize> = sizes.iter().enumerate().map(|(index, size)| (*size, index)).gather();
+        let index: SortedMap<u64, usize> =
+            sizes.iter().enumerate().map(|(index, size)| (*size, index)).compact_collect();
         let mut curves: SortedMap<Configuration, Vec<Measured>> = SortedMap::new();
         for point in points.iter().filter(|point| point.busbw_gbps > 0.0 && point.busbw_gbps.is_finite()) {
             let size_bytes = point.workload.size_bytes;
@@ -75,7 +75,7 @@ impl End {
         let place = |back: usize| sizes.len().checked_sub(back).map_or(f64::NAN, |at| log2(sizes[at] as f64));
         let mut end = Self { largest: place(1), before: place(2), ..Self::default() };
         for curve in curves.values_mut() {
-            curve.order_by_key(|(index, _)| *index);
+            curve.compact_sort_by_key(|(index, _)| *index);
             for left_out in 1..=MOST_STEPS.min(sizes.len()) {
                 let kept = curve.partition_point(|(index, _)| *index < sizes.len() - left_out);
                 end.compare(&curve[..kept], &curve[kept..]);

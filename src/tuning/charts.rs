@@ -9,9 +9,9 @@ use super::{
     wording,
 };
 use crate::{
-    collective::{Collective, Configuration, Scale, Workload},
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     learn::LearnError,
-    order::Order,
+    order::CompactSort,
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
     units::{Size, microseconds, percent},
 };
@@ -40,7 +40,7 @@ pub fn busbw_over_size(advisor: &Advisor<'_>, group: &Group, answer: &[Recommend
     });
     let mut of_group: Vec<&Recommendation> =
         answer.iter().filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale)).collect();
-    of_group.order_by_key(|r| r.workload.size_bytes);
+    of_group.compact_sort_by_key(|r| r.workload.size_bytes);
     // Where the default stays, the line has a gap.
     let chosen = of_group.iter().filter_map(|r| {
         let deployed = r.decision.names_configuration();
@@ -104,6 +104,25 @@ pub fn busbw_over_size(advisor: &Advisor<'_>, group: &Group, answer: &[Recommend
     }
 }
 
+/// The colour, shape and dashes of an algorithm and protocol: the same in all charts, and no two the same.
+fn colour(algorithm: Algorithm, protocol: Protocol) -> Colour {
+    let several = [Algorithm::Tree, Algorithm::Ring];
+    let of_protocol = match protocol {
+        Protocol::Ll => 0,
+        Protocol::Ll128 => 1,
+        Protocol::Simple | Protocol::None => 2,
+    };
+    match several.iter().position(|of| *of == algorithm) {
+        Some(place) => Colour::Palette(3 * place as u8 + of_protocol),
+        // The others run one protocol, SIMPLE; Direct comes with others where a log says so.
+        None => {
+            let others = Algorithm::ALL.iter().filter(|of| !several.contains(of));
+            let place = others.take_while(|of| **of != algorithm).count() as u8;
+            Colour::Palette(6 + place + 7 * (2 - of_protocol))
+        }
+    }
+}
+
 /// busbw against channels at one size: a line of predictions for each algorithm and protocol, and what was measured.
 ///
 /// # Errors
@@ -116,8 +135,8 @@ pub fn busbw_over_channels(
     let workload = recommendation.workload;
     let limit = advisor.space.max_channels(&workload);
     let mut all = Vec::new();
-    for (index, pair) in group.into_iter().flat_map(|group| &group.pairs).enumerate() {
-        let colour = Colour::Palette(index as u8);
+    for pair in group.into_iter().flat_map(|group| &group.pairs) {
+        let colour = colour(pair.algorithm, pair.protocol);
         let configuration = |channels| Configuration { algorithm: pair.algorithm, protocol: pair.protocol, channels };
         let name = format!("{}/{}", pair.algorithm, pair.protocol);
         let measured: Vec<Point> = advisor
@@ -138,8 +157,9 @@ pub fn busbw_over_channels(
             let line = asks.iter().zip(predicted).filter_map(|((_, c), busbw)| {
                 let known = pair.channels.binary_search(&c.channels).is_ok();
                 let note = if known { "model" } else { "model, not a measured count" };
-                let note = format!("{note}{}", time(&workload, busbw?));
-                Some(Point { x: f64::from(c.channels), y: busbw?, note, ..Point::default() })
+                let y = advisor.ceilings.hold(&workload, c, busbw?);
+                let note = format!("{note}{}", time(&workload, y));
+                Some(Point { x: f64::from(c.channels), y, note, ..Point::default() })
             });
             all.push(series(&format!("{name}, model"), colour, Mark::Line, line.collect()));
             if !measured.is_empty() {

@@ -116,6 +116,10 @@ struct Record<'a> {
     measured_best_time_us: Option<f64>,
     /// Microseconds, by best_known_busbw.
     best_known_time_us: Option<f64>,
+    /// GB/s, the most that the links of `held_to_links_of` carry: a prediction or its interval was held to it.
+    held_to_busbw: Option<f64>,
+    /// A file of links.
+    held_to_links_of: Option<String>,
     /// Which of several sets of measurements it is about.
     set: Option<&'a str>,
 }
@@ -180,6 +184,8 @@ impl<'a> Record<'a> {
             default_time_us: time_us(r.default.map(|m| m.busbw_gbps).or(r.default_between_gbps)),
             measured_best_time_us: time_us(r.measured_best.map(|m| m.busbw_gbps)),
             best_known_time_us: time_us(r.best_known().map(|(_, busbw)| busbw)),
+            held_to_busbw: r.held_to.as_ref().map(|held| held.busbw_gbps),
+            held_to_links_of: r.held_to.as_ref().map(|held| held.file.clone()),
             set,
         }
     }
@@ -190,7 +196,7 @@ impl<'a> Record<'a> {
 /// GB/s: of what runs once the advice is followed, with {best_known, best_known_busbw} where that is the default; and of
 /// the decision {decision, reason, gain, default_between_busbw, tied, aliases, noise, out_of_place, asked,
 /// evidence}; the times in microseconds that belong to the bandwidths {time_us, default_time_us, measured_best_time_us,
-/// best_known_time_us}; and the `set` of measurements, null where there is only one.
+/// best_known_time_us}; {held_to_busbw, held_to_links_of} where a prediction is held to what links carry; and the `set` of measurements, null where there is only one.
 #[must_use]
 pub fn json(recommendations: &[Recommendation], set: Option<&str>) -> String {
     let records: Vec<Record<'_>> = recommendations.iter().map(|r| Record::new(r, set)).collect();
@@ -232,6 +238,8 @@ pub fn table(recommendations: &[Recommendation], set: Option<&str>) -> Table {
         "default_time_us",
         "measured_best_time_us",
         "best_known_time_us",
+        "held_to_busbw",
+        "held_to_links_of",
     ];
     let mut table = Table::new(columns.into_iter().chain(set.map(|_| "set")));
     for r in recommendations.iter().map(|r| Record::new(r, set)) {
@@ -271,6 +279,8 @@ pub fn table(recommendations: &[Recommendation], set: Option<&str>) -> Table {
             Cell::number(r.default_time_us, 2),
             Cell::number(r.measured_best_time_us, 2),
             Cell::number(r.best_known_time_us, 2),
+            Cell::number(r.held_to_busbw, 6),
+            text(r.held_to_links_of.as_deref()),
         ];
         row.extend(set.map(Cell::from));
         table.push(row);
@@ -326,7 +336,8 @@ mod tests {
             "decision": "deploy", "reason": null, "gain": null,
             "default_between_busbw": null, "tied": [], "aliases": [], "noise": null, "out_of_place": null, "asked": null,
             "evidence": null, "time_us": 100.663_296, "default_time_us": 125.829_12,
-            "measured_best_time_us": 99.864_380_952_380_95, "best_known_time_us": null, "set": null,
+            "measured_best_time_us": 99.864_380_952_380_95, "best_known_time_us": null, "held_to_busbw": null,
+            "held_to_links_of": null, "set": null,
         });
         assert_eq!(read[0], expected);
         assert!(read[1]["algo"].is_null() && read[1]["interval_90"].is_null());
@@ -340,9 +351,9 @@ mod tests {
         assert_eq!(
             lines[1],
             "all_reduce,2,16,16777216,RING,LL128,24,312.5000,301.2500,325.0000,315.0000,250.0000,25.00,interpolated,model,\
-             deploy,,,,,,,0,0,,,100.66,125.83,99.86,"
+             deploy,,,,,,,0,0,,,100.66,125.83,99.86,,,"
         );
-        assert_eq!(lines[2], "all_reduce,2,16,16777216,,,,,,,,,,interpolated,model,deploy,,,,,,,0,0,,,,,,");
+        assert_eq!(lines[2], "all_reduce,2,16,16777216,,,,,,,,,,interpolated,model,deploy,,,,,,,0,0,,,,,,,,");
         assert_eq!(Format::Markdown.write(&recommendations(), None).lines().count(), 4);
         let set = Format::Csv.write(&recommendations(), Some("NCCL 2.29.2"));
         assert!(set.lines().next().is_some_and(|header| header.ends_with(",set")), "{set}");

@@ -47,14 +47,22 @@ pub fn seed(asks: &[Ask]) -> Table {
     table
 }
 
-/// Names of the features of [`logarithmic`].
+/// Names of what [`logarithmic`] is about; its features are these and [`BYTES_PER_CHANNEL`].
 pub const LOGARITHMIC: [&str; 7] =
     ["log2 size", "log2 channels", "nodes", "ranks", "collective", "algorithm", "protocol"];
 
+/// The name of the last feature of [`logarithmic`], which follows from size and channels.
+pub const BYTES_PER_CHANNEL: &str = "log2 bytes per channel";
+
 /// What busbw depends on, with sizes and channels as logarithms.
+///
+/// How a message fills the chunks of its channels depends on its bytes per channel: a step of busbw lies along a diagonal
+/// of sizes and channels, which trees can't cut by either alone.
 #[must_use]
 pub fn logarithmic(asks: &[Ask]) -> Table {
-    let mut table = Table::new(&LOGARITHMIC);
+    let mut names = LOGARITHMIC.to_vec();
+    names.push(BYTES_PER_CHANNEL);
+    let mut table = Table::new(&names);
     for (workload, configuration) in asks {
         let [size, channels] = place(workload.size_bytes, configuration.channels);
         table.push(&[
@@ -65,9 +73,20 @@ pub fn logarithmic(asks: &[Ask]) -> Table {
             f64::from(workload.collective.code()),
             f64::from(configuration.algorithm.code()),
             f64::from(configuration.protocol.code()),
+            size - channels,
         ]);
     }
     table
+}
+
+/// Importances of the features of [`logarithmic`] as those of [`LOGARITHMIC`]: bytes per channel count half for the size
+/// and half for the channels.
+#[must_use]
+pub fn of_named(mut importances: Vec<f64>) -> Vec<f64> {
+    if let Some(per_channel) = (importances.len() > LOGARITHMIC.len()).then(|| importances.pop()).flatten() {
+        importances[..2].iter_mut().for_each(|importance| *importance += per_channel / 2.0);
+    }
+    importances
 }
 
 /// The two coordinates of the smooth surfaces: log2 of the size and of the channels.

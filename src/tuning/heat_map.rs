@@ -13,7 +13,7 @@ use super::{
 use crate::{
     collective::{Algorithm, Collective, Configuration, Scale, Workload},
     form::{restored, value},
-    order::Order,
+    order::CompactSort,
     plot::{Axis, Chart, Colour, Mark, Pick, Point, Quantity, Series, Spacing},
     sorted::{SortedMap, SortedSet},
     units::{Size, count, significant},
@@ -108,7 +108,7 @@ impl<'a> Rows<'a> {
         rows.default.extend(defaults.iter().map(|point| (size(point), cell(point))));
         rows.cells.extend(points.iter().map(|point| ((size(point), point.configuration), cell(point))));
         rows.configurations = points.iter().map(|point| point.configuration).collect();
-        rows.configurations.order();
+        rows.configurations.compact_sort();
         rows.configurations.dedup();
         rows
     }
@@ -126,10 +126,10 @@ impl<'a> Rows<'a> {
             .iter()
             .map(|c| (!always.contains(c), self.mean(*c, sizes).map_or(f64::INFINITY, |(mean, _)| mean), *c))
             .collect();
-        ranked.order_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        ranked.compact_sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         ranked.truncate(most);
         self.configurations = ranked.into_iter().map(|(_, _, configuration)| configuration).collect();
-        self.configurations.order();
+        self.configurations.compact_sort();
     }
 }
 
@@ -157,7 +157,7 @@ pub fn heat_map(
     let against = if defaults.is_empty() { Against::Best } else { against };
     let mut rows = Rows::new(points, defaults, against);
     let mut all_sizes: Vec<u64> = points.iter().chain(defaults).map(|point| point.workload.size_bytes).collect();
-    all_sizes.order();
+    all_sizes.compact_sort();
     all_sizes.dedup();
     let sizes = thinned(&all_sizes, MOST_COLUMNS);
     let deployed: SortedMap<u64, Configuration> = answer
@@ -165,6 +165,12 @@ pub fn heat_map(
         .filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale))
         .filter(|r| r.decision == Decision::Deploy)
         .filter_map(|r| Some((r.workload.size_bytes, r.configuration?)))
+        .collect();
+    let kept: SortedSet<u64> = answer
+        .iter()
+        .filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale))
+        .filter(|r| matches!(r.decision, Decision::KeepDefault { .. }))
+        .map(|r| r.workload.size_bytes)
         .collect();
     let all_configurations = rows.configurations.len();
     if all_configurations > MOST_ROWS {
@@ -204,11 +210,23 @@ pub fn heat_map(
         on_path(*size, row_of(ran).or(Some(0)), note)
     });
     let default_path: Vec<Point> = default_path.flatten().collect();
-    let deployed_path = sizes.iter().map(|size| {
-        let chosen = deployed.get(size);
-        on_path(*size, chosen.and_then(|chosen| row_of(*chosen)), chosen.map(ToString::to_string).unwrap_or_default())
+    // To keep the default is to deploy what it runs.
+    let ran = |size: &u64| {
+        let ran = rows.default.get(size).filter(|_| kept.contains(size))?.point.configuration;
+        Some(ran).filter(|ran| ran.algorithm != Algorithm::None)
+    };
+    let kept_at = |size: &u64| {
+        // What was not asked for has no row of its own.
+        let row = ran(size).map(|ran| row_of(ran).unwrap_or(0));
+        let note = ran(size).map(|ran| format!("the default is kept, which ran {ran}"));
+        on_path(*size, row, note.unwrap_or_default())
+    };
+    let deployed_path = sizes.iter().map(|size| match deployed.get(size) {
+        Some(chosen) => on_path(*size, row_of(*chosen), chosen.to_string()),
+        None => kept_at(size),
     });
     let deployed_path: Vec<Point> = deployed_path.flatten().collect();
+    let kept_points: Vec<Point> = sizes.iter().filter_map(kept_at).filter(|point| point.y.is_finite()).collect();
     let stalled = stalled(stalls, (collective, scale), &column_of, &|stall| match stall.is_default {
         true => (first > 0).then_some(0),
         false => row_of(stall.configuration),
@@ -232,6 +250,9 @@ pub fn heat_map(
     }
     if is_drawn(&default_path) {
         all.push(series("Default", Colour::Default, Mark::Dashed, default_path));
+    }
+    if !kept_points.is_empty() {
+        all.push(series("To deploy: default kept", Colour::Answer, Mark::Rings, kept_points));
     }
     if !stalled.is_empty() {
         all.push(series("Stalled", Colour::Palette(0), Mark::Dots, stalled));
@@ -356,7 +377,7 @@ mod tests {
     use super::*;
     use crate::{
         collective::Protocol,
-        tuning::{aggregate::Point as Measured, stalls::Half},
+        tuning::{aggregate::Point as Measured, decision::KeepReason, stalls::Half},
     };
 
     const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
@@ -376,7 +397,7 @@ mod tests {
     fn sweep(points: &[(u64, Configuration, f64)], defaults: &[(u64, Configuration, f64)]) -> Sweep {
         let all = |points: &[(u64, Configuration, f64)]| {
             let mut all: Vec<Measured> = points.iter().map(|(s, c, b)| Measured::new(workload(*s), *c, *b)).collect();
-            all.order_by_key(|point| (point.workload, point.configuration));
+            all.compact_sort_by_key(|point| (point.workload, point.configuration));
             all
         };
         Sweep { points: all(points), defaults: all(defaults) }
@@ -448,7 +469,32 @@ mod tests {
     }
 
     #[test]
-    fn the_path_to_deploy_has_gaps_where_the_default_is_kept() {
+    fn the_path_to_deploy_runs_through_what_a_kept_default_ran() {
+        let keep = |size_bytes| Recommendation {
+            configuration: Some(ring(2)),
+            decision: Decision::KeepDefault { reason: KeepReason::NotFaster },
+            ..Recommendation::unknown(workload(size_bytes))
+        };
+        let deploy = |size_bytes| Recommendation {
+            configuration: Some(tree(8)),
+            decision: Decision::Deploy,
+            ..Recommendation::unknown(workload(size_bytes))
+        };
+        let chart = drawn(&two(), &[], &[keep(1024), deploy(4096)], Against::Best);
+        assert_eq!(points(&chart, "To deploy"), [(0.0, 3.0, None), (1.0, 1.0, None)]);
+        assert_eq!(points(&chart, "To deploy: default kept"), [(0.0, 3.0, None)]);
+        let chart = drawn(&two(), &[], &[deploy(1024), keep(4096)], Against::Best);
+        assert_eq!(points(&chart, "To deploy"), [(0.0, 1.0, None), (1.0, 0.0, None)], "in its own row");
+        let unknown = Configuration { algorithm: Algorithm::None, protocol: Protocol::None, channels: 0 };
+        let untold = Sweep { defaults: sweep(&[], &[(4096, unknown, 30.0)]).defaults, ..two() };
+        let chart = drawn(&untold, &[], &[deploy(1024), keep(4096)], Against::Best);
+        let path = points(&chart, "To deploy");
+        assert!(path[0].1 == 1.0 && path[1].1.is_nan(), "{path:?}");
+        assert!(points(&chart, "To deploy: default kept").is_empty());
+    }
+
+    #[test]
+    fn the_path_to_deploy_has_gaps_where_nothing_is_known() {
         let deploy = Recommendation {
             configuration: Some(tree(8)),
             decision: Decision::Deploy,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{decision::printed, result::Recommendation, sweep::Sweep};
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
-    order::Order,
+    order::CompactSort,
     plot::{Colour, Mark, Point, Series},
     sorted::SortedMap,
     text::{Cell, Column, Entry, Listing, Table},
@@ -157,7 +157,7 @@ pub fn find(sweep: &Sweep, answer: &[Recommendation], rule: Rule) -> Vec<Hotspot
                 Some(Place { size_bytes: r.workload.size_bytes, busbw_gbps, configuration })
             })
             .collect();
-        recommended.order_by_key(|place| place.size_bytes);
+        recommended.compact_sort_by_key(|place| place.size_bytes);
         let curves = [
             (Curve::Default, default.collect()),
             (Curve::MeasuredBest, best.collect()),

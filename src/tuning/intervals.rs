@@ -7,7 +7,7 @@ use crate::{
     collective::{Collective, Scale, Workload},
     learn::conformal,
     math::{ln, log2},
-    order::Order,
+    order::CompactSort,
 };
 
 /// Intervals hold this share of new measurements.
@@ -84,29 +84,20 @@ impl HeldOutErrors {
     /// scales of the collective; `None` where there are none.
     #[must_use]
     pub fn coverage_across_scales_pct(&self, level: f64) -> Option<f64> {
-        let (mut inside, mut all) = (0_usize, 0_usize);
-        for ((collective, scale), held_out) in &self.groups {
-            let others = || {
-                let of_others = self.groups.iter().filter(|((of, other), _)| of == collective && other != scale);
-                of_others.flat_map(|(_, errors)| errors)
-            };
-            let mut widths: SortedMap<u64, Option<f64>> = SortedMap::new();
-            for error in held_out {
-                let width = *widths
-                    .entry(error.log2_size.to_bits())
-                    .or_insert_with(|| local_width(others(), error.log2_size, false, level));
-                if let Some(width) = width {
-                    all += 1;
-                    inside += usize::from(error.error.abs() <= width);
-                }
-            }
-        }
-        (all > 0).then(|| inside as f64 / all as f64 * 100.0)
+        coverage_pct(
+            level,
+            self.groups.iter().map(|((collective, scale), held_out)| {
+                let others = self.groups.iter().filter(|((of, other), _)| of == collective && other != scale);
+                // Whether a scale's size lies beyond its own sizes says nothing of how another scale's errors carry over.
+                let inside = held_out.iter().map(|error| HeldOut { is_beyond: false, ..*error }).collect();
+                (inside, others.flat_map(|(_, errors)| errors).copied().collect())
+            }),
+        )
     }
 
     /// The errors of one fold's points, and of the others'.
-    fn split(&self, group: &(Collective, Scale), fold: usize) -> (Vec<&HeldOut>, Vec<&HeldOut>) {
-        self.groups.get(group).into_iter().flatten().partition(|error| error.fold == fold)
+    fn split(&self, group: &(Collective, Scale), fold: usize) -> (Vec<HeldOut>, Vec<HeldOut>) {
+        self.groups.get(group).into_iter().flatten().copied().partition(|error| error.fold == fold)
     }
 }
 
@@ -117,14 +108,19 @@ pub fn nested_coverage_pct<'a>(
     level: f64,
     errors_of: impl Fn(&(Collective, Scale), usize) -> &'a HeldOutErrors,
 ) -> Option<f64> {
+    coverage_pct(level, folds.map(|(group, fold)| errors_of(&group, fold).split(&group, fold)))
+}
+
+/// Share of the held-out points inside the interval, in per cent, of pairs of held-out errors and those that their widths
+/// come from; `None` where no width is known.
+fn coverage_pct(level: f64, pairs: impl Iterator<Item = (Vec<HeldOut>, Vec<HeldOut>)>) -> Option<f64> {
     let (mut inside, mut all) = (0_usize, 0_usize);
-    for (group, fold) in folds {
-        let (held_out, others) = errors_of(&group, fold).split(&group, fold);
+    for (held_out, others) in pairs {
         let mut widths: SortedMap<u64, Option<f64>> = SortedMap::new();
         for error in held_out {
             let width = *widths
                 .entry(error.log2_size.to_bits())
-                .or_insert_with(|| local_width(others.iter().copied(), error.log2_size, error.is_beyond, level));
+                .or_insert_with(|| local_width(others.iter(), error.log2_size, error.is_beyond, level));
             if let Some(width) = width {
                 all += 1;
                 inside += usize::from(error.error.abs() <= width);
@@ -144,7 +140,7 @@ fn local_width<'a>(
 ) -> Option<f64> {
     let (beyond, between): (Vec<&HeldOut>, Vec<&HeldOut>) = errors.partition(|error| error.is_beyond);
     let mut near: Vec<(f64, f64)> = between.iter().map(|e| ((e.log2_size - log2_size).abs(), e.error)).collect();
-    near.order_by(|a, b| a.0.total_cmp(&b.0));
+    near.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
     let reach = near.get(ENOUGH - 1).map_or(f64::INFINITY, |(distance, _)| distance.max(NEAR_DOUBLINGS));
     let mut near: Vec<f64> = near.into_iter().take_while(|(d, _)| *d <= reach).map(|(_, error)| error).collect();
     let width = conformal::width(&mut near, level);

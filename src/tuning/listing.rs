@@ -3,10 +3,10 @@
 use super::{
     decision::{MoreRuns, words},
     result::Recommendation,
-    wording::{advice_word, source_in_short, support},
+    wording::{advice_word, is_held, source_in_short, support},
 };
 use crate::{
-    order::Order,
+    order::CompactSort,
     text::{Column, Entry, Listing},
     units::{Size, microseconds, percent, significant},
 };
@@ -46,7 +46,10 @@ const COLUMNS: [Column; 18] = [
     Column::numbers("Best time", "time of one operation at the highest median that was measured, in microseconds")
         .secondary(),
     Column::words("Chosen by", "who made the choice").secondary(),
-    Column::words("Support", "measured, interpolated or extrapolated"),
+    Column::words(
+        "Support",
+        "measured, interpolated or extrapolated; held to what links carry, where a file of them is open",
+    ),
 ];
 
 /// A row per recommendation, in their order. Collective and scale are a column where they differ.
@@ -57,7 +60,7 @@ pub fn recommendations(recommendations: &[Recommendation]) -> Listing {
     let (mut columns, mut rows) = (COLUMNS.to_vec(), recommendations.iter().map(row).collect::<Vec<_>>());
     if groups_differ {
         let mut groups: Vec<_> = recommendations.iter().map(group).collect();
-        groups.order();
+        groups.compact_sort();
         groups.dedup();
         columns.iter_mut().filter(|column| column.name == DEFAULT).for_each(|column| column.is_secondary = true);
         columns.insert(1, GROUP);
@@ -102,7 +105,10 @@ fn row(recommendation: &Recommendation) -> Vec<Entry> {
         Entry { text: best_text.unwrap_or_default(), number: best.map(|b| b.busbw_gbps) },
         time(best.map(|b| b.busbw_gbps)),
         Entry::text(source_in_short(recommendation.source).to_owned()),
-        Entry::text(support(recommendation.support).to_owned()),
+        Entry::text(match is_held(recommendation) {
+            true => format!("{}, held to links", support(recommendation.support)),
+            false => support(recommendation.support).to_owned(),
+        }),
     ]
 }
 

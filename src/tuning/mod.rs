@@ -17,6 +17,7 @@ pub mod address;
 pub mod aggregate;
 pub mod baselines;
 pub mod beyond;
+pub mod ceilings;
 pub mod change;
 pub mod charts;
 pub mod columns;

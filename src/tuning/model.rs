@@ -2,18 +2,18 @@
 //!
 //! The default predicts the geometric mean of two models of busbw. One is trees, half of them extra trees and half a random
 //! forest, on what Hockney's law (latency, then bandwidth, fitted for each (collective, scale, algorithm, protocol)) leaves:
-//! they may jump where the library changes what it does. The other is a kriged surface of what a plane through ln busbw over (log2 size, log2 channels) leaves, all
-//! algorithms and protocols of a collective and scale together: what one of them does at a number of channels tells of the
-//! others there. Scales are never pooled.
+//! they may jump where the library changes what it does. The other is a kriged surface of what a plane through ln busbw
+//! over (log2 size, log2 channels) leaves, all algorithms and protocols of a collective and scale together: what one of
+//! them does at a number of channels tells of the others there. Scales are never pooled.
 //!
 //! Beyond the largest size that an algorithm and protocol was measured at, neither is asked: there busbw goes on from its
-//! values at the last measured sizes by latency and size over bandwidth ([`growth`]), at most up to [`CEILING`].
+//! values at the last measured sizes by latency and size over bandwidth ([`growth`]), at most up to [`Ceilings`].
 
 use crate::sorted::{SortedMap, SortedSet};
 
 use super::{
     aggregate::Point,
-    baselines::CEILING,
+    baselines::Ceilings,
     features::{self, Ask},
     parameters::{Parameters, Preset},
 };
@@ -26,12 +26,12 @@ use crate::{
         forest::Forest,
         hockney::Hockney,
         importance::Shuffle,
-        kriging::{Column, Kriging, Place},
+        kriging::{Column, Kriging, Site},
         latency_bandwidth::{POINTS, growth},
         polynomial::Polynomial,
     },
     math::{exp, ln, log2},
-    order::Order,
+    order::CompactSort,
     progress::Progress,
 };
 
@@ -68,8 +68,11 @@ impl BusbwModel {
                 Fitted::Seed(Boosting::fit(&features::seed(&asks), &busbw, parameters.boosting(), progress)?)
             }
             Preset::Forest | Preset::ExtraTrees => {
-                let kind =
-                    if parameters.preset == Preset::Forest { forest::Kind::Random } else { forest::Kind::ExtraTrees };
+                let kind = if parameters.preset == Preset::Forest {
+                    forest::ForestKind::Random
+                } else {
+                    forest::ForestKind::ExtraTrees
+                };
                 Fitted::Forest(Forest::fit(&features::logarithmic(&asks), &logarithms(), forest(kind), progress)?)
             }
         };
@@ -113,10 +116,7 @@ impl BusbwModel {
             Fitted::Seed(boosting) => {
                 boosting.predict(&features::seed(asks).shuffled(shuffle))?.into_iter().map(Some).collect()
             }
-            Fitted::Forest(forest) => {
-                let heights = forest.predict(&features::logarithmic(asks).shuffled(shuffle))?;
-                heights.into_iter().map(|height| Some(exp(height))).collect()
-            }
+            Fitted::Forest(_) => self.predict(&features::shuffled(asks, shuffle))?,
         })
     }
 
@@ -129,10 +129,10 @@ impl BusbwModel {
         match &self.fitted {
             Fitted::Surfaces(Surfaces { trees: [extra, random], .. }) => {
                 let both = extra.importances()?.into_iter().zip(random.importances()?);
-                Ok(both.map(|(a, b)| f64::midpoint(a, b)).collect())
+                Ok(features::of_named(both.map(|(a, b)| f64::midpoint(a, b)).collect()))
             }
             Fitted::Seed(boosting) => boosting.importances(),
-            Fitted::Forest(forest) => forest.importances(),
+            Fitted::Forest(forest) => Ok(features::of_named(forest.importances()?)),
         }
     }
 }
@@ -148,8 +148,7 @@ struct Surfaces {
     groups: SortedMap<Key, Group>,
     /// What the planes of all groups of a collective and scale leave.
     kriged: SortedMap<(Collective, Scale), Kriging>,
-    /// ln of the largest busbw that is expected beyond measured sizes.
-    ceilings: SortedMap<(Collective, Scale), f64>,
+    ceilings: Ceilings,
     trees: [Forest; 2],
 }
 
@@ -172,7 +171,7 @@ struct Members {
 struct Group {
     law: Hockney,
     plane: Polynomial,
-    /// Its number among those of its collective and scale.
+    /// Its number among all groups, by which kriging tells it from others.
     kind: u32,
     /// Its [`POINTS`] largest measured sizes, ascending.
     largest: Vec<u64>,
@@ -190,8 +189,8 @@ impl Group {
     }
 
     /// Where a configuration of this group stands on the kriged surface.
-    fn place(&self, [x, y]: [f64; 2]) -> Place {
-        Place { x, column: Column { y, kind: self.kind } }
+    fn place(&self, [x, y]: [f64; 2]) -> Site {
+        Site { x, column: Column { y, kind: self.kind } }
     }
 }
 
@@ -204,11 +203,7 @@ impl Surfaces {
         progress: &mut dyn Progress,
     ) -> Result<Self, LearnError> {
         let mut members: SortedMap<Key, Members> = SortedMap::new();
-        let mut ceilings: SortedMap<(Collective, Scale), f64> = SortedMap::new();
         for point in points {
-            let ceiling = ln(point.busbw_gbps * CEILING);
-            let held = ceilings.entry((point.workload.collective, point.workload.scale)).or_insert(ceiling);
-            *held = held.max(ceiling);
             let Members { sizes, places, heights } =
                 members.entry(key(&point.workload, &point.configuration)).or_default();
             sizes.insert(point.workload.size_bytes);
@@ -216,7 +211,7 @@ impl Surfaces {
             heights.push(ln(point.busbw_gbps));
         }
         let mut groups: SortedMap<Key, Group> = SortedMap::new();
-        let mut left: SortedMap<(Collective, Scale), (Vec<Place>, Vec<f64>)> = SortedMap::new();
+        let mut left: SortedMap<(Collective, Scale), (Vec<Site>, Vec<f64>)> = SortedMap::new();
         let total = members.len() as u64;
         for (key, Members { sizes, places, heights }) in members {
             progress.report("Fitting surfaces", groups.len() as u64, total);
@@ -244,8 +239,8 @@ impl Surfaces {
             let parameters = forest::Parameters { kind, trees: parameters.trees.div_ceil(2), seed: parameters.seed };
             Forest::fit(&table, &residual, parameters, progress)
         };
-        let trees = [grow(forest::Kind::ExtraTrees)?, grow(forest::Kind::Random)?];
-        Ok(Self { groups, kriged, ceilings, trees })
+        let trees = [grow(forest::ForestKind::ExtraTrees)?, grow(forest::ForestKind::Random)?];
+        Ok(Self { groups, kriged, ceilings: Ceilings::new(points.iter().copied()), trees })
     }
 
     fn predict(&self, asks: &[Ask]) -> Result<Vec<Option<f64>>, LearnError> {
@@ -285,7 +280,7 @@ impl Surfaces {
             let height = if wanted.total_cmp(&nearest).is_eq() {
                 height
             } else {
-                (height + growth(&heights, wanted)).min(self.ceilings[&(there.collective, there.scale)])
+                (height + growth(&heights, wanted)).min(self.ceilings.height(there.collective, there.scale))
             };
             *sums[index].get_or_insert(0.0) += share * height;
         }
@@ -308,7 +303,7 @@ impl Surfaces {
             })
             .map(|(_, scale, _, _)| *scale)
             .collect();
-        known.order_by_key(order);
+        known.compact_sort_by_key(order);
         let above = known.partition_point(|scale| order(scale) < wanted);
         match (above.checked_sub(1).map(|below| known[below]), known.get(above)) {
             (Some(low), Some(high)) if low.ranks < high.ranks => {

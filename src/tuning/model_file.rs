@@ -16,7 +16,7 @@ use super::{
 use crate::{
     collective::{Configuration, Workload},
     learn::LearnError,
-    order::Order,
+    order::CompactSort,
     text::json::{exact, exact_or_none},
 };
 
@@ -258,7 +258,7 @@ pub fn hash(model: &BusbwModel, points: &[Point]) -> Result<String, LearnError> 
             (workload, Configuration { channels: 0, ..p.configuration })
         })
         .collect();
-    pairs.order();
+    pairs.compact_sort();
     pairs.dedup();
     let mut asks = Vec::new();
     for (workload, configuration) in pairs {

@@ -140,8 +140,8 @@ pub struct SetAside {
 pub struct SearchLimits {
     /// The most channels; `None`: the largest measured at that scale.
     pub max_channels: Option<u32>,
-    /// The algorithms to search; empty: the measured ones. One that was not measured is searched where the
-    /// support matrix permits it and the model can predict it.
+    /// The algorithms to search; empty: the measured ones. One that was not measured is searched where it
+    /// can run on the platform and the model can predict it.
     pub algorithms: Vec<Algorithm>,
     /// The protocols to search, likewise.
     pub protocols: Vec<Protocol>,
@@ -183,7 +183,7 @@ impl Parameters {
     pub const MOST_TREES: u32 = 10_000;
 
     /// The deepest boosted tree.
-    pub const DEEPEST: u16 = boosting::DEEPEST;
+    pub const DEEPEST: u16 = boosting::MAX_DEPTH;
 
     /// Whether no number is so large that a training would not end.
     #[must_use]

@@ -135,6 +135,20 @@ impl Platform {
         })
     }
 
+    /// The library that runs what was seen to run: NVLS, PAT and CollNet run with NCCL, Direct with RCCL; `None` where
+    /// neither was seen, or both.
+    #[must_use]
+    pub fn seen(algorithms: impl Iterator<Item = Algorithm>) -> Option<Self> {
+        let library = |algorithm: Algorithm| match algorithm {
+            Algorithm::Direct => Some(Library::Rccl),
+            Algorithm::Tree | Algorithm::Ring | Algorithm::None => None,
+            _ => Some(Library::Nccl),
+        };
+        let mut libraries = algorithms.filter_map(library);
+        let first = libraries.next()?;
+        libraries.all(|other| other == first).then(|| first.into())
+    }
+
     /// Which algorithm, protocol and collective can run on so many nodes and ranks there.
     #[must_use]
     pub fn matrix(&self) -> Vec<SupportRule> {
@@ -210,6 +224,16 @@ mod tests {
         assert_eq!(told(&["NCCL 2.29.2", "NCCL 2.27.5"]), Some(nccl));
         assert_eq!(told(&["NCCL 2.27.5", "RCCL 2.26.6"]), None);
         assert_eq!(told(&["float", "2.27.5"]), None);
+    }
+
+    #[test]
+    fn what_ran_tells_the_library() {
+        use Algorithm::{Direct, Nvls, Pat, Ring, Tree};
+        let seen =
+            |algorithms: &[Algorithm]| Platform::seen(algorithms.iter().copied()).map(|platform| platform.library);
+        assert_eq!(seen(&[Ring, Nvls, Pat]), Some(Library::Nccl));
+        assert_eq!(seen(&[Direct, Ring]), Some(Library::Rccl));
+        assert_eq!((seen(&[Ring, Tree]), seen(&[Direct, Nvls])), (None, None));
     }
 
     fn runs(platform: Platform, collective: Collective, algorithm: Algorithm, nodes: u32, per_node: u32) -> bool {

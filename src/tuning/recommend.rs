@@ -3,6 +3,7 @@
 use super::{
     aggregate::Point,
     baselines::{Measurements, winner},
+    ceilings::Ceilings,
     decision::{Basis, Decision, DefaultThere, Expected, Gain, Judge, Judged, Noise, default_there, unmeasured},
     features::Ask,
     intervals::LEVEL,
@@ -25,6 +26,8 @@ pub struct Advisor<'a> {
     pub sweep: &'a Sweep,
     /// The same, for the baselines.
     pub measurements: &'a Measurements,
+    /// What predictions are held to.
+    pub ceilings: &'a Ceilings,
     /// What may be chosen.
     pub space: &'a SearchSpace,
     /// The model, once there is one.
@@ -272,9 +275,12 @@ impl<'a> Advisor<'a> {
             _ if judged.is_some() => None,
             baseline => self.baseline(baseline, workload),
         };
+        let hold = |(configuration, busbw): Best| (configuration, self.ceilings.hold(workload, &configuration, busbw));
+        let exhaustive = exhaustive.map(hold);
         let outweighs = |(configuration, expected): Best, best: &Point| {
             let half = self.half_width(workload, source, self.judge.confidence.level);
             let is_measured = points.iter().any(|point| point.configuration == configuration);
+            let (_, expected) = hold((configuration, expected));
             !is_measured && half.is_some_and(|half| expected * exp(-half) > best.busbw_gbps)
         };
         let promise = choice.filter(|choice| measured_best.is_none_or(|best| outweighs(*choice, best)));
@@ -320,6 +326,11 @@ impl<'a> Advisor<'a> {
         source: Source,
     ) -> Result<Recommendation, LearnError> {
         let workload = known.workload;
+        let ceiling = choice.and_then(|(configuration, _)| self.ceilings.at(&workload, &configuration));
+        let promised = choice.map(|(_, busbw)| busbw);
+        let choice = choice.map(|(configuration, busbw)| {
+            (configuration, ceiling.as_ref().map_or(busbw, |ceiling| busbw.min(ceiling.busbw_gbps)))
+        });
         let there = default_there(self.sweep.defaults_of(workload.collective, workload.scale), workload.size_bytes);
         let level = self.judge.confidence.level;
         let half_width = |level| -> Result<Option<f64>, LearnError> {
@@ -340,11 +351,15 @@ impl<'a> Advisor<'a> {
         let (decision, gain) = unmeasured(expected, there, &self.judge.confidence);
         let between = there.filter(|there| matches!(there, DefaultThere::Between { .. }));
         let over = |busbw: f64| known.default.map(|default| (busbw / default.busbw_gbps - 1.0) * 100.0);
-        let interval = choice.zip(half_width(LEVEL)?);
+        let interval = choice.zip(half_width(LEVEL)?).map(|((_, busbw), half)| Interval::around(busbw, half));
+        let highest = interval.map(|interval| interval.high_gbps).or(promised);
+        let held_to = ceiling.filter(|ceiling| highest.is_some_and(|highest| highest > ceiling.busbw_gbps));
+        let most = held_to.as_ref().map_or(f64::INFINITY, |held| held.busbw_gbps);
         Ok(Recommendation {
             configuration: choice.map(|(configuration, _)| configuration),
             predicted_busbw_gbps: choice.map(|(_, busbw)| busbw),
-            interval_90: interval.map(|((_, busbw), half)| Interval::around(busbw, half)),
+            interval_90: interval.map(|interval| Interval { high_gbps: interval.high_gbps.min(most), ..interval }),
+            held_to,
             default_between_gbps: between.map(DefaultThere::busbw_gbps),
             gain_pct: choice.and_then(|(_, busbw)| over(busbw)).filter(|gain| gain.is_finite()),
             decision,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
+    ceilings::HeldTo,
     decision::{Decision, Gain, Noise, Witness},
     read::{Asked, Evidence},
 };
@@ -112,6 +113,8 @@ pub struct Recommendation {
     pub noise: Option<Noise>,
     /// What the out-of-place runs say of the gain.
     pub witness: Option<Witness>,
+    /// What the prediction, or the upper end of its interval, was held to; `None` where both are below.
+    pub held_to: Option<HeldTo>,
     /// What the choice stands on.
     pub support: Support,
     /// Who chose.
@@ -140,6 +143,7 @@ impl Recommendation {
             aliases: Vec::new(),
             noise: None,
             witness: None,
+            held_to: None,
             support: Support::Extrapolated,
             source: Source::Measured,
             exhaustive: None,

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
-    order::Order,
+    order::CompactSort,
     sorted::SortedMap,
 };
 
@@ -108,7 +108,7 @@ impl Runs {
     pub fn new(mut rows: Vec<Row>, target: Target) -> Self {
         // The default is one place, whatever it chose.
         let place = |row: &Row| (row.workload, row.kind, (row.kind == Kind::Asked).then_some(row.ran));
-        rows.order_by_key(|row| (place(row), row.file, row.line));
+        rows.compact_sort_by_key(|row| (place(row), row.file, row.line));
         let mut out = Self::default();
         let mut in_place = SortedMap::new();
         let mut counts = Vec::new();
@@ -312,7 +312,7 @@ fn mark_doubles(runs: &mut [Timed]) -> usize {
     if runs.first().map(|t| t.run.file) == runs.last().map(|t| t.run.file) {
         return 0;
     }
-    runs.order_by(|a, b| {
+    runs.compact_sort_by(|a, b| {
         let twins = || a.times_us[1].partial_cmp(&b.times_us[1]).unwrap_or(Equal);
         a.run.busbw_gbps.total_cmp(&b.run.busbw_gbps).then_with(twins)
     });
@@ -326,7 +326,7 @@ fn mark_doubles(runs: &mut [Timed]) -> usize {
             first = index;
         }
     }
-    runs.order_by_key(|t| (t.run.file, t.run.line));
+    runs.compact_sort_by_key(|t| (t.run.file, t.run.line));
     doubles
 }
 
@@ -350,7 +350,7 @@ fn point(place: &Place, runs: &[Run], twins: &mut [(f64, u32)]) -> Option<Point>
 
 /// The median of values, each as often as its repeats say; sorts them. `None` for none.
 pub fn weighted_median(values: &mut [(f64, u32)]) -> Option<f64> {
-    values.order_by(|a, b| a.0.total_cmp(&b.0));
+    values.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
     let total: u64 = values.iter().map(|(_, repeats)| u64::from(*repeats)).sum();
     let at = |place: u64| {
         let mut passed = 0;

@@ -7,13 +7,18 @@
 use crate::sorted::{SortedMap, SortedSet};
 
 use super::{
-    aggregate::Point, features::Ask, parameters::SearchLimits, result::Support, support, support::SupportRule,
+    aggregate::Point,
+    features::Ask,
+    parameters::SearchLimits,
+    platform::Platform,
+    result::Support,
+    support::{Outcome, Support as CanRun},
     sweep::Sweep,
 };
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     learn::LearnError,
-    order::{Gather, Order},
+    order::{CompactCollect, CompactSort},
 };
 
 /// What may be chosen at each (collective, scale), from what was measured there and what is allowed besides.
@@ -21,7 +26,7 @@ use crate::{
 pub struct SearchSpace {
     groups: SortedMap<(Collective, Scale), Vec<Candidate>>,
     limits: SearchLimits,
-    rules: Vec<SupportRule>,
+    can_run: CanRun,
 }
 
 /// One algorithm and protocol that may be chosen.
@@ -44,10 +49,9 @@ pub type Best = (Configuration, f64);
 const STEP: u32 = 4;
 
 impl SearchSpace {
-    /// What the sweep measured, within limits.
+    /// What the sweep measured, within limits, and what these name besides and can run on a platform.
     #[must_use]
-    pub fn new(sweep: &Sweep, limits: &SearchLimits) -> Self {
-        let rules = support::built_in(None);
+    pub fn new(sweep: &Sweep, limits: &SearchLimits, platform: &Platform) -> Self {
         let groups = sweep
             .groups()
             .into_iter()
@@ -55,12 +59,12 @@ impl SearchSpace {
                 let points = sweep.points_of(group.collective, group.scale);
                 ((group.collective, group.scale), candidates(points, limits))
             })
-            .gather();
-        Self { groups, limits: limits.clone(), rules }
+            .compact_collect();
+        Self { groups, limits: limits.clone(), can_run: CanRun::new(platform.matrix(), sweep) }
     }
 
     /// Pairs that may run at a workload: those measured at its scale (where that was not measured, at the nearest),
-    /// within the limits; and those that the limits name besides and the support matrix permits.
+    /// within the limits; and those that the limits name besides and that can run there.
     fn pairs(&self, workload: &Workload) -> Vec<Candidate> {
         let known = self.known(workload);
         let square = u128::from(workload.size_bytes).pow(2);
@@ -69,22 +73,46 @@ impl SearchSpace {
             (algorithms.is_empty() || algorithms.contains(&pair.algorithm))
                 && (protocols.is_empty() || protocols.contains(&pair.protocol))
         };
+        let is_here = self.groups.contains_key(&(workload.collective, workload.scale));
+        // What ran at another scale need not run here. Direct and N/A are nobody's to ask for.
+        let can_run = |pair: &&Candidate| {
+            is_here
+                || matches!(pair.algorithm, Algorithm::Direct | Algorithm::None)
+                || !matches!(self.can_run.outcome(workload, pair.algorithm, pair.protocol), Outcome::RuledOut(_))
+        };
+        let known_here = known.iter().filter(wanted).filter(can_run);
         let mut pairs: Vec<Candidate> =
-            known.iter().filter(wanted).filter(|p| p.runs.0 <= square && square < p.runs.1).cloned().collect();
+            known_here.filter(|p| p.runs.0 <= square && square < p.runs.1).cloned().collect();
         if algorithms.is_empty() && protocols.is_empty() {
             return pairs;
         }
         for algorithm in or_measured(algorithms, known.iter().map(|pair| pair.algorithm)) {
             for protocol in or_measured(protocols, known.iter().map(|pair| pair.protocol)) {
                 let is_new = known.iter().all(|pair| (pair.algorithm, pair.protocol) != (algorithm, protocol));
-                let nodes = workload.scale.nodes;
-                if is_new && support::obstacle(&self.rules, workload.collective, algorithm, protocol, nodes).is_none() {
+                if is_new && self.can_run.outcome(workload, algorithm, protocol) == Outcome::Runs {
                     let measured = None;
                     pairs.push(Candidate { algorithm, protocol, channels: Vec::new(), measured, runs: (0, u128::MAX) });
                 }
             }
         }
         pairs
+    }
+
+    /// The algorithms that the limits name and that can't run at a workload with any protocol, and why, for people.
+    #[must_use]
+    pub fn cannot_run(&self, workload: &Workload) -> Vec<(Algorithm, &str)> {
+        let named = |of: &Protocol| *of != Protocol::None && self.limits.protocols.is_empty();
+        let own = Protocol::ALL.iter().filter(|protocol| named(protocol));
+        // SIMPLE is the protocol that all algorithms run, where they run.
+        let protocols: Vec<Protocol> = self.limits.protocols.iter().chain(own).rev().copied().collect();
+        let known = self.groups.get(&(workload.collective, workload.scale)).map_or(&[][..], Vec::as_slice);
+        let reason = |algorithm: Algorithm| {
+            let is_known = known.iter().any(|pair| pair.algorithm == algorithm);
+            let runs = |protocol: &&Protocol| self.can_run.outcome(workload, algorithm, **protocol) == Outcome::Runs;
+            let first = protocols.first().filter(|_| !is_known && !protocols.iter().any(|protocol| runs(&protocol)))?;
+            Some((algorithm, self.can_run.reason(workload, algorithm, *first)))
+        };
+        self.limits.algorithms.iter().filter_map(|algorithm| reason(*algorithm)).collect()
     }
 
     fn known(&self, workload: &Workload) -> &[Candidate] {
@@ -123,7 +151,7 @@ impl SearchSpace {
         for pair in self.pairs(workload) {
             let measured = pair.channels.iter().copied().filter(|channels| *channels <= limit);
             let mut ladder: Vec<u32> = (1..=limit).step_by(STEP as usize).chain([limit]).chain(measured).collect();
-            ladder.order();
+            ladder.compact_sort();
             ladder.dedup();
             let Some((coarse, _)) = highest(&pair, workload, &ladder, predict)? else { continue };
             let reach = STEP - 1;
@@ -186,7 +214,7 @@ pub type Predict<'a> = dyn FnMut(&[Ask]) -> Result<Vec<Option<f64>>, LearnError>
 
 /// The wanted ones; where none is named, the measured ones.
 fn or_measured<T: Ord + Copy>(wanted: &[T], measured: impl Iterator<Item = T>) -> SortedSet<T> {
-    if wanted.is_empty() { measured.gather() } else { wanted.iter().copied().gather() }
+    if wanted.is_empty() { measured.compact_collect() } else { wanted.iter().copied().compact_collect() }
 }
 
 fn candidates(points: &[Point], limits: &SearchLimits) -> Vec<Candidate> {
@@ -210,7 +238,7 @@ fn candidates(points: &[Point], limits: &SearchLimits) -> Vec<Candidate> {
     }
     let mut pairs: Vec<Candidate> = pairs.into_values().collect();
     for pair in &mut pairs {
-        pair.channels.order();
+        pair.channels.compact_sort();
         pair.channels.dedup();
         if let Some((low, high)) = pair.measured {
             let between = |a: u64, b: u64| u128::from(a) * u128::from(b);
@@ -284,7 +312,7 @@ mod tests {
 
     #[test]
     fn both_humps_are_found_and_the_exhaustive_search_agrees() {
-        let space = SearchSpace::new(&sweep(), &SearchLimits::default());
+        let space = SearchSpace::new(&sweep(), &SearchLimits::default(), &Platform::default());
         let found = best(&space, 1 << 24);
         assert_eq!(found.map(|(c, _)| c.channels), Some(1));
         assert_eq!(space.exhaustive(&workload(1 << 24), &mut humps).ok().flatten(), found);
@@ -297,7 +325,7 @@ mod tests {
 
     #[test]
     fn only_what_the_library_ran_near_that_size_is_chosen() {
-        let space = SearchSpace::new(&sweep(), &SearchLimits::default());
+        let space = SearchSpace::new(&sweep(), &SearchLimits::default(), &Platform::default());
         let algorithm = |size| best(&space, size).map(|(c, _)| c.algorithm);
         assert_eq!(algorithm(1 << 10), Some(Algorithm::Direct));
         assert_eq!(algorithm(1 << 22), Some(Algorithm::Direct));
@@ -309,15 +337,49 @@ mod tests {
     #[test]
     fn limits_restrict_and_extend_but_never_to_what_cannot_run() {
         let ring = SearchLimits { algorithms: vec![Algorithm::Ring], ..SearchLimits::default() };
-        assert_eq!(best(&SearchSpace::new(&sweep(), &ring), 1 << 12), None);
+        assert_eq!(best(&SearchSpace::new(&sweep(), &ring, &Platform::default()), 1 << 12), None);
         let tree = SearchLimits { algorithms: vec![Algorithm::Tree], ..SearchLimits::default() };
-        assert_eq!(best(&SearchSpace::new(&sweep(), &tree), 1 << 24), None);
+        assert_eq!(best(&SearchSpace::new(&sweep(), &tree, &Platform::default()), 1 << 24), None);
         let ll = SearchLimits { protocols: vec![Protocol::Ll], ..SearchLimits::default() };
-        let found = best(&SearchSpace::new(&sweep(), &ll), 1 << 24).map(|(c, _)| (c.algorithm, c.protocol));
+        let found = best(&SearchSpace::new(&sweep(), &ll, &Platform::default()), 1 << 24)
+            .map(|(c, _)| (c.algorithm, c.protocol));
         assert_eq!(found, Some((Algorithm::Ring, Protocol::Ll)));
         let few = SearchLimits { max_channels: Some(4), ..SearchLimits::default() };
-        let space = SearchSpace::new(&sweep(), &few);
+        let space = SearchSpace::new(&sweep(), &few, &Platform::default());
         assert_eq!(space.max_channels(&workload(1 << 24)), 4);
+    }
+
+    #[test]
+    fn what_can_run_is_told_by_the_platform() {
+        use crate::tuning::{platform::Gpu, support::Library};
+        let of = |algorithm, nodes| {
+            let scale = Scale { nodes, ranks: 8 * nodes };
+            let workload = Workload { collective: Collective::AllReduce, scale, size_bytes: 1 << 24 };
+            let configuration = Configuration { algorithm, protocol: Protocol::Simple, channels: 8 };
+            Point::new(workload, configuration, 1.0)
+        };
+        let sweep = Sweep { points: vec![of(Algorithm::Ring, 1), of(Algorithm::Nvls, 2)], defaults: Vec::new() };
+        let one_node = sweep.points[0].workload;
+        let limits = SearchLimits { algorithms: vec![Algorithm::Nvls], ..SearchLimits::default() };
+        let nccl = |gpu| Platform { gpu: Some(gpu), ..Library::Nccl.into() };
+        let space = |platform: &Platform| SearchSpace::new(&sweep, &limits, platform);
+        let found =
+            |platform| space(&platform).coarse_to_fine(&one_node, &mut humps).ok().flatten().map(|(c, _)| c.algorithm);
+        assert_eq!(found(nccl(Gpu::Sm(90))), Some(Algorithm::Nvls));
+        assert_eq!((found(nccl(Gpu::Sm(80))), found(Platform::default())), (None, None));
+        let why = [(Algorithm::Nvls, "RCCL substitutes NVLS and PAT")];
+        assert_eq!(space(&Platform::default()).cannot_run(&one_node), why);
+        assert!(space(&nccl(Gpu::Sm(90))).cannot_run(&one_node).is_empty());
+        // Of another scale than the measured ones, what can run there.
+        let on_four = Workload { scale: Scale { nodes: 4, ranks: 32 }, ..one_node };
+        let all = |platform: &Platform| {
+            let space = SearchSpace::new(&sweep, &SearchLimits::default(), platform);
+            space.coarse_to_fine(&on_four, &mut humps).ok().flatten().map(|(c, _)| c.algorithm)
+        };
+        assert_eq!(all(&nccl(Gpu::Sm(90))), Some(Algorithm::Nvls));
+        assert_eq!((all(&nccl(Gpu::Sm(80))), all(&Platform::default())), (None, None));
+        // Measured to run, whatever the library.
+        assert!(space(&Platform::default()).cannot_run(&sweep.points[1].workload).is_empty());
     }
 
     #[test]
@@ -326,7 +388,7 @@ mod tests {
         sweep.points.push(point(1 << 29, Algorithm::Ring, 168, true));
         let rising = |asks: &[Ask]| Ok(asks.iter().map(|(_, c)| Some(f64::from(c.channels))).collect());
         let top = |limits: &SearchLimits| {
-            let space = SearchSpace::new(&sweep, limits);
+            let space = SearchSpace::new(&sweep, limits, &Platform::default());
             space.coarse_to_fine(&workload(1 << 29), &mut { rising }).ok().flatten().map(|(c, _)| c.channels)
         };
         assert_eq!(top(&SearchLimits::default()), Some(48));
@@ -336,7 +398,7 @@ mod tests {
     #[test]
     fn support_is_measured_between_or_beyond() {
         let sweep = sweep();
-        let space = SearchSpace::new(&sweep, &SearchLimits::default());
+        let space = SearchSpace::new(&sweep, &SearchLimits::default(), &Platform::default());
         let ring = |channels| Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Simple, channels };
         assert_eq!(space.support(&sweep, &workload(1 << 24), &ring(8)), Support::Measured);
         assert_eq!(space.support(&sweep, &workload(1 << 24), &ring(9)), Support::Interpolated);

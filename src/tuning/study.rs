@@ -2,11 +2,12 @@
 
 use std::{borrow::Cow, sync::OnceLock};
 
-use crate::{sorted::SortedMap, units::grouped};
+use crate::{ceiling::Ceiling, sorted::SortedMap, units::grouped};
 
 use super::{
     aggregate::{Point, Target},
     baselines::Measurements,
+    ceilings::Ceilings,
     charts,
     decision::{Judge, deviations::Deviations},
     features::Ask,
@@ -14,6 +15,7 @@ use super::{
     model::BusbwModel,
     model_file::{self, ModelFile},
     parameters::{Confidence, Parameters, Screening, SearchLimits},
+    platform::Platform,
     recommend::{Advisor, Stretch},
     record,
     result::{Evaluation, Group, Importance, Recommendation, Source, View},
@@ -25,10 +27,10 @@ use super::{
     wording,
 };
 use crate::{
-    collective::{Collective, Configuration, Scale, Workload},
+    collective::{Algorithm, Collective, Configuration, Scale, Workload},
     learn::{LearnError, importance},
     math::ln,
-    order::Order,
+    order::CompactSort,
     plot::Chart,
     progress::{Progress, Silent},
 };
@@ -44,6 +46,10 @@ pub struct Study {
     sweep: Sweep,
     measurements: Measurements,
     groups: Vec<Group>,
+    /// Where the answers are deployed: it says what can run beside what was measured.
+    platform: Platform,
+    /// What predictions are held to.
+    ceilings: Ceilings,
     /// How far to trust interpolation, as long as nothing was learnt.
     untrained: OnceLock<Validation>,
     learnt: Option<Learnt>,
@@ -118,7 +124,40 @@ impl Study {
         self.deviations = Deviations::new(&self.runs, &self.screened);
         self.measurements = Measurements::new(&self.sweep.points);
         self.groups = self.sweep.groups();
+        self.ceilings = Ceilings::new(self.ceilings.given().to_vec(), &self.sweep);
         self.untrained = OnceLock::new();
+    }
+
+    /// Holds predictions to what links carry. Answers what must be known of that; what was answered before stands until the
+    /// next question.
+    pub fn hold_to(&mut self, ceilings: Vec<Ceiling>) -> Vec<String> {
+        self.ceilings = Ceilings::new(ceilings, &self.sweep);
+        self.ceilings.notes(&self.sweep)
+    }
+
+    /// Where the answers are deployed. What was answered before stands until the next question.
+    pub fn deploy_on(&mut self, platform: Platform) {
+        self.platform = platform;
+        if let Some(learnt) = &mut self.learnt {
+            learnt.space = SearchSpace::new(&self.sweep, &learnt.parameters.search, &platform);
+        }
+    }
+
+    /// Where the answers are deployed.
+    #[must_use]
+    pub const fn platform(&self) -> &Platform {
+        &self.platform
+    }
+
+    /// Of the algorithms that limits name those that can't run at a workload, and why, in words.
+    #[must_use]
+    pub fn cannot_run(&self, limits: &SearchLimits, workload: &Workload) -> Vec<String> {
+        let space = SearchSpace::new(&self.sweep, limits, &self.platform);
+        let told = |(algorithm, why): &(Algorithm, &str)| {
+            let Workload { collective, scale, .. } = workload;
+            format!("{algorithm} is not searched for {collective} on {scale}: {why}")
+        };
+        space.cannot_run(workload).iter().map(told).collect()
     }
 
     /// The single runs.
@@ -183,13 +222,14 @@ impl Study {
         let space = match (search, learnt) {
             (None, Some(learnt)) => &learnt.space,
             (search, _) => {
-                own = SearchSpace::new(&self.sweep, search.unwrap_or(&SearchLimits::default()));
+                own = SearchSpace::new(&self.sweep, search.unwrap_or(&SearchLimits::default()), &self.platform);
                 &own
             }
         };
         ask(&Advisor {
             sweep: &self.sweep,
             measurements: &self.measurements,
+            ceilings: &self.ceilings,
             space,
             model: learnt.map(|learnt| &learnt.model),
             validation: learnt.map_or_else(|| self.untrained.get(), |learnt| learnt.validation.as_ref()),
@@ -231,7 +271,7 @@ impl Study {
         if !parameters.end() {
             return Err(StudyError::TooManyTrees);
         }
-        let space = SearchSpace::new(&self.sweep, &parameters.search);
+        let space = SearchSpace::new(&self.sweep, &parameters.search, &self.platform);
         let same = |old: &Parameters| {
             let Parameters { search, confidence, .. } = old.clone();
             *old == Parameters { search, confidence, ..parameters.clone() }
@@ -297,7 +337,7 @@ impl Study {
     pub fn stretches(&self) -> Result<Vec<Stretch>, StudyError> {
         let answer = self.to_deploy()?;
         let mut sorted: Vec<&Recommendation> = answer.iter().collect();
-        sorted.order_by_key(|recommendation| recommendation.workload);
+        sorted.compact_sort_by_key(|recommendation| recommendation.workload);
         self.try_interpolation();
         let same_group = |pair: &&[&Recommendation]| {
             let [a, b] = [pair[0].workload, pair[1].workload];
@@ -432,7 +472,8 @@ impl Study {
     #[must_use]
     pub fn predict(&self, workload: &Workload, configuration: &Configuration) -> Option<f64> {
         let predicted = self.learnt.as_ref()?.model.predict(&[(*workload, *configuration)]).ok()?;
-        predicted.into_iter().next().flatten().filter(|busbw| busbw.is_finite() && *busbw > 0.0)
+        let busbw = predicted.into_iter().next().flatten().filter(|busbw| busbw.is_finite() && *busbw > 0.0)?;
+        Some(self.ceilings.hold(workload, configuration, busbw))
     }
 
     /// When something else than the default is recommended.

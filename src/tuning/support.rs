@@ -76,26 +76,6 @@ impl SupportRule {
     }
 }
 
-/// Why a combination can't run on `nodes` nodes; `None` where it can, at some size at least.
-#[must_use]
-pub fn obstacle(
-    rules: &[SupportRule],
-    collective: Collective,
-    algorithm: Algorithm,
-    protocol: Protocol,
-    nodes: u32,
-) -> Option<&str> {
-    let is_about = |rule: &&SupportRule| {
-        rule.max_bytes == u64::MAX && rule.min_per_node <= 1 && rule.is_about(collective, algorithm, protocol, nodes)
-    };
-    let rule = rules.iter().find(is_about);
-    match rule.map(|rule| (rule.outcome, rule)) {
-        Some((Outcome::RuledOut(_) | Outcome::Becomes(..), rule)) => Some(&rule.reason),
-        Some((Outcome::Runs, _)) => None,
-        None => Some(UNKNOWN),
-    }
-}
-
 const UNKNOWN: &str = "not known to run";
 
 /// What can run where a conf is deployed.
@@ -373,8 +353,12 @@ mod tests {
 
     #[test]
     fn the_first_match_wins() {
-        let rules = built_in(None);
-        let runs = |c, a, p, nodes| obstacle(&rules, c, a, p, nodes).is_none();
+        let support = Support::default();
+        let runs = |collective, algorithm, protocol, nodes| {
+            let scale = Scale { nodes, ranks: 8 * nodes };
+            let workload = Workload { collective, scale, size_bytes: 1 << 30 };
+            support.outcome(&workload, algorithm, protocol) == Outcome::Runs
+        };
         assert!(runs(Collective::AllReduce, Algorithm::Tree, Protocol::Ll, 1));
         assert!(!runs(Collective::AllReduce, Algorithm::Tree, Protocol::Simple, 1));
         assert!(runs(Collective::AllReduce, Algorithm::Tree, Protocol::Simple, 2));

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     collective::Workload,
+    text::visible,
     units::{Size, capitalised, count, microseconds, percent, significant},
 };
 
@@ -42,9 +43,36 @@ pub const fn advice_word(recommendation: &Recommendation) -> &'static str {
 }
 
 /// The answer in one sentence, or two where something is undecided: what to deploy, what to expect of it, and what that
-/// is compared with.
+/// is compared with; and to what the prediction is held.
 #[must_use]
 pub fn sentence(recommendation: &Recommendation) -> String {
+    let said = advice_sentence(recommendation);
+    match held_to(recommendation) {
+        Some(held) => format!("{said} {held}"),
+        None => said,
+    }
+}
+
+/// To what a prediction, or the upper end of its interval, is held, and by which file, in a sentence.
+#[must_use]
+pub fn held_to(recommendation: &Recommendation) -> Option<String> {
+    let held = recommendation.held_to.as_ref()?;
+    let what = if is_held(recommendation) { "The prediction is held to" } else { "Its interval ends at" };
+    Some(format!(
+        "{what} {} GB/s: no schedule over the links of {} exceeds that.",
+        significant(held.busbw_gbps),
+        visible(&held.file)
+    ))
+}
+
+/// Whether the prediction itself is held to what links carry, and not only its interval.
+#[must_use]
+pub fn is_held(recommendation: &Recommendation) -> bool {
+    let expected = recommendation.predicted_busbw_gbps;
+    recommendation.held_to.as_ref().zip(expected).is_some_and(|(held, expected)| expected >= held.busbw_gbps)
+}
+
+fn advice_sentence(recommendation: &Recommendation) -> String {
     let workload = recommendation.workload;
     let place = format!("{} of {} on {}", workload.collective, Size(workload.size_bytes), workload.scale);
     let Some(choice) = recommendation.configuration else {

@@ -25,7 +25,7 @@ use crate::{
     progress::Progress,
     report::{Contents, LoadedFile, Report, TextFile, Workbench},
     text::Problems,
-    topology::{film::Film, network::Network, study::Part},
+    topology::{network::Network, study::Part, timeline::Timeline},
     training_time::{bundle::DroppedFile, dropped::Dropped},
 };
 pub use overlap::Overlap;
@@ -82,7 +82,7 @@ pub enum Question {
     GoOn(u32),
     /// A file. Answers [`Answer::File`].
     Save(String),
-    /// What moves over the network from an instant on, in ns, and the way of a chunk, in films that are cut. Answers
+    /// What moves over the network from an instant on, in ns, and the way of a chunk, in timelines that are cut. Answers
     /// [`Answer::Cut`].
     Cut(f64, Option<u32>),
 }
@@ -96,8 +96,8 @@ pub enum Answer {
     Done(Vec<u8>),
     /// Of [`Question::Save`].
     File(TextFile),
-    /// Of [`Question::Cut`]: a film for each of [`Network::films`], empty where that is whole.
-    Cut(Vec<Film>),
+    /// Of [`Question::Cut`]: a timeline for each of [`Network::timelines`], empty where that is whole.
+    Cut(Vec<Timeline>),
 }
 
 /// All that is to be seen of a workbench.
@@ -213,8 +213,8 @@ pub trait Study {
         None
     }
 
-    /// What moves from an instant on, in ns, in each film that is cut; and the way of a chunk.
-    fn cut(&self, _from_ns: f64, _chunk: Option<u32>) -> Vec<Film> {
+    /// What moves from an instant on, in ns, in each timeline that is cut; and the way of a chunk.
+    fn cut(&self, _from_ns: f64, _chunk: Option<u32>) -> Vec<Timeline> {
         Vec::new()
     }
 

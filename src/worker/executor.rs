@@ -6,9 +6,9 @@ use crate::sorted::{SortedMap, SortedSet};
 
 use super::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Side, Trained, Validated};
 use crate::{
-    collective::{Configuration, Workload},
+    collective::{Configuration, Scale, Workload},
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
-    order::Gather,
+    order::CompactCollect,
     overlap::files::NamedPart,
     policy::{self, study::NamedLog},
     progress::{Progress, Silent},
@@ -240,10 +240,18 @@ impl Executor {
         Ok(plan::plan(sweep, recommendations, &Support::new(matrix, sweep), &question, progress))
     }
 
-    /// The library and its version, as the measurements say them; `None` where they don't, or say different ones.
+    /// The library and its version, as the measurements say them, else the library that runs what was measured; `None` where
+    /// nothing tells, or different ones are told.
     #[must_use]
     pub fn platform(&self) -> Option<Platform> {
-        Platform::told(self.measured_with.values().flatten().map(String::as_str))
+        let words = self.measured_with.values().flatten().map(String::as_str);
+        let ran = self.study.groups().iter().flat_map(|group| &group.pairs).map(|pair| pair.algorithm);
+        Platform::told(words).or_else(|| Platform::seen(ran))
+    }
+
+    /// Answers for another platform than the one that the measurements tell.
+    pub fn deploy_on(&mut self, platform: Platform) {
+        self.study.deploy_on(platform);
     }
 
     /// What was found, in the form that travels.
@@ -376,12 +384,12 @@ impl Executor {
         // The rows of a saved model are what it was learnt from, whatever is asked for now.
         let target = saved_target.unwrap_or(target);
         progress.report("Bringing repeats together", 0, 1);
-        let used: SortedSet<u16> = rows.chunk_by(|a, b| a.file == b.file).map(|same| same[0].file).gather();
+        let used: SortedSet<u16> = rows.chunk_by(|a, b| a.file == b.file).map(|same| same[0].file).compact_collect();
         let mut runs = Runs::new(rows, target);
         let mut notes: Vec<String> = Some(sets.note.clone()).filter(|note| !note.is_empty()).into_iter().collect();
         notes.append(&mut runs.notes);
         notes.append(&mut read);
-        let names = files.iter().map(|file| (number(file.id), file.name.clone())).gather();
+        let names = files.iter().map(|file| (number(file.id), file.name.clone())).compact_collect();
         let is_sweep = |file: &&FileReport| {
             matches!(file.outcome, Outcome::Loaded { .. }) && (sets.all.is_empty() || used.contains(&number(file.id)))
         };
@@ -389,8 +397,13 @@ impl Executor {
         let mut document_files = documents.files();
         document_files.studied = parts.files();
         let set = sets.label().map(str::to_owned);
+        let mut study = Study::of_runs(runs, target);
+        let scales: Vec<Scale> = study.groups().iter().map(|group| group.scale).collect();
+        let links = parts.topologies.iter().map(|(_, name, part)| (name.as_str(), part));
+        let (ceilings, untold) = topology::ceiling::ceilings(links, &scales);
+        let held = study.hold_to(ceilings);
         *self = Self {
-            study: Study::of_runs(runs, target),
+            study,
             studies: Studies::new(parts),
             documents,
             names,
@@ -402,8 +415,11 @@ impl Executor {
             notes: Vec::new(),
             made: None,
         };
+        self.study.deploy_on(self.platform().unwrap_or_default());
         notes.extend(self.study.sweep().notes());
         notes.extend(self.study.screened().notes());
+        notes.extend(untold);
+        notes.extend(held);
         tell_few(&mut notes);
         self.notes.clone_from(&notes);
         let loaded = self.studies.overlap.loaded();

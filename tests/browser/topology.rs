@@ -156,10 +156,10 @@ fn lists_are_left_alone_while_answers_come_in() {
     page.assert_clean();
 }
 
-/// A long film is asked for piece by piece. Where another schedule comes meanwhile, the pieces of both are asked for.
+/// A long timeline is asked for piece by piece. Where another schedule comes meanwhile, the pieces of both are asked for.
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
-fn a_long_film_moves_also_where_another_came_meanwhile() {
+fn a_long_timeline_moves_also_where_another_came_meanwhile() {
     let page = Page::open_at("#v=1&w=topology&graph=mesh");
     page.run(
         "location.hash = '#v=1&w=topology&graph=mesh&mesh=20x20&with=earliest';

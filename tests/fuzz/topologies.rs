@@ -8,7 +8,7 @@ use collectune::{
     report::Workbench,
     schedule::synthesize::{Method, Search},
     topology::{
-        conditions::{Wanted, read_custom},
+        conditions::{CollectiveRequest, read_custom},
         dump::{self, Dump, Rates},
         generate::{Kind, Recipe},
         layout,
@@ -30,7 +30,7 @@ fn known(bytes: &[u8]) {
 }
 
 /// Nodes have places, and what is found passes the verifier and is never below what is proven.
-fn search(topology: &Topology, wanted: &Wanted) {
+fn search(topology: &Topology, wanted: &CollectiveRequest) {
     assert_eq!(layout::places(topology).len(), topology.nodes as usize, "a node without a place");
     if topology.nodes > SMALL || topology.links.len() > 64 || wanted.chunks > 4 {
         return;
@@ -51,8 +51,8 @@ pub fn topologies(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     for merge in [false, true] {
         if let Ok(reading) = read::read(&text, "a", read::Options { unit: Unit::Gib, merge }) {
-            search(&reading.topology, &Wanted::default());
-            let reduce = Wanted { collective: Some(Collective::AllReduce), ..Wanted::default() };
+            search(&reading.topology, &CollectiveRequest::default());
+            let reduce = CollectiveRequest { collective: Some(Collective::AllReduce), ..CollectiveRequest::default() };
             search(&reading.topology, &reduce);
         } else if let Err(error) = read::read(&text, "a", read::Options { unit: Unit::Gib, merge }) {
             assert!(error.0.iter().all(|problem| problem.line > 0), "a problem without a place");
@@ -69,7 +69,7 @@ pub fn results(bytes: &[u8]) {
     }
     let _ = study::check(&file, None, None);
     let ring = Recipe::new(Kind::Ring { nodes: 5, one_way: false }).make().ok();
-    let reduce = Wanted { collective: Some(Collective::AllReduce), ..Wanted::default() };
+    let reduce = CollectiveRequest { collective: Some(Collective::AllReduce), ..CollectiveRequest::default() };
     let _ = study::check(&file, ring.as_ref(), Some(reduce));
 }
 
@@ -82,7 +82,7 @@ pub fn dumps(bytes: &[u8]) {
             for nodes in [1, 2, 1000] {
                 let Ok((topology, _)) = machine.topology("a", &Rates { nodes, ..Rates::default() }) else { continue };
                 if nodes < 3 && topology.graph(1 << 20).is_ok() {
-                    search(&topology, &Wanted::default());
+                    search(&topology, &CollectiveRequest::default());
                 }
             }
         }
@@ -115,7 +115,8 @@ pub fn conditions(bytes: &[u8]) {
     let Ok((custom, size)) = read_custom(&String::from_utf8_lossy(bytes)) else { return };
     let Ok(line) = Recipe::new(Kind::Line(4)).make() else { return };
     let chunk_bytes = size.unwrap_or(1 << 20);
-    let wanted = Wanted { collective: None, chunk_bytes, custom: Some(custom), ..Wanted::default() };
+    let wanted =
+        CollectiveRequest { collective: None, chunk_bytes, custom: Some(custom), ..CollectiveRequest::default() };
     search(&line, &wanted);
     for dead in [[0].as_slice(), &[1, 3]] {
         let _ = wanted.without(dead);
@@ -140,10 +141,9 @@ pub fn choices(bytes: &[u8]) {
     let Ok(Answer::Shown(shown)) = shown else { panic!("no form") };
     assert!(shown.form.iter().any(|field| field.key == "graph"), "the form is gone");
     let network = shown.network;
-    assert!(
-        network
-            .is_some_and(|network| network.films.iter().all(|(_, film)| film.nodes as usize == network.alive().len()))
-    );
+    assert!(network.is_some_and(|network| {
+        network.timelines.iter().all(|(_, timeline)| timeline.nodes as usize == network.alive().len())
+    }));
 }
 
 pub fn topology_files() -> [&'static str; 3] {

@@ -9,7 +9,7 @@ use collectune::{
     overlap::{
         features::Settings,
         kernel::{Dataset, Kernel},
-        models::Kind,
+        models::StrategyKind,
         validate::{Job, Scheme, predict_fold},
     },
     progress::Silent,
@@ -117,23 +117,28 @@ fn bandits() {
     use collectune::{
         bandit::{
             draws,
-            replay::Game,
+            environment::{Environment, Simulation},
+            replay::StrategyReplay,
             schedule,
-            strategies::Kind,
-            world::{Simulation, World},
+            strategies::StrategyKind,
         },
         policy::{simulate, study},
     };
     let drawn: Vec<(f64, f64)> = (0..50).map(|i| (draws::uniform(7, 2, i), draws::normal(7, 2, i))).collect();
     say(&format!("draws: {:016x}", fingerprint(&format!("{drawn:?}"))));
     let mut order = vec![0; 64];
-    schedule::deal(&[61, 1, 1, 1], 42, 0xD8FD_171D_3B55_A31B, 3, &mut order);
+    schedule::fill_block(&[61, 1, 1, 1], 42, 0xD8FD_171D_3B55_A31B, 3, &mut order);
     say(&format!("shuffle: {order:?}"));
     for (world, name) in
         [(Simulation::clear(), "clear"), (Simulation::two_modes(), "two modes"), (Simulation::drift(), "drift")]
     {
-        let game = Game { world: World::Simulated(world), auto: 3, steps: 500, strategies: Kind::ALL.to_vec() };
-        let tallies = game.play(0, 3, &mut Silent);
+        let replay = StrategyReplay {
+            environment: Environment::Simulated(world),
+            auto: 3,
+            steps: 500,
+            strategies: StrategyKind::ALL.to_vec(),
+        };
+        let tallies = replay.run(0, 3, &mut Silent);
         say(&format!("{name}: {:016x}", fingerprint(&format!("{tallies:?}"))));
     }
     let log = simulate::overlap_log(1);
@@ -161,7 +166,7 @@ fn overlap() {
         kernels: kernels.collect(),
         contradictions: (0, None),
     };
-    for kind in Kind::ALL {
+    for kind in StrategyKind::ALL {
         let job = Job { kind, scheme: Scheme::Kernels(0), fold: 1 };
         let said = predict_fold(&dataset, &Settings::default(), job, &mut Silent).expect("kernels to fit");
         say(&format!("{}: {:016x}", kind.name(), fingerprint(&format!("{said:?}"))));

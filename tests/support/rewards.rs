@@ -1,7 +1,7 @@
 //! A job that explores by a policy.
 
 use collectune::{
-    bandit::{draws::normal, schedule::deal},
+    bandit::{draws::normal, schedule::fill_block},
     collective::{Collective, Scale},
     policy::{
         arm::Arm,
@@ -30,7 +30,7 @@ pub fn explored() -> (Policy, String) {
     let mut text = "collType,nBytes,nNodes,nRanks,latency_ms,call,generation\n".to_owned();
     let mut order = [0; 8];
     for call in 0..200_u64 {
-        deal(&[2, 2, 2, 2], 42, key.hash(), call / 8, &mut order);
+        fill_block(&[2, 2, 2, 2], 42, key.hash(), call / 8, &mut order);
         let arm = usize::from(order[(call % 8) as usize]);
         let latency = [10.5, 10.0, 9.0, 11.0][arm] + 0.3 * normal(1, 0, call);
         text += &format!("allreduce,67108864,2,8,{latency:.4},{call},3\n");

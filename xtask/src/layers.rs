@@ -20,7 +20,7 @@ const FLOORS: [&[&str]; 10] = [
     &["units", "math", "order", "progress", "records", "crc32"],
     &["sorted", "zip"],
     &["collective"],
-    &["learn", "bandit", "schedule", "pipeline", "conf", "plot", "text", "form"],
+    &["ceiling", "learn", "bandit", "schedule", "pipeline", "conf", "plot", "text", "form"],
     &["tuning", "policy", "training_time", "topology", "overlap"],
     &["report"],
     &["intake", "workbench"],

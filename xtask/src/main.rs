@@ -92,16 +92,14 @@ fn plugin() -> Result<()> {
 }
 
 /// What the page is made of, besides the Rust toolchain.
-const INGREDIENTS: [&str; 13] = [
+const INGREDIENTS: [&str; 11] = [
     "src",
     "compute",
     "style",
     "public",
     "xtask/src",
     "index.html",
-    "boot.js",
-    "register.js",
-    "service-worker.js",
+    "web",
     "Cargo.toml",
     "Cargo.lock",
     "Trunk.toml",

@@ -58,7 +58,7 @@ pub fn finish(dist: &Path, version: &str) -> Result<String> {
     kept.insert(0, (String::new(), integrity(page.as_bytes())));
 
     write(dist, "_headers", &headers(&read(&root().join("public"), "_headers")?, &kept))?;
-    let worker = read(&root(), SERVICE_WORKER)?;
+    let worker = read(&root().join("web"), SERVICE_WORKER)?;
     write(dist, SERVICE_WORKER, &service_worker(&worker, &build, &kept)?)?;
     Ok(build)
 }
@@ -288,6 +288,6 @@ mod tests {
         let page = read(&root(), "index.html").unwrap();
         let before = page.split("Content-Security-Policy").next().unwrap();
         let scripts: Vec<&str> = before.split("<script").skip(1).collect();
-        assert!(scripts.len() == 1 && scripts[0].starts_with(" data-trunk src=\"register.js\">"), "{before}");
+        assert!(scripts.len() == 1 && scripts[0].starts_with(" data-trunk src=\"web/register.js\">"), "{before}");
     }
 }

@@ -1,22 +1,23 @@
-//! With which probability each arm is the best, by quadrature.
+//! The probability of each arm to be the best, by quadrature.
 
 use super::statistics::NormalInverseGamma;
 use crate::math::{exp, ln};
 
-/// Nodes of each arm.
+/// Quadrature nodes per arm.
 const NODES: usize = 96;
-/// How far they reach, in scales of the marginal.
+/// The range of the nodes of an arm, in scales of its marginal distribution.
 const REACH: f64 = 60.0;
 
-/// P(the mean of arm i is the lowest), for arms whose marginals are independent t distributions:
-/// `∫ f_i(x) Π_{j≠i} (1 − F_j(x)) dx` over the nodes of all arms, dense about each arm's mean. Absolute error below 1e-3.
+/// P(the mean of arm i is the lowest), for arms whose means have independent t distributions: `∫ f_i(x) Π_{j≠i} (1 −
+/// F_j(x)) dx`, by the trapezoidal rule over the nodes of all arms, which are dense about each arm's mean. Absolute
+/// error below 1e-3.
 #[must_use]
 pub fn probabilities(arms: &[NormalInverseGamma]) -> Vec<f64> {
     let count = arms.len();
     if count < 2 {
         return vec![1.0; count];
     }
-    // A scale of nothing (all values equal) still needs nodes apart from each other.
+    // If all values of an arm are equal its scale is 0; the nodes still have to differ.
     let size = arms.iter().map(|arm| arm.mean.abs()).fold(1e-300, f64::max);
     let scales: Vec<f64> = arms.iter().map(|arm| arm.scale().max(size * 1e-12)).collect();
     let mut nodes = Vec::with_capacity(count * NODES);
@@ -29,7 +30,7 @@ pub fn probabilities(arms: &[NormalInverseGamma]) -> Vec<f64> {
     }
     crate::math::ascending(&mut nodes);
     let length = nodes.len();
-    // Densities, and in `masses` what lies between a node and the next.
+    // `densities` has the density at each node, `above` the probability above it.
     let mut densities = vec![0.0; count * length];
     let mut above = vec![0.0; count * length];
     for (index, (arm, scale)) in arms.iter().zip(&scales).enumerate() {
@@ -91,7 +92,7 @@ mod tests {
             let arms: Vec<NormalInverseGamma> = arms
                 .iter()
                 .map(|(n, mean, squares)| {
-                    NormalInverseGamma::weak(10.0).after(&Statistics { n: *n, mean: *mean, squares: *squares })
+                    NormalInverseGamma::weak(10.0).posterior(&Statistics { n: *n, mean: *mean, squares: *squares })
                 })
                 .collect();
             const DRAWS: usize = 400_000;

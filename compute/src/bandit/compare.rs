@@ -1,4 +1,4 @@
-//! Is an arm better than the library's choice? By means of resampled blocks.
+//! Comparison of arms with the library's choice, by block bootstrap.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,12 +8,12 @@ use super::{
 };
 use crate::math::{Stream, ascending, quantile};
 
-/// How many times each arm is resampled.
+/// The number of bootstrap resamples of each arm.
 pub const DRAWS: usize = 10_000;
-/// A longer series is resampled by longer blocks, so that it has no more of them.
+/// The most blocks of a series: longer series are resampled with longer blocks.
 const MOST_BLOCKS: usize = 2000;
 
-/// The means of an arm when its blocks are resampled (moving blocks: Künsch 1989), [`DRAWS`] of them.
+/// The means of [`DRAWS`] moving-block bootstrap resamples of a series (Künsch 1989).
 #[must_use]
 pub fn resampled_means(values: &[f64], block: usize, seed: u64) -> Vec<f64> {
     let n = values.len();
@@ -46,24 +46,24 @@ pub fn resampled_means(values: &[f64], block: usize, seed: u64) -> Vec<f64> {
     (0..DRAWS).map(draw).collect()
 }
 
-/// What resampling says of an arm beside `auto`.
+/// The comparison of an arm with `auto` over bootstrap resamples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// The share of draws in which its mean is below `auto`'s.
+    /// The share of resamples in which its mean is below that of `auto`.
     pub p_better: f64,
-    /// In which it is above.
+    /// The share in which its mean is above that of `auto`.
     pub p_worse: f64,
-    /// In which it is the lowest of all.
+    /// The share in which its mean is the lowest of all arms.
     pub p_best: f64,
-    /// By how much it is faster than `auto`, in per cent of `auto`'s mean.
+    /// By how much its mean is below that of `auto`, in per cent of the latter.
     pub gain_pct: f64,
-    /// Below which 2.5 % of the draws' gains lie.
+    /// The 2.5 % quantile of the gain over resamples.
     pub gain_low_pct: f64,
-    /// Above which 2.5 % lie.
+    /// The 97.5 % quantile of the gain.
     pub gain_high_pct: f64,
 }
 
-/// Compares resampled means of arms with those of `auto`. An arm without draws is `None`.
+/// Compares the resampled means of arms with those of `auto`. The result of an arm without resamples is `None`.
 #[must_use]
 pub fn compare(draws: &[Vec<f64>], means: &[f64], auto: usize) -> Vec<Option<Comparison>> {
     let with = |arm: usize| draws.get(arm).filter(|draws| draws.len() == DRAWS);
@@ -100,8 +100,8 @@ pub fn compare(draws: &[Vec<f64>], means: &[f64], auto: usize) -> Vec<Option<Com
     (0..draws.len()).map(of).collect()
 }
 
-/// So many independent values per arm tell a difference of `difference` from none, one-sided at 5 %, with a power of 80 %:
-/// ⌈2 ((1.645 + 0.842) s / Δ)²⌉; `None` where it can't be said.
+/// So many independent values per arm tell a difference of `difference` from none, one-sided at 5 %, with a power of 80
+/// %: ⌈2 ((1.645 + 0.842) s / Δ)²⌉; `None` where it can't be said.
 ///
 /// ```
 /// use collectune_compute::bandit::compare::values_needed;
@@ -114,7 +114,7 @@ pub fn values_needed(deviation: f64, difference: f64) -> Option<u64> {
     (values.is_finite() && values < 1e15).then_some(values as u64)
 }
 
-/// The same in values that depend on each other as those of a log do.
+/// As [`values_needed`], in lines of a log whose values are autocorrelated.
 #[must_use]
 pub fn lines_needed(of: &Summary, difference: f64) -> Option<u64> {
     let values = values_needed(of.deviation, difference)?;
@@ -123,21 +123,21 @@ pub fn lines_needed(of: &Summary, difference: f64) -> Option<u64> {
     (lines.is_finite() && lines < 1e15).then_some(lines as u64)
 }
 
-/// The block length for values that several arms share.
+/// The longest block length that any of several series needs.
 #[must_use]
 pub fn common_block(summaries: &[Summary]) -> usize {
     summaries.iter().map(|of| block_length(of.n, of.autocorrelation)).max().unwrap_or(1)
 }
 
-/// Resampled means of all arms together, [`DRAWS`] of each: stretches of time that hold every arm are drawn again, so that what
-/// drifts in common is common to all. `lines` are arms and values in the order of time. `None` where there are fewer than eight such
-/// stretches.
+/// Resampled means of all arms together, [`DRAWS`] of each: the resampled blocks are stretches of time that contain
+/// every arm, so that a common drift affects all arms alike. `lines` are pairs of arm and value in the order of time.
+/// `None` for fewer than eight stretches.
 #[must_use]
 pub fn resampled_together(lines: &[(usize, f64)], arms: usize, seed: u64) -> Option<Vec<Vec<f64>>> {
     let mut ran = vec![false; arms];
     lines.iter().for_each(|(arm, _)| ran[*arm] = true);
     let all = ran.iter().filter(|ran| **ran).count();
-    // Per stretch and arm: sum and count.
+    // For each stretch and arm the sum and the count.
     let empty = vec![(0.0, 0.0); arms];
     let mut stretches: Vec<Vec<(f64, f64)>> = Vec::new();
     let least = lines.len().div_ceil(MOST_BLOCKS);

@@ -1,25 +1,25 @@
-//! Judges a strategy or a fixed policy on the very lines of a log.
+//! Off-policy estimators: what a strategy or a fixed policy would have taken, from the lines of a log.
 
 use serde::{Deserialize, Serialize};
 
-use super::strategies::Kind;
+use super::strategies::StrategyKind;
 use crate::math::{Stream, ascending, quantile};
 
-/// One line: which arm ran, how probable that was, and what it took.
+/// A line of a log: the arm, its probability and its latency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
-    /// The arm.
+    /// Index of the arm.
     pub arm: usize,
     /// The probability with which it was chosen, above 0.
     pub propensity: f64,
-    /// In milliseconds.
+    /// Latency in milliseconds.
     pub latency: f64,
 }
 
-/// What weighting the lines of a log says of a fixed policy, in milliseconds.
+/// Off-policy estimates of a fixed policy's mean latency, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Inverse propensities: Σ w x / n. Wild, because latencies are far from 0.
+    /// Inverse propensity score: Σ w x / n. Its variance is large, because latencies are far from 0.
     pub ips: f64,
     /// Self-normalised: Σ w x / Σ w.
     pub snips: f64,
@@ -27,18 +27,18 @@ pub struct Estimate {
     pub dm: f64,
     /// Doubly robust: the mean of DM + w (x − q).
     pub dr: f64,
-    /// So many lines the weights are worth: (Σ w)² / Σ w².
+    /// The effective sample size of the weights: (Σ w)² / Σ w².
     pub ess: f64,
-    /// Where 95 % of [`Estimate::snips`] lie when lines are resampled.
+    /// The 95 % bootstrap interval of [`Estimate::snips`].
     pub snips_interval: Option<(f64, f64)>,
-    /// The same of [`Estimate::dr`].
+    /// The 95 % bootstrap interval of [`Estimate::dr`].
     pub dr_interval: Option<(f64, f64)>,
 }
 
-/// From how many lines' worth of weights on an estimate is used.
+/// The least effective sample size with which an estimate is used.
 pub const LEAST_ESS: f64 = 30.0;
 
-/// Estimates what `policy` (a probability per arm) would take. `model` gives q for a line and an arm.
+/// Estimates the mean latency of `policy` (a probability per arm). `model` gives q for a line and an arm.
 #[must_use]
 pub fn estimate(lines: &[Line], policy: &[f64], model: impl Fn(usize, usize) -> f64) -> Estimate {
     let n = lines.len() as f64;
@@ -67,8 +67,8 @@ fn correction(line: &Line, weight: f64, index: usize, model: &impl Fn(usize, usi
     if weight > 0.0 { weight * (line.latency - model(index, line.arm)) } else { 0.0 }
 }
 
-/// The same with q the means of the other half of the log, and with intervals where the weights are worth enough lines.
-/// Lines are resampled in blocks of `block`.
+/// As [`estimate`], with cross-fitting: q is the mean of an arm in the other half of the log. Adds intervals by a
+/// bootstrap of blocks of `block` lines, where the effective sample size is large enough.
 #[must_use]
 pub fn cross_fitted(lines: &[Line], arms: usize, policy: &[f64], block: usize, seed: u64) -> Estimate {
     const DRAWS: usize = 2000;
@@ -90,7 +90,7 @@ pub fn cross_fitted(lines: &[Line], arms: usize, policy: &[f64], block: usize, s
     if of.ess < LEAST_ESS {
         return of;
     }
-    // Per line: weight, weighted latency, doubly robust term; then sums up to each line.
+    // For each line the weight, the weighted latency and the doubly robust term, as cumulative sums.
     let mut upto = vec![[0.0; 3]];
     for (index, line) in lines.iter().enumerate() {
         let weight = policy.get(line.arm).copied().unwrap_or(0.0) / line.propensity;
@@ -124,22 +124,22 @@ pub fn cross_fitted(lines: &[Line], arms: usize, policy: &[f64], block: usize, s
     of
 }
 
-/// What walking a log says of a strategy, for a log whose arms were chosen uniformly at random (Li et al. 2011).
+/// The replay evaluation of a strategy on a log whose arms were chosen uniformly at random (Li et al. 2011).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rejection {
-    /// Mean latency over the lines on which the strategy agreed, in milliseconds; mean over seeds.
+    /// Mean latency over the lines on which the strategy agreed with the log, in milliseconds, averaged over seeds.
     pub mean: f64,
-    /// Its standard error over seeds.
+    /// The standard error of the mean over seeds.
     pub error: f64,
-    /// So many lines were used, in the mean over seeds: about one in K.
+    /// The number of lines used, averaged over seeds: about one in K.
     pub used: f64,
-    /// Of so many.
+    /// The number of lines of the log.
     pub lines: u64,
 }
 
-/// Walks the log once per seed: a line is revealed and learned from where the strategy proposes its arm.
+/// Replays the log once per seed: the strategy learns from a line only if it proposed the line's arm.
 #[must_use]
-pub fn rejection(lines: &[Line], arms: usize, auto: usize, best: usize, kind: Kind, seeds: u32) -> Rejection {
+pub fn rejection(lines: &[Line], arms: usize, auto: usize, best: usize, kind: StrategyKind, seeds: u32) -> Rejection {
     let mut means = super::statistics::Statistics::default();
     let mut used = 0;
     for seed in 0..seeds {
@@ -214,9 +214,9 @@ mod tests {
                 Line { arm, propensity: 0.25, latency: means[arm] + stream.normal() }
             })
             .collect();
-        let of = rejection(&lines, 4, 0, 1, Kind::Oracle, 3);
+        let of = rejection(&lines, 4, 0, 1, StrategyKind::Oracle, 3);
         assert!((of.mean - 9.0).abs() < 0.1 && (of.used - 2000.0).abs() < 150.0, "{of:?}");
-        let learnt = rejection(&lines, 4, 0, 1, Kind::Ucb1, 3);
+        let learnt = rejection(&lines, 4, 0, 1, StrategyKind::Ucb1, 3);
         assert!((9.0..9.2).contains(&learnt.mean), "{learnt:?}");
         let crossed = cross_fitted(&lines, 4, &[0.0, 1.0, 0.0, 0.0], 1, 0);
         let (low, high) = crossed.dr_interval.unwrap();

@@ -1,13 +1,14 @@
-//! Choosing among arms whose latencies are only known by pulling them. Latencies are minimised.
+//! Multi-armed bandits: choosing among arms whose latencies are only known by pulling them. Latencies are minimised.
 //!
-//! [`draws`] are random numbers that can be had in any order, [`world`] makes latencies of them or of a log,
-//! [`strategies`] choose, [`replay`] lets them and adds up what that costs. [`series`] tells how much a log of dependent
-//! values is worth and [`compare`] whether one arm is better; [`estimators`] judge a strategy on the very lines of a log.
-//! [`schedule`] deals out the arms of a block of calls, the same on every rank.
+//! [`draws`] are random numbers by index, [`environment`] makes latencies from them or from a log, [`strategies`]
+//! choose arms, and [`replay`] adds up what their choices cost. [`series`] measures the autocorrelation and drift of a
+//! log, [`compare`] and [`paired`] whether one arm is better. [`estimators`] evaluate a strategy on the lines of a log.
+//! [`schedule`] determines the arms of a block of calls, equally on every rank.
 
 pub mod best;
 pub mod compare;
 pub mod draws;
+pub mod environment;
 pub mod estimators;
 pub mod paired;
 pub mod replay;
@@ -16,4 +17,3 @@ pub mod series;
 pub mod statistics;
 pub mod strategies;
 pub mod student;
-pub mod world;

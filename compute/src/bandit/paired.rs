@@ -1,67 +1,68 @@
-//! Is an arm faster than `auto`, whatever else changed meanwhile? By differences of the two within what they share: a round
-//! of a campaign, a run, or a stretch of one run.
+//! A paired comparison of an arm with `auto` that is robust to other changes: differences are taken within a round of a
+//! campaign, a run, or a stretch of a run.
 //!
-//! Values of one run of a job have the run's own level (its nodes, its neighbours, the clock of the day), so runs are what
-//! is independent, not the values in them. Where both arms ran in turns within one run its level is common to both and drops
-//! out of the difference.
+//! Values of one run of a job have the run's own level (its nodes, its neighbours, the clock of the day), so runs are
+//! what is independent, not the values in them. Where both arms ran in turns within one run its level is common to both
+//! and drops out of the difference.
 
 use serde::{Deserialize, Serialize};
 
 use super::{series::autocorrelation, statistics::Statistics, student};
 
-/// Fewer differences tell nothing.
+/// The least number of differences for a test.
 pub const LEAST_DIFFERENCES: usize = 4;
-/// From so many runs on that hold both arms each counts for one difference.
+/// The number of runs with both arms from which on each run gives one difference.
 const RUNS_ARE_UNITS: usize = 6;
-/// Stretches are put together until there are no more than these: a long one has in it what neighbours have in common.
+/// Consecutive stretches are merged until there are at most this many: long stretches are less correlated with their
+/// neighbours. Both values are tried.
 const STRETCHES: [usize; 2] = [24, 12];
 
-/// One value of one of two arms.
+/// A measured value of one of the two arms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Value {
-    /// The run that it was measured in; values of a run follow one another in the order of time.
+    /// The run in which it was measured. The values of a run are in the order of time.
     pub run: usize,
-    /// The round of a campaign that the run belongs to, where that is known.
+    /// The round of a campaign to which the run belongs, if known.
     pub round: Option<u32>,
-    /// It is one of `auto`, and not of the arm that is compared with it.
+    /// Whether it is a value of `auto`, else of the compared arm.
     pub is_auto: bool,
     /// The latency, in any unit.
     pub latency: f64,
 }
 
-/// What one difference is taken over.
+/// The unit over which differences are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
-    /// A round of a campaign, in which each arm had runs of its own.
+    /// A round of a campaign, in which each arm has runs of its own.
     Round,
-    /// A run in which both arms took turns.
+    /// A run in which both arms alternate.
     Run,
-    /// A stretch of a run in which both arms took turns.
+    /// A stretch of a run in which both arms alternate.
     Stretch,
-    /// Runs of one arm each, that belong to no round: two samples are compared.
+    /// Runs with one arm each and without rounds: two independent samples are compared.
     Sample,
 }
 
-/// How sure it is that the arm is faster.
+/// The result of a paired comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Certainty {
-    /// What each difference is taken over; these are independent of each other.
+pub struct PairedResult {
+    /// The unit over which differences are taken; units are independent of each other.
     pub unit: Unit,
-    /// How many of these there are; of two samples the smaller.
+    /// The number of units; for two samples the size of the smaller.
     pub units: u32,
-    /// By how much the arm is faster, as a share of `auto`'s mean.
+    /// By how much the arm is faster, as a share of the mean of `auto`.
     pub gain: f64,
-    /// The standard error of the gain.
+    /// The standard error of the gain, as a share of the mean of `auto`.
     pub error: f64,
-    /// The probability of such a difference, or a larger one, where the arm is not faster (one-sided).
+    /// The one-sided p-value: the probability of this gain or a larger one if the arm is not faster.
     pub p: f64,
 }
 
-/// Why nothing can be said.
+/// Why the arms can't be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Unpaired {
-    /// One of the arms ran in one run only, or they came one after the other: what differs between runs, or in the course of
-    /// one, can't be told from what differs between arms.
+pub enum NotComparable {
+    /// One of the arms was measured in only one run, or one after the other: a difference between the arms can't be
+    /// separated from one between runs or over time.
     NoRepeats,
     /// There are repeats, but fewer than [`LEAST_DIFFERENCES`].
     TooFew(u32),
@@ -70,8 +71,8 @@ pub enum Unpaired {
 /// Compares an arm with `auto`.
 ///
 /// # Errors
-/// The values were not measured in a way that lets them be compared.
-pub fn compare(values: &[Value]) -> Result<Certainty, Unpaired> {
+/// Returns [`NotComparable`] if there are too few independent differences.
+pub fn compare(values: &[Value]) -> Result<PairedResult, NotComparable> {
     let runs: Vec<&[Value]> = values.chunk_by(|a, b| a.run == b.run).collect();
     let has_both = |run: &&[Value]| run.iter().any(|value| value.is_auto != run[0].is_auto);
     let mixed: Vec<&[Value]> = runs.iter().copied().filter(has_both).collect();
@@ -90,7 +91,7 @@ pub fn compare(values: &[Value]) -> Result<Certainty, Unpaired> {
         return if enough {
             Ok(tested(Unit::Round, &rounds, auto))
         } else {
-            Err(Unpaired::TooFew(rounds.len() as u32))
+            Err(NotComparable::TooFew(rounds.len() as u32))
         };
     }
     let means = |is_auto: bool| -> Vec<f64> {
@@ -99,8 +100,8 @@ pub fn compare(values: &[Value]) -> Result<Certainty, Unpaired> {
     };
     let (of_auto, of_arm) = (means(true), means(false));
     match of_auto.len().min(of_arm.len()) {
-        0 | 1 => Err(Unpaired::NoRepeats),
-        few if few < LEAST_DIFFERENCES => Err(Unpaired::TooFew(few as u32)),
+        0 | 1 => Err(NotComparable::NoRepeats),
+        few if few < LEAST_DIFFERENCES => Err(NotComparable::TooFew(few as u32)),
         _ => Ok(of_samples(&of_auto, &of_arm, auto)),
     }
 }
@@ -110,7 +111,7 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / f64::max(count, 1.0)
 }
 
-/// `auto`'s mean less the arm's; `None` where one of them is missing.
+/// The mean of `auto` minus that of the arm; `None` if one of them has no values.
 fn difference(values: &[Value]) -> Option<f64> {
     let of = |is_auto| {
         let own: Vec<f64> = values.iter().filter(|value| value.is_auto == is_auto).map(|value| value.latency).collect();
@@ -119,7 +120,7 @@ fn difference(values: &[Value]) -> Option<f64> {
     Some(of(true)? - of(false)?)
 }
 
-/// The shortest stretches of a run that hold both arms.
+/// Divides a run into the shortest stretches that contain both arms.
 fn stretches(run: &[Value]) -> Vec<&[Value]> {
     let (mut all, mut start) = (Vec::new(), 0);
     for end in 1..=run.len() {
@@ -131,9 +132,9 @@ fn stretches(run: &[Value]) -> Vec<&[Value]> {
     all
 }
 
-/// Neighbouring stretches are put together, each run's for itself: the level of a run is common to its arms only. Of several
-/// lengths the least sure counts, and what neighbours still have in common widens the error.
-fn of_stretches(runs: &[&[Value]], turns: &[Vec<&[Value]>], auto: f64) -> Certainty {
+/// Merges consecutive stretches within each run, so that the level of a run cancels, and tests the differences. Of
+/// several lengths the larger p-value counts; remaining autocorrelation widens the error.
+fn of_stretches(runs: &[&[Value]], turns: &[Vec<&[Value]>], auto: f64) -> PairedResult {
     let count: usize = turns.iter().map(Vec::len).sum();
     let of = |most: usize| {
         let each = count.div_ceil(most).max(1);
@@ -153,7 +154,7 @@ fn of_stretches(runs: &[&[Value]], turns: &[Vec<&[Value]>], auto: f64) -> Certai
     if all[1].p > all[0].p && all[1].units as usize >= LEAST_DIFFERENCES { all[1] } else { all[0] }
 }
 
-/// A difference for each round that has both arms, in the order of rounds.
+/// The difference of each round that has both arms, in the order of rounds.
 fn of_rounds(runs: &[&[Value]]) -> Vec<f64> {
     let mut rounds: Vec<u32> = runs.iter().filter_map(|run| run[0].round).collect();
     rounds.sort_unstable();
@@ -169,26 +170,26 @@ fn of_rounds(runs: &[&[Value]]) -> Vec<f64> {
     rounds.into_iter().filter_map(of).collect()
 }
 
-/// Student's test of differences against zero.
-fn tested(unit: Unit, differences: &[f64], auto: f64) -> Certainty {
+/// Student's t test of differences against zero.
+fn tested(unit: Unit, differences: &[f64], auto: f64) -> PairedResult {
     let of = Statistics::of(differences);
-    // Neighbouring stretches may have a slow change in common.
+    // Differences of neighbouring stretches may be correlated by slow changes.
     let common = if unit == Unit::Stretch { autocorrelation(differences).clamp(0.0, 0.9) } else { 0.0 };
     let error = of.deviation() / of.n.sqrt() * ((1.0 + common) / (1.0 - common)).sqrt();
-    certainty(unit, differences.len(), of.mean, error, of.n - 1.0, auto)
+    paired_result(unit, differences.len(), of.mean, error, of.n - 1.0, auto)
 }
 
-/// Welch's test of two samples.
-fn of_samples(of_auto: &[f64], of_arm: &[f64], auto: f64) -> Certainty {
+/// Welch's t test of two samples.
+fn of_samples(of_auto: &[f64], of_arm: &[f64], auto: f64) -> PairedResult {
     let (a, b) = (Statistics::of(of_auto), Statistics::of(of_arm));
     let of_mean = |of: &Statistics| of.deviation() * of.deviation() / of.n;
     let (va, vb) = (of_mean(&a), of_mean(&b));
     let freedom = (va + vb) * (va + vb) / (va * va / (a.n - 1.0) + vb * vb / (b.n - 1.0)).max(f64::MIN_POSITIVE);
     let units = of_auto.len().min(of_arm.len());
-    certainty(Unit::Sample, units, a.mean - b.mean, (va + vb).sqrt(), freedom.max(1.0), auto)
+    paired_result(Unit::Sample, units, a.mean - b.mean, (va + vb).sqrt(), freedom.max(1.0), auto)
 }
 
-fn certainty(unit: Unit, units: usize, gain: f64, error: f64, freedom: f64, auto: f64) -> Certainty {
+fn paired_result(unit: Unit, units: usize, gain: f64, error: f64, freedom: f64, auto: f64) -> PairedResult {
     let p = if error > 0.0 {
         1.0 - student::cumulative(gain / error, freedom)
     } else if gain > 0.0 {
@@ -196,11 +197,11 @@ fn certainty(unit: Unit, units: usize, gain: f64, error: f64, freedom: f64, auto
     } else {
         1.0
     };
-    Certainty { unit, units: units as u32, gain: gain / auto, error: error / auto, p }
+    PairedResult { unit, units: units as u32, gain: gain / auto, error: error / auto, p }
 }
 
-/// Probabilities that hold for all tests together (Holm 1979): where those up to a level count, the chance that any of them is
-/// a false alarm is at most that level.
+/// p-values corrected for multiple tests (Holm 1979): if those up to a level count as significant, the probability of
+/// any false alarm is at most that level.
 #[must_use]
 pub fn corrected(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
@@ -223,9 +224,9 @@ mod tests {
             let of = |(at, run)| Value { run, round: None, is_auto: at < 2, latency: 10.0 + at as f64 };
             runs.into_iter().enumerate().map(of).collect()
         };
-        assert_eq!(compare(&values([0, 0, 0, 0])), Err(Unpaired::NoRepeats));
-        assert_eq!(compare(&values([0, 0, 1, 1])), Err(Unpaired::NoRepeats));
-        assert_eq!(compare(&values([0, 1, 2, 3])), Err(Unpaired::TooFew(2)));
+        assert_eq!(compare(&values([0, 0, 0, 0])), Err(NotComparable::NoRepeats));
+        assert_eq!(compare(&values([0, 0, 1, 1])), Err(NotComparable::NoRepeats));
+        assert_eq!(compare(&values([0, 1, 2, 3])), Err(NotComparable::TooFew(2)));
     }
 
     #[test]

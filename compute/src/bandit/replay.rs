@@ -1,108 +1,112 @@
-//! Lets strategies play in a world and adds up what it costs them.
+//! Runs strategies in an environment and records their cost.
 
 use serde::{Deserialize, Serialize};
 
 use super::{
+    environment::{Environment, LatencyTable},
     statistics::Statistics,
-    strategies::Kind,
-    world::{Table, World},
+    strategies::StrategyKind,
 };
 use crate::{
     math::{Stream, mix},
     progress::Progress,
 };
 
-/// At how many steps regret is told.
-pub const MARKS: usize = 10;
-/// Into how many stretches the steps are cut to tell shares of arms.
+/// The number of steps at which regret is recorded.
+pub const CHECKPOINTS: usize = 10;
+/// The number of stretches of steps for which the pulls of each arm are counted.
 pub const STRETCHES: usize = 20;
-/// Steps of the windows of convergence, and of the end.
+/// The length of the windows that decide on convergence, in steps.
 const WINDOW: usize = 100;
-/// So many of a window must be of the best arm.
-const OF_WINDOW: usize = 95;
-/// The last steps that tell where a strategy ended.
-const END: usize = 200;
+/// The pulls of the best arm that a window must have.
+const WINDOW_PULLS: usize = 95;
+/// The number of last steps over which the share of the best arm is taken.
+const LAST_STEPS: usize = 200;
 
-/// What to play.
+/// What is replayed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Game {
-    /// Where latencies come from.
-    pub world: World,
-    /// Which arm is the library's own choice.
+pub struct StrategyReplay {
+    /// The source of latencies.
+    pub environment: Environment,
+    /// The index of the library's own choice.
     pub auto: u32,
-    /// How many steps.
+    /// Number of steps.
     pub steps: u32,
-    /// Which strategies.
-    pub strategies: Vec<Kind>,
+    /// The strategies to be compared.
+    pub strategies: Vec<StrategyKind>,
 }
 
-/// What became of one strategy over some seeds. Vectors of numbers have an entry per seed.
+/// The outcome of one strategy over some seeds. Lists have an entry per seed, unless stated otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Tally {
-    /// Cumulative pseudo-regret at each of [`Game::marks`], in milliseconds; seed by seed.
+pub struct StrategyOutcome {
+    /// Cumulative pseudo-regret at each of [`StrategyReplay::checkpoints`], in milliseconds; seed by seed.
     pub regret: Vec<f64>,
-    /// The first step from which every window of 100 steps has 95 pulls of the best arm; −1: never.
+    /// The first step from which every window of 100 steps has at least 95 pulls of the best arm; −1 for never.
     pub converged: Vec<i32>,
-    /// Share of the best arm among the last 200 steps.
+    /// The share of the best arm among the last 200 steps.
     pub best_at_end: Vec<f64>,
-    /// Σ over exploring pulls of (mean of the arm − mean of `auto`), in milliseconds; below zero: it gained.
+    /// Σ over exploring pulls of (mean of the arm − mean of `auto`), in milliseconds; negative where exploration
+    /// gained.
     pub exploration: Vec<f64>,
-    /// After how many steps all pulls so far have cost no more than `auto`, for good; −1: never.
+    /// The step from which on all pulls so far have cost no more than `auto`; −1 for never.
     pub paid_back: Vec<i32>,
-    /// Pulls of each arm in each of [`STRETCHES`], over all seeds; stretch by stretch.
+    /// The number of pulls of each arm in each of [`STRETCHES`], over all seeds; stretch by stretch.
     pub pulls: Vec<u64>,
-    /// The sum of latencies, in milliseconds.
+    /// The sum of all latencies, in milliseconds.
     pub total: Vec<f64>,
 }
 
-impl Game {
-    /// The steps after which regret is told: log-spaced, the last is the end.
+impl StrategyReplay {
+    /// The steps after which regret is recorded: logarithmically spaced, the last one is the end.
     #[must_use]
-    pub fn marks(&self) -> [u32; MARKS] {
+    pub fn checkpoints(&self) -> [u32; CHECKPOINTS] {
         let steps = f64::from(self.steps.max(1));
-        std::array::from_fn(|mark| {
-            let share = (mark + 1) as f64 / MARKS as f64;
+        std::array::from_fn(|checkpoint| {
+            let share = (checkpoint + 1) as f64 / CHECKPOINTS as f64;
             (crate::math::pow(steps, share).round() as u32).clamp(1, self.steps.max(1))
         })
     }
 
-    /// Plays seeds `first..first + count` with every strategy; a tally for each, in their order.
-    pub fn play(&self, first: u32, count: u32, progress: &mut dyn Progress) -> Vec<Tally> {
-        let arms = self.world.arms();
-        let mut tallies: Vec<Tally> =
-            self.strategies.iter().map(|_| Tally { pulls: vec![0; arms * STRETCHES], ..Tally::default() }).collect();
+    /// Runs every strategy with the seeds `first..first + count`; returns an outcome for each strategy, in their order.
+    pub fn run(&self, first: u32, count: u32, progress: &mut dyn Progress) -> Vec<StrategyOutcome> {
+        let arms = self.environment.arms();
+        let mut outcomes: Vec<StrategyOutcome> = self
+            .strategies
+            .iter()
+            .map(|_| StrategyOutcome { pulls: vec![0; arms * STRETCHES], ..StrategyOutcome::default() })
+            .collect();
         if arms == 0 || arms > usize::from(u8::MAX) || self.steps == 0 {
-            return tallies;
+            return outcomes;
         }
-        let marks = self.marks();
+        let checkpoints = self.checkpoints();
         let mut is_best = vec![false; self.steps as usize];
         for seed in first..first + count {
             progress.report("Replaying", u64::from(seed - first), u64::from(count));
-            let table = self.world.table(u64::from(seed), self.steps as usize);
-            for (index, (kind, tally)) in self.strategies.iter().zip(&mut tallies).enumerate() {
+            let table = self.environment.table(u64::from(seed), self.steps as usize);
+            for (index, (kind, outcome)) in self.strategies.iter().zip(&mut outcomes).enumerate() {
                 let own = mix(u64::from(seed) ^ ((index as u64 + 1) << 32));
-                self.play_one(*kind, &table, own, &marks, &mut is_best, tally);
+                self.run_one(*kind, &table, own, &checkpoints, &mut is_best, outcome);
             }
         }
-        tallies
+        outcomes
     }
 
-    fn play_one(
+    fn run_one(
         &self,
-        kind: Kind,
-        table: &Table,
+        kind: StrategyKind,
+        table: &LatencyTable,
         seed: u64,
-        marks: &[u32; MARKS],
+        checkpoints: &[u32; CHECKPOINTS],
         is_best: &mut [bool],
-        tally: &mut Tally,
+        outcome: &mut StrategyOutcome,
     ) {
         let (arms, auto, steps) = (table.arms(), self.auto as usize, self.steps as usize);
         let mut strategy = kind.start(arms, auto, table.best_fixed(), seed);
         let mut stream = Stream::new(seed);
         let mut seen = vec![Statistics::default(); arms];
         let (mut regret, mut total, mut exploration, mut balance) = (0.0, 0.0, 0.0, 0.0);
-        let mut in_debt_until = 0;
-        let mut mark = 0;
+        let mut behind_until = 0;
+        let mut checkpoint = 0;
         for (step, is_best) in is_best.iter_mut().enumerate().take(steps) {
             let arm = strategy.choose(&mut stream);
             let value = table.value(step, arm);
@@ -112,7 +116,7 @@ impl Game {
             *is_best = arm == best;
             regret += mean - table.mean(step, best);
             total += value;
-            // A pull explores where another arm looked better.
+            // A pull explores if another arm has the lowest observed mean, or the arm was never pulled.
             let least =
                 seen.iter().fold(f64::INFINITY, |least, arm| if arm.n > 0.0 { arm.mean.min(least) } else { least });
             if seen[arm].n == 0.0 || seen[arm].mean > least {
@@ -121,21 +125,21 @@ impl Game {
             seen[arm].add(value);
             balance += mean - of_auto;
             if balance > 1e-9 {
-                in_debt_until = step + 1;
+                behind_until = step + 1;
             }
-            tally.pulls[step * STRETCHES / steps * arms + arm] += 1;
-            while mark < MARKS && marks[mark] as usize == step + 1 {
-                tally.regret.push(regret);
-                mark += 1;
+            outcome.pulls[step * STRETCHES / steps * arms + arm] += 1;
+            while checkpoint < CHECKPOINTS && checkpoints[checkpoint] as usize == step + 1 {
+                outcome.regret.push(regret);
+                checkpoint += 1;
             }
         }
-        let end = END.min(steps);
+        let end = LAST_STEPS.min(steps);
         let at_end = is_best[steps - end..].iter().filter(|is_best| **is_best).count();
-        tally.best_at_end.push(at_end as f64 / end as f64);
-        tally.converged.push(converged(is_best).map_or(-1, |step| step as i32));
-        tally.exploration.push(exploration);
-        tally.paid_back.push(if in_debt_until < steps { in_debt_until as i32 } else { -1 });
-        tally.total.push(total);
+        outcome.best_at_end.push(at_end as f64 / end as f64);
+        outcome.converged.push(converged(is_best).map_or(-1, |step| step as i32));
+        outcome.exploration.push(exploration);
+        outcome.paid_back.push(if behind_until < steps { behind_until as i32 } else { -1 });
+        outcome.total.push(total);
     }
 }
 
@@ -145,7 +149,7 @@ fn converged(is_best: &[bool]) -> Option<usize> {
     let mut of_window = is_best[last..].iter().filter(|is_best| **is_best).count();
     let mut first = None;
     for step in (0..=last).rev() {
-        if of_window < OF_WINDOW {
+        if of_window < WINDOW_PULLS {
             break;
         }
         first = Some(step);
@@ -157,8 +161,8 @@ fn converged(is_best: &[bool]) -> Option<usize> {
     first
 }
 
-impl Tally {
-    /// Takes in what became of further seeds.
+impl StrategyOutcome {
+    /// Adds the outcome of further seeds.
     pub fn merge(&mut self, other: &Self) {
         self.regret.extend(&other.regret);
         self.converged.extend(&other.converged);
@@ -173,15 +177,15 @@ impl Tally {
         }
     }
 
-    /// How many seeds were played.
+    /// Number of seeds.
     #[must_use]
     pub fn seeds(&self) -> usize {
         self.total.len()
     }
 
-    /// Regret at one of the marks, of every seed.
+    /// The regret at one of the checkpoints, for every seed.
     #[must_use]
-    pub fn regret_at(&self, mark: usize) -> Vec<f64> {
-        self.regret.chunks(MARKS).filter_map(|marks| marks.get(mark)).copied().collect()
+    pub fn regret_at(&self, checkpoint: usize) -> Vec<f64> {
+        self.regret.chunks(CHECKPOINTS).filter_map(|checkpoints| checkpoints.get(checkpoint)).copied().collect()
     }
 }

@@ -3,10 +3,10 @@
 
 use crate::math::{GOLDEN, mix};
 
-/// The most calls of a block.
-pub const LONGEST_BLOCK: usize = 1024;
-/// The most arms.
-pub const MOST_ARMS: usize = 64;
+/// The most calls in a block.
+pub const MAX_BLOCK_CALLS: usize = 1024;
+/// The most arms of a policy.
+pub const MAX_ARMS: usize = 64;
 
 /// FNV-1a of 64 bits (Fowler, Noll, Vo), byte by byte, without allocation.
 ///
@@ -19,26 +19,26 @@ pub const MOST_ARMS: usize = 64;
 pub struct Fnv(u64);
 
 impl Fnv {
-    /// Of no bytes.
+    /// The hash of no bytes.
     #[must_use]
     pub const fn new() -> Self {
         Self(0xCBF2_9CE4_8422_2325)
     }
 
-    /// With the bytes of a text.
+    /// Adds the bytes of a text.
     #[must_use]
     pub fn text(self, text: &str) -> Self {
         text.bytes().fold(self, Self::byte)
     }
 
-    /// With the decimal digits of a number.
+    /// Adds the decimal digits of a number.
     #[must_use]
     pub fn number(self, number: u64) -> Self {
         let tens = if number < 10 { self } else { self.number(number / 10) };
         tens.byte(b'0' + (number % 10) as u8)
     }
 
-    /// The hash.
+    /// The hash value.
     #[must_use]
     pub const fn value(self) -> u64 {
         self.0
@@ -55,7 +55,7 @@ impl Default for Fnv {
     }
 }
 
-/// How many calls a block of these counts has.
+/// The number of calls in a block with these counts per arm.
 #[must_use]
 pub fn block_length(counts: &[u32]) -> usize {
     counts.iter().map(|count| *count as usize).sum()
@@ -65,46 +65,46 @@ pub fn block_length(counts: &[u32]) -> usize {
 /// c mod n of block ⌊c/n⌋. Only the first [`block_length`] entries are written, and fewer where `order` is shorter.
 ///
 /// ```
-/// use collectune_compute::bandit::schedule::deal;
+/// use collectune_compute::bandit::schedule::fill_block;
 /// let mut order = [0; 8];
-/// deal(&[2, 2, 2, 2], 1, 2, 0, &mut order);
+/// fill_block(&[2, 2, 2, 2], 1, 2, 0, &mut order);
 /// assert_eq!(order, [0, 1, 2, 3, 2, 0, 1, 3]);
-/// deal(&[2, 2, 2, 2], 1, 2, 1, &mut order);
+/// fill_block(&[2, 2, 2, 2], 1, 2, 1, &mut order);
 /// assert_eq!(order, [1, 1, 3, 2, 2, 3, 0, 0]);
-/// deal(&[2, 2, 2, 2], 42, 0xD8FD_171D_3B55_A31B, 0, &mut order);
+/// fill_block(&[2, 2, 2, 2], 42, 0xD8FD_171D_3B55_A31B, 0, &mut order);
 /// assert_eq!(order, [2, 1, 3, 3, 1, 2, 0, 0]);
 /// ```
-pub fn deal(counts: &[u32], seed: u64, key_hash: u64, block: u64, order: &mut [u8]) {
-    let length = lay_out(counts, order);
+pub fn fill_block(counts: &[u32], seed: u64, key_hash: u64, block: u64, order: &mut [u8]) {
+    let length = fill_in_order(counts, order);
     let order = &mut order[..length];
     let mut shuffle = Shuffle::new(seed, key_hash, block, length);
     while shuffle.step(order) {}
 }
 
-/// Writes the arms in their order, each as often as its count says, and answers how many entries those are.
-pub fn lay_out(counts: &[u32], order: &mut [u8]) -> usize {
+/// Writes the arms in their order, each as often as its count says, and returns the number of entries.
+pub fn fill_in_order(counts: &[u32], order: &mut [u8]) -> usize {
     let arms = (0..=u8::MAX).zip(counts).flat_map(|(arm, count)| std::iter::repeat_n(arm, *count as usize));
     order.iter_mut().zip(arms).map(|(entry, arm)| *entry = arm).count()
 }
 
-/// The shuffle of a block, one exchange at a time: who deals the next block while the present one runs never waits for a
-/// whole one.
+/// The shuffle of a block, one swap at a time: the next block can be shuffled while the present one runs, without a
+/// long pause.
 #[derive(Clone, Debug)]
 pub struct Shuffle {
     state: u64,
-    /// The entry that is exchanged next; 0: done.
+    /// The entry that is swapped next; 0 when done.
     last: usize,
 }
 
 impl Shuffle {
-    /// Of a block of `length` calls, laid out by [`lay_out`].
+    /// Starts the shuffle of a block of `length` calls that [`fill_in_order`] has written.
     #[must_use]
     pub const fn new(seed: u64, key_hash: u64, block: u64, length: usize) -> Self {
         let state = mix(seed ^ mix(key_hash) ^ mix(block.wrapping_add(1).wrapping_mul(GOLDEN)));
         Self { state, last: length.saturating_sub(1) }
     }
 
-    /// Exchanges two entries of the block; answers false where it was done already.
+    /// Swaps two entries of the block; returns `false` if it is shuffled already.
     pub fn step(&mut self, order: &mut [u8]) -> bool {
         let last = self.last;
         if last == 0 || last >= order.len() {

@@ -1,10 +1,10 @@
-//! What a series of latencies, in the order of time, is worth: dependence, drift, modes.
+//! Time series of latencies: autocorrelation, drift, modes.
 
 use crate::math::{Stream, ascending, exp, ln, median, pow};
 
 use super::statistics::Statistics;
 
-/// The autocorrelation of neighbours ρ₁; 0 where nothing varies.
+/// The lag-1 autocorrelation ρ₁; 0 for a constant series.
 #[must_use]
 pub fn autocorrelation(values: &[f64]) -> f64 {
     let all = Statistics::of(values);
@@ -15,15 +15,15 @@ pub fn autocorrelation(values: &[f64]) -> f64 {
     (products / all.squares).clamp(-1.0, 1.0)
 }
 
-/// So many independent values `n` values of an autocorrelation are worth: n (1 − ρ⁺) / (1 + ρ⁺).
+/// The effective number of independent values in a series of `n` values: n (1 − ρ⁺) / (1 + ρ⁺).
 #[must_use]
 pub fn effective_count(n: usize, autocorrelation: f64) -> f64 {
     let rho = autocorrelation.max(0.0);
     n as f64 * (1.0 - rho) / (1.0 + rho)
 }
 
-/// The length of blocks that keep the dependence (Carlstein 1986 for AR(1)):
-/// ⌈(√6 |ρ₁| / (1 − ρ₁²))^(2/3) n^(1/3)⌉, in 1..=⌊n/4⌋.
+/// The block length for a block bootstrap (Carlstein 1986 for AR(1)): ⌈(√6 |ρ₁| / (1 − ρ₁²))^(2/3) n^(1/3)⌉, in
+/// 1..=⌊n/4⌋.
 #[must_use]
 pub fn block_length(n: usize, autocorrelation: f64) -> usize {
     let most = (n / 4).max(1);
@@ -64,22 +64,23 @@ pub fn trimmed_mean(values: &[f64]) -> Option<f64> {
     Some(kept.mean)
 }
 
-/// Two groups of values.
+/// Two modes of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Modes {
     /// Geometric mean of the fast group.
     pub fast: f64,
     /// Geometric mean of the slow group.
     pub slow: f64,
-    /// The share of values above the midpoint of the two.
+    /// The share of values above the midpoint of the two means.
     pub slow_share: f64,
-    /// Which share of the variance of logarithms lies between the groups: 0.64 for a normal distribution, 0.75 for a uniform one, near 1 for two
-    /// separate modes.
+    /// The share of the variance of logarithms that lies between the groups: 0.64 for a normal distribution, 0.75 for a
+    /// uniform one, near 1 for two separate modes.
     pub separation: f64,
 }
 
-/// The two groups that values fall into best (Otsu 1979: the cut with the most variance between), by their logarithms:
-/// latencies spread by factors. `None` for fewer than four values, values that are all equal, or any that is not positive.
+/// Splits values into two groups with the largest variance between them (Otsu 1979), by their logarithms, because
+/// latencies vary by factors. `None` for fewer than four values, for equal values, and for values that are not
+/// positive.
 #[must_use]
 pub fn modes(latencies: &[f64]) -> Option<Modes> {
     let n = latencies.len();
@@ -105,62 +106,63 @@ pub fn modes(latencies: &[f64]) -> Option<Modes> {
     Some(Modes { fast, slow, slow_share: above as f64 / n as f64, separation: (between / all.squares).min(1.0) })
 }
 
-/// Whether the level of a series changes with time.
+/// The result of tests for a change of level over time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
-    /// Of the greatest sum of deviations from the mean (CUSUM), under permutations of blocks.
+    /// The p-value of the largest cumulative deviation from the mean (CUSUM), under permutations of blocks.
     pub cusum_p: f64,
-    /// Of the difference of the two halves, under the same.
+    /// The p-value of the difference between the two halves, under the same permutations.
     pub halves_p: f64,
-    /// By how much the mean of the second half is above that of the first, in per cent of the first.
+    /// By how much the mean of the second half is above that of the first, in per cent of the level.
     pub change_pct: f64,
-    /// The series hangs together over more than an eighth of itself: permutations can't tell, and its mean means little.
-    pub wanders: bool,
+    /// Whether the series is correlated over more than an eighth of its length: then permutations are not valid, and
+    /// its mean says little.
+    pub is_nonstationary: bool,
 }
 
 impl Drift {
-    /// Found: then what was measured one after the other is not compared.
+    /// Whether a drift was found: then measurements that were made one after the other are not compared.
     #[must_use]
     pub fn is_found(&self) -> bool {
-        self.wanders || self.cusum_p < 0.01 || self.halves_p < 0.01
+        self.is_nonstationary || self.cusum_p < 0.01 || self.halves_p < 0.01
     }
 }
 
-/// How many permutations of blocks.
+/// The number of permutations of blocks.
 const PERMUTATIONS: usize = 999;
-/// A longer series is first brought down to about as many means of neighbours.
+/// A longer series is reduced to at most this many means of consecutive values.
 const LONGEST: usize = 4096;
 
-/// Looks for drift in a series of deviations from what is expected of each value (that of its arm). `level` is what a
-/// change is told in per cent of.
+/// Tests a series of deviations from each value's expectation (that of its arm) for drift. The change is given in per
+/// cent of `level`.
 #[must_use]
 pub fn drift(deviations: &[f64], level: f64, seed: u64) -> Drift {
     let n = deviations.len();
     let rho = autocorrelation(deviations);
-    let wanders = n >= 16 && rho > 0.5 && block_length(n, rho) * 8 > n;
+    let is_nonstationary = n >= 16 && rho > 0.5 && block_length(n, rho) * 8 > n;
     let each = n.div_ceil(LONGEST).max(1);
     let values: Vec<f64> = deviations.chunks(each).map(|chunk| Statistics::of(chunk).mean).collect();
     let block = block_length(values.len(), autocorrelation(&values));
-    let (cusum, halves) = departure(values.iter().copied(), values.len());
+    let (cusum, halves) = drift_statistics(values.iter().copied(), values.len());
     let change = halves / level * 100.0;
     if values.len() < 8 {
-        return Drift { cusum_p: 1.0, halves_p: 1.0, change_pct: change, wanders: false };
+        return Drift { cusum_p: 1.0, halves_p: 1.0, change_pct: change, is_nonstationary: false };
     }
     let mut blocks: Vec<&[f64]> = values.chunks(block).collect();
     let mut stream = Stream::new(seed ^ 0xD21F);
     let (mut as_far, mut as_apart) = (1, 1);
     for _ in 0..PERMUTATIONS {
         stream.shuffle(&mut blocks);
-        let (far, apart) = departure(blocks.iter().flat_map(|block| block.iter().copied()), values.len());
+        let (far, apart) = drift_statistics(blocks.iter().flat_map(|block| block.iter().copied()), values.len());
         as_far += usize::from(far >= cusum);
         as_apart += usize::from(apart.abs() >= halves.abs());
     }
     let p = |count: usize| count as f64 / (PERMUTATIONS + 1) as f64;
-    Drift { cusum_p: p(as_far), halves_p: p(as_apart), change_pct: change, wanders }
+    Drift { cusum_p: p(as_far), halves_p: p(as_apart), change_pct: change, is_nonstationary }
 }
 
-/// The greatest partial sum of deviations from the mean, and the second half's mean less the first's.
-fn departure(values: impl Iterator<Item = f64> + Clone, count: usize) -> (f64, f64) {
+/// The largest cumulative deviation from the mean, and the mean of the second half minus that of the first.
+fn drift_statistics(values: impl Iterator<Item = f64> + Clone, count: usize) -> (f64, f64) {
     let mean = values.clone().sum::<f64>() / count.max(1) as f64;
     let half = count / 2;
     let (mut sum, mut far, mut first) = (0.0_f64, 0.0_f64, 0.0);
@@ -171,17 +173,17 @@ fn departure(values: impl Iterator<Item = f64> + Clone, count: usize) -> (f64, f
         sum += value - mean;
         far = far.max(sum.abs());
     }
-    // The deviations of both halves add up to nothing.
+    // The deviations of both halves add up to zero.
     let halves = -first / (count - half).max(1) as f64 - first / half.max(1) as f64;
     (far, halves)
 }
 
-/// P that a series shows a period of `period` by chance: permutation test of the F statistic of the classes of index
-/// mod period, by the sum of squares between them.
+/// The p-value of a period of `period` values: a permutation test of the F statistic of the classes of index mod
+/// period, by the sum of squares between them.
 #[must_use]
 pub fn period_p(values: &[f64], period: usize, seed: u64) -> f64 {
     const PERMUTATIONS: usize = 5000;
-    /// So many of the first lines are enough to see a period.
+    /// The most values that are used: enough to detect a period.
     const MOST: usize = 10_000;
     if period < 2 || values.len() < 2 * period {
         return 1.0;
@@ -189,7 +191,7 @@ pub fn period_p(values: &[f64], period: usize, seed: u64) -> f64 {
     let values = &values[..values.len().min(MOST)];
     let mean = Statistics::of(values).mean;
     let mut deviations: Vec<f64> = values.iter().map(|value| value - mean).collect();
-    // The F statistic grows with this sum: the sum of all squares is the same in every order.
+    // The F statistic grows with this sum, because the total sum of squares is the same in every order.
     let between = |deviations: &[f64]| {
         let mut sums = vec![(0.0, 0.0); period];
         for (index, value) in deviations.iter().enumerate() {
@@ -209,28 +211,28 @@ pub fn period_p(values: &[f64], period: usize, seed: u64) -> f64 {
     (as_great + 1) as f64 / (PERMUTATIONS + 1) as f64
 }
 
-/// What is told of one arm's series.
+/// Summary statistics of one arm's series.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// How many values.
+    /// Number of values.
     pub n: usize,
-    /// Their mean: what iteration time adds up.
+    /// The mean, which adds up to iteration time.
     pub mean: f64,
-    /// Their median.
+    /// The median.
     pub median: f64,
-    /// Their mean without outliers.
+    /// The mean without outliers ([`trimmed_mean`]).
     pub trimmed_mean: f64,
-    /// Their standard deviation.
+    /// The standard deviation.
     pub deviation: f64,
-    /// The autocorrelation of neighbours.
+    /// The lag-1 autocorrelation.
     pub autocorrelation: f64,
-    /// How many independent values they are worth.
+    /// The effective number of independent values.
     pub effective: f64,
-    /// The length of blocks in which they are resampled.
+    /// The block length for the bootstrap.
     pub block: usize,
 }
 
-/// Summarises a series.
+/// Computes the summary statistics of a series.
 #[must_use]
 pub fn summary(values: &[f64]) -> Summary {
     let all = Statistics::of(values);

@@ -1,18 +1,18 @@
-//! What is kept of an arm's latencies.
+//! Running statistics of an arm's latencies, and the posterior of its mean.
 
-/// Count, mean and sum of squares about it, taken in one by one (Welford 1962). The count may be discounted.
+/// Count, mean and sum of squared deviations, updated value by value (Welford 1962). The count may be discounted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Statistics {
-    /// How many values; a fraction where older ones count less.
+    /// The number of values; a fraction after discounting.
     pub n: f64,
-    /// Their mean.
+    /// The mean of the values.
     pub mean: f64,
-    /// The sum of squares about the mean.
+    /// The sum of squared deviations from the mean.
     pub squares: f64,
 }
 
 impl Statistics {
-    /// Of some values.
+    /// Computes the statistics of a slice.
     #[must_use]
     pub fn of(values: &[f64]) -> Self {
         let mut all = Self::default();
@@ -20,7 +20,7 @@ impl Statistics {
         all
     }
 
-    /// Takes one more in.
+    /// Adds a value.
     pub fn add(&mut self, value: f64) {
         self.n += 1.0;
         let before = value - self.mean;
@@ -28,7 +28,7 @@ impl Statistics {
         self.squares += before * (value - self.mean);
     }
 
-    /// Lets all values so far count `share` of what they did.
+    /// Multiplies the weight of all values so far by `share`.
     pub fn discount(&mut self, share: f64) {
         self.n *= share;
         self.squares *= share;
@@ -49,61 +49,61 @@ pub fn pooled_deviation(arms: &[Statistics]) -> f64 {
     if freedom > 0.0 { (squares / freedom).max(0.0).sqrt().max(1e-9) } else { 1e-9 }
 }
 
-/// The Normal-Inverse-Gamma prior of an arm's mean, and with an arm's values its posterior.
+/// A Normal-Inverse-Gamma distribution of an arm's mean and variance: the prior, or the posterior given values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NormalInverseGamma {
-    /// Where the mean is centred.
+    /// The centre of the distribution of the mean.
     pub mean: f64,
-    /// How many values the knowledge of the mean is worth.
+    /// The number of values that the knowledge of the mean is worth.
     pub kappa: f64,
-    /// Shape of the variance.
+    /// The shape parameter of the variance's distribution.
     pub alpha: f64,
-    /// Scale of the variance.
+    /// The scale parameter of the variance's distribution.
     pub beta: f64,
 }
 
 impl NormalInverseGamma {
-    /// The weak prior about `mean`: κ₀ = 0.1, α₀ = 1, β₀ = (0.1 m₀)².
+    /// A weak prior about `mean`: κ₀ = 0.1, α₀ = 1, β₀ = (0.1 m₀)².
     #[must_use]
     pub fn weak(mean: f64) -> Self {
         let spread = 0.1 * mean;
         Self { mean, kappa: 0.1, alpha: 1.0, beta: spread * spread }
     }
 
-    /// What is known after some values.
+    /// The posterior after some values.
     ///
     /// ```
     /// use collectune_compute::bandit::statistics::{NormalInverseGamma, Statistics};
-    /// let of = NormalInverseGamma::weak(10.0).after(&Statistics::of(&[10.0, 11.0, 9.0, 10.0]));
+    /// let of = NormalInverseGamma::weak(10.0).posterior(&Statistics::of(&[10.0, 11.0, 9.0, 10.0]));
     /// assert!((of.mean - 10.0).abs() < 1e-12 && (of.kappa - 4.1).abs() < 1e-12);
     /// assert!((of.alpha - 3.0).abs() < 1e-12 && (of.beta - 2.0).abs() < 1e-12);
     /// ```
     #[must_use]
-    pub fn after(&self, values: &Statistics) -> Self {
+    pub fn posterior(&self, values: &Statistics) -> Self {
         let Statistics { n, mean, squares } = *values;
         let kappa = self.kappa + n;
-        let apart = mean - self.mean;
+        let distance = mean - self.mean;
         Self {
             mean: (self.kappa * self.mean + n * mean) / kappa,
             kappa,
             alpha: self.alpha + n / 2.0,
-            beta: self.beta + squares / 2.0 + self.kappa * n * apart * apart / (2.0 * kappa),
+            beta: self.beta + squares / 2.0 + self.kappa * n * distance * distance / (2.0 * kappa),
         }
     }
 
-    /// The scale of the marginal of the mean: mean + scale · t, with 2α degrees of freedom.
+    /// The scale of the marginal distribution of the mean, a t distribution with 2α degrees of freedom.
     #[must_use]
     pub fn scale(&self) -> f64 {
         (self.beta / (self.alpha * self.kappa)).max(0.0).sqrt()
     }
 
-    /// The degrees of freedom of that.
+    /// The degrees of freedom of this distribution.
     #[must_use]
     pub fn freedom(&self) -> f64 {
         2.0 * self.alpha
     }
 
-    /// Where the mean lies with a probability of 95 %.
+    /// The 95 % credible interval of the mean.
     #[must_use]
     pub fn interval(&self) -> (f64, f64) {
         let wide = self.scale() * super::student::quantile(0.975, self.freedom());

@@ -15,7 +15,7 @@ pub fn cumulative(t: f64, freedom: f64) -> f64 {
     if t > 0.0 { 1.0 - tail } else { tail }
 }
 
-/// Below which a share of the distribution lies, by bisection.
+/// The quantile of a t distribution, by bisection.
 #[must_use]
 pub fn quantile(share: f64, freedom: f64) -> f64 {
     if share < 0.5 {

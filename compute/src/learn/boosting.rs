@@ -1,4 +1,5 @@
-//! Gradient boosting of regression trees (Friedman 2001): for squared error, for absolute error, and as XGBoost does it.
+//! Gradient boosting of regression trees (Friedman 2001): for squared error, for absolute error, and as XGBoost does
+//! it.
 
 use super::{
     LearnError, Table,
@@ -14,41 +15,42 @@ use crate::{
 
 pub use super::regression_tree::Usage;
 
-/// What boosting is made with.
+/// The parameters of gradient boosting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
-    /// What is made small.
+    /// The loss that is minimised.
     pub objective: Objective,
-    /// The most stages, a tree each.
+    /// The most stages; each adds a tree.
     pub stages: u32,
-    /// The most splits between the root of a tree and a leaf.
+    /// The most splits on the path from the root of a tree to a leaf.
     pub depth: u16,
-    /// Share of each tree that is added, in (0, 1].
+    /// The share of each tree that is added, in (0, 1].
     pub learning_rate: f64,
-    /// A node of fewer rows is not split.
+    /// The least number of rows of a node that is split.
     pub min_samples_split: usize,
-    /// No leaf has fewer rows; of no meaning to [`Objective::Xgboost`], whose hessians are at least 1 anyway.
+    /// The least number of rows of a leaf; ignored by [`Objective::Xgboost`], whose hessians are at least 1 anyway.
     pub min_samples_leaf: u32,
-    /// Stops after this many stages without a lower error on a held-out tenth; 0 runs all stages on all rows.
+    /// The number of stages without a lower error on a held-out tenth after which training stops; 0 runs all stages on
+    /// all rows.
     pub early_stopping: u32,
-    /// Seed of the held-out tenth and of ties between features.
+    /// The seed of the held-out tenth and of the choice between equally good features.
     pub seed: u64,
 }
 
-/// What is made small, and how.
+/// The loss that is minimised, and the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Objective {
     /// The squared error: trees fit the residuals.
     Squared,
-    /// The absolute error: trees fit the signs of the residuals, and a leaf is the median of its residuals. In single
-    /// precision, so that the trees can be written for XGBoost.
+    /// The absolute error: trees fit the signs of the residuals, and the value of a leaf is the median of its
+    /// residuals. In single precision, so that the trees can be exported for XGBoost.
     Absolute,
-    /// The squared error as XGBoost's `tree_method="exact"` does it, to the last bits of its single precision.
+    /// The squared error as in XGBoost with `tree_method="exact"`, to the last bits of its single precision.
     Xgboost {
         /// The L2 penalty of leaves.
         lambda: f64,
     },
-    /// The squared error as XGBoost's `tree_method="hist"` does it, with its settings of rows and columns.
+    /// The squared error as in XGBoost with `tree_method="hist"`, with subsampling of rows and columns.
     Histogram(Histogram),
 }
 
@@ -59,14 +61,14 @@ pub struct Histogram {
     pub lambda: f64,
     /// `gamma`: the least gain of a split.
     pub gamma: f64,
-    /// `min_child_weight`: no side of a split has fewer rows.
+    /// `min_child_weight`: the least number of rows on either side of a split.
     pub min_child_weight: f64,
-    /// `subsample`: the share of rows that a tree sees, in (0, 1].
+    /// `subsample`: the share of rows that a tree uses, in (0, 1].
     pub subsample: f64,
-    /// `colsample_bytree`: the share of features that a tree sees, in (0, 1], at least one.
+    /// `colsample_bytree`: the share of features that a tree uses, in (0, 1], at least one.
     pub colsample_bytree: f64,
-    /// `max_bin`: the most intervals of a feature; a value between two that were seen counts as the lower one. `None`
-    /// for an interval around each value: then it counts as the nearer one.
+    /// `max_bin`: the most bins of a feature; a value between two training values counts as the lower one. `None` for a
+    /// bin around each training value: then it counts as the nearer one.
     pub max_bin: Option<u16>,
 }
 
@@ -97,7 +99,7 @@ impl Objective {
         }
     }
 
-    /// What is predicted before any tree.
+    /// The constant prediction to which trees are added.
     fn start(self, target: &[f64]) -> f64 {
         let mean = || target.iter().sum::<f64>() / target.len() as f64;
         match self {
@@ -109,7 +111,7 @@ impl Objective {
         }
     }
 
-    /// How wrong predictions are, by what is left of the targets.
+    /// The error of the predictions with these residuals.
     fn error(self, residual: &[f64]) -> f64 {
         match self {
             Self::Absolute => residual.iter().map(|r| r.abs()).sum(),
@@ -118,38 +120,38 @@ impl Objective {
     }
 }
 
-/// The deepest tree: deeper ones only take memory.
-pub const DEEPEST: u16 = 64;
+/// The greatest depth of a tree: a deeper one would only take memory.
+pub const MAX_DEPTH: u16 = 64;
 
-/// A fitted boosting: predicts a start plus the shrunk sum of its trees.
+/// A fitted model: a constant plus the sum of its shrunk trees.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Boosting {
     pub(super) start: f64,
-    /// By which the leaves of the trees are multiplied; in single precision they have it in them.
+    /// The factor of all leaves; 1 in single precision, where the leaves include it.
     learning_rate: f64,
     pub(super) trees: Vec<RegressionTree>,
     pub(super) features: usize,
     precision: Precision,
 }
 
-/// Rows with what is predicted of them so far.
-struct Part {
+/// Rows with their present predictions.
+struct BoostedRows {
     table: Table,
     target: Vec<f64>,
-    /// In single precision, where that is asked for.
+    /// The predictions, used by objectives in single precision.
     predicted: Vec<f32>,
-    /// Target less prediction.
+    /// Target minus prediction.
     residual: Vec<f64>,
 }
 
-impl Part {
+impl BoostedRows {
     fn new(table: &Table, target: &[f64], rows: &[usize], start: f64) -> Self {
         let target: Vec<f64> = rows.iter().map(|&row| target[row]).collect();
         let residual = target.iter().map(|target| target - start).collect();
         Self { table: table.take(rows), predicted: vec![start as f32; target.len()], target, residual }
     }
 
-    /// Adds what a tree says of each row.
+    /// Adds the predictions of a tree.
     fn add(&mut self, objective: Objective, learning_rate: f64, step: impl Fn(&Self, usize) -> f64) {
         for row in 0..self.target.len() {
             let step = step(self, row);
@@ -157,13 +159,13 @@ impl Part {
                 Objective::Squared => self.residual[row] - learning_rate * step,
                 _ => {
                     self.predicted[row] += step as f32;
-                    self.rest(objective, row)
+                    self.residual_of(objective, row)
                 }
             };
         }
     }
 
-    fn rest(&self, objective: Objective, row: usize) -> f64 {
+    fn residual_of(&self, objective: Objective, row: usize) -> f64 {
         match objective {
             Objective::Xgboost { .. } | Objective::Histogram(_) => {
                 f64::from(self.target[row] as f32 - self.predicted[row])
@@ -177,7 +179,8 @@ impl Boosting {
     /// Fits to `target`, one number per row.
     ///
     /// # Errors
-    /// Fewer than two rows, numbers that are not finite, parameters outside their range, shapes that don't match.
+    /// Returns a [`LearnError`] for fewer than two rows, numbers that are not finite, parameters out of range, or
+    /// shapes that do not match.
     pub fn fit(
         table: &Table,
         target: &[f64],
@@ -196,10 +199,10 @@ impl Boosting {
         }
         let (watched, kept) = order.split_at(held_out);
         let start = objective.start(&kept.iter().map(|&row| target[row]).collect::<Vec<f64>>());
-        let mut kept = Part::new(table, target, kept, start);
-        let mut watched = Part::new(table, target, watched, start);
+        let mut kept = BoostedRows::new(table, target, kept, start);
+        let mut watched = BoostedRows::new(table, target, watched, start);
         if precision == Precision::Single {
-            kept.residual = (0..kept.target.len()).map(|row| kept.rest(objective, row)).collect();
+            kept.residual = (0..kept.target.len()).map(|row| kept.residual_of(objective, row)).collect();
         }
 
         let ranked = Ranked::new(&kept.table, precision, objective.edges());
@@ -212,7 +215,7 @@ impl Boosting {
         let mut best = (f64::INFINITY, 0);
         let mut signs = Vec::new();
         let mut of_leaf = Vec::new();
-        let mut seen = Seen::default();
+        let mut drawn = TreeSample::default();
         for stage in 0..parameters.stages {
             progress.report("Boosting", u64::from(stage), u64::from(parameters.stages));
             let residual = &kept.residual;
@@ -237,11 +240,11 @@ impl Boosting {
             };
             let rules = (objective.criterion(), limits);
             if let Objective::Histogram(settings) = objective {
-                seen.draw(settings, &ranked, features, &mut stream);
+                drawn.draw(settings, &ranked, features, &mut stream);
             }
-            let sample = Sample { target, weights: seen.rows.as_deref(), features: seen.features.as_deref() };
+            let sample = Sample { target, weights: drawn.rows.as_deref(), features: drawn.features.as_deref() };
             let tree = RegressionTree::fit(&ranked, sample, rules, &mut leaf, &mut stream, &mut steps);
-            for (row, _) in seen.rows.iter().flatten().enumerate().filter(|(_, weight)| **weight == 0) {
+            for (row, _) in drawn.rows.iter().flatten().enumerate().filter(|(_, weight)| **weight == 0) {
                 steps[row] = boosting.step(&tree, kept.table.row(row));
             }
             kept.add(objective, learning_rate, |_, row| steps[row]);
@@ -264,14 +267,14 @@ impl Boosting {
         Ok(boosting)
     }
 
-    /// One that was read: trees in single precision, whose leaves are added to `start`.
+    /// A model from a file: trees in single precision, whose leaves are added to `start`.
     pub(super) fn of_trees(start: f32, trees: Vec<RegressionTree>, features: usize) -> Self {
         Self { start: f64::from(start), learning_rate: 1.0, trees, features, precision: Precision::Single }
     }
 
-    /// The same as a function of its own, without the trees.
+    /// The model as a step function, without its trees.
     #[must_use]
-    pub fn to_steps(&self) -> StepFunction {
+    pub fn to_step_function(&self) -> StepFunction {
         StepFunction::of_trees(&self.trees, self.learning_rate, self.start, self.features, self.precision)
     }
 
@@ -286,10 +289,10 @@ impl Boosting {
         row.iter().map(|value| self.precision.round(*value)).collect()
     }
 
-    /// One prediction per row.
+    /// Predicts one number per row.
     ///
     /// # Errors
-    /// Another number of features than in training, or numbers that are not finite.
+    /// Returns a [`LearnError`] for another number of features than in training, or numbers that are not finite.
     pub fn predict(&self, table: &Table) -> Result<Vec<f64>, LearnError> {
         table.check_width(self.features)?;
         let predict = |row: &[f64]| match self.precision {
@@ -305,15 +308,15 @@ impl Boosting {
         Ok((0..table.rows()).map(|row| predict(table.row(row))).collect())
     }
 
-    /// Impurity importance of each feature: the share of the error that its splits removed, summing to 1.
+    /// The impurity importance of each feature: the share of the loss that its splits removed, summing to 1.
     ///
     /// # Errors
-    /// None; the other models have some.
+    /// Never fails; the signature is that of the other models.
     pub fn importances(&self) -> Result<Vec<f64>, LearnError> {
         Ok(normalised(self.usage().iter().map(|usage| usage.total_gain).collect()))
     }
 
-    /// How each feature is used.
+    /// The number and the gain of each feature's splits.
     #[must_use]
     pub fn usage(&self) -> Vec<Usage> {
         let mut usage = vec![Usage::default(); self.features];
@@ -321,7 +324,7 @@ impl Boosting {
         usage
     }
 
-    /// How many rows it was fitted to, as its trees say; `None` where they don't say it, or not the same.
+    /// The number of rows in training, as the covers of the trees say; `None` if they do not say it, or differ.
     #[must_use]
     pub fn trained_on(&self) -> Option<u64> {
         let weight = |tree: &RegressionTree| tree.weights().iter().sum::<f64>();
@@ -329,14 +332,15 @@ impl Boosting {
         self.trees.iter().all(|tree| weight(tree) == first).then_some(first as u64)
     }
 
-    /// Whether the rows that it was fitted to are among these. So many come to each leaf of each tree as it was fitted to,
-    /// or more, and that is no accident: of other rows some leaf would nearly always get too few. `false` where the trees
-    /// do not say how many rows they were fitted to, or are too small to tell.
+    /// Whether the training rows are among these rows. That is assumed if each leaf of each tree gets at least as many
+    /// of them as in training: with other rows, some leaf would nearly always get too few. `false` if the trees do not
+    /// give the number of training rows, or are too small to tell.
     ///
     /// # Errors
-    /// Another number of features than in training, or numbers that are not finite.
+    /// Returns a [`LearnError`] for another number of features than in training, or numbers that are not finite.
     pub fn was_fitted_to_some_of(&self, table: &Table) -> Result<bool, LearnError> {
-        /// Below one in a million that it is an accident, if trees were as little alike as their number's root.
+        /// The threshold of −ln p: below one in a million, if the effective number of independent trees is the square
+        /// root of their number.
         const EVIDENCE: f64 = 14.0;
         table.check_width(self.features)?;
         let Some(rows) = self.trained_on() else { return Ok(false) };
@@ -360,22 +364,22 @@ impl Boosting {
         Ok(evidence > EVIDENCE * (self.trees.len().max(1) as f64).sqrt())
     }
 
-    /// How many features it was fitted to.
+    /// The number of features.
     #[must_use]
     pub fn width(&self) -> usize {
         self.features
     }
 
-    /// Stages that were kept.
+    /// The number of stages that were kept.
     #[must_use]
     pub fn stages(&self) -> usize {
         self.trees.len()
     }
 }
 
-/// The probability that a number of rows that is Poisson around `mean` is `least` or more.
+/// P(X ≥ `least`) for X ~ Poisson(`mean`).
 fn at_least(least: f64, mean: f64) -> f64 {
-    /// Beyond, the median is near enough to the mean.
+    /// For larger counts the median is close enough to the mean.
     const MOST: f64 = 500.0;
     if least > MOST {
         return if mean > 1.2 * least { 1.0 } else { 0.5 };
@@ -389,14 +393,14 @@ fn at_least(least: f64, mean: f64) -> f64 {
     (1.0 - below).clamp(f64::MIN_POSITIVE, 1.0)
 }
 
-/// What a tree sees of rows and features; `None` for all.
+/// The rows and features that a tree uses; `None` for all.
 #[derive(Default)]
-struct Seen {
+struct TreeSample {
     rows: Option<Vec<u32>>,
     features: Option<Vec<usize>>,
 }
 
-impl Seen {
+impl TreeSample {
     fn draw(&mut self, settings: Histogram, ranked: &Ranked, features: usize, stream: &mut Stream) {
         if settings.subsample < 1.0 {
             let draw = |_| u32::from(stream.unit() < settings.subsample);
@@ -418,7 +422,7 @@ impl Parameters {
         if self.stages == 0 {
             return error("stages", self.stages.to_string(), "at least 1");
         }
-        if !(1..=DEEPEST).contains(&self.depth) {
+        if !(1..=MAX_DEPTH).contains(&self.depth) {
             return error("depth", self.depth.to_string(), "1 to 64");
         }
         if !(self.learning_rate > 0.0 && self.learning_rate <= 1.0) {
@@ -545,7 +549,7 @@ mod tests {
         assert!(of_rows != predict(plain)? && worst(&of_rows) < 0.3, "{}", worst(&of_rows));
         assert!(of_features != of_rows && worst(&of_features) < 0.3, "{}", worst(&of_features));
         // Two bins leave one place to split.
-        let coarse = fit(Histogram { max_bin: Some(2), ..plain })?.to_steps();
+        let coarse = fit(Histogram { max_bin: Some(2), ..plain })?.to_step_function();
         assert_eq!(coarse.cells(), Some(4));
         assert!(
             fit(Histogram { subsample: 0.0, ..plain }).is_err() && fit(Histogram { gamma: -1.0, ..plain }).is_err()

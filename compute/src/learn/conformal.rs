@@ -1,7 +1,7 @@
 //! Intervals from held-out errors (split conformal prediction; Vovk, Gammerman, Shafer 2005).
 
-/// The width that holds `level` of new errors: the ⌈(n + 1)·level⌉-th smallest of the absolute `errors`, the
-/// largest where there are too few; `None` without errors.
+/// The half-width of an interval that holds a share `level` of new errors: the ⌈(n + 1)·level⌉-th smallest of the
+/// absolute `errors`, the largest if there are too few. `None` without errors.
 #[must_use]
 pub fn width(errors: &mut [f64], level: f64) -> Option<f64> {
     let last = errors.len().checked_sub(1)?;

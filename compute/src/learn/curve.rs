@@ -1,58 +1,58 @@
-//! A line through points of one coordinate, for times of messages over their size: straight between the points, beyond
-//! them a latency and a bandwidth.
+//! Piecewise linear curves, for the time of a message over its size: interpolated between the points, with a latency
+//! and a bandwidth beyond them.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{math, order::Order};
+use crate::{math, order::CompactSort};
 
-/// Rows on each side over which the running median goes.
-const REACH: usize = 10;
+/// The number of rows on each side in the running median.
+const WINDOW_ROWS: usize = 10;
 
-/// What lies outside of these shares of the running median is left out.
-pub const KEPT: std::ops::RangeInclusive<f64> = 0.67..=1.5;
+/// The accepted ratio of a value to the running median; others are outliers.
+pub const ACCEPTED: std::ops::RangeInclusive<f64> = 0.67..=1.5;
 
-/// How a row lies to its neighbours.
+/// Whether a value is an outlier among its neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Stray {
-    /// Within [`KEPT`].
+pub enum Outlier {
+    /// The value is accepted.
     No,
-    /// Far above them.
+    /// The value is above the accepted range.
     Above,
-    /// Far below them.
+    /// The value is below the accepted range.
     Below,
 }
 
-/// How each of the times of ascending sizes lies to the median of those from ten before it to ten after it, cut at the
-/// ends.
+/// Classifies times of ascending sizes by their ratio to the running median over `WINDOW_ROWS` rows on each side,
+/// fewer at the ends.
 #[must_use]
-pub fn strays(times: &[f64]) -> Vec<Stray> {
-    let mut window = Vec::with_capacity(2 * REACH + 1);
-    let stray = |(row, time): (usize, &f64)| {
+pub fn outliers(times: &[f64]) -> Vec<Outlier> {
+    let mut window = Vec::with_capacity(2 * WINDOW_ROWS + 1);
+    let outlier = |(row, time): (usize, &f64)| {
         window.clear();
-        window.extend_from_slice(&times[row.saturating_sub(REACH)..(row + REACH + 1).min(times.len())]);
+        window.extend_from_slice(&times[row.saturating_sub(WINDOW_ROWS)..(row + WINDOW_ROWS + 1).min(times.len())]);
         let share = time / math::median(&mut window).unwrap_or(*time);
-        if share > *KEPT.end() {
-            Stray::Above
-        } else if share < *KEPT.start() {
-            Stray::Below
+        if share > *ACCEPTED.end() {
+            Outlier::Above
+        } else if share < *ACCEPTED.start() {
+            Outlier::Below
         } else {
-            Stray::No
+            Outlier::No
         }
     };
-    times.iter().enumerate().map(stray).collect()
+    times.iter().enumerate().map(outlier).collect()
 }
 
-/// A constant and a slope, neither below zero: of messages the latency and the time per unit of size.
+/// A straight line with non-negative constant and slope: latency, and time per unit of size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Line {
-    /// The time of nothing.
+    /// The value at size 0: the latency.
     pub constant: f64,
-    /// Time per unit of size.
+    /// The time per unit of size.
     pub slope: f64,
 }
 
 impl Line {
-    /// Least squares; through zero where the constant would be below it.
+    /// Fits the line by least squares; through the origin if the constant would be negative.
     #[must_use]
     pub fn fit(points: &[(f64, f64)]) -> Self {
         let count = points.len() as f64;
@@ -71,34 +71,34 @@ impl Line {
         }
     }
 
-    /// The time of a size.
+    /// The value of the line at a size.
     #[must_use]
     pub fn at(&self, size: f64) -> f64 {
         self.constant + self.slope * size
     }
 }
 
-/// A curve through points.
+/// A piecewise linear curve.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// Size and time, ascending, each size once.
+    /// The points (size, time) by ascending size, each size once.
     points: Vec<(f64, f64)>,
     below: Line,
     above: Line,
 }
 
 impl Curve {
-    /// Through sizes with their times, in any order; of a size that is there several times through the mean. Strays are
-    /// left out where asked for. `None` without a row.
+    /// The curve through sizes and times in any order; times of equal sizes are averaged. Outliers are removed if
+    /// requested. `None` without a row.
     #[must_use]
-    pub fn through(mut rows: Vec<(f64, f64)>, without_strays: bool) -> Option<Self> {
-        rows.order_by(|a, b| a.0.total_cmp(&b.0));
-        if without_strays {
-            let stray = strays(&rows.iter().map(|(_, time)| *time).collect::<Vec<f64>>());
+    pub fn through(mut rows: Vec<(f64, f64)>, without_outliers: bool) -> Option<Self> {
+        rows.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
+        if without_outliers {
+            let outlier = outliers(&rows.iter().map(|(_, time)| *time).collect::<Vec<f64>>());
             let mut at = 0;
             rows.retain(|_| {
                 at += 1;
-                stray[at - 1] == Stray::No
+                outlier[at - 1] == Outlier::No
             });
         }
         let mut points: Vec<(f64, f64)> = Vec::with_capacity(rows.len());
@@ -113,7 +113,7 @@ impl Curve {
         Some(Self { points, below, above })
     }
 
-    /// The time of a size.
+    /// The value of the curve at a size.
     #[must_use]
     pub fn at(&self, size: f64) -> f64 {
         let above = self.points.partition_point(|(x, _)| *x < size);
@@ -125,7 +125,7 @@ impl Curve {
         }
     }
 
-    /// The points that it goes through, by size.
+    /// The points of the curve, by size.
     #[must_use]
     pub fn points(&self) -> &[(f64, f64)] {
         &self.points
@@ -157,8 +157,8 @@ mod tests {
         rows[20].1 = 900.0;
         rows[30].1 = 10.0;
         rows.push((5.0, 110.0));
-        let told = strays(&rows.iter().map(|(_, time)| *time).collect::<Vec<f64>>());
-        assert_eq!((told[20], told[30], told[0]), (Stray::Above, Stray::Below, Stray::No));
+        let told = outliers(&rows.iter().map(|(_, time)| *time).collect::<Vec<f64>>());
+        assert_eq!((told[20], told[30], told[0]), (Outlier::Above, Outlier::Below, Outlier::No));
         let curve = Curve::through(rows.clone(), true).unwrap_or_default();
         assert_eq!((curve.at(21.0), curve.at(31.0), curve.at(5.0), curve.points().len()), (100.0, 100.0, 105.0, 48));
         assert_eq!(Curve::through(rows, false).map(|curve| curve.at(21.0)), Some(900.0));

@@ -1,17 +1,17 @@
-//! Held-out folds over groups, so that nothing of a group is seen in training.
+//! Cross-validation folds over groups: rows of a group are never in training and test set at once.
 
-use crate::order::Order;
+use crate::order::CompactSort;
 
 /// Assigns each row a fold: the rank of its group among the distinct groups in ascending order, modulo `folds`.
 #[must_use]
 pub fn by_rank<G: Ord + Copy>(groups: &[G], folds: usize) -> Vec<usize> {
     let mut distinct = groups.to_vec();
-    distinct.order();
+    distinct.compact_sort();
     distinct.dedup();
     groups.iter().map(|group| distinct.binary_search(group).unwrap_or_default() % folds.max(1)).collect()
 }
 
-/// Rows outside and inside a fold.
+/// The rows outside and the rows inside a fold.
 #[must_use]
 pub fn split(assignment: &[usize], fold: usize) -> (Vec<usize>, Vec<usize>) {
     (0..assignment.len()).partition(|&row| assignment[row] != fold)

@@ -11,28 +11,28 @@ use smartcore::{
 use super::{LearnError, Table};
 use crate::progress::Progress;
 
-/// How a forest grows its trees.
+/// The algorithm by which trees grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ForestKind {
     /// Best splits on bootstrap samples (Breiman 2001).
     Random,
     /// Random thresholds on all rows (Geurts, Ernst, Wehenkel 2006).
     ExtraTrees,
 }
 
-/// What a forest is made with. All features are candidates at every split, as in scikit-learn's regressors;
-/// smartcore's own default takes a subset, which fails on sweeps.
+/// The parameters of a forest. All features are candidates at every split, as in scikit-learn's regressors; smartcore's
+/// default of a subset gives bad models of sweeps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
-    /// How the trees grow.
-    pub kind: Kind,
-    /// How many trees.
+    /// The algorithm by which trees grow.
+    pub kind: ForestKind,
+    /// Number of trees.
     pub trees: u32,
-    /// Seed.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
-/// A fitted forest: predicts the mean of its trees.
+/// A fitted forest: its prediction is the mean of its trees.
 pub struct Forest {
     batches: Vec<(Batch, u32)>,
     features: usize,
@@ -49,7 +49,8 @@ impl Forest {
     /// Fits to `target`, one number per row.
     ///
     /// # Errors
-    /// Fewer than two rows, numbers that are not finite, no trees, or shapes that don't match.
+    /// Returns a [`LearnError`] for fewer than two rows, numbers that are not finite, no trees, or shapes that do not
+    /// match.
     pub fn fit(
         table: &Table,
         target: &[f64],
@@ -68,7 +69,8 @@ impl Forest {
         while done < parameters.trees {
             progress.report("Growing trees", u64::from(done), u64::from(parameters.trees));
             let trees = BATCH.min(parameters.trees - done);
-            // smartcore seeds tree i with seed + i: counting on gives the same extra trees as one large fit.
+            // smartcore seeds tree i with seed + i, so continuing the count gives the same extra trees as one large
+            // fit.
             let seed = parameters.seed.wrapping_add(u64::from(done));
             batches.push((Batch::fit(&matrix, &target, parameters.kind, trees as usize, features, seed)?, trees));
             done += trees;
@@ -77,10 +79,10 @@ impl Forest {
         Ok(Self { batches, features })
     }
 
-    /// One prediction per row.
+    /// Predicts one number per row.
     ///
     /// # Errors
-    /// Another number of features than in training, or numbers that are not finite.
+    /// Returns a [`LearnError`] for another number of features than in training, or numbers that are not finite.
     pub fn predict(&self, table: &Table) -> Result<Vec<f64>, LearnError> {
         table.check_width(self.features)?;
         let mut sums = vec![0.0; table.rows()];
@@ -100,10 +102,10 @@ impl Forest {
         Ok(sums)
     }
 
-    /// Impurity importance of each feature: the share of the squared error that its splits removed, summing to 1.
+    /// The impurity importance of each feature: the share of the squared error that its splits removed, summing to 1.
     ///
     /// # Errors
-    /// What smartcore says.
+    /// Returns [`LearnError::Trees`] with smartcore's message.
     pub fn importances(&self) -> Result<Vec<f64>, LearnError> {
         let mut sums = vec![0.0; self.features];
         for (batch, size) in &self.batches {
@@ -115,7 +117,7 @@ impl Forest {
     }
 }
 
-/// Divides by the sum, where there is one.
+/// Divides by the sum, if that is positive.
 pub(super) fn normalised(mut shares: Vec<f64>) -> Vec<f64> {
     let sum: f64 = shares.iter().sum();
     if sum > 0.0 {
@@ -128,18 +130,18 @@ impl Batch {
     fn fit(
         matrix: &DenseMatrix<f64>,
         target: &Vec<f64>,
-        kind: Kind,
+        kind: ForestKind,
         trees: usize,
         features: usize,
         seed: u64,
     ) -> Result<Self, LearnError> {
         Ok(match kind {
-            Kind::Random => Self::Random(RandomForestRegressor::fit(
+            ForestKind::Random => Self::Random(RandomForestRegressor::fit(
                 matrix,
                 target,
                 RandomForestRegressorParameters::default().with_n_trees(trees).with_m(features).with_seed(seed),
             )?),
-            Kind::ExtraTrees => Self::ExtraTrees(ExtraTreesRegressor::fit(
+            ForestKind::ExtraTrees => Self::ExtraTrees(ExtraTreesRegressor::fit(
                 matrix,
                 target,
                 ExtraTreesRegressorParameters::default().with_n_trees(trees).with_m(features).with_seed(seed),
@@ -181,7 +183,7 @@ mod tests {
     #[test]
     fn both_kinds_follow_the_feature_that_matters() -> Result<(), LearnError> {
         let (table, target) = plane();
-        for kind in [Kind::Random, Kind::ExtraTrees] {
+        for kind in [ForestKind::Random, ForestKind::ExtraTrees] {
             let forest = Forest::fit(&table, &target, Parameters { kind, trees: 40, seed: 1 }, &mut Silent)?;
             let predicted = forest.predict(&table)?;
             assert!((predicted[30] - 90.0).abs() < 6.0, "{kind:?} {}", predicted[30]);
@@ -193,7 +195,7 @@ mod tests {
     #[test]
     fn bad_input_is_an_error_and_never_a_panic() {
         let (table, target) = plane();
-        let parameters = Parameters { kind: Kind::ExtraTrees, trees: 3, seed: 1 };
+        let parameters = Parameters { kind: ForestKind::ExtraTrees, trees: 3, seed: 1 };
         assert!(Forest::fit(&table, &target[1..], parameters, &mut Silent).is_err());
         let mut holed = target.clone();
         holed[7] = f64::NAN;

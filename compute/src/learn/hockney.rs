@@ -16,19 +16,19 @@ use super::{
 };
 use crate::{
     math::{exp, ln},
-    order::Order,
+    order::CompactSort,
 };
 
-/// Coefficients of one parabola.
+/// Coefficients of a parabola.
 const TERMS: usize = 3;
-/// Coefficients of both.
+/// Coefficients of both parabolas.
 const WIDTH: usize = 2 * TERMS;
-/// Penalty on the square of every coefficient but the constants.
+/// The penalty on the square of every coefficient except the constants.
 const RIDGE: f64 = 0.1;
-/// More steps than any sweep has needed by a factor of ten.
+/// The most iterations, ten times as many as any sweep has needed.
 const MOST_STEPS: usize = 200;
 
-/// A fitted surface.
+/// A fitted surface of Hockney's law.
 #[derive(Clone, Debug)]
 pub struct Hockney {
     middle: f64,
@@ -41,7 +41,7 @@ impl Hockney {
     /// Fits the surface to heights `target` at places (log2 size, y).
     ///
     /// # Errors
-    /// No rows, or as many targets as there are not places.
+    /// Returns [`LearnError::Shape`] without rows, or if the numbers of places and targets differ.
     pub fn fit(places: &[[f64; 2]], target: &[f64]) -> Result<Self, LearnError> {
         let rows = places.len();
         if rows == 0 || target.len() != rows {
@@ -57,30 +57,31 @@ impl Hockney {
         Ok(surface)
     }
 
-    /// The height of the surface.
+    /// The height of the surface: ln(size / time).
     #[must_use]
     pub fn predict(&self, place: [f64; 2]) -> f64 {
         self.height_and_shares(place).0
     }
 
-    /// Constant latency and time per byte: all of the time at the smallest third of the sizes, and at the largest.
+    /// Starting values for constant latency and time per byte: as if latency were all of the time of the smallest third
+    /// of sizes, and transfer all of that of the largest third.
     fn start(&self, places: &[[f64; 2]], target: &[f64]) -> (f64, f64) {
         let mut by_size: Vec<(f64, f64)> =
             places.iter().zip(target).map(|(place, height)| ((place[0] - self.middle) * LN_2, *height)).collect();
-        by_size.order_by(|a, b| a.0.total_cmp(&b.0));
+        by_size.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
         let third = by_size.len().div_ceil(3);
         let latency = by_size[..third].iter().map(|(size, height)| size - height).sum::<f64>() / third as f64;
         let per_byte = -by_size[by_size.len() - third..].iter().map(|(_, height)| height).sum::<f64>() / third as f64;
         (latency, per_byte)
     }
 
-    /// Standardised powers of y.
+    /// The powers of the standardised y.
     fn powers(&self, y: f64) -> [f64; TERMS] {
         let y = (y - self.mean) / self.deviation;
         [1.0, y, y * y]
     }
 
-    /// The height, and which shares of the time are latency and transfer.
+    /// The height, and the shares of latency and transfer in the time.
     fn height_and_shares(&self, [x, y]: [f64; 2]) -> (f64, [f64; 2]) {
         let powers = self.powers(y);
         let size = (x - self.middle) * LN_2;
@@ -92,14 +93,14 @@ impl Hockney {
         (size - larger - ln(sum), [parts[0] / sum, parts[1] / sum])
     }
 
-    /// The penalised sum of squares that the fit makes small.
+    /// The penalised sum of squares that is minimised.
     fn loss(&self, places: &[[f64; 2]], target: &[f64]) -> f64 {
         let errors = places.iter().zip(target).map(|(place, height)| height - self.predict(*place));
         let penalty = self.coefficients.iter().enumerate().map(|(i, c)| ridge(i) * c * c).sum::<f64>();
         errors.map(|e| e * e).sum::<f64>() + penalty
     }
 
-    /// Levenberg–Marquardt: Gauss–Newton steps, damped until they lead down.
+    /// The Levenberg–Marquardt method: Gauss–Newton steps, damped until they reduce the loss.
     fn descend(&mut self, places: &[[f64; 2]], target: &[f64]) {
         let mut loss = self.loss(places, target);
         let mut damping = 1e-3;
@@ -125,7 +126,7 @@ impl Hockney {
         }
     }
 
-    /// Gram matrix (row by row) and right side of the Gauss–Newton step.
+    /// The Gram matrix (lower triangle) and the right-hand side of the Gauss–Newton step.
     fn normal_equations(&self, places: &[[f64; 2]], target: &[f64]) -> ([[f64; WIDTH]; WIDTH], [f64; WIDTH]) {
         let mut gram = [[0.0; WIDTH]; WIDTH];
         let mut right = [0.0; WIDTH];

@@ -2,20 +2,20 @@
 
 use crate::{math::Stream, progress::Progress};
 
-/// Which feature's values are taken from which rows instead of their own.
+/// A permutation of one feature's values.
 #[derive(Clone, Debug)]
 pub struct Shuffle {
-    /// The feature, by index.
+    /// The index of the feature.
     pub feature: usize,
-    /// For each row, whose value it gets.
+    /// For each row the row whose value it gets.
     pub order: Vec<usize>,
 }
 
-/// For each feature the rise of `error` when that feature's values are put in a random order, averaged over
-/// `rounds` orders; `error(None)` is that of the data as they are.
+/// For each feature, the increase of `error` when the feature's values are permuted at random, averaged over `rounds`
+/// permutations. `error(None)` is the error of the original data.
 ///
 /// # Errors
-/// What `error` says.
+/// Returns the errors of `error`.
 pub fn permutation<E>(
     features: usize,
     rows: usize,

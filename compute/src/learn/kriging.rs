@@ -1,16 +1,16 @@
 //! Kriged surfaces over two coordinates, one for each of several kinds: a Gaussian process on what a trend leaves.
 //!
 //! The covariance is σ²·(k₃(Δx/ℓx)·k₅(Δy/ℓy)·ρ[other kind] + η·[same point]) with the Matérn functions (Rasmussen and
-//! Williams 2006, 4.2) 3/2, k₃(d) = (1 + √3·d)·exp(−√3·d), along x, and 5/2, k₅(d) = (1 + √5·d + 5/3·d²)·exp(−√5·d), along
-//! y: the first coordinate may bend sharply, the second bends gently. ρ is how much of what one kind leaves the others
-//! leave at the same place, so that a kind is known where only others were measured (a model of coregionalization;
-//! Goovaerts 1997). Lengths, ρ and nugget are the most likely ones of a fixed grid, with σ² at its most likely value for
-//! each (5.4): no starting point, no local optimum.
+//! Williams 2006, 4.2) 3/2, k₃(d) = (1 + √3·d)·exp(−√3·d), along x, and 5/2, k₅(d) = (1 + √5·d + 5/3·d²)·exp(−√5·d),
+//! along y: the first coordinate may bend sharply, the second bends gently. ρ is how much of what one kind leaves the
+//! others leave at the same place, so that a kind is known where only others were measured (a model of
+//! coregionalization; Goovaerts 1997). Lengths, ρ and nugget are the most likely ones of a fixed grid, with σ² at its
+//! most likely value for each (5.4): no starting point, no local optimum.
 //!
-//! On a complete grid of x × (y, kind) the covariance is a Kronecker product, and two small eigendecompositions give the
-//! likelihood and the solution exactly (Saatçi 2011, chapter 5): thousands of times cheaper than a Cholesky factor
-//! of all points. Where the grid is not complete, or has many columns, each kind is kriged by itself; one whose own grid is
-//! not complete takes the general form, on at most [`MOST_POINTS`] points.
+//! On a complete grid of x × (y, kind) the covariance is a Kronecker product, and two small eigendecompositions give
+//! the likelihood and the solution exactly (Saatçi 2011, chapter 5): thousands of times cheaper than a Cholesky factor
+//! of all points. Where the grid is not complete, or has many columns, each kind is kriged by itself; one whose own
+//! grid is not complete takes the general form, on at most [`MOST_POINTS`] points.
 
 use super::{
     LearnError,
@@ -18,59 +18,61 @@ use super::{
 };
 use crate::{
     math::{ascending, exp, ln},
-    order::Order,
+    order::CompactSort,
 };
 
-/// The general form is fitted on at most this many points, thinned evenly.
+/// The most points of the general form; more are thinned evenly.
 pub const MOST_POINTS: usize = 400;
 
-/// A grid with a longer axis is not taken as a whole: the eigendecompositions grow with the third power.
+/// The longest axis of a grid: eigendecompositions take time with the third power of it.
 const MOST_AXIS: usize = 64;
 
-/// How many of the points of the general form the search for lengths and nugget looks at.
+/// The number of points that the search for lengths and nugget uses in the general form.
 const SEARCH_POINTS: usize = 120;
 
-/// Lengths tried, in units of a coordinate.
+/// The correlation lengths that are tried, in units of a coordinate.
 const LENGTHS: [f64; 7] = [0.42, 0.84, 1.7, 3.4, 6.8, 13.6, 27.0];
 
-/// Correlations between kinds tried.
+/// The correlations between kinds that are tried.
 const CORRELATIONS: [f64; 4] = [0.0, 0.3, 0.6, 0.9];
 
-/// Nuggets tried, as a share of σ².
+/// The nuggets that are tried, as a share of σ².
 const NUGGETS: [f64; 10] = [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0];
 
-/// Where something was measured: two coordinates, and of which kind.
+/// The place of a measurement: two coordinates and a kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct Site {
     /// The first coordinate.
     pub x: f64,
-    /// The second coordinate, and which kind.
+    /// The second coordinate and the kind.
     pub column: Column,
 }
 
-/// A second coordinate of a kind.
+/// A second coordinate together with a kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Column {
     /// The second coordinate.
     pub y: f64,
-    /// Which kind, by a number of the caller's.
+    /// The kind, as a number chosen by the caller.
     pub kind: u32,
 }
 
-/// Fitted surfaces.
+/// Fitted surfaces, one for each kind.
 #[derive(Clone, Debug)]
 pub struct Kriging {
-    parts: Vec<Part>,
+    components: Vec<Component>,
 }
 
-/// What was kriged together.
+/// Kinds that were fitted together.
 #[derive(Clone, Debug)]
-struct Part {
+struct Component {
+    /// The only kind; `None` where the component has all kinds.
+    kind: Option<u32>,
     scales: Scales,
     solution: Solution,
 }
 
-/// How fast correlation falls.
+/// The correlation lengths of the two coordinates, and the correlation between kinds.
 #[derive(Clone, Copy, Debug)]
 struct Scales {
     lengths: [f64; 2],
@@ -79,64 +81,67 @@ struct Scales {
 
 #[derive(Clone, Debug)]
 enum Solution {
-    /// Axis values and weights, `xs.len() × columns.len()`.
+    /// Values of both axes, and the weights as `xs.len() × columns.len()` numbers, row by row.
     Grid {
         xs: Vec<f64>,
         columns: Vec<Column>,
         weights: Vec<f64>,
     },
     Points {
-        places: Vec<Place>,
+        sites: Vec<Site>,
         weights: Vec<f64>,
     },
 }
 
 impl Kriging {
-    /// Fits surfaces through `heights`, what a trend left, at `places`; no two places may be the same.
+    /// Fits surfaces through `heights`, the residuals of a trend, at `sites`. No two sites may be equal.
     ///
     /// # Errors
-    /// Numbers that are not finite, or as many heights as there are not places.
-    pub fn fit(places: &[Place], heights: &[f64]) -> Result<Self, LearnError> {
-        if heights.len() != places.len() {
-            return Err(LearnError::Shape { what: "heights", found: heights.len(), expected: places.len() });
+    /// Returns a [`LearnError`] for numbers that are not finite, or if the numbers of sites and heights differ.
+    pub fn fit(sites: &[Site], heights: &[f64]) -> Result<Self, LearnError> {
+        if heights.len() != sites.len() {
+            return Err(LearnError::Shape { what: "heights", found: heights.len(), expected: sites.len() });
         }
-        let is_finite = |(place, height): (&Place, &f64)| (place.x + place.column.y + height).is_finite();
-        if let Some(row) = places.iter().zip(heights).position(|of| !is_finite(of)) {
+        let is_finite = |(site, height): (&Site, &f64)| (site.x + site.column.y + height).is_finite();
+        if let Some(row) = sites.iter().zip(heights).position(|of| !is_finite(of)) {
             return Err(LearnError::NotFinite { row, feature: "a coordinate or the height".to_owned() });
         }
-        if let Some(grid) = Grid::new(places) {
-            return Ok(Self { parts: vec![grid.solve(heights)] });
+        if let Some(grid) = Grid::new(sites) {
+            return Ok(Self { components: vec![grid.solve(heights, None)] });
         }
-        let mut order: Vec<usize> = (0..places.len()).collect();
-        order.order_by_key(|index| places[*index].column.kind);
-        let same_kind = |a: &usize, b: &usize| places[*a].column.kind == places[*b].column.kind;
-        let parts = order.chunk_by(same_kind).map(|of_kind| {
-            let (places, heights): (Vec<Place>, Vec<f64>) = of_kind.iter().map(|i| (places[*i], heights[*i])).unzip();
-            Grid::new(&places).map_or_else(|| solve_points(&places, &heights), |grid| grid.solve(&heights))
+        let mut order: Vec<usize> = (0..sites.len()).collect();
+        order.compact_sort_by_key(|index| sites[*index].column.kind);
+        let same_kind = |a: &usize, b: &usize| sites[*a].column.kind == sites[*b].column.kind;
+        let components = order.chunk_by(same_kind).map(|of_kind| {
+            let kind = Some(sites[of_kind[0]].column.kind);
+            let (sites, heights): (Vec<Site>, Vec<f64>) = of_kind.iter().map(|i| (sites[*i], heights[*i])).unzip();
+            Grid::new(&sites).map_or_else(|| solve_points(&sites, &heights, kind), |grid| grid.solve(&heights, kind))
         });
-        Ok(Self { parts: parts.collect() })
+        Ok(Self { components: components.collect() })
     }
 
-    /// The height of a kind's surface above its trend; 0 far from everything that was measured.
+    /// The height of a kind's surface above the trend; 0 far from all measurements.
     #[must_use]
-    pub fn predict(&self, place: Place) -> f64 {
-        self.parts.iter().map(|part| part.predict(place)).sum()
+    pub fn predict(&self, site: Site) -> f64 {
+        // Components of a single kind are not correlated with other kinds.
+        let related = self.components.iter().filter(|of| of.kind.is_none_or(|kind| kind == site.column.kind));
+        related.fold(0.0, |height, component| height + component.predict(site))
     }
 }
 
-impl Part {
-    fn predict(&self, place: Place) -> f64 {
+impl Component {
+    fn predict(&self, site: Site) -> f64 {
         match &self.solution {
             Solution::Grid { xs, columns, weights } => {
                 let to_columns: Vec<f64> =
-                    columns.iter().map(|column| self.scales.along_columns(*column, place.column)).collect();
+                    columns.iter().map(|column| self.scales.along_columns(*column, site.column)).collect();
                 xs.iter()
                     .zip(weights.chunks_exact(columns.len()))
-                    .map(|(x, line)| self.scales.along_x(x - place.x) * dot(line, &to_columns))
+                    .map(|(x, line)| self.scales.along_x(x - site.x) * dot(line, &to_columns))
                     .sum()
             }
-            Solution::Points { places, weights } => {
-                places.iter().zip(weights).map(|(known, weight)| weight * self.scales.covariance(*known, place)).sum()
+            Solution::Points { sites, weights } => {
+                sites.iter().zip(weights).map(|(known, weight)| weight * self.scales.covariance(*known, site)).sum()
             }
         }
     }
@@ -152,7 +157,7 @@ impl Scales {
         along_y((a.y - b.y) / self.lengths[1]) * shared
     }
 
-    fn covariance(&self, a: Place, b: Place) -> f64 {
+    fn covariance(&self, a: Site, b: Site) -> f64 {
         self.along_x(a.x - b.x) * self.along_columns(a.column, b.column)
     }
 }
@@ -169,49 +174,39 @@ fn along_y(distance: f64) -> f64 {
     (1.0 + scaled + scaled * scaled / 3.0) * exp(-scaled)
 }
 
-/// Minus twice the log likelihood at the most likely σ², up to a constant.
-fn badness(points: usize, quadratic: f64, log_determinant: f64) -> f64 {
+/// Minus twice the log likelihood at the most likely σ², up to a constant (Rasmussen and Williams 2006, 5.4).
+fn deviance(points: usize, quadratic: f64, log_determinant: f64) -> f64 {
     let n = points as f64;
     n * ln((quadratic / n).max(1e-300)) + log_determinant
 }
 
-/// The most likely scales and nugget so far, with the heights along the axes' eigenvectors.
-struct Best<'a> {
-    badness: f64,
-    scales: Scales,
-    nugget: f64,
-    eigen_x: &'a Eigen,
-    eigen_columns: Eigen,
-    turned: Vec<f64>,
-}
-
-/// A complete grid: every x with every column, once.
+/// A complete grid: every x with every column exactly once.
 struct Grid {
     xs: Vec<f64>,
     columns: Vec<Column>,
-    /// Where each place stands in `xs.len() × columns.len()` heights.
+    /// For each site its index in `xs.len() × columns.len()` heights.
     cells: Vec<usize>,
 }
 
 impl Grid {
-    fn new(places: &[Place]) -> Option<Self> {
-        let mut xs: Vec<f64> = places.iter().map(|place| place.x).collect();
+    fn new(sites: &[Site]) -> Option<Self> {
+        let mut xs: Vec<f64> = sites.iter().map(|site| site.x).collect();
         ascending(&mut xs);
         xs.dedup();
         let order = |a: &Column, b: &Column| a.kind.cmp(&b.kind).then(a.y.total_cmp(&b.y));
-        let mut columns: Vec<Column> = places.iter().map(|place| place.column).collect();
-        columns.order_by(order);
+        let mut columns: Vec<Column> = sites.iter().map(|site| site.column).collect();
+        columns.compact_sort_by(order);
         columns.dedup();
-        let is_complete = xs.len() * columns.len() == places.len() && !places.is_empty();
+        let is_complete = xs.len() * columns.len() == sites.len() && !sites.is_empty();
         if !is_complete || xs.len().max(columns.len()) > MOST_AXIS {
             return None;
         }
-        let cell = |place: &Place| {
-            let row = xs.binary_search_by(|x| x.total_cmp(&place.x)).ok()?;
-            let column = columns.binary_search_by(|column| order(column, &place.column)).ok()?;
+        let cell = |site: &Site| {
+            let row = xs.binary_search_by(|x| x.total_cmp(&site.x)).ok()?;
+            let column = columns.binary_search_by(|column| order(column, &site.column)).ok()?;
             Some(row * columns.len() + column)
         };
-        let cells: Vec<usize> = places.iter().map(cell).collect::<Option<_>>()?;
+        let cells: Vec<usize> = sites.iter().map(cell).collect::<Option<_>>()?;
         let mut taken = vec![false; cells.len()];
         if cells.iter().any(|cell| std::mem::replace(&mut taken[*cell], true)) {
             return None;
@@ -219,8 +214,9 @@ impl Grid {
         Some(Self { xs, columns, cells })
     }
 
-    /// The most likely lengths and correlation, and the solution for heights in the order of the places.
-    fn solve(self, in_order: &[f64]) -> Part {
+    /// Finds the most likely lengths, correlation and nugget, and solves for the weights. The heights are in the order
+    /// of the sites.
+    fn solve(self, in_order: &[f64], kind: Option<u32>) -> Component {
         let Self { xs, columns, cells } = self;
         let (rows, width) = (xs.len(), columns.len());
         let mut heights = vec![0.0; in_order.len()];
@@ -229,53 +225,51 @@ impl Grid {
         }
         let has_kinds = columns.first().map(|column| column.kind) != columns.last().map(|column| column.kind);
         let correlations = if has_kinds { &CORRELATIONS[..] } else { &CORRELATIONS[..1] };
-        let along_xs: Vec<(f64, Eigen, Vec<f64>)> = LENGTHS
-            .iter()
-            .map(|length| {
-                let eigen = Eigen::new(Square::from_fn(rows, |i, j| along_x((xs[i] - xs[j]) / length)));
-                let half = product(&eigen.vectors.values, &heights, rows, rows, width);
-                (*length, eigen, half)
-            })
-            .collect();
-        let mut best: Option<Best<'_>> = None;
+        let along_xs: [(Eigen, Vec<f64>); LENGTHS.len()] = LENGTHS.map(|length| {
+            let eigen = Eigen::new(Square::from_fn(rows, |i, j| along_x((xs[i] - xs[j]) / length)));
+            let rotated = product(&eigen.vectors.values, &heights, rows, rows, width);
+            (eigen, rotated)
+        });
+        let eigen_of_columns =
+            |scales: Scales| Eigen::new(Square::from_fn(width, |i, j| scales.along_columns(columns[i], columns[j])));
+        let mut scales = Scales { lengths: [LENGTHS[0]; 2], between_kinds: correlations[0] };
+        let (mut lowest, mut best_x, mut nugget) = (f64::INFINITY, 0, NUGGETS[0]);
         for (length_y, between_kinds) in
             LENGTHS.iter().flat_map(|length| correlations.iter().map(move |c| (*length, *c)))
         {
-            let scales = Scales { lengths: [1.0, length_y], between_kinds };
-            let along = Square::from_fn(width, |i, j| scales.along_columns(columns[i], columns[j]));
-            let eigen_columns = Eigen::new(along);
-            for (length_x, eigen_x, half) in &along_xs {
-                let turned = product_transposed(half, &eigen_columns.vectors.values, rows, width);
-                for nugget in NUGGETS {
-                    let (quadratic, log_determinant) = spectrum(eigen_x, &eigen_columns, &turned, nugget);
-                    let badness = badness(rows * width, quadratic, log_determinant);
-                    if best.as_ref().is_none_or(|best| badness < best.badness) {
-                        let scales = Scales { lengths: [*length_x, length_y], ..scales };
-                        let (eigen_columns, turned) = (eigen_columns.clone(), turned.clone());
-                        best = Some(Best { badness, scales, nugget, eigen_x, eigen_columns, turned });
+            let eigen_columns = eigen_of_columns(Scales { lengths: [1.0, length_y], between_kinds });
+            for (index_x, (eigen_x, rotated_x)) in along_xs.iter().enumerate() {
+                let rotated = product_transposed(rotated_x, &eigen_columns.vectors.values, rows, width);
+                for candidate in NUGGETS {
+                    let (quadratic, log_determinant) = spectrum(eigen_x, &eigen_columns, &rotated, candidate);
+                    let deviance = deviance(rows * width, quadratic, log_determinant);
+                    if deviance < lowest {
+                        scales = Scales { lengths: [LENGTHS[index_x], length_y], between_kinds };
+                        (lowest, best_x, nugget) = (deviance, index_x, candidate);
                     }
                 }
             }
         }
-        let Some(Best { scales, nugget, eigen_x, eigen_columns, mut turned, .. }) = best else {
-            let scales = Scales { lengths: [1.0; 2], between_kinds: 0.0 };
-            return Part { scales, solution: Solution::Points { places: Vec::new(), weights: Vec::new() } };
-        };
-        for (line, x) in turned.chunks_exact_mut(width).zip(&eigen_x.values) {
+        let (eigen_x, rotated_x) = &along_xs[best_x];
+        let eigen_columns = eigen_of_columns(scales);
+        let mut rotated = product_transposed(rotated_x, &eigen_columns.vectors.values, rows, width);
+        for (line, x) in rotated.chunks_exact_mut(width).zip(&eigen_x.values) {
             for (value, y) in line.iter_mut().zip(&eigen_columns.values) {
                 *value /= (x * y).max(0.0) + nugget;
             }
         }
-        let back = product(&turn(&eigen_x.vectors), &turned, rows, rows, width);
-        let weights = product_transposed(&back, &turn(&eigen_columns.vectors), rows, width);
-        Part { scales, solution: Solution::Grid { xs, columns, weights } }
+        let back = product(&transposed(&eigen_x.vectors), &rotated, rows, rows, width);
+        let weights = product_transposed(&back, &transposed(&eigen_columns.vectors), rows, width);
+        Component { kind, scales, solution: Solution::Grid { xs, columns, weights } }
     }
 }
 
-fn spectrum(eigen_x: &Eigen, eigen_y: &Eigen, turned: &[f64], nugget: f64) -> (f64, f64) {
+/// Quadratic form and log determinant of the covariance with a nugget, from the eigenvalues of both axes and the
+/// heights rotated into their eigenvectors.
+fn spectrum(eigen_x: &Eigen, eigen_y: &Eigen, rotated: &[f64], nugget: f64) -> (f64, f64) {
     let (mut quadratic, mut log_determinant) = (0.0, 0.0);
-    for (line, x) in turned.chunks_exact(eigen_y.values.len()).zip(&eigen_x.values) {
-        // One logarithm per line: the product of a line stays far inside the range of a double in chunks of 32.
+    for (line, x) in rotated.chunks_exact(eigen_y.values.len()).zip(&eigen_x.values) {
+        // One logarithm for 32 values: their product stays within the range of a double.
         for (values, ys) in line.chunks(32).zip(eigen_y.values.chunks(32)) {
             let mut determinant = 1.0;
             for (value, y) in values.iter().zip(ys) {
@@ -289,7 +283,7 @@ fn spectrum(eigen_x: &Eigen, eigen_y: &Eigen, turned: &[f64], nugget: f64) -> (f
     (quadratic, log_determinant)
 }
 
-/// `left` (m × k) times `right` (k × n).
+/// The product of `left` (m × k) and `right` (k × n).
 fn product(left: &[f64], right: &[f64], m: usize, k: usize, n: usize) -> Vec<f64> {
     let mut out = vec![0.0; m * n];
     for (line, target) in left.chunks_exact(k).zip(out.chunks_exact_mut(n)) {
@@ -302,7 +296,7 @@ fn product(left: &[f64], right: &[f64], m: usize, k: usize, n: usize) -> Vec<f64
     out
 }
 
-/// `left` (m × n) times the transpose of `right` (n × n).
+/// The product of `left` (m × n) and the transpose of `right` (n × n).
 fn product_transposed(left: &[f64], right: &[f64], m: usize, n: usize) -> Vec<f64> {
     let mut out = Vec::with_capacity(m * n);
     for line in left.chunks_exact(n) {
@@ -311,18 +305,19 @@ fn product_transposed(left: &[f64], right: &[f64], m: usize, n: usize) -> Vec<f6
     out
 }
 
-fn turn(matrix: &Square) -> Vec<f64> {
+/// The values of the transposed matrix.
+fn transposed(matrix: &Square) -> Vec<f64> {
     Square::from_fn(matrix.size, |row, column| matrix.values[column * matrix.size + row]).values
 }
 
-/// `most` indices of `count`, evenly spread over a list in order.
+/// At most `most` of the indices `0..count`, evenly spaced.
 fn thinned(count: usize, most: usize) -> Vec<usize> {
     if count <= most { (0..count).collect() } else { (0..most).map(|i| i * count / most).collect() }
 }
 
-fn solve_points(places: &[Place], heights: &[f64]) -> Part {
-    let pick = |most| -> (Vec<Place>, Vec<f64>) {
-        thinned(places.len(), most).into_iter().map(|i| (places[i], heights[i])).unzip()
+fn solve_points(sites: &[Site], heights: &[f64], kind: Option<u32>) -> Component {
+    let pick = |most| -> (Vec<Site>, Vec<f64>) {
+        thinned(sites.len(), most).into_iter().map(|i| (sites[i], heights[i])).unzip()
     };
     let scales = |x: usize, y: usize| Scales { lengths: [LENGTHS[x], LENGTHS[y]], between_kinds: 0.0 };
     let (few, few_heights) = pick(SEARCH_POINTS);
@@ -330,37 +325,38 @@ fn solve_points(places: &[Place], heights: &[f64]) -> Part {
         factor(&few, &scales(x, y), NUGGETS[nugget]).map_or(f64::INFINITY, |cholesky| {
             let white = cholesky.forward(&few_heights);
             let log_determinant = cholesky.diagonal().map(|d| 2.0 * ln(d)).sum();
-            badness(few.len(), dot(&white, &white), log_determinant)
+            deviance(few.len(), dot(&white, &white), log_determinant)
         })
     };
     let starts = [[1, 1, 3], [3, 3, 4], [2, 5, 5], [5, 2, 5]];
-    let best = starts.into_iter().map(|start| climb(start, &likelihood)).min_by(|a, b| a.0.total_cmp(&b.0));
-    let [x, y, nugget] = best.map_or([3, 3, 5], |(_, place)| place);
+    let best =
+        starts.into_iter().map(|start| coordinate_descent(start, &likelihood)).min_by(|a, b| a.0.total_cmp(&b.0));
+    let [x, y, nugget] = best.map_or([3, 3, 5], |(_, site)| site);
     let scales = scales(x, y);
-    let (places, heights) = pick(MOST_POINTS);
+    let (sites, heights) = pick(MOST_POINTS);
     let weights = NUGGETS[nugget..]
         .iter()
-        .find_map(|nugget| factor(&places, &scales, *nugget))
-        .map_or_else(|| vec![0.0; places.len()], |cholesky| cholesky.solve(&heights));
-    Part { scales, solution: Solution::Points { places, weights } }
+        .find_map(|nugget| factor(&sites, &scales, *nugget))
+        .map_or_else(|| vec![0.0; sites.len()], |cholesky| cholesky.solve(&heights));
+    Component { kind, scales, solution: Solution::Points { sites, weights } }
 }
 
-fn factor(places: &[Place], scales: &Scales, nugget: f64) -> Option<Cholesky> {
-    Cholesky::new(Square::from_fn(places.len(), |i, j| {
+fn factor(sites: &[Site], scales: &Scales, nugget: f64) -> Option<Cholesky> {
+    Cholesky::new(Square::from_fn(sites.len(), |i, j| {
         if i == j {
             1.0 + nugget
         } else if j < i {
-            scales.covariance(places[i], places[j])
+            scales.covariance(sites[i], sites[j])
         } else {
             0.0
         }
     }))
 }
 
-/// Walks the grid of hyper-parameters downhill, one coordinate at a time, until no neighbour is lower.
-fn climb(start: [usize; 3], badness: &dyn Fn([usize; 3]) -> f64) -> (f64, [usize; 3]) {
+/// Coordinate descent on the grid of hyper-parameters, until no neighbour has a lower deviance.
+fn coordinate_descent(start: [usize; 3], deviance: &dyn Fn([usize; 3]) -> f64) -> (f64, [usize; 3]) {
     let ends = [LENGTHS.len(), LENGTHS.len(), NUGGETS.len()];
-    let mut best = (badness(start), start);
+    let mut best = (deviance(start), start);
     loop {
         let before = best.1;
         for coordinate in 0..3 {
@@ -371,7 +367,7 @@ fn climb(start: [usize; 3], badness: &dyn Fn([usize; 3]) -> f64) -> (f64, [usize
                     if next[coordinate] >= ends[coordinate] {
                         break;
                     }
-                    let value = badness(next);
+                    let value = deviance(next);
                     if value >= best.0 {
                         break;
                     }
@@ -390,67 +386,69 @@ mod tests {
     use super::*;
     use crate::math::sin;
 
-    fn place(x: f64, y: f64, kind: u32) -> Place {
-        Place { x, column: Column { y, kind } }
+    fn site(x: f64, y: f64, kind: u32) -> Site {
+        Site { x, column: Column { y, kind } }
     }
 
-    fn bumpy(place: &Place) -> f64 {
-        let Place { x, column: Column { y, kind } } = *place;
+    fn bumpy(site: &Site) -> f64 {
+        let Site { x, column: Column { y, kind } } = *site;
         sin(x * 1.3) * 0.4 + sin(y) * 0.2 + f64::from(kind) * 0.05 * sin(x)
     }
 
-    fn grid() -> Vec<Place> {
-        (0..72).map(|i| place(f64::from(i % 12), f64::from(i / 12), 0)).collect()
+    fn grid() -> Vec<Site> {
+        (0..72).map(|i| site(f64::from(i % 12), f64::from(i / 12), 0)).collect()
     }
 
     #[test]
     fn goes_through_smooth_data_on_a_grid() -> Result<(), LearnError> {
-        let places = grid();
-        let heights: Vec<f64> = places.iter().map(bumpy).collect();
-        let surface = Kriging::fit(&places, &heights)?;
-        assert!(matches!(surface.parts[..], [Part { solution: Solution::Grid { .. }, .. }]));
-        for (place, height) in places.iter().zip(&heights) {
-            assert!((surface.predict(*place) - height).abs() < 0.01);
+        let sites = grid();
+        let heights: Vec<f64> = sites.iter().map(bumpy).collect();
+        let surface = Kriging::fit(&sites, &heights)?;
+        assert!(matches!(surface.components[..], [Component { solution: Solution::Grid { .. }, .. }]));
+        for (site, height) in sites.iter().zip(&heights) {
+            assert!((surface.predict(*site) - height).abs() < 0.01);
         }
-        assert!((surface.predict(place(5.5, 2.5, 0)) - bumpy(&place(5.5, 2.5, 0))).abs() < 0.06);
+        assert!((surface.predict(site(5.5, 2.5, 0)) - bumpy(&site(5.5, 2.5, 0))).abs() < 0.06);
         Ok(())
     }
 
     #[test]
     fn the_general_form_agrees_with_the_grid() {
-        let places = grid();
-        let heights: Vec<f64> = places.iter().map(bumpy).collect();
-        let part = Grid::new(&places).map(|grid| grid.solve(&heights));
-        let Some(Part { scales, solution: Solution::Grid { xs, columns, weights } }) = part else { panic!("a grid") };
-        let nuggets = NUGGETS.iter().filter_map(|n| factor(&places, &scales, *n)).map(|c| c.solve(&heights));
-        let by_grid = |place: usize| weights[place % xs.len() * columns.len() + place / xs.len()];
-        let close = |w: &Vec<f64>| (0..places.len()).all(|i| (w[i] - by_grid(i)).abs() < 1e-6 * (1.0 + w[i].abs()));
+        let sites = grid();
+        let heights: Vec<f64> = sites.iter().map(bumpy).collect();
+        let component = Grid::new(&sites).map(|grid| grid.solve(&heights, None));
+        let Some(Component { scales, solution: Solution::Grid { xs, columns, weights }, .. }) = component else {
+            panic!("a grid")
+        };
+        let nuggets = NUGGETS.iter().filter_map(|n| factor(&sites, &scales, *n)).map(|c| c.solve(&heights));
+        let by_grid = |site: usize| weights[site % xs.len() * columns.len() + site / xs.len()];
+        let close = |w: &Vec<f64>| (0..sites.len()).all(|i| (w[i] - by_grid(i)).abs() < 1e-6 * (1.0 + w[i].abs()));
         assert_eq!(nuggets.filter(close).count(), 1);
     }
 
     #[test]
     fn an_incomplete_grid_takes_the_general_form() -> Result<(), LearnError> {
-        let places: Vec<Place> =
-            grid().into_iter().enumerate().filter(|(i, _)| i % 7 != 0).map(|(_, place)| place).collect();
-        let heights: Vec<f64> = places.iter().map(bumpy).collect();
-        let surface = Kriging::fit(&places, &heights)?;
-        assert!(matches!(surface.parts[..], [Part { solution: Solution::Points { .. }, .. }]));
-        assert!((surface.predict(place(7.0, 0.0, 0)) - bumpy(&place(7.0, 0.0, 0))).abs() < 0.1);
+        let sites: Vec<Site> =
+            grid().into_iter().enumerate().filter(|(i, _)| i % 7 != 0).map(|(_, site)| site).collect();
+        let heights: Vec<f64> = sites.iter().map(bumpy).collect();
+        let surface = Kriging::fit(&sites, &heights)?;
+        assert!(matches!(surface.components[..], [Component { solution: Solution::Points { .. }, .. }]));
+        assert!((surface.predict(site(7.0, 0.0, 0)) - bumpy(&site(7.0, 0.0, 0))).abs() < 0.1);
         Ok(())
     }
 
     #[test]
     fn a_kind_is_known_where_others_were_measured() -> Result<(), LearnError> {
         // A dip at y = 0, the end of the axis, that the second kind was not measured at.
-        let dip = |of: &Place| bumpy(of) - if of.column.y < 0.5 { 1.0 } else { 0.0 };
-        let all: Vec<Place> =
-            (0..3).flat_map(|kind| grid().into_iter().map(move |of| place(of.x, of.column.y, kind))).collect();
-        let known: Vec<Place> = all.iter().copied().filter(|of| of.column.kind != 1 || of.column.y > 0.5).collect();
-        let alone: Vec<Place> = known.iter().copied().filter(|of| of.column.kind == 1).collect();
-        let fit = |places: &[Place]| Kriging::fit(places, &places.iter().map(dip).collect::<Vec<f64>>());
+        let dip = |of: &Site| bumpy(of) - if of.column.y < 0.5 { 1.0 } else { 0.0 };
+        let all: Vec<Site> =
+            (0..3).flat_map(|kind| grid().into_iter().map(move |of| site(of.x, of.column.y, kind))).collect();
+        let known: Vec<Site> = all.iter().copied().filter(|of| of.column.kind != 1 || of.column.y > 0.5).collect();
+        let alone: Vec<Site> = known.iter().copied().filter(|of| of.column.kind == 1).collect();
+        let fit = |sites: &[Site]| Kriging::fit(sites, &sites.iter().map(dip).collect::<Vec<f64>>());
         let (together, alone) = (fit(&known)?, fit(&alone)?);
         let error = |surface: &Kriging| {
-            let errors = (0..12).map(|x| place(f64::from(x), 0.0, 1)).map(|of| (surface.predict(of) - dip(&of)).abs());
+            let errors = (0..12).map(|x| site(f64::from(x), 0.0, 1)).map(|of| (surface.predict(of) - dip(&of)).abs());
             errors.sum::<f64>() / 12.0
         };
         assert!(error(&together) < 0.3 && error(&alone) > 0.6, "{} {}", error(&together), error(&alone));
@@ -461,32 +459,32 @@ mod tests {
 
     #[test]
     fn kinds_whose_sizes_differ_stand_by_themselves() -> Result<(), LearnError> {
-        let mut places = grid();
-        places.extend((0..5).map(|x| place(f64::from(x), 1.0, 4)));
-        let heights: Vec<f64> = places.iter().map(bumpy).collect();
-        let surface = Kriging::fit(&places, &heights)?;
-        assert_eq!(surface.parts.len(), 2);
-        assert!(places.iter().zip(&heights).all(|(place, height)| (surface.predict(*place) - height).abs() < 0.02));
+        let mut sites = grid();
+        sites.extend((0..5).map(|x| site(f64::from(x), 1.0, 4)));
+        let heights: Vec<f64> = sites.iter().map(bumpy).collect();
+        let surface = Kriging::fit(&sites, &heights)?;
+        assert_eq!(surface.components.len(), 2);
+        assert!(sites.iter().zip(&heights).all(|(site, height)| (surface.predict(*site) - height).abs() < 0.02));
         Ok(())
     }
 
     #[test]
     fn far_from_the_points_nothing_remains() -> Result<(), LearnError> {
-        let places = grid();
-        let heights: Vec<f64> = places.iter().map(bumpy).collect();
-        assert!(Kriging::fit(&places, &heights)?.predict(place(500.0, 2.0, 0)).abs() < 1e-6);
+        let sites = grid();
+        let heights: Vec<f64> = sites.iter().map(bumpy).collect();
+        assert!(Kriging::fit(&sites, &heights)?.predict(site(500.0, 2.0, 0)).abs() < 1e-6);
         Ok(())
     }
 
     #[test]
     fn thin_data_is_no_problem() -> Result<(), LearnError> {
         for count in 0..5 {
-            let places: Vec<Place> = (0..count).map(|i| place(f64::from(i), 0.0, 0)).collect();
-            let heights: Vec<f64> = places.iter().map(|place| place.x).collect();
-            assert!(Kriging::fit(&places, &heights)?.predict(place(1.0, 0.0, 0)).is_finite());
+            let sites: Vec<Site> = (0..count).map(|i| site(f64::from(i), 0.0, 0)).collect();
+            let heights: Vec<f64> = sites.iter().map(|site| site.x).collect();
+            assert!(Kriging::fit(&sites, &heights)?.predict(site(1.0, 0.0, 0)).is_finite());
         }
         assert!(Kriging::fit(&grid(), &[]).is_err());
-        assert!(Kriging::fit(&[place(0.0, f64::NAN, 0)], &[1.0]).is_err());
+        assert!(Kriging::fit(&[site(0.0, f64::NAN, 0)], &[1.0]).is_err());
         Ok(())
     }
 }

@@ -1,18 +1,18 @@
-//! Latency and bandwidth of one curve, to go on beyond the sizes that it was measured at.
+//! Latency and bandwidth at one end of a curve, to extrapolate it beyond the measured sizes.
 //!
-//! time = latency + size / bandwidth (Hockney 1994), both of at least 0, by least squares of the relative errors of the
-//! time. Whatever the size, its bandwidth stays below the asymptote, where a line through the last points would grow
-//! without end. [`super::hockney`] fits the same law as a surface over all sizes; here only the points near an end count,
-//! since protocols and transports change on the way.
+//! time = latency + size / bandwidth (Hockney 1994), both non-negative, by least squares of the relative errors of the
+//! time. The bandwidth of a size stays below the asymptote, whereas a straight line through the last points would grow
+//! without limit. [`super::hockney`] fits the same law as a surface over all sizes; here only the points near one end
+//! are used, because protocols and transports change along the curve.
 
 use std::f64::consts::LN_2;
 
 use crate::math::{exp, ln};
 
-/// How many points at an end tell how it goes on: two coefficients, and as many points to even out noise.
+/// The number of points at an end that are fitted: two for the coefficients, and as many again to reduce noise.
 pub const POINTS: usize = 4;
 
-/// Time over size, in any unit of time: `latency + per_byte · size`.
+/// The law `latency + per_byte · size`, in any unit of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LatencyBandwidth {
     latency: f64,
@@ -20,14 +20,13 @@ pub struct LatencyBandwidth {
 }
 
 impl LatencyBandwidth {
-    /// Fits the law to places of (log2 size, ln (size / time)). `None` of fewer than two sizes, or of numbers that are
-    /// not finite.
+    /// Fits the law to places (log2 size, ln (size / time)). `None` for fewer than two distinct sizes, or numbers that
+    /// are not finite.
     #[must_use]
     pub fn fit(places: &[(f64, f64)]) -> Option<Self> {
-        // Sizes count from the last place, so that no power overflows.
+        // Sizes are relative to the last place, to avoid overflow.
         let (origin, _) = *places.last()?;
         let mut sums = [0.0; 5];
-        let mut times = Vec::with_capacity(places.len());
         for (x, height) in places {
             let size = exp((x - origin) * LN_2);
             let time = size * exp(-height);
@@ -35,7 +34,6 @@ impl LatencyBandwidth {
             for (sum, product) in sums.iter_mut().zip([u * u, u * v, v * v, u, v]) {
                 *sum += product;
             }
-            times.push(time);
         }
         let [uu, uv, vv, u, v] = sums;
         let determinant = uu * vv - uv * uv;
@@ -44,7 +42,7 @@ impl LatencyBandwidth {
             return None;
         }
         let (latency, per_byte) = ((u * vv - v * uv) / determinant, (v * uu - u * uv) / determinant);
-        // Where one of them would be negative it is 0, and the other the best by itself.
+        // Where one coefficient would be negative, set it to 0 and fit the other alone.
         let (latency, per_byte) = match (latency > 0.0, per_byte > 0.0) {
             (true, true) => (latency, per_byte),
             (false, _) => (0.0, v / vv),
@@ -63,9 +61,8 @@ impl LatencyBandwidth {
     }
 }
 
-/// How much higher than at the last of `places` a curve is at a log2 size beyond it, in ln (size / time): by the law of
-/// up to [`POINTS`] places before that end. `places` are of (log2 size, ln (size / time)) and go towards the end. 0 where
-/// they tell nothing.
+/// The increase of ln (size / time) from the last of `places` to a log2 size beyond it, by the law of up to [`POINTS`]
+/// last places. `places` are (log2 size, ln (size / time)), ordered towards that end. 0 if the law can't be fitted.
 #[must_use]
 pub fn growth(places: &[(f64, f64)], x: f64) -> f64 {
     let places = &places[places.len().saturating_sub(POINTS)..];

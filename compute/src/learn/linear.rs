@@ -1,18 +1,18 @@
-//! Small dense linear algebra: a symmetric solver and a symmetric eigendecomposition.
+//! Dense linear algebra for small matrices: Cholesky factorisation and a symmetric eigendecomposition.
 //!
-//! Only +, −, ×, ÷ and square roots are used, in a fixed order: the same bits on every target.
+//! Only +, −, ×, ÷ and square roots are used, in a fixed order, so that the result has the same bits on every target.
 
-/// A square matrix, row after row.
+/// A square matrix in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Square {
-    /// Rows and columns.
+    /// The number of rows and of columns.
     pub size: usize,
-    /// `size × size` numbers.
+    /// The `size × size` entries, row by row.
     pub values: Vec<f64>,
 }
 
 impl Square {
-    /// The matrix of `f(row, column)`.
+    /// The matrix with the entries `f(row, column)`.
     #[must_use]
     pub fn from_fn(size: usize, mut f: impl FnMut(usize, usize) -> f64) -> Self {
         let values = (0..size * size).map(|place| f(place / size, place % size)).collect();
@@ -24,7 +24,7 @@ impl Square {
     }
 }
 
-/// The lower triangle L with L·Lᵀ = A.
+/// The Cholesky factor L of a matrix A: the lower triangular matrix with L·Lᵀ = A.
 #[derive(Clone, Debug)]
 pub struct Cholesky(Square);
 
@@ -50,7 +50,7 @@ impl Cholesky {
         Some(Self(matrix))
     }
 
-    /// Solves A·x = b.
+    /// Solves A·x = b for x.
     #[must_use]
     pub fn solve(&self, right: &[f64]) -> Vec<f64> {
         let mut x = self.forward(right);
@@ -65,7 +65,7 @@ impl Cholesky {
         x
     }
 
-    /// Solves L·x = b.
+    /// Solves L·x = b for x by forward substitution.
     #[must_use]
     pub fn forward(&self, right: &[f64]) -> Vec<f64> {
         let mut x = right.to_vec();
@@ -76,13 +76,13 @@ impl Cholesky {
         x
     }
 
-    /// The diagonal of L.
+    /// The diagonal entries of L.
     pub fn diagonal(&self) -> impl Iterator<Item = f64> {
         (0..self.0.size).map(|i| self.0.values[i * self.0.size + i])
     }
 }
 
-/// The sum of products, in four lanes so that it vectorises the same way everywhere.
+/// The dot product, summed in four lanes so that it vectorises and has the same bits on every target.
 #[must_use]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut lanes = [0.0; 4];
@@ -100,9 +100,9 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
 /// Eigenvalues and eigenvectors of a symmetric matrix.
 #[derive(Clone, Debug)]
 pub struct Eigen {
-    /// Eigenvalues, in no order.
+    /// The eigenvalues, in no particular order.
     pub values: Vec<f64>,
-    /// Eigenvectors: row k belongs to value k.
+    /// The eigenvectors: row k belongs to eigenvalue k.
     pub vectors: Square,
 }
 

@@ -1,26 +1,27 @@
-//! A Gaussian process over the cells of a matrix: rows are things that were tried, columns what each was tried on.
+//! A Gaussian process over the cells of a matrix: each row is something that was tried, each column a task on which it
+//! was measured.
 //!
 //! Every row is measured in all columns or in none. The covariance of two cells is (covariance of their rows) ×
-//! (correlation of their columns), and each measurement has noise. Turned into the eigenvectors of the columns'
-//! correlation the columns no longer depend on each other, so one Cholesky factor of as many rows as were measured for
-//! each column solves it exactly (Bonilla, Chai and Williams, "Multi-task Gaussian process prediction", NIPS 2007;
-//! Saatçi 2011, chapter 5). The mean of each column and the variance are their most likely values.
+//! (correlation of their columns), plus noise. In the basis of the eigenvectors of the columns' correlation the columns
+//! are independent, so one Cholesky factor over the measured rows for each column gives the exact solution (Bonilla,
+//! Chai and Williams, "Multi-task Gaussian process prediction", NIPS 2007; Saatçi 2011, chapter 5). The mean of each
+//! column and the variance have their most likely values.
 
 use super::linear::{Cholesky, Eigen, Square, dot};
 use crate::math::ln;
 
-/// The columns' correlation, turned into its eigenvectors once.
+/// The eigendecomposition of the columns' correlation.
 #[derive(Clone, Debug)]
 pub struct Columns {
     eigen: Eigen,
 }
 
 impl Columns {
-    /// From the correlation of each two columns.
+    /// Decomposes a correlation matrix.
     #[must_use]
     pub fn new(correlation: Square) -> Self {
         let mut eigen = Eigen::new(correlation);
-        // Rounding can leave one just below zero.
+        // Rounding can make an eigenvalue slightly negative.
         eigen.values.iter_mut().for_each(|value| *value = value.max(0.0));
         Self { eigen }
     }
@@ -35,15 +36,15 @@ impl Columns {
 pub struct MatrixProcess<'a> {
     columns: &'a Columns,
     means: Vec<f64>,
-    /// For each eigenvector the factor over rows, and the weights of the rows.
+    /// For each eigenvector the Cholesky factor over the rows, and the weights of the rows.
     factors: Vec<(Cholesky, Vec<f64>)>,
     variance: f64,
-    badness: f64,
+    deviance: f64,
 }
 
 impl<'a> MatrixProcess<'a> {
-    /// Fits `rows` (each a height for each column), whose covariance is `covariance` in units of the variance, with a
-    /// noise of `noise` of it; `None` of no rows, or where the covariance is none.
+    /// Fits `rows`, each with a height for each column. `covariance` of the rows and `noise` are in units of the
+    /// variance. `None` without rows, or if the covariance is not positive definite.
     #[must_use]
     pub fn fit(columns: &'a Columns, rows: &[Vec<f64>], covariance: &Square, noise: f64) -> Option<Self> {
         let (n, m) = (rows.len(), columns.count());
@@ -54,36 +55,36 @@ impl<'a> MatrixProcess<'a> {
         let (mut quadratic, mut log_determinant) = (0.0, 0.0);
         let mut factors = Vec::with_capacity(m);
         for (value, vector) in columns.eigen.values.iter().zip(columns.eigen.vectors.values.chunks_exact(m)) {
-            let turned: Vec<f64> = rows
+            let rotated: Vec<f64> = rows
                 .iter()
                 .map(|row| row.iter().zip(&means).zip(vector).map(|((height, mean), v)| (height - mean) * v).sum())
                 .collect();
             let factor = Cholesky::new(Square::from_fn(n, |i, j| {
                 covariance.values[i * n + j] * value + if i == j { noise } else { 0.0 }
             }))?;
-            let white = factor.forward(&turned);
+            let white = factor.forward(&rotated);
             quadratic += dot(&white, &white);
             log_determinant += factor.diagonal().map(|d| 2.0 * ln(d)).sum::<f64>();
-            let weights = factor.solve(&turned);
+            let weights = factor.solve(&rotated);
             factors.push((factor, weights));
         }
         let cells = (n * m) as f64;
         let variance = (quadratic / cells).max(1e-12);
-        Some(Self { columns, means, factors, variance, badness: cells * ln(variance) + log_determinant })
+        Some(Self { columns, means, factors, variance, deviance: cells * ln(variance) + log_determinant })
     }
 
-    /// Minus twice the log likelihood, up to a constant: lower is likelier.
+    /// Minus twice the log likelihood, up to a constant.
     #[must_use]
-    pub fn badness(&self) -> f64 {
-        self.badness
+    pub fn deviance(&self) -> f64 {
+        self.deviance
     }
 
-    /// Mean and standard deviation in each column of a row that was not measured: its covariances with the rows that
-    /// were, and its own variance, in units of the variance.
+    /// Mean and standard deviation, in each column, of a row that was not measured. `covariances` with the measured
+    /// rows and its variance `own` are in units of the variance.
     #[must_use]
     pub fn predict(&self, covariances: &[f64], own: f64) -> Vec<(f64, f64)> {
         let m = self.columns.count();
-        let turned: Vec<(f64, f64)> = self
+        let rotated: Vec<(f64, f64)> = self
             .factors
             .iter()
             .zip(&self.columns.eigen.values)
@@ -94,7 +95,7 @@ impl<'a> MatrixProcess<'a> {
             .collect();
         let column = |c: usize| {
             let mut sums = (self.means[c], 0.0);
-            for ((mean, variance), vector) in turned.iter().zip(self.columns.eigen.vectors.values.chunks_exact(m)) {
+            for ((mean, variance), vector) in rotated.iter().zip(self.columns.eigen.vectors.values.chunks_exact(m)) {
                 sums.0 += mean * vector[c];
                 sums.1 += variance * vector[c] * vector[c];
             }

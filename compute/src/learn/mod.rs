@@ -1,11 +1,14 @@
-//! Learning: features, ensembles over smartcore, surfaces, validation, metrics, intervals, importance.
+//! Learning: tables of features, models, validation, metrics, intervals, importance.
 //!
-//! [`Table`] holds features; [`forest`] fits smartcore's trees to it, [`boosting`] trees of its own, which [`xgboost`]
-//! reads and writes, [`random_forest`] bootstrapped ones that become a [`step_function`],
-//! and [`perceptron`] a small network, all checked before and in steps that report progress; [`polynomial`], [`hockney`] and [`kriging`] fit smooth surfaces over two
-//! coordinates, [`power_law`] a straight surface in logarithms with trees on what it leaves, [`curve`] a line through
-//! points of one coordinate, [`latency_bandwidth`] says how a curve goes on beyond them; [`folds`] holds out, [`metrics`] scores, [`conformal`] turns held-out errors into intervals, [`importance`]
-//! says which features matter.
+//! [`Table`] holds features. Trees: [`forest`] fits smartcore's forests; [`boosting`] has trees of its own, which
+//! [`xgboost`] reads and writes; [`random_forest`] grows bootstrapped trees that become a [`step_function`].
+//! [`perceptron`] is a small neural network. All of these report progress.
+//!
+//! Surfaces over two coordinates: [`polynomial`], [`hockney`] and [`kriging`]; [`power_law`] is linear in logarithms,
+//! with trees on its residuals. Curves over one coordinate: [`curve`] interpolates, [`latency_bandwidth`] extrapolates.
+//!
+//! Validation: [`folds`] holds out, [`metrics`] scores, [`conformal`] turns held-out errors into intervals,
+//! [`importance`] ranks features.
 
 pub mod boosting;
 pub mod conformal;

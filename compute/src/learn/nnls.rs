@@ -1,9 +1,9 @@
-//! Least squares with coefficients that are not negative (Lawson and Hanson 1974, chapter 23).
+//! Non-negative least squares (Lawson and Hanson 1974, chapter 23).
 
 use super::linear::{Cholesky, Square};
 
-/// Coefficients ≥ 0 that minimise Σ (row · coefficients − target)². Columns that only noise would give a coefficient
-/// stay 0. Shorter rows end the sum early; none gives zeros.
+/// The coefficients ≥ 0 that minimise Σ (row · coefficients − target)². `rows` and `target` are paired up to the
+/// shorter one; without rows all coefficients are 0.
 #[must_use]
 pub fn non_negative(rows: &[Vec<f64>], target: &[f64], columns: usize) -> Vec<f64> {
     let scale: Vec<f64> = (0..columns)
@@ -18,7 +18,8 @@ pub fn non_negative(rows: &[Vec<f64>], target: &[f64], columns: usize) -> Vec<f6
     let at = |a: usize, b: usize| gram.values[a * columns + b];
     let mut x = vec![0.0; columns];
     let mut passive = vec![false; columns];
-    // Each round lets one column in; thrice as many as there are columns is more than any well-posed problem takes.
+    // Each iteration adds a column to the passive set; well-posed problems need far fewer than three times the number
+    // of columns.
     for _ in 0..3 * columns {
         let gradient =
             |column: usize| right[column] - (0..columns).map(|other| at(column, other) * x[other]).sum::<f64>();

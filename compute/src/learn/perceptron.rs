@@ -1,27 +1,27 @@
-//! A multi-layer perceptron: two hidden layers of rectified linear units, fitted by Adam (Kingma, Ba 2015) to the squared
-//! error, with early stopping.
+//! A multi-layer perceptron: two hidden layers of rectified linear units, fitted by Adam (Kingma, Ba 2015) to the
+//! squared error, with early stopping.
 
 use super::{LearnError, Table};
 use crate::{math::Stream, progress::Progress};
 
-/// What a perceptron is made with.
+/// The parameters of the training.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
-    /// The most passes over the rows.
+    /// The most passes over the training rows.
     pub epochs: u32,
-    /// Stops after this many passes without a lower error on the rows that are held out.
+    /// The number of passes without a lower error on the held-out rows after which training stops.
     pub patience: u32,
-    /// The length of a step.
+    /// The learning rate of Adam.
     pub learning_rate: f64,
-    /// Seed of the weights, of the rows that are held out, and of their order.
+    /// The seed of the initial weights, the held-out rows, and the order of rows.
     pub seed: u64,
 }
 
-/// Units of the hidden layers.
+/// The numbers of units in the hidden layers.
 const HIDDEN: [usize; 2] = [64, 32];
-/// Rows of a step.
+/// The number of rows in a mini-batch.
 const BATCH: usize = 32;
-/// One row of so many is held out to see when to stop.
+/// One row in this many is held out for early stopping.
 const HELD_OUT: usize = 7;
 
 /// A fitted perceptron.
@@ -32,7 +32,7 @@ pub struct Perceptron {
     layers: Vec<Layer>,
 }
 
-/// How a number becomes one of mean 0 and deviation 1.
+/// The standardisation of a number to mean 0 and standard deviation 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Standard {
     mean: f64,
@@ -53,17 +53,17 @@ impl Standard {
     }
 }
 
-/// One layer with what Adam remembers of it.
+/// A fully connected layer.
 #[derive(Clone, Debug, PartialEq)]
 struct Layer {
     inputs: usize,
     outputs: usize,
-    /// Weights of the first input to all outputs, then of the second …; at last the biases.
+    /// The weights from the first input to all outputs, then those from the second and so on; at the end the biases.
     weights: Vec<f32>,
 }
 
 impl Layer {
-    /// Weights as He, Zhang, Ren and Sun (2015) draw them, uniform.
+    /// Initial weights by He, Zhang, Ren and Sun (2015), uniformly distributed.
     fn new(inputs: usize, outputs: usize, stream: &mut Stream) -> Self {
         let bound = (6.0 / inputs as f64).sqrt();
         let mut weights: Vec<f32> =
@@ -72,7 +72,7 @@ impl Layer {
         Self { inputs, outputs, weights }
     }
 
-    /// Each input's weight times it, and the bias, summed for each output.
+    /// Computes the outputs: the weighted sums of the inputs plus the biases.
     fn forward(&self, input: &[f32], output: &mut [f32]) {
         let (weights, biases) = self.weights.split_at(self.inputs * self.outputs);
         output.copy_from_slice(biases);
@@ -83,7 +83,7 @@ impl Layer {
         }
     }
 
-    /// Adds the gradients of the weights; answers that of the inputs in `back`.
+    /// Adds the gradients of the weights to `sums`, and writes those of the inputs to `back`.
     fn backward(&self, input: &[f32], gradient: &[f32], sums: &mut [f32], back: &mut [f32]) {
         let (sums, biases) = sums.split_at_mut(self.inputs * self.outputs);
         add_scaled(biases, 1.0, gradient);
@@ -104,7 +104,7 @@ fn add_scaled(to: &mut [f32], factor: f32, values: &[f32]) {
     }
 }
 
-/// The sum of products, in eight lanes whatever the processor has: the same bits everywhere.
+/// The dot product, summed in eight lanes on every processor, so that the result has the same bits everywhere.
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     const LANES: usize = 8;
     let mut sums = [0.0_f32; LANES];
@@ -118,14 +118,14 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
     rest + sums.iter().sum::<f32>()
 }
 
-/// What Adam remembers of a layer.
+/// Adam's moment estimates for the weights of a layer.
 struct Adam {
     mean: Vec<f32>,
     square: Vec<f32>,
 }
 
 impl Adam {
-    /// Takes step number `step` (from 1) down the gradient.
+    /// Updates the weights. `correction` has the bias corrections 1 / (1 − βᵗ) of both moments.
     fn step(&mut self, weights: &mut [f32], gradient: &[f32], rate: f32, correction: [f32; 2]) {
         const DECAY: [f32; 2] = [0.9, 0.999];
         for (((weight, gradient), mean), square) in
@@ -138,7 +138,7 @@ impl Adam {
     }
 }
 
-/// What the layers say of one row.
+/// The inputs, and the outputs of each layer, for one row.
 struct Activations(Vec<Vec<f32>>);
 
 impl Activations {
@@ -159,7 +159,8 @@ impl Perceptron {
     /// Fits to `target`, one number per row.
     ///
     /// # Errors
-    /// Fewer than ten rows, numbers that are not finite, no epochs, or shapes that don't match.
+    /// Returns a [`LearnError`] for fewer than ten rows, numbers that are not finite, no epochs, or shapes that do not
+    /// match.
     pub fn fit(
         table: &Table,
         target: &[f64],
@@ -175,7 +176,7 @@ impl Perceptron {
         let features: Vec<Standard> = (0..width).map(|index| Standard::of(column(index))).collect();
         let scaled = Standard::of(target.iter().copied());
         let inputs: Vec<Vec<f32>> = (0..table.rows()).map(|row| scale(&features, table.row(row))).collect();
-        let wanted: Vec<f32> = target.iter().map(|target| scaled.scale(*target)).collect();
+        let targets: Vec<f32> = target.iter().map(|target| scaled.scale(*target)).collect();
 
         let mut stream = Stream::new(parameters.seed);
         let sizes = [width, HIDDEN[0], HIDDEN[1], 1];
@@ -189,9 +190,9 @@ impl Perceptron {
             progress.report("Training the perceptron", u64::from(epoch), u64::from(parameters.epochs));
             stream.shuffle(kept);
             for batch in kept.chunks(BATCH) {
-                fit.step(batch, &inputs, &wanted, parameters.learning_rate as f32);
+                fit.step(batch, &inputs, &targets, parameters.learning_rate as f32);
             }
-            let error = fit.error(watched, &inputs, &wanted);
+            let error = fit.error(watched, &inputs, &targets);
             if error < best.0 {
                 best = (error, fit.layers.clone(), epoch);
             }
@@ -203,10 +204,10 @@ impl Perceptron {
         Ok(Self { features, target: scaled, layers: best.1 })
     }
 
-    /// One prediction per row.
+    /// Predicts one number per row.
     ///
     /// # Errors
-    /// Another number of features than in training, or numbers that are not finite.
+    /// Returns a [`LearnError`] for another number of features than in training, or numbers that are not finite.
     pub fn predict(&self, table: &Table) -> Result<Vec<f64>, LearnError> {
         table.check_width(self.features.len())?;
         let mut activations = activations(&[self.features.len(), HIDDEN[0], HIDDEN[1], 1]);
@@ -226,15 +227,15 @@ fn activations(sizes: &[usize]) -> Activations {
     Activations(sizes.iter().map(|size| vec![0.0; *size]).collect())
 }
 
-/// Layers on their way.
+/// The state of the training.
 struct Fit {
     layers: Vec<Layer>,
     adam: Vec<Adam>,
     gradients: Vec<Vec<f32>>,
     activations: Activations,
-    /// Gradients of what the layers say.
+    /// The gradients of the outputs of each layer.
     back: Vec<Vec<f32>>,
-    /// Adam's decays to the power of the steps taken.
+    /// Adam's decay rates to the power of the number of steps.
     decayed: [f32; 2],
 }
 
@@ -251,19 +252,19 @@ impl Fit {
         }
     }
 
-    fn step(&mut self, batch: &[usize], inputs: &[Vec<f32>], wanted: &[f32], rate: f32) {
+    fn step(&mut self, batch: &[usize], inputs: &[Vec<f32>], targets: &[f32], rate: f32) {
         self.gradients.iter_mut().for_each(|gradient| gradient.fill(0.0));
         let last = self.layers.len();
         for &row in batch {
             self.activations.0[0].copy_from_slice(&inputs[row]);
-            let said = self.activations.forward(&self.layers);
-            self.back[last][0] = (said - wanted[row]) / batch.len() as f32;
+            let predicted = self.activations.forward(&self.layers);
+            self.back[last][0] = (predicted - targets[row]) / batch.len() as f32;
             for index in (0..last).rev() {
                 let (before, after) = self.back.split_at_mut(index + 1);
                 let input = &self.activations.0[index];
                 self.layers[index].backward(input, &after[0], &mut self.gradients[index], &mut before[index]);
                 if index > 0 {
-                    // A unit that is off passes nothing back.
+                    // The derivative of a rectified unit is 0 where its output is 0.
                     for (back, value) in before[index].iter_mut().zip(input) {
                         *back = if *value > 0.0 { *back } else { 0.0 };
                     }
@@ -277,11 +278,11 @@ impl Fit {
         }
     }
 
-    fn error(&mut self, rows: &[usize], inputs: &[Vec<f32>], wanted: &[f32]) -> f32 {
+    fn error(&mut self, rows: &[usize], inputs: &[Vec<f32>], targets: &[f32]) -> f32 {
         let mut sum = 0.0;
         for &row in rows {
             self.activations.0[0].copy_from_slice(&inputs[row]);
-            let rest = self.activations.forward(&self.layers) - wanted[row];
+            let rest = self.activations.forward(&self.layers) - targets[row];
             sum += rest * rest;
         }
         sum

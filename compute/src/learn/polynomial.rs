@@ -1,4 +1,4 @@
-//! A ridge on the standardised polynomial of two coordinates.
+//! Ridge regression on the standardised polynomial of two coordinates.
 
 use super::{
     LearnError,
@@ -15,7 +15,7 @@ pub struct Polynomial {
     intercept: f64,
 }
 
-/// Mean and deviation of a column, and the coefficient of a monomial.
+/// Mean and standard deviation of a column, and the coefficient of a monomial.
 #[derive(Clone, Copy, Debug)]
 struct Standard {
     mean: f64,
@@ -28,7 +28,7 @@ impl Standard {
         let count = column.len() as f64;
         let mean = column.iter().sum::<f64>() / count;
         let variance = column.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / count;
-        // A column without variation carries nothing: a deviation of 1 keeps it at zero.
+        // A constant column carries no information: a deviation of 1 keeps it at zero.
         let deviation = if variance > 1e-24 * (1.0 + mean * mean) { variance.sqrt() } else { 1.0 };
         Self { mean, deviation, coefficient: 0.0 }
     }
@@ -39,11 +39,11 @@ impl Standard {
 }
 
 impl Polynomial {
-    /// Fits all monomials xⁱ·yʲ with 1 ≤ i + j ≤ `degree`, each standardised, with the penalty `ridge`·‖w‖²
-    /// beside the sum of squared errors; the intercept is not penalised.
+    /// Fits all monomials xⁱ·yʲ with 1 ≤ i + j ≤ `degree`, each standardised, with the penalty `ridge`·‖w‖² beside the
+    /// sum of squared errors; the intercept is not penalised.
     ///
     /// # Errors
-    /// No rows, or numbers that are not finite.
+    /// Returns a [`LearnError`] without rows, or for numbers that are not finite.
     pub fn fit(places: &[[f64; 2]], target: &[f64], degree: u8, ridge: f64) -> Result<Self, LearnError> {
         let rows = places.len();
         if rows == 0 || target.len() != rows {
@@ -71,7 +71,7 @@ impl Polynomial {
         Ok(Self { degree, axes, monomials, intercept })
     }
 
-    /// The height of the surface.
+    /// The height of the surface at a place.
     #[must_use]
     pub fn predict(&self, place: [f64; 2]) -> f64 {
         let terms = expand(&self.axes, place, self.degree);

@@ -1,7 +1,7 @@
-//! A power law with trees on what it leaves: ridge regression of ln y on ln features, and boosted trees on the rest.
+//! A power law with boosted trees on its residuals: ridge regression of ln y on logarithms of features.
 //!
-//! Between the samples the trees correct the power law; outside of them their correction stays that of the nearest
-//! sample, and only the power law goes on.
+//! Between the samples the trees correct the power law; beyond them their correction stays that of the nearest sample,
+//! and only the power law extrapolates.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +13,10 @@ use super::{
 };
 use crate::progress::Progress;
 
-/// The penalty of the ridge, per row: of standardised features it shrinks weights by a thousandth.
+/// The ridge penalty per row: it shrinks the weights of standardised features by a thousandth.
 const PENALTY_PER_ROW: f64 = 1e-3;
 
-/// Boosting of the residual: 300 rounds of depth 6, η 0.1, all rows and features.
+/// The boosting of the residuals: 300 rounds of depth 6, η 0.1, all rows and features.
 const RESIDUAL: boosting::Parameters = boosting::Parameters {
     objective: Objective::Histogram(Histogram {
         lambda: 1.0,
@@ -35,19 +35,19 @@ const RESIDUAL: boosting::Parameters = boosting::Parameters {
     seed: 0,
 };
 
-/// Linear regression with a penalty (Hoerl, Kennard 1970) on standardised features.
+/// Ridge regression (Hoerl, Kennard 1970) on standardised features.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ridge {
-    /// Weights of the features as they are, not standardised.
+    /// The weights of the features in their original scale.
     weights: Vec<f64>,
     intercept: f64,
 }
 
 impl Ridge {
-    /// Fits to `target`, one number per row. Features of one value get no weight.
+    /// Fits to `target`, one number per row. Constant features get no weight.
     ///
     /// # Errors
-    /// No row, numbers that are not finite, or shapes that don't match.
+    /// Returns a [`LearnError`] without a row, for numbers that are not finite, or for shapes that do not match.
     pub fn fit(table: &Table, target: &[f64]) -> Result<Self, LearnError> {
         table.check(target, 1)?;
         let (rows, width) = (table.rows(), table.names().len());
@@ -58,7 +58,7 @@ impl Ridge {
             let off = |row: usize| table.row(row)[column] - means[column];
             ((0..rows).map(|row| off(row) * off(row)).sum::<f64>() / count).sqrt()
         };
-        // What rounding leaves of a constant is no spread.
+        // A deviation at the level of rounding errors means a constant feature.
         let kept: Vec<(usize, f64)> = (0..width)
             .map(|column| (column, deviation_of(column)))
             .filter(|(column, deviation)| *deviation > 1e-9 * (1.0 + means[*column].abs()))
@@ -84,26 +84,27 @@ impl Ridge {
         Ok(Self { weights, intercept })
     }
 
-    /// What it says of a row.
+    /// The prediction for a row.
     #[must_use]
-    pub fn at(&self, row: &[f64]) -> f64 {
+    pub fn predict(&self, row: &[f64]) -> f64 {
         self.intercept + self.weights.iter().zip(row).map(|(weight, value)| weight * value).sum::<f64>()
     }
 }
 
-/// A fitted power law with its trees.
+/// A fitted power law with trees on its residuals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PowerLaw {
-    /// The power law alone.
+    /// The power law without the trees.
     pub base: Ridge,
     residual: StepFunction,
 }
 
 impl PowerLaw {
-    /// Fits to `target`, ln y per row: a ridge on the columns of `base`, trees on those of `features`, all logarithms.
+    /// Fits to `target`, ln y of each row: the ridge on the columns of `base`, the trees on those of `features`, all
+    /// logarithms.
     ///
     /// # Errors
-    /// Fewer than two rows, numbers that are not finite, or shapes that don't match.
+    /// Returns a [`LearnError`] for fewer than two rows, numbers that are not finite, or shapes that do not match.
     pub fn fit(
         base: &Table,
         features: &Table,
@@ -112,18 +113,18 @@ impl PowerLaw {
     ) -> Result<Self, LearnError> {
         features.check(target, 2)?;
         let ridge = Ridge::fit(base, target)?;
-        let left: Vec<f64> = target.iter().enumerate().map(|(row, y)| y - ridge.at(base.row(row))).collect();
-        let residual = Boosting::fit(features, &left, RESIDUAL, progress)?.to_steps();
+        let left: Vec<f64> = target.iter().enumerate().map(|(row, y)| y - ridge.predict(base.row(row))).collect();
+        let residual = Boosting::fit(features, &left, RESIDUAL, progress)?.to_step_function();
         Ok(Self { base: ridge, residual })
     }
 
-    /// ln y of a row, by its logarithms for the ridge and for the trees.
+    /// The prediction of ln y for a row, from the logarithms for the ridge and for the trees.
     #[must_use]
-    pub fn at(&self, base: &[f64], features: &[f64]) -> f64 {
-        self.base.at(base) + self.residual.at(features).unwrap_or_default()
+    pub fn predict(&self, base: &[f64], features: &[f64]) -> f64 {
+        self.base.predict(base) + self.residual.predict(features).unwrap_or_default()
     }
 
-    /// What it takes in memory, in bytes.
+    /// The size in memory, in bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         8 * (self.base.weights.len() + 1) + self.residual.size_bytes()
@@ -153,11 +154,11 @@ mod tests {
         let law = PowerLaw::fit(&table, &table, &target, &mut Silent)?;
         let error = |x: f64, y: f64| {
             let row = [ln(x), ln(y), ln(x), 0.0];
-            (exp(law.at(&row, &row)) / truth(x, y) - 1.0).abs()
+            (exp(law.predict(&row, &row)) / truth(x, y) - 1.0).abs()
         };
         assert!(error(3.0, 7.0) < 0.01 && error(5.0, 4.0) < 0.01, "{} {}", error(3.0, 7.0), error(5.0, 4.0));
         assert!(error(16.0, 10.0) < 0.2 && error(80.0, 120.0) < 0.5, "{} {}", error(16.0, 10.0), error(80.0, 120.0));
-        let alone = |x: f64, y: f64| (exp(law.base.at(&[ln(x), ln(y), ln(x), 0.0])) / truth(x, y) - 1.0).abs();
+        let alone = |x: f64, y: f64| (exp(law.base.predict(&[ln(x), ln(y), ln(x), 0.0])) / truth(x, y) - 1.0).abs();
         assert!(alone(5.0, 4.0) > 0.05);
         Ok(())
     }

@@ -1,22 +1,22 @@
 //! Random forests (Breiman 2001) with scikit-learn's settings: each tree is grown on as many rows as there are, drawn
 //! with replacement, all features are tried at every split, and the trees' mean is the answer.
 //!
-//! Unlike those of [`super::forest`] its trees are not kept: they are added to a [`StepFunction`] as they grow. For that
-//! a split lies in the middle between neighbouring values of the table, of which the node's own middle chooses one;
-//! on values of the table that is the same.
+//! Unlike those of [`super::forest`] its trees are not kept: they are added to a [`StepFunction`] as they grow. For
+//! that a split lies in the middle between neighbouring values of the table, of which the node's own middle chooses
+//! one; on values of the table that is the same.
 
 use super::{
     LearnError, Table,
     ranked::{Edges, Precision, Ranked},
     regression_tree::{Criterion, Limits, RegressionTree, Sample},
-    step_function::{Growth, StepFunction},
+    step_function::{StepFunction, SumOfTrees},
 };
 use crate::{math::Stream, progress::Progress};
 
-/// Settings, named as scikit-learn names them.
+/// The parameters, named as in scikit-learn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
-    /// `n_estimators`.
+    /// `n_estimators`: the number of trees.
     pub trees: u32,
     /// `max_depth`; `None` for no limit.
     pub max_depth: Option<u32>,
@@ -24,14 +24,14 @@ pub struct Parameters {
     pub min_samples_split: u32,
     /// `min_samples_leaf`: no leaf has fewer rows.
     pub min_samples_leaf: u32,
-    /// Seed.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
 /// Fits to `target`, one number per row.
 ///
 /// # Errors
-/// No row, numbers that are not finite, no trees, or shapes that don't match.
+/// Returns a [`LearnError`] without a row, for numbers that are not finite, no trees, or shapes that do not match.
 pub fn fit(
     table: &Table,
     target: &[f64],
@@ -45,13 +45,13 @@ pub fn fit(
     let rows = table.rows();
     let ranked = Ranked::new(table, Precision::Double, Edges::OfTable);
     let limits = Limits {
-        // Deeper than rows no tree can grow; the limit only bounds the stack.
-        depth: parameters.max_depth.map_or(u16::MAX, |depth| depth.try_into().unwrap_or(u16::MAX)).min(DEEPEST),
+        // No tree is deeper than its number of rows; the limit bounds the recursion.
+        depth: parameters.max_depth.map_or(u16::MAX, |depth| depth.try_into().unwrap_or(u16::MAX)).min(MAX_DEPTH),
         min_samples_split: parameters.min_samples_split as usize,
         min_samples_leaf: parameters.min_samples_leaf,
     };
     let mut stream = Stream::new(parameters.seed);
-    let mut growth = Growth::new(ranked.edges(), 0.0, Precision::Double);
+    let mut sum_of_trees = SumOfTrees::new(ranked.edges(), 0.0, Precision::Double);
     let mut drawn = vec![0_u32; rows];
     let mut fitted = vec![0.0; rows];
     for tree in 0..parameters.trees {
@@ -62,12 +62,12 @@ pub fn fit(
         let mut mean = |of: &[u32], sum: f64| sum / f64::from(of.iter().map(|row| weights[*row as usize]).sum::<u32>());
         let sample = Sample { target, weights: Some(weights), features: None };
         let rules = (Criterion::SquaredError, limits);
-        growth.add(&RegressionTree::fit(&ranked, sample, rules, &mut mean, &mut stream, &mut fitted), 1.0);
+        sum_of_trees.add(&RegressionTree::fit(&ranked, sample, rules, &mut mean, &mut stream, &mut fitted), 1.0);
     }
-    Ok(growth.finish(f64::from(parameters.trees)))
+    Ok(sum_of_trees.finish(f64::from(parameters.trees)))
 }
 
-const DEEPEST: u16 = 512;
+const MAX_DEPTH: u16 = 512;
 
 #[cfg(test)]
 mod tests {
@@ -94,8 +94,8 @@ mod tests {
         let (table, target) = sweep();
         let steps = fit(&table, &target, PLAIN, &mut Silent)?;
         assert_eq!(steps.cells(), Some(80));
-        let at = |x, y| steps.at(&[x, y]).unwrap_or_default();
-        let off = |row: usize| (steps.at(table.row(row)).unwrap_or(f64::NAN) - target[row]).abs();
+        let at = |x, y| steps.predict(&[x, y]).unwrap_or_default();
+        let off = |row: usize| (steps.predict(table.row(row)).unwrap_or(f64::NAN) - target[row]).abs();
         let mean = (0..table.rows()).map(off).sum::<f64>() / table.rows() as f64;
         assert!(mean < 1.5, "{mean}");
         assert_eq!((at(90.0, 90.0), at(-5.0, 0.0)), (at(20.0, 8.0), at(1.0, 1.0)));
@@ -109,7 +109,7 @@ mod tests {
         let (table, target) = sweep();
         let spread = |parameters| -> Result<f64, LearnError> {
             let steps = fit(&table, &target, parameters, &mut Silent)?;
-            let said: Vec<f64> = (0..table.rows()).filter_map(|row| steps.at(table.row(row))).collect();
+            let said: Vec<f64> = (0..table.rows()).filter_map(|row| steps.predict(table.row(row))).collect();
             Ok(said.iter().copied().fold(f64::NEG_INFINITY, f64::max) - said.iter().copied().fold(f64::MAX, f64::min))
         };
         let whole = spread(PLAIN)?;

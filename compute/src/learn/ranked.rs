@@ -1,49 +1,49 @@
-//! The values of a table as ranks, once for all trees that are grown on it.
+//! The values of a table as ranks, computed once for all trees that are grown on it.
 
 use super::Table;
 
 /// The rows of a table with their values replaced by ranks.
 pub(super) struct Ranked {
     pub(super) features: Vec<RankedFeature>,
-    /// Row after row, for each of `features` the slot of its value.
+    /// The slot of each row's value for each of `features`, row by row.
     pub(super) slots: Vec<u32>,
     rows: usize,
     pub(super) slot_count: usize,
-    /// For each of `features` the rows in the order of their values, where values are many.
+    /// The rows in the order of each feature's values; `None` if there are few distinct values.
     pub(super) sorted: Option<Vec<u32>>,
     precision: Precision,
     edges: Edges,
-    /// Features of the table, those of one value too.
+    /// The number of features in the table, constant ones included.
     width: usize,
 }
 
-/// Where a split between two neighbouring values of a node is put.
+/// The position of a split between two neighbouring values of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Edges {
-    /// In the middle between them.
+    /// The midpoint of the two values.
     OfNode,
-    /// In the middle between neighbouring values of the whole table: of these places the one of the gap in which the
-    /// middle of the node's values lies. All trees of a table then split at the same few places.
+    /// A midpoint of neighbouring values of the whole table: that of the gap which contains the midpoint of the node's
+    /// values. So all trees of a table split at the same few positions.
     OfTable,
-    /// At the upper one, as XGBoost's histograms do; and where the table has more values than this, at that many of
-    /// them, with as many rows between each.
+    /// The upper value, as in XGBoost's histograms. A feature with more than `bins` distinct values is binned by
+    /// quantiles.
     Upper {
-        /// The most intervals.
+        /// The most bins.
         bins: usize,
     },
 }
 
-/// How values and thresholds are rounded.
+/// The precision of values and thresholds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Precision {
-    /// To 64 bits.
+    /// 64 bits.
     Double,
-    /// To 32 bits, as XGBoost does.
+    /// 32 bits, as in XGBoost.
     Single,
 }
 
 impl Precision {
-    /// A value as it is compared with thresholds.
+    /// Rounds a value before it is compared with thresholds.
     pub(super) fn round(self, value: f64) -> f64 {
         match self {
             Self::Double => value,
@@ -51,7 +51,7 @@ impl Precision {
         }
     }
 
-    /// What is above `low` and not above `high`: in the middle where rounding allows.
+    /// A threshold above `low` and at most `high`: the midpoint if rounding allows.
     fn middle(self, low: f64, high: f64) -> f64 {
         match self {
             Self::Double => between(low, high).next_up(),
@@ -63,13 +63,13 @@ impl Precision {
     }
 }
 
-/// A feature that takes several values; others can't split.
+/// A feature with at least two distinct values; others can't split.
 pub(super) struct RankedFeature {
-    /// Index in the table.
+    /// The index of the feature in the table.
     pub(super) index: usize,
-    /// Distinct values, ascending; where they are binned, the lowest of each bin.
+    /// The distinct values, ascending; for bins the lowest value of each.
     pub(super) values: Vec<f64>,
-    /// Slot of the first value.
+    /// The slot of the first value.
     pub(super) first: usize,
 }
 
@@ -83,7 +83,7 @@ impl Ranked {
             let mut values: Vec<f64> = (0..table.rows()).map(|row| value(row, index)).collect();
             crate::math::ascending(&mut values);
             if let Edges::Upper { bins } = edges {
-                thin(&mut values, bins);
+                keep_bin_starts(&mut values, bins);
             }
             values.dedup_by(|a, b| a == b);
             if values.len() > 1 {
@@ -112,13 +112,13 @@ impl Ranked {
         &self.slots[row as usize * self.features.len()..][..self.features.len()]
     }
 
-    /// Whether sums may be found as differences, which rounds them otherwise.
+    /// Whether sums may be computed as differences, which round differently.
     pub(super) fn may_subtract(&self) -> bool {
         self.edges != Edges::OfNode
     }
 
-    /// Where a split of one of `features` is put: rows below it go low. `below` and `slot` are those of the node's
-    /// rows on its two sides.
+    /// The threshold of a split of one of `features`; rows below it go to the low side. `below` and `slot` are the
+    /// node's neighbouring slots on both sides.
     pub(super) fn threshold(&self, feature: usize, below: u32, slot: u32) -> f64 {
         let RankedFeature { values, first, .. } = &self.features[feature];
         let (low, high) = (values[below as usize - first], values[slot as usize - first]);
@@ -133,8 +133,8 @@ impl Ranked {
         }
     }
 
-    /// All places at which trees can split, ascending, for each feature of the table; of no meaning where they depend
-    /// on the node.
+    /// All positions at which trees can split, ascending, for each feature of the table. Not meaningful for
+    /// [`Edges::OfNode`].
     pub(super) fn edges(&self) -> Vec<Vec<f64>> {
         let mut edges = vec![Vec::new(); self.width];
         for feature in &self.features {
@@ -147,8 +147,8 @@ impl Ranked {
     }
 }
 
-/// Leaves of ascending values those at which bins begin, where they are too many.
-fn thin(values: &mut Vec<f64>, bins: usize) {
+/// Reduces ascending values to the first of each bin, if there are more distinct values than bins.
+fn keep_bin_starts(values: &mut Vec<f64>, bins: usize) {
     let distinct = 1 + values.windows(2).filter(|pair| pair[0] < pair[1]).count();
     if distinct > bins {
         let count = values.len();
@@ -156,7 +156,7 @@ fn thin(values: &mut Vec<f64>, bins: usize) {
     }
 }
 
-/// The rows in the order of each feature's slots, by counting.
+/// The rows in the order of each feature's slots, by counting sort.
 pub(super) fn sorted(slots: &[u32], features: usize, rows: usize, slot_count: usize) -> Vec<u32> {
     let mut next = vec![0_u32; slot_count + 1];
     slots.iter().for_each(|slot| next[*slot as usize + 1] += 1);
@@ -171,7 +171,7 @@ pub(super) fn sorted(slots: &[u32], features: usize, rows: usize, slot_count: us
     sorted
 }
 
-/// A number from `low` on and below `high`, in the middle where rounding allows.
+/// A number in `low..high`: the midpoint if rounding allows.
 fn between(low: f64, high: f64) -> f64 {
     let middle = f64::midpoint(low, high);
     if middle < high { middle } else { low }

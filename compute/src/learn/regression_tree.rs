@@ -8,43 +8,43 @@
 use super::ranked::{Ranked, RankedFeature};
 use crate::math::Stream;
 
-/// When a tree stops to grow.
+/// The limits of a tree's growth.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// The most splits between root and leaf.
+    /// The most splits on the path from the root to a leaf.
     pub(super) depth: u16,
-    /// A node of fewer rows is not split.
+    /// The least number of rows of a node that is split.
     pub(super) min_samples_split: usize,
-    /// No side of a split has fewer rows.
+    /// The least number of rows on either side of a split.
     pub(super) min_samples_leaf: u32,
 }
 
-/// By what splits are judged.
+/// The criterion by which splits are chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Criterion {
-    /// The squared error that a split removes. Of splits that are equally good the first one in a random order of the
-    /// features is taken, an order for each node.
+    /// The reduction of the squared error. Of equally good splits the first in a random order of features is chosen,
+    /// with a new order for each node.
     SquaredError,
-    /// The gain of XGBoost for squared error (hessian 1), with its L2 penalty of leaves, in its arithmetic and in the
+    /// The gain of XGBoost for squared error (hessian 1) with an L2 penalty of leaves, in its arithmetic and in the
     /// order in which its exact method searches: features ascending, values descending.
     Gain {
-        /// The penalty λ.
+        /// The L2 penalty λ of leaves.
         lambda: f64,
         /// The least gain γ of a split.
         gamma: f64,
-        /// No side of a split has less weight (`min_child_weight`).
+        /// The least weight on either side of a split (`min_child_weight`).
         min_child_weight: f64,
     },
 }
 
-/// What a tree is grown on.
+/// The data on which a tree is grown.
 #[derive(Clone, Copy)]
 pub(super) struct Sample<'a> {
-    /// A number per row.
+    /// The target of each row.
     pub(super) target: &'a [f64],
-    /// How often each row counts; `None` for once each.
+    /// The number of times that each row counts; `None` for once each.
     pub(super) weights: Option<&'a [u32]>,
-    /// The features that may split, by their place among the ranked ones; `None` for all.
+    /// The features that may split, by their index among the ranked ones; `None` for all.
     pub(super) features: Option<&'a [usize]>,
 }
 
@@ -57,10 +57,10 @@ impl<'a> From<&'a [f64]> for Sample<'a> {
 /// The least gain of a split by [`Criterion::Gain`]: XGBoost's `kRtEps`.
 const LEAST_GAIN: f32 = 1e-6;
 
-/// A fitted tree, or one that was read.
+/// A fitted tree, or one from a file.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RegressionTree {
-    /// The root first; children after their parents.
+    /// The root first; children come after their parents.
     pub(super) nodes: Vec<Node>,
 }
 
@@ -68,34 +68,34 @@ pub(super) struct RegressionTree {
 pub(super) enum Node {
     Leaf {
         value: f64,
-        /// The sum of its rows' weights.
+        /// The sum of the weights of its rows.
         cover: f64,
     },
     Split {
         feature: usize,
-        /// Rows below this value go low.
+        /// Rows with a value below it go to the low side.
         threshold: f64,
         low: usize,
         high: usize,
-        /// By how much the split lowers what is minimised.
+        /// The reduction of the loss by the split.
         improvement: f64,
-        /// The sum of its rows' weights.
+        /// The sum of the weights of its rows.
         cover: f64,
     },
 }
 
-/// What the splits of a tree by one feature are worth.
+/// The use of one feature in the splits of trees.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// How many splits there are (XGBoost's importance `weight`).
+    /// The number of splits (XGBoost's importance `weight`).
     pub splits: u32,
-    /// What they remove of the error in all (`total_gain`); over the number of splits it is `gain`.
+    /// The total reduction of the loss (`total_gain`); divided by the number of splits it is `gain`.
     pub total_gain: f64,
 }
 
 impl RegressionTree {
-    /// Grows a tree. `leaf` gives the value of a leaf by its rows, ascending, and the weighted sum of their targets; it
-    /// is put into `fitted` for each of them. Rows without weight are left as they are.
+    /// Grows a tree. `leaf` gives the value of a leaf from its rows, ascending, and the weighted sum of their targets;
+    /// the value is written to `fitted` for each of the rows. Rows of weight 0 are not changed.
     pub(super) fn fit(
         ranked: &Ranked,
         sample: Sample<'_>,
@@ -112,7 +112,7 @@ impl RegressionTree {
             Sum { target: f64::from(weight) * sample.target[row], weight, rows: 1 }
         };
         let sorted = ranked.sorted.as_ref().map(|sorted| sorted.iter().copied().filter(counts).collect());
-        let mut growth = Growth {
+        let mut builder = TreeBuilder {
             ranked,
             criterion,
             limits,
@@ -121,19 +121,19 @@ impl RegressionTree {
             fitted,
             sorted: sorted.unwrap_or_default(),
             goes_low: vec![false; if ranked.sorted.is_some() { all } else { 0 }],
-            set_aside: vec![0; rows.len()],
-            ones: (0..all).map(one).collect(),
-            spare: Vec::new(),
+            scratch: vec![0; rows.len()],
+            row_sums: (0..all).map(one).collect(),
+            free_sums: Vec::new(),
             groups: Vec::new(),
             order: sample.features.map_or_else(|| (0..ranked.features.len()).collect(), <[usize]>::to_vec),
             nodes: Vec::new(),
             rows,
         };
-        growth.grow(0, growth.rows.len(), 0, None);
-        Self { nodes: growth.nodes }
+        builder.grow(0, builder.rows.len(), 0, None);
+        Self { nodes: builder.nodes }
     }
 
-    /// What the tree says of a row of the table's features, rounded as the tree's thresholds are.
+    /// The prediction for a row of the table's features, rounded like the tree's thresholds.
     pub(super) fn predict(&self, row: &[f64]) -> f64 {
         match self.nodes[self.leaf(row)] {
             Node::Leaf { value, .. } => value,
@@ -141,7 +141,7 @@ impl RegressionTree {
         }
     }
 
-    /// The leaf that such a row comes to, by its place among the nodes.
+    /// The index of the leaf for such a row.
     pub(super) fn leaf(&self, row: &[f64]) -> usize {
         let mut at = 0;
         while let Node::Split { feature, threshold, low, high, .. } = self.nodes[at] {
@@ -150,7 +150,7 @@ impl RegressionTree {
         at
     }
 
-    /// The weight of the rows that each leaf was fitted to, by its place among the nodes; 0 for splits.
+    /// The training weight of each leaf, by the index of the node; 0 for splits.
     pub(super) fn weights(&self) -> Vec<f64> {
         let weight = |node: &Node| match node {
             Node::Leaf { cover, .. } => *cover,
@@ -159,7 +159,7 @@ impl RegressionTree {
         self.nodes.iter().map(weight).collect()
     }
 
-    /// What the splits of each feature are worth, added to `usage`.
+    /// Adds the use of each feature in this tree.
     pub(super) fn add_usage(&self, usage: &mut [Usage]) {
         for node in &self.nodes {
             if let Node::Split { feature, improvement, .. } = node {
@@ -189,12 +189,12 @@ impl Sum {
         Self { target: self.target - other.target, weight, rows }
     }
 
-    /// What the mean of these rows explains of their sum of squares.
+    /// The part of the sum of squares that the mean of these rows explains.
     fn explained(self) -> f64 {
         self.target * self.target / f64::from(self.weight)
     }
 
-    /// What one leaf gains: G²/(H + λ), both rounded before they are divided, as XGBoost does (`Divide` of
+    /// The gain of a leaf, G²/(H + λ); both are rounded before the division, as in XGBoost (`Divide` in
     /// src/tree/split_evaluator.h takes floats).
     fn gain(self, lambda: f64) -> f32 {
         (self.target * self.target) as f32 / (f64::from(self.weight) + lambda) as f32
@@ -202,45 +202,45 @@ impl Sum {
 }
 
 struct Split {
-    /// Which of the ranked features.
+    /// The index of the feature among the ranked ones.
     feature: usize,
-    /// The lowest slot that goes high.
+    /// The lowest slot on the high side.
     slot: u32,
-    /// The slot below it that rows of the node have.
+    /// The highest slot on the low side that rows of the node have.
     below: u32,
     improvement: f64,
 }
 
-struct Growth<'a> {
+struct TreeBuilder<'a> {
     ranked: &'a Ranked,
     criterion: Criterion,
     limits: Limits,
     leaf: &'a mut dyn FnMut(&[u32], f64) -> f64,
     stream: &'a mut Stream,
     fitted: &'a mut [f64],
-    /// Each node has a range of it.
+    /// The rows; each node has a range of this list.
     rows: Vec<u32>,
-    /// The same ranges for each feature, in the order of its values; empty where values are few.
+    /// For each feature the same ranges in the order of its values; empty if there are few distinct values.
     sorted: Vec<u32>,
-    /// By row, of the split at hand.
+    /// For each row whether it goes to the low side of the present split.
     goes_low: Vec<bool>,
-    set_aside: Vec<u32>,
-    /// What each row counts.
-    ones: Vec<Sum>,
-    /// Sums by slot that no node needs any more.
-    spare: Vec<Vec<Sum>>,
-    /// Of the node and the feature at hand: slots that rows have, ascending, with their sums.
+    scratch: Vec<u32>,
+    /// Target and weight of each row.
+    row_sums: Vec<Sum>,
+    /// Buffers of sums by slot for reuse.
+    free_sums: Vec<Vec<Sum>>,
+    /// For the present node and feature, the slots that rows have, ascending, with their sums.
     groups: Vec<(u32, Sum)>,
     order: Vec<usize>,
     nodes: Vec<Node>,
 }
 
-/// A node of fewer rows is grouped by sorting them, not by adding them up by slot: all slots would be passed over.
-const FEW: usize = 24;
+/// Nodes with fewer rows are grouped by sorting: adding up by slot would visit all slots.
+const SMALL_NODE: usize = 24;
 
-impl Growth<'_> {
-    /// Grows the node of the rows in `begin..end`, and says which one it is. `sums` are those of its rows by slot, where
-    /// they are known.
+impl TreeBuilder<'_> {
+    /// Grows the node of the rows in `begin..end`, and returns its index. `sums` are the sums of its rows by slot, if
+    /// known.
     fn grow(&mut self, begin: usize, end: usize, depth: u16, sums: Option<Vec<Sum>>) -> usize {
         let total = self.total(begin, end);
         let cover = f64::from(total.weight);
@@ -253,7 +253,7 @@ impl Growth<'_> {
             None
         };
         let Some(split) = split else {
-            self.spare.extend(sums);
+            self.free_sums.extend(sums);
             let rows = &self.rows[begin..end];
             let value = if rows.is_empty() { 0.0 } else { (self.leaf)(rows, total.target) };
             for row in rows {
@@ -263,7 +263,7 @@ impl Growth<'_> {
             return node;
         };
         let middle = begin + self.partition(begin, end, &split, depth + 1 < self.limits.depth);
-        let (low_sums, high_sums) = self.hand_down(sums, (begin, middle, end), depth + 1);
+        let (low_sums, high_sums) = self.child_sums(sums, (begin, middle, end), depth + 1);
         let low = self.grow(begin, middle, depth + 1, low_sums);
         let high = self.grow(middle, end, depth + 1, high_sums);
         self.nodes[node] = Node::Split {
@@ -281,7 +281,7 @@ impl Growth<'_> {
     fn total(&self, begin: usize, end: usize) -> Sum {
         let (mut target, mut weight) = (0.0, 0);
         for row in &self.rows[begin..end] {
-            let one = self.ones[*row as usize];
+            let one = self.row_sums[*row as usize];
             target += one.target;
             weight += one.weight;
         }
@@ -292,16 +292,16 @@ impl Growth<'_> {
         depth < self.limits.depth && rows >= self.limits.min_samples_split.max(2)
     }
 
-    /// The sums of some rows by slot; `None` where rows are sorted instead.
+    /// The sums of some rows by slot; `None` if rows are sorted instead.
     fn sum_up(&mut self, begin: usize, end: usize) -> Option<Vec<Sum>> {
-        if self.ranked.sorted.is_some() || end - begin < FEW {
+        if self.ranked.sorted.is_some() || end - begin < SMALL_NODE {
             return None;
         }
-        let mut sums = self.spare.pop().unwrap_or_default();
+        let mut sums = self.free_sums.pop().unwrap_or_default();
         sums.clear();
         sums.resize(self.ranked.slot_count, Sum::default());
         for row in &self.rows[begin..end] {
-            let one = self.ones[*row as usize];
+            let one = self.row_sums[*row as usize];
             for slot in self.ranked.slots_of(*row) {
                 sums[*slot as usize].add(one);
             }
@@ -309,9 +309,9 @@ impl Growth<'_> {
         Some(sums)
     }
 
-    /// The sums of both sides of a split, where they are worth it: those of the larger side are what the smaller one
-    /// leaves of the whole. Methods that follow others to the last bit add each side up.
-    fn hand_down(
+    /// The sums of both sides of a split, if that is worth it: those of the larger side are the difference of the whole
+    /// and the smaller side. Criteria that reproduce other programs to the last bit add up each side.
+    fn child_sums(
         &mut self,
         sums: Option<Vec<Sum>>,
         (begin, middle, end): (usize, usize, usize),
@@ -323,8 +323,8 @@ impl Growth<'_> {
             if low_is_larger { ((begin, middle), (middle, end)) } else { ((middle, end), (begin, middle)) };
         let rows = larger.1 - larger.0;
         let is_worth = self.ranked.may_subtract() && rows * self.ranked.features.len() > 2 * whole.len();
-        if !is_worth || rows < FEW || !self.may_split(depth, rows) {
-            self.spare.push(whole);
+        if !is_worth || rows < SMALL_NODE || !self.may_split(depth, rows) {
+            self.free_sums.push(whole);
             return (None, None);
         }
         let of_smaller = self.sum_up(smaller.0, smaller.1);
@@ -332,7 +332,7 @@ impl Growth<'_> {
             Some(sums) => whole.iter_mut().zip(sums).for_each(|(whole, part)| *whole = whole.without(*part)),
             None => {
                 for row in &self.rows[smaller.0..smaller.1] {
-                    let one = self.ones[*row as usize];
+                    let one = self.row_sums[*row as usize];
                     for slot in self.ranked.slots_of(*row) {
                         whole[*slot as usize] = whole[*slot as usize].without(one);
                     }
@@ -342,7 +342,7 @@ impl Growth<'_> {
         if low_is_larger { (Some(whole), of_smaller) } else { (of_smaller, Some(whole)) }
     }
 
-    /// The best split, if any is better than none.
+    /// The best split that is better than no split.
     fn best_split(&mut self, begin: usize, end: usize, total: Sum, sums: &[Sum]) -> Option<Split> {
         if self.criterion == Criterion::SquaredError {
             self.stream.shuffle(&mut self.order);
@@ -372,20 +372,20 @@ impl Growth<'_> {
         best.filter(|split| split.improvement >= least)
     }
 
-    /// The split of two rows: any feature in which they differ explains all, and the first one is taken. A third of the
-    /// nodes of a whole tree have two rows.
+    /// The split of two rows: any feature in which they differ explains all, so the first one is taken. A third of the
+    /// nodes of a full tree have two rows.
     fn split_two(&self, begin: usize, total: Sum) -> Option<Split> {
         let (first, second) = (self.rows[begin], self.rows[begin + 1]);
-        let both = self.ones[first as usize].explained() + self.ones[second as usize].explained();
+        let both = self.row_sums[first as usize].explained() + self.row_sums[second as usize].explained();
         let improvement = both - total.explained();
         let (first, second) = (self.ranked.slots_of(first), self.ranked.slots_of(second));
         let feature = *self.order.iter().find(|feature| first[**feature] != second[**feature])?;
         let (below, slot) = (first[feature].min(second[feature]), first[feature].max(second[feature]));
-        // As any split it has to be better than none.
+        // The split must be better than no split, as elsewhere.
         (both > total.explained()).then_some(Split { feature, slot, below, improvement })
     }
 
-    /// Sums the rows of a node up by the slots of a feature.
+    /// Sums up the rows of a node by the slots of a feature.
     fn group(&mut self, feature: usize, begin: usize, end: usize, sums: &[Sum]) {
         self.groups.clear();
         if !sums.is_empty() {
@@ -396,10 +396,10 @@ impl Growth<'_> {
         }
         let (slots, width) = (&self.ranked.slots[feature..], self.ranked.features.len());
         let slot_of = |row: u32| slots[row as usize * width];
-        let mut few = [0; FEW];
-        let rows = if end - begin < FEW {
-            // By slot, then by row: both in one number.
-            let mut keys = [0; FEW];
+        let mut few = [0; SMALL_NODE];
+        let rows = if end - begin < SMALL_NODE {
+            // Insertion sort by slot and then by row, both in one integer.
+            let mut keys = [0; SMALL_NODE];
             for (count, row) in self.rows[begin..end].iter().enumerate() {
                 let key = u64::from(slot_of(*row)) << 32 | u64::from(*row);
                 let mut place = count;
@@ -422,7 +422,7 @@ impl Growth<'_> {
                 self.groups.push((last, Sum { target, weight, rows: count }));
                 (last, target, weight, count) = (slot, 0.0, 0, 0);
             }
-            let one = self.ones[*row as usize];
+            let one = self.row_sums[*row as usize];
             target += one.target;
             weight += one.weight;
             count += 1;
@@ -430,7 +430,7 @@ impl Growth<'_> {
         self.groups.push((last, Sum { target, weight, rows: count }));
     }
 
-    /// The split of the grouped feature that explains the most, if that is more than `to_beat`: the slots on its sides.
+    /// The split of the grouped feature that explains most, if that exceeds `to_beat`: the slots on both sides.
     fn least_error(&self, total: Sum, to_beat: &mut f64) -> Option<(u32, u32)> {
         let least = self.limits.min_samples_leaf;
         let mut found = None;
@@ -447,7 +447,7 @@ impl Growth<'_> {
         found
     }
 
-    /// The split of the grouped feature with the largest gain, if that is more than `to_beat`: the slots on its sides.
+    /// The split of the grouped feature with the largest gain, if that exceeds `to_beat`: the slots on both sides.
     fn largest_gain(&self, total: Sum, (lambda, least): (f64, f64), to_beat: &mut f64) -> Option<(u32, u32)> {
         let root = total.gain(lambda);
         let mut found = None;
@@ -464,38 +464,39 @@ impl Growth<'_> {
         found
     }
 
-    /// Puts the rows that go low first, in their order, and says how many they are. Sorted rows follow where they are
-    /// looked at again.
+    /// Moves the rows of the low side to the front, in their order, and returns their number. Sorted rows are
+    /// partitioned too if the children may be split.
     fn partition(&mut self, begin: usize, end: usize, split: &Split, again: bool) -> usize {
         let slot_of = |row: u32| self.ranked.slots_of(row)[split.feature];
         let goes_low = |row: u32| slot_of(row) < split.slot;
-        let low = stable_partition(&mut self.rows[begin..end], &mut self.set_aside, goes_low);
-        if again && !self.sorted.is_empty() && end - begin >= FEW {
+        let low = stable_partition(&mut self.rows[begin..end], &mut self.scratch, goes_low);
+        if again && !self.sorted.is_empty() && end - begin >= SMALL_NODE {
             for row in &self.rows[begin..end] {
                 self.goes_low[*row as usize] = slot_of(*row) < split.slot;
             }
             for feature in 0..self.ranked.features.len() {
                 let rows = &mut self.sorted[feature * self.rows.len()..][begin..end];
-                stable_partition(rows, &mut self.set_aside, |row| self.goes_low[row as usize]);
+                stable_partition(rows, &mut self.scratch, |row| self.goes_low[row as usize]);
             }
         }
         low
     }
 }
 
-/// Puts the rows of which this holds first, all in their order, and says how many they are. Each row is written to both
-/// places, of which the next one overwrites one: which way rows go can't be foreseen, and a branch would cost more.
-fn stable_partition(rows: &mut [u32], set_aside: &mut [u32], holds: impl Fn(u32) -> bool) -> usize {
+/// Moves the rows for which `holds` is true to the front, keeping the order, and returns their number. Each row is
+/// written to both places, of which the next write overwrites one: the outcome is not predictable, and a branch would
+/// be slower.
+fn stable_partition(rows: &mut [u32], scratch: &mut [u32], holds: impl Fn(u32) -> bool) -> usize {
     let mut first = 0;
     for place in 0..rows.len() {
         let row = rows[place];
         let is_first = usize::from(holds(row));
         rows[first] = row;
-        set_aside[place - first] = row;
+        scratch[place - first] = row;
         first += is_first;
     }
     let last = rows.len() - first;
-    rows[first..].copy_from_slice(&set_aside[..last]);
+    rows[first..].copy_from_slice(&scratch[..last]);
     first
 }
 

@@ -1,8 +1,8 @@
-//! Sums of trees as what they are: functions that are constant between a few thresholds of each feature.
+//! Sums of trees as step functions: constant between a few thresholds of each feature.
 //!
-//! Where the cells between the thresholds are few, each has its value: then no tree is needed to answer, and what
-//! hundreds of trees with millions of nodes say takes some ten thousand numbers. Sweeps are like that. Where they are
-//! many, the trees stay, twelve bytes a node.
+//! If there are few cells between the thresholds, the value of each is stored: then a lookup replaces hundreds of trees
+//! with millions of nodes by some ten thousand numbers. Sweeps are like that. Otherwise the trees are kept, with twelve
+//! bytes per node.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,43 +12,45 @@ use super::{
 };
 use crate::math;
 
-/// The most cells with a value each.
-const MOST_CELLS: usize = 1 << 20;
-/// The most cells that all trees of a model together may fill, each tree all of them.
-const MOST_FILLED: usize = 1 << 30;
+/// The most cells for which values are stored.
+const MAX_CELLS: usize = 1 << 20;
+/// The most updates of cells by all trees of a model, each of which may update all cells.
+const MAX_CELL_UPDATES: usize = 1 << 30;
 
-/// A function of several features that has steps.
+/// A piecewise constant function of several features.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepFunction {
-    /// Features are rounded to 32 bits before they are compared.
+    /// Whether features are rounded to 32 bits before they are compared.
     single: bool,
     features: u32,
-    form: Form,
+    #[serde(rename = "form")]
+    representation: Representation,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-enum Form {
+enum Representation {
     Cells {
-        /// For each feature where it steps, ascending: a value counts the thresholds that are not above it.
+        /// The thresholds of each feature, ascending. The index of a value is the number of thresholds that are not
+        /// above it.
         edges: Vec<Vec<f64>>,
-        /// A value per cell, the last feature fastest.
+        /// The value of each cell, the last feature fastest.
         values: Vec<f32>,
     },
     Trees {
         start: f64,
-        /// By which the sum of the trees is divided.
+        /// The divisor of the sum of the trees.
         count: f64,
         nodes: Vec<CompactNode>,
         roots: Vec<u32>,
     },
 }
 
-/// The low side of a split is the next node.
+/// A node of a tree in a list; the low side of a split is the next node.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct CompactNode {
-    /// [`LEAF`] for a leaf.
+    /// The index of the feature; [`LEAF`] for a leaf.
     feature: u32,
-    /// The threshold of a split, the value of a leaf.
+    /// The threshold of a split, or the value of a leaf.
     number: f32,
     high: u32,
 }
@@ -56,7 +58,7 @@ struct CompactNode {
 const LEAF: u32 = u32::MAX;
 
 impl StepFunction {
-    /// What `start` and the trees' leaves, each times `scale`, sum to.
+    /// The sum of `start` and the leaves of all trees, each times `scale`.
     pub(super) fn of_trees(
         trees: &[RegressionTree],
         scale: f64,
@@ -74,21 +76,21 @@ impl StepFunction {
             math::ascending(thresholds);
             thresholds.dedup_by(|a, b| a == b);
         }
-        let most = MOST_FILLED / trees.len().max(1);
-        let mut growth = Growth::of_cells(edges, start, precision, most.min(MOST_CELLS));
-        trees.iter().for_each(|tree| growth.add(tree, scale));
-        growth.finish(1.0)
+        let most = MAX_CELL_UPDATES / trees.len().max(1);
+        let mut sum = SumOfTrees::of_cells(edges, start, precision, most.min(MAX_CELLS));
+        trees.iter().for_each(|tree| sum.add(tree, scale));
+        sum.finish(1.0)
     }
 
-    /// What it says of a row; `None` for another number of features.
+    /// The value for a row; `None` for another number of features.
     #[must_use]
-    pub fn at(&self, row: &[f64]) -> Option<f64> {
+    pub fn predict(&self, row: &[f64]) -> Option<f64> {
         if row.len() != self.features as usize {
             return None;
         }
         let round = |value: f64| if self.single { f64::from(value as f32) } else { value };
-        match &self.form {
-            Form::Cells { edges, values } => {
+        match &self.representation {
+            Representation::Cells { edges, values } => {
                 let mut cell = 0;
                 for (edges, value) in edges.iter().zip(row) {
                     let value = round(*value);
@@ -96,7 +98,7 @@ impl StepFunction {
                 }
                 values.get(cell).map(|value| f64::from(*value))
             }
-            Form::Trees { start, count, nodes, roots } => {
+            Representation::Trees { start, count, nodes, roots } => {
                 let leaf = |root: u32| {
                     let mut at = root as usize;
                     loop {
@@ -104,7 +106,7 @@ impl StepFunction {
                         if feature == LEAF {
                             return Some(f64::from(number));
                         }
-                        // Children come after their parents: this ends.
+                        // Children come after their parents, so the loop ends.
                         at = if round(*row.get(feature as usize)?) < f64::from(number) {
                             at + 1
                         } else {
@@ -121,40 +123,40 @@ impl StepFunction {
         }
     }
 
-    /// How many cells it has; `None` where it is made of trees.
+    /// The number of cells; `None` if it consists of trees.
     #[must_use]
     pub fn cells(&self) -> Option<usize> {
-        match &self.form {
-            Form::Cells { values, .. } => Some(values.len()),
-            Form::Trees { .. } => None,
+        match &self.representation {
+            Representation::Cells { values, .. } => Some(values.len()),
+            Representation::Trees { .. } => None,
         }
     }
 
-    /// What it takes in memory, in bytes.
+    /// The size in memory, in bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
-        match &self.form {
-            Form::Cells { edges, values } => 8 * edges.iter().map(Vec::len).sum::<usize>() + 4 * values.len(),
-            Form::Trees { nodes, roots, .. } => size_of::<CompactNode>() * nodes.len() + 4 * roots.len(),
+        match &self.representation {
+            Representation::Cells { edges, values } => 8 * edges.iter().map(Vec::len).sum::<usize>() + 4 * values.len(),
+            Representation::Trees { nodes, roots, .. } => size_of::<CompactNode>() * nodes.len() + 4 * roots.len(),
         }
     }
 }
 
-/// A sum of trees to which one after the other is added.
-pub(super) struct Growth {
+/// A sum of trees, built tree by tree.
+pub(super) struct SumOfTrees {
     precision: Precision,
     edges: Vec<Vec<f64>>,
     start: f64,
-    /// Empty where cells are too many.
+    /// Sums per cell; empty if there are too many cells.
     sums: Vec<f64>,
     nodes: Vec<CompactNode>,
     roots: Vec<u32>,
 }
 
-impl Growth {
-    /// The constant `start`; trees that are added split at `edges` only.
+impl SumOfTrees {
+    /// Starts with the constant `start`. All trees that are added must split at `edges` only.
     pub(super) fn new(edges: Vec<Vec<f64>>, start: f64, precision: Precision) -> Self {
-        Self::of_cells(edges, start, precision, MOST_CELLS)
+        Self::of_cells(edges, start, precision, MAX_CELLS)
     }
 
     fn of_cells(edges: Vec<Vec<f64>>, start: f64, precision: Precision, most: usize) -> Self {
@@ -163,19 +165,19 @@ impl Growth {
         Self { precision, edges, start, sums, nodes: Vec::new(), roots: Vec::new() }
     }
 
-    /// Adds a tree, its leaves times `scale`.
+    /// Adds a tree whose leaves are multiplied by `scale`.
     pub(super) fn add(&mut self, tree: &RegressionTree, scale: f64) {
         if self.sums.is_empty() {
             self.roots.push(self.nodes.len() as u32);
-            self.keep(tree, 0, scale);
+            self.append_nodes(tree, 0, scale);
         } else {
             let mut within: Vec<(usize, usize)> = self.edges.iter().map(|edges| (0, edges.len() + 1)).collect();
-            self.spread(tree, 0, scale, &mut within);
+            self.add_to_cells(tree, 0, scale, &mut within);
         }
     }
 
-    /// Adds the leaves of a node to the cells within it: of each feature from the first slot to before the second.
-    fn spread(&mut self, tree: &RegressionTree, node: usize, scale: f64, within: &mut [(usize, usize)]) {
+    /// Adds the leaves below a node to the cells in a box, given by a range of indices for each feature.
+    fn add_to_cells(&mut self, tree: &RegressionTree, node: usize, scale: f64, within: &mut [(usize, usize)]) {
         match tree.nodes[node] {
             Node::Leaf { value, .. } => {
                 let round = self.precision;
@@ -190,47 +192,47 @@ impl Growth {
                 let (first, end) = within[feature];
                 let slot = self.edges[feature].partition_point(|edge| *edge <= threshold).clamp(first, end);
                 within[feature] = (first, slot);
-                self.spread(tree, low, scale, within);
+                self.add_to_cells(tree, low, scale, within);
                 within[feature] = (slot, end);
-                self.spread(tree, high, scale, within);
+                self.add_to_cells(tree, high, scale, within);
                 within[feature] = (first, end);
             }
         }
     }
 
-    /// Keeps a node and what is below it.
-    fn keep(&mut self, tree: &RegressionTree, node: usize, scale: f64) {
+    /// Appends a node and the nodes below it.
+    fn append_nodes(&mut self, tree: &RegressionTree, node: usize, scale: f64) {
         let at = self.nodes.len();
         match tree.nodes[node] {
             Node::Leaf { value, .. } => {
                 self.nodes.push(CompactNode { feature: LEAF, number: (scale * value) as f32, high: 0 });
             }
             Node::Split { feature, threshold, low, high, .. } => {
-                // Rounded up: what is below the threshold stays below.
+                // Rounded up, so that values below the threshold stay below.
                 let rounded = threshold as f32;
                 let number = if f64::from(rounded) < threshold { rounded.next_up() } else { rounded };
                 self.nodes.push(CompactNode { feature: feature as u32, number, high: 0 });
-                self.keep(tree, low, scale);
+                self.append_nodes(tree, low, scale);
                 self.nodes[at].high = self.nodes.len() as u32;
-                self.keep(tree, high, scale);
+                self.append_nodes(tree, high, scale);
             }
         }
     }
 
-    /// The sum, divided by `count`.
+    /// The sum divided by `count`.
     pub(super) fn finish(self, count: f64) -> StepFunction {
         let features = self.edges.len() as u32;
-        let form = if self.sums.is_empty() {
-            Form::Trees { start: self.start, count, nodes: self.nodes, roots: self.roots }
+        let representation = if self.sums.is_empty() {
+            Representation::Trees { start: self.start, count, nodes: self.nodes, roots: self.roots }
         } else {
             let values = self.sums.iter().map(|sum| (sum / count) as f32).collect();
-            Form::Cells { edges: self.edges, values }
+            Representation::Cells { edges: self.edges, values }
         };
-        StepFunction { single: self.precision == Precision::Single, features, form }
+        StepFunction { single: self.precision == Precision::Single, features, representation }
     }
 }
 
-/// Calls for the cells within a box, from the feature `depth` on.
+/// Calls `with` for all cells in a box, from the feature `depth` on.
 fn fill(
     cells: &mut [f64],
     edges: &[Vec<f64>],
@@ -243,7 +245,7 @@ fn fill(
         return;
     };
     let size = cells.len() / (edges[depth].len() + 1);
-    // Whatever is whole below is one run of cells.
+    // If the box spans all remaining features, its cells are contiguous.
     if within[depth + 1..].iter().zip(&edges[depth + 1..]).all(|(within, edges)| *within == (0, edges.len() + 1)) {
         cells[first * size..end * size].iter_mut().for_each(with);
         return;
@@ -288,18 +290,18 @@ mod tests {
                     seed: 1,
                 };
                 let boosting = Boosting::fit(&table, &target, parameters, &mut Silent)?;
-                let steps = boosting.to_steps();
+                let steps = boosting.to_step_function();
                 assert_eq!(steps.cells().is_some(), has_cells, "{} bytes", steps.size_bytes());
                 let mut asked = table.take(&(0..200).collect::<Vec<_>>());
                 for _ in 0..200 {
                     asked.push(&[20.0 * stream.unit() - 5.0, 1000.0 * stream.normal(), 400.0 * stream.unit()]);
                 }
                 for (row, said) in boosting.predict(&asked)?.iter().enumerate() {
-                    let stepped = steps.at(asked.row(row)).unwrap_or(f64::NAN);
+                    let stepped = steps.predict(asked.row(row)).unwrap_or(f64::NAN);
                     let exact = single && has_cells;
                     assert!((stepped - said).abs() <= if exact { 0.0 } else { 1e-5 * (1.0 + said.abs()) }, "{row}");
                 }
-                assert_eq!(steps.at(&[1.0]), None);
+                assert_eq!(steps.predict(&[1.0]), None);
             }
         }
         Ok(())

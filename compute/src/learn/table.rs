@@ -3,46 +3,46 @@ use std::borrow::Cow;
 use super::importance::Shuffle;
 use smartcore::linalg::basic::matrix::DenseMatrix;
 
-/// Why a model could not be fitted or asked.
+/// Why a model could not be fitted or evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LearnError {
-    /// There is nothing to learn from.
+    /// There are too few rows.
     #[error("there {} to learn from, and at least {needed} are needed", if *.rows == 1 { "is 1 row".to_owned() } else { format!("are {rows} rows") })]
     TooFewRows {
-        /// Rows given.
+        /// The number of rows given.
         rows: usize,
-        /// Rows needed.
+        /// The number of rows needed.
         needed: usize,
     },
-    /// A number that is not finite, which the trees can't handle.
+    /// A number is not finite, which the models can't handle.
     #[error("row {row} has a value of {feature} that is not a finite number")]
     NotFinite {
-        /// Index of the row.
+        /// The index of the row.
         row: usize,
-        /// Name of the feature, or `the target`.
+        /// The name of the feature, or `the target`.
         feature: String,
     },
-    /// Features or targets of another shape than the model's.
+    /// Features or targets have another shape than the model's.
     #[error("{what}: {found} given, {expected} expected")]
     Shape {
-        /// What is counted.
+        /// The name of the counted items.
         what: &'static str,
-        /// How many there are.
+        /// The number found.
         found: usize,
-        /// How many there must be.
+        /// The number expected.
         expected: usize,
     },
-    /// A parameter outside its range.
+    /// A parameter is out of range.
     #[error("{name} is {value}; it must be {expected}")]
     Parameter {
-        /// Its name.
+        /// The name of the parameter.
         name: &'static str,
-        /// What was given.
+        /// The given value.
         value: String,
-        /// What is possible.
+        /// The accepted values.
         expected: &'static str,
     },
-    /// What the library of trees said.
+    /// A message of the library of trees.
     #[error("the trees could not be fitted: {0}")]
     Trees(String),
 }
@@ -53,7 +53,7 @@ impl From<smartcore::error::Failed> for LearnError {
     }
 }
 
-/// Features of rows: `rows × names.len()` numbers, row after row.
+/// The features of some rows: `rows × names.len()` numbers, row by row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     names: Vec<Cow<'static, str>>,
@@ -61,40 +61,40 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table of the named features.
+    /// Creates an empty table with these features.
     #[must_use]
     pub fn new(names: &[&'static str]) -> Self {
         Self { names: names.iter().map(|name| Cow::Borrowed(*name)).collect(), values: Vec::new() }
     }
 
-    /// An empty table of features whose names come from a file.
+    /// Creates an empty table with features whose names come from a file.
     #[must_use]
     pub fn named(names: &[String]) -> Self {
         Self { names: names.iter().map(|name| Cow::Owned(name.clone())).collect(), values: Vec::new() }
     }
 
-    /// Adds one row.
+    /// Adds a row.
     ///
     /// # Panics
-    /// If the row has another length than the names: a mistake of the program, not of a file.
+    /// If the row has another length than the names, which is a bug in the caller.
     pub fn push(&mut self, row: &[f64]) {
         assert_eq!(row.len(), self.names.len(), "a row has one value per feature");
         self.values.extend_from_slice(row);
     }
 
-    /// How many rows.
+    /// Number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.values.len() / self.names.len().max(1)
     }
 
-    /// Names of the features.
+    /// The names of the features.
     #[must_use]
     pub fn names(&self) -> &[Cow<'static, str>] {
         &self.names
     }
 
-    /// One row.
+    /// The values of a row.
     #[must_use]
     pub fn row(&self, index: usize) -> &[f64] {
         &self.values[index * self.names.len()..][..self.names.len()]

@@ -8,48 +8,48 @@ use super::{
     regression_tree::{Node, RegressionTree},
 };
 
-/// A boosting with the names of its features.
+/// A model of XGBoost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// Names of the features, in their order; empty where the file has none.
+    /// The names of the features in their order; empty if the file has none.
     pub features: Vec<String>,
-    /// What was fitted.
+    /// The fitted trees.
     pub boosting: Boosting,
-    /// What stands in the file for people: names and texts.
+    /// The attributes in the file, as pairs of name and text.
     pub attributes: Vec<(String, String)>,
 }
 
-/// Why a JSON is no model that can be used; completes a sentence that begins with the name of the file.
+/// Why a JSON file is not a usable model; completes a sentence that begins with the name of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum XgboostError {
-    /// Something is missing, or of another kind.
+    /// A value is missing or of another type.
     #[error("is no model of XGBoost that can be read: {place} is not {expected}")]
     Wrong {
-        /// Where, as keys and indices.
+        /// The path of the value, as keys and indices.
         place: String,
-        /// What should stand there.
+        /// The expected type.
         expected: &'static str,
     },
-    /// A model of something else than a number.
+    /// The model does not predict a number.
     #[error("is a model for {objective}; only regression (reg:squarederror, reg:absoluteerror, …) predicts a number")]
     Objective {
-        /// As the file names it.
+        /// The objective as the file names it.
         objective: String,
     },
-    /// A model of something else than trees that are added up.
+    /// The model is not a sum of trees.
     #[error("is a model of {booster}; only gbtree can be used")]
     Booster {
-        /// As the file names it.
+        /// The booster as the file names it.
         booster: String,
     },
-    /// A tree that is none.
+    /// A tree is invalid.
     #[error("has a tree that can't be followed: tree {tree}, node {node} {what}")]
     Tree {
-        /// Which, from 0.
+        /// The index of the tree.
         tree: usize,
-        /// Which node of it, from 0.
+        /// The index of the node.
         node: usize,
-        /// What is wrong with it.
+        /// The fault of the node.
         what: &'static str,
     },
 }
@@ -58,12 +58,12 @@ pub enum XgboostError {
 const OBJECTIVES: [&str; 5] =
     ["reg:squarederror", "reg:linear", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror"];
 
-/// The most features: each tree is checked against them.
+/// The most features: each node is checked against their number.
 const WIDEST: u64 = 100_000;
-/// The most splits one below the other: trees are walked by functions that call themselves.
+/// The greatest depth of a tree: recursive functions walk it.
 const DEEPEST: u32 = 1000;
 
-/// A JSON object that says it is a model of XGBoost.
+/// Whether a JSON value looks like a model of XGBoost.
 #[must_use]
 pub fn is_model(value: &Value) -> bool {
     value.get("learner").is_some_and(|learner| learner.get("gradient_booster").is_some())
@@ -72,7 +72,7 @@ pub fn is_model(value: &Value) -> bool {
 /// Reads a model.
 ///
 /// # Errors
-/// It is none, or of a kind that can't be used, or its trees are none.
+/// Returns an [`XgboostError`] if it is not a model, or of an unsupported kind, or has an invalid tree.
 pub fn read(value: &Value) -> Result<Model, XgboostError> {
     let learner = At { value, place: String::new() }.key("learner")?;
     let objective = learner.key("objective")?.key("name")?.text()?;
@@ -145,7 +145,7 @@ fn read_tree(tree: &At<'_>, number: usize, features: usize) -> Result<Regression
             if !(child >= 1.0 && child < count as f64) {
                 return Err(fault(node, "has a child that does not exist"));
             }
-            // Each node has one parent and the root none: then no path can come back.
+            // Every node has one parent and the root none, so there can be no cycle.
             if std::mem::replace(&mut is_child[child as usize], true) {
                 return Err(fault(child as usize, "is reached twice: the tree has a cycle, or shares a node"));
             }
@@ -174,7 +174,7 @@ fn read_tree(tree: &At<'_>, number: usize, features: usize) -> Result<Regression
     Ok(RegressionTree { nodes })
 }
 
-/// Writes a model as XGBoost 2.1 would.
+/// Writes a model as XGBoost 2.1 does.
 #[must_use]
 pub fn write(model: &Model) -> Value {
     let Model { features, boosting, attributes } = model;
@@ -212,7 +212,7 @@ pub fn write(model: &Model) -> Value {
     object(vec![("learner", learner), ("version", vec![2, 1, 0].into())])
 }
 
-/// An object of JSON. `json!` would write the filling of one out, once for each key.
+/// A JSON object. `json!` would generate the code of an insertion once for each key.
 #[inline(never)]
 fn object(entries: Vec<(&str, Value)>) -> Value {
     let mut object = Map::new();
@@ -294,7 +294,7 @@ fn write_tree(tree: &RegressionTree, id: usize, features: usize) -> Value {
     ])
 }
 
-/// A value with its place in the file.
+/// A JSON value with its path in the file.
 struct At<'a> {
     value: &'a Value,
     place: String,
@@ -318,7 +318,7 @@ impl<'a> At<'a> {
         self.value.as_str().ok_or_else(|| self.wrong("a text"))
     }
 
-    /// A number; parameters are written as texts, the base score of version 3.1 as a list of one.
+    /// A number. Parameters are written as strings; the base score of version 3.1 as a list of one number.
     fn number(&self) -> Result<f64, XgboostError> {
         let number = match self.value {
             Value::String(text) => text.trim_matches(['[', ']', ' ']).parse().ok(),
@@ -410,14 +410,15 @@ mod tests {
             *changed.pointer_mut("/learner/gradient_booster/model/trees").unwrap() = trees.into();
             read(&changed).map(|model| model.boosting)
         };
-        let said = |boosting: &Boosting| boosting.to_steps().at(&[0.5, 0.5]).map(|said| said - boosting.start);
+        let said =
+            |boosting: &Boosting| boosting.to_step_function().predict(&[0.5, 0.5]).map(|said| said - boosting.start);
         assert_eq!(said(&with(vec![chain(1000)]).unwrap()), Some(2.5));
         let error = with(vec![chain(1001)]).unwrap_err().to_string();
         assert!(error.ends_with("tree 0, node 2000 lies below a thousand others"), "{error}");
         // So many trees are not added to each of 251,001 cells.
         let one = with(vec![chain(1000)]).unwrap();
         let many = Boosting::of_trees(0.0, vec![one.trees[0].clone(); 5000], 2);
-        let steps = many.to_steps();
+        let steps = many.to_step_function();
         assert_eq!((steps.cells(), said(&many)), (None, Some(12_500.0)));
     }
 

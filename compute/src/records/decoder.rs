@@ -1,4 +1,4 @@
-//! Any Unicode encoding becomes UTF-8.
+//! Decodes UTF-16 and UTF-8 with a byte order mark to plain UTF-8.
 
 use std::io::{self, Read};
 
@@ -27,14 +27,14 @@ pub struct Decoder<R> {
 #[derive(Debug)]
 struct Utf16 {
     big_endian: bool,
-    /// Bytes read and not yet decoded: half a unit, or a high surrogate that waits for its partner.
+    /// Bytes that are read and not decoded: half a code unit, or a high surrogate without its low one.
     waiting: Vec<u8>,
     decoded: Vec<u8>,
     given: usize,
 }
 
 impl<R: Read> Decoder<R> {
-    /// Looks at the first bytes for a mark, and consumes it.
+    /// Detects and consumes a byte order mark.
     pub fn new(input: R) -> Self {
         let mut input = Preview::new(input, 3);
         let (mark, big_endian) = match input.head() {
@@ -49,7 +49,7 @@ impl<R: Read> Decoder<R> {
         Self { input, utf16 }
     }
 
-    /// The text's encoding is UTF-16.
+    /// Whether the text is encoded in UTF-16.
     #[must_use]
     pub fn is_utf16(&self) -> bool {
         self.utf16.is_some()
@@ -57,7 +57,7 @@ impl<R: Read> Decoder<R> {
 }
 
 impl Utf16 {
-    /// Decodes what waits; at the end of the input nothing is left waiting.
+    /// Decodes the waiting bytes, at the end of the input all of them.
     fn decode(&mut self, ended: bool) {
         let unit = |pair: &[u8]| {
             let pair = [pair[0], pair[1]];

@@ -1,16 +1,16 @@
-//! How a table is delimited, guessed from its head.
+//! Detects the dialect of a delimited text from its beginning.
 
 use super::{Records, State};
 
-/// How many lines a guess looks at.
+/// The number of lines that are inspected.
 const LINES: usize = 20;
 
-/// How a table is written. Quotes are `"`, doubled inside quotes; lines end with LF, CRLF or CR.
+/// The dialect of a delimited text. Quotes are `"`, doubled inside quotes; lines end with LF, CRLF or CR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
-    /// Stands between cells: comma, tab or semicolon.
+    /// The delimiter of cells: comma, tab or semicolon.
     pub delimiter: u8,
-    /// Ends lines: LF (a CR before it is dropped), or CR in a file without any LF.
+    /// The end of a line: LF (a CR before it is dropped), or CR in a file without any LF.
     pub line_end: u8,
 }
 
@@ -41,7 +41,7 @@ impl Dialect {
         best.0
     }
 
-    /// How many of the first lines are as wide as the first one, and that width.
+    /// How many of the first lines have as many cells as the first one, and that number of cells.
     fn fit(self, head: &[u8]) -> (usize, usize) {
         let mut records = Records::new(head, self);
         records.skip_comments();

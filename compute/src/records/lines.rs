@@ -1,4 +1,4 @@
-//! A stream of text is cut into lines.
+//! Splits a stream of text into lines.
 
 use std::{
     borrow::Cow,
@@ -26,14 +26,14 @@ pub struct Lines<'a> {
     error: Option<io::Error>,
 }
 
-/// One line.
+/// A line of the text.
 #[derive(Clone, Debug)]
 pub struct Line<'a> {
-    /// Its number in the file, from 1.
+    /// The number of the line in the file, from 1.
     pub number: u64,
-    /// What stands in it, without the line end.
+    /// The text of the line without its end.
     pub text: Cow<'a, str>,
-    /// It has a line end; only the last line of a file has none.
+    /// Whether the line has a line end; only the last line of a file may have none.
     pub is_ended: bool,
 }
 
@@ -51,19 +51,19 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// What ended the input, if it was no ordinary end.
+    /// The error that ended the input, if one did.
     #[must_use]
     pub fn error(&self) -> Option<&io::Error> {
         self.error.as_ref()
     }
 
-    /// Number of the last line that was given, from 1.
+    /// The number of the last line that was returned, from 1.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The next line; `None` at the end of the input or at an error, which [`Self::error`] then has.
+    /// The next line; `None` at the end of the input, or at an error, which [`Self::error`] then returns.
     #[expect(clippy::should_implement_trait, reason = "a line borrows from the stream")]
     pub fn next(&mut self) -> Option<Line<'_>> {
         self.buffer.clear();

@@ -1,8 +1,8 @@
-//! Delimited text is read: encodings, dialects, records, lines, numbers.
+//! Reading of delimited text: encodings, dialects, records, lines, numbers.
 //!
-//! Reading is a chain of streams, each of which knows one thing: [`Preview`] looks at the head of a stream without
-//! consuming it, [`Decoder`] turns any Unicode encoding into UTF-8, [`Dialect`] is guessed from the head, and
-//! [`Records`] cuts the stream into records that know their line. A file is never in memory as a whole.
+//! Reading is a chain of streams: [`Preview`] inspects the beginning of a stream without consuming it, [`Decoder`]
+//! converts any Unicode encoding to UTF-8, [`Dialect`] is detected from the beginning, and [`Records`] splits the
+//! stream into records that know their line. A file is never in memory as a whole.
 
 mod decoder;
 mod dialect;
@@ -23,14 +23,14 @@ pub use self::{
     record::{Record, Records, State},
 };
 
-/// Bytes as text; those that are no UTF-8 read as U+FFFD.
+/// Bytes as text; invalid UTF-8 is replaced by U+FFFD.
 #[must_use]
 pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
-    // To look for faults takes longer than to see that there are none.
+    // Validation is faster than the lossy conversion, and most texts are valid.
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
-/// Without blanks around it; most cells have none.
+/// A cell without surrounding blanks; the fast path is for cells that have none.
 fn trimmed(cell: &str) -> &str {
     match cell.as_bytes() {
         [b'!'..=b'~'] | [b'!'..=b'~', .., b'!'..=b'~'] => cell,
@@ -38,7 +38,7 @@ fn trimmed(cell: &str) -> &str {
     }
 }
 
-/// The text for a message: cut after 80 characters, control characters as blanks.
+/// A text for a message: at most 80 characters, with control characters replaced by blanks.
 #[must_use]
 pub fn excerpt(text: &str) -> String {
     let text = text.trim();

@@ -1,4 +1,4 @@
-//! Cells become numbers.
+//! Parses cells as numbers.
 
 use super::trimmed;
 
@@ -17,7 +17,7 @@ pub fn number(cell: &str) -> Option<f64> {
     if let Some(number) = plain(cell) {
         return Some(number);
     }
-    // Rust also reads `inf`, `infinity` and `nan`, which begin with a letter after the sign.
+    // Rust also parses `inf`, `infinity` and `nan`, which begin with a letter after the sign.
     let begins = cell.bytes().find(|b| !matches!(b, b'+' | b'-'))?;
     if !begins.is_ascii_digit() && begins != b'.' {
         return None;
@@ -25,8 +25,8 @@ pub fn number(cell: &str) -> Option<f64> {
     cell.parse().ok().filter(|n: &f64| n.is_finite())
 }
 
-/// A decimal number of few digits: of two numbers that are exact in binary the quotient is the nearest number there is
-/// (W. D. Clinger, How to read floating point numbers accurately, 1990).
+/// The fast path for a decimal number of at most 15 digits: digits and power of ten are exact in binary, so their
+/// quotient is correctly rounded (W. D. Clinger, How to read floating point numbers accurately, 1990).
 fn plain(cell: &str) -> Option<f64> {
     const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
     let (mut digits, mut count, mut point) = (0_u64, 0, None);
@@ -65,7 +65,7 @@ pub fn whole(cell: &str) -> Option<i64> {
     (n.fract() == 0.0 && n.abs() <= 9_007_199_254_740_992.0).then_some(n as i64)
 }
 
-/// The cell says that there is no value: blank, `N/A`, `NA`, `nan`, `null`, `none`, `-`.
+/// Whether the cell stands for a missing value: blank, `N/A`, `NA`, `nan`, `null`, `none`, `-`.
 #[must_use]
 pub fn is_missing(cell: &str) -> bool {
     let cell = cell.trim();

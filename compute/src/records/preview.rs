@@ -1,4 +1,4 @@
-//! The head of a stream, looked at before the stream is read.
+//! A stream whose beginning can be inspected before it is read.
 
 use std::io::{self, Read};
 
@@ -18,31 +18,31 @@ use std::io::{self, Read};
 pub struct Preview<R> {
     head: Vec<u8>,
     read: usize,
-    /// An error met while looking ahead; it is told when reading reaches it.
+    /// An error that occurred while reading the beginning; it is returned when reading reaches it.
     error: Option<io::Error>,
     rest: R,
 }
 
 impl<R: Read> Preview<R> {
-    /// Looks at up to `limit` bytes. An error while looking ahead is kept until reading gets there.
+    /// Reads up to `limit` bytes ahead. An error is kept until reading reaches it.
     pub fn new(mut rest: R, limit: usize) -> Self {
         let mut head = Vec::with_capacity(limit);
         let error = rest.by_ref().take(limit as u64).read_to_end(&mut head).err();
         Self { head, read: 0, error, rest }
     }
 
-    /// The first bytes, as many as there were up to the limit.
+    /// The first bytes of the stream, at most as many as the limit.
     #[must_use]
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// Leaves out the first `bytes` of the head when reading.
+    /// Skips the first `bytes` bytes when reading.
     pub(super) fn skip_head(&mut self, bytes: usize) {
         self.read = bytes.min(self.head.len());
     }
 
-    /// The error that ended the look ahead, if one did.
+    /// The error that occurred while reading ahead, if one did.
     #[must_use]
     pub fn error(&self) -> Option<&io::Error> {
         self.error.as_ref()

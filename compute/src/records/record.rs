@@ -1,4 +1,4 @@
-//! A stream of text is cut into records.
+//! Splits a stream of delimited text into records.
 
 use std::{
     io::{self, Read},
@@ -16,8 +16,9 @@ use super::{
 /// Streams the records of a delimited text, in bounded memory, whatever the bytes are.
 ///
 /// A record is a line. A quoted cell may go on over further lines, as long as those are no records themselves: where
-/// they are, the quote before was a stray one, which costs its own line and no other. Blank lines and lines of empty cells are passed over. Bytes that are no UTF-8
-/// read as U+FFFD. Between tabs or semicolons `8,2` is a number with a decimal comma and reads as `8.2`.
+/// they are, the quote before was a stray one, which costs its own line and no other. Blank lines and lines of empty
+/// cells are passed over. Bytes that are no UTF-8 read as U+FFFD. Between tabs or semicolons `8,2` is a number with a
+/// decimal comma and reads as `8.2`.
 ///
 /// ```
 /// use collectune_compute::records::{Dialect, Records};
@@ -29,22 +30,22 @@ use super::{
 pub struct Records<'a> {
     input: Box<dyn Read + 'a>,
     dialect: Dialect,
-    /// Bytes that were read, up to `filled`; those before `start` are done with.
+    /// The bytes read; those before `start` are consumed, those from `filled` on are not valid.
     buffer: Vec<u8>,
     start: usize,
     filled: usize,
     ended: bool,
     error: Option<io::Error>,
-    /// The rest of a line that was too long comes next.
+    /// Whether the rest of a line that was too long comes next.
     skipping: bool,
-    /// Number of the line that begins at `start`, from 1.
+    /// The number of the line that begins at `start`, from 1.
     line: u64,
-    /// Cells of the first record.
+    /// The number of cells in the first record.
     width: Option<usize>,
     splitter: Splitter,
 }
 
-/// One record.
+/// A record of a delimited text.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
     cells: Cells<'a>,
@@ -53,26 +54,26 @@ pub struct Record<'a> {
     state: State,
 }
 
-/// What can be said of a record's form.
+/// Whether a record is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It ends with a line end.
+    /// The record ends with a line end.
     Whole,
-    /// The input ends with it, without a line end: it may be cut.
+    /// The input ends with the record, without a line end: it may be truncated.
     Last,
-    /// The input broke off in it, by the error that [`Records::error`] has.
+    /// The input failed within the record, by the error that [`Records::error`] returns.
     Broken,
-    /// A quote is opened and not closed.
+    /// A quote is not closed.
     OpenQuote,
-    /// It has more than [`Records::LONGEST`] bytes or [`Records::WIDEST`] cells: only its beginning is here.
+    /// The record has more than [`Records::LONGEST`] bytes or [`Records::WIDEST`] cells; the rest is cut off.
     TooLong,
 }
 
-/// A line in the buffer, relative to its start.
+/// A line in the buffer; offsets are relative to the buffer's start.
 struct Line {
-    /// Without the line end.
+    /// The line without its end.
     content: Range<usize>,
-    /// Where the next line begins.
+    /// The start of the next line.
     next: usize,
     state: State,
 }
@@ -80,7 +81,7 @@ struct Line {
 impl<'a> Records<'a> {
     /// The most bytes of a record.
     pub const LONGEST: usize = 64 * 1024;
-    /// The most lines of a record. With a quote opened in every line, each line is read as often.
+    /// The most lines of a record. If a quote is opened in every line, each line is read up to this many times.
     pub const TALLEST: u64 = 16;
     /// The most cells of a record.
     pub const WIDEST: usize = super::splitter::WIDEST;
@@ -106,20 +107,20 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// What ended the input, if it was no ordinary end.
+    /// The error that ended the input, if one did.
     #[must_use]
     pub fn error(&self) -> Option<&io::Error> {
         self.error.as_ref()
     }
 
-    /// Number of the line that comes next, from 1.
+    /// The number of the next line, from 1.
     #[must_use]
     pub fn line(&self) -> u64 {
         self.line
     }
 
-    /// Passes over blank lines and lines that begin with `#`, but for a header whose first column counts GPUs
-    /// (`# GPUs,global batch,…`, of vTrain); to be called before the first record.
+    /// Skips blank lines and lines that begin with `#`, except a header whose first column counts GPUs (`# GPUs,global
+    /// batch` and further columns, of vTrain). To be called before the first record.
     pub fn skip_comments(&mut self) {
         let is_comment = |text: &[u8]| match text.trim_ascii_start() {
             [] => true,
@@ -135,8 +136,8 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// The next record; `None` at the end of the input or at an error, which [`Self::error`] then has. What was
-    /// read before the error is delivered first.
+    /// The next record; `None` at the end of the input, or at an error, which [`Self::error`] then returns. Data that
+    /// was read before the error is returned first.
     #[expect(clippy::should_implement_trait, reason = "a record borrows from the stream")]
     pub fn next(&mut self) -> Option<Record<'_>> {
         self.skip_rest_of_line();
@@ -164,7 +165,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Splits the record that begins with `first`; answers its last line and what became of it.
+    /// Splits the record that begins with the line `first`; returns its last line and its state.
     fn split(&mut self, first: &Line) -> (Line, State) {
         self.splitter.reset();
         let complete = self.splitter.feed(&self.buffer[self.start..][first.content.clone()]);
@@ -186,7 +187,7 @@ impl<'a> Records<'a> {
             && line.next <= Self::LONGEST
         {
             let content = &self.buffer[self.start..][line.content.clone()];
-            if !self.width.is_some_and(|width| self.splitter.goes_on_with(content, width)) {
+            if !self.width.is_some_and(|width| self.splitter.can_continue_with(content, width)) {
                 break;
             }
             lines += 1;
@@ -206,7 +207,7 @@ impl<'a> Records<'a> {
         (alone, State::OpenQuote)
     }
 
-    /// The line that begins `skip` bytes after the start, which is as far as the buffer is read for it.
+    /// The line that begins `skip` bytes after the start; reads as much of the input as that needs.
     fn line_at(&mut self, skip: usize) -> Option<Line> {
         let mut searched = skip;
         loop {
@@ -234,7 +235,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Passes over what is left of a line that was too long.
+    /// Skips the rest of a line that was too long.
     fn skip_rest_of_line(&mut self) {
         while self.skipping {
             let window = &self.buffer[self.start..self.filled];
@@ -249,7 +250,8 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Reads more; false at the end. Little at first: who guesses a dialect looks at few lines.
+    /// Reads more of the input; `false` at its end. The first reads are small, because detecting a dialect needs few
+    /// lines.
     fn fill(&mut self) -> bool {
         const LEAST: usize = 4 * 1024;
         const MOST: usize = 64 * 1024;
@@ -280,49 +282,50 @@ impl<'a> Records<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Its (first) line in the file, from 1.
+    /// The number of its first line in the file, from 1.
     #[must_use]
     pub fn line(&self) -> u64 {
         self.line
     }
 
-    /// What can be said of its form.
+    /// Whether the record is complete.
     #[must_use]
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// How many cells it has.
+    /// Number of cells.
     #[must_use]
     pub fn len(&self) -> usize {
         self.cells.len()
     }
 
-    /// It has no cells; the records of [`Records`] always have one.
+    /// Whether there are no cells; the records of [`Records`] have at least one.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cells.len() == 0
     }
 
-    /// A cell, without blanks around it.
+    /// A cell without surrounding blanks; `None` beyond the last one.
     #[must_use]
     pub fn get(&self, cell: usize) -> Option<&'a str> {
         self.cells.get(cell).map(trimmed)
     }
 
-    /// All cells as [`number`]s, NaN where a cell is none; `numbers` held those of another record.
+    /// Parses all cells with [`number`] into `numbers`, NaN for those that are no numbers. Replaces its previous
+    /// content.
     pub fn numbers(&self, numbers: &mut Vec<f64>) {
         numbers.clear();
         numbers.extend(self.cells().map(|cell| number(cell).unwrap_or(f64::NAN)));
     }
 
-    /// All cells, without blanks around them.
+    /// All cells without surrounding blanks.
     pub fn cells(&self) -> impl Iterator<Item = &'a str> {
         let record = *self;
         (0..self.len()).filter_map(move |cell| record.get(cell))
     }
 
-    /// The beginning of the line as it stands in the file.
+    /// The beginning of the record's line as it is in the file, for a message.
     #[must_use]
     pub fn excerpt(&self) -> String {
         excerpt(&lossy(&self.raw[..self.raw.len().min(400)]))

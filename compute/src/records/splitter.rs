@@ -1,4 +1,4 @@
-//! A line is split into cells.
+//! Splits lines into cells.
 
 use std::cell::RefCell;
 
@@ -10,7 +10,7 @@ use super::{Dialect, lossy};
 /// The most cells of a record.
 pub(super) const WIDEST: usize = 4096;
 
-/// The cells of a record.
+/// The cells of a record as slices of one text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cells<'a> {
     text: &'a str,
@@ -23,39 +23,39 @@ impl<'a> Cells<'a> {
         self.ends.len()
     }
 
-    /// A cell as it stands, with the blanks around it.
+    /// A cell with its surrounding blanks.
     pub(super) fn get(self, cell: usize) -> Option<&'a str> {
         let begin = if cell == 0 { 0 } else { self.ends.get(cell - 1)? + self.gap };
         self.text.get(begin..*self.ends.get(cell)?)
     }
 }
 
-/// Splits lines into cells.
+/// Splits lines into cells, by `csv_core` where there are quotes.
 #[derive(Debug)]
 pub(super) struct Splitter {
-    /// Always there, but while it is dropped.
+    /// `None` only while the splitter is dropped.
     core: Option<Box<Reader>>,
     delimiter: u8,
     line_end: u8,
-    /// What the automaton has written.
+    /// The output of the reader.
     bytes: Vec<u8>,
     written: usize,
     text: String,
     ends: Vec<usize>,
     count: usize,
-    /// How many bytes of the text lie between a cell's end and the next cell.
+    /// The number of bytes between the end of a cell and the next cell in the text.
     gap: usize,
 }
 
 thread_local! {
-    /// Readers that are done with. To build one takes longer than to read a small file, and its clone is none: it lacks
-    /// a part of the automaton.
-    static SPARE: RefCell<Vec<(Dialect, Box<Reader>)>> = const { RefCell::new(Vec::new()) };
+    /// Readers for reuse. Building one takes longer than reading a small file, and a clone of one lacks a part of its
+    /// automaton.
+    static IDLE_READERS: RefCell<Vec<(Dialect, Box<Reader>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A reader of a dialect.
+/// A new or reused reader of a dialect.
 fn core(dialect: Dialect) -> Box<Reader> {
-    let spare = SPARE.with_borrow_mut(|spare| {
+    let spare = IDLE_READERS.with_borrow_mut(|spare| {
         let at = spare.iter().position(|(of, _)| *of == dialect)?;
         Some(spare.swap_remove(at).1)
     });
@@ -69,11 +69,11 @@ fn core(dialect: Dialect) -> Box<Reader> {
 
 impl Drop for Splitter {
     fn drop(&mut self) {
-        /// More than are ever in use at once.
+        /// More readers are never in use at the same time.
         const MOST: usize = 16;
         let dialect = Dialect { delimiter: self.delimiter, line_end: self.line_end };
         if let Some(core) = self.core.take() {
-            SPARE.with_borrow_mut(|spare| {
+            IDLE_READERS.with_borrow_mut(|spare| {
                 if spare.len() < MOST {
                     spare.push((dialect, core));
                 }
@@ -98,7 +98,7 @@ impl Splitter {
         }
     }
 
-    /// How many cells there are so far.
+    /// The number of cells so far.
     pub(super) fn count(&self) -> usize {
         self.count
     }
@@ -110,16 +110,16 @@ impl Splitter {
         (self.written, self.count, self.gap) = (0, 0, 0);
     }
 
-    /// Takes a line; true when the record ends with it, false when a quote is open.
+    /// Adds a line; returns `true` if the record ends with it, `false` if a quote is open.
     pub(super) fn feed(&mut self, line: &[u8]) -> bool {
         let line = lossy(line);
         if self.count == 0 && self.written == 0 && memchr(b'"', line.as_bytes()).is_none() {
             self.split(&line);
             return true;
         }
-        // An empty input would mean the end to the splitter.
+        // An empty input would signal the end of the data to the reader.
         let is_over = (!line.is_empty() && self.feed_bytes(line.as_bytes())) || self.feed_bytes(&[self.line_end]);
-        // Whole characters went in, and cells are cut at ASCII characters only.
+        // The input had whole characters, and cells end at ASCII characters only, so the output is valid UTF-8.
         self.text.clear();
         self.text.push_str(std::str::from_utf8(&self.bytes[..self.written]).unwrap_or_default());
         is_over
@@ -159,9 +159,10 @@ impl Splitter {
         }
     }
 
-    /// Whether the open cell can go on with this line, in a record of `width` cells: the line has fewer cells than a
-    /// record, or the open cell is the first one and ends in it; and its quote ends a cell.
-    pub(super) fn goes_on_with(&self, line: &[u8], width: usize) -> bool {
+    /// Whether the open cell can continue with this line, in a record of `width` cells: the line has fewer cells than a
+    /// record, or the open cell is the first one and ends in the line; and a quote that ends it is at the end of a
+    /// cell.
+    pub(super) fn can_continue_with(&self, line: &[u8], width: usize) -> bool {
         let is_record = memchr_iter(self.delimiter, line).count() + 1 >= width;
         let mut rest = line;
         while let Some(quote) = memchr(b'"', rest) {

@@ -1,31 +1,32 @@
-//! What a schedule waits for: the critical path, and how much later each transfer could be.
+//! The critical path of a schedule and the slack of its transfers.
 
 use super::{
     graph::Graph,
     plan::{Schedule, Transfer},
 };
-use crate::order::Order;
+use crate::order::CompactSort;
 
-/// The transfers that decide when a schedule ends, and the slack of all.
+/// The critical path of a schedule and the slack of each transfer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Analysis {
-    /// By how much each transfer could end later without the whole ending later, in ticks; in the order of the schedule.
+    /// By how many ticks each transfer could end later without delaying the end of the schedule, in the order of its
+    /// transfers.
     pub slack: Vec<u64>,
-    /// The critical path, by index into the schedule, from its first transfer to its last. Each begins when the one before
-    /// ends: because the link becomes free, or because the chunk arrives; or later, where it waited for nothing.
+    /// Indices of the transfers on the critical path, from the first to the last. Each begins when the one before ends,
+    /// because the link becomes free or the chunk arrives; or later, where the schedule leaves a gap.
     pub critical: Vec<u32>,
 }
 
-/// Indexes of transfers in the order of their starts; those that reduce before those that copy.
+/// The indices of the transfers by start; those that reduce come before those that copy.
 pub(super) fn by_start(schedule: &Schedule) -> Vec<u32> {
     let mut order: Vec<u32> = (0..schedule.transfers.len() as u32).collect();
     let (reducing, copying) = order.split_at_mut(schedule.reducing.min(schedule.transfers.len()));
-    reducing.order_by_number(|index| schedule.transfers[*index as usize].start);
-    copying.order_by_number(|index| schedule.transfers[*index as usize].start);
+    reducing.compact_sort_by_number(|index| schedule.transfers[*index as usize].start);
+    copying.compact_sort_by_number(|index| schedule.transfers[*index as usize].start);
     order
 }
 
-/// Analyses a schedule without faults.
+/// Computes critical path and slack of a valid schedule with `chunks` chunks.
 #[must_use]
 pub fn analyse(graph: &Graph, schedule: &Schedule, chunks: usize) -> Analysis {
     const NONE: u32 = u32::MAX;
@@ -43,7 +44,7 @@ pub fn analyse(graph: &Graph, schedule: &Schedule, chunks: usize) -> Analysis {
         before_on_link[index as usize] = std::mem::replace(&mut last_on_link[transfer.link as usize], index);
         brought_by[index as usize] = arrived[place(link.from, transfer.chunk)];
         let there = &mut arrived[place(link.to, transfer.chunk)];
-        // What is added up waits for the last to arrive; what is copied has one that brings it.
+        // A sum is complete with its last arrival; a copy has one transfer that brings it.
         let is_later = *there == NONE || transfers[*there as usize].end(graph) <= transfer.end(graph);
         if is_later || index as usize >= schedule.reducing {
             *there = index;
@@ -73,7 +74,7 @@ pub fn analyse(graph: &Graph, schedule: &Schedule, chunks: usize) -> Analysis {
         let known = |other: u32| (other != NONE).then(|| (other, transfers[other as usize].end(graph)));
         let (link, chunk) = (known(before_on_link[index as usize]), known(brought_by[index as usize]));
         let exact = [link, chunk].into_iter().flatten().find(|(_, end)| *end == start);
-        // Where nothing ends just then, the later of the two is what it could have followed.
+        // In a schedule with gaps no transfer ends exactly then: continue from the later of the two predecessors.
         let later = [link, chunk].into_iter().flatten().max_by_key(|(_, end)| *end);
         at = exact.or(later).map(|(other, _)| other);
     }

@@ -1,28 +1,28 @@
-//! Sets of chunks as rows of bits.
+//! Sets of chunks as rows of bits, in blocks that the compiler vectorises.
 
-/// Words that are handled at once.
+/// Words in a block.
 const LANES: usize = 8;
 
-/// A piece of a row.
+/// A part of a row: [`BLOCK_SIZE`] chunks, a bit each.
 pub type Block = [u64; LANES];
 
-/// Rows of equal length, a bit per chunk.
+/// Sets of chunks, one in each row.
 #[derive(Clone, Debug)]
 pub struct Rows {
-    /// Blocks of a row.
+    /// Blocks per row.
     width: usize,
     blocks: Vec<Block>,
 }
 
 impl Rows {
-    /// Empty sets.
+    /// Creates empty sets.
     #[must_use]
     pub fn new(rows: usize, chunks: usize) -> Self {
         let width = chunks.div_ceil(64 * LANES);
         Self { width, blocks: vec![[0; LANES]; rows * width] }
     }
 
-    /// One row.
+    /// The blocks of a row.
     #[must_use]
     pub fn row(&self, row: usize) -> &[Block] {
         &self.blocks[row * self.width..(row + 1) * self.width]
@@ -38,56 +38,56 @@ impl Rows {
         self.blocks[row * self.width + chunk / (64 * LANES)][chunk / 64 % LANES] >> (chunk % 64) & 1 == 1
     }
 
-    /// Puts a chunk in.
+    /// Adds a chunk to a row.
     pub fn insert(&mut self, row: usize, chunk: usize) {
         *self.word(row, chunk) |= 1 << (chunk % 64);
     }
 
-    /// Takes a chunk out.
+    /// Removes a chunk from a row.
     pub fn remove(&mut self, row: usize, chunk: usize) {
         *self.word(row, chunk) &= !(1 << (chunk % 64));
     }
 
-    /// How many are in a row.
+    /// The number of chunks in a row.
     #[must_use]
     pub fn count(&self, row: usize) -> usize {
-        self.row(row).iter().map(|block| ones(block) as usize).sum()
+        self.row(row).iter().map(|block| count(block) as usize).sum()
     }
 
-    /// All bits, to be compared or hashed.
+    /// All words, for comparing and hashing.
     #[must_use]
     pub fn all(&self) -> &[u64] {
         self.blocks.as_flattened()
     }
 }
 
-/// What is in the first and not in the second.
+/// The chunks of `a` that are not in `b`.
 #[must_use]
-pub fn without(a: &Block, b: &Block) -> Block {
+pub fn difference(a: &Block, b: &Block) -> Block {
     std::array::from_fn(|lane| a[lane] & !b[lane])
 }
 
-/// What is in both.
+/// The chunks that are in both.
 #[must_use]
-pub fn both(a: &Block, b: &Block) -> Block {
+pub fn intersection(a: &Block, b: &Block) -> Block {
     std::array::from_fn(|lane| a[lane] & b[lane])
 }
 
-/// Whether nothing is in it.
+/// Whether the block has no chunk.
 #[must_use]
 pub fn is_empty(block: &Block) -> bool {
     block.iter().fold(0, |all, word| all | word) == 0
 }
 
-/// How many are in it.
+/// The number of chunks in the block.
 #[must_use]
-pub fn ones(block: &Block) -> u32 {
-    // Most words have no bit or one; counting them takes long where the processor has no instruction for it.
+pub fn count(block: &Block) -> u32 {
+    // Most words have at most one bit; counting bits is slow where the processor has no instruction for it.
     let count = |word: &u64| if word & word.wrapping_sub(1) == 0 { u32::from(*word != 0) } else { word.count_ones() };
     block.iter().map(count).sum()
 }
 
-/// The chunk of the `rank`-th set bit, from 0, counted from the block's first.
+/// The offset in the block of its `rank`-th chunk, counted from 0.
 #[must_use]
 pub fn select(block: &Block, mut rank: u32) -> Option<u32> {
     for (lane, word) in (0..).zip(block) {
@@ -101,8 +101,8 @@ pub fn select(block: &Block, mut rank: u32) -> Option<u32> {
     None
 }
 
-/// All chunks of a block, counted from its first.
-pub fn each(block: &Block) -> impl Iterator<Item = u32> + '_ {
+/// The offsets in the block of its chunks, ascending.
+pub fn iter(block: &Block) -> impl Iterator<Item = u32> + '_ {
     (0..).zip(block).flat_map(|(lane, word)| {
         let mut word = *word;
         std::iter::from_fn(move || {
@@ -113,5 +113,5 @@ pub fn each(block: &Block) -> impl Iterator<Item = u32> + '_ {
     })
 }
 
-/// Chunks of a block.
-pub const SIZE: usize = 64 * LANES;
+/// Chunks per block.
+pub const BLOCK_SIZE: usize = 64 * LANES;

@@ -1,61 +1,61 @@
-//! What has to leave a set of nodes, over which links.
+//! Cuts of a graph: what must leave a set of nodes, and over which links.
 
 use std::cell::Cell;
 
 use super::{demand::Demand, graph::Graph};
-use crate::order::Order;
+use crate::order::CompactSort;
 
-/// A set of nodes that grows and shrinks, with what has to leave it.
+/// A set of nodes that changes node by node, with what must leave it.
 pub(super) struct Cut<'a> {
     graph: &'a Graph,
     demand: &'a Demand,
     is_inside: Vec<bool>,
     pub(super) size: usize,
-    /// Different durations of links, ascending.
+    /// The distinct durations of links, ascending.
     durations: Vec<u64>,
     class_of: Vec<u32>,
-    /// Links of each duration that leave the set.
+    /// The number of links of each duration that leave the set.
     leaving: Vec<u32>,
-    /// Links of each duration between nodes outside.
+    /// The number of links of each duration between nodes outside.
     beyond: Vec<u32>,
-    /// Rates of the links that leave it.
+    /// The total rate of the links that leave the set.
     pub(super) rate: u64,
-    /// Chunks by who has them and who wants them.
+    /// The chunks by which nodes have and want them.
     chunks: Chunks,
-    /// Chunks that are only inside, and wanted outside.
+    /// The number of chunks that only nodes inside have and a node outside wants.
     pub(super) need: u64,
-    /// How often a duration was looked at.
+    /// The number of inspections of a duration so far.
     looks: Cell<u64>,
 }
 
 enum Chunks {
-    /// All are wanted by all: how many each node alone has.
+    /// Every node wants every chunk: how many chunks each node alone has.
     Everyone(Vec<u64>),
-    /// Neighbouring chunks that the same nodes have and want are one kind; and the kinds of each node, with whether it has
-    /// them.
+    /// Consecutive chunks that the same nodes have and want are one kind; `of` has the kinds of each node, and whether
+    /// it has (or wants) them.
     Some { kinds: Vec<Kind>, of: Vec<Vec<(u32, bool)>> },
 }
 
 /// Chunks that the same nodes have and want.
 struct Kind {
     chunks: u64,
-    /// How many nodes that have them are outside, and how many that want them.
+    /// The number of nodes outside that have these chunks; `wants` counts those that want them.
     holders: u32,
     wants: u32,
 }
 
 impl Kind {
-    /// Whether they are only inside, and wanted outside.
+    /// Whether only nodes inside have these chunks and a node outside wants them.
     fn has_to_leave(&self) -> bool {
         self.holders == 0 && self.wants > 0
     }
 }
 
 impl<'a> Cut<'a> {
-    /// The empty set.
+    /// Creates the empty set.
     pub(super) fn new(graph: &'a Graph, demand: &'a Demand) -> Self {
         let mut durations: Vec<u64> = graph.links().iter().map(|link| link.duration).collect();
-        durations.order();
+        durations.compact_sort();
         durations.dedup();
         let class = |duration: u64| durations.binary_search(&duration).unwrap_or(0) as u32;
         let class_of: Vec<u32> = graph.links().iter().map(|link| class(link.duration)).collect();
@@ -90,7 +90,7 @@ impl<'a> Cut<'a> {
         Self { graph, demand, is_inside, size, durations, class_of, leaving, beyond, rate, chunks, need, looks }
     }
 
-    /// How much work it is to move every node once.
+    /// The number of steps that moving every node once takes.
     pub(super) fn effort(&self) -> usize {
         let chunks = match &self.chunks {
             Chunks::Everyone(own) => own.len(),
@@ -99,22 +99,22 @@ impl<'a> Cut<'a> {
         2 * self.graph.links().len() + chunks
     }
 
-    /// The nodes inside.
+    /// The nodes inside, ascending.
     pub(super) fn inside(&self) -> Vec<u32> {
         (0..self.graph.nodes() as u32).filter(|node| self.is_inside[*node as usize]).collect()
     }
 
-    /// How often a duration was looked at so far.
+    /// The number of inspections of a duration so far.
     pub(super) fn looks(&self) -> u64 {
         self.looks.get()
     }
 
-    /// The nodes outside.
+    /// The number of nodes outside.
     pub(super) fn outside(&self) -> usize {
         self.graph.nodes() - self.size
     }
 
-    /// Puts a node in, or takes it out.
+    /// Moves a node into the set, or out of it.
     pub(super) fn flip(&mut self, node: usize) {
         let enters = !self.is_inside[node];
         self.is_inside[node] = enters;
@@ -160,12 +160,12 @@ impl<'a> Cut<'a> {
         }
     }
 
-    /// What has to leave: nothing where all are inside.
+    /// The number of chunks that must leave; 0 where all nodes are inside.
     pub(super) fn needed(&self) -> u64 {
         if self.outside() == 0 { 0 } else { self.need }
     }
 
-    /// How many chunks the links that leave it can bring over by then, at most.
+    /// The most chunks that the links that leave the set can deliver by a tick.
     pub(super) fn carried(&self, time: u64) -> u64 {
         self.looks.set(self.looks.get() + self.durations.len() as u64);
         let classes = self.durations.iter().zip(&self.leaving).filter(|(_, count)| **count > 0);
@@ -174,13 +174,13 @@ impl<'a> Cut<'a> {
             .fold(0, u64::saturating_add)
     }
 
-    /// All could be over by then, as far as links that leave it go.
+    /// Whether the links that leave the set can deliver all that must leave by a tick.
     fn is_enough(&self, time: u64) -> bool {
         self.carried(time) >= self.needed()
     }
 
-    /// The same, where every node wants every chunk: what comes over too late to be passed on outside has to come over once for
-    /// every node there.
+    /// As [`Cut::is_enough`], with the last hop where every node wants every chunk: a chunk that crosses too late to be
+    /// forwarded outside must cross once for every node there.
     fn is_enough_with_last_hop(&self, time: u64) -> bool {
         let need = self.needed();
         if !self.demand.is_for_everyone() || self.outside() < 2 {
@@ -192,7 +192,8 @@ impl<'a> Cut<'a> {
         self.carried(time) >= need.saturating_add(late.saturating_mul(self.outside() as u64 - 1))
     }
 
-    /// The least time in which all can be over, if that is more than `known`; `u64::MAX` where no link leaves.
+    /// The least time in which all can be delivered, where that is more than `known`; `u64::MAX` where no link leaves
+    /// the set.
     pub(super) fn time(&self, known: u64, with_last_hop: bool) -> Option<u64> {
         let is_enough = |time| if with_last_hop { self.is_enough_with_last_hop(time) } else { self.is_enough(time) };
         if self.needed() == 0 || is_enough(known) {

@@ -1,7 +1,7 @@
-//! Which chunks are where, and who wants them.
+//! The conditions of a collective: which nodes have and which nodes want each chunk.
 
 use super::graph::Graph;
-use crate::order::Order;
+use crate::order::CompactSort;
 
 /// Lists of nodes, one per chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Lists {
     }
 }
 
-/// Chunks `0..chunks`, each on some nodes and wanted by others: conditions before and after.
+/// The chunks `0..chunks`, each with the nodes that have it and the nodes that want it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Demand {
     nodes: usize,
@@ -35,7 +35,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Every node has `chunks_per_node` chunks and wants all: node n has `n·k..(n+1)·k`.
+    /// An all_gather: node n has the chunks `n·k..(n+1)·k`, where k is `chunks_per_node`, and wants all.
     #[must_use]
     pub fn all_gather(nodes: usize, chunks_per_node: usize) -> Self {
         let mut sources = Lists::new();
@@ -45,7 +45,7 @@ impl Demand {
         Self { nodes, sources, wants: None }
     }
 
-    /// One node has `chunks` chunks that every node wants.
+    /// A broadcast: `root` has `chunks` chunks that every node wants.
     #[must_use]
     pub fn broadcast(nodes: usize, root: u32, chunks: usize) -> Self {
         let mut sources = Lists::new();
@@ -53,14 +53,14 @@ impl Demand {
         Self { nodes, sources, wants: None }
     }
 
-    /// Chunks in order, each with the nodes that have it and those that want it. Who has a chunk does not want it, and who
-    /// is named twice counts once.
+    /// Any demand: for each chunk the nodes that have it and those that want it. A node that has a chunk does not want
+    /// it, and duplicates count once.
     #[must_use]
-    pub fn of(nodes: usize, chunks: impl IntoIterator<Item = (Vec<u32>, Vec<u32>)>) -> Self {
+    pub fn from_chunks(nodes: usize, chunks: impl IntoIterator<Item = (Vec<u32>, Vec<u32>)>) -> Self {
         let (mut sources, mut wants) = (Lists::new(), Lists::new());
         for (mut has, mut want) in chunks {
             for list in [&mut has, &mut want] {
-                list.order_by_number(|node| u64::from(*node));
+                list.compact_sort_by_number(|node| u64::from(*node));
                 list.dedup();
             }
             wants.push(want.into_iter().filter(|node| has.binary_search(node).is_err()));
@@ -69,31 +69,31 @@ impl Demand {
         Self { nodes, sources, wants: Some(wants) }
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     #[must_use]
     pub fn nodes(&self) -> usize {
         self.nodes
     }
 
-    /// How many chunks there are.
+    /// Number of chunks.
     #[must_use]
     pub fn chunks(&self) -> usize {
         self.sources.first.len() - 1
     }
 
-    /// Every node wants every chunk.
+    /// Whether every node wants every chunk.
     #[must_use]
     pub fn is_for_everyone(&self) -> bool {
         self.wants.is_none()
     }
 
-    /// Who has a chunk at the beginning, in order.
+    /// The nodes that have a chunk at the beginning, ascending.
     #[must_use]
     pub fn sources(&self, chunk: usize) -> &[u32] {
         self.sources.of(chunk)
     }
 
-    /// Who has to have a chunk in the end and has not.
+    /// The nodes that want a chunk and do not have it at the beginning.
     pub fn wants(&self, chunk: usize) -> impl Iterator<Item = u32> + '_ {
         let (some, all) = match &self.wants {
             Some(wants) => (wants.of(chunk), 0),
@@ -108,14 +108,14 @@ impl Demand {
         self.sources(chunk).binary_search(&node).is_ok()
     }
 
-    /// How often ways are looked for from nodes that have a chunk: once for chunks that follow each other and are at the same.
+    /// The number of runs of consecutive chunks with the same sources: each takes one search for shortest paths.
     #[must_use]
-    pub fn searches(&self) -> usize {
+    pub fn source_groups(&self) -> usize {
         let is_other = |chunk: &usize| *chunk == 0 || self.sources(*chunk) != self.sources(*chunk - 1);
         (0..self.chunks()).filter(is_other).count()
     }
 
-    /// Pairs of a chunk and a node that wants it.
+    /// Number of pairs of a chunk and a node that wants it.
     #[must_use]
     pub fn pairs(&self) -> usize {
         match &self.wants {
@@ -124,10 +124,10 @@ impl Demand {
         }
     }
 
-    /// The first chunk that a node wants and can't be brought to it from any that has it.
+    /// The first chunk that can't reach a node that wants it, with that node; `None` where all chunks can.
     #[must_use]
     pub fn unreachable(&self, graph: &Graph) -> Option<(u32, u32)> {
-        // Where each node reaches each there is a way for every chunk that anybody has.
+        // In a strongly connected graph every chunk that some node has reaches all nodes.
         if graph.components().len() == 1 && (0..self.chunks()).all(|chunk| !self.sources(chunk).is_empty()) {
             return None;
         }
@@ -145,8 +145,8 @@ impl Demand {
         None
     }
 
-    /// Transfers that no schedule does without: of each chunk one for each link of the shortest way to who is farthest, or for
-    /// each node that wants it, whichever is more. All can be reached.
+    /// A lower bound of the number of transfers: for each chunk the number of hops to the farthest node that wants it,
+    /// or the number of nodes that want it, whichever is larger. All must be reachable.
     #[must_use]
     pub fn least_transfers(&self, graph: &Graph) -> u64 {
         let mut last: Option<(&[u32], Vec<u32>)> = None;

@@ -1,56 +1,59 @@
-//! The shortest schedule of a small graph, with proof: depth first over all schedules that could be no longer than some time,
-//! a little longer each time that there is none (iterative deepening; Korf 1985).
+//! An exhaustive search for a shortest schedule of a small graph: depth first over all schedules that could end by a
+//! horizon, which is raised whenever there is none (iterative deepening; Korf 1985).
 //!
-//! Only schedules are looked at in which nothing could begin earlier with the same order on each link. So a link that is
-//! idle either takes a chunk that is there, or waits, and then takes none of those that were there before something else.
+//! Only schedules are considered in which no transfer could begin earlier with the same order on each link. So an idle
+//! link either takes a chunk that is at its sender, or waits; a link that waits takes none of the chunks that it passed
+//! over until it has carried another.
 
 use std::collections::HashSet;
 
 use super::{
-    bound::{Bounds, ENUMERATED},
+    bound::{Bounds, MAX_ENUMERATED_NODES},
     cuts::Cut,
     demand::Demand,
     graph::Graph,
     plan::{Schedule, Transfer},
     problem::Task,
-    synthesize::{Found, Method, State, Synthesizer, keep},
+    synthesizer::{Method, PartSchedule, SearchState, Synthesizer, keep_shorter},
 };
+use crate::math::mix;
 
-/// The most chunks: a bit each.
-const MOST_CHUNKS: usize = 128;
-/// Cuts that are watched while searching.
-const WATCHED: usize = 40;
-/// Dead ends that are remembered.
-const REMEMBERED: usize = 2_000_000;
+/// The most chunks: sets of chunks are 128 bits.
+const MAX_CHUNKS: usize = 128;
+/// The number of cuts whose capacity is checked at each step.
+const MAX_WATCHED_CUTS: usize = 40;
+/// The most states without a solution that are remembered.
+const MAX_DEAD_STATES: usize = 2_000_000;
 
-/// A graph that is small enough to be searched.
+/// Whether a problem is small enough for the exhaustive search.
 #[must_use]
 pub fn is_small(task: &Task<'_>) -> bool {
-    task.graph.nodes() <= ENUMERATED && task.demand.chunks() <= MOST_CHUNKS && task.demand.pairs() > 0
+    task.graph.nodes() <= MAX_ENUMERATED_NODES && task.demand.chunks() <= MAX_CHUNKS && task.demand.pairs() > 0
 }
 
-/// A cut that is watched.
+/// A cut whose capacity is checked at each step: its nodes outside and the links that lead there.
 #[derive(Clone)]
-struct Watched {
+struct WatchedCut {
     outside: Vec<usize>,
     links: Vec<u32>,
-    /// Chunks that are wanted outside.
+    /// The chunks that nodes outside want.
     wanted: u128,
-    /// The shortest link between nodes outside, where all want all of them and there are two or more.
+    /// The duration of the fastest link between nodes outside, where every node wants every chunk and at least two
+    /// nodes are outside; else `None`.
     hop: Option<u64>,
 }
 
-/// Searches piece by piece.
+/// The search, in slices.
 pub(super) struct Exact {
-    cuts: Option<Vec<Watched>>,
+    cuts: Option<Vec<WatchedCut>>,
     distances: Vec<Vec<u64>>,
     wanted: Vec<u128>,
-    /// Who wants each chunk, a bit per node.
+    /// The nodes that want each chunk, a bit per node.
     wanted_by: Vec<u32>,
-    dead: HashSet<u128>,
+    dead_states: HashSet<u128>,
     horizon: u64,
-    /// The shortest horizon at which something that was cut off would not be.
-    next: u64,
+    /// The shortest horizon at which a branch that was cut off would not have been.
+    next_horizon: u64,
     budget: u64,
 }
 
@@ -61,9 +64,9 @@ impl Exact {
             distances: Vec::new(),
             wanted: Vec::new(),
             wanted_by: Vec::new(),
-            dead: HashSet::new(),
+            dead_states: HashSet::new(),
             horizon: 0,
-            next: u64::MAX,
+            next_horizon: u64::MAX,
             budget: 0,
         }
     }
@@ -83,17 +86,17 @@ impl Exact {
     }
 }
 
-/// The cuts that take longest.
-fn narrowest(graph: &Graph, demand: &Demand, wanted: &[u128]) -> Vec<Watched> {
+/// The [`MAX_WATCHED_CUTS`] cuts with the largest lower bounds.
+fn narrowest(graph: &Graph, demand: &Demand, wanted: &[u128]) -> Vec<WatchedCut> {
     let mut cut = Cut::new(graph, demand);
     let mut found: Vec<(u64, Vec<u32>)> = Vec::new();
     for code in 1..1_u32 << graph.nodes() {
         cut.flip(code.trailing_zeros() as usize);
-        let least = if found.len() == WATCHED { found[WATCHED - 1].0 } else { 0 };
+        let least = if found.len() == MAX_WATCHED_CUTS { found[MAX_WATCHED_CUTS - 1].0 } else { 0 };
         if let Some(time) = cut.time(least, true) {
             let at = found.partition_point(|(other, _)| *other >= time);
             found.insert(at, (time, cut.inside()));
-            found.truncate(WATCHED);
+            found.truncate(MAX_WATCHED_CUTS);
         }
     }
     let watched = found.into_iter().map(|(_, inside)| {
@@ -105,7 +108,7 @@ fn narrowest(graph: &Graph, demand: &Demand, wanted: &[u128]) -> Vec<Watched> {
             all().filter(|(_, link)| !is_inside(link.from) && !is_inside(link.to)).map(|(_, link)| link.duration);
         let hop =
             if demand.is_for_everyone() && outside.len() > 1 { Some(hops.min().unwrap_or(u64::MAX)) } else { None };
-        Watched {
+        WatchedCut {
             links: links.map(|(link, _)| link as u32).collect(),
             wanted: outside.iter().fold(0, |all, node| all | wanted[*node]),
             outside,
@@ -115,69 +118,71 @@ fn narrowest(graph: &Graph, demand: &Demand, wanted: &[u128]) -> Vec<Watched> {
     watched.collect()
 }
 
-/// Nothing was found before the budget was spent.
-struct Spent;
+/// The budget of steps was used up before the search ended.
+struct OutOfBudget;
 
-/// A schedule in the making.
-struct Dive<'a> {
+/// A schedule under construction.
+struct DepthFirstSearch<'a> {
     graph: &'a Graph,
-    of: &'a mut Exact,
-    cuts: &'a [Watched],
-    /// Chunks that are, and that will be, at each node.
+    exact: &'a mut Exact,
+    cuts: &'a [WatchedCut],
+    /// The chunks at each node, and in `in_transit` those on the way to it.
     have: Vec<u128>,
-    coming: Vec<u128>,
-    /// Until when each link is busy.
+    in_transit: Vec<u128>,
+    /// The tick until which each link is busy.
     busy: Vec<u64>,
-    /// What each link waited beside.
-    passed: Vec<u128>,
-    relays: bool,
+    /// The chunks that each link passed over when it decided to wait.
+    passed_over: Vec<u128>,
+    allows_relays: bool,
     now: u64,
     transfers: Vec<Transfer>,
-    /// What each link carries, or carried last.
+    /// The chunk that each link carries, or carried last.
     carrying: Vec<u32>,
     steps: u64,
 }
 
-impl Dive<'_> {
+impl DepthFirstSearch<'_> {
     fn is_done(&self) -> bool {
         let nodes = 0..self.have.len();
-        nodes.into_iter().all(|node| self.of.wanted[node] & !(self.have[node] | self.coming[node]) == 0)
+        nodes.into_iter().all(|node| self.exact.wanted[node] & !(self.have[node] | self.in_transit[node]) == 0)
     }
 
-    /// When a link can begin its next transfer at the earliest.
+    /// The earliest tick at which a link can begin its next transfer.
     fn begin(&self, link: usize) -> u64 {
         self.busy[link].max(self.now)
     }
 
-    /// How many more a link can bring by a time.
+    /// How many more chunks a link can deliver by a tick.
     fn capacity(&self, link: usize, by: u64) -> u64 {
         by.saturating_sub(self.begin(link)) / self.graph.links()[link].duration
     }
 
-    /// The first time after `by` at which a link could bring one more than by then.
+    /// The first tick after `by` by which a link could deliver one chunk more.
     fn one_more(&self, link: usize, by: u64) -> u64 {
         let duration = self.graph.links()[link].duration;
         self.begin(link).saturating_add((self.capacity(link, by) + 1).saturating_mul(duration))
     }
 
-    /// Whether it can still end by the horizon, as far as can be told quickly.
+    /// Whether the state could still end by the horizon: a necessary condition, by the links into each node, the
+    /// watched cuts and the shortest paths. Lowers `next_horizon` where it could not.
     fn is_possible(&mut self) -> bool {
-        let horizon = self.of.horizon;
+        let horizon = self.exact.horizon;
         let graph = self.graph;
         for node in 0..graph.nodes() {
-            let missing = u64::from((self.of.wanted[node] & !(self.have[node] | self.coming[node])).count_ones());
+            let missing =
+                u64::from((self.exact.wanted[node] & !(self.have[node] | self.in_transit[node])).count_ones());
             if missing == 0 {
                 continue;
             }
             let into = graph.incoming(node);
             if into.iter().map(|link| self.capacity(*link as usize, horizon)).sum::<u64>() < missing {
                 let then = into.iter().map(|link| self.one_more(*link as usize, horizon)).min();
-                self.of.next = self.of.next.min(then.unwrap_or(u64::MAX));
+                self.exact.next_horizon = self.exact.next_horizon.min(then.unwrap_or(u64::MAX));
                 return false;
             }
         }
         for cut in self.cuts {
-            let there = cut.outside.iter().fold(0, |there, node| there | self.have[*node] | self.coming[*node]);
+            let there = cut.outside.iter().fold(0, |there, node| there | self.have[*node] | self.in_transit[*node]);
             let need = u64::from((cut.wanted & !there).count_ones());
             if need == 0 {
                 continue;
@@ -188,17 +193,17 @@ impl Dive<'_> {
                 let one_more =
                     |by: u64| cut.links.iter().map(|link| self.one_more(*link as usize, by)).min().unwrap_or(u64::MAX);
                 let in_time = cut.hop.map_or(u64::MAX, |hop| one_more(horizon.saturating_sub(hop)).saturating_add(hop));
-                self.of.next = self.of.next.min(one_more(horizon)).min(in_time);
+                self.exact.next_horizon = self.exact.next_horizon.min(one_more(horizon)).min(in_time);
                 return false;
             }
         }
-        for chunk in 0..self.of.wanted_by.len() {
-            let (has, comes, wanted) = self.whereabouts(chunk as u32);
+        for chunk in 0..self.exact.wanted_by.len() {
+            let (has, comes, wanted) = self.locations(chunk as u32);
             let mut missing = wanted & !(has | comes);
             while missing != 0 {
                 let node = missing.trailing_zeros() as usize;
                 missing &= missing - 1;
-                let distance = |from: usize| self.of.distances[from][node];
+                let distance = |from: usize| self.exact.distances[from][node];
                 let here = (0..graph.nodes()).filter(|from| has >> from & 1 == 1);
                 let here = here.map(|from| self.now.saturating_add(distance(from))).min();
                 let under_way = (0..self.busy.len())
@@ -207,7 +212,7 @@ impl Dive<'_> {
                     under_way.map(|link| self.busy[link].saturating_add(distance(graph.links()[link].to as usize)));
                 let earliest = here.into_iter().chain(under_way).min().unwrap_or(u64::MAX);
                 if earliest > horizon {
-                    self.of.next = self.of.next.min(earliest);
+                    self.exact.next_horizon = self.exact.next_horizon.min(earliest);
                     return false;
                 }
             }
@@ -215,25 +220,30 @@ impl Dive<'_> {
         true
     }
 
-    /// Who has a chunk, to whom it comes and who wants it, a bit per node.
-    fn whereabouts(&self, chunk: u32) -> (u32, u32, u32) {
+    /// The nodes that have a chunk, to which it is in transit, and that want it, a bit per node each.
+    fn locations(&self, chunk: u32) -> (u32, u32, u32) {
         let bits =
             |of: &[u128]| of.iter().enumerate().fold(0, |bits, (node, has)| bits | ((has >> chunk & 1) as u32) << node);
-        (bits(&self.have), bits(&self.coming), self.of.wanted_by[chunk as usize])
+        (bits(&self.have), bits(&self.in_transit), self.exact.wanted_by[chunk as usize])
     }
 
-    /// Beside which links a chunk waited; where links are too many, no two chunks are alike.
+    /// The links that passed a chunk over, a bit per link. With more than 128 links each chunk gets a value of its own,
+    /// so that no two are taken for interchangeable.
     fn waits(&self, chunk: u32) -> u128 {
-        if self.passed.len() > 128 {
+        if self.passed_over.len() > 128 {
             return u128::from(chunk);
         }
-        self.passed.iter().enumerate().fold(0, |bits, (link, passed)| bits | (passed >> chunk & 1) << link)
+        self.passed_over
+            .iter()
+            .enumerate()
+            .fold(0, |bits, (link, passed_over)| bits | (passed_over >> chunk & 1) << link)
     }
 
-    /// Decides for the links from `first` on, then goes on in time. `true`: done.
-    fn decide(&mut self, first: usize) -> Result<bool, Spent> {
+    /// Tries all choices of the links from `first` on, and then advances the time. `true` where a schedule was
+    /// completed.
+    fn decide(&mut self, first: usize) -> Result<bool, OutOfBudget> {
         if self.steps == 0 {
-            return Err(Spent);
+            return Err(OutOfBudget);
         }
         self.steps -= 1;
         let graph = self.graph;
@@ -243,16 +253,16 @@ impl Dive<'_> {
             }
             let of = graph.links()[link];
             let (from, to) = (of.from as usize, of.to as usize);
-            let mut able = self.have[from] & !self.have[to] & !self.coming[to] & !self.passed[link];
-            if !self.relays {
-                able &= self.of.wanted[to];
+            let mut able = self.have[from] & !self.have[to] & !self.in_transit[to] & !self.passed_over[link];
+            if !self.allows_relays {
+                able &= self.exact.wanted[to];
             }
             if able == 0 {
                 continue;
             }
             let end = self.now + of.duration;
-            if end > self.of.horizon {
-                self.of.next = self.of.next.min(end);
+            if end > self.exact.horizon {
+                self.exact.next_horizon = self.exact.next_horizon.min(end);
                 continue;
             }
             let mut chunks: Vec<(u32, u32)> = Vec::new();
@@ -261,44 +271,45 @@ impl Dive<'_> {
             while rest != 0 {
                 let chunk = rest.trailing_zeros();
                 rest &= rest - 1;
-                let whereabouts = self.whereabouts(chunk);
-                // One of several chunks that are in the same places, and were passed over alike, is as good as another.
-                let alike = (whereabouts, self.waits(chunk));
+                let locations = self.locations(chunk);
+                // Of several chunks at the same places that were passed over by the same links, only one is tried: they
+                // are interchangeable.
+                let alike = (locations, self.waits(chunk));
                 if !seen.contains(&alike) {
                     seen.push(alike);
-                    let is_relay = self.of.wanted[to] >> chunk & 1 == 0;
-                    chunks.push(((whereabouts.0 | whereabouts.1).count_ones() + u32::from(is_relay) * 64, chunk));
+                    let is_relay = self.exact.wanted[to] >> chunk & 1 == 0;
+                    chunks.push(((locations.0 | locations.1).count_ones() + u32::from(is_relay) * 64, chunk));
                 }
             }
             chunks.sort_unstable();
-            let (busy, passed, carrying) = (self.busy[link], self.passed[link], self.carrying[link]);
+            let (busy, passed_over, carrying) = (self.busy[link], self.passed_over[link], self.carrying[link]);
             for (_, chunk) in chunks {
                 self.transfers.push(Transfer { link: link as u32, chunk, start: self.now });
-                self.coming[to] |= 1 << chunk;
-                (self.busy[link], self.passed[link], self.carrying[link]) = (end, 0, chunk);
+                self.in_transit[to] |= 1 << chunk;
+                (self.busy[link], self.passed_over[link], self.carrying[link]) = (end, 0, chunk);
                 if self.is_done() || self.decide(link + 1)? {
                     return Ok(true);
                 }
                 self.transfers.pop();
-                self.coming[to] &= !(1 << chunk);
-                (self.busy[link], self.passed[link], self.carrying[link]) = (busy, passed, carrying);
+                self.in_transit[to] &= !(1 << chunk);
+                (self.busy[link], self.passed_over[link], self.carrying[link]) = (busy, passed_over, carrying);
             }
-            self.passed[link] |= able;
+            self.passed_over[link] |= able;
             let found = self.decide(link + 1)?;
             if !found {
-                self.passed[link] = passed;
+                self.passed_over[link] = passed_over;
             }
             return Ok(found);
         }
-        self.go_on()
+        self.advance_time()
     }
 
-    /// To when the next chunk arrives.
-    fn go_on(&mut self) -> Result<bool, Spent> {
+    /// Advances to the tick at which the next chunk arrives. Restores the state if no schedule is found from there.
+    fn advance_time(&mut self) -> Result<bool, OutOfBudget> {
         let now = self.now;
         let Some(next) = self.busy.iter().copied().filter(|busy| *busy > now).min() else { return Ok(false) };
         let key = self.key(next);
-        if self.of.dead.contains(&key) {
+        if self.exact.dead_states.contains(&key) {
             return Ok(false);
         }
         let graph = self.graph;
@@ -308,23 +319,23 @@ impl Dive<'_> {
         self.now = next;
         for &(to, chunk) in &arrived {
             self.have[to] |= 1 << chunk;
-            self.coming[to] &= !(1 << chunk);
+            self.in_transit[to] &= !(1 << chunk);
         }
         let found = self.is_possible() && self.decide(0)?;
         if !found {
             self.now = now;
             for &(to, chunk) in &arrived {
                 self.have[to] &= !(1 << chunk);
-                self.coming[to] |= 1 << chunk;
+                self.in_transit[to] |= 1 << chunk;
             }
-            if self.of.dead.len() < REMEMBERED {
-                self.of.dead.insert(key);
+            if self.exact.dead_states.len() < MAX_DEAD_STATES {
+                self.exact.dead_states.insert(key);
             }
         }
         Ok(found)
     }
 
-    /// What decides what can follow, mixed to 128 bits (twice the finaliser of SplitMix64).
+    /// A hash of the state, of 128 bits: two mixes by the finaliser of SplitMix64.
     fn key(&self, next: u64) -> u128 {
         let (mut a, mut b) = (0x9E37_79B9_7F4A_7C15_u64, 0xC2B2_AE3D_27D4_EB4F_u64);
         let mut add = |word: u64| {
@@ -332,7 +343,7 @@ impl Dive<'_> {
             b = mix(b.rotate_left(23) ^ word ^ 0x1656_67B1_9E37_79F9);
         };
         add(next);
-        for words in self.have.iter().chain(&self.coming).chain(&self.passed) {
+        for words in self.have.iter().chain(&self.in_transit).chain(&self.passed_over) {
             add(*words as u64);
             add((words >> 64) as u64);
         }
@@ -344,64 +355,64 @@ impl Dive<'_> {
     }
 }
 
-fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
-
 impl Synthesizer for Exact {
-    fn work(&mut self, task: &Task<'_>, bounds: &mut Bounds, best: &mut Option<Found>, effort: u64) -> State {
+    fn work(
+        &mut self,
+        task: &Task<'_>,
+        bounds: &mut Bounds,
+        best: &mut Option<PartSchedule>,
+        effort: u64,
+    ) -> SearchState {
         if !is_small(task) {
-            return State::Finished;
+            return SearchState::Finished;
         }
         if self.cuts.is_none() {
             self.prepare(task);
         }
         let cuts = self.cuts.take().unwrap_or_default();
         self.horizon = self.horizon.max(bounds.best());
-        // What was not decided in one piece gets more time in the next, up to some pieces' worth.
+        // A horizon that was not decided in one slice gets a larger budget in the next, up to 16 times `effort`.
         self.budget = (self.budget * 2).clamp(effort, effort.saturating_mul(16));
         let mut steps = self.budget;
         let state = loop {
             if best.as_ref().is_some_and(|best| best.time <= self.horizon) {
                 bounds.last_hop = bounds.last_hop.max(best.as_ref().map_or(0, |best| best.time));
-                break State::Finished;
+                break SearchState::Finished;
             }
             let mut have = vec![0; task.graph.nodes()];
             for chunk in 0..task.demand.chunks() {
                 task.demand.sources(chunk).iter().for_each(|node| have[*node as usize] |= 1 << chunk);
             }
             let links = task.graph.links().len();
-            let relays = !task.demand.is_for_everyone();
+            let allows_relays = !task.demand.is_for_everyone();
             let nodes = task.graph.nodes();
-            let mut dive = Dive {
+            let mut search = DepthFirstSearch {
                 graph: task.graph,
                 cuts: &cuts,
                 have,
-                coming: vec![0; nodes],
+                in_transit: vec![0; nodes],
                 busy: vec![0; links],
-                passed: vec![0; links],
-                relays,
+                passed_over: vec![0; links],
+                allows_relays,
                 now: 0,
                 transfers: Vec::new(),
                 carrying: vec![0; links],
                 steps,
-                of: self,
+                exact: self,
             };
-            let found = if dive.is_possible() { dive.decide(0) } else { Ok(false) };
-            let Dive { transfers, steps: left, .. } = dive;
+            let found = if search.is_possible() { search.decide(0) } else { Ok(false) };
+            let DepthFirstSearch { transfers, steps: left, .. } = search;
             steps = left;
             match found {
-                Ok(true) => keep(best, Schedule { transfers, reducing: 0 }, task, Method::Exact),
-                Ok(false) if self.next == u64::MAX => break State::Finished,
+                Ok(true) => keep_shorter(best, Schedule { transfers, reducing: 0 }, task, Method::Exact),
+                Ok(false) if self.next_horizon == u64::MAX => break SearchState::Finished,
                 Ok(false) => {
-                    self.horizon = std::mem::replace(&mut self.next, u64::MAX);
-                    self.dead.clear();
+                    self.horizon = std::mem::replace(&mut self.next_horizon, u64::MAX);
+                    self.dead_states.clear();
                     self.budget = effort;
                     bounds.last_hop = bounds.last_hop.max(self.horizon);
                 }
-                Err(Spent) => break State::Working,
+                Err(OutOfBudget) => break SearchState::Working,
             }
         };
         self.cuts = Some(cuts);

@@ -1,18 +1,18 @@
-//! Maximum flows over the links' rates.
+//! Maximum flows over the rates of links.
 
 use super::graph::Graph;
-use crate::order::Order;
+use crate::order::CompactSort;
 
-/// What is left of each link's rate after a flow, in both directions.
+/// The residual graph of a flow: what is left of each link's rate, and what can be pushed back.
 struct Residual<'a> {
     graph: &'a Graph,
-    /// Links that may still be looked at.
+    /// The number of inspections of a link that are left.
     steps: u64,
-    /// Per link.
+    /// The rate that is left, per link.
     left: Vec<u64>,
-    /// What flows, per link.
+    /// The flow, per link.
     flow: Vec<u64>,
-    /// Over which link and in which direction a node was reached.
+    /// For each node the link by which it was reached, and whether in the link's direction.
     reached: Vec<Option<(u32, bool)>>,
     queue: Vec<u32>,
 }
@@ -29,8 +29,8 @@ impl<'a> Residual<'a> {
         }
     }
 
-    /// Sends up to `amount` more from one node to another; returns how much went. Where not all did, `queue` holds the nodes
-    /// that something still comes to.
+    /// Pushes up to `amount` from one node to another along shortest augmenting paths (Edmonds–Karp), and returns how
+    /// much was pushed. Where that is less, `queue` holds the nodes on the source's side of the minimum cut.
     fn push(&mut self, from: u32, to: u32, amount: u64) -> u64 {
         let mut gone = 0;
         while gone < amount && from != to && self.reach(from, to) {
@@ -60,7 +60,7 @@ impl<'a> Residual<'a> {
         if from == to { amount } else { gone }
     }
 
-    /// A shortest way along which something is left.
+    /// Finds a shortest augmenting path; `false` where there is none.
     fn reach(&mut self, from: u32, to: u32) -> bool {
         self.reached.fill(None);
         self.queue.clear();
@@ -93,19 +93,19 @@ impl<'a> Residual<'a> {
     }
 }
 
-/// The most that flows from one node to another, and the nodes on its side of the narrowest cut; `None` where finding it
-/// takes more than `steps` looks at a link, of which what it took is taken off.
+/// The maximum flow between two nodes, and the nodes on the source's side of the minimum cut. `None` where it takes
+/// more than `steps` inspections of a link; `steps` is reduced by those it took.
 #[must_use]
 pub fn max_flow(graph: &Graph, from: u32, to: u32, steps: &mut u64) -> Option<(u64, Vec<u32>)> {
     let mut residual = Residual::new(graph, 1, *steps);
     let flow = residual.push(from, to, u64::MAX);
     *steps = residual.steps;
     let mut inside = residual.queue;
-    inside.order();
+    inside.compact_sort();
     (*steps > 0).then_some((flow, inside))
 }
 
-/// The rate of all links that leave a set of nodes.
+/// The total rate of the links that leave a set of nodes.
 #[must_use]
 pub fn leaving(graph: &Graph, inside: &[u32]) -> u64 {
     let mut is_inside = vec![false; graph.nodes()];
@@ -114,9 +114,9 @@ pub fn leaving(graph: &Graph, inside: &[u32]) -> u64 {
     graph.links().iter().filter(|link| crosses(link.from, link.to)).map(|link| link.rate).sum()
 }
 
-/// The set of nodes, not all, with the most nodes for the rate that leaves it: the bottleneck of an all_gather (ForestColl,
-/// arXiv 2402.06787). Found by Newton's iteration over cuts from a super source. `None` where nothing leaves some set, or where
-/// it takes more than `steps` looks at a link.
+/// The proper subset of nodes with the most nodes per leaving rate: the bottleneck of an all_gather (ForestColl, arXiv
+/// 2402.06787), found by Newton's iteration over minimum cuts. `None` where no link leaves some set, or where it takes
+/// more than `steps` inspections of a link.
 #[must_use]
 pub fn bottleneck(graph: &Graph, mut steps: u64) -> Option<Vec<u32>> {
     let nodes = graph.nodes();
@@ -155,7 +155,8 @@ pub fn bottleneck(graph: &Graph, mut steps: u64) -> Option<Vec<u32>> {
     }
 }
 
-/// A set out of which less than `rate` / `size` per node can flow; `None` where every node can get that much from every other.
+/// A set of nodes out of which each node's flow can't reach `rate` / `size`; `None` where every node can send that much
+/// to every other.
 fn violated(graph: &Graph, rate: u64, size: u64, steps: &mut u64) -> Option<Vec<u32>> {
     let nodes = graph.nodes() as u32;
     let mut residual = Residual::new(graph, size, *steps);
@@ -164,9 +165,9 @@ fn violated(graph: &Graph, rate: u64, size: u64, steps: &mut u64) -> Option<Vec<
     found.then_some(residual.queue)
 }
 
-/// Whether something can't be pushed.
+/// Whether some flow can't be pushed; then `residual.queue` holds the violated set.
 fn found(graph: &Graph, residual: &mut Residual<'_>, rate: u64, nodes: u32) -> bool {
-    // Neighbours one after the other: little has to be sent elsewhere from one to the next.
+    // Consecutive sinks are neighbours, so that little of the flow has to be rerouted from one to the next.
     let order = depth_first(graph);
     let Some(mut sink) = order.first().copied() else { return false };
     for node in 0..nodes {

@@ -1,25 +1,25 @@
-//! Link graphs in ticks.
+//! Directed link graphs whose durations are whole ticks.
 
-use crate::order::Order;
+use crate::order::CompactSort;
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-/// The most nodes of a graph.
+/// The most nodes that a graph may have.
 pub const MAX_NODES: usize = 1 << 16;
 
-/// A link in one direction.
+/// A directed link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// The node that sends.
+    /// The sending node.
     pub from: u32,
-    /// The node that receives.
+    /// The receiving node.
     pub to: u32,
-    /// How long a chunk keeps it busy, in ticks; at least 1.
+    /// How long a chunk occupies the link, in ticks; at least 1.
     pub duration: u64,
-    /// Its bandwidth, in a unit that all links share; at least 1.
+    /// Bandwidth, in a unit that all links of a graph share; at least 1.
     pub rate: u64,
 }
 
-/// Lists of links, one per node.
+/// Lists of link indices, one per node.
 #[derive(Clone, Debug, Default)]
 struct Lists {
     first: Vec<u32>,
@@ -50,7 +50,7 @@ impl Lists {
     }
 }
 
-/// A link graph: nodes `0..nodes`, links in one direction each.
+/// A directed graph of the nodes `0..nodes`.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     nodes: usize,
@@ -59,16 +59,16 @@ pub struct Graph {
     incoming: Lists,
 }
 
-/// A link that no graph can have.
+/// A link that is not valid, by its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("link {0} leads to itself or to a node that is not there, or takes no time")]
 pub struct BadLink(pub usize);
 
 impl Graph {
-    /// Puts nodes and links together.
+    /// Builds a graph.
     ///
     /// # Errors
-    /// A link leads nowhere or takes no time.
+    /// Returns [`BadLink`] if a link leads to itself or to an unknown node, or has a duration or rate of 0.
     pub fn new(nodes: usize, links: Vec<Link>) -> Result<Self, BadLink> {
         let is_bad = |link: &Link| {
             let inside = (link.from as usize) < nodes && (link.to as usize) < nodes;
@@ -82,31 +82,31 @@ impl Graph {
         Ok(Self { nodes, links, outgoing, incoming })
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     #[must_use]
     pub fn nodes(&self) -> usize {
         self.nodes
     }
 
-    /// All links.
+    /// All links, by index.
     #[must_use]
     pub fn links(&self) -> &[Link] {
         &self.links
     }
 
-    /// Links that a node sends over, by index.
+    /// The indices of the links out of a node.
     #[must_use]
     pub fn outgoing(&self, node: usize) -> &[u32] {
         self.outgoing.of(node)
     }
 
-    /// Links that a node receives from, by index.
+    /// The indices of the links into a node.
     #[must_use]
     pub fn incoming(&self, node: usize) -> &[u32] {
         self.incoming.of(node)
     }
 
-    /// All links turned round, in the same order.
+    /// The graph with all links reversed; their indices stay.
     #[must_use]
     pub fn reversed(&self) -> Self {
         let turned = |link: &Link| Link { from: link.to, to: link.from, ..*link };
@@ -118,16 +118,16 @@ impl Graph {
         }
     }
 
-    /// The duration that all links have; `None` where they differ or there are none.
+    /// The common duration of all links; `None` where they differ or there are none.
     #[must_use]
     pub fn uniform(&self) -> Option<u64> {
         let first = self.links.first()?.duration;
         self.links.iter().all(|link| link.duration == first).then_some(first)
     }
 
-    /// How many different durations the links out of each node have, in all.
+    /// The number of groups of links with the same sender and the same duration.
     #[must_use]
-    pub fn outlets(&self) -> usize {
+    pub fn link_groups(&self) -> usize {
         if self.uniform().is_some() {
             return self.nodes;
         }
@@ -142,7 +142,7 @@ impl Graph {
         (0..self.nodes).map(of_node).sum()
     }
 
-    /// How many links the way to each node has at least from the nearest of some; `u32::MAX` where none leads.
+    /// The number of hops on a shortest path from the nearest source to each node; `u32::MAX` where there is no path.
     #[must_use]
     pub fn hops(&self, sources: &[u32]) -> Vec<u32> {
         let mut hops = vec![u32::MAX; self.nodes];
@@ -162,7 +162,7 @@ impl Graph {
         hops
     }
 
-    /// How long a chunk takes at least from the nearest of some nodes to each, in ticks; `u64::MAX` where there is no way.
+    /// The ticks on a shortest path from the nearest source to each node; `u64::MAX` where there is no path.
     #[must_use]
     pub fn distances(&self, sources: impl IntoIterator<Item = u32>) -> Vec<u64> {
         if let Some(step) = self.uniform() {
@@ -192,8 +192,8 @@ impl Graph {
         distance
     }
 
-    /// Groups of nodes in which each reaches each, largest first, by the smallest node where they are equally large: the
-    /// strongly connected components (Kosaraju).
+    /// The strongly connected components (Kosaraju), largest first; of equal sizes the one with the smallest node
+    /// first.
     #[must_use]
     pub fn components(&self) -> Vec<Vec<u32>> {
         let mut finished = Vec::with_capacity(self.nodes);
@@ -237,10 +237,10 @@ impl Graph {
                     }
                 }
             }
-            component.order();
+            component.compact_sort();
             components.push(component);
         }
-        components.order_by_key(|component| (Reverse(component.len()), component[0]));
+        components.compact_sort_by_key(|component| (Reverse(component.len()), component[0]));
         components
     }
 }

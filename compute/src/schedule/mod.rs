@@ -1,13 +1,14 @@
-//! Schedules of collectives over link graphs: who sends which chunk over which link at which time.
+//! Schedules of collectives over link graphs: which node sends which chunk over which link at which time.
 //!
-//! The cost model is that of TACOS (arXiv 2304.05301): a link carries one chunk at a time and is busy for all of its
-//! [`graph::Link::duration`], latency included; a node passes a chunk on once it has arrived whole; nodes have no limits
-//! of their own. Times are whole ticks, so that events that coincide do so exactly.
+//! The cost model is that of TACOS (arXiv 2304.05301): a link carries one chunk at a time and is occupied for all of
+//! its [`graph::Link::duration`], latency included; a node forwards a chunk once it has arrived whole; nodes have no
+//! limits of their own. Times are whole ticks, so that simultaneous events compare as equal.
 //!
-//! A [`graph::Graph`] and a [`demand::Demand`] go in; a [`plan::Schedule`] comes out of a [`synthesize::Synthesizer`].
-//! [`bound`] says what no schedule can beat, [`verify`] checks a schedule and shares nothing with who made it, [`replay`]
-//! runs one under other durations, [`film`] is looked at. What reduces is a schedule that copies, read backwards in time over the reversed
-//! links.
+//! The input is a [`graph::Graph`] and a [`demand::Demand`], combined in a [`problem::Problem`]; a
+//! [`synthesize::Search`] finds a [`plan::Schedule`]. [`bound`] has lower bounds of the time of any schedule.
+//! [`verify`] checks a schedule, by code that shares nothing with the searches. [`replay`] runs a schedule with other
+//! durations, and [`timeline`] prepares it for drawing. A reduction is a schedule that copies, reversed in time over
+//! the reversed links.
 
 pub mod analysis;
 mod beam;
@@ -16,10 +17,9 @@ pub mod bound;
 mod cuts;
 pub mod demand;
 pub mod exact;
-pub mod film;
-pub mod flood;
 pub mod flow;
 pub mod graph;
+pub mod greedy;
 mod load;
 pub mod plan;
 pub mod problem;
@@ -27,4 +27,6 @@ pub mod replay;
 mod route;
 pub mod symmetric;
 pub mod synthesize;
+mod synthesizer;
+pub mod timeline;
 pub mod verify;

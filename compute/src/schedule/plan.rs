@@ -1,24 +1,24 @@
-//! Schedules.
+//! Schedules: lists of transfers with their start times.
 
 use super::graph::Graph;
 
-/// A chunk on a link.
+/// One chunk carried over one link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Which link, by index.
+    /// Index of the link.
     pub link: u32,
-    /// Which chunk.
+    /// Index of the chunk.
     pub chunk: u32,
-    /// When it begins, in ticks.
+    /// When the link begins to carry the chunk, in ticks.
     pub start: u64,
 }
 
-/// Who sends what when.
+/// The transfers of a collective.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
-    /// Those that reduce come before those that copy.
+    /// The transfers, those that reduce before those that copy.
     pub transfers: Vec<Transfer>,
-    /// So many of the first transfers add what they carry to what is there.
+    /// How many of the first transfers reduce: the receiver adds what they carry to what it has.
     pub reducing: usize,
 }
 
@@ -29,7 +29,8 @@ impl Schedule {
         self.transfers.iter().map(|transfer| transfer.end(graph)).max().unwrap_or(0)
     }
 
-    /// The same backwards in time, over the reversed links: what spread a chunk collects it then.
+    /// The same transfers backwards in time over the reversed links, as a reduction: the tree that spread a chunk
+    /// collects it.
     #[must_use]
     pub fn reversed(mut self, graph: &Graph) -> Self {
         let end = self.end(graph);
@@ -41,7 +42,7 @@ impl Schedule {
         self
     }
 
-    /// One after the other.
+    /// This schedule followed by another.
     #[must_use]
     pub fn then(mut self, graph: &Graph, mut next: Self) -> Self {
         let end = self.end(graph);
@@ -52,7 +53,7 @@ impl Schedule {
 }
 
 impl Transfer {
-    /// When it has arrived, in ticks.
+    /// When the chunk has arrived, in ticks.
     #[must_use]
     pub fn end(&self, graph: &Graph) -> u64 {
         self.start.saturating_add(graph.links()[self.link as usize].duration)

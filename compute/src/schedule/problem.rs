@@ -1,4 +1,5 @@
-//! A collective on a graph, as what has to be copied, forwards or backwards in time.
+//! A collective on a graph, as a reduction followed by a copy. A reduction is solved as a copy that is reversed in
+//! time.
 
 use std::borrow::Cow;
 
@@ -10,40 +11,40 @@ use super::{
     verify::{Fault, faults},
 };
 
-/// A collective: what is added up comes first, what is copied then.
+/// A collective on a graph: first `reduce`, then `copy`.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// The links.
+    /// The link graph.
     pub graph: Graph,
     reversed: Graph,
-    /// Every link's opposite of the same duration, where all have one.
+    /// For each link a link of the same duration in the other direction, where all links have one.
     opposite: Option<Vec<u32>>,
-    /// What is added up, as the copying of which it is the mirror image.
+    /// The reduction, as the copying of which it is the mirror image.
     pub reduce: Option<Demand>,
-    /// What is copied.
+    /// The demand that is copied.
     pub copy: Option<Demand>,
 }
 
-/// One of a problem's two parts, as something to be copied.
+/// One phase of a problem, as a demand to be copied over a graph.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
-    /// The links.
+    /// The graph; for a reduction with reversed links.
     pub graph: &'a Graph,
-    /// What is to be copied.
+    /// The demand to be copied.
     pub demand: &'a Demand,
 }
 
-/// Parts of a collective.
+/// The phases of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Adds up, over the reversed links and backwards in time.
+    /// Adds up, backwards in time over the reversed links.
     Reduce,
     /// Copies.
     Copy,
 }
 
 impl Problem {
-    /// Puts a collective together.
+    /// Combines a graph with the demands of a collective.
     #[must_use]
     pub fn new(graph: Graph, reduce: Option<Demand>, copy: Option<Demand>) -> Self {
         let reversed = graph.reversed();
@@ -51,13 +52,14 @@ impl Problem {
         Self { graph, reversed, opposite, reduce, copy }
     }
 
-    /// How many chunks there are.
+    /// Number of chunks.
     #[must_use]
     pub fn chunks(&self) -> usize {
         self.copy.as_ref().or(self.reduce.as_ref()).map_or(0, Demand::chunks)
     }
 
-    /// Its parts that have to be solved: an all_reduce over links that all have an opposite needs one solution only.
+    /// The phases that have to be solved. An all_reduce over links that all have an opposite needs the copy only: the
+    /// reduction is its mirror image.
     #[must_use]
     pub fn phases(&self) -> Vec<Phase> {
         match (&self.reduce, &self.copy) {
@@ -69,7 +71,7 @@ impl Problem {
         }
     }
 
-    /// One of its parts.
+    /// A phase as a task; `None` where the collective does not have it.
     #[must_use]
     pub fn task(&self, phase: Phase) -> Option<Task<'_>> {
         Some(match phase {
@@ -78,7 +80,7 @@ impl Problem {
         })
     }
 
-    /// Bounds of its parts, in the order of [`Problem::phases`].
+    /// The bounds of the phases, in the order of [`Problem::phases`].
     #[must_use]
     pub fn bounds(&self) -> Vec<Bounds> {
         self.phases()
@@ -88,19 +90,20 @@ impl Problem {
             .collect()
     }
 
-    /// How often a part's time counts in the whole.
+    /// How often the time of the solved phases counts in the time of the collective: 2 where one solution serves both
+    /// phases.
     #[must_use]
-    pub fn times(&self) -> u64 {
+    pub fn repetitions(&self) -> u64 {
         if self.reduce.is_some() && self.copy.is_some() && self.phases().len() == 1 { 2 } else { 1 }
     }
 
-    /// The whole of the parts, which are in the order of [`Problem::phases`].
+    /// The schedule of the collective from those of its phases, which are in the order of [`Problem::phases`].
     #[must_use]
-    pub fn whole<'a>(&self, parts: &[&'a Schedule]) -> Cow<'a, Schedule> {
+    pub fn combined<'a>(&self, parts: &[&'a Schedule]) -> Cow<'a, Schedule> {
         match (parts, self.phases().as_slice()) {
             ([part], [Phase::Reduce]) => Cow::Owned((*part).clone().reversed(&self.reversed)),
             ([part], [Phase::Copy]) => match &self.opposite {
-                Some(opposite) if self.times() == 2 => {
+                Some(opposite) if self.repetitions() == 2 => {
                     let mut turned = (*part).clone();
                     turned.transfers.iter_mut().for_each(|transfer| transfer.link = opposite[transfer.link as usize]);
                     Cow::Owned(turned.reversed(&self.reversed).then(&self.graph, (*part).clone()))
@@ -114,17 +117,17 @@ impl Problem {
         }
     }
 
-    /// What is wrong with a schedule; empty where nothing is.
+    /// The faults of a schedule; empty for a valid one.
     #[must_use]
     pub fn faults(&self, schedule: &Schedule) -> Vec<Fault> {
         faults(&self.graph, schedule, self.reduce.as_ref(), self.copy.as_ref())
     }
 
-    /// The least time of any schedule at all, in ticks, where what is added up need not be complete before it is copied:
-    /// of an all_reduce, each part of each chunk has to go over some link once and the sum back once (Patarasuk and Yuan
-    /// 2009); elsewhere it is that of the parts.
+    /// A lower bound of any schedule, in ticks, including those that copy parts of a sum before all of it is complete:
+    /// in an all_reduce, each node's part of each chunk must cross some link once, and the sum once back (Patarasuk and
+    /// Yuan 2009). For other collectives, the sum of the phases' bounds.
     #[must_use]
-    pub fn least(&self, bounds: &[Bounds]) -> u64 {
+    pub fn lower_bound(&self, bounds: &[Bounds]) -> u64 {
         match (&self.reduce, &self.copy) {
             (Some(_), Some(copy)) => {
                 let enough = |time: u64| {
@@ -134,7 +137,7 @@ impl Problem {
                 };
                 let mut time = bounds.iter().map(Bounds::time).max().unwrap_or(0);
                 let mut step = 1_u64 << 62;
-                // The last time at which it is not enough, plus one.
+                // Binary search for the last time that is not enough, plus one.
                 if enough(time) {
                     return time;
                 }

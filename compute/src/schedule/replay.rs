@@ -1,29 +1,29 @@
-//! Runs a schedule under other durations: every link keeps its order of chunks, and each transfer begins as soon as its link is
-//! free and its chunk is there.
+//! Replays a schedule with other durations: every link keeps its order of chunks, and each transfer begins as soon as
+//! its link is free and its chunk is at the sender.
 
 use super::{analysis::by_start, demand::Demand, graph::Graph, plan::Schedule, problem::Problem};
 
-/// A schedule that can be run again and again.
+/// A schedule prepared for repeated replays.
 pub struct Replay<'a> {
     graph: &'a Graph,
     schedule: &'a Schedule,
     copy: Option<&'a Demand>,
     order: Vec<u32>,
     chunks: usize,
-    /// When each chunk is at each node.
+    /// The tick at which each chunk is at each node, at `[node * chunks + chunk]`.
     ready: Vec<u64>,
     free: Vec<u64>,
     busy: Vec<u64>,
 }
 
-/// What came of it.
+/// The outcome of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
-    /// When the last transfer ends that takes place, in ticks.
+pub struct ReplayOutcome {
+    /// When the last transfer that takes place ends, in ticks.
     pub end: u64,
-    /// Transfers that never take place.
+    /// Number of transfers that never take place.
     pub lost: u64,
-    /// Pairs of a chunk and a node that it never comes to.
+    /// Number of pairs of a chunk and a node that wants it and never gets it.
     pub undelivered: u64,
 }
 
@@ -39,8 +39,9 @@ impl<'a> Replay<'a> {
         Self { graph, schedule, copy, order, chunks, ready, free: Vec::new(), busy: Vec::new() }
     }
 
-    /// Runs it with the durations that `duration` says for a link and its usual duration: `None` for never.
-    pub fn run(&mut self, duration: &mut dyn FnMut(u32, u64) -> Option<u64>) -> Run {
+    /// Replays the schedule. `duration` gives the duration for a link and its usual duration in ticks; `None` for a
+    /// link that carries nothing.
+    pub fn run(&mut self, duration: &mut dyn FnMut(u32, u64) -> Option<u64>) -> ReplayOutcome {
         let (graph, schedule, chunks) = (self.graph, self.schedule, self.chunks);
         self.free.clear();
         self.free.resize(graph.links().len(), 0);
@@ -48,11 +49,11 @@ impl<'a> Replay<'a> {
         self.busy.resize(graph.links().len(), 0);
         self.ready.fill(0);
         let place = |node: u32, chunk: usize| node as usize * chunks + chunk;
-        let mut run = Run { end: 0, lost: 0, undelivered: 0 };
+        let mut run = ReplayOutcome { end: 0, lost: 0, undelivered: 0 };
         let order = std::mem::take(&mut self.order);
         for (at, &index) in order.iter().enumerate() {
             if at == schedule.reducing {
-                self.begin_to_copy();
+                self.start_copying();
             }
             let transfer = schedule.transfers[index as usize];
             let link = graph.links()[transfer.link as usize];
@@ -74,15 +75,15 @@ impl<'a> Replay<'a> {
             *there = if is_reducing { (*free).max(*there) } else { (*free).min(*there) };
         }
         if schedule.reducing == order.len() {
-            self.begin_to_copy();
+            self.start_copying();
         }
         self.order = order;
         run.undelivered = self.undelivered();
         run
     }
 
-    /// What was put together is where it belongs, and nowhere else.
-    fn begin_to_copy(&mut self) {
+    /// After the reduction, only the sources of the copy have the sums.
+    fn start_copying(&mut self) {
         let Some(copy) = self.copy else { return };
         for chunk in 0..self.chunks {
             for node in 0..self.graph.nodes() as u32 {
@@ -93,10 +94,10 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Pairs of the last run that are undelivered, without those of some nodes and of the chunks that they alone had: what is
-    /// lost to the others when they are dead.
+    /// The undelivered pairs of the last replay, without those of the `dead` nodes and without chunks that only dead
+    /// nodes had.
     #[must_use]
-    pub fn undelivered_beside(&self, dead: &[u32]) -> u64 {
+    pub fn undelivered_among_others(&self, dead: &[u32]) -> u64 {
         let is_lost =
             |chunk: usize, node: u32| !dead.contains(&node) && self.ready[node as usize * self.chunks + chunk] == NEVER;
         let others = |chunk: usize| match self.copy {

@@ -1,8 +1,8 @@
-//! Schedules for chunks that are not for everyone: relayed by nodes that do not want them.
+//! Schedules for demands in which nodes relay chunks that they do not want, such as an alltoall.
 //!
-//! Each chunk gets a tree of links from where it is to who wants it: shortest ways, where links that already have much to
-//! carry count as longer, more so from one try to the next. Then every link carries what is ready, the longest rest of the way
-//! first.
+//! Each chunk gets a tree of shortest paths from its sources to the nodes that want it. The lengths of links grow with
+//! the load that they already have, more in each run. Then list scheduling: every link carries, of the chunks that are
+//! ready, the one with the longest remaining path first.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -11,92 +11,100 @@ use super::{
     graph::Graph,
     plan::{Schedule, Transfer},
     problem::Task,
-    synthesize::{Found, Method, State, Synthesizer, keep},
+    synthesizer::{Method, PartSchedule, SearchState, Synthesizer, keep_shorter},
 };
-use crate::{math::Stream, order::Order};
+use crate::{math::Stream, order::CompactSort};
 
-/// A link that a chunk takes.
+/// The use of a link by a chunk.
 #[derive(Clone, Copy)]
 struct Hop {
     link: u32,
     chunk: u32,
-    /// Links after this one of the same chunk: `first..first + count` in the list of hops.
+    /// The hops that follow this one in the chunk's tree are `first..first + count` in the list of hops.
     first: u32,
     count: u32,
-    /// The longest rest of the way, this link included, in ticks.
+    /// The longest remaining path, this link included, in ticks.
     rest: u64,
 }
 
-/// Routes and schedules, again and again.
-pub(super) struct Routed {
+/// The search: in each run new routes, then a schedule for them.
+pub(super) struct RoutedSearch {
     stream: Stream,
     runs: u32,
-    most: u32,
-    /// How long each link was busy in the tries so far, on average.
+    max_runs: u32,
+    /// How long each link was busy in the runs so far, on average, in ticks.
     loads: Vec<f64>,
-    /// The try that is under way.
-    routing: Option<Routing>,
+    /// The routing under construction.
+    routing: Option<PartialRouting>,
 }
 
-/// Ways of the chunks that have one so far.
-struct Routing {
-    /// The chunks, those from the same nodes together where there are many.
+/// The routes of a run, as far as they are found.
+struct PartialRouting {
+    /// The chunks in the order in which they are routed; those with the same sources are adjacent where they share
+    /// searches.
     order: Vec<usize>,
-    /// How many have a tree.
+    /// The number of chunks that have a tree.
     done: usize,
     trees: Trees,
-    /// How long each link is busy with them.
+    /// How long each link is busy with the trees so far, in ticks.
     now: Vec<f64>,
-    ways: Ways,
-    /// Chunks for which the last search still counts.
-    left: usize,
+    paths: WeightedPaths,
+    /// The number of chunks for which the last search may still be used.
+    reuse: usize,
 }
 
-/// For each chunk its number and the links of its tree.
+/// For each chunk its index and the links of its tree.
 type Trees = Vec<(u32, Vec<u32>)>;
 
-impl Routed {
-    pub(super) fn new(seed: u64, most: u32) -> Self {
-        Self { stream: Stream::new(seed), runs: 0, most, loads: Vec::new(), routing: None }
+impl RoutedSearch {
+    pub(super) fn new(seed: u64, max_runs: u32) -> Self {
+        Self { stream: Stream::new(seed), runs: 0, max_runs, loads: Vec::new(), routing: None }
     }
 }
 
-impl Synthesizer for Routed {
-    fn work(&mut self, task: &Task<'_>, bounds: &mut Bounds, best: &mut Option<Found>, effort: u64) -> State {
-        let mut spent = 0;
-        while self.runs < self.most && spent < effort {
+impl Synthesizer for RoutedSearch {
+    fn work(
+        &mut self,
+        task: &Task<'_>,
+        bounds: &mut Bounds,
+        best: &mut Option<PartSchedule>,
+        effort: u64,
+    ) -> SearchState {
+        let mut effort_used = 0;
+        while self.runs < self.max_runs && effort_used < effort {
             if best.as_ref().is_some_and(|best| best.time <= bounds.best()) {
-                return State::Finished;
+                return SearchState::Finished;
             }
             let limit = best.as_ref().map_or(u64::MAX, |best| best.time - 1);
-            let Some(trees) = self.route(task, effort, &mut spent) else { break };
+            let Some(trees) = self.route(task, effort, &mut effort_used) else { break };
             self.runs += 1;
             let hops = trees.map(|trees| hops(task.graph, &trees));
-            if let Some(schedule) = hops.and_then(|(hops, roots)| list(task.graph, &hops, &roots, limit)) {
-                keep(best, schedule, task, Method::Routed);
+            if let Some(schedule) = hops.and_then(|(hops, roots)| list_schedule(task.graph, &hops, &roots, limit)) {
+                keep_shorter(best, schedule, task, Method::Routed);
             }
         }
-        if self.runs < self.most { State::Working } else { State::Finished }
+        if self.runs < self.max_runs { SearchState::Working } else { SearchState::Finished }
     }
 
-    fn done(&self, task: &Task<'_>) -> Option<(u64, u64)> {
+    fn progress(&self, task: &Task<'_>) -> Option<(u64, u64)> {
         Some((self.routing.as_ref()?.done as u64, task.demand.chunks() as u64))
     }
 }
 
-impl Routed {
-    /// The trees of all chunks, once all have one; `Some(None)` where one can have none. What it takes is added to `spent`,
-    /// and it is left where that is more than `effort`.
-    fn route(&mut self, task: &Task<'_>, effort: u64, spent: &mut u64) -> Option<Option<Trees>> {
-        /// Looks at a link, or nodes on a way, that take as long as a decision on a transfer.
-        const LOOKS: u64 = 8;
+impl RoutedSearch {
+    /// The trees of all chunks, once complete; `Some(None)` where a chunk can't reach a node. `None` where the effort
+    /// was used up first: then the next call continues. Adds the effort to `effort_used`.
+    fn route(&mut self, task: &Task<'_>, effort: u64, effort_used: &mut u64) -> Option<Option<Trees>> {
+        /// The number of inspections of a link that take as long as a decision on a transfer.
+        const LOOKS_PER_DECISION: u64 = 8;
         let Task { graph, demand } = *task;
         let links = graph.links();
-        // From even loads to loads that decide: what was busy longest is avoided more in every further try, up to a point.
+        // The weight of the load rises from run to run, so that congested links are avoided more and more, and then
+        // starts again.
         const WEIGHTS: [f64; 8] = [0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 1.0, 3.0];
         let weight = WEIGHTS[self.runs as usize % WEIGHTS.len()];
         self.loads.resize(links.len(), 0.0);
-        // Chunks from the same nodes share a search where there are many, or many links.
+        // With many chunks or links, consecutive chunks with the same sources share a search.
         let searched = demand.chunks() as u64 * (graph.nodes() as u64).max(links.len() as u64 / 8);
         let batch = (searched / 400_000).max(1) as usize;
         let Self { stream, loads, .. } = self;
@@ -104,18 +112,25 @@ impl Routed {
             let mut order: Vec<usize> = (0..demand.chunks()).collect();
             stream.shuffle(&mut order);
             if batch > 1 {
-                order.order_by(|a, b| demand.sources(*a).cmp(demand.sources(*b)));
+                order.compact_sort_by(|a, b| demand.sources(*a).cmp(demand.sources(*b)));
             }
             let trees = Vec::with_capacity(demand.chunks());
-            Routing { order, done: 0, trees, now: vec![0.0; links.len()], ways: Ways::new(graph.nodes()), left: 0 }
+            PartialRouting {
+                order,
+                done: 0,
+                trees,
+                now: vec![0.0; links.len()],
+                paths: WeightedPaths::new(graph.nodes()),
+                reuse: 0,
+            }
         });
-        let Routing { order, done, trees, now, ways, left } = routing;
+        let PartialRouting { order, done, trees, now, paths, reuse } = routing;
         while let Some(&chunk) = order.get(*done) {
-            if *spent >= effort {
+            if *effort_used >= effort {
                 return None;
             }
             let sources = demand.sources(chunk);
-            if *left == 0 || demand.sources(order[*done - 1]) != sources {
+            if *reuse == 0 || demand.sources(order[*done - 1]) != sources {
                 let most = loads.iter().zip(&*now).fold(1.0, |most, (a, b)| f64::max(most, a + b));
                 let jitter = stream.next_u64();
                 let cost = |link: usize| {
@@ -123,21 +138,21 @@ impl Routed {
                     let mut noise = Stream::new(jitter ^ link as u64);
                     links[link].duration as f64 * (1.0 + weight * share * share + 0.01 * noise.unit())
                 };
-                ways.search(graph, sources, &cost);
-                *left = batch;
-                *spent += (graph.nodes() + links.len()) as u64 / LOOKS;
+                paths.search(graph, sources, &cost);
+                *reuse = batch;
+                *effort_used += (graph.nodes() + links.len()) as u64 / LOOKS_PER_DECISION;
             }
-            *left -= 1;
+            *reuse -= 1;
             *done += 1;
             let mut tree = Vec::new();
             for node in demand.wants(chunk) {
-                if ways.take(graph, node, chunk, &mut tree).is_none() {
+                if paths.add_path(graph, node, chunk, &mut tree).is_none() {
                     self.routing = None;
                     return Some(None);
                 }
-                *spent += 1;
+                *effort_used += 1;
             }
-            *spent += tree.len() as u64 / LOOKS;
+            *effort_used += tree.len() as u64 / LOOKS_PER_DECISION;
             tree.iter().for_each(|link| now[*link as usize] += links[*link as usize].duration as f64);
             trees.push((chunk as u32, tree));
         }
@@ -149,11 +164,11 @@ impl Routed {
     }
 }
 
-/// Shortest ways from some nodes.
-struct Ways {
+/// Shortest paths from some nodes, by costs that are floating-point numbers.
+struct WeightedPaths {
     cost: Vec<f64>,
     by: Vec<Option<u32>>,
-    /// The chunk whose tree a node is in already.
+    /// The last chunk whose tree each node is in.
     in_tree: Vec<usize>,
 }
 
@@ -174,7 +189,7 @@ impl Ord for Cost {
     }
 }
 
-impl Ways {
+impl WeightedPaths {
     fn new(nodes: usize) -> Self {
         Self { cost: vec![f64::INFINITY; nodes], by: vec![None; nodes], in_tree: vec![usize::MAX; nodes] }
     }
@@ -203,8 +218,8 @@ impl Ways {
         }
     }
 
-    /// Adds the way to a node to a chunk's tree.
-    fn take(&mut self, graph: &Graph, node: u32, chunk: usize, tree: &mut Vec<u32>) -> Option<()> {
+    /// Adds the path to a node to a chunk's tree; `None` where there is no path.
+    fn add_path(&mut self, graph: &Graph, node: u32, chunk: usize, tree: &mut Vec<u32>) -> Option<()> {
         let mut node = node;
         while self.cost[node as usize] > 0.0 && self.in_tree[node as usize] != chunk {
             let link = self.by[node as usize]?;
@@ -216,7 +231,7 @@ impl Ways {
     }
 }
 
-/// Trees as lists of hops whose followers stand together.
+/// The trees as a list of hops in which the successors of each hop are adjacent, and the hops without a predecessor.
 fn hops(graph: &Graph, trees: &[(u32, Vec<u32>)]) -> (Vec<Hop>, Vec<u32>) {
     let mut hops: Vec<Hop> = Vec::with_capacity(trees.iter().map(|(_, tree)| tree.len()).sum());
     let mut roots = Vec::new();
@@ -234,7 +249,7 @@ fn hops(graph: &Graph, trees: &[(u32, Vec<u32>)]) -> (Vec<Hop>, Vec<u32>) {
             let (first, count) = follow(ends(link).to);
             hops.push(Hop { link, chunk: *chunk, first: (begin + first) as u32, count: count as u32, rest: 0 });
         }
-        // Which have none before them, and from there how long the rest is.
+        // Find the roots, then compute the remaining paths from the leaves back.
         let mut is_root = vec![true; by_from.len()];
         for hop in &hops[begin..] {
             (hop.first..hop.first + hop.count).for_each(|next| is_root[next as usize - begin] = false);
@@ -257,12 +272,12 @@ fn hops(graph: &Graph, trees: &[(u32, Vec<u32>)]) -> (Vec<Hop>, Vec<u32>) {
     (hops, roots)
 }
 
-/// Every link carries what is ready, the longest rest first; `None` as soon as it would take longer than `limit`.
-fn list(graph: &Graph, hops: &[Hop], roots: &[u32], limit: u64) -> Option<Schedule> {
+/// List scheduling by the longest remaining path; `None` as soon as the schedule would take longer than `limit`.
+fn list_schedule(graph: &Graph, hops: &[Hop], roots: &[u32], limit: u64) -> Option<Schedule> {
     let mut ready: Vec<BinaryHeap<(u64, Reverse<u32>)>> = vec![BinaryHeap::new(); graph.links().len()];
     let mut is_busy = vec![false; graph.links().len()];
     let mut transfers = Vec::with_capacity(hops.len());
-    // What arrives when.
+    // Hops under way, by the tick of their arrival.
     let mut arriving: BinaryHeap<(Reverse<u64>, u32)> = BinaryHeap::new();
     let mut idle: Vec<u32> = Vec::new();
     let offer = |hop: u32, ready: &mut Vec<BinaryHeap<_>>, idle: &mut Vec<u32>, is_busy: &[bool]| {

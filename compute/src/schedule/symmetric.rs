@@ -1,9 +1,9 @@
-//! The closed construction for graphs that look the same from every node: rings, tori, hypercubes, complete graphs.
+//! A closed construction for graphs that look the same from every node: rings, tori, hypercubes, complete graphs.
 //!
-//! Where adding a number to all nodes (in some way of writing them with several digits, each modulo its base) leads every
-//! link to another of the same duration, it is enough to spread the chunks of node 0, each kind of link carrying one chunk at a
-//! time; the schedules of all other nodes are the same, moved along, and no link is used twice: Cayley graphs of Abelian
-//! groups.
+//! These are Cayley graphs of Abelian groups: nodes are numbers with several digits, each modulo its base, and adding a
+//! constant to all nodes maps every link to one of the same duration. Then it is enough to spread the chunks of node 0
+//! with each kind of link carrying one chunk at a time; the schedules of the other nodes are translations of it, and no
+//! link is used twice at a time.
 
 use super::{
     bound::Bounds,
@@ -11,41 +11,41 @@ use super::{
     graph::Graph,
     plan::{Schedule, Transfer},
     problem::Task,
-    synthesize::{Found, Method, State, Synthesizer, keep},
+    synthesizer::{Method, PartSchedule, SearchState, Synthesizer, keep_shorter},
 };
 use crate::math::Stream;
 
-/// A graph that looks the same from every node.
+/// The symmetry of a graph: the numbering of its nodes and the kinds of its links.
 #[derive(Clone, Debug)]
 pub struct Symmetry {
-    /// Digits of every node, and the node of digits.
+    /// The bases of the digits, the most significant first.
     bases: Vec<u32>,
-    /// Where a node stands, and who stands there.
+    /// The place (number) of each node, and in `node` the node at each place.
     place: Vec<u32>,
     node: Vec<u32>,
-    /// Kinds of links: how far each leads, its duration, and its link at each place.
-    kinds: Vec<Kind>,
+    /// The kinds of links.
+    kinds: Vec<LinkKind>,
 }
 
 #[derive(Clone, Debug)]
-struct Kind {
+struct LinkKind {
     by: u32,
     duration: u64,
     links: Vec<u32>,
 }
 
-/// Links by where they begin, where they lead and how long they take.
-struct Ends(Vec<(u32, u32, u64, u32)>);
+/// Links by sender, receiver and duration, sorted.
+struct LinkIndex(Vec<(u32, u32, u64, u32)>);
 
-impl Ends {
+impl LinkIndex {
     fn of(graph: &Graph) -> Self {
         let links = (0..).zip(graph.links()).map(|(link, of)| (of.from, of.to, of.duration, link));
-        let mut ends: Vec<_> = links.collect();
-        ends.sort_unstable();
-        Self(ends)
+        let mut index: Vec<_> = links.collect();
+        index.sort_unstable();
+        Self(index)
     }
 
-    /// The first link from one node to another that takes so long.
+    /// The first link between two nodes with a duration.
     fn link(&self, from: u32, to: u32, duration: u64) -> Option<u32> {
         let at = self.0.partition_point(|(f, t, d, _)| (*f, *t, *d) < (from, to, duration));
         self.0.get(at).filter(|(f, t, d, _)| (*f, *t, *d) == (from, to, duration)).map(|(.., link)| *link)
@@ -53,7 +53,8 @@ impl Ends {
 }
 
 impl Symmetry {
-    /// Looks for one, with nodes in the order of their numbers, or of a walk round a ring.
+    /// Finds a symmetry, with the nodes in the order of their indices, or in the order of a walk round a ring; `None`
+    /// where there is none.
     #[must_use]
     pub fn of(graph: &Graph) -> Option<Self> {
         let nodes = graph.nodes();
@@ -62,16 +63,16 @@ impl Symmetry {
             return None;
         }
         let numbered: Vec<u32> = (0..nodes as u32).collect();
-        let ends = Ends::of(graph);
+        let index = LinkIndex::of(graph);
         for bases in factorisations(nodes as u32) {
-            if let Some(symmetry) = Self::with(graph, &ends, bases, numbered.clone()) {
+            if let Some(symmetry) = Self::with(graph, &index, bases, numbered.clone()) {
                 return Some(symmetry);
             }
         }
-        Self::with(graph, &ends, vec![nodes as u32], walk(graph)?)
+        Self::with(graph, &index, vec![nodes as u32], ring_order(graph)?)
     }
 
-    fn with(graph: &Graph, ends: &Ends, bases: Vec<u32>, node: Vec<u32>) -> Option<Self> {
+    fn with(graph: &Graph, index: &LinkIndex, bases: Vec<u32>, node: Vec<u32>) -> Option<Self> {
         let mut place = vec![0; node.len()];
         node.iter().enumerate().for_each(|(at, node)| place[*node as usize] = at as u32);
         let mut symmetry = Self { bases, place, node, kinds: Vec::new() };
@@ -79,13 +80,13 @@ impl Symmetry {
         for &link in graph.outgoing(symmetry.node[0] as usize) {
             let of = graph.links()[link as usize];
             let by = symmetry.place[of.to as usize];
-            symmetry.kinds.push(Kind { by, duration: of.duration, links: Vec::with_capacity(nodes) });
+            symmetry.kinds.push(LinkKind { by, duration: of.duration, links: Vec::with_capacity(nodes) });
         }
         for kind in 0..symmetry.kinds.len() {
             for at in 0..nodes as u32 {
-                let Kind { by, duration, .. } = symmetry.kinds[kind];
+                let LinkKind { by, duration, .. } = symmetry.kinds[kind];
                 let to = symmetry.node[symmetry.plus(at, by) as usize];
-                let link = ends.link(symmetry.node[at as usize], to, duration)?;
+                let link = index.link(symmetry.node[at as usize], to, duration)?;
                 symmetry.kinds[kind].links.push(link);
             }
         }
@@ -105,7 +106,7 @@ impl Symmetry {
         sum
     }
 
-    /// An all_gather of `chunks` chunks of each node, by spreading those of the node at place 0.
+    /// An all_gather of `chunks` chunks of each node: the spread from place 0, translated to all places.
     fn all_gather(&self, chunks: usize, stream: &mut Stream) -> Option<Schedule> {
         let nodes = self.node.len();
         let tree = self.spread(chunks, stream)?;
@@ -120,14 +121,15 @@ impl Symmetry {
         Some(Schedule { transfers, reducing: 0 })
     }
 
-    /// Trees of the chunks of the node at place 0, in the order of their ends: kind of link, chunk, from where, when. At each
-    /// instant at which a kind could finish, as many kinds as possible get a chunk and a place of their own (Kuhn's matching).
+    /// The trees of the chunks of the node at place 0, by the ticks of arrival, as (kind of link, chunk, sending place,
+    /// start). At each instant at which links could finish, as many kinds as possible are matched to a chunk and a
+    /// receiving place (Kuhn's algorithm).
     fn spread(&self, chunks: usize, stream: &mut Stream) -> Option<Vec<(usize, u32, u32, u64)>> {
         let nodes = self.node.len();
         let mut arrived = vec![u64::MAX; nodes * chunks];
         (0..chunks).for_each(|chunk| arrived[chunk * nodes] = 0);
         let mut free = vec![0_u64; self.kinds.len()];
-        // Those that something could still come to, and from where it would.
+        // For each kind and place, the place from which the kind leads there.
         let back: Vec<Vec<u32>> = self
             .kinds
             .iter()
@@ -182,7 +184,7 @@ impl Symmetry {
     }
 }
 
-/// Finds an item for a kind, moving others to other items where that helps.
+/// Finds an item for a kind along an augmenting path.
 fn augment(
     kind: usize,
     items: &[u32],
@@ -210,12 +212,12 @@ fn augment(
     false
 }
 
-/// Ways to write a number as a product, fewer factors first.
+/// The factorisations of a number, those with fewer factors first.
 fn factorisations(number: u32) -> Vec<Vec<u32>> {
-    const MOST: usize = 3000;
+    const MAX_FACTORISATIONS: usize = 3000;
     let mut all = vec![vec![number]];
     let mut next = 0;
-    while next < all.len() && all.len() < MOST {
+    while next < all.len() && all.len() < MAX_FACTORISATIONS {
         let of = all[next].clone();
         next += 1;
         let (head, last) = (&of[..of.len() - 1], of[of.len() - 1]);
@@ -228,8 +230,8 @@ fn factorisations(number: u32) -> Vec<Vec<u32>> {
     all
 }
 
-/// The nodes of a ring in the order in which one comes by them.
-fn walk(graph: &Graph) -> Option<Vec<u32>> {
+/// The nodes of a ring in the order of a walk round it; `None` where the walk gets stuck.
+fn ring_order(graph: &Graph) -> Option<Vec<u32>> {
     let mut order = vec![0];
     let mut seen = vec![false; graph.nodes()];
     seen[0] = true;
@@ -242,17 +244,17 @@ fn walk(graph: &Graph) -> Option<Vec<u32>> {
     Some(order)
 }
 
-/// Tries the construction with one seed after the other.
+/// The search: the construction with one random order after the other.
 pub(super) struct Symmetric {
     symmetry: Option<Option<Symmetry>>,
     stream: Stream,
     tries: u32,
 }
 
-/// After so many tries without meeting the bound another would not either.
-const TRIES: u32 = 64;
-/// The square of the most pairs of a chunk of one node and a node that are spread.
-const MOST_COST: u64 = 400_000_000;
+/// The number of tries without meeting the bound after which the search gives up.
+const MAX_TRIES: u32 = 64;
+/// The limit of (chunks per node × nodes)², which a try takes as steps.
+const MAX_COST: u64 = 400_000_000;
 
 impl Symmetric {
     pub(super) fn new(seed: u64) -> Self {
@@ -261,29 +263,35 @@ impl Symmetric {
 }
 
 impl Synthesizer for Symmetric {
-    fn work(&mut self, task: &Task<'_>, bounds: &mut Bounds, best: &mut Option<Found>, effort: u64) -> State {
+    fn work(
+        &mut self,
+        task: &Task<'_>,
+        bounds: &mut Bounds,
+        best: &mut Option<PartSchedule>,
+        effort: u64,
+    ) -> SearchState {
         let Task { graph, demand } = *task;
         let chunks = demand.chunks() / graph.nodes().max(1);
         let items = graph.nodes() as u64 * chunks as u64;
         let cost = items.saturating_mul(items).max(1);
         // A try is made as a whole.
-        if cost > MOST_COST {
-            return State::Finished;
+        if cost > MAX_COST {
+            return SearchState::Finished;
         }
         let is_known = *demand == Demand::all_gather(graph.nodes(), chunks.max(1));
         let symmetry = self.symmetry.get_or_insert_with(|| if is_known { Symmetry::of(graph) } else { None });
-        let Some(symmetry) = symmetry else { return State::Finished };
-        let mut spent = 0;
-        while self.tries < TRIES && spent < effort {
+        let Some(symmetry) = symmetry else { return SearchState::Finished };
+        let mut effort_used = 0;
+        while self.tries < MAX_TRIES && effort_used < effort {
             if best.as_ref().is_some_and(|best| best.time <= bounds.best()) {
-                return State::Finished;
+                return SearchState::Finished;
             }
             self.tries += 1;
-            spent += cost;
+            effort_used += cost;
             if let Some(schedule) = symmetry.all_gather(chunks, &mut self.stream) {
-                keep(best, schedule, task, Method::Symmetric);
+                keep_shorter(best, schedule, task, Method::Symmetric);
             }
         }
-        if self.tries < TRIES { State::Working } else { State::Finished }
+        if self.tries < MAX_TRIES { SearchState::Working } else { SearchState::Finished }
     }
 }

@@ -7,7 +7,7 @@ use super::{
     graph::Graph,
     plan::{Schedule, Transfer},
 };
-use crate::order::Order;
+use crate::order::CompactSort;
 
 /// What is wrong with a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl fmt::Display for Fault {
 }
 
 /// The most faults that are told; what comes after is not looked for.
-pub const MOST: usize = 100;
+pub const MAX_FAULTS: usize = 100;
 
 /// What was found, as much of it as is told.
 #[derive(Default)]
@@ -91,7 +91,7 @@ impl Faults {
     }
 
     fn is_full(&self) -> bool {
-        self.0.len() >= MOST
+        self.0.len() >= MAX_FAULTS
     }
 }
 
@@ -148,7 +148,7 @@ fn grouped(count: usize, transfers: &[Transfer], key: impl Fn(&Transfer) -> u32)
         *place += 1;
     }
     for group in 0..count {
-        order[first[group]..first[group + 1]].order_by_number(|index| transfers[*index as usize].start);
+        order[first[group]..first[group + 1]].compact_sort_by_number(|index| transfers[*index as usize].start);
     }
     (first, order)
 }
@@ -202,8 +202,8 @@ fn copied(graph: &Graph, demand: &Demand, chunk: usize, ready: u64, transfers: &
     }
 }
 
-/// Every node gives its sum away exactly once, after all that it is to hold has come, and all ends where it is to be put
-/// together. Returns when it is complete.
+/// Every node gives its sum away exactly once, after all that it is to hold has come, and all ends where it is to be
+/// put together. Returns when it is complete.
 fn reduced(graph: &Graph, demand: &Demand, chunk: usize, transfers: &[Transfer], faults: &mut Faults) -> u64 {
     let target = demand.sources(chunk).first().copied();
     let mut given: Vec<Option<u64>> = vec![None; graph.nodes()];
@@ -250,8 +250,8 @@ mod tests {
         let all = Demand::all_gather(nodes as usize, 1);
         let none = Schedule::default();
         let first = faults(&graph, &none, Some(&all), None);
-        assert_eq!((first.len(), &first[0]), (MOST, &Fault::NotCounted { chunk: 0, node: 1 }));
+        assert_eq!((first.len(), &first[0]), (MAX_FAULTS, &Fault::NotCounted { chunk: 0, node: 1 }));
         let first = faults(&graph, &none, None, Some(&all));
-        assert_eq!((first.len(), &first[0]), (MOST, &Fault::Missing { chunk: 0, node: 1 }));
+        assert_eq!((first.len(), &first[0]), (MAX_FAULTS, &Fault::Missing { chunk: 0, node: 1 }));
     }
 }

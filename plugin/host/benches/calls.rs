@@ -1,7 +1,8 @@
 //! How long the library waits for an answer, from both sides of the interface: `cargo bench -p collectune-plugin-host`.
 //!
-//! Fails where the mean is above 100 ns, one call in a thousand takes more than a microsecond, one first call of an epoch in a
-//! hundred more than 20 ms, or with the profiler a launch with its question more than 1,000 ns or a channel more than 200 ns.
+//! Fails where the mean is above 100 ns, one call in a thousand takes more than a microsecond, one first call of an
+//! epoch in a hundred more than 20 ms, or with the profiler a launch with its question more than 1,000 ns or a channel
+//! more than 200 ns.
 
 use std::{fs, process::Command};
 
@@ -23,12 +24,12 @@ const MOST_BOUNDARY_US: f64 = 20_000.0;
 const MOST_LAUNCH_NS: f64 = 1000.0;
 const MOST_CHANNEL_NS: f64 = 200.0;
 
-/// The number that follows some words.
+/// The number after a text.
 fn number(text: &str, after: &str) -> Option<f64> {
     text.split(after).nth(1)?.trim_start().split(' ').next()?.parse().ok()
 }
 
-/// A tuner file as sweeps give: five collectives, several scales, ranges that meet.
+/// A tuner file as sweeps give it: five collectives, several scales, adjoining ranges.
 fn conf(rules: usize) -> String {
     let mut stream = Stream::new(1);
     let mut text = String::new();
@@ -43,7 +44,7 @@ fn conf(rules: usize) -> String {
     text
 }
 
-/// Every key explores all arms, in blocks of `each` calls an arm.
+/// A policy in which every key explores all arms, in blocks of `each` calls per arm.
 fn policy(arms: usize, each: u32) -> String {
     let forced = (0..arms - 1).map(|n| Arm::Forced {
         algorithm: ALGORITHMS[n % 7].1,

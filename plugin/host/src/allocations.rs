@@ -1,5 +1,5 @@
-//! Counts what anybody in the process allocates, the plugin included: the program's own `malloc` goes before that of the C
-//! library, which does the work.
+//! Counts what anybody in the process allocates, the plugin included: the program's own `malloc` goes before that of
+//! the C library, which does the work.
 
 #![allow(unsafe_code)]
 
@@ -10,12 +10,12 @@ use std::{
 
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
-/// Allocations so far.
+/// The number of allocations so far.
 pub fn count() -> u64 {
     COUNT.load(Ordering::Relaxed)
 }
 
-fn one_more() {
+fn increment() {
     COUNT.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -29,21 +29,21 @@ unsafe extern "C" {
 
 #[unsafe(no_mangle)]
 extern "C" fn malloc(size: usize) -> *mut c_void {
-    one_more();
+    increment();
     // SAFETY: as malloc.
     unsafe { __libc_malloc(size) }
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
-    one_more();
+    increment();
     // SAFETY: as calloc.
     unsafe { __libc_calloc(count, size) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
-    one_more();
+    increment();
     // SAFETY: as realloc, with the caller's promise.
     unsafe { __libc_realloc(block, size) }
 }
@@ -51,7 +51,7 @@ unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn posix_memalign(block: *mut *mut c_void, alignment: usize, size: usize) -> c_int {
     const NO_MEMORY: c_int = 12;
-    one_more();
+    increment();
     // SAFETY: as posix_memalign, with the caller's promise.
     unsafe {
         *block = __libc_memalign(alignment, size);

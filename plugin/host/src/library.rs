@@ -1,6 +1,7 @@
 //! The tuner interface from the library's side, versions 2 to 6.
 //!
-//! Source: NVIDIA/nccl, src/include/plugin/tuner/tuner_v2.h to tuner_v6.h, and for version 2 src/plugin/tuner/tuner_v2.cc.
+//! Source: NVIDIA/nccl, src/include/plugin/tuner/tuner_v2.h to tuner_v6.h, and for version 2
+//! src/plugin/tuner/tuner_v2.cc.
 
 #![allow(unsafe_code)]
 
@@ -14,10 +15,10 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 use crate::table::{IGNORE, Table};
 
-/// A version of the interface.
+/// A version of the tuner's interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
-    /// NCCL 2.21.
+    /// Of NCCL 2.21.
     V2,
     /// NCCL 2.22.
     V3,
@@ -30,61 +31,61 @@ pub enum Version {
 }
 
 impl Version {
-    /// All of them.
+    /// All versions, the oldest first.
     pub const ALL: [Self; 5] = [Self::V2, Self::V3, Self::V4, Self::V5, Self::V6];
 
-    /// Its number.
+    /// The number of the version.
     #[must_use]
     pub const fn number(self) -> u32 {
         self as u32 + 2
     }
 
-    /// The version of a number.
+    /// The version with a number; `None` for an unknown one.
     #[must_use]
     pub fn of(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|version| version.number() == number)
     }
 }
 
-/// A communicator as the library knows it.
+/// The library's description of a communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Comm {
-    /// The same on all ranks.
+    /// The identifier, equal on all ranks.
     pub id: u64,
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: usize,
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: usize,
 }
 
-/// What the application asked the plugin of the last call.
+/// The last decision of the plugin, as the application asks for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LastDecision {
-    /// Number of the call of its key.
+    /// The number of the call of its key, from 0.
     pub call: u64,
-    /// The arm.
+    /// The index of the arm.
     pub arm: u32,
-    /// Its probability.
+    /// The probability with which the arm was chosen.
     pub propensity: f64,
-    /// The policy's generation.
+    /// The generation of the policy.
     pub generation: u64,
 }
 
 /// A message of the plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
-    /// 2: WARN, 3: INFO.
+pub struct Message {
+    /// The level: 2 for WARN, 3 for INFO.
     pub level: i32,
-    /// The text.
+    /// The text of the message.
     pub text: String,
 }
 
 thread_local! {
-    static SAID: RefCell<Vec<Said>> = const { RefCell::new(Vec::new()) };
+    static MESSAGES: RefCell<Vec<Message>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The library's logger: without its dots, which Rust can't define, and which the calling conventions of Linux on x86-64
-/// and AArch64 don't need for pointers.
+/// The library's logger. It is declared without variadic arguments, which Rust can't define; the calling conventions of
+/// Linux on x86-64 and AArch64 pass pointers in the same way.
 pub(crate) unsafe extern "C" fn logger(
     level: c_int,
     subsystem: c_ulong,
@@ -98,7 +99,7 @@ pub(crate) unsafe extern "C" fn logger(
     let (format, text) = unsafe { (CStr::from_ptr(format), CStr::from_ptr(text)) };
     assert!(format == c"%s", "{format:?}");
     let text = text.to_string_lossy().into_owned();
-    SAID.with_borrow_mut(|all| all.push(Said { level, text }));
+    MESSAGES.with_borrow_mut(|all| all.push(Message { level, text }));
 }
 
 pub(crate) type Logger = unsafe extern "C" fn(c_int, c_ulong, *const c_char, c_int, *const c_char, *const c_char);
@@ -177,18 +178,18 @@ const _: () = assert!(size_of::<Constants>() == 1152);
 
 /// The loaded plugin.
 pub struct Plugin {
-    // Unloaded last, if ever: the entries point into it.
+    // Never unloaded before the entries, which point into it.
     library: Library,
     path: OsString,
-    /// A tuner around the plugin's.
+    /// The address of a wrapper around the plugin's tuner.
     elsewhere: Option<usize>,
 }
 
 impl Plugin {
-    /// Loads it as the library does.
+    /// Loads the plugin as the library does.
     ///
     /// # Errors
-    /// It can't be loaded.
+    /// Returns the loader's message.
     pub fn open(path: impl AsRef<OsStr>) -> Result<Self, String> {
         // SAFETY: the plugin runs no code when it is loaded.
         let library = unsafe { Library::open(Some(path.as_ref()), RTLD_NOW | RTLD_LOCAL) };
@@ -204,7 +205,7 @@ impl Plugin {
         self.named(&format!("ncclTunerPlugin_v{}", version.number()))
     }
 
-    /// What lies under a name.
+    /// The symbol of a name.
     pub(crate) fn named<T>(&self, name: &str) -> &T {
         // SAFETY: the symbol of this version is of this type, and lives as long as the library.
         unsafe {
@@ -213,30 +214,30 @@ impl Plugin {
         }
     }
 
-    /// The name that the plugin gives itself.
+    /// The name in the plugin's tuner table.
     #[must_use]
     pub fn name(&self, version: Version) -> String {
         // SAFETY: every version begins with a string.
         unsafe { CStr::from_ptr(*self.symbol::<*const c_char>(version)) }.to_string_lossy().into_owned()
     }
 
-    /// What `dlopen` gave for it.
+    /// The handle of `dlopen`.
     pub(crate) fn handle(&self) -> *mut c_void {
         // SAFETY: opening what is open only counts; it stays open.
         let again = unsafe { Library::open(Some(&self.path), RTLD_NOW | RTLD_LOCAL) };
         again.map_or(ptr::null_mut(), Library::into_raw)
     }
 
-    /// Where the tuner of a version lies.
+    /// The address of the tuner of a version.
     #[must_use]
     pub fn address(&self, version: Version) -> usize {
         ptr::from_ref(self.symbol::<*const c_char>(version)) as usize
     }
 
-    /// The same plugin, asked through a tuner that lies elsewhere.
+    /// The same plugin, called through a tuner at another address.
     ///
     /// # Safety
-    /// There lies a tuner of the version that is asked for from now on, which stays.
+    /// At the address is a tuner of the version that is used from now on, and it stays there.
     pub(crate) unsafe fn through(&self, address: usize) -> Result<Self, String> {
         Ok(Self { elsewhere: Some(address), ..Self::open(&self.path)? })
     }
@@ -256,10 +257,10 @@ impl Plugin {
         self.symbol::<TunerV6>(Version::V6).get_chunk_size.is_null()
     }
 
-    /// Creates a communicator. With `logs`, what the plugin says is kept for [`said`].
+    /// Creates a communicator. With `logs`, the messages are kept for [`messages`].
     ///
     /// # Errors
-    /// What the plugin answered, if not success.
+    /// Returns the plugin's result, if it is not success.
     pub fn init(&self, version: Version, comm: Comm, logs: bool) -> Result<Communicator<'_>, i32> {
         let logger = logs.then_some(logger as Logger);
         let mut context = ptr::null_mut();
@@ -288,7 +289,7 @@ impl Plugin {
         if result == 0 { Ok(Communicator { tuner, context }) } else { Err(result) }
     }
 
-    /// What the calling thread's last call was told, for the application's log.
+    /// The last decision of the calling thread.
     #[must_use]
     pub fn last_decision(&self) -> Option<LastDecision> {
         let mut last = LastDecision { call: 0, arm: 0, propensity: 0.0, generation: 0 };
@@ -303,13 +304,13 @@ impl Plugin {
     }
 }
 
-/// What the plugin said to the calling thread since it was asked last.
+/// Takes the plugin's messages in the calling thread since the last call.
 #[must_use]
-pub fn said() -> Vec<Said> {
-    SAID.take()
+pub fn messages() -> Vec<Message> {
+    MESSAGES.take()
 }
 
-/// The entries of a version, looked up once.
+/// The functions of a version.
 #[derive(Clone, Copy)]
 enum Tuner<'a> {
     V2(&'a TunerV2),
@@ -328,10 +329,11 @@ pub struct Communicator<'a> {
 unsafe impl Send for Communicator<'_> {}
 
 impl Communicator<'_> {
-    /// Asks for a collective; the table is changed as the plugin does. Answers the channels; 0: the library's choice.
+    /// Asks about a collective; the plugin changes the table. Returns the number of channels, 0 for the library's
+    /// choice.
     ///
     /// # Errors
-    /// What the plugin answered, if not success.
+    /// Returns the plugin's result, if it is not success.
     pub fn ask(&mut self, coll: i32, bytes: u64, pipe_ops: i32, reg_buff: i32, table: &mut Table) -> Result<i32, i32> {
         let mut channels: c_int = 0;
         let (algorithms, protocols) = (table.algorithms as c_int, table.protocols as c_int);
@@ -352,7 +354,7 @@ impl Communicator<'_> {
         if result == 0 { Ok(channels) } else { Err(result) }
     }
 
-    /// The library's own wrapper around version 2: what was chosen becomes the cheapest unless it can't be used.
+    /// As the library's own wrapper around version 2: the chosen combination becomes the cheapest unless it can't run.
     fn ask_v2(&self, tuner: &TunerV2, coll: i32, bytes: usize, pipe_ops: i32, table: &mut Table) -> Result<i32, i32> {
         let (mut algorithm, mut protocol, mut channels): (c_int, c_int, c_int) = (-1, -1, 0);
         // SAFETY: as the header says.
@@ -381,9 +383,9 @@ impl Communicator<'_> {
         if result == 0 { Ok(channels) } else { Err(result) }
     }
 
-    /// A question with arguments that no library passes, and whether anything came of it.
+    /// Calls the plugin with invalid arguments; returns whether nothing changed.
     #[must_use]
-    pub fn survives_nonsense(&mut self) -> bool {
+    pub fn survives_invalid_arguments(&mut self) -> bool {
         let mut channels: c_int = 0;
         let mut table = Table::new(7, 3);
         let before = table.entries().to_vec();
@@ -434,7 +436,7 @@ impl Communicator<'_> {
         unchanged && table.guards_are_intact() && channels == 0 && results.iter().all(|result| *result == 0)
     }
 
-    /// Destroys it; what the plugin answered.
+    /// Destroys the communicator; returns the plugin's result.
     #[must_use]
     pub fn end(self) -> i32 {
         // SAFETY: the context is handed over for the last time.
@@ -449,7 +451,7 @@ impl Communicator<'_> {
     }
 }
 
-/// Ends and starts of communicators with nulls: whether the plugin survives them.
+/// Creates and destroys communicators with null pointers; returns whether the plugin survives.
 #[must_use]
 pub fn survives_null_contexts(plugin: &Plugin) -> bool {
     // SAFETY: nulls are to be survived, that is what is tried.

@@ -1,5 +1,5 @@
-//! `tuner-host PLUGIN VERSION ID RANKS NODES COMMAND …`: one rank of a job, in a process of its own, so that each has its
-//! own environment. Prints what came of it, then what the plugin said.
+//! `tuner-host PLUGIN VERSION ID RANKS NODES COMMAND …`: one rank of a job, in a process of its own, so that each has
+//! its own environment. Prints what came of it, then what the plugin said.
 
 mod allocations;
 mod profiled;
@@ -19,7 +19,7 @@ use collectune::{
 };
 use collectune_plugin_host::{
     Comm, Communicator, Plugin, Table, Version,
-    library::{said, survives_null_contexts},
+    library::{messages, survives_null_contexts},
     real::Nccl,
 };
 
@@ -68,10 +68,10 @@ fn run(arguments: &[String]) -> Result<(), String> {
             [interface, rank, steps, word] => {
                 let (of, rank, steps) = (number(interface)? as u32, number(rank)? as i32, number(steps)?);
                 let interface = plugin.interface(of);
-                let how = profiled::How { version: of, interface, rank, steps, is_mixed: word != "single" };
+                let options = profiled::JobOptions { version: of, interface, rank, steps, is_mixed: word != "single" };
                 match word.as_str() {
-                    "single" | "mixed" => profiled::job(&plugin, version, comm, how)?,
-                    "two" => profiled::jobs(&plugin, version, comm, how)?,
+                    "single" | "mixed" => profiled::job(&plugin, version, comm, options)?,
+                    "two" => profiled::jobs(&plugin, version, comm, options)?,
                     _ => return Err(USAGE.to_owned()),
                 }
             }
@@ -80,14 +80,14 @@ fn run(arguments: &[String]) -> Result<(), String> {
         "profile-copy" => match rest {
             [copy, of, steps] => {
                 let (copy, of) = (Plugin::open(copy)?, number(of)? as u32);
-                let how = profiled::How {
+                let options = profiled::JobOptions {
                     version: of,
                     interface: copy.interface(of),
                     rank: 0,
                     steps: number(steps)?,
                     is_mixed: false,
                 };
-                profiled::job(&plugin, version, comm, how)?;
+                profiled::job(&plugin, version, comm, options)?;
             }
             _ => return Err(USAGE.to_owned()),
         },
@@ -96,8 +96,8 @@ fn run(arguments: &[String]) -> Result<(), String> {
             [library, of, steps] => {
                 let (nccl, of, steps) = (Nccl::open(library.as_ref())?, number(of)? as u32, number(steps)?);
                 let Some(interface) = nccl.wrapped_profiler(of, &plugin) else { return Ok(()) };
-                let how = profiled::How { version: of, interface, rank: 0, steps, is_mixed: true };
-                profiled::job(&plugin, version, comm, how)?;
+                let options = profiled::JobOptions { version: of, interface, rank: 0, steps, is_mixed: true };
+                profiled::job(&plugin, version, comm, options)?;
             }
             _ => return Err(USAGE.to_owned()),
         },
@@ -138,20 +138,20 @@ fn run(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn say_what_was_said() {
-    for said in said() {
-        println!("{} {}", if said.level == 2 { "WARN" } else { "INFO" }, said.text);
+fn print_messages() {
+    for message in messages() {
+        println!("{} {}", if message.level == 2 { "WARN" } else { "INFO" }, message.text);
     }
 }
 
 fn init(plugin: &Plugin, version: Version, comm: Comm, logs: bool) -> Result<Communicator<'_>, String> {
     plugin.init(version, comm, logs).map_err(|result| {
-        say_what_was_said();
+        print_messages();
         format!("init answered {result}")
     })
 }
 
-/// `tree/ll`, or `-`.
+/// The name of a combination, `tree/ll`, or `-`.
 fn name(pair: Option<(usize, usize)>) -> String {
     let word = |(algorithm, protocol): (usize, usize)| {
         Some(format!("{}/{}", ALGORITHMS.get(algorithm)?.0, PROTOCOLS.get(protocol)?.0))
@@ -189,11 +189,11 @@ fn ask(plugin: &Plugin, version: Version, comm: Comm, questions: &[String]) -> R
         }
     }
     println!("end {}", communicator.end());
-    say_what_was_said();
+    print_messages();
     Ok(())
 }
 
-/// Random questions, mostly such as a library asks; the same for the same seed.
+/// Random queries, mostly such as a library makes; equal for equal seeds.
 struct Questions {
     stream: Stream,
     tables: [Table; 2],
@@ -205,7 +205,7 @@ impl Questions {
         Self { stream: Stream::new(seed), tables: [Table::new(6, 3), Table::new(7, 3)], before: vec![0.0; 21] }
     }
 
-    /// Asks one; answers what the library would run, as a number.
+    /// Makes a query; returns what the library would run, as a number.
     fn ask(&mut self, communicator: &mut Communicator<'_>) -> Result<u32, String> {
         let stream = &mut self.stream;
         let table = &mut self.tables[usize::from(stream.below(4) > 0)];
@@ -231,7 +231,7 @@ fn drive(plugin: &Plugin, version: Version, comm: Comm, calls: u64, seed: u64) -
     let mut communicator = init(plugin, version, comm, seed.is_multiple_of(2))?;
     println!("allocations of init {}", allocations::count() - before);
     let mut questions = Questions::new(seed);
-    // The first call of a thread makes the loader lay out the thread's variables.
+    // The first access of a thread makes the loader allocate its thread-local variables.
     questions.ask(&mut communicator)?;
     let before = allocations::count();
     let mut forced = 0_u64;
@@ -243,13 +243,13 @@ fn drive(plugin: &Plugin, version: Version, comm: Comm, calls: u64, seed: u64) -
     }
     println!("allocations of {calls} calls {}", allocations::count() - before);
     println!("forced {forced} digest {:08X} end {}", checksum.value(), communicator.end());
-    say_what_was_said();
+    print_messages();
     Ok(())
 }
 
 fn nonsense(plugin: &Plugin, version: Version, comm: Comm) -> Result<(), String> {
     let mut communicator = init(plugin, version, comm, true)?;
-    println!("survived {}", communicator.survives_nonsense() && survives_null_contexts(plugin));
+    println!("survived {}", communicator.survives_invalid_arguments() && survives_null_contexts(plugin));
     println!("name {} end {}", plugin.name(version), communicator.end());
     println!("chunk sizes left alone {}", plugin.leaves_chunk_sizes_alone());
     Ok(())
@@ -284,8 +284,8 @@ fn threads(plugin: &Plugin, version: Version, comm: Comm, calls: u64) -> Result<
     Ok(())
 }
 
-/// An application all of whose calls are an allreduce of 64 MiB: the third arm is the fastest. What ran is told by the plugin, and
-/// not written down: the log has calls and generations.
+/// An application that calls only an allreduce of 64 MiB, for which the third arm is the fastest. Its log has call
+/// numbers and generations, but no arms: these follow from the policy.
 fn learn(plugin: &Plugin, version: Version, comm: Comm, how: [u64; 3], log: &str) -> Result<(), String> {
     const MEANS_MS: [f64; 4] = [10.5, 10.0, 9.0, 11.0];
     let [epochs, length, pause_ms] = how;
@@ -323,7 +323,7 @@ fn learn(plugin: &Plugin, version: Version, comm: Comm, how: [u64; 3], log: &str
         thread::sleep(Duration::from_millis(pause_ms));
     }
     println!("end {}", communicator.end());
-    say_what_was_said();
+    print_messages();
     Ok(())
 }
 
@@ -344,7 +344,7 @@ fn real(path: &str, comm: Comm, rest: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// The library unloads its plugin with its last communicator.
+/// A library unloads its plugin with its last communicator.
 fn reload(path: &str, version: Version, comm: Comm, times: u64) -> Result<(), String> {
     let is_loaded = || std::fs::read_to_string("/proc/self/maps").is_ok_and(|maps| maps.contains(path));
     let mut digests = Vec::new();
@@ -369,7 +369,7 @@ struct Epochs {
 
 fn epochs_of(plugin: &Plugin, version: Version, comm: Comm, how: &Epochs) -> Result<(), String> {
     let mut communicator = init(plugin, version, comm, true)?;
-    // All ranks ask the same questions.
+    // All ranks ask the same queries.
     let mut questions = Questions::new(comm.id);
     let mut first_calls_us = Vec::new();
     for epoch in 0..how.epochs {
@@ -383,7 +383,7 @@ fn epochs_of(plugin: &Plugin, version: Version, comm: Comm, how: &Epochs) -> Res
             let answer = match questions.ask(&mut communicator) {
                 Ok(answer) => answer,
                 Err(error) => {
-                    say_what_was_said();
+                    print_messages();
                     return Err(error);
                 }
             };
@@ -399,7 +399,7 @@ fn epochs_of(plugin: &Plugin, version: Version, comm: Comm, how: &Epochs) -> Res
                 arms |= 1 << last.arm;
             }
         }
-        // Whole lines, so that those of a rank that is killed are a beginning of the others'.
+        // Print whole lines, so that the output of a killed rank is a prefix of that of the others.
         let line = format!("epoch {epoch} generation {generation} arms {arms:b} digest {:08X}\n", checksum.value());
         stdout().write_all(line.as_bytes()).and_then(|()| stdout().flush()).map_err(|error| error.to_string())?;
     }
@@ -408,7 +408,7 @@ fn epochs_of(plugin: &Plugin, version: Version, comm: Comm, how: &Epochs) -> Res
     let quantile = |percent: usize| first_calls_us.get(last * percent / 100).copied().unwrap_or(0);
     println!("first calls: median {} us, p99 {} us, slowest {} us", quantile(50), quantile(99), quantile(100));
     println!("end {}", communicator.end());
-    say_what_was_said();
+    print_messages();
     Ok(())
 }
 

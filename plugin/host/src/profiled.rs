@@ -13,15 +13,15 @@ use collectune_plugin_host::{
     real::Nccl,
 };
 
-use crate::{allocations, init, say_what_was_said};
+use crate::{allocations, init, print_messages};
 
 const LL: usize = 0;
 const SIMPLE: usize = 2;
 const RING: usize = 1;
-/// A kernel that the tuner is not asked about.
+/// The number of a kernel about which the tuner is not asked.
 const SYMMETRIC: usize = 7;
 
-/// One rank's communicator, with both plugins.
+/// The communicator of one rank, with tuner and profiler.
 struct Job<'a> {
     plugin: &'a Plugin,
     profiler: Profiler<'a>,
@@ -33,13 +33,13 @@ struct Job<'a> {
     /// The GPU's clock, in nanoseconds.
     clock: u64,
     kernels: Sender<Kernel>,
-    /// Questions that nothing ran by, where no call of the application tells that nothing will.
+    /// Queries without a launch, where no call of the application ends the batch.
     open: u32,
-    /// Of the last collective, before it is known what follows.
+    /// The expected line of the last collective, before it is known whether another follows.
     expected: Option<String>,
 }
 
-/// A kernel that runs: its event, and when it begins and ends.
+/// A running kernel: its event, its start and its end.
 struct Kernel {
     event: Event,
     channels: u8,
@@ -47,26 +47,26 @@ struct Kernel {
     stop: u64,
 }
 
-/// What the job does next.
+/// The next step of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// One collective by itself.
+    /// One collective.
     Single,
-    /// Two collectives of about one size: one question about both.
+    /// Two collectives of similar size, aggregated in one query.
     Aggregated,
-    /// Two collectives in a group, with a question each.
+    /// Two collectives in a group, with a query each.
     Grouped,
-    /// One with a question, and one that is not asked about.
+    /// Two collectives in a group, one of them without a query.
     Beside,
-    /// A graph that is launched: the event comes from another thread.
+    /// A captured graph: its event comes from another thread.
     Late,
-    /// A question, and nothing runs.
+    /// A query without a launch.
     Simulated,
-    /// A kernel without a question.
+    /// A launch without a query.
     Unasked,
-    /// It runs otherwise than the tuner said.
+    /// A launch that differs from the decision.
     Otherwise,
-    /// It never ends.
+    /// A launch that never ends.
     Endless,
 }
 
@@ -85,12 +85,12 @@ const STEPS: [Step; 9] = [
 impl Job<'_> {
     fn random(&mut self) -> Launch {
         let coll = self.stream.below(5);
-        // Odd, so that no sum of two is one of them.
+        // Odd sizes, so that the sum of two is never a size itself.
         let count = (1 << self.stream.below(24)) * 2 + 1;
         Launch { coll, count, algorithm: RING, protocol: SIMPLE, channels: 1 + self.stream.below(16) as u8 }
     }
 
-    /// Asks about a collective of so many elements; it runs what is answered.
+    /// Asks about a collective; returns the launch with the decision.
     fn ask(&mut self, launch: Launch) -> Result<Launch, String> {
         self.table.entries_mut().fill(1.0);
         let bytes = launch.bytes(self.comm.ranks);
@@ -100,7 +100,7 @@ impl Job<'_> {
         Ok(Launch { algorithm, protocol, ..launch })
     }
 
-    /// The kernel of a collective runs; how long.
+    /// Runs the kernel of a collective; returns its duration.
     fn run(&mut self, event: Event, channels: u8) -> u64 {
         let took = 1000 + self.stream.below(1_000_000) as u64;
         let (start, stop) = (self.clock, self.clock + took);
@@ -111,7 +111,7 @@ impl Job<'_> {
         took
     }
 
-    /// What the application's log would hold of a collective.
+    /// Expects a line of the log for a collective.
     fn expect(&mut self, launch: &Launch, took: u64) {
         let last = self.plugin.last_decision();
         let last = last.map_or_else(
@@ -122,8 +122,8 @@ impl Job<'_> {
         self.expected = Some(format!("expect {:x} {} {bytes} {took} {last}", comm.id, launch.coll));
     }
 
-    /// What follows shows that the last collective was alone, or leaves it open: where no call of the application is told, a
-    /// kernel without a question may be of the same group.
+    /// Decides whether the last collective was alone, by the next step: without reports of the application's calls, a
+    /// kernel without a query may belong to the same group.
     fn tell(&mut self, next: Option<Step>) {
         if let Some(expected) = self.expected.take()
             && (self.interface >= 5 || next != Some(Step::Unasked))
@@ -132,7 +132,7 @@ impl Job<'_> {
         }
     }
 
-    /// The events of collectives that are launched, which all run.
+    /// Starts the events of collectives and runs them.
     fn launch(&mut self, launches: &[Launch]) -> u64 {
         let events = self.profiler.launch(launches);
         let mut took = 0;
@@ -199,7 +199,7 @@ impl Job<'_> {
             }
             Step::Otherwise => {
                 let launch = self.ask(launch)?;
-                // `auto` may run anything but what the tuner doesn't know.
+                // `auto` may run everything that the tuner can choose.
                 let other = if self.table.forced().is_none() {
                     Launch { algorithm: SYMMETRIC, ..launch }
                 } else {
@@ -221,7 +221,7 @@ impl Job<'_> {
     }
 }
 
-/// The thread that notices what kernels do: several at once, in any order, the channels of each in any order.
+/// The thread that reports kernels: several at once, in any order, with their channels in any order.
 fn notice(profiler: &Profiler<'_>, kernels: &Receiver<Kernel>, seed: u64) {
     const AT_ONCE: usize = 24;
     let mut stream = Stream::new(seed);
@@ -251,23 +251,24 @@ fn notice(profiler: &Profiler<'_>, kernels: &Receiver<Kernel>, seed: u64) {
     }
 }
 
-/// What a job with a profiler is asked to do.
+/// The options of a job with a profiler.
 #[derive(Clone, Copy)]
-pub struct How {
-    /// The version of the plugin's profiler.
+pub struct JobOptions {
+    /// The version of the profiler's interface.
     pub version: u32,
-    /// Its functions, or those of a library's wrapper around them.
+    /// The functions of the plugin, or of a library's wrapper around them.
     pub interface: Interface,
-    /// Of this process.
+    /// The rank of this process.
     pub rank: i32,
     pub steps: u64,
-    /// Whether all that can happen does, or one collective at a time.
+    /// Whether the job mixes all steps, or runs one collective at a time.
     pub is_mixed: bool,
 }
 
-/// A job of one communicator: prints what its log must hold.
-pub fn job(plugin: &Plugin, version: Version, comm: Comm, how: How) -> Result<(), String> {
-    let profiler = plugin.profile(how.interface, comm, how.rank).map_err(|result| format!("init answered {result}"))?;
+/// Runs a job with one communicator, and prints the lines that its log must have.
+pub fn job(plugin: &Plugin, version: Version, comm: Comm, options: JobOptions) -> Result<(), String> {
+    let profiler =
+        plugin.profile(options.interface, comm, options.rank).map_err(|result| format!("init answered {result}"))?;
     println!("mask {} context {}", Profiler::mask(), profiler.has_context());
     let tuner = init(plugin, version, comm, true)?;
     let (kernels, told) = channel();
@@ -277,7 +278,7 @@ pub fn job(plugin: &Plugin, version: Version, comm: Comm, how: How) -> Result<()
         profiler,
         tuner,
         comm,
-        interface: how.version,
+        interface: options.version,
         stream: Stream::new(comm.id),
         table: Table::new(7, 3),
         clock: 1_700_000_000_000_000_000,
@@ -288,36 +289,36 @@ pub fn job(plugin: &Plugin, version: Version, comm: Comm, how: How) -> Result<()
     let ran = thread::scope(|scope| {
         scope.spawn(move || notice(&noticing, &told, comm.id));
         let mut ran = Ok(());
-        for number in 0..how.steps {
-            let is_other = how.is_mixed && job.stream.below(3) == 0;
+        for number in 0..options.steps {
+            let is_other = options.is_mixed && job.stream.below(3) == 0;
             let step = if is_other { STEPS[job.stream.below(STEPS.len())] } else { Step::Single };
             ran = job.step(step);
             if ran.is_err() {
                 break;
             }
-            // As a GPU would: not faster than it is written.
+            // Like a GPU, not faster than the log can be written.
             if number % 256 == 255 {
                 thread::sleep(Duration::from_millis(25));
             }
         }
         job.tell(None);
-        // The end of the other thread.
+        // Ends the other thread.
         job.kernels = channel().0;
         ran
     });
     ran?;
     let (tuner, profiler) = (job.tuner.end(), job.profiler.end());
     println!("end {tuner} {profiler}");
-    say_what_was_said();
+    print_messages();
     Ok(())
 }
 
-/// Two communicators at once; with `neighbour`, this process has another rank of the second one than the lowest.
-pub fn jobs(plugin: &Plugin, version: Version, comm: Comm, how: How) -> Result<(), String> {
+/// Runs two communicators at once; with `neighbour`, this process is not rank 0 of the second.
+pub fn jobs(plugin: &Plugin, version: Version, comm: Comm, options: JobOptions) -> Result<(), String> {
     let other = Comm { id: comm.id + 1, ..comm };
     let ran = thread::scope(|scope| {
-        let one = scope.spawn(|| job(plugin, version, comm, How { rank: 0, ..how }));
-        let other = scope.spawn(|| job(plugin, version, other, how));
+        let one = scope.spawn(|| job(plugin, version, comm, JobOptions { rank: 0, ..options }));
+        let other = scope.spawn(|| job(plugin, version, other, options));
         (one.join(), other.join())
     });
     match ran {
@@ -326,22 +327,22 @@ pub fn jobs(plugin: &Plugin, version: Version, comm: Comm, how: How) -> Result<(
     }
 }
 
-/// A real library begins and ends the profiler that the environment names; its version.
+/// A real library starts and ends the profiler; returns the library's version.
 pub fn real(library: &str) -> Result<i32, String> {
     let nccl = Nccl::open(library.as_ref())?;
     nccl.profile()?;
     Ok(nccl.version())
 }
 
-/// Arguments that no library passes.
+/// Calls the profiler with invalid arguments.
 pub fn nonsense(plugin: &Plugin, version: Version, comm: Comm, interface: u32) -> Result<(), String> {
     let begin =
         || plugin.profile(plugin.interface(interface), comm, 0).map_err(|result| format!("init answered {result}"));
     let before = begin()?;
     let tuner = init(plugin, version, comm, true)?;
-    let survived = before.survives_nonsense();
+    let survived = before.survives_invalid_arguments();
     println!("end {} {}", tuner.end(), before.end());
-    // More communicators at once than there is room for.
+    // More communicators at the same time than the plugin has room for.
     let many: Result<Vec<_>, String> = (0..40)
         .map(|id| {
             let comm = Comm { id, ..comm };
@@ -355,7 +356,7 @@ pub fn nonsense(plugin: &Plugin, version: Version, comm: Comm, interface: u32) -
     Ok(())
 }
 
-/// What a collective costs with a profiler, in the thread that launches it and in the one that notices its channels.
+/// Measures the time of a collective with a profiler, in the launching thread and in the one that reports its channels.
 pub fn time(plugin: &Plugin, version: Version, comm: Comm, interface: u32, rounds: u64) -> Result<(), String> {
     const ROUND: usize = 1024;
     const CHANNELS: u8 = 8;
@@ -410,6 +411,6 @@ pub fn time(plugin: &Plugin, version: Version, comm: Comm, interface: u32, round
         median(&mut channels),
     );
     println!("end {} {}", tuner.end(), profiler.end());
-    say_what_was_said();
+    print_messages();
     Ok(())
 }

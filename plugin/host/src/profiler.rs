@@ -14,7 +14,7 @@ use std::{
 
 use crate::library::{Comm, Logger, Plugin, logger};
 
-/// `ncclProfilerEventMask`: one for the whole process.
+/// The mask of events (`ncclProfilerEventMask`), one for the whole process.
 static MASK: AtomicI32 = AtomicI32::new(0);
 
 const GROUP: u64 = 1 << 0;
@@ -45,8 +45,8 @@ type InitV5 = unsafe extern "C" fn(
     Option<Logger>,
 ) -> c_int;
 
-/// The table of functions; the first is of another type in each of three groups of versions.
-/// A wrapper's are null before its `init`, and not looked at.
+/// The table of functions. The type of the first differs between three groups of versions. In a wrapper all others are
+/// null before its `init`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Functions {
@@ -58,7 +58,7 @@ struct Functions {
     finalize: unsafe extern "C" fn(*mut c_void) -> c_int,
 }
 
-/// `ncclProfilerEventDescr_v4_t`: what lies behind the first byte is not filled in.
+/// `ncclProfilerEventDescr_v4_t`: the union is only filled as far as the kind of the event needs.
 #[repr(C)]
 struct DescriptorV4 {
     kind: u8,
@@ -83,7 +83,7 @@ union Of {
     coll: CollEvent,
     kernel: KernelEvent,
     api: ApiEvent,
-    /// Longer than any of version 7, which wrappers of later libraries read.
+    /// Larger than the events of version 7, which wrappers of later libraries read.
     all: [u64; 24],
 }
 
@@ -124,31 +124,31 @@ struct ApiEvent {
 
 const _: () = assert!(size_of::<DescriptorV5>() == 216 && size_of::<CollEvent>() == 88 && size_of::<Functions>() == 48);
 
-/// A collective that is launched.
+/// A launched collective.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch {
-    /// The collective's number.
+    /// The number of the collective.
     pub coll: usize,
-    /// Elements per rank, of `ncclFloat32`; what the library makes of a broadcast or an all-gather has bytes.
+    /// Number of elements of `ncclFloat32` per rank; a broadcast or an all-gather counts bytes.
     pub count: usize,
-    /// The algorithm's number.
+    /// The number of the algorithm.
     pub algorithm: usize,
-    /// The protocol's number.
+    /// The number of the protocol.
     pub protocol: usize,
-    /// Its channels.
+    /// Number of channels.
     pub channels: u8,
 }
 
 /// `ncclFuncToString`.
 const FUNCTIONS: [&std::ffi::CStr; 5] = [c"Broadcast", c"Reduce", c"AllGather", c"ReduceScatter", c"AllReduce"];
-/// `ncclAlgoToString`; the last is a kernel that the tuner is not asked about.
+/// `ncclAlgoToString`; the last is a kernel about which the tuner is not asked.
 const ALGORITHMS: [&std::ffi::CStr; 8] =
     [c"TREE", c"RING", c"COLLNET_DIRECT", c"COLLNET_CHAIN", c"NVLS", c"NVLS_TREE", c"PAT", c"AGxLL_R"];
 /// `ncclProtoToString`.
 const PROTOCOLS: [&std::ffi::CStr; 3] = [c"LL", c"LL128", c"SIMPLE"];
 
 impl Launch {
-    /// What the tuner is told of it (`ncclFuncMaxSendRecvCount`).
+    /// The size that the tuner is told, in bytes (`ncclFuncMaxSendRecvCount`).
     #[must_use]
     pub fn bytes(&self, ranks: usize) -> u64 {
         let times = if matches!(self.coll, 2 | 3) { ranks } else { 1 };
@@ -157,7 +157,7 @@ impl Launch {
 
     fn event(&self) -> Of {
         let is_bytes = matches!(self.coll, 0 | 2);
-        // All of the union, so that nothing is left undefined that a library would zero.
+        // Initialise the whole union, as the library does.
         let mut of = Of { all: [0; 24] };
         of.coll = CollEvent {
             sequence: 0,
@@ -177,7 +177,7 @@ impl Launch {
     }
 }
 
-/// What the plugin gave out for an event; 0: nothing.
+/// The plugin's handle of an event; 0 for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event(pub usize);
 
@@ -187,24 +187,24 @@ pub struct Profiler<'a> {
     functions: Functions,
     version: u32,
     context: usize,
-    /// As long as the plugin is loaded.
+    /// Not longer than the plugin is loaded.
     plugin: PhantomData<&'a Plugin>,
 }
 
-/// Where functions of a profiler lie, and as which version they are called: those of the plugin, or of a library's own wrapper
-/// around them.
+/// The functions of a profiler and the version as which they are called: those of the plugin, or of a library's own
+/// wrapper around them.
 #[derive(Clone, Copy, Debug)]
 pub struct Interface {
-    /// Its number.
+    /// The number of the version.
     pub version: u32,
     address: usize,
 }
 
 impl Interface {
-    /// A wrapper.
+    /// A wrapper at an address.
     ///
     /// # Safety
-    /// There lies a profiler of this version, which stays.
+    /// At the address is a profiler of this version, and it stays there.
     pub(crate) const unsafe fn at(version: u32, address: usize) -> Self {
         Self { version, address }
     }
@@ -218,17 +218,18 @@ impl Plugin {
         Interface { version, address: ptr::from_ref(functions) as usize }
     }
 
-    /// Begins the profiler of a communicator, as the library does before it begins the tuner.
+    /// Starts the profiler of a communicator, before the tuner as in the library.
     ///
     /// # Errors
-    /// What the plugin answered, if not success.
+    /// Returns the plugin's result, if it is not success.
     pub fn profile(&self, interface: Interface, comm: Comm, rank: i32) -> Result<Profiler<'_>, i32> {
         let Interface { version, address } = interface;
         let functions = address as *const Functions;
         let name = CString::new("group").unwrap_or_default();
         let mut context = ptr::null_mut();
         let (nodes, ranks) = (comm.nodes as c_int, comm.ranks as c_int);
-        // SAFETY: the functions are of these types, as the headers say. A wrapper has all but the first only after that.
+        // SAFETY: the functions are of these types, as the headers say. A wrapper has all but the first only after
+        // that.
         let (result, functions) = unsafe {
             let (init, mask) = ((*functions).init, MASK.as_ptr());
             let result = match version {
@@ -267,13 +268,13 @@ unsafe impl Send for Profiler<'_> {}
 unsafe impl Sync for Profiler<'_> {}
 
 impl Profiler<'_> {
-    /// What the plugin asked for, of all communicators of the process.
+    /// The events that the plugin asked for, over all communicators of the process.
     #[must_use]
     pub fn mask() -> i32 {
         MASK.load(Ordering::Relaxed)
     }
 
-    /// Whether the plugin has a context for it.
+    /// Whether the plugin returned a context.
     #[must_use]
     pub fn has_context(&self) -> bool {
         self.context != 0
@@ -296,7 +297,7 @@ impl Profiler<'_> {
         Event(handle as usize)
     }
 
-    /// The application calls a collective: told from version 5 on.
+    /// Reports a call of the application, from version 5 on.
     pub fn call(&self, captured: bool) {
         if self.version >= 5 && Self::mask() != 0 {
             let mut of = Of { all: [0; 24] };
@@ -308,14 +309,14 @@ impl Profiler<'_> {
         }
     }
 
-    /// The library launches the collectives of a group: their events, of which some may be 0.
+    /// Launches the collectives of a group; returns their events, some of which may be 0.
     pub fn launch(&self, launches: &[Launch]) -> Vec<Event> {
         let mut events = Vec::with_capacity(launches.len());
         self.launch_into(launches, &mut events);
         events
     }
 
-    /// The same, without an allocation.
+    /// As [`Profiler::launch`], without allocation.
     pub fn launch_into(&self, launches: &[Launch], events: &mut Vec<Event>) {
         if Self::mask() == 0 {
             return;
@@ -323,7 +324,7 @@ impl Profiler<'_> {
         let group = self.start(GROUP, 0, Of { all: [0; 24] });
         let first = events.len();
         for launch in launches {
-            // Before 2.28 a group without a handle has no events.
+            // Before 2.28, a group without a handle starts no events.
             let is_told = self.version > 4 || group != Event(0);
             events.push(if is_told { self.start(COLL, group.0, launch.event()) } else { Event(0) });
         }
@@ -333,7 +334,7 @@ impl Profiler<'_> {
         self.stop(group);
     }
 
-    /// A channel of a collective begins on the GPU.
+    /// Reports the start of a channel on the GPU.
     #[must_use]
     pub fn begin_channel(&self, of: Event, channel: u8, at: u64) -> Event {
         let mut event = Of { all: [0; 24] };
@@ -341,7 +342,7 @@ impl Profiler<'_> {
         self.start(KERNEL_CHANNEL, of.0, event)
     }
 
-    /// A channel ends.
+    /// Reports the stop of a channel.
     pub fn end_channel(&self, channel: Event, at: u64) {
         if channel != Event(0) {
             // SAFETY: what the plugin gave out, and the argument of this state.
@@ -359,7 +360,7 @@ impl Profiler<'_> {
         }
     }
 
-    /// Ends it; what the plugin answered.
+    /// Ends the profiler; returns the plugin's result.
     #[must_use]
     pub fn end(self) -> i32 {
         if self.context == 0 {
@@ -369,9 +370,10 @@ impl Profiler<'_> {
         unsafe { (self.functions.finalize)(self.context as *mut c_void) }
     }
 
-    /// Nulls, numbers that nobody gave out, events of a communicator that ended: whether nothing comes of them.
+    /// Passes null pointers, invalid numbers, and events of an ended communicator; returns whether nothing comes of
+    /// them.
     #[must_use]
-    pub fn survives_nonsense(&self) -> bool {
+    pub fn survives_invalid_arguments(&self) -> bool {
         let mut handle = ptr::dangling_mut::<c_void>();
         let none = ptr::null_mut();
         let functions = self.functions;

@@ -1,8 +1,9 @@
 //! A real libnccl that loads the plugin by its own code, without a GPU.
 //!
-//! No communicator can be made without one, so the functions that a communicator's creation calls are called alone. They are
-//! not exported; the libraries of NVIDIA's wheels carry their names in a table of symbols. Source: NVIDIA/nccl,
-//! src/plugin/tuner.cc (`ncclTunerPluginLoad`) and src/plugin/tuner/tuner_v2.cc to tuner_v6.cc (`getNcclTuner_v2` …).
+//! No communicator can be made without one, so the functions that a communicator's creation calls are called alone.
+//! They are not exported; the libraries of NVIDIA's wheels carry their names in a table of symbols. Source:
+//! NVIDIA/nccl, src/plugin/tuner.cc (`ncclTunerPluginLoad`) and src/plugin/tuner/tuner_v2.cc to tuner_v6.cc
+//! (`getNcclTuner_v2` …).
 
 #![allow(unsafe_code)]
 
@@ -20,10 +21,10 @@ use crate::{
     profiler::Interface,
 };
 
-/// More than any `ncclComm` takes.
+/// Larger than any `ncclComm`.
 const COMMUNICATOR: usize = 64 << 20;
 
-/// A libnccl that was loaded.
+/// A loaded libnccl.
 pub struct Nccl {
     library: Library,
     symbols: Vec<(String, u64)>,
@@ -31,10 +32,10 @@ pub struct Nccl {
 }
 
 impl Nccl {
-    /// Loads it, and finds its functions.
+    /// Loads the library and finds its functions.
     ///
     /// # Errors
-    /// It is none, or was stripped of the names of its functions.
+    /// Returns a message if it is not a libnccl, or its symbols are stripped.
     pub fn open(path: &Path) -> Result<Self, String> {
         let symbols = symbols(path).map_err(|error| format!("{}: {error}", path.display()))?;
         // SAFETY: its constructors need no GPU.
@@ -52,7 +53,7 @@ impl Nccl {
         self.symbols.iter().find(|(own, _)| own == name).map(|(_, place)| *place as usize)
     }
 
-    /// What `ncclGetVersion` tells: 22809 is 2.28.9.
+    /// The version by `ncclGetVersion`: 22809 stands for 2.28.9.
     #[must_use]
     pub fn version(&self) -> i32 {
         let mut version = 0;
@@ -65,15 +66,15 @@ impl Nccl {
         version
     }
 
-    /// Lets it load the plugin that `NCCL_TUNER_PLUGIN` names, as it does for a new communicator; the address of the tuner that
-    /// it took, `None` where it took none.
+    /// Lets the library load the plugin that `NCCL_TUNER_PLUGIN` names, as for a new communicator. Returns the address
+    /// of the tuner, or `None` if it took none.
     ///
     /// # Errors
-    /// It has no such function, or that failed.
+    /// Returns a message if the function is missing or fails.
     pub fn load(&self) -> Result<Option<usize>, String> {
         const NAMES: [&str; 2] = ["_Z19ncclTunerPluginLoadP8ncclComm", "_Z19ncclTunerPluginLoadPP14ncclTuner_v2_t"];
         let place = NAMES.iter().find_map(|name| self.place(name)).ok_or("it has no ncclTunerPluginLoad")?;
-        // Words, so that a communicator lies as it should.
+        // Words, so that the communicator is aligned.
         let mut communicator = vec![0_usize; COMMUNICATOR / size_of::<usize>()];
         // SAFETY: the function is at this place; of a communicator it writes where the tuner is, and a flag or a count.
         let result = unsafe {
@@ -87,16 +88,17 @@ impl Nccl {
         Ok(communicator.into_iter().find(|word| *word > 1 << 33))
     }
 
-    /// Lets it begin and end the profiler that `NCCL_PROFILER_PLUGIN` names, as it does for rank 0 of a new communicator, all other
-    /// numbers of which are 0.
+    /// Lets the library start and end the profiler that `NCCL_PROFILER_PLUGIN` names, as for rank 0 of a new
+    /// communicator whose other fields are 0.
     ///
     /// # Errors
-    /// It has no such functions, or they failed.
+    /// Returns a message if a function is missing or fails.
     pub fn profile(&self) -> Result<(), String> {
         let mut communicator = vec![0_usize; COMMUNICATOR / size_of::<usize>()];
         for name in ["_Z22ncclProfilerPluginInitP8ncclComm", "_Z26ncclProfilerPluginFinalizeP8ncclComm"] {
             let place = self.place(name).ok_or_else(|| format!("it has no {name}"))?;
-            // SAFETY: the function is at this place; of a communicator it reads numbers and a name, and writes a context.
+            // SAFETY: the function is at this place; of a communicator it reads numbers and a name, and writes a
+            // context.
             let result = unsafe {
                 let call: unsafe extern "C" fn(*mut c_void) -> c_int = std::mem::transmute(self.base + place);
                 call(communicator.as_mut_ptr().cast())
@@ -108,8 +110,8 @@ impl Nccl {
         Ok(())
     }
 
-    /// The plugin's profiler of a version behind the library's own wrapper, to be called as the newest that it knows. `None` where it
-    /// has no such wrapper.
+    /// The plugin's profiler of a version behind the library's own wrapper, to be called as the newest version that the
+    /// library has. `None` without such a wrapper.
     #[must_use]
     pub fn wrapped_profiler(&self, version: u32, plugin: &Plugin) -> Option<Interface> {
         let wrapper = |version: u32| self.place(&format!("_Z18getNcclProfiler_v{version}Pv"));
@@ -124,8 +126,8 @@ impl Nccl {
         (!profiler.is_null()).then(|| unsafe { Interface::at(newest, profiler as usize) })
     }
 
-    /// The plugin behind its own wrapper around a version of the interface, to be asked as its newest. `None` where it has no such
-    /// wrapper, or takes no tuner of this version.
+    /// The plugin behind the library's wrapper around a version of the tuner's interface, to be called as the newest
+    /// version. `None` without such a wrapper, or if it refuses the tuner.
     #[must_use]
     pub fn wrapped(&self, version: Version, plugin: &Plugin) -> Option<Plugin> {
         let place = self.place(&format!("_Z15getNcclTuner_v{}Pv", version.number()))?;
@@ -139,7 +141,7 @@ impl Nccl {
     }
 }
 
-/// The names of an ELF file of 64 bits with their places, from its table of symbols (System V ABI, chapter 4).
+/// The symbols of a 64-bit ELF file with their addresses (System V ABI, chapter 4).
 fn symbols(path: &Path) -> Result<Vec<(String, u64)>, String> {
     const SYMBOLS: u64 = 2;
     let mut file = File::open(path).map_err(|error| error.to_string())?;

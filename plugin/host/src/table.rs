@@ -4,23 +4,23 @@ use collectune::math::Stream;
 
 /// An entry that can't be used (`NCCL_ALGO_PROTO_IGNORE`).
 pub const IGNORE: f32 = -1.0;
-/// So many words before and after the table.
+/// The number of guard words before and after the table.
 const GUARDS: usize = 64;
-/// No cost, no pointer.
+/// A value that is neither a cost nor a pointer.
 const GUARD: f32 = f32::from_bits(0x7FA5_5A5A);
 
-/// A table of costs.
+/// A table of costs with guard words around it.
 #[derive(Clone, Debug)]
 pub struct Table {
     words: Vec<f32>,
-    /// Rows.
+    /// Number of rows.
     pub algorithms: usize,
-    /// Columns.
+    /// Number of columns.
     pub protocols: usize,
 }
 
 impl Table {
-    /// All entries cost 1.
+    /// Creates a table in which all entries cost 1.
     #[must_use]
     pub fn new(algorithms: usize, protocols: usize) -> Self {
         let mut words = vec![GUARD; algorithms * protocols + 2 * GUARDS];
@@ -28,32 +28,32 @@ impl Table {
         Self { words, algorithms, protocols }
     }
 
-    /// The entries.
+    /// The entries, row by row.
     #[must_use]
     pub fn entries(&self) -> &[f32] {
         &self.words[GUARDS..self.words.len() - GUARDS]
     }
 
-    /// The entries.
+    /// The entries for writing, row by row.
     pub fn entries_mut(&mut self) -> &mut [f32] {
         let end = self.words.len() - GUARDS;
         &mut self.words[GUARDS..end]
     }
 
-    /// Random costs; one in three can't be used.
+    /// Fills in random costs; one entry in three can't be used.
     pub fn fill(&mut self, stream: &mut Stream) {
         for entry in self.entries_mut() {
             *entry = if stream.below(3) == 0 { IGNORE } else { 1.0 + stream.unit() as f32 };
         }
     }
 
-    /// Rules a combination out.
+    /// Marks a combination as unusable.
     pub fn rule_out(&mut self, algorithm: usize, protocol: usize) {
         let place = algorithm * self.protocols + protocol;
         self.entries_mut()[place] = IGNORE;
     }
 
-    /// What the library takes: the smallest cost that is not below zero, the first of equal ones.
+    /// The combination that the library takes: the smallest cost that is not negative, the first of equal ones.
     #[must_use]
     pub fn chosen(&self) -> Option<(usize, usize)> {
         let mut best: Option<(usize, f32)> = None;
@@ -71,14 +71,14 @@ impl Table {
         self.chosen().filter(|(a, p)| self.entries()[a * self.protocols + p].to_bits() == 0)
     }
 
-    /// Nothing was written before or after the table.
+    /// Whether nothing was written before or after the table.
     #[must_use]
     pub fn guards_are_intact(&self) -> bool {
         let is_guard = |word: &f32| word.to_bits() == GUARD.to_bits();
         self.words[..GUARDS].iter().all(is_guard) && self.words[self.words.len() - GUARDS..].iter().all(is_guard)
     }
 
-    /// At most one entry differs from those before, and that one could be used and costs nothing now.
+    /// Whether at most one entry changed, which was usable before and costs nothing now.
     #[must_use]
     pub fn was_changed_as_allowed(&self, before: &[f32]) -> bool {
         let mut changes = 0;

@@ -1,5 +1,5 @@
-//! The profiler beside the tuner: each line of its log is of the arm that the tuner answered, and what is not sure is not in
-//! it.
+//! The profiler beside the tuner: each line of its log is of the arm that the tuner answered, and what is not sure is
+//! not in it.
 
 #![allow(clippy::unwrap_used)]
 

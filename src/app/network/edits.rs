@@ -1,10 +1,10 @@
-//! What is done to links and nodes: slowed, cut, restored, added, removed. Everything that is done is a choice in the address,
-//! written by [`crate::workbench::topology::edit`].
+//! What is done to links and nodes: slowed, cut, restored, added, removed. Everything that is done is a choice in the
+//! address, written by [`crate::workbench::topology::edit`].
 
 use leptos::prelude::*;
 
 use super::{
-    scene::{Picked, Scene},
+    drawing::{NetworkDrawing, Picked},
     viewer::Viewer,
 };
 use crate::{
@@ -22,7 +22,7 @@ fn change(bench: Bench, viewer: Viewer, change: impl FnOnce(&mut Choices)) {
     bench.choose_all(viewer.workbench, choices);
 }
 
-/// A link, and its opposite where both are meant.
+/// The link, and its opposite if `both` is set.
 fn links(from: u32, to: u32, both: bool) -> Vec<Spot> {
     let back = both.then_some(Spot::Link(to, from));
     [Spot::Link(from, to)].into_iter().chain(back).collect()
@@ -37,23 +37,23 @@ fn both_directions(both: RwSignal<bool>) -> impl IntoView {
     }
 }
 
-/// Picks a node or a link by its name.
+/// Form fields that pick a node or a link by name.
 #[component]
 pub fn Picker(viewer: Viewer) -> impl IntoView {
     let value = move || {
-        let name = |scene: &Scene, spot: Spot| {
-            let name = |node: u32| scene.network.topology.label(node);
-            scene.picked(Some(spot)).map(|_| match spot {
+        let name = |drawing: &NetworkDrawing, spot: Spot| {
+            let name = |node: u32| drawing.network.topology.label(node);
+            drawing.picked(Some(spot)).map(|_| match spot {
                 Spot::Node(node) => name(node),
                 Spot::Link(from, to) => format!("{}-{}", name(from), name(to)),
             })
         };
         let picked = viewer.picked.get();
-        viewer.with(|scene| name(scene, picked?)).flatten().unwrap_or_default()
+        viewer.with(|drawing| name(drawing, picked?)).flatten().unwrap_or_default()
     };
     let choose = move |text: String| {
-        let found = viewer.with_untracked(|scene| {
-            let topology = &scene.network.topology;
+        let found = viewer.with_untracked(|drawing| {
+            let topology = &drawing.network.topology;
             let text = text.trim();
             let both = text.split_once(['-', '>', '→', ' ']);
             let pair = both.and_then(|(from, to)| {
@@ -82,28 +82,28 @@ pub fn Picker(viewer: Viewer) -> impl IntoView {
     }
 }
 
-/// Slows, cuts, restores and removes the picked link.
+/// Buttons that slow, cut, restore and remove the picked link.
 #[component]
 pub fn LinkEdits(viewer: Viewer) -> impl IntoView {
     let bench: Bench = expect_context();
     let both = RwSignal::new(true);
     let is_whole = move || {
-        let is_whole = |scene: &Scene, picked| match picked {
-            Picked::Link(link) => scene.network.left(link) >= 1.0,
+        let is_whole = |drawing: &NetworkDrawing, picked| match picked {
+            Picked::Link(link) => drawing.network.left(link) >= 1.0,
             _ => true,
         };
         viewer.with_picked(is_whole).unwrap_or(true)
     };
-    // The link, and its opposite where there is one and both are meant.
+    // The link, and its opposite if there is one and `both` is set.
     let picked = move || {
         let Some(Spot::Link(from, to)) = viewer.picked.get_untracked() else { return Vec::new() };
-        let has_back = viewer.with_untracked(|scene| scene.network.topology.link(to, from).is_some());
+        let has_back = viewer.with_untracked(|drawing| drawing.network.topology.link(to, from).is_some());
         links(from, to, both.get_untracked() && has_back == Some(true))
     };
     let leave = move |share: f64| change(bench, viewer, |choices| edit::leave(choices, &picked(), share));
     let remove = move |_| {
         change(bench, viewer, |choices| edit::remove(choices, &picked()));
-        // The answer takes its time: what is removed already can't be removed again meanwhile.
+        // The answer takes a while: a link that was removed can't be removed again until then.
         viewer.pick(None);
     };
     view! {
@@ -118,7 +118,7 @@ pub fn LinkEdits(viewer: Viewer) -> impl IntoView {
     }
 }
 
-/// Slows the links of the picked node, takes it out, or begins a link from it.
+/// Buttons that slow the links of the picked node, remove the node, or start a link from it.
 #[component]
 pub fn NodeEdits(viewer: Viewer) -> impl IntoView {
     let bench: Bench = expect_context();
@@ -142,7 +142,7 @@ pub fn NodeEdits(viewer: Viewer) -> impl IntoView {
     }
 }
 
-/// Adds a link between two nodes that have none.
+/// A button that adds a link between two nodes without one.
 #[component]
 pub fn NewLink(viewer: Viewer) -> impl IntoView {
     let bench: Bench = expect_context();
@@ -150,20 +150,20 @@ pub fn NewLink(viewer: Viewer) -> impl IntoView {
     let rates = [RwSignal::new(String::new()), RwSignal::new(String::new())];
     let asked = StoredValue::new(None);
     let title = move || {
-        let title = |scene: &Scene, picked| {
+        let title = |drawing: &NetworkDrawing, picked| {
             let Picked::Gap(from, to) = picked else { return None };
-            Some(format!("No link {} → {}", scene.network.topology.label(from), scene.network.topology.label(to)))
+            Some(format!("No link {} → {}", drawing.network.topology.label(from), drawing.network.topology.label(to)))
         };
         viewer.with_picked(title).flatten()
     };
     let usual = move |which: usize| {
-        let usual = viewer.with(|scene| scene.network.topology.usual_rates());
+        let usual = viewer.with(|drawing| drawing.network.topology.usual_rates());
         usual.map(|(latency, bandwidth)| [bandwidth, latency][which].to_string())
     };
-    let unit = move || viewer.with(|scene| scene.network.topology.unit.name());
+    let unit = move || viewer.with(|drawing| drawing.network.topology.unit.name());
     let add = move |_| {
         let Some(Spot::Link(from, to)) = viewer.picked.get_untracked() else { return };
-        let has_back = viewer.with_untracked(|scene| scene.network.topology.link(to, from).is_some());
+        let has_back = viewer.with_untracked(|drawing| drawing.network.topology.link(to, from).is_some());
         let links = links(from, to, both.get_untracked() && has_back == Some(false));
         let [bandwidth, latency] = rates.map(|rate| rate.get_untracked().trim().to_owned());
         let bandwidth = match bandwidth.as_str() {
@@ -171,7 +171,7 @@ pub fn NewLink(viewer: Viewer) -> impl IntoView {
             _ => bandwidth,
         };
         let rates: Vec<&str> = [&*bandwidth, &*latency].into_iter().filter(|rate| !rate.is_empty()).collect();
-        // Clicked again before the answer comes: of a link that was removed and is back, choices say nothing any more.
+        // On a second click before the answer, the choices no longer mention a link that was removed and restored.
         let wanted = |choices: Choices| (choices, links.clone(), rates.join("*"));
         let chosen = || bench.desk(viewer.workbench).choices.get_untracked();
         if asked.get_value() != Some(wanted(chosen())) {

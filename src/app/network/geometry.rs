@@ -3,17 +3,13 @@
 use crate::{
     app::chart::Sheet,
     math,
-    order::Order,
-    topology::{
-        layout::{Shape, shape},
-        model::Topology,
-        network::Network,
-    },
+    order::CompactSort,
+    topology::{layout::shape, model::Topology, network::Network, shape::Shape},
     workbench::topology::edit::Spot,
 };
 use std::f64::consts::PI;
 
-/// A link as a quadratic curve, from the rim of one node to that of the other.
+/// A link as a quadratic Bézier curve between the rims of two nodes.
 #[derive(Clone, Copy)]
 pub struct Curve {
     pub from: (f64, f64),
@@ -21,16 +17,16 @@ pub struct Curve {
     pub to: (f64, f64),
 }
 
-/// Nodes and links in CSS pixels.
+/// The positions of nodes and links in CSS pixels.
 pub struct Geometry {
     pub nodes: Vec<(f64, f64)>,
-    /// Of all links of the topology.
+    /// The curves of all links, by index in the topology.
     pub curves: Vec<Curve>,
-    /// Of a node.
+    /// The radius of a node.
     pub radius: f64,
-    /// Whether names fit.
+    /// Whether there is room for the names of nodes.
     pub has_labels: bool,
-    /// Links whose other direction there is none of.
+    /// For each link whether it has no opposite.
     pub is_single: Vec<bool>,
 }
 
@@ -43,14 +39,14 @@ fn distance(a: (f64, f64), b: (f64, f64)) -> f64 {
 }
 
 impl Curve {
-    /// The point at a share of the way.
+    /// The point at a share of the curve, in 0..=1.
     pub fn at(&self, share: f64) -> (f64, f64) {
         between(between(self.from, self.bend, share), between(self.bend, self.to, share), share)
     }
 
-    /// The part from one share of the way to another.
+    /// The part of the curve between two shares.
     fn part(&self, start: f64, end: f64) -> Self {
-        // De Casteljau, twice.
+        // De Casteljau's algorithm, twice.
         let half = Self { from: self.at(start), bend: between(self.bend, self.to, start), to: self.to };
         let end = (end - start) / (1.0 - start).max(1e-9);
         Self { from: half.from, bend: between(half.from, half.bend, end), to: half.at(end) }
@@ -58,7 +54,7 @@ impl Curve {
 }
 
 impl Geometry {
-    /// The height over the width of the places, within bounds that can be looked at.
+    /// Height over width of the layout, within sensible limits.
     pub fn aspect(network: &Network) -> f64 {
         let range = |of: fn(&crate::topology::layout::Place) -> f32| {
             let ends = network.places.iter().map(of).fold((1.0_f32, 0.0_f32), |(a, b), at| (a.min(at), b.max(at)));
@@ -68,18 +64,18 @@ impl Geometry {
         if across > 0.0 { (down / across).clamp(0.25, 1.0) } else { 1.0 }
     }
 
-    /// Lays a network out on a sheet.
+    /// Lays out a network on a sheet.
     pub fn new(network: &Network, sheet: &Sheet) -> Self {
-        /// What lines and dots need beside the middle of a curve.
+        /// The margin that lines and dots need beside the middle of a curve.
         const EDGE: f64 = 6.0;
         let (width, height) = (sheet.width(), sheet.height());
         let margin = 26.0_f64.min(width / 12.0);
-        // The places are in a square, with equal steps in both directions and centred.
+        // The positions are in a unit square; scale them equally in both directions and centre them.
         let scale = (width - 2.0 * margin).max(1.0);
         let fits = (height - 2.0 * margin).max(1.0) / Self::aspect(network).max(1e-9);
         let (scale, centre) = (scale.min(fits), (width / 2.0, height / 2.0));
         let laid = Self::around(network, scale, centre);
-        // Curves that bend beyond the sheet make all of it smaller, and move it.
+        // If curves extend beyond the sheet, scale and move everything.
         let across = laid.extent(|at| at.0);
         let down = laid.extent(|at| at.1);
         let is_within = |(least, most): (f64, f64), length: f64| least >= EDGE && most <= length - EDGE;
@@ -92,14 +88,14 @@ impl Geometry {
         Self::around(network, scale * share, (moved(centre.0, across), moved(centre.1, down)))
     }
 
-    /// From where to where nodes and curves reach in one direction.
+    /// The range that nodes and curves cover in one direction.
     fn extent(&self, of: fn(&(f64, f64)) -> f64) -> (f64, f64) {
         let nodes = self.nodes.iter().flat_map(|at| [of(at) - self.radius, of(at) + self.radius]);
         let curves = self.curves.iter().flat_map(|curve| [0.25, 0.5, 0.75].map(|share| of(&curve.at(share))));
         nodes.chain(curves).fold((f64::MAX, f64::MIN), |(least, most), at| (least.min(at), most.max(at)))
     }
 
-    /// Lays a network out in a square of that length around a point.
+    /// Lays out a network in a square of side `scale` around a point.
     fn around(network: &Network, scale: f64, centre: (f64, f64)) -> Self {
         let count = network.places.len().max(1) as f64;
         let place = |place: &crate::topology::layout::Place| {
@@ -113,7 +109,7 @@ impl Geometry {
             .fold(scale, f64::min);
         let radius = (nearest * 0.3).min(scale / count.sqrt() * 0.3).clamp(1.5, 17.0);
         let mut ends: Vec<(u32, u32)> = links.iter().map(|link| (link.from, link.to)).collect();
-        ends.order();
+        ends.compact_sort();
         let is_single: Vec<bool> =
             links.iter().map(|link| ends.binary_search(&(link.to, link.from)).is_err()).collect();
         let wraps = matches!(shape(&network.topology), Some(Shape::Grid { wraps: true, .. }));
@@ -123,7 +119,8 @@ impl Geometry {
             let length = distance(from, to).max(1e-6);
             let middle = between(from, to, 0.5);
             if wraps && length > 2.5 * nearest {
-                // Above its row or left of its column, which are bent the other way; the two directions beside each other.
+                // Above its row or left of its column, which are bent the other way; the two directions beside each
+                // other.
                 let aside = nearest * if link.from < link.to { 0.2 } else { 0.32 };
                 let (x, y) = if (to.0 - from.0).abs() > (to.1 - from.1).abs() { (0.0, -1.0) } else { (-1.0, 0.0) };
                 let bend = (middle.0 + 2.0 * aside * x, middle.1 + 2.0 * aside * y);
@@ -141,7 +138,7 @@ impl Geometry {
         Self { nodes, curves, radius, has_labels: radius >= 5.5, is_single }
     }
 
-    /// The node or the link of the topology that is at a point.
+    /// The node or link of the topology at a point.
     pub fn pick(&self, topology: &Topology, at: (f64, f64)) -> Option<Spot> {
         const NEAR: f64 = 8.0;
         let node = self.nodes.iter().position(|node| distance(*node, at) <= self.radius + 2.0);
@@ -161,7 +158,7 @@ impl Geometry {
         })
     }
 
-    /// The two wings of an arrow at the end of a link.
+    /// The two wings of the arrow head at the end of a link.
     pub fn arrow(&self, link: usize, size: f64) -> [(f64, f64); 2] {
         let Curve { bend, to, .. } = self.curves[link];
         let length = distance(bend, to).max(1e-6);

@@ -1,12 +1,13 @@
-//! Which node has which chunk: a pixel for each pair, coloured by when it comes, filled up to the cursor.
+//! The matrix of nodes and chunks: a pixel for each pair, coloured by its time of arrival, filled up to the time
+//! cursor.
 
 use leptos::{html, prelude::*};
 use wasm_bindgen::{Clamped, JsCast};
 use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, ImageData};
 
 use super::{
+    drawing::{Key, NetworkDrawing, ticks},
     paper::tally,
-    scene::{Key, Scene, ticks},
     viewer::Viewer,
 };
 use crate::{
@@ -18,17 +19,18 @@ use crate::{
     topology::listing,
 };
 
-/// What stands on the canvas.
+/// The state of the canvas.
 #[derive(Default)]
 struct Drawn {
-    /// Of which scene and schedule, in which theme.
+    /// The drawing, the schedule and the theme that it shows.
     of: Option<(Key, usize, Theme)>,
     pixels: Vec<u8>,
-    /// How many cells are filled, in the order of arrival.
+    /// The number of filled cells, in the order of arrival.
     filled: usize,
 }
 
-/// What nobody has yet, and what is there from the beginning: quieter than any step of the scale.
+/// The colours of pairs that have not arrived, and of those that exist from the beginning: quieter than any step of the
+/// scale.
 const fn quiet(theme: Theme) -> ([u8; 4], [u8; 4]) {
     match theme {
         Theme::Light => ([0xEE, 0xF0, 0xF3, 255], [0x7E, 0x86, 0x8F, 255]),
@@ -37,29 +39,29 @@ const fn quiet(theme: Theme) -> ([u8; 4], [u8; 4]) {
 }
 
 impl Drawn {
-    /// Fills cells up to an instant, or empties those after it; whether anything changed.
-    fn update(&mut self, scene: &Scene, index: usize, theme: Theme, time_ns: f64) -> bool {
-        let Some((film, act)) = scene.act(index) else { return false };
+    /// Fills the cells up to an instant, or clears those after it; returns whether any changed.
+    fn update(&mut self, drawing: &NetworkDrawing, index: usize, theme: Theme, time_ns: f64) -> bool {
+        let Some((timeline, prepared)) = drawing.prepared(index) else { return false };
         let (empty, own) = quiet(theme);
-        let key = Some((scene.key(), index, theme));
+        let key = Some((drawing.key(), index, theme));
         let is_other = self.of != key;
         if is_other {
-            self.pixels = empty.repeat(act.ownership.len());
+            self.pixels = empty.repeat(prepared.ownership.len());
             (self.of, self.filled) = (key, 0);
         }
-        let time = ticks(film, time_ns);
-        let wanted = act.order.partition_point(|cell| act.ownership[*cell as usize] <= time);
+        let time = ticks(timeline, time_ns);
+        let wanted = prepared.order.partition_point(|cell| prepared.ownership[*cell as usize] <= time);
         let mut paint = |cell: u32, colour: [u8; 4]| {
             let at = cell as usize * 4;
             self.pixels[at..at + 4].copy_from_slice(&colour);
         };
-        for cell in act.order.get(self.filled..wanted).unwrap_or_default() {
-            let at = act.ownership[*cell as usize];
-            let step = 1 + (at as f64 / film.end.max(1) as f64 * (INK_STEPS - 2) as f64) as usize;
+        for cell in prepared.order.get(self.filled..wanted).unwrap_or_default() {
+            let at = prepared.ownership[*cell as usize];
+            let step = 1 + (at as f64 / timeline.end.max(1) as f64 * (INK_STEPS - 2) as f64) as usize;
             let [r, g, b] = step_rgb(theme, step);
             paint(*cell, if at == 0 { own } else { [r, g, b, 255] });
         }
-        for cell in act.order.get(wanted..self.filled).unwrap_or_default() {
+        for cell in prepared.order.get(wanted..self.filled).unwrap_or_default() {
             paint(*cell, empty);
         }
         std::mem::replace(&mut self.filled, wanted) != wanted || is_other
@@ -82,22 +84,23 @@ fn put(canvas: &HtmlCanvasElement, drawn: &Drawn, columns: u32, rows: u32) -> Op
 #[component]
 pub fn Matrix(
     viewer: Viewer,
-    /// Which schedule.
-    film: Signal<usize>,
+    /// The index of the schedule.
+    timeline: Signal<usize>,
 ) -> impl IntoView {
     let canvas = NodeRef::<html::Canvas>::new();
     let theme = expect_context::<ActiveTheme>().signal();
     let drawn = StoredValue::new_local(Drawn::default());
     let pointed = RwSignal::new(None::<usize>);
     follow(move || {
-        let (Some(canvas), theme, time, film) = (canvas.get(), theme.get(), viewer.time_ns.get(), film.get()) else {
+        let (Some(canvas), theme, time, timeline) = (canvas.get(), theme.get(), viewer.time_ns.get(), timeline.get())
+        else {
             return;
         };
-        viewer.with(|scene| {
-            let Some((_, act)) = scene.act(film) else { return };
-            let (rows, columns) = act.cells;
+        viewer.with(|drawing| {
+            let Some((_, prepared)) = drawing.prepared(timeline) else { return };
+            let (rows, columns) = prepared.cells;
             drawn.update_value(|drawn| {
-                if drawn.update(scene, film, theme, time) {
+                if drawn.update(drawing, timeline, theme, time) {
                     put(&canvas, drawn, columns, rows);
                 }
             });
@@ -112,41 +115,44 @@ pub fn Matrix(
         Some(at(y, rows) as usize * columns as usize + at(x, columns) as usize)
     };
     let choose = move |event: web_sys::MouseEvent| {
-        let act = |scene: &Scene| scene.act(film.get_untracked()).map(|(_, act)| (act.cells.1, act.every.1));
-        let (columns, every) = viewer.with_untracked(act).flatten().unwrap_or((1, 1));
+        let prepared = |drawing: &NetworkDrawing| {
+            drawing.prepared(timeline.get_untracked()).map(|(_, prepared)| (prepared.cells.1, prepared.every.1))
+        };
+        let (columns, every) = viewer.with_untracked(prepared).flatten().unwrap_or((1, 1));
         let chunk = cell(&event).map(|cell| cell % columns.max(1) as usize * every as usize);
         viewer.chunk.set(if viewer.chunk.get_untracked() == chunk { None } else { chunk });
     };
     let words = move || {
-        viewer.with(|scene| {
-            let (film, act) = scene.act(film.get())?;
+        viewer.with(|drawing| {
+            let (timeline, prepared) = drawing.prepared(timeline.get())?;
             let Some(cell) = pointed.get() else {
-                let some = match act.every {
+                let some = match prepared.every {
                     (1, 1) => String::new(),
                     (nodes, chunks) => format!(" (every {nodes}th and {chunks}th)"),
                 };
                 return Some(format!(
                     "{} nodes down, {} chunks across{some}; a click shows the way of a chunk.",
-                    film.nodes, film.chunks
+                    timeline.nodes, timeline.chunks
                 ));
             };
-            let columns = act.cells.1.max(1) as usize;
-            let (node, chunk) = (cell / columns * act.every.0 as usize, cell % columns * act.every.1 as usize);
-            let name = scene.name(node as u32);
-            Some(match act.ownership.get(cell) {
+            let columns = prepared.cells.1.max(1) as usize;
+            let (node, chunk) =
+                (cell / columns * prepared.every.0 as usize, cell % columns * prepared.every.1 as usize);
+            let name = drawing.name(node as u32);
+            Some(match prepared.ownership.get(cell) {
                 Some(0) => format!("Node {name} has chunk {chunk} from the beginning."),
                 Some(&u64::MAX) | None => format!("Node {name} never has chunk {chunk}."),
-                Some(at) => format!("Chunk {chunk} comes to node {name} at {}.", listing::time(film.ns(*at))),
+                Some(at) => format!("Chunk {chunk} comes to node {name} at {}.", listing::time(timeline.ns(*at))),
             })
         })
     };
     let said = move || {
         let time = if viewer.plays.get() { return None } else { viewer.time_ns.get() };
-        viewer.with(|scene| {
-            let (film, act) = scene.act(film.get())?;
-            let time = ticks(film, time);
-            let there = act.order.partition_point(|cell| act.ownership[*cell as usize] <= time);
-            Some(format!("Which node has which chunk: {there} of {} pairs", act.order.len()))
+        viewer.with(|drawing| {
+            let (timeline, prepared) = drawing.prepared(timeline.get())?;
+            let time = ticks(timeline, time);
+            let there = prepared.order.partition_point(|cell| prepared.ownership[*cell as usize] <= time);
+            Some(format!("Which node has which chunk: {there} of {} pairs", prepared.order.len()))
         })
     };
     view! {

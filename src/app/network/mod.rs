@@ -1,15 +1,16 @@
-//! Plays schedules over a network. Everything is linked to one cursor in time: [`stage`] draws links, nodes and what moves,
-//! [`time`] links over time, [`matrix`] who has what, [`panel`] what is picked and [`edits`] what is done to it. [`viewer`] holds the cursor and moves it,
-//! [`scene`] and [`geometry`] prepare what is drawn. Each layer is a canvas of its own, which counts how often it is drawn.
+//! Plays schedules over a network. Everything is linked to one cursor in time: [`canvas`] draws links, nodes and what
+//! moves, [`timeline_chart`] links over time, [`matrix`] who has what, [`panel`] what is picked and [`edits`] what is
+//! done to it. [`viewer`] holds the cursor and moves it, [`drawing`] and [`geometry`] prepare what is drawn. Each layer
+//! is a canvas of its own, which counts how often it is drawn.
 
+mod canvas;
+mod drawing;
 mod edits;
 mod geometry;
 mod matrix;
 mod panel;
 mod paper;
-mod scene;
-mod stage;
-mod time;
+mod timeline_chart;
 mod viewer;
 
 use std::sync::Arc;
@@ -25,37 +26,41 @@ use crate::{
     report::Workbench,
     topology::listing,
 };
+use canvas::NetworkCanvas;
+use drawing::NetworkDrawing;
 use matrix::Matrix;
 use panel::Panel;
-use scene::Scene;
-use stage::Stage;
-use time::{SORTS, Timeline};
+use timeline_chart::{SORTS, TimelineChart};
 use viewer::{SPEEDS, Viewer};
 
-/// The network of a workbench, with its schedules.
+/// The network view of a workbench: the network, its schedules and the controls.
 #[component]
 pub fn NetworkView(workbench: Workbench) -> impl IntoView {
     let network = expect_context::<Bench>().desk(workbench).network;
-    let scene = Memo::new(move |_| network.get().map(|network| Arc::new(Scene::new(network))));
-    let viewer = Viewer::new(workbench, scene);
-    viewer.follow_cuts(expect_context());
-    let has_film = move || viewer.with(|scene| !scene.acts.is_empty()).unwrap_or(false);
+    let drawing = Memo::new(move |_| network.get().map(|network| Arc::new(NetworkDrawing::new(network))));
+    let viewer = Viewer::new(workbench, drawing);
+    viewer.load_windows(expect_context());
+    let has_timeline = move || viewer.with(|drawing| !drawing.timelines.is_empty()).unwrap_or(false);
     let first = Signal::derive(|| 0);
-    // What stood beside may be gone.
+    // The schedule shown for comparison may no longer exist.
     let second = Signal::derive(move || {
-        let all = viewer.with(|scene| scene.acts.len()).unwrap_or(0);
+        let all = viewer.with(|drawing| drawing.timelines.len()).unwrap_or(0);
         Some(viewer.beside.get()).filter(|beside| *beside < all).unwrap_or(0)
     });
     let is_compared = move || second.get() > 0;
-    let name = move |film: usize| {
-        viewer.with(|scene| {
-            scene.network.films.get(film).map(|(name, film)| format!("{name}, {}", listing::time(film.ns(film.end))))
+    let name = move |timeline: usize| {
+        viewer.with(|drawing| {
+            drawing
+                .network
+                .timelines
+                .get(timeline)
+                .map(|(name, timeline)| format!("{name}, {}", listing::time(timeline.ns(timeline.end))))
         })
     };
     view! {
         <section class="panel network" aria-labelledby="network-heading">
             <h2 id="network-heading">"Schedule over time"</h2>
-            <Show when=has_film>
+            <Show when=has_timeline>
                 <Controls viewer />
             </Show>
             <div class="network-views" class:is-compared=is_compared>
@@ -63,36 +68,36 @@ pub fn NetworkView(workbench: Workbench) -> impl IntoView {
                     <Show when=is_compared>
                         <h3>{live(move || name(0))}</h3>
                     </Show>
-                    <Stage viewer film=first />
+                    <NetworkCanvas viewer timeline=first />
                 </div>
                 <Show when=is_compared>
                     <div class="network-one">
                         <h3>{live(move || name(second.get()))}</h3>
-                        <Stage viewer film=second />
+                        <NetworkCanvas viewer timeline=second />
                     </div>
                 </Show>
                 <div class="network-side">
                     <Panel viewer />
-                    <Show when=has_film>
-                        <Matrix viewer film=first />
+                    <Show when=has_timeline>
+                        <Matrix viewer timeline=first />
                     </Show>
                     <Show when=is_compared>
-                        <Matrix viewer film=second />
+                        <Matrix viewer timeline=second />
                     </Show>
                 </div>
             </div>
-            <Show when=has_film>
-                <Timeline viewer film=first />
+            <Show when=has_timeline>
+                <TimelineChart viewer timeline=first />
             </Show>
             <Show when=is_compared>
                 <h3>{live(move || name(second.get()))}</h3>
-                <Timeline viewer film=second />
+                <TimelineChart viewer timeline=second />
             </Show>
         </section>
     }
 }
 
-/// Plays, steps, scrubs; chooses what is drawn over the links, what stands beside, and how links are sorted.
+/// The controls: play, step and seek; the overlay, the schedule for comparison, the order of links.
 #[component]
 fn Controls(viewer: Viewer) -> impl IntoView {
     let label = move || if viewer.plays.get() { "Pause" } else { "Play" };
@@ -103,16 +108,16 @@ fn Controls(viewer: Viewer) -> impl IntoView {
         SPEEDS.iter().enumerate().map(|(index, (_, name))| (format!("{name} ×"), index == viewer.speed.get())).collect()
     };
     let overs = move || {
-        let patterns = viewer.with(|scene| {
-            let kinds = scene.network.patterns.iter();
+        let patterns = viewer.with(|drawing| {
+            let kinds = drawing.network.patterns.iter();
             kinds.map(|of| format!("dumped {} ({})", of.kind, of.channels.len())).collect::<Vec<_>>()
         });
         let names = ["nothing".to_owned(), "the bottleneck".to_owned()].into_iter().chain(patterns.unwrap_or_default());
         names.enumerate().map(|(index, name)| (name, index == viewer.over.get())).collect()
     };
-    let films = move || {
-        let names =
-            viewer.with(|scene| scene.network.films.iter().skip(1).map(|(name, _)| name.clone()).collect::<Vec<_>>());
+    let timelines = move || {
+        let names = viewer
+            .with(|drawing| drawing.network.timelines.iter().skip(1).map(|(name, _)| name.clone()).collect::<Vec<_>>());
         let names = std::iter::once("nothing".to_owned()).chain(names.unwrap_or_default());
         names.enumerate().map(|(index, name)| (name, index == viewer.beside.get())).collect()
     };
@@ -120,7 +125,7 @@ fn Controls(viewer: Viewer) -> impl IntoView {
         SORTS.iter().enumerate().map(|(index, name)| ((*name).to_owned(), index == viewer.sort.get())).collect()
     };
     let has_channels = move || viewer.over.get() > 1;
-    let has_more = move || viewer.with(|scene| scene.acts.len() > 1).unwrap_or(false);
+    let has_more = move || viewer.with(|drawing| drawing.timelines.len() > 1).unwrap_or(false);
     let step = move |forth: bool| {
         viewer.plays.set(false);
         viewer.step(forth);
@@ -161,7 +166,7 @@ fn Controls(viewer: Viewer) -> impl IntoView {
             </Show>
             {choice_field("Links over time".into(), Box::new(sorts), Box::new(move |index| viewer.sort.set(index)))}
             <Show when=has_more>
-                {choice_field("Beside the best".into(), Box::new(films), Box::new(move |index| viewer.beside.set(index)))}
+                {choice_field("Beside the best".into(), Box::new(timelines), Box::new(move |index| viewer.beside.set(index)))}
             </Show>
         </div>
     }

@@ -1,13 +1,13 @@
-//! What is picked: a link with its data, a node with what it has, a chunk with its way; what can be done to links and nodes is
-//! in [`super::edits`].
+//! What is picked: a link with its data, a node with what it has, a chunk with its way; what can be done to links and
+//! nodes is in [`super::edits`].
 
 use std::sync::Arc;
 
 use leptos::prelude::*;
 
 use super::{
+    drawing::{NetworkDrawing, Picked, PreparedWindows, ticks},
     edits::{LinkEdits, NewLink, NodeEdits, Picker},
-    scene::{Picked, Reels, Scene, ticks},
     viewer::Viewer,
 };
 use crate::{
@@ -19,20 +19,20 @@ use crate::{
     units::significant,
 };
 
-/// Chunks that are told one by one.
+/// The most chunks that are named one by one.
 const TOLD: usize = 12;
 
-/// What is picked, or how anything is.
+/// Facts about the picked element, or an overview.
 #[component]
 pub fn Panel(viewer: Viewer) -> impl IntoView {
-    // What was picked may be gone from the graph.
+    // The picked element may no longer exist.
     let picked = move || viewer.with_picked(|_, picked| picked);
     let is_node = move || matches!(picked(), Some(Picked::Node(_)));
     let is_link = move || matches!(picked(), Some(Picked::Link(_)));
     let is_gap = move || matches!(picked(), Some(Picked::Gap(..)));
     let node = move || {
-        let words = |scene: &Scene, picked| match picked {
-            Picked::Node(node) => node_words(scene, &viewer.reels.get(), node, viewer.time_ns.get()),
+        let words = |drawing: &NetworkDrawing, picked| match picked {
+            Picked::Node(node) => node_words(drawing, &viewer.windows.get(), node, viewer.time_ns.get()),
             _ => None,
         };
         viewer.with_picked(words).flatten()
@@ -61,18 +61,23 @@ pub fn Panel(viewer: Viewer) -> impl IntoView {
     }
 }
 
-fn node_words(scene: &Scene, reels: &Reels, node: u32, time_ns: f64) -> Option<(String, String)> {
-    let title = format!("Node {}", scene.network.topology.label(node));
-    let Some(node) = scene.node_of_film(node) else { return Some((title, "It is dead.".to_owned())) };
-    let Some((film, act)) = scene.act(0) else { return Some((title, String::new())) };
-    let chunks = film.chunks as usize;
-    let time = ticks(film, time_ns);
-    if film.cut.is_some() {
-        let (_, reel) = scene.moving(0, reels)?;
-        let (there, due) = (reel.there(node, time), act.due[node]);
+fn node_words(
+    drawing: &NetworkDrawing,
+    windows: &PreparedWindows,
+    node: u32,
+    time_ns: f64,
+) -> Option<(String, String)> {
+    let title = format!("Node {}", drawing.network.topology.label(node));
+    let Some(node) = drawing.node_in_timeline(node) else { return Some((title, "It is dead.".to_owned())) };
+    let Some((timeline, prepared)) = drawing.prepared(0) else { return Some((title, String::new())) };
+    let chunks = timeline.chunks as usize;
+    let time = ticks(timeline, time_ns);
+    if timeline.window.is_some() {
+        let (_, window) = drawing.window(0, windows)?;
+        let (there, due) = (window.arrived_by(node, time), prepared.due[node]);
         return Some((title, format!("At {} {there} of {due} transfers to it have arrived.", listing::time(time_ns))));
     }
-    let row = act.ownership.get(node * chunks..(node + 1) * chunks)?;
+    let row = prepared.ownership.get(node * chunks..(node + 1) * chunks)?;
     let has: Vec<usize> = (0..chunks).filter(|chunk| row[*chunk] <= time).collect();
     let list = |some: &[usize]| {
         let named: Vec<String> = some.iter().take(TOLD).map(usize::to_string).collect();
@@ -86,7 +91,7 @@ fn node_words(scene: &Scene, reels: &Reels, node: u32, time_ns: f64) -> Option<(
     text.push('.');
     let next = row.iter().enumerate().filter(|(_, at)| **at > time && **at != u64::MAX).min_by_key(|(_, at)| **at);
     if let Some((chunk, at)) = next {
-        text += &format!(" Next comes chunk {chunk}, at {}.", listing::time(film.ns(*at)));
+        text += &format!(" Next comes chunk {chunk}, at {}.", listing::time(timeline.ns(*at)));
     }
     Some((title, text))
 }
@@ -94,17 +99,17 @@ fn node_words(scene: &Scene, reels: &Reels, node: u32, time_ns: f64) -> Option<(
 #[component]
 fn LinkPanel(viewer: Viewer) -> impl IntoView {
     let title = move || {
-        let title = |scene: &Scene, picked| {
+        let title = |drawing: &NetworkDrawing, picked| {
             let Picked::Link(link) = picked else { return None };
-            let topology = &scene.network.topology;
+            let topology = &drawing.network.topology;
             let link = topology.links.get(link as usize)?;
             Some(format!("Link {} → {}", topology.label(link.from), topology.label(link.to)))
         };
         viewer.with_picked(title).flatten()
     };
     let facts = move || {
-        let facts = viewer.with_picked(|scene, picked| match picked {
-            Picked::Link(link) => link_facts(scene, &viewer.reels.get(), link, viewer.time_ns.get()),
+        let facts = viewer.with_picked(|drawing, picked| match picked {
+            Picked::Link(link) => link_facts(drawing, &viewer.windows.get(), link, viewer.time_ns.get()),
             _ => None,
         });
         let row = |(name, value): (&'static str, String)| view! { <dt>{name}</dt> <dd>{value}</dd> };
@@ -117,10 +122,15 @@ fn LinkPanel(viewer: Viewer) -> impl IntoView {
     }
 }
 
-fn link_facts(scene: &Scene, reels: &Reels, link: u32, time_ns: f64) -> Option<Vec<(&'static str, String)>> {
-    let topology = &scene.network.topology;
+fn link_facts(
+    drawing: &NetworkDrawing,
+    windows: &PreparedWindows,
+    link: u32,
+    time_ns: f64,
+) -> Option<Vec<(&'static str, String)>> {
+    let topology = &drawing.network.topology;
     let of = topology.links.get(link as usize)?;
-    let left = scene.network.left(link);
+    let left = drawing.network.left(link);
     let mut facts = vec![
         ("Bandwidth", format!("{} {}", significant(of.bandwidth * left), topology.unit.name())),
         ("Latency", listing::time(of.latency_ns)),
@@ -130,37 +140,43 @@ fn link_facts(scene: &Scene, reels: &Reels, link: u32, time_ns: f64) -> Option<V
     } else if left < 1.0 {
         facts[0].1 += &format!(", {:.0} % of what it was", left * 100.0);
     }
-    if let (Some(place), Some((film, _))) = (scene.of_film(link), scene.act(0)) {
-        let first = film.first[place as usize] as usize;
-        let last = film.first[place as usize + 1] as usize;
-        facts.push(("A chunk takes", listing::time(film.ns(film.durations[place as usize]))));
-        facts.push(("Carries", crate::units::count(u64::from(film.carries(place)), "chunk")));
-        facts.push(("Busy", format!("{:.1} % of the time", film.share(place) * 100.0)));
-        if let Some(slack) = film.slack.get(first..last).and_then(|slack| slack.iter().min()) {
-            let slack = if *slack == 0 { "none: it decides the time".into() } else { listing::time(film.ns(*slack)) };
+    if let (Some(place), Some((timeline, _))) = (drawing.link_in_timeline(link), drawing.prepared(0)) {
+        let first = timeline.first[place as usize] as usize;
+        let last = timeline.first[place as usize + 1] as usize;
+        facts.push(("A chunk takes", listing::time(timeline.ns(timeline.durations[place as usize]))));
+        facts.push(("Carries", crate::units::count(u64::from(timeline.chunks_carried(place)), "chunk")));
+        facts.push(("Busy", format!("{:.1} % of the time", timeline.busy_share(place) * 100.0)));
+        if let Some(slack) = timeline.slack.get(first..last).and_then(|slack| slack.iter().min()) {
+            let slack =
+                if *slack == 0 { "none: it decides the time".into() } else { listing::time(timeline.ns(*slack)) };
             facts.push(("Slack", slack));
         }
-        let now = scene.moving(0, reels).and_then(|(film, _)| film.carried(place, ticks(film, time_ns)));
+        let now =
+            drawing.window(0, windows).and_then(|(timeline, _)| timeline.transfer_at(place, ticks(timeline, time_ns)));
         facts.push(("Now", now.map_or_else(|| "idle".into(), |sent| format!("carries chunk {}", sent.chunk))));
     }
     Some(facts)
 }
 
-/// Which chunk's way is drawn, and its tree.
+/// The chosen chunk and its tree.
 #[component]
 fn ChunkPanel(viewer: Viewer) -> impl IntoView {
     let value = move || viewer.chunk.get().map(|chunk| chunk.to_string()).unwrap_or_default();
-    let most =
-        move || viewer.with(|scene| scene.act(0).map_or(0, |(film, _)| film.chunks.saturating_sub(1)).to_string());
+    let most = move || {
+        viewer.with(|drawing| {
+            drawing.prepared(0).map_or(0, |(timeline, _)| timeline.chunks.saturating_sub(1)).to_string()
+        })
+    };
     let choose = move |text: String| {
-        let chunks = viewer.with_untracked(|scene| scene.act(0).map_or(0, |(film, _)| film.chunks as usize));
+        let chunks =
+            viewer.with_untracked(|drawing| drawing.prepared(0).map_or(0, |(timeline, _)| timeline.chunks as usize));
         viewer.chunk.set(text.trim().parse().ok().filter(|chunk| *chunk < chunks.unwrap_or(0)));
     };
     let listing = Memo::new(move |_| {
         let chunk = viewer.chunk.get();
-        let tree = viewer.moving(0, |scene, film, _| {
-            let chunk = chunk.filter(|chunk| *chunk < film.chunks as usize)?;
-            Some(listing::tree(&scene.network.left_over(), film, chunk as u32))
+        let tree = viewer.with_window(0, |drawing, timeline, _| {
+            let chunk = chunk.filter(|chunk| *chunk < timeline.chunks as usize)?;
+            Some(listing::tree(&drawing.network.left_over(), timeline, chunk as u32))
         });
         Arc::new(tree.flatten().unwrap_or_default())
     });

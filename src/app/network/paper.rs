@@ -8,25 +8,25 @@ use crate::{
 };
 use wasm_bindgen::JsCast;
 
-/// The colours of a theme, as a canvas takes them.
+/// The colours of a theme, as CSS colours for a canvas.
 pub struct Inks {
     pub paper: String,
     pub text: String,
     pub muted: String,
     pub axis: String,
     pub grid: String,
-    /// What a link carries.
+    /// Busy links.
     pub busy: String,
-    /// What decides the time.
+    /// The critical path.
     pub critical: String,
     /// The chosen chunk.
     pub chunk: String,
-    /// What is picked, and the bottleneck.
+    /// The picked element, and the bottleneck.
     pub picked: String,
 }
 
 impl Inks {
-    /// Those of a theme.
+    /// The colours of a theme.
     pub fn of(theme: Theme) -> Self {
         let of = |ink| css(theme, ink);
         Self {
@@ -43,7 +43,7 @@ impl Inks {
     }
 }
 
-/// A pen on a cleared canvas that is as large as the sheet; the canvas counts how often it is drawn (`data-drawn`).
+/// The context of a cleared canvas with the size of the sheet. The canvas counts how often it is drawn (`data-drawn`).
 pub fn pen(canvas: &HtmlCanvasElement, sheet: &Sheet) -> Option<CanvasRenderingContext2d> {
     if (canvas.width(), canvas.height()) != (sheet.columns, sheet.rows) {
         canvas.set_width(sheet.columns);
@@ -57,7 +57,7 @@ pub fn pen(canvas: &HtmlCanvasElement, sheet: &Sheet) -> Option<CanvasRenderingC
     Some(pen)
 }
 
-/// Counts that a canvas was drawn.
+/// Counts a drawing of the canvas.
 pub fn tally(canvas: &HtmlCanvasElement) {
     const NAME: &str = "data-drawn";
     let drawn = canvas.get_attribute(NAME).and_then(|drawn| drawn.parse::<u32>().ok()).unwrap_or(0);

@@ -1,67 +1,67 @@
-//! What is looked at: the instant to which everything is linked, what is picked, and what moves it on.
+//! The state of the network view: the time cursor, the picked element, the playback.
 
 use std::sync::Arc;
 
 use leptos::{prelude::*, task::spawn_local};
 
-use super::scene::{Picked, Reel, Reels, Scene, ticks};
+use super::drawing::{NetworkDrawing, Picked, PreparedWindow, PreparedWindows, ticks};
 use crate::{
     app::{diagnostics::now_ms, live::follow, tuning::Bench},
     report::Workbench,
-    schedule::film::Film,
+    schedule::timeline::Timeline,
     workbench::topology::edit::Spot,
 };
 
-/// How fast a schedule is played: shares of a second's usual pace.
+/// The speeds of playback, relative to the usual one.
 pub const SPEEDS: [(f64, &str); 7] =
     [(0.125, "⅛"), (0.25, "¼"), (0.5, "½"), (1.0, "1"), (2.0, "2"), (4.0, "4"), (8.0, "8")];
 const USUAL_SPEED: usize = 3;
-/// How long a whole schedule takes at the usual speed.
+/// The duration of a whole schedule at the usual speed, in ms.
 const WHOLE_MS: f64 = 12_000.0;
-/// How long a transfer takes at least on average, for the eye to follow it.
+/// The least duration of an average transfer at the usual speed, in ms.
 const LEAST_MS: f64 = 60.0;
-/// How long each step stays where motion is reduced.
+/// The duration of a step with reduced motion, in ms.
 const STEP_MS: f64 = 800.0;
 
-/// The state of the player. Copies are the same.
+/// The state of the network view. Copies share it.
 #[derive(Clone, Copy)]
 pub struct Viewer {
-    /// Whose network it is.
+    /// The workbench of the network.
     pub workbench: Workbench,
-    /// What is drawn.
-    pub scene: Memo<Option<Arc<Scene>>>,
-    /// The cursor, in ns.
+    /// The prepared network.
+    pub drawing: Memo<Option<Arc<NetworkDrawing>>>,
+    /// The time cursor, in ns.
     pub time_ns: RwSignal<f64>,
-    /// Whether it moves by itself.
+    /// Whether the playback is running.
     pub plays: RwSignal<bool>,
-    /// One of [`SPEEDS`].
+    /// The index of the speed in [`SPEEDS`].
     pub speed: RwSignal<usize>,
-    /// What is picked: it stays when links come and go, and may be gone from the graph.
+    /// The picked element. It is kept when links change, and may no longer exist.
     pub picked: RwSignal<Option<Spot>>,
-    /// A link is to be added from the picked node: the next click says where it leads.
+    /// Whether the next click chooses the receiver of a new link from the picked node.
     pub begins: RwSignal<bool>,
-    /// A chunk, whose tree is drawn.
+    /// The chunk whose tree is drawn.
     pub chunk: RwSignal<Option<usize>>,
-    /// The schedule that stands beside the best: its place, 0 for none.
+    /// The index of the schedule shown for comparison; 0 for none.
     pub beside: RwSignal<usize>,
-    /// What is drawn over the links: 0 nothing, 1 the bottleneck, then dumped rings and trees.
+    /// The overlay: 0 for none, 1 for the bottleneck, above that the dumped rings and trees.
     pub over: RwSignal<usize>,
-    /// The channel of what was dumped; all where none is chosen.
+    /// The channel of the dumped rings or trees; `None` for all.
     pub channel: RwSignal<Option<usize>>,
-    /// By what links are sorted.
+    /// The index in [`super::timeline_chart::SORTS`].
     pub sort: RwSignal<usize>,
-    /// What moves around the cursor in films that are cut.
-    pub reels: RwSignal<Arc<Reels>>,
-    /// The worker is asked for it.
+    /// The loaded windows of abridged timelines.
+    pub windows: RwSignal<Arc<PreparedWindows>>,
+    /// Whether the worker has been asked for windows.
     is_asked: StoredValue<bool>,
 }
 
 impl Viewer {
-    /// Nothing is picked, and nothing moves.
-    pub fn new(workbench: Workbench, scene: Memo<Option<Arc<Scene>>>) -> Self {
+    /// The initial state.
+    pub fn new(workbench: Workbench, drawing: Memo<Option<Arc<NetworkDrawing>>>) -> Self {
         Self {
             workbench,
-            scene,
+            drawing,
             time_ns: RwSignal::new(0.0),
             plays: RwSignal::new(false),
             speed: RwSignal::new(USUAL_SPEED),
@@ -72,90 +72,103 @@ impl Viewer {
             over: RwSignal::new(1),
             channel: RwSignal::new(None),
             sort: RwSignal::new(0),
-            reels: RwSignal::new(Arc::default()),
+            windows: RwSignal::new(Arc::default()),
             is_asked: StoredValue::new(false),
         }
     }
 
-    /// Something of what is drawn.
-    pub fn with<T>(self, look: impl FnOnce(&Scene) -> T) -> Option<T> {
-        self.scene.try_with(|scene| scene.as_ref().map(|scene| look(scene))).flatten()
+    /// Maps the prepared network, if there is one, and tracks it.
+    pub fn with<T>(self, look: impl FnOnce(&NetworkDrawing) -> T) -> Option<T> {
+        self.drawing.try_with(|drawing| drawing.as_ref().map(|drawing| look(drawing))).flatten()
     }
 
-    /// Something of what is picked, where the graph has it still.
-    pub fn with_picked<T>(self, look: impl FnOnce(&Scene, Picked) -> T) -> Option<T> {
+    /// Maps the picked element, if it exists, and tracks it.
+    pub fn with_picked<T>(self, look: impl FnOnce(&NetworkDrawing, Picked) -> T) -> Option<T> {
         let picked = self.picked.get();
-        self.with(|scene| scene.picked(picked).map(|picked| look(scene, picked))).flatten()
+        self.with(|drawing| drawing.picked(picked).map(|picked| look(drawing, picked))).flatten()
     }
 
-    /// The same as [`Viewer::with`], without following it.
-    pub fn with_untracked<T>(self, look: impl FnOnce(&Scene) -> T) -> Option<T> {
-        self.scene.try_with_untracked(|scene| scene.as_ref().map(|scene| look(scene))).flatten()
+    /// As [`Viewer::with`], without tracking.
+    pub fn with_untracked<T>(self, look: impl FnOnce(&NetworkDrawing) -> T) -> Option<T> {
+        self.drawing.try_with_untracked(|drawing| drawing.as_ref().map(|drawing| look(drawing))).flatten()
     }
 
-    /// Something of what moves in a schedule.
-    pub fn moving<T>(self, film: usize, look: impl FnOnce(&Scene, &Film, &Reel) -> T) -> Option<T> {
-        let reels = self.reels.try_get()?;
-        self.with(|scene| scene.moving(film, &reels).map(|(film, reel)| look(scene, film, reel))).flatten()
+    /// Maps the timeline and the loaded window of a schedule.
+    pub fn with_window<T>(
+        self,
+        timeline: usize,
+        look: impl FnOnce(&NetworkDrawing, &Timeline, &PreparedWindow) -> T,
+    ) -> Option<T> {
+        let windows = self.windows.try_get()?;
+        self.with(|drawing| {
+            drawing.window(timeline, &windows).map(|(timeline, window)| look(drawing, timeline, window))
+        })
+        .flatten()
     }
 
-    /// Asks for what moves around the cursor, where films are cut: one question at a time.
-    pub fn follow_cuts(self, bench: Bench) {
+    /// Loads windows around the cursor where timelines are abridged, one request at a time.
+    pub fn load_windows(self, bench: Bench) {
         follow(move || {
-            self.scene.track();
+            self.drawing.track();
             self.plays.track();
-            let (time, chunk, reels) = (self.time_ns.get(), self.chunk.get(), self.reels.get());
+            let (time, chunk, windows) = (self.time_ns.get(), self.chunk.get(), self.windows.get());
             let chunk = chunk.map(|chunk| chunk as u32);
-            let of = self.with_untracked(|scene| scene.lacks(&reels, time, chunk).then(|| scene.key())).flatten();
+            let of = self
+                .with_untracked(|drawing| drawing.needs_windows(&windows, time, chunk).then(|| drawing.key()))
+                .flatten();
             let (Some(of), false) = (of, self.is_asked.get_value()) else { return };
             self.is_asked.set_value(true);
             let answer = bench.cut(self.workbench, time, chunk);
             spawn_local(async move {
-                let cuts = answer.await;
+                let loaded = answer.await;
                 if self.is_asked.try_set_value(false).is_some() {
                     return;
                 }
-                let reels = self.with_untracked(|scene| match cuts {
-                    // Another network came meanwhile, whose films are asked for anew.
-                    _ if scene.key() != of => Some(Reels::default()),
-                    Some(cuts) if !cuts.is_empty() => Some(scene.continued(cuts, chunk)),
+                let windows = self.with_untracked(|drawing| match loaded {
+                    // The network has changed since: its windows are requested anew.
+                    _ if drawing.key() != of => Some(PreparedWindows::default()),
+                    Some(loaded) if !loaded.is_empty() => Some(drawing.completed(loaded, chunk)),
                     _ => None,
                 });
-                if let Some(reels) = reels.flatten() {
-                    self.reels.set(Arc::new(reels));
+                if let Some(windows) = windows.flatten() {
+                    self.windows.set(Arc::new(windows));
                 }
             });
         });
     }
 
-    /// When everything is done, in ns.
+    /// The end of all schedules, in ns.
     pub fn end_ns(self) -> f64 {
-        self.with(|scene| scene.end_ns).unwrap_or(0.0)
+        self.with(|drawing| drawing.end_ns).unwrap_or(0.0)
     }
 
-    /// Moves the cursor.
+    /// Moves the time cursor, within the schedules.
     pub fn go_to(self, time_ns: f64) {
-        let end = self.with_untracked(|scene| scene.end_ns).unwrap_or(0.0);
+        let end = self.with_untracked(|drawing| drawing.end_ns).unwrap_or(0.0);
         self.time_ns.set(time_ns.clamp(0.0, end));
     }
 
-    /// Moves to the next instant at which anything begins or ends, or to the one before. Whether there is one.
+    /// Moves the cursor to the next or the previous event; returns whether there is one.
     pub fn step(self, forth: bool) -> bool {
-        let (now, reels) = (self.time_ns.get_untracked(), self.reels.get_untracked());
-        let next = self.with_untracked(|scene| {
-            let films = [0, self.beside.get_untracked()];
-            let near = films.iter().filter_map(|film| scene.moving(*film, &reels)).filter_map(|(film, reel)| {
-                let (time, events) = (ticks(film, now), &reel.events);
-                let at = if forth {
-                    events.get(events.partition_point(|event| *event <= time)).copied()
-                } else {
-                    events.partition_point(|event| *event < time).checked_sub(1).map(|at| events[at])
-                };
-                // Where what is there ends, more is asked for.
-                let edge = film.cut.as_ref().map(|cut| if forth { cut.to } else { cut.from.saturating_sub(1) });
-                let edge = edge.filter(|edge| if forth { *edge > time && time < film.end } else { *edge < time });
-                at.or(edge).map(|at| film.ns(at))
-            });
+        let (now, windows) = (self.time_ns.get_untracked(), self.windows.get_untracked());
+        let next = self.with_untracked(|drawing| {
+            let timelines = [0, self.beside.get_untracked()];
+            let near = timelines.iter().filter_map(|timeline| drawing.window(*timeline, &windows)).filter_map(
+                |(timeline, window)| {
+                    let (time, events) = (ticks(timeline, now), &window.events);
+                    let at = if forth {
+                        events.get(events.partition_point(|event| *event <= time)).copied()
+                    } else {
+                        events.partition_point(|event| *event < time).checked_sub(1).map(|at| events[at])
+                    };
+                    // At the edge of a window, move to its end, so that the next window is loaded.
+                    let edge =
+                        timeline.window.as_ref().map(|cut| if forth { cut.to } else { cut.from.saturating_sub(1) });
+                    let edge =
+                        edge.filter(|edge| if forth { *edge > time && time < timeline.end } else { *edge < time });
+                    at.or(edge).map(|at| timeline.ns(at))
+                },
+            );
             near.reduce(|a, b| if forth { a.min(b) } else { a.max(b) })
         });
         match next.flatten() {
@@ -167,25 +180,25 @@ impl Viewer {
         }
     }
 
-    /// Picks something, or nothing.
+    /// Picks an element, or none.
     pub fn pick(self, picked: Option<Spot>) {
         self.picked.set(picked);
         self.begins.set(false);
     }
 
-    /// Plays, or stops.
+    /// Starts or stops the playback.
     pub fn toggle(self) {
         let plays = !self.plays.get_untracked();
         self.plays.set(plays);
         if plays {
-            if self.time_ns.get_untracked() >= self.with_untracked(|scene| scene.end_ns).unwrap_or(0.0) {
+            if self.time_ns.get_untracked() >= self.with_untracked(|drawing| drawing.end_ns).unwrap_or(0.0) {
                 self.go_to(0.0);
             }
             play(self, now_ms(), prefers_stillness());
         }
     }
 
-    /// What a key does; false where it does nothing.
+    /// Handles a key; returns whether it was used.
     pub fn key(self, key: &str) -> bool {
         match key {
             " " => self.toggle(),
@@ -205,12 +218,12 @@ impl Viewer {
     }
 }
 
-/// Whether whoever looks has asked for less motion.
+/// Whether the user prefers reduced motion.
 fn prefers_stillness() -> bool {
     window().match_media("(prefers-reduced-motion: reduce)").ok().flatten().is_some_and(|query| query.matches())
 }
 
-/// The next frame, and the one after it. Where motion is reduced it goes from event to event.
+/// Requests the next frame of the playback. With reduced motion it goes from event to event.
 fn play(viewer: Viewer, last_ms: f64, is_stepwise: bool) {
     request_animation_frame(move || {
         if viewer.plays.try_get_untracked() != Some(true) {
@@ -226,8 +239,8 @@ fn play(viewer: Viewer, last_ms: f64, is_stepwise: bool) {
             }
             return play(viewer, now, true);
         }
-        let end = viewer.with_untracked(|scene| scene.end_ns).unwrap_or(0.0);
-        let step = viewer.with_untracked(|scene| scene.step_ns).unwrap_or(0.0);
+        let end = viewer.with_untracked(|drawing| drawing.end_ns).unwrap_or(0.0);
+        let step = viewer.with_untracked(|drawing| drawing.step_ns).unwrap_or(0.0);
         let pace = (end / WHOLE_MS).min(step / LEAST_MS) * SPEEDS[viewer.speed.get_untracked()].0;
         let time = viewer.time_ns.get_untracked() + (now - last_ms).min(250.0) * pace;
         viewer.time_ns.set(time.min(end));

@@ -23,7 +23,7 @@ use crate::{
     plot::{Chart, Pick},
     progress::Step,
     report::Workbench,
-    schedule::film::Film,
+    schedule::timeline::Timeline,
     workbench::{Answer, Question, Shown, needs_files},
     worker::protocol::{Request, Response},
 };
@@ -352,14 +352,14 @@ impl Bench {
         workbench: Workbench,
         from_ns: f64,
         chunk: Option<u32>,
-    ) -> impl Future<Output = Option<Vec<Film>>> {
+    ) -> impl Future<Output = Option<Vec<Timeline>>> {
         let question = about(workbench, Question::Cut(from_ns, chunk));
         // A worker that took the place of another has nothing to cut from until somebody studies again.
         let is_held = self.desk(workbench).is_held.get_value();
         async move {
             match self.glance(is_held.then_some(question)?).await.ok()? {
                 Response::Study(answer) => match *answer {
-                    Answer::Cut(films) => Some(films),
+                    Answer::Cut(timelines) => Some(timelines),
                     _ => None,
                 },
                 _ => None,

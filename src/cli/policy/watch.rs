@@ -11,7 +11,7 @@ use clap::{Args, builder::PossibleValuesParser};
 
 use super::super::{CliError, arguments, files, save, terminal};
 use crate::{
-    bandit::strategies::Kind,
+    bandit::strategies::StrategyKind,
     intake::{self, Content},
     policy::{
         file::Policy,
@@ -67,7 +67,7 @@ fn kept(text: &str) -> Result<f64, String> {
 impl Watch {
     pub(super) fn run(self) -> Result<(), CliError> {
         let strategy = self.strategy()?;
-        if !matches!(strategy, Kind::EpochThompson { .. }) {
+        if !matches!(strategy, StrategyKind::EpochThompson { .. }) {
             arguments::say_unused(&["keep"], "only epoch-thompson forgets");
         }
         // Of each folder what was said last: what is waited for is said once.
@@ -112,7 +112,7 @@ impl Watch {
     }
 
     /// The strategy, and the variables that tell its parameters.
-    fn strategy(&self) -> Result<Kind, CliError> {
+    fn strategy(&self) -> Result<StrategyKind, CliError> {
         let variable = |name: &str| std::env::var(name).ok().filter(|text| !text.trim().is_empty());
         let number = |name: &'static str, usual: f64, most: f64| {
             let Some(text) = variable(name) else { return Ok(usual) };
@@ -121,12 +121,12 @@ impl Watch {
         };
         let named = self.strategy.clone().or_else(|| variable("NCCL_TUNER_STRATEGY"));
         Ok(match named.as_deref().unwrap_or(STRATEGIES[0]).trim().replace('_', "-").as_str() {
-            "epoch-thompson" => Kind::EpochThompson { calls: 64, floor: 0.01, keep: self.keep },
-            "eps-greedy" => Kind::EpsGreedy { epsilon: number("NCCL_TUNER_EPS", 0.1, 1.0)? },
-            "eps-decay" => Kind::EpsDecay { c: 5.0 },
-            "ucb1" => Kind::Ucb1,
-            "ucb1-raw" => Kind::Ucb1Raw { c: number("NCCL_TUNER_UCB_C", std::f64::consts::SQRT_2, 1e6)? },
-            "uniform" => Kind::Uniform,
+            "epoch-thompson" => StrategyKind::EpochThompson { calls: 64, floor: 0.01, keep: self.keep },
+            "eps-greedy" => StrategyKind::EpsGreedy { epsilon: number("NCCL_TUNER_EPS", 0.1, 1.0)? },
+            "eps-decay" => StrategyKind::EpsDecay { c: 5.0 },
+            "ucb1" => StrategyKind::Ucb1,
+            "ucb1-raw" => StrategyKind::Ucb1Raw { c: number("NCCL_TUNER_UCB_C", std::f64::consts::SQRT_2, 1e6)? },
+            "uniform" => StrategyKind::Uniform,
             other => {
                 return Err(CliError::Told(format!(
                     "NCCL_TUNER_STRATEGY={other} is no strategy that is known: one of {}",
@@ -137,7 +137,7 @@ impl Watch {
     }
 
     /// Writes the next policy, if there is one.
-    fn look(&self, folder: &Path, strategy: Kind) -> Result<Look, CliError> {
+    fn look(&self, folder: &Path, strategy: StrategyKind) -> Result<Look, CliError> {
         let waits = |why: String| Ok(Look::Waits(why));
         let policies = policies(folder)?;
         let Some(current) = policies.last() else {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Form, Log, NO_ARM, NO_SPREAD, Objective, PartialKey, Row, TOO_MANY_ARMS, name::FileName, place_of};
 use crate::{
-    bandit::schedule::MOST_ARMS,
+    bandit::schedule::MAX_ARMS,
     policy::arm::Arm,
     sorted::SortedMap,
     text::{Column, Entry, Listing, Problem},
@@ -56,7 +56,7 @@ fn episodes(items: &[Value]) -> Log {
             log.problems.push(problem("arm_label", label, NO_ARM));
             continue;
         };
-        let Some(arm) = place_of(&mut arms, &mut log.arms, arm, MOST_ARMS) else {
+        let Some(arm) = place_of(&mut arms, &mut log.arms, arm, MAX_ARMS) else {
             log.problems.push(problem("arm_label", label, TOO_MANY_ARMS));
             continue;
         };

@@ -5,7 +5,7 @@ use super::{
     json::episodes_note, name::FileName, place_of, rows::unquoted,
 };
 use crate::{
-    bandit::schedule::MOST_ARMS,
+    bandit::schedule::MAX_ARMS,
     policy::arm::Arm,
     sorted::SortedMap,
     text::{Column, Entry, Listing, Problem, Records, number},
@@ -79,7 +79,7 @@ fn episodes(headers: &[String], rows: &[(u64, Vec<String>)], name: &str) -> Log 
             let size_bytes = own_size.as_ref().ok().copied().or(name.size_bytes);
             let key = PartialKey { collective: None, scale: name.scale, size_bytes, overlap: None };
             let key = place_of(&mut keys, &mut log.keys, key, MOST_KEYS).ok_or(("size", size_at, TOO_MANY_KEYS))?;
-            let arm = place_of(&mut arms, &mut log.arms, arm, MOST_ARMS).ok_or(("arm", arm_at, TOO_MANY_ARMS))?;
+            let arm = place_of(&mut arms, &mut log.arms, arm, MAX_ARMS).ok_or(("arm", arm_at, TOO_MANY_ARMS))?;
             Ok(Row {
                 line: u32::try_from(*line).unwrap_or(u32::MAX),
                 key,

@@ -36,7 +36,7 @@ const NO_SPREAD: &str = "A table of means has no spread in it: it is shown, and 
 pub const MOST_KEYS: usize = 16_384;
 /// Of a line that would be one more.
 const TOO_MANY_KEYS: &str = "is of one key more than the 16,384 that a log may have";
-/// Of an arm that would be one more than [`MOST_ARMS`](crate::bandit::schedule::MOST_ARMS).
+/// Of an arm that would be one more than [`MAX_ARMS`](crate::bandit::schedule::MAX_ARMS).
 const TOO_MANY_ARMS: &str = "is one arm more than the 64 that a log may have";
 /// Of a label.
 const NO_ARM: &str = "is neither auto nor an algorithm with a protocol";

@@ -7,7 +7,7 @@ use super::{
     place_of,
 };
 use crate::{
-    bandit::schedule::MOST_ARMS,
+    bandit::schedule::MAX_ARMS,
     collective::{Collective, Scale},
     policy::{arm::Arm, key::Key},
     sorted::SortedMap,
@@ -218,7 +218,7 @@ impl Reader {
                 if !self.log.arms.is_empty() {
                     return Err(wrong(text, "is a number where lines before name the arm"));
                 }
-                let number = natural(text).filter(|number| *number < MOST_ARMS as u64);
+                let number = natural(text).filter(|number| *number < MAX_ARMS as u64);
                 let number = number.ok_or_else(|| wrong(text, "is beyond any table of arms"))?;
                 self.log.numbered_arms = true;
                 return Ok(Some(number as u16));
@@ -234,7 +234,7 @@ impl Reader {
         };
         let Some(arm) = arm else {
             let label = excerpt(&label);
-            if self.unknown_arms.len() < MOST_ARMS || self.unknown_arms.contains_key(&label) {
+            if self.unknown_arms.len() < MAX_ARMS || self.unknown_arms.contains_key(&label) {
                 *self.unknown_arms.entry(label).or_insert(0) += 1;
             }
             return Ok(None);
@@ -242,7 +242,7 @@ impl Reader {
         if self.log.numbered_arms {
             return Err(wrong(&label, "is a name where lines before have a number"));
         }
-        let place = place_of(&mut self.arms, &mut self.log.arms, arm, MOST_ARMS);
+        let place = place_of(&mut self.arms, &mut self.log.arms, arm, MAX_ARMS);
         place.map(|place| Some(place as u16)).ok_or_else(|| wrong(&label, TOO_MANY_ARMS))
     }
 

@@ -1,7 +1,7 @@
 //! What the measurements are like: noise, stalls, dips; and what to measure next.
 
 use crate::{
-    order::Order,
+    order::CompactSort,
     report::{Exhibit, Section},
     sorted::SortedMap,
     text::Listing,
@@ -29,7 +29,7 @@ pub(super) fn noise(study: &Study, answer: &[Recommendation], names: &SortedMap<
         .filter_map(|r| r.noise.map(|noise| noise.visible_gain_pct))
         .filter(|gain| gain.is_finite())
         .collect();
-    visible.order_by(f64::total_cmp);
+    visible.compact_sort_by(f64::total_cmp);
     if let [low, .., high] = visible[..] {
         let middle = visible[visible.len() / 2];
         let range = [low, middle, high].map(|gain| percent(gain).trim_start_matches('+').to_owned());

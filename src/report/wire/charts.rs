@@ -20,7 +20,7 @@ const QUANTITIES: [(&str, Quantity); 8] = [
 const NAMES: &str = "names";
 const SPACINGS: [(&str, Spacing); 3] =
     [("linear", Spacing::Linear), ("log", Spacing::Logarithmic), ("symlog", Spacing::SymmetricLogarithmic)];
-const MARKS: [(&str, Mark); 7] = [
+const MARKS: [(&str, Mark); 8] = [
     ("line", Mark::Line),
     ("dashed", Mark::Dashed),
     ("dots", Mark::Dots),
@@ -28,6 +28,7 @@ const MARKS: [(&str, Mark); 7] = [
     ("band", Mark::Band),
     ("whiskers", Mark::Whiskers),
     ("spans", Mark::Spans),
+    ("rings", Mark::Rings),
 ];
 const CELLS: &str = "cells";
 const COLOURS: [(&str, Colour); 3] =

@@ -1,4 +1,4 @@
-//! Rings and trees that NCCL and RCCL dump.
+//! The rings and trees in dumps of NCCL and RCCL.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,22 +6,22 @@ use super::{
     super::model::{Link, Topology},
     Element, MOST_DEV, Machine, Rates, dev as number_of, integer,
 };
-use crate::{collective::Collective, order::Order, sorted::SortedMap, text::number};
+use crate::{collective::Collective, order::CompactSort, sorted::SortedMap, text::number};
 
-/// Rings or trees of a graph dump: each channel as GPUs in their order.
+/// The rings or trees of a graph dump.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pattern {
     /// NCCL's number of the graph.
     pub id: u32,
-    /// What it is, in words.
+    /// What the channels are, for people.
     pub kind: String,
-    /// The speed that NCCL expects of each channel within the node, in GB/s.
+    /// The bandwidth that NCCL expects of each channel within the node, in GB/s.
     pub speed_gbps: f64,
-    /// GPUs of each channel, of one node.
+    /// The GPUs of one node that each channel passes, in order.
     pub channels: Vec<Vec<u32>>,
-    /// The network ports by which each channel comes to the node and leaves it, where it does.
+    /// The network ports by which each channel enters and leaves the node, if it does.
     pub ports: Vec<Option<(u32, u32)>>,
-    /// Nodes that it spans: every node has the same channels.
+    /// The number of nodes that it spans; every node has the same channels.
     pub nodes: u32,
 }
 
@@ -57,24 +57,24 @@ pub(super) fn read(graph: &Element) -> Result<Pattern, String> {
 }
 
 impl Pattern {
-    /// Whether channels are rings.
+    /// Whether the channels are rings.
     #[must_use]
     pub fn is_ring(&self) -> bool {
         self.kind == "rings"
     }
 
-    /// Whether channels are trees: within a node a chain, whose first GPU is linked to other nodes.
+    /// Whether the channels are trees: within a node a chain, whose first GPU is linked to other nodes.
     fn is_tree(&self) -> bool {
         self.kind.ends_with("trees")
     }
 
-    /// GPUs of one node.
+    /// The number of GPUs per node.
     fn width(&self) -> u32 {
         self.channels.iter().flatten().max().map_or(0, |most| most + 1)
     }
 
-    /// One channel over all nodes, as paths: of a ring the whole, which closes; of a tree a chain for each node, from the
-    /// first GPU of the node before.
+    /// One channel over all nodes as paths: a ring as one closed path, a tree as a chain for each node from the first
+    /// GPU of the node before.
     fn paths(&self, channel: &[u32]) -> Vec<Vec<u32>> {
         let (width, nodes) = (self.width(), self.nodes.max(1));
         let of_node = |node: u32| channel.iter().map(move |gpu| gpu + node * width);
@@ -87,7 +87,7 @@ impl Pattern {
         (0..nodes).map(|node| before(node).into_iter().chain(of_node(node)).collect()).collect()
     }
 
-    /// Pairs of GPUs that follow each other, of one channel or of all, with the number of channels in which they do.
+    /// The pairs of consecutive GPUs in one channel or in all, with the number of channels that have the pair.
     #[must_use]
     pub fn edges(&self, channel: Option<usize>) -> Vec<((u32, u32), u32)> {
         let mut edges: Vec<((u32, u32), usize)> = Vec::new();
@@ -95,22 +95,22 @@ impl Pattern {
         for path in chosen.flat_map(|(_, channel)| self.paths(channel)) {
             edges.extend(path.windows(2).map(|pair| (pair[0], pair[1])).zip(edges.len()..));
         }
-        edges.order();
+        edges.compact_sort();
         let same = edges.chunk_by(|a, b| a.0 == b.0);
         let mut counted: Vec<(usize, (u32, u32), u32)> =
             same.map(|same| (same[0].1, same[0].0, same.len() as u32)).collect();
-        counted.order_by_number(|(first, ..)| *first as u64);
+        counted.compact_sort_by_number(|(first, ..)| *first as u64);
         counted.into_iter().map(|(_, edge, count)| (edge, count)).collect()
     }
 
-    /// How many GPUs its channels pass, over all nodes.
+    /// The number of GPUs that its channels pass, over all nodes.
     #[must_use]
     pub fn hops(&self) -> u64 {
         self.channels.iter().map(|channel| channel.len() as u64).sum::<u64>() * u64::from(self.nodes.max(1))
     }
 
-    /// How long the slowest step takes, in ns, when each channel carries its share of `bytes` over each of its links, and
-    /// channels over one link or one network port share it. `None` where a link or a port is not there.
+    /// The duration of the slowest step in ns, where each channel carries its share of `bytes` over each of its links,
+    /// and channels over the same link or port share it. `None` where a link or a port is missing.
     fn step_ns(&self, topology: &Topology, machine: Option<(&Machine, &Rates)>, bytes: f64) -> Option<f64> {
         let share = bytes / self.channels.len() as f64;
         let (width, unit) = (self.width().max(1), topology.unit.bytes_per_second() as f64);
@@ -131,7 +131,7 @@ impl Pattern {
             for nic in &machine.nics {
                 let leaving = used.iter().filter(|(_, last)| *last == nic.dev).count();
                 let coming = used.iter().filter(|(first, _)| *first == nic.dev).count();
-                // One byte takes a ns at one GB/s.
+                // One byte takes 1 ns at 1 GB/s.
                 let takes = share * leaving.max(coming) as f64 / nic.gbps;
                 slowest = slowest.max(if leaving + coming > 0 { rates.net_latency_ns + takes } else { 0.0 });
             }
@@ -139,9 +139,10 @@ impl Pattern {
         Some(slowest)
     }
 
-    /// How long a collective takes over these channels, in ns, in the cost model of the links; `chunk_bytes` of each node. Rings
-    /// take as many steps as there are other nodes, each as long as the slowest link's; trees add up and copy at once, in
-    /// pieces as small as one likes. `None` for other collectives, or where a link is not there.
+    /// The time of a collective over these channels in ns, in the cost model of the links, with `chunk_bytes` per node.
+    /// A ring takes as many steps as there are other nodes, each as long as on the slowest link; a tree reduces and
+    /// broadcasts at the same time, in arbitrarily small pieces. `None` for other collectives, or where a link is
+    /// missing.
     #[must_use]
     pub fn takes_ns(
         &self,
@@ -165,7 +166,7 @@ impl Pattern {
         if !self.is_tree() || collective != Collective::AllReduce {
             return None;
         }
-        // What all nodes have goes up, and the sum down in the other direction meanwhile.
+        // The data of all nodes goes up, and the sum down in the other direction at the same time.
         let whole = chunk_bytes as f64 * f64::from(topology.nodes);
         self.step_ns(topology, machine, whole)
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::xml::{Element, parse};
 
-/// What a step does.
+/// The type of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
     /// Sends the source.
@@ -23,12 +23,12 @@ pub enum Type {
     ReceiveReduceSend,
     /// Receives, adds the source, stores in the destination and sends on.
     ReceiveReduceCopySend,
-    /// Waits only.
+    /// Does nothing but wait.
     Nop,
 }
 
 impl Type {
-    /// All, with their words.
+    /// All types with their names in files.
     pub const ALL: [(Self, &'static str); 9] = [
         (Self::Send, "s"),
         (Self::Receive, "r"),
@@ -41,99 +41,99 @@ impl Type {
         (Self::Nop, "nop"),
     ];
 
-    /// Its word.
+    /// The name in files.
     #[must_use]
     pub fn word(self) -> &'static str {
         Self::ALL.iter().find(|(of, _)| *of == self).map_or("", |(_, word)| word)
     }
 
-    /// It takes from its receive peer.
+    /// Whether the step receives from the receive peer of its thread block.
     #[must_use]
     pub fn receives(self) -> bool {
         !matches!(self, Self::Send | Self::Copy | Self::Reduce | Self::Nop)
     }
 
-    /// It gives to its send peer.
+    /// Whether the step sends to the send peer of its thread block.
     #[must_use]
     pub fn sends(self) -> bool {
         matches!(self, Self::Send | Self::ReceiveCopySend | Self::ReceiveReduceSend | Self::ReceiveReduceCopySend)
     }
 }
 
-/// One step.
+/// A step of a thread block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What it does.
+    /// The type of the step.
     pub what: Type,
-    /// Buffer and offset that it reads: `i`, `o` or `s`; -1 for none.
+    /// The buffer (`i`, `o` or `s`) and the offset from which it reads; −1 for none.
     pub source: (char, i64),
-    /// Buffer and offset that it writes.
+    /// The buffer and the offset to which it writes.
     pub destination: (char, i64),
-    /// Contiguous chunks.
+    /// Number of contiguous chunks.
     pub count: i64,
     /// The thread block and step of the same GPU that it waits for.
     pub depends: Option<(usize, usize)>,
-    /// Another step waits for it.
+    /// Whether another step waits for this one.
     pub is_awaited: bool,
 }
 
-/// Steps that run one after the other.
+/// A thread block: its steps run one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadBlock {
-    /// To whom it sends.
+    /// The rank to which it sends.
     pub send: Option<usize>,
-    /// From whom it receives.
+    /// The rank from which it receives.
     pub receive: Option<usize>,
-    /// Its channel.
+    /// The index of its channel.
     pub channel: usize,
-    /// Its steps.
+    /// The steps in their order.
     pub steps: Vec<Step>,
 }
 
-/// One rank.
+/// The program of one rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gpu {
-    /// Chunks of the buffers `i`, `o` and `s`.
+    /// The sizes of the buffers `i`, `o` and `s`, in chunks.
     pub chunks: [i64; 3],
-    /// Its thread blocks.
+    /// The thread blocks, by index.
     pub blocks: Vec<ThreadBlock>,
 }
 
-/// One algorithm.
+/// An algorithm of MSCCL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Algo {
-    /// What it is called.
+    /// The name of the algorithm.
     pub name: String,
-    /// The collective, in MSCCL's words.
+    /// The collective, as MSCCL names it.
     pub collective: String,
-    /// Chunks that the whole buffer is divided into.
+    /// The number of chunks into which the whole buffer is divided.
     pub chunks: i64,
-    /// Channels.
+    /// Number of channels.
     pub channels: usize,
-    /// It may be chosen where input and output are one.
+    /// Whether it may be chosen for in-place calls.
     pub in_place: bool,
-    /// It may be chosen where they are not.
+    /// Whether it may be chosen for out-of-place calls.
     pub out_of_place: bool,
-    /// Ranks.
+    /// The programs of the ranks, by rank.
     pub gpus: Vec<Gpu>,
 }
 
-/// A rule that is broken, with its line.
+/// A violated rule, with its line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {why}")]
 pub struct RuleError {
     /// The line, from 1.
     pub line: u64,
-    /// What is wrong.
+    /// What the rule is and how it is violated.
     pub why: String,
 }
 
-/// The most steps of a thread block and thread blocks of a GPU (RCCL).
+/// The most steps of a thread block, and below the most thread blocks of a GPU (RCCL).
 pub(super) const MOST_STEPS: usize = 64;
 pub(super) const MOST_BLOCKS: usize = 64;
 const MOST_CHANNELS: usize = 32;
 const MOST_COUNT: i64 = 71;
-/// The most chunks of a buffer, and of all buffers together: what can be run here.
+/// The most chunks of a buffer, and below of all buffers together, that the interpreter here can run.
 const MOST_CHUNKS: i64 = 1 << 16;
 const MOST_IN_ALL: i64 = 1 << 22;
 const COLLECTIVES: [&str; 11] = [
@@ -151,14 +151,14 @@ const COLLECTIVES: [&str; 11] = [
 ];
 
 impl Algo {
-    /// Reads an algorithm by the runtime's rules.
+    /// Reads an algorithm by the rules of the runtime.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// Returns a [`RuleError`] for the first rule that is violated.
     pub fn read(text: &str) -> Result<Self, RuleError> {
         let broken = |line: u64, why: String| RuleError { line, why };
         let root = parse(text).map_err(|why| {
-            // The place stands before it.
+            // The XML reader puts the line before its message.
             let placed = why.strip_prefix("line ").and_then(|rest| rest.split_once(": "));
             let placed = placed.and_then(|(line, why)| Some((line.parse().ok()?, why.to_owned())));
             let (line, why) = placed.unwrap_or((1, why));
@@ -327,7 +327,7 @@ impl Algo {
         Ok(algo)
     }
 
-    /// Writes it.
+    /// Writes the algorithm as XML.
     #[must_use]
     pub fn to_xml(&self) -> String {
         let flag = u8::from;

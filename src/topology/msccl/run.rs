@@ -1,110 +1,111 @@
-//! Runs an algorithm: does it compute its collective, and does it ever stand still?
+//! An interpreter of algorithms: it checks that an algorithm computes its collective and never deadlocks.
 //!
-//! A connection, from one rank to another on a channel, holds what a few steps send before it is received: two in RCCL (its
-//! buffer of `NCCL_STEPS` slots takes `MSCCL_CHUNKSTEPS` of them for each), where each step's chunks fit one of them, as
-//! `minBytes` and `maxBytes` are to see to. What does not stand still with fewer does not with more.
+//! A connection, from one rank to another on a channel, buffers the chunks of a few steps: two in RCCL (its buffer of
+//! `NCCL_STEPS` slots takes `MSCCL_CHUNKSTEPS` of them for each), if the chunks of a step fit one of them, as
+//! `minBytes` and `maxBytes` ensure. An algorithm that does not deadlock with a smaller buffer does not with a larger
+//! one.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::rules::{Algo, Type};
-use crate::order::Order;
+use crate::order::CompactSort;
 
-/// How many steps' chunks a connection of RCCL holds.
-pub const HOLDS: usize = 2;
+/// The number of steps whose chunks a connection of RCCL buffers.
+pub const STEPS_PER_CONNECTION: usize = 2;
 
-/// What is wrong with an algorithm.
+/// Why an algorithm is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
-    /// All that is left waits for something else that is left.
+    /// All remaining steps wait for each other.
     #[error("it stands still: rank {rank}, thread block {block}, step {step} waits for ever")]
     Deadlock {
-        /// Which rank.
+        /// The rank of one of them.
         rank: usize,
-        /// Which thread block.
+        /// Its thread block.
         block: usize,
-        /// Which step.
+        /// Its step.
         step: usize,
     },
-    /// Something is read that nothing was written to.
+    /// A step reads a chunk that was never written.
     #[error("rank {rank}, thread block {block}, step {step} reads what was never written")]
     Unwritten {
-        /// Which rank.
+        /// The rank of the step.
         rank: usize,
-        /// Which thread block.
+        /// Its thread block.
         block: usize,
-        /// Which step.
+        /// Its index.
         step: usize,
     },
-    /// A step takes another number of chunks than was sent to it.
+    /// A step receives another number of chunks than it expects.
     #[error("rank {rank}, thread block {block}, step {step} receives {wanted} chunks, and {sent} were sent")]
     Count {
-        /// Which rank.
+        /// The rank of the step.
         rank: usize,
-        /// Which thread block.
+        /// Its thread block.
         block: usize,
-        /// Which step.
+        /// Its index.
         step: usize,
-        /// What it takes.
+        /// The number of chunks that it expects.
         wanted: usize,
-        /// What came.
+        /// The number of chunks that were sent.
         sent: usize,
     },
-    /// Something is sent that nobody receives.
+    /// Chunks are sent and never received.
     #[error("rank {from} sends to rank {to} on channel {channel} what is never received")]
     Unreceived {
-        /// Who sends.
+        /// The sending rank.
         from: usize,
-        /// To whom.
+        /// The receiving rank.
         to: usize,
-        /// On which channel.
+        /// The channel.
         channel: usize,
     },
-    /// A buffer ends with something else than the collective says.
+    /// A result differs from that of the collective.
     #[error("rank {rank} ends with the wrong chunk {chunk}")]
     Wrong {
-        /// Which rank.
+        /// The rank of the wrong result.
         rank: usize,
-        /// Which chunk of its result.
+        /// The index of the wrong chunk.
         chunk: i64,
     },
-    /// A collective whose result is not known here.
+    /// The interpreter does not know the result of this collective.
     #[error("what {0} should compute is not known here")]
     Unknown(String),
 }
 
-/// Whose input chunks are added up in a value, ascending: (rank, chunk).
+/// The input chunks that are summed in a value, as (rank, chunk), ascending.
 type Value = Vec<(u32, i64)>;
 
 struct Machine<'a> {
     algo: &'a Algo,
-    /// Input and output are one buffer.
+    /// Whether input and output are one buffer.
     in_place: bool,
-    /// Chunks of one rank.
+    /// Number of chunks per rank.
     per_rank: i64,
-    /// Buffers of each rank; where input and output are one, they are here as well.
+    /// The buffers of each rank; for in-place calls input and output stay separate here and are mapped to each other.
     buffers: Vec<[Vec<Option<Value>>; 3]>,
-    /// The next step of each thread block.
+    /// The index of each thread block's next step.
     next: Vec<Vec<usize>>,
-    /// What was sent and not yet received, by who sends, to whom, on which channel: each step's chunks together.
+    /// The chunks that were sent and not yet received, step by step, by (sender, receiver, channel).
     sent: HashMap<(usize, usize, usize), VecDeque<Vec<Value>>>,
-    /// How many steps' chunks each of these holds.
+    /// The number of steps that a connection buffers.
     holds: usize,
 }
 
-/// Runs it, as RCCL does.
+/// Runs an algorithm with the buffers of RCCL.
 ///
 /// # Errors
-/// It does not compute its collective.
+/// Returns a [`RunError`] if it does not compute its collective.
 pub fn run(algo: &Algo) -> Result<(), RunError> {
-    run_holding(algo, HOLDS)
+    run_with_capacity(algo, STEPS_PER_CONNECTION)
 }
 
-/// Runs it where connections hold what so many steps send.
+/// Runs an algorithm with connections that buffer `holds` steps.
 ///
 /// # Errors
-/// It does not compute its collective.
-pub fn run_holding(algo: &Algo, holds: usize) -> Result<(), RunError> {
-    // As it may be chosen.
+/// Returns a [`RunError`] if it does not compute its collective.
+pub fn run_with_capacity(algo: &Algo, holds: usize) -> Result<(), RunError> {
+    // Run it in each mode for which it may be chosen.
     if algo.in_place {
         run_as(algo, holds, true)?;
     }
@@ -127,7 +128,7 @@ fn run_as(algo: &Algo, holds: usize, in_place: bool) -> Result<(), RunError> {
     };
     for (rank, gpu) in algo.gpus.iter().enumerate() {
         let [input, output, scratch] = gpu.chunks;
-        // In place both are one buffer, whichever of them its steps name.
+        // In place, input and output are one buffer, whichever of the two a step names.
         let (input, output) = if in_place { (input.max(output), input.max(output)) } else { (input, output) };
         let mut buffers = [input, output, scratch].map(|chunks| vec![None; chunks.max(0) as usize]);
         let mut fill = |buffer: usize, from: i64, count: i64| {
@@ -172,7 +173,7 @@ impl Machine<'_> {
                 }
             }
             let mut left: Vec<_> = self.sent.iter().filter(|(_, sent)| !sent.is_empty()).map(|(of, _)| *of).collect();
-            left.order();
+            left.compact_sort();
             return match left.first() {
                 Some(&(from, to, channel)) => Err(RunError::Unreceived { from, to, channel }),
                 None => Ok(()),
@@ -180,7 +181,7 @@ impl Machine<'_> {
         }
     }
 
-    /// A thread block's next step may begin.
+    /// Whether the next step of a thread block has all that it waits for.
     fn is_ready(&self, rank: usize, block: usize) -> bool {
         let step = self.algo.gpus[rank].blocks[block].steps.get(self.next[rank][block]);
         step.is_some_and(|step| {
@@ -188,7 +189,7 @@ impl Machine<'_> {
         })
     }
 
-    /// Does a thread block's next step; `false` where it has to wait for what it receives, or for room for what it sends.
+    /// Runs the next step of a thread block; `false` if it has to wait for data or for space in a connection.
     fn advance(&mut self, rank: usize, block: usize) -> Result<bool, RunError> {
         if !self.is_ready(rank, block) {
             return Ok(false);
@@ -256,7 +257,7 @@ impl Machine<'_> {
         (0..count).map(|at| value(at).ok_or_else(unwritten)).collect()
     }
 
-    /// What is received, or lies at the source, and what lies at another place.
+    /// The sum of what is received, or read at the source, and what is at another place.
     fn sum(
         &self,
         rank: usize,
@@ -269,7 +270,7 @@ impl Machine<'_> {
         let got = if got.is_empty() { self.read(rank, block, step.source, step.count)? } else { got.to_vec() };
         let add = |(mut a, b): (Value, Value)| {
             a.extend(b);
-            a.order();
+            a.compact_sort();
             a
         };
         Ok(own.into_iter().zip(got).map(add).collect())
@@ -284,7 +285,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Where a chunk of a buffer lies: in place some of the input or the output is the other.
+    /// The index of a buffer and the offset in it; for in-place calls, part of the input or the output is the other.
     fn place(&self, rank: usize, (buffer, offset): (char, i64)) -> (usize, Option<usize>) {
         let own = rank as i64 * self.per_rank;
         let (buffer, offset) = match (self.in_place, self.algo.collective.as_str(), buffer) {
@@ -304,7 +305,7 @@ impl Machine<'_> {
         for rank in 0..ranks {
             let own = i64::from(rank) * per_rank;
             let parts = |chunk: i64| ((chunk / per_rank.max(1)) as u32, chunk % per_rank.max(1));
-            // Each chunk of the result: in which buffer, where, and what.
+            // For each chunk of the result its buffer, its offset and its value.
             let expected: Vec<(usize, i64, Value)> = match self.algo.collective.as_str() {
                 "allgather" => (0..self.algo.chunks).map(|chunk| (1, chunk, vec![parts(chunk)])).collect(),
                 "allreduce" => (0..self.algo.chunks).map(|chunk| (usize::from(!in_place), chunk, all(chunk))).collect(),
@@ -314,7 +315,7 @@ impl Machine<'_> {
                     .map(|chunk| (1, chunk, vec![(parts(chunk).0, own + parts(chunk).1)]))
                     .collect(),
                 "broadcast" => {
-                    // The root is who ends with its own.
+                    // The root is the rank whose program keeps its own chunks.
                     let is_root =
                         |of: u32| self.buffers.iter().all(|buffers| buffers[1].first() == Some(&Some(vec![(of, 0)])));
                     let root = (0..ranks).find(|of| is_root(*of)).unwrap_or(0);

@@ -1,55 +1,56 @@
-//! From a schedule to an algorithm: per rank a thread block for each link in and each link out, in the order of time.
+//! Writes a schedule as an algorithm of MSCCL: each rank has a thread block for each incoming and each outgoing link,
+//! with steps in the order of time.
 
 use std::collections::BTreeMap;
 
 use super::rules::{Algo, Gpu, MOST_BLOCKS, MOST_STEPS, Step, ThreadBlock, Type};
 use crate::{
     collective::Collective,
-    order::Order,
+    order::CompactSort,
     schedule::{graph::Graph, plan::Schedule},
     units::grouped,
 };
 
-/// Why there is no algorithm.
+/// Why a schedule can't be written as an algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExportError {
-    /// MSCCL has no such collective, or none that this can be written for.
+    /// MSCCL does not have the collective, or it is not supported here.
     #[error(
         "no algorithm of MSCCL is written for this collective; for all_gather, reduce_scatter, all_reduce, broadcast and alltoall one is"
     )]
     Collective,
-    /// More ranks than there can be.
+    /// The runtime does not support so many ranks.
     #[error("{0} ranks are more than the 1,024 of the runtime")]
     Ranks(usize),
-    /// More transfers than can be checked.
+    /// The schedule has more than `MOST_TRANSFERS` transfers.
     #[error(
         "{} transfers are more than an algorithm of MSCCL is written for (at most {}); take fewer chunks, or save CSV or JSON",
         grouped(*.0 as u64),
         grouped(MOST_TRANSFERS as u64)
     )]
     Transfers(usize),
-    /// More thread blocks than there can be.
+    /// A rank needs more thread blocks than the runtime has.
     #[error(
         "rank {rank} would need {blocks} thread blocks, and the runtime has {MOST_BLOCKS}: too many links, or too many chunks over one link"
     )]
     Blocks {
-        /// Which rank.
+        /// The rank that needs them.
         rank: usize,
-        /// How many.
+        /// The number of thread blocks that it needs.
         blocks: usize,
     },
 }
 
-/// The most transfers of an algorithm: what is written is read back and run, which takes some 2 kB for each.
+/// The most transfers of an algorithm: it is read back and run, which takes about 2 kB for each.
 const MOST_TRANSFERS: usize = 200_000;
 
-/// Where a chunk lies on a rank.
+/// The buffer and the offset of a chunk.
 type Place = (char, i64);
 
-/// Writes a schedule with `chunks` chunks of each node as an algorithm.
+/// Writes a schedule with `chunks` chunks per node as an algorithm.
 ///
 /// # Errors
-/// The runtime has not the collective, or not the thread blocks for it; it is too long.
+/// Returns an [`ExportError`] if the runtime lacks the collective or enough thread blocks, or the schedule is too long.
 pub fn write(
     graph: &Graph,
     schedule: &Schedule,
@@ -85,8 +86,8 @@ pub fn write(
     };
     let mut relayed: BTreeMap<(u32, u32), i64> = BTreeMap::new();
     let mut scratch = vec![0_i64; ranks];
-    // Where a chunk lies on a node; of an alltoall, chunks are numbered by sender, receiver and turn, without those of a
-    // node to itself.
+    // The place of a chunk on a node. The chunks of an alltoall are numbered by sender, receiver and index, without
+    // those from a node to itself.
     let mut place = |node: u32, chunk: u32, is_source: bool| -> Place {
         match collective {
             Collective::AllGather | Collective::Broadcast => ('o', i64::from(chunk)),
@@ -111,14 +112,14 @@ pub fn write(
             _ => ('i', i64::from(chunk)),
         }
     };
-    // Transfers of each link by time; each link may need several channels.
+    // The transfers of each link by time; a link may need several channels.
     let mut by_end: Vec<(u64, usize)> =
         schedule.transfers.iter().enumerate().map(|(at, of)| (of.end(graph), at)).collect();
-    by_end.order_by_number(|(end, _)| *end);
+    by_end.compact_sort_by_number(|(end, _)| *end);
     let mut count = vec![0_usize; graph.links().len()];
-    // Thread blocks of a link on a channel: (sender's, receiver's).
+    // The thread blocks of a link on a channel, as (sender's, receiver's).
     let mut blocks: BTreeMap<(u32, usize), (usize, usize)> = BTreeMap::new();
-    // The step that brought a chunk to a node last.
+    // The step that last brought a chunk to a node.
     let mut brought: BTreeMap<(u32, u32), (usize, usize)> = BTreeMap::new();
     for (_, index) in by_end {
         let transfer = schedule.transfers[index];
@@ -135,7 +136,7 @@ pub fn write(
         let is_reducing = index < schedule.reducing;
         let source = place(link.from, transfer.chunk, true);
         let destination = place(link.to, transfer.chunk, false);
-        // What is sent waits for what brought it; what is added waits for what was added before.
+        // A send waits for the step that brought the chunk; a reduction waits for the one before it.
         let awaited_by_send = brought.get(&(link.from, transfer.chunk)).copied();
         let awaited_by_receive = if is_reducing { brought.get(&(link.to, transfer.chunk)).copied() } else { None };
         for (rank, awaited) in [(from, awaited_by_send), (to, awaited_by_receive)] {
@@ -159,7 +160,7 @@ pub fn write(
     }
     if collective == Collective::AllToAll {
         for (rank, gpu) in algo.gpus.iter_mut().enumerate() {
-            // What a rank sends to itself, in pieces of a size that a step can have.
+            // Copies of a rank's own data, divided into pieces that a step can have.
             let own = rank as i64 * k;
             let pieces = (0..k).step_by(64).map(|at| (at, (k - at).min(64)));
             let steps = pieces.map(|(at, count)| Step {

@@ -1,39 +1,40 @@
-//! As much XML as dumps of NCCL and algorithms of MSCCL have: elements with attributes, comments, declarations.
+//! A small XML reader for the dumps of NCCL and the algorithms of MSCCL: elements with attributes, comments,
+//! declarations.
 
-/// An element.
+/// An XML element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Element {
-    /// Its name.
+    /// The name of the element.
     pub name: String,
     /// The line in which it begins, from 1.
     pub line: u64,
-    /// Attributes, in their order.
+    /// The attributes in their order.
     pub attributes: Vec<(String, String)>,
-    /// Elements inside.
+    /// The child elements.
     pub children: Vec<Element>,
 }
 
 impl Element {
-    /// An attribute's value.
+    /// The value of an attribute.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The elements inside that have a name.
+    /// The child elements of a name.
     pub fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Element> {
         self.children.iter().filter(move |child| child.name == name)
     }
 }
 
-/// The most elements of a text, and how deep they may lie.
+/// The most elements of a text, and below the greatest depth.
 const MOST: usize = 1_000_000;
 const DEEPEST: usize = 64;
 
-/// Reads the one element of a text.
+/// Parses the root element of a text.
 ///
 /// # Errors
-/// What is wrong, with its line.
+/// Returns a message with the line.
 pub fn parse(text: &str) -> Result<Element, String> {
     let mut open: Vec<Element> = Vec::new();
     let mut rest = text.trim_start_matches('\u{feff}');
@@ -92,7 +93,7 @@ fn newlines(text: &str) -> u64 {
     text.bytes().filter(|byte| *byte == b'\n').count() as u64
 }
 
-/// Where a tag ends: a `>` outside of quotes.
+/// The end of a tag: the first `>` outside of quotes.
 fn tag_end(text: &str) -> Option<usize> {
     let mut quote = None;
     for (at, byte) in text.bytes().enumerate() {

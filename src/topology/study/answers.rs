@@ -1,99 +1,100 @@
-//! What a study is asked for, and what it tells.
+//! The requests to a study and its answers.
 
 use super::super::{
     dump::{Pattern, Rates},
-    film::Film,
     generate::Recipe,
     layout::Place,
     model::Topology,
+    timeline::Timeline,
 };
 use crate::{plot::Chart, text::Listing};
 
-/// Which topology.
+/// The source of a topology.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// A loaded dump of a machine, by its place among them, with rates.
+    /// A loaded dump of a machine, by its index, with rates.
     Machine(u32, Rates),
-    /// A form.
+    /// A generated form.
     Made(Recipe),
-    /// One that was loaded or edited.
+    /// A loaded or edited topology.
     Edited(Topology),
 }
 
-/// A topology that was chosen.
+/// A chosen topology.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Opened {
-    /// The chosen one.
+    /// The topology.
     pub topology: Topology,
-    /// Where its nodes stand.
+    /// The positions of the nodes.
     pub places: Vec<Place>,
-    /// What must be known of it.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// GPUs of a machine, with their paths and ports.
+    /// The GPUs of a machine with their paths and ports.
     pub machine: Option<Listing>,
-    /// Rings and trees that were dumped, to be drawn over it.
+    /// The dumped rings and trees, to be drawn over the topology.
     pub patterns: Vec<Pattern>,
 }
 
-/// How far a search is.
+/// The status of a search.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Standing {
-    /// The best so far, in ns.
+pub struct SearchStatus {
+    /// The time of the best schedule so far, in ns.
     pub time_ns: Option<f64>,
     /// The bound that is shown (the largest of L2, L3 and L4), in ns.
     pub bound_ns: f64,
-    /// What is proven besides, in ns.
+    /// The proven lower bound, in ns.
     pub proven_ns: f64,
-    /// Nothing shorter is possible.
+    /// Whether the schedule is proven to be optimal.
     pub is_optimal: bool,
-    /// Nothing shorter is possible that adds all up before it copies.
+    /// Whether it is proven to be optimal among schedules that complete the reduction before they copy.
     pub is_optimal_in_parts: bool,
-    /// More work may find something better.
+    /// Whether the search can continue.
     pub is_working: bool,
-    /// In a sentence.
+    /// The status as a sentence.
     pub sentence: String,
 }
 
-/// The best schedule so far.
+/// The best schedule so far with all that is shown of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shown {
-    /// How far the search is.
-    pub standing: Standing,
+    /// The status of the search.
+    pub status: SearchStatus,
     /// What the schedule is and how good it is, in sentences.
     pub sentences: Vec<String>,
-    /// The schedule.
-    pub film: Option<Film>,
-    /// Nodes on one side of the bottleneck, and the links that leave it.
+    /// The schedule as a timeline.
+    pub timeline: Option<Timeline>,
+    /// The nodes on one side of the bottleneck, and the links that leave it.
     pub cut: (Vec<u32>, Vec<u32>),
-    /// The bounds, with what makes them.
+    /// The table of bounds.
     pub bounds: Listing,
-    /// Every link.
+    /// The table of links.
     pub links: Listing,
-    /// The critical path.
+    /// The table of the critical path.
     pub critical: Listing,
-    /// Busy links over time.
+    /// The chart of busy links over time.
     pub utilisation: Option<Chart>,
-    /// What has arrived over time.
+    /// The chart of arrivals over time.
     pub progress: Option<Chart>,
 }
 
-/// A result file that was checked.
+/// The result of verifying a result file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verified {
-    /// Its dialect.
+    /// The dialect of the file.
     pub dialect: String,
-    /// What was found, in sentences.
+    /// The findings, in sentences.
     pub sentences: Vec<String>,
-    /// What is wrong with it; empty where nothing is.
+    /// The faults of the schedule; empty for a valid one.
     pub faults: Vec<String>,
-    /// There may be more faults: no more are looked for once there are [`MOST`](crate::schedule::verify::MOST) of the schedule.
+    /// Whether there may be more faults: the search for them stops at
+    /// [`MAX_FAULTS`](crate::schedule::verify::MAX_FAULTS).
     pub is_cut: bool,
-    /// Its time in ns.
+    /// The time of the schedule, in ns.
     pub time_ns: f64,
-    /// The bound, in ns.
+    /// The lower bound, in ns.
     pub bound_ns: f64,
     /// The time that the file claims, in ns.
     pub claimed_ns: Option<f64>,
-    /// The schedule.
-    pub film: Option<Film>,
+    /// The schedule as a timeline.
+    pub timeline: Option<Timeline>,
 }

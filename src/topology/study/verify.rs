@@ -1,4 +1,4 @@
-//! Result files, checked.
+//! Verifies result files.
 
 use std::{
     cmp::Reverse,
@@ -7,29 +7,29 @@ use std::{
 
 use super::{
     super::{
-        conditions::{Wanted, WantedError},
+        conditions::{CollectiveRequest, RequestError},
         listing,
         model::{Link, Topology},
         result::ResultFile,
         time::Clock,
     },
     answers::Verified,
-    film,
+    timeline,
 };
 use crate::{
     collective::Collective,
-    order::Order,
+    order::CompactSort,
     schedule::{
         bound::Bounds,
         graph::Graph,
         plan::{Schedule, Transfer},
         problem::Problem,
-        verify::{Fault, MOST},
+        verify::{Fault, MAX_FAULTS},
     },
     units::count,
 };
 
-/// Chunks of each node, or for each, where a collective has so many in all.
+/// Chunks per node, or per pair of nodes, of a collective that has `all` chunks in all.
 #[must_use]
 pub fn chunks_each(collective: Collective, nodes: u32, all: u32) -> u32 {
     let others = nodes.saturating_sub(1).max(1);
@@ -42,29 +42,29 @@ pub fn chunks_each(collective: Collective, nodes: u32, all: u32) -> u32 {
     (all / shares.max(1)).max(1)
 }
 
-/// What a result is to be checked against: what was asked for, else what it says that it is, else an all_gather of the chunks
-/// that it has. What it says of itself is worth more than what is asked for on the page for another graph.
-pub(super) fn wanted(result: &ResultFile, topology: &Topology, asked: Option<Wanted>) -> Wanted {
+/// The collective for which a result is verified: the requested one, else the one that the file names, else an
+/// all_gather of the file's chunks. What the file says takes precedence over a request for another graph.
+pub(super) fn wanted(result: &ResultFile, topology: &Topology, asked: Option<CollectiveRequest>) -> CollectiveRequest {
     let of_file = result.collective.flatten();
-    let is_other = |asked: &Wanted| of_file.is_some_and(|own| asked.collective != Some(own));
+    let is_other = |asked: &CollectiveRequest| of_file.is_some_and(|own| asked.collective != Some(own));
     let mut wanted = asked.filter(|asked| !is_other(asked)).unwrap_or_else(|| {
         let collective = of_file.unwrap_or(Collective::AllGather);
-        Wanted {
+        CollectiveRequest {
             collective: Some(collective),
             root: result.root.unwrap_or(0),
             chunks: chunks_each(collective, topology.nodes, result.chunks),
-            ..Wanted::default()
+            ..CollectiveRequest::default()
         }
     });
     wanted.chunk_bytes = result.chunk_bytes.unwrap_or(wanted.chunk_bytes);
     wanted
 }
 
-/// Checks a result file on a topology; `wanted` has the file's size of a chunk where [`check`] made it.
+/// Verifies a result file on a topology. `wanted` has the file's size of a chunk if [`check`] built it.
 ///
 /// # Errors
-/// The collective can't be done on the topology.
-pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Result<Verified, WantedError> {
+/// Returns a [`RequestError`] if the collective is impossible on the topology.
+pub fn verify(result: &ResultFile, topology: &Topology, wanted: &CollectiveRequest) -> Result<Verified, RequestError> {
     let (problem, clock) = wanted.problem(topology)?;
     let (mut schedule, mut faults) = result.schedule(topology, &problem.graph, &clock);
     if !result.has_times() {
@@ -73,7 +73,7 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
     mark_reducing(&problem, &mut schedule);
     let of_links = faults.len();
     let found = problem.faults(&schedule);
-    let is_cut = found.len() >= MOST;
+    let is_cut = found.len() >= MAX_FAULTS;
     faults.extend(found.iter().map(|fault| words(fault, topology, &problem.graph, &clock)));
     let chunks = problem.chunks();
     if !faults.is_empty() && result.says_chunks && chunks != result.chunks as usize {
@@ -84,8 +84,8 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
         faults.insert(0, "the result is a schedule of conditions of one's own, which are not given".to_owned());
     }
     let time_ns = clock.ns(schedule.end(&problem.graph));
-    // Of a part that counts twice, twice.
-    let bounds: u64 = problem.bounds().iter().map(Bounds::time).sum::<u64>() * problem.times();
+    // A phase that is used twice counts twice.
+    let bounds: u64 = problem.bounds().iter().map(Bounds::time).sum::<u64>() * problem.repetitions();
     let bound_ns = clock.ns(bounds);
     let mut sentences = vec![format!(
         "{} ({}): {}, {}.",
@@ -110,7 +110,7 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
     }
     sentences.extend(result.notes.iter().map(|note| format!("{note}.")));
     sentences.extend(other_links(result, topology));
-    let film = if faults.is_empty() { film(&problem, &schedule, &clock) } else { None };
+    let timeline = if faults.is_empty() { timeline(&problem, &schedule, &clock) } else { None };
     Ok(Verified {
         dialect: result.dialect.to_owned(),
         sentences,
@@ -119,11 +119,11 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
         time_ns,
         bound_ns,
         claimed_ns: result.claimed_ns,
-        film,
+        timeline,
     })
 }
 
-/// Links of the result that are others in the graph, whose count.
+/// A message with the number of the result's links that differ from those of the topology.
 fn other_links(result: &ResultFile, topology: &Topology) -> Option<String> {
     let bytes = |topology: &Topology, link: &Link| link.bandwidth * topology.unit.bytes_per_second() as f64;
     let rates: HashMap<(u32, u32), (f64, f64)> =
@@ -145,28 +145,29 @@ fn other_links(result: &ResultFile, topology: &Topology) -> Option<String> {
     ))
 }
 
-/// Checks a result file on a topology, or on its own links where none is given, for a collective.
+/// Verifies a result file for a collective on a topology, or on its own links if none is given.
 ///
 /// # Errors
 /// As [`verify`].
 pub fn check(
     result: &ResultFile,
     topology: Option<&Topology>,
-    collective: Option<Wanted>,
-) -> Result<Verified, WantedError> {
+    collective: Option<CollectiveRequest>,
+) -> Result<Verified, RequestError> {
     let topology = topology.unwrap_or(&result.topology);
     verify(result, topology, &wanted(result, topology, collective))
 }
 
-/// Files don't say what adds up: in a collective that adds up first, it is what comes first.
+/// Files do not mark reductions: in a collective that reduces first, the first transfers reduce.
 fn mark_reducing(problem: &Problem, schedule: &mut Schedule) {
     let Some(reduce) = &problem.reduce else { return };
-    schedule.transfers.order_by_number(|transfer| transfer.start);
+    schedule.transfers.compact_sort_by_number(|transfer| transfer.start);
     schedule.reducing =
         if problem.copy.is_some() { reduce.pairs().min(schedule.transfers.len()) } else { schedule.transfers.len() };
 }
 
-/// When everything happens, where a file only has the order of each link: as soon as its link is free and its chunk is there.
+/// The start times for a file that only has the order on each link: each transfer starts as soon as its link is free
+/// and its chunk has arrived.
 fn timed(problem: &Problem, schedule: Schedule, faults: &mut Vec<String>) -> Schedule {
     let graph = &problem.graph;
     let Some(demand) = problem.copy.as_ref() else { return schedule };
@@ -181,8 +182,8 @@ fn timed(problem: &Problem, schedule: Schedule, faults: &mut Vec<String>) -> Sch
     }
     let mut free = vec![0_u64; graph.links().len()];
     let mut transfers = Vec::new();
-    // What each link carries next, if it is there, by when it would have arrived. Whoever is first sets the time: nothing
-    // that follows arrives earlier.
+    // The tick at which the next transfer of a link would arrive, if its chunk is there. The earliest of all links can
+    // be fixed, because nothing that follows arrives earlier.
     let head = |link: usize, queues: &[VecDeque<u32>], at: &[u64], free: &[u64]| {
         let (of, chunk) = (graph.links()[link], *queues[link].front()?);
         let there = at[of.from as usize * chunks + chunk as usize];
@@ -212,7 +213,7 @@ fn timed(problem: &Problem, schedule: Schedule, faults: &mut Vec<String>) -> Sch
     Schedule { transfers, reducing: 0 }
 }
 
-/// A fault with names and times.
+/// Describes a fault, with the names of nodes and with times.
 fn words(fault: &Fault, topology: &Topology, graph: &Graph, clock: &Clock) -> String {
     let link = |index: u32| {
         let of = graph.links()[index as usize];

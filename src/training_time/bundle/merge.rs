@@ -1,7 +1,7 @@
 //! Rows of several files come together: identical rows of two files count once, repeats within one stay.
 
 use super::super::samples::{CollectiveRow, CollectiveSamples, OperatorSamples};
-use crate::order::Order;
+use crate::order::CompactSort;
 
 /// Tells rows apart by all their bits.
 fn hash(values: impl Iterator<Item = f64>) -> u64 {
@@ -31,7 +31,7 @@ struct Known {
 
 impl Known {
     fn new(mut hashes: Vec<u64>) -> Self {
-        hashes.order();
+        hashes.compact_sort();
         Self { met: vec![0; hashes.len()], hashes }
     }
 

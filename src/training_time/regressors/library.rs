@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     learn::{LearnError, boosting::Boosting},
-    order::Order,
+    order::CompactSort,
     progress::{Progress, Silent},
     sorted::SortedSet,
     training_time::{
@@ -167,7 +167,7 @@ impl Library {
     /// Of a cluster. Nothing is trained yet.
     #[must_use]
     pub fn new(cluster: Arc<Cluster>, catalogue: Arc<Catalogue>, mut options: Options) -> Self {
-        options.doubtful.order_by_key(|place| (place.file, place.line));
+        options.doubtful.compact_sort_by_key(|place| (place.file, place.line));
         let peaks = catalogue.gpu(&cluster.gpu).cloned();
         let (sources, entries, unusable) = (Vec::new(), Vec::new(), Vec::new());
         let mut library = Self { cluster, catalogue, options, sources, entries, peaks, unusable };
@@ -195,7 +195,7 @@ impl Library {
             if is_parity { samples.collective.clone() } else { family_of(&samples.collective).to_owned() }
         };
         let mut names: Vec<String> = cluster.collectives.iter().map(name_of).collect();
-        names.order();
+        names.compact_sort();
         names.dedup();
         for name in names {
             let own = cluster.collectives.iter().filter(|samples| name_of(samples) == name);
@@ -235,7 +235,7 @@ impl Library {
                 self.unusable.push((saved.function, why));
                 continue;
             };
-            let model = Model::Steps(saved.boosting.to_steps());
+            let model = Model::Steps(saved.boosting.to_step_function());
             self.set_validation(regressor as u32, self.against_samples(regressor as u32, &model));
             self.set_model(regressor as u32, model);
             self.entries[regressor].is_saved = true;

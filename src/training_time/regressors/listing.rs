@@ -5,8 +5,8 @@ use super::{
     sampled::Sampled,
 };
 use crate::{
-    learn::curve::{Stray, strays},
-    order::Order,
+    learn::curve::{Outlier, outliers},
+    order::CompactSort,
     plot::{Axis, Chart, Colour, Mark as Drawn, Point, Quantity, Series, Spacing},
     text::{Column, Entry, Listing},
     training_time::{
@@ -141,13 +141,13 @@ impl Library {
         let mut rows: Vec<(f64, f64)> = (0..sampled.len())
             .filter_map(|row| Some((*sampled.row(row).features.first()?, sampled.times(Direction::Forward)[row])))
             .collect();
-        rows.order_by(|a, b| a.0.total_cmp(&b.0));
-        let stray = strays(&rows.iter().map(|(_, time)| *time).collect::<Vec<f64>>());
+        rows.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
+        let stray = outliers(&rows.iter().map(|(_, time)| *time).collect::<Vec<f64>>());
         let points = |wanted: bool| -> Vec<Point> {
             let kept: Vec<&(f64, f64)> = rows
                 .iter()
                 .zip(&stray)
-                .filter(|(_, stray)| (**stray != Stray::No) == wanted)
+                .filter(|(_, stray)| (**stray != Outlier::No) == wanted)
                 .map(|(row, _)| row)
                 .collect();
             let step = kept.len().div_ceil(MOST_POINTS).max(1);
@@ -163,7 +163,7 @@ impl Library {
             Some(Point { x: 2.0 * elements, y: shown(*elements, said.time_us), ..Point::default() })
         };
         let line: Vec<Point> = rows.iter().step_by(step).filter_map(said).collect();
-        let far = stray.iter().filter(|stray| **stray != Stray::No).count();
+        let far = stray.iter().filter(|stray| **stray != Outlier::No).count();
         let mut all: Vec<f64> = rows.iter().map(|(elements, time)| shown(*elements, *time)).collect();
         let middle = crate::math::median(&mut all)?;
         let quantity = if is_bandwidth { Quantity::BusbwGbps } else { Quantity::TimeUs };

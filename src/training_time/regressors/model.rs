@@ -64,7 +64,7 @@ impl Fitted {
     pub(super) fn at(&self, query: &Query) -> Option<f64> {
         match self {
             Self::Model(model) => model.at(query),
-            Self::Ridge(ridge) => Some(math::exp(ridge.at(&query.base))),
+            Self::Ridge(ridge) => Some(math::exp(ridge.predict(&query.base))),
             Self::Line(line) => query.features.first().map(|elements| line.at(*elements)),
         }
     }
@@ -74,8 +74,8 @@ impl Model {
     /// In µs.
     pub(super) fn at(&self, query: &Query) -> Option<f64> {
         match self {
-            Self::Steps(steps) => steps.at(&query.features),
-            Self::Law(law) => Some(math::exp(law.at(&query.base, &query.logarithms))),
+            Self::Steps(steps) => steps.predict(&query.features),
+            Self::Law(law) => Some(math::exp(law.predict(&query.base, &query.logarithms))),
             Self::Curve(curve) => query.features.first().map(|elements| curve.at(*elements)),
             Self::Nothing => None,
         }
@@ -171,7 +171,7 @@ pub(super) fn fit_family(
                 early_stopping: 0,
                 seed: SEED,
             };
-            Ok(Boosting::fit(table, target, parameters, progress)?.to_steps())
+            Ok(Boosting::fit(table, target, parameters, progress)?.to_step_function())
         }
     }
 }
@@ -268,7 +268,7 @@ pub(super) fn search(
             let (kept, asked) = crate::learn::folds::split(&folds, held_out);
             let known: Vec<f64> = kept.iter().map(|row| target[*row]).collect();
             let steps = fit_family(*family, &table.take(&kept), &known, &mut Silent)?;
-            pairs.extend(asked.iter().filter_map(|row| Some((target[*row], steps.at(table.row(*row))?))));
+            pairs.extend(asked.iter().filter_map(|row| Some((target[*row], steps.predict(table.row(*row))?))));
         }
         let error = pairs.iter().map(|(m, p)| (m - p) * (m - p)).sum::<f64>();
         if best.as_ref().is_none_or(|(least, ..)| error < *least) {

@@ -44,8 +44,8 @@ pub fn markdown(answer: &Answer, findings: &Findings) -> String {
     written + "\n" + &points(&answer.notes)
 }
 
-/// All of it as JSON. Bandwidths in GB/s, changes in per cent of the state before; those of `compared` and
-/// `changed_beside_the_others` beside what `as_a_whole` says.
+/// All of it as JSON. Bandwidths in GB/s, times of one operation in µs, changes in per cent of the state before; those
+/// of `compared` and `changed_beside_the_others` beside what `as_a_whole` says.
 #[must_use]
 pub fn json(answer: &Answer, findings: &Findings, question: &Question) -> String {
     let wholes: Vec<Value> = findings.wholes.iter().map(whole).collect();
@@ -124,12 +124,15 @@ fn difference(difference: &Difference) -> Value {
         Subject::Best => "best",
         Subject::All { .. } => "all",
     };
+    let [before_us, after_us] = difference.times_us();
     let further = json!({
         "subject": subject,
         "ran_before": ran(difference.ran_before),
         "ran_after": ran(difference.ran_after),
         "before_gbps": difference.before_gbps,
         "after_gbps": difference.after_gbps,
+        "before_us": before_us,
+        "after_us": after_us,
         "measured_pct": difference.measured_pct,
         "change_pct": difference.change_pct,
         "low_pct": difference.interval_pct.map(|(low, _)| low),
@@ -174,6 +177,7 @@ fn standing(standing: &Standing) -> Value {
     let further = json!({
         "deployed": deployed,
         "after_gbps": standing.busbw_gbps,
+        "after_us": standing.time_us(),
         "stands": stands,
         "by": by,
         "by_pct": pct,

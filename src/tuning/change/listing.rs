@@ -3,11 +3,11 @@
 use super::{Difference, Subject, Verdict, beside::Moved, standing::Standing, whole::Whole, words};
 use crate::{
     collective::{Collective, Configuration, Scale},
-    order::Order,
+    order::CompactSort,
     sorted::{SortedMap, SortedSet},
     text::{Column, Entry, Listing},
     tuning::snapshot::{Group, Snapshot},
-    units::{Size, percent, significant},
+    units::{Size, from_to_microseconds, microseconds, percent, significant},
 };
 
 const COLLECTIVE: Column = Column::words("Collective", "collective");
@@ -16,6 +16,13 @@ const SIZE: Column = Column::numbers("Size", "message size");
 
 fn at(collective: Collective, scale: Scale) -> [Entry; 2] {
     [Entry::text(collective.name()), Entry::text(format!("{} × {}", scale.nodes, scale.ranks))]
+}
+
+const WORKLOAD: &str = "Workload";
+const INTERVAL: &str = "Interval";
+
+fn workload(collective: Collective, scale: Scale) -> Entry {
+    Entry::text(format!("{collective}, {} × {}", scale.nodes, scale.ranks))
 }
 
 fn size(size_bytes: u64) -> Entry {
@@ -44,10 +51,16 @@ pub fn compared(difference: &Difference) -> String {
 /// that changed beside the others.
 #[must_use]
 pub fn by_size(wholes: &[Whole], differences: &[Difference], moved: &[Moved]) -> Listing {
+    let groups_differ = {
+        let of_wholes = wholes.iter().map(|of| (of.collective, of.scale));
+        let of_differences = differences.iter().map(|of| (of.workload.collective, of.workload.scale));
+        let of_moved = moved.iter().map(|of| (of.collective, of.scale));
+        let mut groups = of_wholes.chain(of_differences).chain(of_moved);
+        groups.next().is_some_and(|first| groups.any(|other| other != first))
+    };
     let columns = vec![
-        COLLECTIVE,
-        SCALE,
         SIZE,
+        Column::words(WORKLOAD, "collective, nodes × ranks"),
         Column::words(
             "Compared",
             "everything at all sizes; the default, what was deployed, the best that both sides measured, or all that \
@@ -55,27 +68,28 @@ pub fn by_size(wholes: &[Whole], differences: &[Difference], moved: &[Moved]) ->
         ),
         Column::numbers("Before", "median busbw before, GB/s"),
         Column::numbers("After", "median busbw after, GB/s"),
+        Column::numbers("Time", "time of one operation before and after, in microseconds"),
         Column::numbers(
             "Own change",
             "after over before, in per cent of before, beside what everything of its collective and scale changed by \
              (a row of its own, where at least five sizes tell it); of the best less what choosing it brings",
         ),
-        Column::words("Interval", "where that change lies; all intervals hold at once with the level"),
+        Column::words(INTERVAL, "where that change lies; all intervals hold at once with the level"),
         Column::words("Verdict", "slower or faster beyond noise; no change where a large one would have been seen"),
-        Column::numbers("Visible", "the smallest change that these runs would show half of the time, in per cent"),
+        Column::numbers("Visible", "the smallest change that these runs would show half of the time, in per cent")
+            .secondary(),
     ];
     let range =
         |(low, high): (f64, f64)| Entry { text: format!("{} to {}", percent(low), percent(high)), number: Some(low) };
     let whole = |whole: &Whole| {
-        let [collective, scale] = at(whole.collective, whole.scale);
         vec![
-            collective,
-            scale,
             Entry {
                 text: words::stretch(whole.sizes, whole.first_bytes, whole.last_bytes),
                 number: Some(whole.first_bytes as f64),
             },
+            workload(whole.collective, whole.scale),
             Entry::text("everything"),
+            Entry::default(),
             Entry::default(),
             Entry::default(),
             Entry::number(Some(whole.change_pct), percent),
@@ -85,15 +99,18 @@ pub fn by_size(wholes: &[Whole], differences: &[Difference], moved: &[Moved]) ->
         ]
     };
     let row = |difference: &Difference| {
-        let [collective, scale] = at(difference.workload.collective, difference.workload.scale);
         let interval = difference.interval_pct.map(range);
+        let [before_us, after_us] = difference.times_us();
         vec![
-            collective,
-            scale,
             size(difference.workload.size_bytes),
+            workload(difference.workload.collective, difference.workload.scale),
             Entry::text(compared(difference)),
             Entry::number(difference.before_gbps, significant),
             Entry::number(difference.after_gbps, significant),
+            Entry {
+                text: from_to_microseconds(before_us, after_us).unwrap_or_default(),
+                number: after_us.or(before_us),
+            },
             Entry::number(Some(difference.change_pct), percent),
             interval.unwrap_or_default(),
             Entry::text(difference.verdict.word()),
@@ -101,13 +118,12 @@ pub fn by_size(wholes: &[Whole], differences: &[Difference], moved: &[Moved]) ->
         ]
     };
     let beside = |moved: &Moved| {
-        let [collective, scale] = at(moved.collective, moved.scale);
         let verdict = if moved.beside_pct < 0.0 { Verdict::Slower } else { Verdict::Faster };
         vec![
-            collective,
-            scale,
             Entry { text: words::sizes(moved), number: Some(moved.first_bytes as f64) },
+            workload(moved.collective, moved.scale),
             Entry::text(format!("{} beside the others", ran(moved.configuration))),
+            Entry::default(),
             Entry::default(),
             Entry::default(),
             Entry::number(Some(moved.beside_pct), percent),
@@ -117,7 +133,10 @@ pub fn by_size(wholes: &[Whole], differences: &[Difference], moved: &[Moved]) ->
         ]
     };
     let rows = wholes.iter().map(whole).chain(differences.iter().map(row)).chain(moved.iter().map(beside));
-    Listing { columns, rows: rows.collect() }
+    let mut listing = Listing { columns, rows: rows.collect() };
+    // Eight columns are shown: the workload is told where it differs.
+    listing.hide(if groups_differ { INTERVAL } else { WORKLOAD });
+    listing
 }
 
 impl Verdict {
@@ -142,6 +161,7 @@ pub fn standing(standings: &[Standing]) -> Listing {
         SIZE,
         Column::words("Deployed", "what was to be deployed before"),
         Column::numbers("After", "its median busbw after, GB/s"),
+        Column::numbers("Time", "time of one operation after, in microseconds"),
         Column::words("Stands", "how it stands among what was measured after"),
     ];
     let row = |standing: &Standing| {
@@ -152,6 +172,7 @@ pub fn standing(standings: &[Standing]) -> Listing {
             size(standing.workload.size_bytes),
             Entry::text(words::deployed(standing)),
             Entry::number(standing.busbw_gbps, significant),
+            Entry::number(standing.time_us(), microseconds),
             Entry::text(words::stands(standing)),
         ]
     };
@@ -178,7 +199,7 @@ pub fn apart(before: &Snapshot, after: &Snapshot) -> Listing {
     let (old, new) = (groups(before), groups(after));
     let mut rows = Vec::new();
     let mut keys: Vec<(Collective, Scale)> = old.keys().chain(new.keys()).copied().collect();
-    keys.order();
+    keys.compact_sort();
     keys.dedup();
     for key in keys {
         let [collective, scale] = at(key.0, key.1);
@@ -238,4 +259,64 @@ fn named(noun: &str, names: &[String]) -> String {
     let s = if names.len() == 1 { "" } else { "s" };
     let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
     format!("{noun}{s} {}{more}", names[..names.len().min(NAMED)].join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collective::Workload;
+
+    fn difference(scale: Scale) -> Difference {
+        Difference {
+            workload: Workload { collective: Collective::AllReduce, scale, size_bytes: 16 << 20 },
+            subject: Subject::Default,
+            ran_before: None,
+            ran_after: None,
+            before_gbps: Some(314.5728),
+            after_gbps: Some(157.2864),
+            measured_pct: -50.0,
+            change_pct: -50.0,
+            interval_pct: Some((-51.0, -49.0)),
+            visible_pct: Some(1.0),
+            verdict: Verdict::Slower,
+        }
+    }
+
+    fn shown(listing: &Listing) -> Vec<String> {
+        listing.in_short().columns.iter().map(|column| column.name.to_string()).collect()
+    }
+
+    #[test]
+    fn eight_columns_are_shown_with_the_times() {
+        let here = difference(Scale { nodes: 2, ranks: 16 });
+        let one = by_size(&[], &[here], &[]);
+        assert_eq!(shown(&one), ["Size", "Compared", "Before", "After", "Time", "Own change", "Interval", "Verdict"]);
+        assert!(one.in_short().rows[0].iter().any(|cell| cell.text == "100.0 → 200.0 µs"), "{one:?}");
+        let everything = Whole {
+            collective: Collective::AllReduce,
+            scale: Scale { nodes: 2, ranks: 16 },
+            sizes: 16,
+            first_bytes: 4096,
+            last_bytes: 128 << 20,
+            change_pct: -2.0,
+            interval_pct: Some((-2.5, -1.5)),
+            verdict: Verdict::Slower,
+        };
+        let two = by_size(&[everything], &[here, difference(Scale { nodes: 3, ranks: 24 })], &[]);
+        assert_eq!(shown(&two), ["Size", "Workload", "Compared", "Before", "After", "Time", "Own change", "Verdict"]);
+        assert!(two.rows.iter().all(|row| row.len() == two.columns.len()));
+        // All of a size together have no bandwidth, and so no time.
+        let all = Difference { subject: Subject::All { of: 27 }, before_gbps: None, after_gbps: None, ..here };
+        assert_eq!(all.times_us(), [None; 2]);
+    }
+
+    #[test]
+    fn what_is_deployed_has_its_time() {
+        let workload = difference(Scale { nodes: 2, ranks: 16 }).workload;
+        let deployed = crate::tuning::snapshot::Deployed::Default;
+        let stands = crate::tuning::change::standing::Stands::Best;
+        let of = Standing { workload, deployed, effect: None, busbw_gbps: Some(314.5728), stands };
+        let listing = standing(&[of]);
+        assert_eq!((listing.rows[0][5].text.as_str(), listing.columns[5].name.as_ref()), ("100.0 µs", "Time"));
+    }
 }

@@ -171,6 +171,14 @@ pub struct Difference {
     pub verdict: Verdict,
 }
 
+impl Difference {
+    /// The times of one operation before and after, in µs.
+    #[must_use]
+    pub fn times_us(&self) -> [Option<f64>; 2] {
+        [self.before_gbps, self.after_gbps].map(|busbw_gbps| self.workload.time_us(busbw_gbps?))
+    }
+}
+
 /// All that was found, before it is put into words.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Findings {
@@ -340,7 +348,7 @@ pub fn find(before: &Snapshot, after: &Snapshot, conf: Option<&Conf<'_>>, questi
     let lead = leads.intervals();
     let verdict = |estimate| verdict(&lead(estimate), question);
     let mut standings: Vec<Standing> = drafts.into_iter().map(|draft| draft.finish(verdict)).chain(open).collect();
-    crate::order::Order::order_by_key(&mut standings[..], |standing| standing.workload);
+    crate::order::CompactSort::compact_sort_by_key(&mut standings[..], |standing| standing.workload);
     let moved = moved(&groups, (1.0 - OF_WHOLES - OF_SIZES) * wrong, question);
     let differences = estimates.into_iter().map(judged).collect();
     Findings { wholes, differences, moved, standings, same, drifts: drifts.told() }
@@ -452,12 +460,13 @@ impl Drifts {
         student_errors((2.0 * squares / known.len().max(1) as f64).sqrt(), freedom, seed)
     }
 
-    /// Those that widen something, in per cent of busbw.
+    /// Those that widen something by as much as is shown of it, in per cent of busbw.
     fn told(self) -> Vec<(Collective, Scale, f64)> {
+        const LEAST_SHOWN_PCT: f64 = 0.05;
         let largest = |(collective, scale, known): (Collective, Scale, Vec<Drift>)| {
             (collective, scale, known.iter().map(|drift| drift.deviation_pct).fold(0.0, f64::max))
         };
-        self.0.into_iter().map(largest).filter(|(_, _, deviation_pct)| *deviation_pct > 0.0).collect()
+        self.0.into_iter().map(largest).filter(|(_, _, deviation_pct)| *deviation_pct >= LEAST_SHOWN_PCT).collect()
     }
 }
 

@@ -34,6 +34,14 @@ pub struct Standing {
     pub stands: Stands,
 }
 
+impl Standing {
+    /// The time of one operation after, in µs.
+    #[must_use]
+    pub fn time_us(&self) -> Option<f64> {
+        self.workload.time_us(self.busbw_gbps?)
+    }
+}
+
 /// How what was deployed stands after.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Stands {

@@ -4,12 +4,12 @@ use crate::sorted::SortedMap;
 use std::fmt::Write;
 
 use super::{
-    read::{BALANCED, COLLECTIVE, EMPTY},
+    read::{BALANCED, COLLECTIVE, EMPTY, RANKS},
     script::Arm,
 };
 use crate::{
     collective::{Collective, Scale},
-    order::Gather,
+    order::CompactCollect,
     tuning::{aggregate::Target, read::Row},
 };
 
@@ -22,7 +22,7 @@ type Runs = SortedMap<(u32, u16, u32), f64>;
 /// A text for each collective, scale and arm that stands beside a default, with the number of one of its files.
 pub fn take(rows: &mut Vec<Row>, names: &[(u32, &str)]) -> Vec<(u32, String)> {
     let arm_of: SortedMap<u32, (Arm, u32)> =
-        names.iter().filter_map(|(id, name)| Some((*id, Arm::and_repeat_of_name(name)?))).gather();
+        names.iter().filter_map(|(id, name)| Some((*id, Arm::and_repeat_of_name(name)?))).compact_collect();
     let mut campaigns: SortedMap<(Collective, Scale), SortedMap<u64, SortedMap<Arm, Runs>>> = SortedMap::new();
     rows.retain(|row| {
         let Some((arm, repeat)) = arm_of.get(&u32::from(row.file)) else { return true };
@@ -45,7 +45,7 @@ pub fn take(rows: &mut Vec<Row>, names: &[(u32, &str)]) -> Vec<(u32, String)> {
 }
 
 fn text(collective: Collective, scale: Scale, arm: Arm, sizes: &SortedMap<u64, SortedMap<Arm, Runs>>) -> String {
-    let mut text = format!("{COLLECTIVE}{collective}\n{BALANCED}\n");
+    let mut text = format!("{COLLECTIVE}{collective}\n{RANKS}{}\n{BALANCED}\n", scale.ranks);
     if arm == Arm::Empty {
         text += EMPTY;
         text.push('\n');
@@ -111,6 +111,11 @@ mod tests {
         let empty = judge(&texts[1].1, "", Some(conf), &Question::default());
         assert_eq!((empty.trimmed, empty.rules.len(), empty.by_rule.rows.len()), (None, 0, 0));
         assert_eq!(empty.by_size.rows.len(), 1);
+        // The logs say how many ranks ran: 1 MiB × 2 · 15/16 over 10.03 and 11.04 GB/s.
+        let effect = answer.effects[0];
+        let times = [effect.default_us, effect.conf_us].map(|time_us| time_us.map(|time_us| time_us.round()));
+        assert_eq!((effect.default_gbps, effect.conf_gbps, times), (10.03, 11.04, [Some(196.0), Some(178.0)]));
+        assert!(answer.by_size.rows[0].iter().any(|cell| cell.text == "196.0 → 178.1 µs"), "{:?}", answer.by_size);
         assert!(empty.notes[0].contains("empty tuner file"));
     }
 

@@ -5,11 +5,14 @@ use super::{
     verdict::{Effect, Judged, Judgement},
 };
 use crate::{
-    order::Order,
+    collective::Collective,
+    order::CompactSort,
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
     text::{Column, Entry, Listing},
-    units::{Size, percent, significant},
+    units::{Size, from_to_microseconds, percent, significant},
 };
+
+const TIME: &str = "Time";
 
 fn size(size_bytes: u64) -> Entry {
     Entry { text: Size(size_bytes).to_string(), number: Some(size_bytes as f64) }
@@ -33,7 +36,7 @@ pub fn by_rule(rules: &[Judged]) -> Listing {
             "geometric mean over its sizes of median conf over median default, in per cent of the default",
         ),
         Column::numbers("Least", "gain of its worst size, in per cent of the default"),
-        Column::numbers("Most", "gain of its best size, in per cent of the default"),
+        Column::numbers("Most", "gain of its best size, in per cent of the default").secondary(),
         Column::numbers("Better", "probability that it is better than the default over its sizes"),
         Column::words("Verdict", "keep or drop"),
         Column::words("Reason", "why it is dropped"),
@@ -67,16 +70,17 @@ pub fn by_rule(rules: &[Judged]) -> Listing {
 
 /// A row per size.
 #[must_use]
-pub fn by_size(comparison: &Comparison, judgement: &Judgement) -> Listing {
+pub fn by_size(comparison: &Comparison, collective: Option<Collective>, judgement: &Judgement) -> Listing {
     let columns = vec![
         Column::numbers("Size", "message size"),
         Column::numbers("Default", "median busbw of the default, GB/s"),
         Column::numbers("Conf", "median busbw with the tuner file, GB/s"),
+        Column::numbers(TIME, "time of one operation of the default, and with the tuner file, in microseconds"),
         Column::numbers("Gain", "median conf over median default, in per cent of the default"),
         Column::words("90 %", "where the gain lies with nine chances of ten, rounding of the printed digits included"),
-        Column::numbers("psup", "share of pairs of runs in which the tuner file is faster"),
+        Column::numbers("psup", "share of pairs of runs in which the tuner file is faster").secondary(),
         Column::numbers("Better", "probability that it is faster"),
-        Column::words("Runs", "runs of the default and with the tuner file"),
+        Column::words("Runs", "runs of the default and with the tuner file").secondary(),
         Column::words("Ran", "what the default ran, and what ran with the tuner file"),
     ];
     let effect = |size_bytes: u64, nodes: Option<u32>| {
@@ -86,11 +90,16 @@ pub fn by_size(comparison: &Comparison, judgement: &Judgement) -> Listing {
     let rows = comparison.trials.iter().map(|trial| {
         let effect: Option<&Effect> = effect(trial.size_bytes, trial.nodes);
         let medians = trial.medians();
+        let [default_us, conf_us] = comparison.times_us(collective, trial);
         let ran = [trial.default_ran, trial.conf_ran].map(|ran| ran.map_or_else(|| "–".to_owned(), |c| c.to_string()));
         vec![
             size(trial.size_bytes),
             Entry::number(medians.map(|(default, _)| default), significant),
             Entry::number(medians.map(|(_, conf)| conf), significant),
+            Entry {
+                text: from_to_microseconds(default_us, conf_us).unwrap_or_default(),
+                number: conf_us.or(default_us),
+            },
             Entry::number(trial.gain_pct(), percent),
             effect.map(|effect| interval(effect.interval_90_pct)).unwrap_or_default(),
             Entry::number(trial.psup(), |psup| format!("{psup:.3}")),
@@ -99,14 +108,18 @@ pub fn by_size(comparison: &Comparison, judgement: &Judgement) -> Listing {
             Entry::text(if ran == ["–", "–"] { String::new() } else { ran.join(" → ") }),
         ]
     });
-    Listing { columns, rows: rows.collect() }
+    let mut listing = Listing { columns, rows: rows.collect() };
+    if comparison.trials.iter().all(|trial| comparison.times_us(collective, trial) == [None; 2]) {
+        listing.hide(TIME);
+    }
+    listing
 }
 
 /// Gain over size, with intervals; `None` where there is none.
 #[must_use]
 pub fn chart(judgement: &Judgement) -> Option<Chart> {
     let mut effects: Vec<&Effect> = judgement.rules.iter().flat_map(|judged| &judged.effects).collect();
-    effects.order_by_key(|effect| effect.size_bytes);
+    effects.compact_sort_by_key(|effect| effect.size_bytes);
     let point = |effect: &&Effect| Point {
         x: effect.size_bytes as f64,
         y: effect.gain_pct,

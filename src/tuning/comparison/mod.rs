@@ -33,6 +33,8 @@ pub struct Question {
     pub conf: Option<u32>,
     /// The collective, which a per-size file does not name; `None`: by the file's name, else that of the rules.
     pub collective: Option<Collective>,
+    /// Ranks over all nodes, which a per-size file does not say; `None`: as the rules say.
+    pub ranks: Option<u32>,
     /// When a rule is kept.
     pub limits: verdict::Limits,
 }
@@ -68,7 +70,7 @@ pub struct Answer {
 /// ran.
 #[must_use]
 pub fn judge(text: &str, name: &str, conf: Option<&[u8]>, question: &Question) -> Answer {
-    let comparison = read::read(text);
+    let mut comparison = read::read(text);
     let conf = conf.filter(|_| !comparison.is_empty_conf);
     let known = conf.map(rules::of_conf);
     let has_no_rule = known.as_ref().is_some_and(Vec::is_empty);
@@ -83,14 +85,27 @@ pub fn judge(text: &str, name: &str, conf: Option<&[u8]>, question: &Question) -
         .or_else(|| rules::collective_of_name(name))
         .or_else(|| rules::only_collective(known.as_deref().unwrap_or_default()));
     let ranges = known.unwrap_or_else(|| rules::each_size(&comparison));
+    let nodes = comparison.trials.first().and_then(|trial| trial.nodes);
+    let ranks = || question.ranks.or_else(|| rules::only_ranks(&ranges, collective, nodes));
+    comparison.ranks = comparison.ranks.or_else(ranks);
     let mut judgement = verdict::judge(&comparison, &ranges, collective, question.limits);
-    let (by_size, chart) = (listing::by_size(&comparison, &judgement), listing::chart(&judgement));
+    let (by_size, chart) = (listing::by_size(&comparison, collective, &judgement), listing::chart(&judgement));
     let effects = judgement.rules.iter().flat_map(|judged| judged.effects.iter().copied()).collect();
     if !has_rules {
         judgement.rules.clear();
     }
     if let Some((given, own)) = contradicts {
         judgement.notes.push(format!("These logs are of {own}: {given}, which is given, is not used"));
+    }
+    let tells_no_time = |trial: &read::Trial| comparison.times_us(collective, trial) == [None; 2];
+    if !comparison.trials.is_empty() && comparison.trials.iter().all(tells_no_time) {
+        let what = if collective.is_none() { "the collective" } else { "how many ranks ran" };
+        judgement.notes.push(format!("Neither the campaign nor the tuner file says {what}: no times can be told"));
+    }
+    if let (Some(given), Some(own)) = (question.ranks, comparison.ranks)
+        && given != own
+    {
+        judgement.notes.push(format!("These logs are of {own} ranks: {given}, which is given, is not used"));
     }
     if has_no_rule {
         judgement.notes.push("The tuner file has no rule: there is nothing to keep or to drop".to_owned());

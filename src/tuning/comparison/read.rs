@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rank;
 use crate::{
-    collective::{Algorithm, Collective, Configuration, Protocol},
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     math::median,
     text::{Dialect, Problem, Problems, Record, Records, number, whole},
 };
@@ -40,6 +40,14 @@ impl Trial {
         Some((median(&mut self.default.clone())?, median(&mut self.conf.clone())?))
     }
 
+    /// The times of one operation of both arms in µs, as their medians and nccl-tests relate them.
+    #[must_use]
+    pub fn times_us(&self, collective: Collective, ranks: u32) -> [Option<f64>; 2] {
+        let scale = Scale { nodes: self.nodes.unwrap_or(1), ranks };
+        let workload = Workload { collective, scale, size_bytes: self.size_bytes };
+        [&self.default, &self.conf].map(|runs| workload.time_us(median(&mut runs.clone())?))
+    }
+
     /// (median conf / median default − 1) in per cent of the default.
     #[must_use]
     pub fn gain_pct(&self) -> Option<f64> {
@@ -71,6 +79,8 @@ pub struct Comparison {
     pub half_digit_gbps: f64,
     /// The collective, where the file says it.
     pub collective: Option<Collective>,
+    /// Ranks over all nodes, where the file says it: bus bandwidths of most collectives tell a time only with them.
+    pub ranks: Option<u32>,
     /// The arms ran in a balanced order.
     pub is_balanced: bool,
     /// The second arm is the plugin with an empty tuner file.
@@ -79,6 +89,18 @@ pub struct Comparison {
     pub has_medians_only: bool,
     /// Lines that were left out, and printed statistics that the runs contradict.
     pub problems: Problems,
+}
+
+impl Comparison {
+    /// The times of one operation of both arms in µs; `None` where the arm has no runs, or the collective or the ranks that
+    /// its bus bandwidth counts are not known.
+    #[must_use]
+    pub fn times_us(&self, collective: Option<Collective>, trial: &Trial) -> [Option<f64>; 2] {
+        let Some(collective) = collective else { return [None; 2] };
+        let counts_no_ranks = collective.busbw_factor(1).total_cmp(&1.0).is_eq();
+        let Some(ranks) = self.ranks.or(counts_no_ranks.then_some(1)) else { return [None; 2] };
+        trial.times_us(collective, ranks)
+    }
 }
 
 /// Columns by their place in the header.
@@ -114,6 +136,7 @@ const MEDIANS: [&str; 2] = ["def_median", "cfg_median"];
 
 /// Comments of a per-size file that comes from logs.
 pub(super) const COLLECTIVE: &str = "# collective: ";
+pub(super) const RANKS: &str = "# ranks: ";
 pub(super) const BALANCED: &str = "# the arms ran in a balanced order";
 pub(super) const EMPTY: &str = "# the second arm is the plugin with an empty tuner file";
 
@@ -126,6 +149,7 @@ pub fn read(text: &str) -> Comparison {
         out.is_balanced |= line == BALANCED;
         out.is_empty_conf |= line == EMPTY;
         out.collective = out.collective.or_else(|| Collective::parse(line.strip_prefix(COLLECTIVE)?));
+        out.ranks = out.ranks.or_else(|| line.strip_prefix(RANKS)?.parse().ok().filter(|ranks| *ranks > 0));
     }
     records.skip_comments();
     let columns = match records.next() {

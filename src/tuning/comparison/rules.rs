@@ -23,6 +23,8 @@ pub struct Range {
     pub max_bytes: u64,
     /// Nodes; `None`: any.
     pub nodes: Option<u32>,
+    /// Ranks over all nodes; `None`: any.
+    pub ranks: Option<u32>,
     /// Algorithm and protocol; `None`: the library's choice.
     pub pair: Option<(Algorithm, Protocol)>,
     /// Channels; `None`: the library's choice.
@@ -52,6 +54,7 @@ pub fn of_conf(conf: &[u8]) -> Vec<Range> {
         min_bytes: rule.min_bytes,
         max_bytes: rule.max_bytes,
         nodes: count(rule.nodes),
+        ranks: count(rule.ranks).filter(|ranks| *ranks > 0),
         pair: rule.algorithm.zip(rule.protocol),
         channels: count(rule.channels).filter(|channels| *channels > 0),
     };
@@ -69,6 +72,7 @@ pub fn each_size(comparison: &Comparison) -> Vec<Range> {
         min_bytes: trial.size_bytes,
         max_bytes: trial.size_bytes,
         nodes: trial.nodes,
+        ranks: None,
         pair: None,
         channels: None,
     };
@@ -90,6 +94,18 @@ pub fn only_collective(ranges: &[Range]) -> Option<Collective> {
     ranges.iter().all(|range| range.collective == Some(first)).then_some(first)
 }
 
+/// The ranks of the rules that can be about a collective on so many nodes, where these agree.
+#[must_use]
+pub fn only_ranks(ranges: &[Range], collective: Option<Collective>, nodes: Option<u32>) -> Option<u32> {
+    let is_meant = |range: &&Range| {
+        range.collective.zip(collective).is_none_or(|(own, asked)| own == asked)
+            && range.nodes.zip(nodes).is_none_or(|(own, asked)| own == asked)
+    };
+    let mut ranks = ranges.iter().filter(is_meant).filter_map(|range| range.ranks);
+    let first = ranks.next()?;
+    ranks.all(|other| other == first).then_some(first)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,6 +124,9 @@ mod tests {
         assert!(!rules[0].holds(Some(Collective::AllReduce), Some(2), 8192));
         assert!(!rules[0].holds(Some(Collective::AllGather), Some(1), 8192));
         assert_eq!(only_collective(&rules), None);
+        assert_eq!(only_ranks(&rules, Some(Collective::AllReduce), Some(1)), Some(8));
+        assert_eq!(only_ranks(&rules, Some(Collective::AllReduce), Some(2)), None);
+        assert_eq!(only_ranks(&rules, Some(Collective::AllGather), None), None);
     }
 
     #[test]

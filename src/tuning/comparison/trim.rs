@@ -1,6 +1,6 @@
 //! What is left of a tuner file.
 
-use crate::order::Gather;
+use crate::order::CompactCollect;
 use crate::sorted::SortedMap;
 use crate::text::is_control;
 
@@ -19,7 +19,7 @@ pub fn trim(conf: &[u8], judgement: &Judgement) -> String {
         .iter()
         .filter(|judged| judged.rule.line > 0 && matches!(judged.verdict, Verdict::Drop(_)))
         .map(|judged| (judged.rule.line, judged.verdict.reason()))
-        .gather();
+        .compact_collect();
     let mut out = String::new();
     let mut comment = |text: &str| {
         out += &cut(&format!("# {text}"));

@@ -18,7 +18,7 @@ use crate::{
     bandit::{statistics::Statistics, student},
     collective::Collective,
     math::{exp, ln, median},
-    order::Order,
+    order::CompactSort,
     units::{Size, percent},
 };
 
@@ -46,6 +46,14 @@ impl Default for Limits {
 pub struct Effect {
     /// Message size in bytes.
     pub size_bytes: u64,
+    /// Median busbw of the default in GB/s.
+    pub default_gbps: f64,
+    /// Median busbw with the tuner file in GB/s.
+    pub conf_gbps: f64,
+    /// Time of one operation of the default in µs; `None` where the ranks that busbw counts are not known.
+    pub default_us: Option<f64>,
+    /// The same with the tuner file.
+    pub conf_us: Option<f64>,
     /// (median conf / median default − 1) in per cent of the default.
     pub gain_pct: f64,
     /// Where the gain lies with nine chances of ten, the rounding of the printed digits included.
@@ -113,7 +121,7 @@ pub fn judge(comparison: &Comparison, ranges: &[Range], collective: Option<Colle
         notes.push(format!("No rule holds for {}: what ran there is no rule's merit", listed(&uncovered)));
     }
     let judge = |(index, range): (usize, &Range)| {
-        let mut judged = judge_one(comparison, range, &mut of_range[index], limits);
+        let mut judged = judge_one(comparison, range, collective, &mut of_range[index], limits);
         judged.peers = peers::verdict(&in_reach[index]);
         if of_range[index].is_empty() {
             let whom =
@@ -139,9 +147,15 @@ fn not_judged(range: &Range, trials: &[Trial], collective: Option<Collective>, w
     }
 }
 
-fn judge_one(comparison: &Comparison, range: &Range, trials: &mut [&Trial], limits: Limits) -> Judged {
-    trials.order_by_key(|trial| trial.size_bytes);
-    let effects: Vec<Effect> = trials.iter().filter_map(|trial| effect(trial, comparison.half_digit_gbps)).collect();
+fn judge_one(
+    comparison: &Comparison,
+    range: &Range,
+    collective: Option<Collective>,
+    trials: &mut [&Trial],
+    limits: Limits,
+) -> Judged {
+    trials.compact_sort_by_key(|trial| trial.size_bytes);
+    let effects: Vec<Effect> = trials.iter().filter_map(|trial| effect(comparison, collective, trial)).collect();
     let missing: Vec<u64> = trials.iter().filter(|t| t.gain_pct().is_none()).map(|t| t.size_bytes).collect();
     let both = || trials.iter().filter(|trial| !trial.default.is_empty() && !trial.conf.is_empty());
     let arms: Vec<(usize, usize)> = both().map(|trial| (trial.default.len(), trial.conf.len())).collect();
@@ -169,12 +183,19 @@ fn judge_one(comparison: &Comparison, range: &Range, trials: &mut [&Trial], limi
     }
 }
 
-fn effect(trial: &Trial, half: f64) -> Option<Effect> {
+fn effect(comparison: &Comparison, collective: Option<Collective>, trial: &Trial) -> Option<Effect> {
+    let half = comparison.half_digit_gbps;
+    let (default_gbps, conf_gbps) = trial.medians()?;
+    let [default_us, conf_us] = comparison.times_us(collective, trial);
     let (low, _, high) = rank::ratio(&trial.default, &trial.conf, 0.05)?;
     let (gain, rounding) = (trial.gain_pct()?, trial.gain_range_pct(half)?);
     let pct = |ratio: f64| (exp(ratio) - 1.0) * 100.0;
     Some(Effect {
         size_bytes: trial.size_bytes,
+        default_gbps,
+        conf_gbps,
+        default_us,
+        conf_us,
         gain_pct: gain,
         // Of few and skewed runs the gain of the medians can lie outside of what the pairs tell.
         interval_90_pct: ((pct(low) - (gain - rounding.0)).min(gain), (pct(high) + (rounding.1 - gain)).max(gain)),
@@ -414,7 +435,7 @@ mod tests {
         let pair = Some((Algorithm::Ring, Protocol::Ll));
         let text = "allreduce,…".to_owned();
         let collective = Some(Collective::AllReduce);
-        Range { line: 2, text, collective, min_bytes, max_bytes, nodes: Some(1), pair, channels: Some(8) }
+        Range { line: 2, text, collective, min_bytes, max_bytes, nodes: Some(1), ranks: None, pair, channels: Some(8) }
     }
 
     fn judged(trials: Vec<Trial>, limits: Limits) -> Judged {

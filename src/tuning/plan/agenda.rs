@@ -9,13 +9,13 @@ use serde::Serialize;
 use super::{
     Question,
     duration::{self, Times},
-    explore::{Choice, Explorer, improvement},
+    explore::{Choice, Explorer, improvement, over_sizes},
     grid::Grid,
 };
 use crate::{
     collective::{Algorithm, Collective, Configuration, Scale, Workload},
     math::ln,
-    order::{Gather, Order},
+    order::{CompactCollect, CompactSort},
     progress::Progress,
     sorted::SortedMap,
     tuning::{
@@ -63,9 +63,11 @@ pub struct Item {
     pub repeats: u32,
     /// Why.
     pub reason: Reason,
-    /// By how much busbw is expected to rise with what is learnt, in per cent, mean over the measured sizes; `None`
-    /// where nothing tells.
+    /// By how much busbw is expected to rise with what is learnt, in per cent, as the root mean square over the measured
+    /// sizes; `None` where nothing tells.
     pub expected_pct: Option<f64>,
+    /// The times in µs of one operation of the smallest and of the largest size ([`Times::ends_us`]).
+    pub ends_us: Option<[f64; 2]>,
     /// How long all its launches take, in seconds ([`super::duration`]); `None` where nothing tells.
     pub seconds: Option<f64>,
     /// Why, in words.
@@ -96,7 +98,7 @@ pub fn agenda(
         .groups()
         .into_iter()
         .filter(|group| question.of.is_none_or(|of| of == (group.collective, group.scale)))
-        .gather();
+        .compact_collect();
     let mut agenda = Agenda::default();
     let (groups, more) = groups.split_at(groups.len().min(MOST_GROUPS));
     if !more.is_empty() {
@@ -112,7 +114,7 @@ pub fn agenda(
         let answer: Vec<&Recommendation> = recommendations
             .iter()
             .filter(|r| (r.workload.collective, r.workload.scale) == (group.collective, group.scale))
-            .gather();
+            .compact_collect();
         wanted.extend(no_default(group, question));
         wanted.extend(ties(group, sweep, &answer, question));
         wanted.extend(boundaries(group, sweep, &answer, question));
@@ -120,13 +122,13 @@ pub fn agenda(
         agenda.notes.append(&mut gains.1);
         wanted.append(&mut gains.0);
     }
-    wanted.order_by(|a, b| {
+    wanted.compact_sort_by(|a, b| {
         let worth = |item: &Item| item.expected_pct.unwrap_or(f64::INFINITY);
         a.reason.cmp(&b.reason).then(worth(b).total_cmp(&worth(a)))
     });
     agenda.items = within_budget(one_of_each(wanted), groups, question, &mut agenda.notes);
     let times = Times::new(sweep);
-    agenda.items.iter_mut().for_each(|item| item.seconds = times.of(item));
+    agenda.items.iter_mut().for_each(|item| (item.seconds, item.ends_us) = (times.of(item), times.ends_us(item)));
     agenda.notes.splice(0..0, duration::told(&agenda.items, &times));
     if agenda.items.is_empty() && !groups.is_empty() {
         agenda.notes.insert(
@@ -160,6 +162,7 @@ fn item(group: &Group, configuration: Option<Configuration>, reason: Reason, que
         repeats: repeats(question),
         reason,
         expected_pct: None,
+        ends_us: None,
         seconds: None,
         why: String::new(),
     }
@@ -189,14 +192,14 @@ pub fn unmeasured<'a>(sweep: &Sweep, jobs: impl IntoIterator<Item = &'a JobLog>)
             calls.push((Workload { collective, scale, size_bytes: call.size_bytes }, *count));
         }
     }
-    calls.order();
+    calls.compact_sort();
     calls.dedup_by(|next, first| {
         let is_same = next.0 == first.0;
         first.1 += if is_same { next.1 } else { 0 };
         is_same
     });
     let bytes = |(workload, count): &(Workload, u64)| u128::from(workload.size_bytes) * u128::from(*count);
-    calls.order_by_key(|call| std::cmp::Reverse(bytes(call)));
+    calls.compact_sort_by_key(|call| std::cmp::Reverse(bytes(call)));
     calls.truncate(MOST);
     calls
 }
@@ -214,7 +217,7 @@ struct Chain {
 fn chains(question: &Question) -> Vec<Chain> {
     let mut asked = question.uncovered.clone();
     asked.retain(|(w, _)| question.of.is_none_or(|of| of == (w.collective, w.scale)));
-    asked.order();
+    asked.compact_sort();
     asked.dedup_by_key(|(workload, _)| *workload);
     let mut chains: Vec<Chain> = Vec::new();
     for (Workload { collective, scale, size_bytes }, calls) in asked {
@@ -236,7 +239,7 @@ fn chains(question: &Question) -> Vec<Chain> {
             }
         }
     }
-    chains.order_by_key(|chain| std::cmp::Reverse(chain.bytes));
+    chains.compact_sort_by_key(|chain| std::cmp::Reverse(chain.bytes));
     chains
 }
 
@@ -248,7 +251,7 @@ fn uncovered(recommendations: &[Recommendation], question: &Question) -> Vec<Ite
             .iter()
             .filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale))
             .collect();
-        beside.order_by_key(|r| r.workload.size_bytes);
+        beside.compact_sort_by_key(|r| r.workload.size_bytes);
         let below = beside.iter().rfind(|r| r.workload.size_bytes < sizes.first);
         let above = beside.iter().find(|r| r.workload.size_bytes > sizes.last);
         let mut configurations: Vec<Option<Configuration>> = vec![None];
@@ -267,6 +270,7 @@ fn uncovered(recommendations: &[Recommendation], question: &Question) -> Vec<Ite
             repeats: repeats(question),
             reason: Reason::Uncovered,
             expected_pct: None,
+            ends_us: None,
             seconds: None,
             why: format!("A job sends {what} never measured"),
         }));
@@ -278,7 +282,7 @@ fn uncovered(recommendations: &[Recommendation], question: &Question) -> Vec<Ite
 fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Question) -> Vec<Item> {
     struct Tied {
         sizes: Vec<u64>,
-        worth: f64,
+        gains_pct: Vec<f64>,
         runs: u32,
     }
     let mut tied: SortedMap<Configuration, Tied> = SortedMap::new();
@@ -287,7 +291,7 @@ fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Que
         let MoreRuns::Runs(runs) = noise.more_runs else { continue };
         let members = recommendation.tied.iter().copied().chain(recommendation.configuration);
         let mut members: Vec<Configuration> = members.filter(|c| c.algorithm != Algorithm::Direct).collect();
-        members.order();
+        members.compact_sort();
         members.dedup();
         if runs > question.runs || members.is_empty() {
             continue;
@@ -300,21 +304,21 @@ fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Que
         let best = members.iter().filter_map(busbw).fold(0.0, f64::max);
         for member in members {
             let below = busbw(&member).map_or(0.0, |busbw| (1.0 - busbw / best) * 100.0);
-            let of = tied.entry(member).or_insert(Tied { sizes: Vec::new(), worth: 0.0, runs: 0 });
+            let of = tied.entry(member).or_insert(Tied { sizes: Vec::new(), gains_pct: Vec::new(), runs: 0 });
             of.sizes.push(recommendation.workload.size_bytes);
-            of.worth += improvement(-below, moves).0 / group.sizes.len().max(1) as f64;
+            of.gains_pct.push(improvement(-below, moves).0);
             of.runs = of.runs.max(runs);
         }
     }
-    let worth_it = tied.into_iter().filter(|(_, tied)| tied.worth >= question.worth.least_pct);
-    worth_it
-        .map(|(configuration, Tied { sizes, worth, runs })| Item {
+    tied.into_iter()
+        .map(|(configuration, Tied { sizes, gains_pct, runs })| Item {
             repeats: runs.clamp(1, repeats(question)),
-            expected_pct: Some(worth),
+            expected_pct: Some(over_sizes(gains_pct.into_iter(), group.sizes.len())),
             why: format!("Tied at {}; about {} would decide", listed(&sizes), count(runs.into(), "further run")),
             ..item(group, Some(configuration), Reason::Tie, question)
         })
-        .gather()
+        .filter(|item| item.expected_pct >= Some(question.worth.least_pct))
+        .compact_collect()
 }
 
 /// Launches that are expected to change the answer.
@@ -341,8 +345,8 @@ fn gains(
             let of = format!("{} on {}", group.collective, group.scale);
             notes.push(if explorer.knows_anything() {
                 format!(
-                    "{of}: no other launch is expected to raise busbw by more than {} % (mean over the sizes, beyond {} % at \
-                     each)",
+                    "{of}: no other launch is expected to raise busbw by more than {} % (root mean square over the sizes, beyond \
+                     {} % at each)",
                     question.worth.least_pct, question.worth.change_pct
                 )
             } else {
@@ -377,14 +381,14 @@ fn why(grid: &Grid, choice: &Choice) -> String {
 fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Question) -> Vec<Item> {
     struct Beside {
         places: Vec<String>,
-        worth: f64,
+        gains_pct: Vec<f64>,
     }
     let busbw = |configuration: Configuration, size_bytes: u64| {
         let workload = Workload { collective: group.collective, scale: group.scale, size_bytes };
         sweep.points_at(&workload).iter().find(|p| p.configuration == configuration).map(|p| p.busbw_gbps)
     };
     let mut answer = answer.to_vec();
-    answer.order_by_key(|r| r.workload.size_bytes);
+    answer.compact_sort_by_key(|r| r.workload.size_bytes);
     let mut beside: SortedMap<Configuration, Beside> = SortedMap::new();
     let mut sizes: Option<Sizes> = None;
     for pair in answer.windows(2) {
@@ -397,8 +401,8 @@ fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question
         let (Some(a), Some(b), Some(c), Some(d)) = (a, b, c, d) else { continue };
         // Halfway the two differ by about half of the smaller advantage, for about a quarter of the sizes between.
         let advantage = ln(a / b).min(ln(d / c)).max(0.0) * 100.0;
-        let worth = advantage / 8.0 / group.sizes.len().max(1) as f64;
-        if worth < question.worth.least_pct {
+        let gain_pct = advantage / 8.0;
+        if over_sizes(std::iter::once(gain_pct), group.sizes.len()) < question.worth.least_pct {
             continue;
         }
         let between = boundary(lower, upper);
@@ -406,15 +410,15 @@ fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question
             sizes.map_or((between, between), |sizes| (sizes.first.min(between), sizes.last.max(between)));
         sizes = Some(Sizes { first, last });
         for configuration in [small, large] {
-            let of = beside.entry(configuration).or_insert(Beside { places: Vec::new(), worth: 0.0 });
+            let of = beside.entry(configuration).or_insert(Beside { places: Vec::new(), gains_pct: Vec::new() });
             of.places.push(format!("between {} and {}", Size(lower), Size(upper)));
-            of.worth += worth;
+            of.gains_pct.push(gain_pct);
         }
     }
     let Some(sizes) = sizes else { return Vec::new() };
-    let item = |(configuration, Beside { places, worth }): (Configuration, Beside)| Item {
+    let item = |(configuration, Beside { places, gains_pct }): (Configuration, Beside)| Item {
         sizes,
-        expected_pct: Some(worth),
+        expected_pct: Some(over_sizes(gains_pct.into_iter(), group.sizes.len())),
         why: format!("The rule changes {}, and nobody knows where", places.join(" and ")),
         ..item(group, Some(configuration), Reason::Boundary, question)
     };

@@ -8,7 +8,7 @@ use super::agenda::Item;
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::{exp, ln, log2, median},
-    order::Order,
+    order::CompactSort,
     sorted::SortedMap,
     tuning::{aggregate::Point, baselines::Curve, launch, sweep::Sweep},
 };
@@ -52,7 +52,7 @@ impl Times {
         sweep.defaults.iter().for_each(|point| take(point, None));
         let mut any: SortedMap<Group, Heights> = SortedMap::new();
         for (group, mut points) in all {
-            points.order_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            points.compact_sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
             let middle = |of_size: &[(u64, f64)]| {
                 let mut heights: Vec<f64> = of_size.iter().map(|(_, height)| *height).collect();
                 median(&mut heights).map(|height| (log2(of_size[0].0 as f64), height))
@@ -62,13 +62,29 @@ impl Times {
         Self { of, any }
     }
 
+    /// ln busbw over log2 size of what an item launches; `None` where nothing was measured at its scale.
+    fn curve(&self, item: &Item) -> Option<Curve> {
+        let group = (item.collective, item.scale);
+        let heights = self.of.get(&(group, item.configuration)).filter(|heights| heights.len() > 1);
+        Some(Curve::through(heights.or_else(|| self.any.get(&group))?.clone()))
+    }
+
+    /// One operation of the smallest and of the largest size of an item, in µs; `None` where nothing was measured at its
+    /// scale.
+    #[must_use]
+    pub fn ends_us(&self, item: &Item) -> Option<[f64; 2]> {
+        let curve = self.curve(item)?;
+        let time_us = |size_bytes: u64| {
+            let workload = Workload { collective: item.collective, scale: item.scale, size_bytes };
+            workload.time_us(curve.at(size_bytes as f64)?)
+        };
+        Some([time_us(item.sizes.first)?, time_us(item.sizes.last)?])
+    }
+
     /// All launches of an item, in seconds; `None` where nothing was measured at its scale.
     #[must_use]
     pub fn of(&self, item: &Item) -> Option<f64> {
-        let group = (item.collective, item.scale);
-        let heights = self.of.get(&(group, item.configuration)).filter(|heights| heights.len() > 1);
-        let heights = heights.or_else(|| self.any.get(&group))?;
-        let curve = Curve::through(heights.clone());
+        let curve = self.curve(item)?;
         let sizes = std::iter::successors(Some(item.sizes.first.max(1)), |size| size.checked_mul(2));
         let runs = f64::from(WARM_UPS + 2 * ITERATIONS);
         let seconds = |size: u64, height: f64| item.collective.time_us(item.scale.ranks, size, exp(height)) / 1e6;
@@ -82,7 +98,7 @@ impl Times {
 #[must_use]
 pub fn seconds(items: &[Item], times: &Times) -> Option<f64> {
     let mut scales: Vec<Scale> = items.iter().map(|item| item.scale).collect();
-    scales.order();
+    scales.compact_sort();
     scales.dedup();
     let warm_up = |scale: &Scale| {
         let first = items.iter().find(|item| item.scale == *scale)?;
@@ -134,6 +150,7 @@ mod tests {
             repeats,
             reason: Reason::Gain,
             expected_pct: None,
+            ends_us: None,
             seconds: None,
             why: String::new(),
         }
@@ -161,6 +178,8 @@ mod tests {
         let other = Some(Configuration { channels: 16, ..RING });
         let middle = f64::sqrt(0.001 * 0.002) + f64::sqrt(0.002 * 0.004);
         assert!(close(times.of(&item(other, 1 << 20, 1 << 21, 1)), 15.0 + 45.0 * middle));
+        let ends = times.ends_us(&item(Some(RING), 1 << 20, 1 << 21, 2)).unwrap();
+        assert!(ends.iter().zip([1000.0, 2000.0]).all(|(found, expected)| (found - expected).abs() < 1e-6), "{ends:?}");
         assert_eq!(Times::new(&Sweep::default()).of(&item(None, 4096, 8192, 1)), None);
     }
 

@@ -7,12 +7,14 @@
 //! improvement: Jones, Schonlau and Welch, Journal of Global Optimization 13, 1998). It ends where that is too little.
 //!
 //! What lies far below the best of a size says little of what is near it, and would make the process expect large
-//! differences everywhere: beyond [`NEAR`] below the best a height counts for [`BEYOND`] of its distance. Deviations are
-//! [`WIDER`] than the likeliest process says, as its shape is not known. These and what is worth a launch were chosen on
-//! simulated sweeps (`tests/planning.rs`), not on those that the plan is judged by.
+//! differences everywhere: beyond [`NEAR`] below the best a height counts for [`BEYOND`] of its distance. One channel count
+//! can be faster than its neighbours on both sides, where a message happens to fill the chunks of its channels: [`ALONE`] of
+//! the covariance belongs to a launch alone. These and what is worth a launch were chosen on simulated sweeps
+//! (`tests/planning.rs`), not on those that the plan is judged by.
 //!
-//! Before any of that, each algorithm and protocol is launched with its most channels and with its fewest: the curve over
-//! channels can have two humps, and one at a single channel is invisible from the others.
+//! Before any of that, each algorithm and protocol is launched with its most channels, and with its fewest where as much
+//! is expected of it as of any launch that is worth making: the curve over channels can have two humps, and one at a single
+//! channel is invisible from the others.
 
 use super::grid::Grid;
 use crate::{
@@ -29,13 +31,13 @@ use crate::{
 pub struct Worth {
     /// A size's answer changes where something is faster by more than this, in per cent.
     pub change_pct: f64,
-    /// A launch is worth making if it is expected to raise busbw beyond that by this much, in per cent, mean over sizes.
+    /// A launch is worth making if it is expected to raise busbw beyond that by this much, in per cent ([`over_sizes`]).
     pub least_pct: f64,
 }
 
 impl Default for Worth {
     fn default() -> Self {
-        Self { change_pct: 1.0, least_pct: 0.02 }
+        Self { change_pct: 1.0, least_pct: 0.06 }
     }
 }
 
@@ -46,7 +48,7 @@ pub struct Choice {
     pub launch: usize,
     /// It is the first with its fewest or its most channels.
     pub is_anchor: bool,
-    /// By how much it is expected to raise busbw, in per cent, mean over sizes; `None` before anything is known.
+    /// By how much it is expected to raise busbw, in per cent ([`over_sizes`]); `None` before anything is known.
     pub expected_pct: Option<f64>,
     /// The size at which it is expected to change the most, and the probability that it does.
     pub at: Option<(u64, f64)>,
@@ -58,8 +60,14 @@ const NEAR: f64 = 0.35;
 /// …and beyond, this share of the distance counts.
 const BEYOND: f64 = 0.5;
 
-/// By this factor deviations are wider than those of the likeliest process.
-const WIDER: f64 = 1.16;
+/// Covariance of a launch with itself beyond what it shares with launches of nearly as many channels.
+const ALONE: f64 = 0.02;
+
+/// The gains that are expected at single sizes, as one figure: their root mean square over all `sizes`. A large loss at
+/// one size is worth more launches than the same sum of small ones, so a mean would end the search too early.
+pub(super) fn over_sizes(gains: impl Iterator<Item = f64>, sizes: usize) -> f64 {
+    (gains.map(|gain| gain * gain).sum::<f64>() / sizes.max(1) as f64).sqrt()
+}
 
 /// A height as the process sees it.
 fn drawn_near(height: f64, best: f64) -> f64 {
@@ -104,13 +112,15 @@ const MOST_ROWS: usize = 160;
 const MOST_CANDIDATES: usize = 256;
 
 impl Shape {
-    /// Covariance of two launches: what all share, what the same algorithm or protocol shares, what a pair has alone.
+    /// Covariance of two launches: what all share, what the same algorithm or protocol shares, what a pair has for itself,
+    /// and what a launch has.
     fn covariance(self, a: &Configuration, b: &Configuration) -> f64 {
         let distance = (log2(f64::from(a.channels.max(1))) - log2(f64::from(b.channels.max(1)))).abs();
         let (algorithm, protocol) = (a.algorithm == b.algorithm, a.protocol == b.protocol);
+        let alone = if a == b { ALONE } else { 0.0 };
         let half = |same: bool| if same { 0.5 } else { 0.0 };
         let own = if algorithm && protocol { smooth(distance / self.own) + 0.5 } else { 0.0 };
-        (1.0 + half(algorithm) + half(protocol)) * smooth(distance / self.shared) + own
+        (1.0 + half(algorithm) + half(protocol)) * smooth(distance / self.shared) + own + alone
     }
 }
 
@@ -218,9 +228,9 @@ impl<'a> Explorer<'a> {
     }
 
     fn likeliest(&self) -> Option<Shape> {
-        let badness =
-            |shape: Shape| Some((self.fit(thinned(&self.rows, SEARCH_ROWS), shape)?.process.badness(), shape));
-        shapes().filter_map(badness).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, shape)| shape)
+        let deviance =
+            |shape: Shape| Some((self.fit(thinned(&self.rows, SEARCH_ROWS), shape)?.process.deviance(), shape));
+        shapes().filter_map(deviance).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, shape)| shape)
     }
 
     /// Mean and standard deviation of ln busbw at each size, as the process sees it; a cell that another launch has measured
@@ -230,7 +240,6 @@ impl<'a> Explorer<'a> {
         let to: Vec<f64> =
             fitted.rows.iter().map(|(row, _)| shape.covariance(&self.grid.launches[*row], asked)).collect();
         let mut cells = fitted.process.predict(&to, shape.covariance(asked, asked));
-        cells.iter_mut().for_each(|(_, deviation)| *deviation *= WIDER);
         let own = self.grid.direct_channels(launch);
         let same = self.rows.iter().find(|(row, _)| own.is_some() && self.grid.direct_channels(*row) == own);
         if let Some((_, row)) = same {
@@ -255,19 +264,23 @@ impl<'a> Explorer<'a> {
                 .zip(&self.best)
                 .map(|((mean, deviation), best)| improvement(mean - best - threshold, *deviation));
             let gains: Vec<(f64, f64)> = gains.collect();
-            let sum: f64 = gains.iter().map(|(gain, _)| gain).sum();
             let most = (0..gains.len()).max_by(|a, b| gains[*a].0.total_cmp(&gains[*b].0));
             let at = most.map(|size| (self.grid.sizes[size], gains[size].1));
-            Choice { launch, is_anchor: false, expected_pct: Some(sum / gains.len().max(1) as f64 * 100.0), at }
+            let expected = over_sizes(gains.iter().map(|(gain, _)| *gain), gains.len());
+            Choice { launch, is_anchor: false, expected_pct: Some(expected * 100.0), at }
         };
+        let is_worth_it = |choice: &Choice| choice.expected_pct.is_none_or(|pct| pct >= self.worth.least_pct);
+        let with_most = self.anchors.len().div_ceil(2);
+        let anchor = anchor.map(|launch| Choice { is_anchor: true, ..judge(launch) });
+        let anchor = anchor.filter(|it| is_worth_it(it) || self.anchors[..with_most].contains(&it.launch));
         let choice = match anchor {
-            Some(launch) => Some(Choice { is_anchor: true, ..judge(launch) }),
+            Some(choice) => Some(choice),
             None => {
                 thinned(&(0..self.made.len()).filter(|launch| !self.made[*launch]).collect::<Vec<_>>(), MOST_CANDIDATES)
                     .into_iter()
                     .map(|launch| judge(*launch))
                     .max_by(|a, b| a.expected_pct.unwrap_or(0.0).total_cmp(&b.expected_pct.unwrap_or(0.0)))
-                    .filter(|choice| choice.expected_pct.is_none_or(|expected| expected >= self.worth.least_pct))
+                    .filter(is_worth_it)
             }
         };
         self.shape = Some(shape);

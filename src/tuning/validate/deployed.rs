@@ -7,7 +7,7 @@ use super::{contest::Contest, folds::Scheme};
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     learn::metrics,
-    order::{Gather, Order},
+    order::{CompactCollect, CompactSort},
     tuning::{aggregate::Point, decision::default_without, result::Source, sweep::Sweep},
 };
 
@@ -43,7 +43,7 @@ pub(super) struct Deployments {
 impl Deployments {
     pub(super) fn new(sweep: &Sweep, contest: &Contest) -> Self {
         let folds: SortedMap<Workload, usize> =
-            sweep.points.iter().zip(&contest.folds).map(|(point, fold)| (point.workload, *fold)).gather();
+            sweep.points.iter().zip(&contest.folds).map(|(point, fold)| (point.workload, *fold)).compact_collect();
         let mut all: SortedMap<_, BySource> = SortedMap::new();
         for (workload, configurations) in &contest.workloads {
             let group = (workload.collective, workload.scale);
@@ -79,9 +79,9 @@ impl Deployments {
             metrics::mean(&lost)
         };
         let of = |sources: &BySource| {
-            sources.iter().filter_map(|(source, deployed)| Some((*source, mean(deployed)?))).gather()
+            sources.iter().filter_map(|(source, deployed)| Some((*source, mean(deployed)?))).compact_collect()
         };
-        self.all.iter().map(|(group, sources)| (*group, of(sources))).gather()
+        self.all.iter().map(|(group, sources)| (*group, of(sources))).compact_collect()
     }
 
     /// What the source that lost least, over all folds, would have had deployed.
@@ -102,7 +102,7 @@ impl Deployments {
                 deployed.iter().filter(|(f, _)| source(group, *f) == *name).map(|(_, d)| *d).collect::<Vec<_>>()
             };
             let mut picked: Vec<Deployed> = sources.iter().flat_map(of_source).collect();
-            picked.order_by_key(|deployed| deployed.workload);
+            picked.compact_sort_by_key(|deployed| deployed.workload);
             picked
         };
         self.all.iter().flat_map(of_group).collect()
@@ -117,7 +117,9 @@ pub(super) fn by_collective(regret: &SortedMap<(Collective, Scale), Regret>) -> 
         of_scale.iter().for_each(|(source, lost)| of_collective.entry(*source).or_default().push(*lost));
     }
     let mean = |(source, lost): (Source, Vec<f64>)| Some((source, metrics::mean(&lost)?));
-    all.into_iter().map(|(collective, of)| (collective, of.into_iter().filter_map(mean).gather())).gather()
+    all.into_iter()
+        .map(|(collective, of)| (collective, of.into_iter().filter_map(mean).compact_collect()))
+        .compact_collect()
 }
 
 /// The mean of what was lost.

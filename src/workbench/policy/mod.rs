@@ -6,7 +6,7 @@ mod simulator;
 
 use super::{Jobs, Material, Study, WorkbenchError};
 use crate::{
-    bandit::strategies::Kind,
+    bandit::strategies::StrategyKind,
     collective::{Collective, Scale},
     conf::Reader,
     crc32::Crc32,
@@ -237,7 +237,7 @@ impl Policy {
         }
         if let Some(start) = &self.start {
             let mut options = vec![(String::new(), "all".to_owned())];
-            let titles = start.strategies.iter().map(Kind::title);
+            let titles = start.strategies.iter().map(StrategyKind::title);
             options.extend((1..).zip(titles).map(|(number, title): (u32, String)| (number.to_string(), title)));
             let field = Field::new(&self.choices, "strategy", "Strategy in colour", Control::One(options), "");
             fields.push(field.of(STRATEGIES).picked());

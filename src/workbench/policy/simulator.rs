@@ -3,9 +3,9 @@
 use super::{STRATEGIES, wrong};
 use crate::{
     bandit::{
-        schedule::LONGEST_BLOCK,
-        strategies::Kind,
-        world::{Shape, SimulatedArm, Simulation},
+        environment::{Shape, SimulatedArm, Simulation},
+        schedule::MAX_BLOCK_CALLS,
+        strategies::StrategyKind,
     },
     form::{Choices, Control, Field},
     policy::request::Source,
@@ -209,7 +209,13 @@ const PARAMETERS_OF: [Parameter; 12] = [
     Parameter { key: "rounds", label: "round robin: M, rounds", usual: "5", least: 1.0, most: 1e5 },
     Parameter { key: "gate-rounds", label: "rr-gate: M, rounds", usual: "10", least: 1.0, most: 1e5 },
     Parameter { key: "gate", label: "rr-gate: gate, %", usual: "5", least: 0.0, most: 100.0 },
-    Parameter { key: "calls", label: "epoch-thompson: E, calls", usual: "64", least: 1.0, most: LONGEST_BLOCK as f64 },
+    Parameter {
+        key: "calls",
+        label: "epoch-thompson: E, calls",
+        usual: "64",
+        least: 1.0,
+        most: MAX_BLOCK_CALLS as f64,
+    },
     Parameter { key: "floor", label: "epoch-thompson: least share of an arm", usual: "0.01", least: 0.0, most: 1.0 },
     Parameter { key: "keep", label: "epoch-thompson: γ of an epoch", usual: "0.9", least: 0.0, most: 1.0 },
     Parameter { key: "raw-c", label: "ucb1-raw: c, ms", usual: "1.4142135623730951", least: 0.0, most: 1e6 },
@@ -219,7 +225,7 @@ const PARAMETERS_OF: [Parameter; 12] = [
 ///
 /// # Errors
 /// A parameter can't be.
-pub(super) fn strategies(choices: &Choices) -> Result<Vec<Kind>, WorkbenchError> {
+pub(super) fn strategies(choices: &Choices) -> Result<Vec<StrategyKind>, WorkbenchError> {
     let mut values = [0.0; PARAMETERS_OF.len()];
     for (value, of) in values.iter_mut().zip(&PARAMETERS_OF) {
         let text = choices.get(of.key).map(str::trim).filter(|text| !text.is_empty()).unwrap_or(of.usual);
@@ -227,21 +233,23 @@ pub(super) fn strategies(choices: &Choices) -> Result<Vec<Kind>, WorkbenchError>
         *value = read.ok_or_else(|| wrong(of.label, text, &format!("a number from {} to {}", of.least, of.most)))?;
     }
     let [epsilon, decay, window, gamma, delta, rounds, gate_rounds, gate, calls, floor, keep, c] = values;
-    let set = |kind: &Kind| match *kind {
-        Kind::EpsGreedy { .. } => Kind::EpsGreedy { epsilon },
-        Kind::EpsDecay { .. } => Kind::EpsDecay { c: decay },
-        Kind::SlidingUcb { .. } => Kind::SlidingUcb { window: window as u32 },
-        Kind::DiscountedThompson { .. } => Kind::DiscountedThompson { gamma },
-        Kind::Elimination { .. } => Kind::Elimination { delta },
-        Kind::RoundRobin { gate: None, .. } => Kind::RoundRobin { rounds: rounds as u32, gate: None },
-        Kind::RoundRobin { .. } => Kind::RoundRobin { rounds: gate_rounds as u32, gate: Some(gate / 100.0) },
-        Kind::EpochThompson { keep: usual, .. } => {
-            Kind::EpochThompson { calls: calls as u32, floor, keep: if usual < 1.0 { keep } else { 1.0 } }
+    let set = |kind: &StrategyKind| match *kind {
+        StrategyKind::EpsGreedy { .. } => StrategyKind::EpsGreedy { epsilon },
+        StrategyKind::EpsDecay { .. } => StrategyKind::EpsDecay { c: decay },
+        StrategyKind::SlidingUcb { .. } => StrategyKind::SlidingUcb { window: window as u32 },
+        StrategyKind::DiscountedThompson { .. } => StrategyKind::DiscountedThompson { gamma },
+        StrategyKind::Elimination { .. } => StrategyKind::Elimination { delta },
+        StrategyKind::RoundRobin { gate: None, .. } => StrategyKind::RoundRobin { rounds: rounds as u32, gate: None },
+        StrategyKind::RoundRobin { .. } => {
+            StrategyKind::RoundRobin { rounds: gate_rounds as u32, gate: Some(gate / 100.0) }
         }
-        Kind::Ucb1Raw { .. } => Kind::Ucb1Raw { c },
+        StrategyKind::EpochThompson { keep: usual, .. } => {
+            StrategyKind::EpochThompson { calls: calls as u32, floor, keep: if usual < 1.0 { keep } else { 1.0 } }
+        }
+        StrategyKind::Ucb1Raw { .. } => StrategyKind::Ucb1Raw { c },
         other => other,
     };
-    Ok(Kind::ALL.iter().map(set).collect())
+    Ok(StrategyKind::ALL.iter().map(set).collect())
 }
 
 #[cfg(test)]
@@ -292,12 +300,12 @@ mod tests {
             assert!(told.contains(said), "{told}");
         }
         let mut choices = Choices::default();
-        assert_eq!(strategies(&choices).ok(), Some(Kind::ALL.to_vec()));
+        assert_eq!(strategies(&choices).ok(), Some(StrategyKind::ALL.to_vec()));
         choices.set("window", "50");
         choices.set("gate", "10");
         let set = strategies(&choices).unwrap_or_default();
-        assert!(set.contains(&Kind::SlidingUcb { window: 50 }), "{set:?}");
-        assert!(set.contains(&Kind::RoundRobin { rounds: 10, gate: Some(0.1) }), "{set:?}");
+        assert!(set.contains(&StrategyKind::SlidingUcb { window: 50 }), "{set:?}");
+        assert!(set.contains(&StrategyKind::RoundRobin { rounds: 10, gate: Some(0.1) }), "{set:?}");
         choices.set("eps", "2");
         let told = strategies(&choices).expect_err("more than one").to_string();
         assert_eq!(told, "eps-greedy: ε: \"2\" is not a number from 0 to 1");

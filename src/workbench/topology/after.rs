@@ -3,22 +3,22 @@
 
 use super::asked::title;
 use crate::{
-    order::Order,
+    order::CompactSort,
     plot::Chart,
     schedule::{
-        flood::Pick,
-        synthesize::{Method, Search, State},
+        greedy::MatchingRule,
+        synthesize::{Method, Search, SearchState},
     },
     text::Listing,
     topology::{
         charts,
-        conditions::Wanted,
-        film::Film,
+        conditions::CollectiveRequest,
         listing,
         model::Topology,
         robust, seeds,
         study::{self, StudyError},
         time::Clock,
+        timeline::Timeline,
     },
 };
 
@@ -30,7 +30,7 @@ const UNASKED: usize = 6_000_000;
 /// How a schedule does when links and nodes are slow or dead.
 #[derive(Default)]
 pub(super) struct Robustness {
-    pub varied: robust::Question,
+    pub varied: robust::VariationOptions,
     /// Damages every link and node, however long that takes.
     pub every: bool,
     /// What was found, in sentences.
@@ -48,7 +48,7 @@ pub(super) struct Robustness {
 
 impl Robustness {
     /// Of nothing yet.
-    pub fn new(varied: robust::Question, every: bool) -> Self {
+    pub fn new(varied: robust::VariationOptions, every: bool) -> Self {
         Self { varied, every, ..Self::default() }
     }
 
@@ -61,8 +61,8 @@ impl Robustness {
     ///
     /// # Errors
     /// There is no schedule.
-    pub fn go_on(&mut self, study: &study::Study, film: &Film) -> Result<(), StudyError> {
-        let (transfers, links, nodes) = (film.len().max(1), film.links.len(), film.nodes as usize);
+    pub fn go_on(&mut self, study: &study::Study, timeline: &Timeline) -> Result<(), StudyError> {
+        let (transfers, links, nodes) = (timeline.len().max(1), timeline.links.len(), timeline.nodes as usize);
         if !std::mem::replace(&mut self.is_begun, true) {
             let most = (UNASKED / transfers) as u32;
             let draws = self.varied.draws.min(most);
@@ -70,7 +70,7 @@ impl Robustness {
                 self.text.push("The schedule is too long to be run again and again.".into());
                 self.is_done = true;
             } else {
-                let question = robust::Question { draws, ..self.varied.clone() };
+                let question = robust::VariationOptions { draws, ..self.varied.clone() };
                 let varied = study.varied(&question)?;
                 self.text.push(listing::varied(&varied, question.sigma));
                 self.chart = Some(charts::varied(&varied, question.sigma));
@@ -104,7 +104,7 @@ impl Robustness {
         if self.next >= links + nodes {
             // The worst first: by how much longer it takes at a half.
             for table in [&mut self.links, &mut self.nodes] {
-                table.rows.order_by_key(|row| {
+                table.rows.compact_sort_by_key(|row| {
                     let more = row.get(2).and_then(|entry| entry.number).unwrap_or_default();
                     u64::MAX - (more.max(0.0) * 1e6) as u64
                 });
@@ -127,7 +127,8 @@ pub(super) struct Luck {
 }
 
 /// Who is tried with many seeds.
-const PICKS: [(Method, Pick); 2] = [(Method::Tacos, Pick::Tacos), (Method::Earliest, Pick::Rarest)];
+const PICKS: [(Method, MatchingRule); 2] =
+    [(Method::Tacos, MatchingRule::Tacos), (Method::Earliest, MatchingRule::Rarest)];
 /// Seeds that are tried unasked, and at most.
 const SEEDS: u32 = 100;
 pub(super) const MOST_SEEDS: u32 = 10_000;
@@ -153,16 +154,16 @@ impl Luck {
     ///
     /// # Errors
     /// There is no search.
-    pub fn go_on(&mut self, study: &study::Study, film: &Film) -> Result<(), StudyError> {
+    pub fn go_on(&mut self, study: &study::Study, timeline: &Timeline) -> Result<(), StudyError> {
         let seeds = u64::from(self.asked.unwrap_or(SEEDS).min(MOST_SEEDS));
-        let transfers = film.len().max(1);
+        let transfers = timeline.len().max(1);
         if self.asked.is_none() && transfers.saturating_mul(SEEDS as usize * PICKS.len()) > UNASKED {
             self.why = Some("Other seeds: not tried, as the schedule is long; a number of seeds has them tried.");
             self.is_done = true;
             return Ok(());
         }
         // TACOS looks at all that a node could get before each round of transfers.
-        let looks = transfers.saturating_mul(transfers / film.links.len().max(1));
+        let looks = transfers.saturating_mul(transfers / timeline.links.len().max(1));
         if transfers > LONGEST || looks > MOST_LOOKS {
             self.why = Some("Other seeds: not tried, as one schedule alone takes seconds to make.");
             self.is_done = true;
@@ -203,14 +204,14 @@ pub(super) struct Rival {
     /// How long was searched.
     pub spent_ms: u32,
     /// The schedule, once it was found.
-    pub film: Option<Film>,
+    pub timeline: Option<Timeline>,
     is_done: bool,
 }
 
 impl Rival {
     /// One that has not begun.
     pub const fn new(method: Method) -> Self {
-        Self { method, search: None, spent_ms: 0, film: None, is_done: false }
+        Self { method, search: None, spent_ms: 0, timeline: None, is_done: false }
     }
 
     /// Who looks.
@@ -234,7 +235,7 @@ impl Rival {
     /// The collective can't be done on the topology.
     pub fn go_on(
         &mut self,
-        wanted: &Wanted,
+        wanted: &CollectiveRequest,
         topology: &Topology,
         seed: u64,
         piece: u64,
@@ -247,12 +248,12 @@ impl Rival {
                 none.insert((Search::new(problem, self.method, seed), clock))
             }
         };
-        if search.work(piece) == State::Working && (self.spent_ms < limit_ms || search.time().is_none()) {
+        if search.work(piece) == SearchState::Working && (self.spent_ms < limit_ms || search.time().is_none()) {
             return Ok(());
         }
         self.is_done = true;
         if let Some((schedule, _)) = search.best() {
-            self.film = study::film(&search.problem, &schedule, clock);
+            self.timeline = study::timeline(&search.problem, &schedule, clock);
         }
         self.search = None;
         Ok(())

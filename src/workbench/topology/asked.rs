@@ -6,10 +6,10 @@ use super::edit::{self, Damage};
 use crate::{
     collective::Collective,
     form::{ChoiceError, Choices},
-    order::Order,
+    order::CompactSort,
     schedule::synthesize::Method,
     topology::{
-        conditions::{Custom, MOST_PAIRS, Wanted, WantedError, read_custom},
+        conditions::{CollectiveRequest, Custom, MOST_PAIRS, RequestError, read_custom},
         dump::{Machine, Rates},
         generate::{Kind, Recipe},
         model::{Topology, Unit},
@@ -64,7 +64,7 @@ pub(super) fn title(method: Method) -> &'static str {
 /// Everything that a search depends on.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Asked {
-    pub wanted: Wanted,
+    pub wanted: CollectiveRequest,
     pub by: Method,
     pub seed: u64,
     /// What is slow or dead.
@@ -211,7 +211,7 @@ pub(super) fn source(choices: &Choices, parts: &[(String, Part)]) -> Result<Sour
 /// What is asked for on a topology.
 pub(super) fn asked(choices: &Choices, parts: &[(String, Part)], topology: &Topology) -> Result<Asked, WorkbenchError> {
     const WHOLE: &str = "a whole number";
-    let mut wanted = Wanted::default();
+    let mut wanted = CollectiveRequest::default();
     let mut size = None;
     match choices.get("collective") {
         Some("own") => {
@@ -264,7 +264,7 @@ fn conditions(text: &str, nodes: u32) -> Result<(Arc<Custom>, Option<u64>), Work
         // `all` makes a short line long.
         pairs += (has.len() + wants.len()) as u64;
         if pairs > MOST_PAIRS {
-            return Err(StudyError::from(WantedError::TooMany(pairs)).into());
+            return Err(StudyError::from(RequestError::TooMany(pairs)).into());
         }
         custom.names.push(custom.chunks.len().to_string());
         custom.chunks.push((has, wants));
@@ -286,7 +286,7 @@ fn listed(text: &str, nodes: u32) -> Option<Vec<u32>> {
     if is_all {
         listed.extend(0..nodes);
     }
-    listed.order_by_number(|node| u64::from(*node));
+    listed.compact_sort_by_number(|node| u64::from(*node));
     listed.dedup();
     Some(listed)
 }
@@ -312,9 +312,9 @@ mod tests {
         let wrong = conditions("1 -> 2\n0 -> all,foo", 3).unwrap_err().to_string();
         assert!(wrong.contains("0 -> all,foo"), "{wrong}");
         let (custom, _) = conditions("0 -> all,9999", 3).unwrap();
-        let wanted = Wanted { collective: None, custom: Some(custom), ..Wanted::default() };
+        let wanted = CollectiveRequest { collective: None, custom: Some(custom), ..CollectiveRequest::default() };
         let topology = Recipe::new(Kind::parse("line:3").unwrap()).make().unwrap();
-        assert_eq!(wanted.problem(&topology).unwrap_err(), WantedError::NoNode("0".into(), 9999));
+        assert_eq!(wanted.problem(&topology).unwrap_err(), RequestError::NoNode("0".into(), 9999));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::{
     form::{ChoiceError, Choices},
-    order::Order,
+    order::CompactSort,
     topology::model::{Link, Topology, link_problem},
 };
 
@@ -252,8 +252,8 @@ pub(super) fn damage(choices: &Choices, topology: &Topology) -> Result<Damage, C
             damage.nodes.push((node, left));
         }
     }
-    damage.links.order_by_key(|(link, _)| *link);
-    damage.nodes.order_by_key(|(node, _)| *node);
+    damage.links.compact_sort_by_key(|(link, _)| *link);
+    damage.nodes.compact_sort_by_key(|(node, _)| *node);
     Ok(damage)
 }
 

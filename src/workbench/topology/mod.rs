@@ -16,11 +16,11 @@ use crate::{
         charts,
         dump::{MOST_HOPS, Pattern},
         export::Form,
-        film::{Film, LONGEST},
         layout, listing,
         network::{self, Network},
         robust,
-        study::{self, Opened, Part, Shown, Source, Standing, StudyError},
+        study::{self, Opened, Part, SearchStatus, Shown, Source, StudyError},
+        timeline::{MAX_TRANSFERS, Timeline},
     },
     units::{capitalised, count},
 };
@@ -71,7 +71,7 @@ pub struct Topology {
     luck: Luck,
     rivals: Vec<Rival>,
     /// Schedules that were dropped: their names, what is said of them, and those without fault.
-    dropped: Vec<(String, Vec<String>, Option<Film>)>,
+    dropped: Vec<(String, Vec<String>, Option<Timeline>)>,
     /// What is to be drawn has changed.
     is_new: bool,
 }
@@ -174,15 +174,15 @@ impl Topology {
 
     /// Looks at the best so far, from all sides where it is another.
     fn look(&mut self) -> Result<(), WorkbenchError> {
-        let standing = self.active().standing()?;
-        let Some(time_ns) = standing.time_ns else {
-            if let (false, Some(asked)) = (standing.is_working, &self.asked) {
+        let status = self.active().status()?;
+        let Some(time_ns) = status.time_ns else {
+            if let (false, Some(asked)) = (status.is_working, &self.asked) {
                 let why = asked.by.made_for().unwrap_or("it has nothing more to try");
                 self.why = Some(format!("{} makes no schedule here: {why}; take another", asked::title(asked.by)));
             }
             return Ok(());
         };
-        if let Some(mut shown) = self.found.take().filter(|shown| shown.standing.time_ns == Some(time_ns)) {
+        if let Some(mut shown) = self.found.take().filter(|shown| shown.status.time_ns == Some(time_ns)) {
             self.active().renew(&mut shown)?;
             self.found = Some(shown);
             return Ok(());
@@ -195,19 +195,19 @@ impl Topology {
 
     /// What else is chosen besides the search.
     fn settle(&mut self) -> Result<(), WorkbenchError> {
-        let usual = robust::Question::default();
+        let usual = robust::VariationOptions::default();
         let within = |label: &str, value: f64, least: f64, most: f64| {
             let expected = || format!("from {least} to {most}");
             let is_in = (least..=most).contains(&value);
             if is_in { Ok(()) } else { Err(asked::wrong(label, &value.to_string(), &expected())) }
         };
-        let varied = robust::Question {
+        let varied = robust::VariationOptions {
             sigma: self.choices.parsed("sigma", "a number")?.unwrap_or(usual.sigma),
             draws: self.choices.parsed("draws", "a whole number")?.unwrap_or(usual.draws),
             ..usual
         };
-        within("Spread of durations", varied.sigma, 0.0, robust::WIDEST)?;
-        within("Draws", f64::from(varied.draws), 1.0, f64::from(robust::MOST_DRAWS))?;
+        within("Spread of durations", varied.sigma, 0.0, robust::MAX_SIGMA)?;
+        within("Draws", f64::from(varied.draws), 1.0, f64::from(robust::MAX_DRAWS))?;
         within(
             "Search for at most",
             self.choices.parsed("limit", "a number of seconds")?.unwrap_or(1.0),
@@ -245,7 +245,7 @@ impl Topology {
             self.study.parts().iter().filter(|(_, part)| is_result(part)).map(|(name, _)| name.clone()).collect();
         self.dropped.clear();
         for (number, name) in (0..).zip(names) {
-            let (text, film) = match self.study.verify(number) {
+            let (text, timeline) = match self.study.verify(number) {
                 Ok(verified) => {
                     let mut text = verified.sentences;
                     // The first stands in the sentences.
@@ -256,30 +256,30 @@ impl Topology {
                         let least = if verified.is_cut { "at least " } else { "" };
                         text.push(format!("And {least}{}.", count(more as u64, "more fault")));
                     }
-                    (text, verified.film)
+                    (text, verified.timeline)
                 }
                 Err(error) => (vec![format!("{}.", capitalised(&error.to_string()))], None),
             };
-            self.dropped.push((name, text, film.filter(|_| self.damaged.is_none())));
+            self.dropped.push((name, text, timeline.filter(|_| self.damaged.is_none())));
         }
     }
 
     fn is_searching(&self) -> bool {
-        let standing = self.active().standing();
+        let status = self.active().status();
         // Until there is something to be left with, no time is over.
-        let is_open = |standing: Standing| standing.time_ns.is_none() || self.spent_ms < self.limit_ms();
-        self.why.is_none() && standing.is_ok_and(|standing| standing.is_working && is_open(standing))
+        let is_open = |status: SearchStatus| status.time_ns.is_none() || self.spent_ms < self.limit_ms();
+        self.why.is_none() && status.is_ok_and(|status| status.is_working && is_open(status))
     }
 
-    fn film(&self) -> Option<&Film> {
-        self.found.as_ref()?.film.as_ref()
+    fn timeline(&self) -> Option<&Timeline> {
+        self.found.as_ref()?.timeline.as_ref()
     }
 
     fn has_more(&self) -> bool {
         self.why.is_none()
             && (self.is_searching()
                 || self.rivals.iter().any(|rival| !rival.is_done())
-                || self.film().is_some() && !(self.robustness.is_done() && self.luck.is_done()))
+                || self.timeline().is_some() && !(self.robustness.is_done() && self.luck.is_done()))
     }
 
     /// Takes the time of the piece before into account.
@@ -314,11 +314,11 @@ impl Topology {
             return Ok(());
         }
         let study = self.damaged.as_mut().unwrap_or(&mut self.study);
-        if let Some(film) = self.found.as_ref().and_then(|found| found.film.as_ref()) {
+        if let Some(timeline) = self.found.as_ref().and_then(|found| found.timeline.as_ref()) {
             if self.robustness.is_done() {
-                self.luck.go_on(study, film)?;
+                self.luck.go_on(study, timeline)?;
             } else {
-                self.robustness.go_on(study, film)?;
+                self.robustness.go_on(study, timeline)?;
             }
         }
         Ok(())
@@ -340,7 +340,7 @@ impl Topology {
         });
         let mut undelivered = "undelivered";
         if !dead.is_empty() {
-            run.undelivered = replay.undelivered_beside(&dead);
+            run.undelivered = replay.undelivered_among_others(&dead);
             undelivered = "undelivered among the others";
         }
         let planned = listing::time(clock.ns(schedule.end(&search.problem.graph)));
@@ -385,7 +385,7 @@ impl Topology {
                 (false, true) => continue,
                 (false, false) => robust::Damage::Link(*link),
             };
-            words.push(robust::words(topology, &damage));
+            words.push(robust::describe(topology, &damage));
         }
         let more = words.len().saturating_sub(NAMED);
         words.truncate(NAMED);
@@ -394,11 +394,12 @@ impl Topology {
     }
 
     /// Schedules that stand beside each other, the best first.
-    fn films(&self) -> Vec<(&str, &Film, f64)> {
-        let bound = self.found.as_ref().map_or(0.0, |found| found.standing.bound_ns);
-        let best = self.film().map(|film| ("Best so far", film, bound));
-        let rivals = self.rivals.iter().filter_map(|rival| Some((rival.name(), rival.film.as_ref()?, bound)));
-        let dropped = self.dropped.iter().filter_map(|(name, _, film)| Some((name.as_str(), film.as_ref()?, bound)));
+    fn timelines(&self) -> Vec<(&str, &Timeline, f64)> {
+        let bound = self.found.as_ref().map_or(0.0, |found| found.status.bound_ns);
+        let best = self.timeline().map(|timeline| ("Best so far", timeline, bound));
+        let rivals = self.rivals.iter().filter_map(|rival| Some((rival.name(), rival.timeline.as_ref()?, bound)));
+        let dropped =
+            self.dropped.iter().filter_map(|(name, _, timeline)| Some((name.as_str(), timeline.as_ref()?, bound)));
         best.into_iter().chain(rivals).chain(dropped).collect()
     }
 
@@ -420,24 +421,25 @@ impl Topology {
     }
 
     fn comparison_section(&self, contents: &Contents) -> Section {
-        let films = self.films();
+        let timelines = self.timelines();
         let mut section = Section { title: form::COMPARISON.into(), ..Section::default() };
-        for rival in self.rivals.iter().filter(|rival| rival.is_done() && rival.film.is_none()) {
+        for rival in self.rivals.iter().filter(|rival| rival.is_done() && rival.timeline.is_none()) {
             section.text.push(format!("{}: no schedule was found.", rival.name()));
         }
-        if films.len() < 2 {
+        if timelines.len() < 2 {
             let beside = "Other synthesizers, and schedules that are dropped, stand beside the best one here.";
             section.text.push(beside.into());
         } else {
             if contents.charts {
-                let of_chart: Vec<(&str, &Film)> = films.iter().map(|(name, film, _)| (*name, *film)).collect();
+                let of_chart: Vec<(&str, &Timeline)> =
+                    timelines.iter().map(|(name, timeline, _)| (*name, *timeline)).collect();
                 section.charts.push(charts::progress(&of_chart));
             }
-            section.tables.push(Exhibit::new("topology-comparison", "Schedules", listing::comparison(&films)));
+            section.tables.push(Exhibit::new("topology-comparison", "Schedules", listing::comparison(&timelines)));
         }
         section.text.extend(self.luck.text());
         if let Some(shown) = &self.found
-            && let Some(chart) = self.luck.chart(shown.standing.time_ns.unwrap_or_default(), shown.standing.bound_ns)
+            && let Some(chart) = self.luck.chart(shown.status.time_ns.unwrap_or_default(), shown.status.bound_ns)
         {
             section.text.push(chart.summary.clone());
             section.charts.extend(Some(chart).filter(|_| contents.charts));
@@ -487,7 +489,7 @@ impl Topology {
         let (wanted, ..) = study.search().ok()?;
         let collective = wanted.collective?;
         if let Some(shown) = &self.found {
-            found = shown.standing.time_ns;
+            found = shown.status.time_ns;
         }
         let machine = asked::chosen_machine(&asked::graph(&self.choices, self.study.parts()), self.study.parts());
         let rates = asked::rates(&self.choices).ok()?;
@@ -576,8 +578,12 @@ impl Study for Topology {
             places: self.opened.places.clone(),
             cut: Default::default(),
             patterns: self.opened.patterns.clone(),
-            bound_ns: shown.map_or(0.0, |shown| shown.standing.bound_ns),
-            films: self.films().into_iter().map(|(name, film, _)| (name.to_owned(), film.to_travel())).collect(),
+            bound_ns: shown.map_or(0.0, |shown| shown.status.bound_ns),
+            timelines: self
+                .timelines()
+                .into_iter()
+                .map(|(name, timeline, _)| (name.to_owned(), timeline.abridged()))
+                .collect(),
         };
         if let Some(shown) = shown {
             let whole = network.whole();
@@ -589,12 +595,13 @@ impl Study for Topology {
         Some(Box::new(network))
     }
 
-    fn cut(&self, from_ns: f64, chunk: Option<u32>) -> Vec<Film> {
-        let of = |film: &Film| match film.len() > LONGEST {
-            true => film.cut(((from_ns.max(0.0) * film.ticks_per_ns as f64) as u64).min(film.end), chunk),
-            false => Film::default(),
+    fn cut(&self, from_ns: f64, chunk: Option<u32>) -> Vec<Timeline> {
+        let of = |timeline: &Timeline| match timeline.len() > MAX_TRANSFERS {
+            true => timeline
+                .window_from(((from_ns.max(0.0) * timeline.ticks_per_ns as f64) as u64).min(timeline.end), chunk),
+            false => Timeline::default(),
         };
-        self.films().into_iter().map(|(_, film, _)| of(film)).collect()
+        self.timelines().into_iter().map(|(_, timeline, _)| of(timeline)).collect()
     }
 
     fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
@@ -613,10 +620,10 @@ impl Study for Topology {
         };
         let mut report = report::topology::report(material, contents)?;
         if self.found.is_some() {
-            if let Ok(standing) = self.active().standing()
+            if let Ok(status) = self.active().status()
                 && let Some(sentence) = report.summary.get_mut(1)
             {
-                *sentence = standing.sentence;
+                *sentence = status.sentence;
             }
             if let Some(words) = self.damage_words() {
                 report.summary.insert(0, format!("{words}:"));

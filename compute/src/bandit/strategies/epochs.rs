@@ -1,14 +1,14 @@
-//! What the plugin does: the arms of a whole epoch are dealt out ahead, by how probably each is the best.
+//! The strategy of the plugin: the arms of an epoch are scheduled ahead, by the probability of each to be the best.
 
 use super::{Known, Strategy};
 use crate::{
     bandit::{
         best,
-        schedule::{LONGEST_BLOCK, deal},
+        schedule::{MAX_BLOCK_CALLS, fill_block},
         statistics::NormalInverseGamma,
     },
     math::Stream,
-    order::Order,
+    order::CompactSort,
 };
 
 /// Counts of an epoch from the probability of each arm to be the best, of which each has at least `floor`, by largest
@@ -30,7 +30,7 @@ pub fn counts(best: &[f64], calls: u32, floor: f64) -> Vec<u32> {
     let mut counts: Vec<u32> = shares.iter().map(|share| *share as u32).collect();
     let mut order: Vec<usize> = (0..best.len()).collect();
     let remainder = |arm: usize| shares[arm] - shares[arm].floor();
-    order.order_by(|a, b| remainder(*b).total_cmp(&remainder(*a)));
+    order.compact_sort_by(|a, b| remainder(*b).total_cmp(&remainder(*a)));
     let missing = calls.saturating_sub(counts.iter().sum()) as usize;
     for arm in order.into_iter().cycle().take(if best.is_empty() { 0 } else { missing }) {
         counts[arm] += 1;
@@ -38,8 +38,8 @@ pub fn counts(best: &[f64], calls: u32, floor: f64) -> Vec<u32> {
     counts
 }
 
-/// Probabilities to what quadrature knows of them, a two-thousandth: what is below is equally improbable, and the order of
-/// such arms must not decide who gets the calls that are left.
+/// Probabilities to what quadrature knows of them, a two-thousandth: what is below is equally improbable, and the order
+/// of such arms must not decide who gets the calls that are left.
 ///
 /// ```
 /// use collectune_compute::bandit::strategies::{counts, rounded};
@@ -51,7 +51,7 @@ pub fn rounded(best: &[f64]) -> Vec<f64> {
     best.iter().map(|p| (p * 2000.0).round() / 2000.0).collect()
 }
 
-/// An epoch of calls after the other.
+/// The strategy: at the end of each epoch the next one is scheduled.
 pub(super) struct Epochs {
     known: Known,
     calls: u32,
@@ -68,21 +68,21 @@ pub(super) struct Epochs {
 impl Epochs {
     pub(super) fn new(known: Known, calls: u32, floor: f64, keep: f64, seed: u64) -> Self {
         let arms = known.arms.len();
-        let calls = calls.clamp(arms as u32, LONGEST_BLOCK as u32);
+        let calls = calls.clamp(arms as u32, MAX_BLOCK_CALLS as u32);
         let mut order = vec![0; calls as usize];
-        deal(&counts(&vec![1.0 / arms as f64; arms], calls, floor), seed, 0, 0, &mut order);
+        fill_block(&counts(&vec![1.0 / arms as f64; arms], calls, floor), seed, 0, 0, &mut order);
         let keep = keep.clamp(0.0, 1.0);
         Self { known, calls, floor, keep, seed, epoch: 0, order, next: 0, sum: 0.0, prior: None }
     }
 
-    fn turn(&mut self) {
+    fn end_epoch(&mut self) {
         let mean = self.sum / self.order.len() as f64;
         let prior = *self.prior.get_or_insert_with(|| NormalInverseGamma::weak(mean));
-        let posteriors: Vec<NormalInverseGamma> = self.known.arms.iter().map(|arm| prior.after(arm)).collect();
+        let posteriors: Vec<NormalInverseGamma> = self.known.arms.iter().map(|arm| prior.posterior(arm)).collect();
         self.epoch += 1;
         self.next = 0;
         let counts = counts(&rounded(&best::probabilities(&posteriors)), self.calls, self.floor);
-        deal(&counts, self.seed, 0, self.epoch, &mut self.order);
+        fill_block(&counts, self.seed, 0, self.epoch, &mut self.order);
         self.known.arms.iter_mut().for_each(|arm| arm.discount(self.keep));
     }
 }
@@ -97,7 +97,7 @@ impl Strategy for Epochs {
         self.sum += latency;
         self.next += 1;
         if self.next >= self.order.len() {
-            self.turn();
+            self.end_epoch();
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Strategies that draw lots or always do the same.
+//! Strategies that choose a fixed, a random or the so far best arm.
 
 use super::{Known, Strategy};
 use crate::math::Stream;
 
-/// Always the same arm.
+/// Always chooses the same arm.
 pub(super) struct Fixed(pub(super) usize);
 
 impl Strategy for Fixed {
@@ -14,7 +14,7 @@ impl Strategy for Fixed {
     fn learn(&mut self, _arm: usize, _latency: f64) {}
 }
 
-/// Any of so many arms.
+/// Chooses each of `.0` arms with the same probability.
 pub(super) struct Uniform(pub(super) usize);
 
 impl Strategy for Uniform {
@@ -25,14 +25,14 @@ impl Strategy for Uniform {
     fn learn(&mut self, _arm: usize, _latency: f64) {}
 }
 
-/// How often to explore.
+/// The probability of exploration.
 pub(super) enum Epsilon {
     Constant(f64),
     /// min(1, c K / t).
     Decaying(f64),
 }
 
-/// The lowest mean, now and then any arm.
+/// Chooses the arm with the lowest mean, or with probability ε any arm.
 pub(super) struct Greedy {
     pub(super) known: Known,
     pub(super) epsilon: Epsilon,

@@ -15,84 +15,85 @@ use serde::{Deserialize, Serialize};
 use super::statistics::Statistics;
 use crate::math::Stream;
 
-/// Chooses arms.
+/// A strategy that chooses arms one by one.
 pub trait Strategy {
     /// The arm to pull next.
     fn choose(&mut self, stream: &mut Stream) -> usize;
-    /// Takes in what a pull took.
+    /// Learns the latency of the pulled arm.
     fn learn(&mut self, arm: usize, latency: f64);
 }
 
-/// Which strategy, with its parameters.
+/// The strategies with their parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Kind {
+pub enum StrategyKind {
     /// Always the library's own choice.
     Auto,
     /// Each arm with the same probability.
     Uniform,
-    /// Always the arm that is best in truth, which nobody knows.
+    /// Always the arm that is best in truth: an upper limit that no real strategy reaches.
     Oracle,
     /// With probability `epsilon` uniform over all arms, else the lowest mean.
     EpsGreedy {
-        /// Share of exploring pulls.
+        /// The probability of a random arm.
         epsilon: f64,
     },
-    /// The same with ε = min(1, c K / t).
+    /// [`StrategyKind::EpsGreedy`] with ε = min(1, c K / t).
     EpsDecay {
-        /// How slowly exploration ends.
+        /// The larger, the longer exploration lasts.
         c: f64,
     },
     /// argmin mean − s √(2 ln t / n) with the pooled standard deviation s (Auer, Cesa-Bianchi, Fischer 2002).
     Ucb1,
     /// argmin mean − c √(ln t / n), with c in the log's unit.
     Ucb1Raw {
-        /// In milliseconds.
+        /// The factor c, in milliseconds.
         c: f64,
     },
-    /// [`Kind::Ucb1`] over the last pulls (Garivier, Moulines 2011).
+    /// [`StrategyKind::Ucb1`] over a sliding window (Garivier, Moulines 2011).
     SlidingUcb {
-        /// How many pulls.
+        /// The length of the window, in pulls.
         window: u32,
     },
     /// A draw from the posterior of each arm's mean with unknown variance; the lowest wins.
     Thompson,
-    /// The same where the standard deviation is known.
+    /// Thompson sampling with a known standard deviation.
     ThompsonKnown {
-        /// It, in milliseconds; `None`: the pooled one.
+        /// The standard deviation in milliseconds; `None` for the pooled one.
         deviation: Option<f64>,
     },
-    /// The same as if the standard deviation were 1 ms and nothing were known before.
+    /// Thompson sampling as if the standard deviation were 1 ms, without a prior.
     ThompsonRaw,
-    /// [`Kind::Thompson`] that forgets.
+    /// [`StrategyKind::Thompson`] with discounting.
     DiscountedThompson {
-        /// What the past is worth after each pull.
+        /// The factor by which past values are discounted after each pull.
         gamma: f64,
     },
-    /// All live arms in rounds; arms that are worse beyond doubt are dropped (Even-Dar et al. 2006).
+    /// Successive elimination: all live arms in rounds; arms that are significantly worse are dropped (Even-Dar et al.
+    /// 2006).
     Elimination {
-        /// The probability of an error.
+        /// The probability of dropping the best arm.
         delta: f64,
     },
-    /// Rounds of all arms, then one for ever, by trimmed means.
+    /// Some rounds of all arms, then the arm with the lowest trimmed mean for ever.
     RoundRobin {
-        /// How many rounds.
+        /// The number of rounds.
         rounds: u32,
-        /// By which share of `auto`'s latency another arm must be faster; `None`: the lowest wins, `auto` or not.
+        /// The share by which another arm must be faster than `auto`; `None` if the lowest mean wins in any case.
         gate: Option<f64>,
     },
-    /// What the plugin does: counts per epoch by P(best).
+    /// The strategy of the plugin: Thompson sampling with counts per epoch by P(best).
     EpochThompson {
-        /// Calls of an epoch.
+        /// The number of calls in an epoch.
         calls: u32,
         /// The least probability of each arm.
         floor: f64,
-        /// What the past is worth after each epoch.
+        /// The factor by which past values are discounted after each epoch.
         keep: f64,
     },
 }
 
-impl Kind {
-    /// Those that a replay compares, with their defaults: baselines first.
+impl StrategyKind {
+    /// The strategies that a replay compares, with their default parameters, baselines first.
     pub const ALL: [Self; 17] = [
         Self::Auto,
         Self::Uniform,
@@ -113,7 +114,7 @@ impl Kind {
         Self::ThompsonRaw,
     ];
 
-    /// Its name on the command line and in files.
+    /// The name on the command line and in files.
     #[must_use]
     pub const fn key(&self) -> &'static str {
         match self {
@@ -136,7 +137,7 @@ impl Kind {
         }
     }
 
-    /// Its name with what it is set to, for people.
+    /// The name with the parameters, for people.
     #[must_use]
     pub fn title(&self) -> String {
         match self {
@@ -159,14 +160,14 @@ impl Kind {
         }
     }
 
-    /// Multiplying all latencies by a constant changes its decisions.
+    /// Whether scaling all latencies by a constant changes its decisions.
     #[must_use]
     pub const fn is_raw(&self) -> bool {
         matches!(self, Self::Ucb1Raw { .. } | Self::ThompsonRaw)
     }
 
-    /// Ready for the first pull of `arms` arms. `best` is the arm that is best in truth, which only [`Kind::Oracle`] may
-    /// look at.
+    /// Creates the strategy for `arms` arms. `best` is the arm that is best in truth, which only
+    /// [`StrategyKind::Oracle`] may use.
     #[must_use]
     pub fn start(&self, arms: usize, auto: usize, best: usize, seed: u64) -> Box<dyn Strategy> {
         let known = Known::new(arms, auto);
@@ -194,7 +195,7 @@ impl Kind {
     }
 }
 
-/// What the pulls so far say of each arm.
+/// The statistics of each arm so far.
 struct Known {
     arms: Vec<Statistics>,
     auto: usize,
@@ -211,19 +212,19 @@ impl Known {
         self.arms[arm].add(latency);
     }
 
-    /// The arm of the lowest score.
+    /// The arm with the lowest score.
     fn lowest(&self, score: impl FnMut(&Statistics) -> f64) -> usize {
         lowest(self.arms.iter().map(score), self.auto)
     }
 
-    /// Where every arm is pulled `times` times first: the one that comes now.
+    /// The next arm of the initial phase, in which every arm is pulled `times` times; `None` when it is over.
     fn first(&self, times: u64) -> Option<usize> {
         let arms = self.arms.len() as u64;
         (self.pulls < arms * times).then(|| (self.pulls % arms) as usize)
     }
 }
 
-/// The place of the lowest score; ties go to `auto`, then to the lowest index.
+/// The index of the lowest score; ties go to `auto`, then to the lowest index.
 fn lowest(scores: impl Iterator<Item = f64>, auto: usize) -> usize {
     let mut best = (0, f64::INFINITY);
     for (index, score) in scores.enumerate() {

@@ -1,4 +1,4 @@
-//! Strategies that pull arms in rounds and then settle.
+//! Strategies that pull all arms in rounds and then commit.
 
 use super::{Known, Strategy, lowest};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     math::{Stream, ln},
 };
 
-/// Drops arms that are worse beyond doubt.
+/// Successive elimination of arms.
 pub(super) struct Elimination {
     known: Known,
     delta: f64,
@@ -50,7 +50,7 @@ impl Strategy for Elimination {
     }
 }
 
-/// Measures a few rounds and commits.
+/// Measures some rounds and commits to an arm.
 pub(super) struct RoundRobin {
     values: Vec<Vec<f64>>,
     auto: usize,

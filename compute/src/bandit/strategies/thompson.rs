@@ -1,4 +1,4 @@
-//! Probability matching: an arm is pulled as often as it may be the best (Thompson 1933).
+//! Thompson sampling: an arm is pulled with the probability that it is the best (Thompson 1933).
 
 use super::{Known, Strategy, lowest};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     math::Stream,
 };
 
-/// The mean of the first pulls, one of each arm.
+/// The mean of the first pulls, one of each arm: the centre of the prior.
 #[derive(Default)]
 struct FirstMean {
     sum: f64,
@@ -17,7 +17,7 @@ struct FirstMean {
 }
 
 impl FirstMean {
-    /// Before `latency` is counted among `known`.
+    /// Learns a latency; to be called before it is added to `known`.
     fn learn(&mut self, known: &Known, latency: f64) {
         let arms = known.arms.len() as u64;
         if known.pulls < arms {
@@ -29,7 +29,7 @@ impl FirstMean {
     }
 }
 
-/// Mean and variance unknown, under a weak prior; may forget.
+/// Thompson sampling with unknown mean and variance under a weak prior, optionally with discounting.
 pub(super) struct Thompson {
     known: Known,
     first: FirstMean,
@@ -47,7 +47,7 @@ impl Strategy for Thompson {
         let Some(mean) = self.first.value else { return self.known.first(1).unwrap_or(0) };
         let prior = NormalInverseGamma::weak(mean);
         self.known.lowest(|arm| {
-            let posterior = prior.after(arm);
+            let posterior = prior.posterior(arm);
             posterior.mean + posterior.scale() * student::draw(posterior.freedom(), stream)
         })
     }
@@ -61,7 +61,7 @@ impl Strategy for Thompson {
     }
 }
 
-/// The variance is known, or taken for the pooled one.
+/// Thompson sampling with a given or the pooled standard deviation.
 pub(super) struct KnownDeviation {
     known: Known,
     first: FirstMean,
@@ -95,7 +95,7 @@ impl Strategy for KnownDeviation {
     }
 }
 
-/// θ ~ N(mean, 1/n), whatever the unit.
+/// Thompson sampling with θ ~ N(mean, 1/n), whatever the unit of latencies.
 pub(super) struct Raw {
     pub(super) known: Known,
 }

@@ -1,4 +1,4 @@
-//! Optimism: the arm that could be the lowest.
+//! Upper confidence bounds: the arm whose optimistic (here lower) bound of the mean is the lowest.
 
 use std::collections::VecDeque;
 
@@ -8,12 +8,12 @@ use crate::{
     math::{Stream, ln},
 };
 
-/// mean − s √(2 ln t / n).
+/// The score mean − s √(2 ln t / n); the lowest wins.
 pub(super) fn score(arm: &Statistics, deviation: f64, double_log: f64) -> f64 {
     arm.mean - deviation * (double_log / arm.n).sqrt()
 }
 
-/// With the pooled standard deviation.
+/// UCB1 with the pooled standard deviation.
 pub(super) struct Ucb {
     pub(super) known: Known,
 }
@@ -33,7 +33,7 @@ impl Strategy for Ucb {
     }
 }
 
-/// As if the standard deviation were known in the log's unit.
+/// UCB1 with a given factor in the unit of the log.
 pub(super) struct Raw {
     pub(super) known: Known,
     pub(super) c: f64,
@@ -53,12 +53,12 @@ impl Strategy for Raw {
     }
 }
 
-/// Over the last pulls. Sums are of differences from the first latency, so that they don't cancel.
+/// UCB1 over a sliding window. The sums are of differences from the first latency, to avoid cancellation.
 pub(super) struct Sliding {
     window: usize,
     auto: usize,
     pulls: VecDeque<(usize, f64)>,
-    /// Of each arm: count, sum, sum of squares.
+    /// For each arm count, sum, and sum of squares.
     sums: Vec<[f64; 3]>,
     origin: Option<f64>,
     begun: usize,

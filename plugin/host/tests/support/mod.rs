@@ -10,16 +10,16 @@ use std::{
     sync::OnceLock,
 };
 
-/// The plugin as it is deployed, built once.
+/// The plugin in its release build, built once.
 pub fn plugin() -> &'static Path {
     static PLUGIN: OnceLock<PathBuf> = OnceLock::new();
     PLUGIN.get_or_init(|| xtask::plugin::build().unwrap())
 }
 
-/// A rank to be started.
+/// A rank to be started as a process.
 pub struct Rank(Command);
 
-/// What a rank printed.
+/// The output of a rank.
 #[derive(Debug)]
 pub struct Printed {
     pub out: String,
@@ -28,7 +28,7 @@ pub struct Printed {
 }
 
 impl Rank {
-    /// Of a communicator of 16 ranks on 2 nodes; nothing of the plugin's is set.
+    /// A rank of a communicator of 16 ranks on 2 nodes, without any setting of the plugin.
     pub fn new(version: u32) -> Self {
         Self::of(version, 1, 16, 2)
     }
@@ -65,7 +65,7 @@ impl Rank {
         }
     }
 
-    /// Asks the questions; the answers without their questions, and what was said.
+    /// Asks the queries; returns the answers and the messages.
     pub fn ask(self, questions: &[&str]) -> (Vec<String>, Vec<String>) {
         let printed = self.run(&[&["ask"], questions].concat());
         assert!(printed.is_success && printed.err.is_empty(), "{printed:?}");

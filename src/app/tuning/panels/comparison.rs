@@ -69,6 +69,7 @@ fn Judgement() -> impl IntoView {
             file: Some(file.chosen.get()?),
             conf: conf.chosen.get(),
             collective: collective.get(),
+            ranks: None,
             limits: limits.get(),
         }))
     });

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     collective::{Algorithm, Collective, Protocol},
-    order::Order,
+    order::CompactSort,
     sorted::SortedMap,
     text::{Column, Entry, Listing},
     tuning::{support::Support, sweep::Sweep},
@@ -150,7 +150,7 @@ pub fn lint(bytes: &[u8], reader: Reader, support: &Support, sweep: Option<&Swee
         measured::measured(&kept, sweep, &mut findings);
     }
     let mut found = findings.found;
-    found.order_by_key(|finding| (finding.line, finding.code));
+    found.compact_sort_by_key(|finding| (finding.line, finding.code));
     found
 }
 
@@ -254,7 +254,7 @@ pub fn alike(findings: &[Finding]) -> Vec<Alike<'_>> {
             None => all.push(Alike { first: finding, lines: vec![finding.line] }),
         }
     }
-    all.order_by_key(|of| of.first.severity);
+    all.compact_sort_by_key(|of| of.first.severity);
     all
 }
 

@@ -1,126 +1,132 @@
-//! A schedule as something to look at: quick to ask what happens at an instant, and small enough to travel, whole or cut.
+//! Timelines: a schedule ordered by link and by time, for drawing and for tables.
+//!
+//! A timeline answers quickly what each link carries at an instant. A schedule of millions of transfers is too large to
+//! be sent from the worker to the page: then the page gets a summary and the transfers of one window of time.
 
 use serde::{Deserialize, Serialize};
 
 use super::{analysis::Analysis, graph::Graph, plan::Schedule, problem::Problem};
-use crate::order::Order;
+use crate::order::CompactSort;
 
-/// A schedule, its transfers by link and then by time. Times are in ticks, [`Film::ticks_per_ns`] of them a nanosecond.
+/// A schedule, its transfers ordered by link and then by start. Times are in ticks, [`Timeline::ticks_per_ns`] to the
+/// nanosecond.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Film {
-    /// How many nodes there are.
+pub struct Timeline {
+    /// Number of nodes.
     pub nodes: u32,
-    /// How many chunks there are.
+    /// Number of chunks.
     pub chunks: u32,
-    /// Ticks of a nanosecond.
+    /// Ticks per nanosecond.
     pub ticks_per_ns: u64,
-    /// When all is done.
+    /// When the last transfer of the schedule ends, in ticks.
     pub end: u64,
-    /// From where to where each link leads.
+    /// Sending and receiving node of each link.
     pub links: Vec<(u32, u32)>,
-    /// How long a chunk keeps each link busy.
+    /// How long a chunk occupies each link, in ticks.
     pub durations: Vec<u64>,
-    /// Transfers of link l: `first[l]..first[l + 1]`.
+    /// The transfers of link `l` are `first[l]..first[l + 1]` of the lists below.
     pub first: Vec<u32>,
-    /// Which chunk each transfer carries.
+    /// The chunk that each transfer carries.
     pub chunk: Vec<u32>,
-    /// When it begins.
+    /// The start of each transfer, in ticks.
     pub start: Vec<u64>,
-    /// By how much it could end later; empty where that was not looked at.
+    /// By how many ticks each transfer could end later without delaying the end; empty where it was not computed.
     pub slack: Vec<u64>,
-    /// The critical path, by transfer.
+    /// Indices of the transfers on the critical path, in the order of time.
     pub critical: Vec<u32>,
-    /// What begins before is added to what is there, what begins later is copied.
+    /// Transfers that start before this tick add what they carry to what the receiver has; later ones copy.
     pub reduced_by: u64,
-    /// Who has a chunk at the beginning, or where its sum is put together: nodes of chunk c are
+    /// The nodes that have chunk `c` at the beginning, or on which its sum is put together, are
     /// `sources[first_source[c]..first_source[c + 1]]`.
     pub first_source: Vec<u32>,
-    /// See [`Film::first_source`].
+    /// Nodes, grouped by chunk: see [`Timeline::first_source`].
     pub sources: Vec<u32>,
-    /// `None` where all transfers are there.
-    pub cut: Option<Cut>,
+    /// The window whose transfers are here; `None` where all transfers are.
+    pub window: Option<TimeWindow>,
 }
 
-/// A span of time whose transfers a film has, and what else is known of a schedule too long to travel.
+/// The span of time whose transfers a timeline has, where it does not have all.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Cut {
-    /// Transfers that are under way at some time from `from` on, in ticks.
+pub struct TimeWindow {
+    /// First tick of the window: transfers that are under way then, or start later, are included.
     pub from: u64,
-    /// And before `to`.
+    /// Tick before which the included transfers start.
     pub to: u64,
-    /// How many have arrived at each node by `from`.
+    /// How many transfers have arrived at each node by `from`.
     pub arrived: Vec<u32>,
-    /// What is known of the whole; `None` in a film that only continues another.
-    pub digest: Option<Box<Digest>>,
+    /// A summary of the whole schedule; `None` in a window that the receiver adds to a timeline it has.
+    pub summary: Option<Box<TimelineSummary>>,
 }
 
-/// A schedule too long to travel, in few numbers.
+/// A schedule that is too long to be sent, as aggregated values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Digest {
-    /// How many transfers there are.
+pub struct TimelineSummary {
+    /// Number of transfers.
     pub transfers: u64,
-    /// How many each link carries.
+    /// Number of chunks that each link carries.
     pub carries: Vec<u32>,
-    /// Every so many nodes, and every so many chunks, [`Digest::ownership`] has one.
+    /// Strides in nodes and in chunks of the sample in [`TimelineSummary::ownership`].
     pub every: (u32, u32),
-    /// As [`Film::ownership`], of some nodes and chunks.
+    /// As [`Timeline::ownership`], of a sample of nodes and chunks.
     pub ownership: Vec<u64>,
-    /// Shares of busy links over time, as [`Film::utilisation`].
+    /// Shares of busy links over time, as [`Timeline::utilisation`] gives them for [`STEPS`] steps.
     pub busy: Vec<(f64, f64)>,
-    /// So many links beside each other are one row of [`Digest::lanes`].
+    /// Number of neighbouring links that are aggregated in one row of [`TimelineSummary::lanes`].
     pub links_of_lane: u32,
-    /// How busy rows of links are, out of 255, in [`STEPS`] equal steps of time.
+    /// Share of the time for which each row of links is busy, in units of 1/255, in [`STEPS`] equal steps of time; row
+    /// by row.
     pub lanes: Vec<u8>,
 }
 
-/// A transfer.
+/// A transfer with its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sent {
-    /// Its index.
+pub struct TimedTransfer {
+    /// Index in the timeline's lists.
     pub index: u32,
-    /// Its link.
+    /// Index of the link.
     pub link: u32,
-    /// Its chunk.
+    /// Index of the chunk.
     pub chunk: u32,
-    /// When it begins, in ticks.
+    /// When the link begins to carry the chunk, in ticks.
     pub start: u64,
-    /// When it has arrived, in ticks.
+    /// When the chunk has arrived, in ticks.
     pub end: u64,
 }
 
 /// Why a link is idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Idle {
-    /// What it carries next is not there yet.
+    /// The chunk that it carries next has not arrived at its sender.
     Waiting,
-    /// What it carries next is there already.
+    /// The chunk that it carries next has arrived, and the schedule sends it later.
     Held,
-    /// It carries nothing any more.
+    /// It carries no further chunk.
     Finished,
 }
 
-/// A branch of a chunk's tree.
+/// A transfer in the tree along which a chunk spreads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Branch {
+pub struct TreeTransfer {
     /// The transfer.
-    pub sent: Sent,
-    /// Transfers before it on the way from where the chunk was.
+    pub sent: TimedTransfer,
+    /// Number of transfers before it on the path from the chunk's source.
     pub depth: u32,
 }
 
-/// The most transfers that travel: a film with more is cut.
-pub const LONGEST: usize = 120_000;
-/// About so many transfers are in a cut.
-const IN_A_CUT: u64 = 24_000;
-/// Steps of time in a digest.
+/// The most transfers that are sent to the page at once: a longer timeline is abridged.
+pub const MAX_TRANSFERS: usize = 120_000;
+/// About how many transfers a window includes.
+const WINDOW_TRANSFERS: u64 = 24_000;
+/// Steps of time in a summary.
 pub const STEPS: usize = 240;
-/// Rows of lanes in a digest.
-const LANES: usize = 250;
-/// Nodes, and chunks, of which a digest tells when they meet.
-const CELLS: usize = 200;
+/// The most rows of links in a summary.
+const SUMMARY_LANES: usize = 250;
+/// About how many nodes, and how many chunks, a summary samples.
+const SUMMARY_CELLS: usize = 200;
 
-impl Film {
-    /// A film of a whole schedule; `None` where nothing is asked for.
+impl Timeline {
+    /// The timeline of a whole schedule; `None` where the problem asks for nothing. Slack and critical path are filled
+    /// in from `analysis`.
     #[must_use]
     pub fn new(problem: &Problem, schedule: &Schedule, analysis: Option<&Analysis>, ticks_per_ns: u64) -> Option<Self> {
         let graph: &Graph = &problem.graph;
@@ -142,10 +148,10 @@ impl Film {
         }
         for link in 0..links.len() {
             let own = &mut order[first[link] as usize..first[link + 1] as usize];
-            own.order_by_number(|index| schedule.transfers[*index as usize].start);
+            own.compact_sort_by_number(|index| schedule.transfers[*index as usize].start);
         }
         let of = |index: &u32| schedule.transfers[*index as usize];
-        let mut film = Self {
+        let mut timeline = Self {
             nodes: graph.nodes() as u32,
             chunks: demand.chunks() as u32,
             ticks_per_ns,
@@ -164,45 +170,45 @@ impl Film {
                 .unwrap_or(0),
             first_source: vec![0],
             sources: Vec::new(),
-            cut: None,
+            window: None,
         };
         if let Some(analysis) = analysis {
-            film.slack = order.iter().map(|index| analysis.slack[*index as usize]).collect();
+            timeline.slack = order.iter().map(|index| analysis.slack[*index as usize]).collect();
             let mut place = vec![0_u32; order.len()];
             order.iter().enumerate().for_each(|(at, index)| place[*index as usize] = at as u32);
-            film.critical = analysis.critical.iter().map(|index| place[*index as usize]).collect();
+            timeline.critical = analysis.critical.iter().map(|index| place[*index as usize]).collect();
         }
         for chunk in 0..demand.chunks() {
-            film.sources.extend(demand.sources(chunk));
-            film.first_source.push(film.sources.len() as u32);
+            timeline.sources.extend(demand.sources(chunk));
+            timeline.first_source.push(timeline.sources.len() as u32);
         }
-        Some(film)
+        Some(timeline)
     }
 
-    /// What travels first: the whole, or, where that is too long, its beginning and a digest.
+    /// A copy to be sent to the page: the whole, or, beyond [`MAX_TRANSFERS`], the first window and a summary.
     #[must_use]
-    pub fn to_travel(&self) -> Self {
-        if self.len() <= LONGEST {
+    pub fn abridged(&self) -> Self {
+        if self.len() <= MAX_TRANSFERS {
             return self.clone();
         }
-        let mut film = self.cut(0, None);
-        film.links.clone_from(&self.links);
-        film.durations.clone_from(&self.durations);
-        film.first_source.clone_from(&self.first_source);
-        film.sources.clone_from(&self.sources);
-        if let Some(cut) = &mut film.cut {
-            cut.digest = Some(Box::new(self.digest()));
+        let mut timeline = self.window_from(0, None);
+        timeline.links.clone_from(&self.links);
+        timeline.durations.clone_from(&self.durations);
+        timeline.first_source.clone_from(&self.first_source);
+        timeline.sources.clone_from(&self.sources);
+        if let Some(window) = &mut timeline.window {
+            window.summary = Some(Box::new(self.summarise()));
         }
-        film
+        timeline
     }
 
-    /// The transfers of a span of time that begins at an instant, and all of one chunk: without links and sources, which
-    /// whoever asks has.
+    /// The transfers of a window that begins at the tick `from`, and all transfers of `chunk`. Links, durations and
+    /// sources are left out: [`Timeline::completed`] adds them at the receiver.
     #[must_use]
-    pub fn cut(&self, from: u64, chunk: Option<u32>) -> Self {
-        let span = (u128::from(self.end) * u128::from(IN_A_CUT) / (self.len() as u128).max(1)) as u64;
+    pub fn window_from(&self, from: u64, chunk: Option<u32>) -> Self {
+        let span = (u128::from(self.end) * u128::from(WINDOW_TRANSFERS) / (self.len() as u128).max(1)) as u64;
         let to = from.saturating_add(span.max(self.durations.iter().copied().min().unwrap_or(1)));
-        let mut film = Self {
+        let mut timeline = Self {
             nodes: self.nodes,
             chunks: self.chunks,
             ticks_per_ns: self.ticks_per_ns,
@@ -212,7 +218,7 @@ impl Film {
             ..Self::default()
         };
         let mut critical = self.critical.clone();
-        critical.order_by_number(|index| u64::from(*index));
+        critical.compact_sort_by_number(|index| u64::from(*index));
         let mut arrived = vec![0; self.nodes as usize];
         for (link, (_, node)) in self.links.iter().enumerate() {
             let own = self.first[link] as usize..self.first[link + 1] as usize;
@@ -225,30 +231,30 @@ impl Film {
             let after = (under_way.end..own.end).filter(|_| chunk.is_some()).filter(of_chunk);
             for index in before.chain(under_way.clone()).chain(after) {
                 if critical.binary_search(&(index as u32)).is_ok() {
-                    film.critical.push(film.chunk.len() as u32);
+                    timeline.critical.push(timeline.chunk.len() as u32);
                 }
-                film.chunk.push(self.chunk[index]);
-                film.start.push(self.start[index]);
+                timeline.chunk.push(self.chunk[index]);
+                timeline.start.push(self.start[index]);
             }
-            film.first.push(film.chunk.len() as u32);
+            timeline.first.push(timeline.chunk.len() as u32);
         }
-        film.cut = Some(Cut { from, to, arrived, digest: None });
-        film
+        timeline.window = Some(TimeWindow { from, to, arrived, summary: None });
+        timeline
     }
 
-    fn digest(&self) -> Digest {
-        let every = |count: u32| (count as usize).div_ceil(CELLS).max(1);
+    fn summarise(&self) -> TimelineSummary {
+        let every = |count: u32| (count as usize).div_ceil(SUMMARY_CELLS).max(1);
         let (nodes, chunks) = (every(self.nodes), every(self.chunks));
         let ownership = self.ownership();
         let rows = ownership.chunks(self.chunks.max(1) as usize).step_by(nodes);
-        let links_of_lane = self.links.len().div_ceil(LANES).max(1);
+        let links_of_lane = self.links.len().div_ceil(SUMMARY_LANES).max(1);
         let mut lanes = Vec::new();
         for lane in (0..self.links.len() as u32).step_by(links_of_lane) {
             let last = (self.links.len() as u32).min(lane + links_of_lane as u32);
             let busy = self.busy(lane..last, STEPS);
             lanes.extend(busy.iter().map(|busy| (busy * 255.0 / f64::from(last - lane)) as u8));
         }
-        Digest {
+        TimelineSummary {
             transfers: self.len() as u64,
             carries: self.first.windows(2).map(|pair| pair[1] - pair[0]).collect(),
             every: (nodes as u32, chunks as u32),
@@ -259,11 +265,11 @@ impl Film {
         }
     }
 
-    /// How many links of some are busy on average, in equal steps of time.
+    /// The average number of busy links among `links`, in `steps` equal steps of time.
     fn busy(&self, links: std::ops::Range<u32>, steps: usize) -> Vec<f64> {
         let width = (self.end as f64 / steps as f64).max(f64::MIN_POSITIVE);
         let mut busy = vec![0.0; steps];
-        for sent in links.flat_map(|link| self.of_link(link)) {
+        for sent in links.flat_map(|link| self.transfers_on(link)) {
             let (from, to) = (sent.start as f64 / width, sent.end as f64 / width);
             let last = steps.min(to.ceil() as usize);
             for (step, busy) in busy.iter_mut().enumerate().take(last).skip(from as usize) {
@@ -273,95 +279,102 @@ impl Film {
         busy
     }
 
-    /// Whether an instant is in what is there.
+    /// Whether the transfers under way at a tick are included.
     #[must_use]
     pub fn covers(&self, time: u64) -> bool {
-        self.cut.as_ref().is_none_or(|cut| (cut.from..cut.to).contains(&time))
+        self.window.as_ref().is_none_or(|window| (window.from..window.to).contains(&time))
     }
 
-    /// What is known of a schedule that is too long to travel.
+    /// The summary, where the timeline is abridged.
     #[must_use]
-    pub fn known(&self) -> Option<&Digest> {
-        self.cut.as_ref()?.digest.as_deref()
+    pub fn summary(&self) -> Option<&TimelineSummary> {
+        self.window.as_ref()?.summary.as_deref()
     }
 
-    /// How many transfers the schedule has, whether or not they are there.
+    /// Number of transfers of the whole schedule, included or not.
     #[must_use]
-    pub fn transfers(&self) -> u64 {
-        self.known().map_or(self.len() as u64, |digest| digest.transfers)
+    pub fn transfer_count(&self) -> u64 {
+        self.summary().map_or(self.len() as u64, |summary| summary.transfers)
     }
 
-    /// How many chunks a link carries.
+    /// Number of chunks that a link carries in the whole schedule.
     #[must_use]
-    pub fn carries(&self, link: u32) -> u32 {
+    pub fn chunks_carried(&self, link: u32) -> u32 {
         let link = link as usize;
-        self.known().map_or_else(|| self.first[link + 1] - self.first[link], |digest| digest.carries[link])
+        self.summary().map_or_else(|| self.first[link + 1] - self.first[link], |summary| summary.carries[link])
     }
 
-    /// A film that continues this one, with what both share.
+    /// Adds links, durations and sources, which are the same for all windows of a schedule, to a window that
+    /// [`Timeline::window_from`] made of it.
     #[must_use]
-    pub fn continued(&self, mut by: Self) -> Self {
-        by.links.clone_from(&self.links);
-        by.durations.clone_from(&self.durations);
-        by.first_source.clone_from(&self.first_source);
-        by.sources.clone_from(&self.sources);
-        by
+    pub fn completed(&self, mut window: Self) -> Self {
+        window.links.clone_from(&self.links);
+        window.durations.clone_from(&self.durations);
+        window.first_source.clone_from(&self.first_source);
+        window.sources.clone_from(&self.sources);
+        window
     }
 
-    /// Ticks in ns.
+    /// Converts ticks to nanoseconds.
     #[must_use]
     pub fn ns(&self, ticks: u64) -> f64 {
         ticks as f64 / self.ticks_per_ns.max(1) as f64
     }
 
-    /// How many transfers there are.
+    /// Number of transfers that are included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.chunk.len()
     }
 
-    /// Whether nothing is sent.
+    /// Whether no transfer is included.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.chunk.is_empty()
     }
 
-    /// The transfers of a link, in their order.
-    pub fn of_link(&self, link: u32) -> impl Iterator<Item = Sent> + '_ {
+    /// The transfers of a link in the order of time.
+    pub fn transfers_on(&self, link: u32) -> impl Iterator<Item = TimedTransfer> + '_ {
         let range = self.first[link as usize]..self.first[link as usize + 1];
-        range.map(move |index| self.sent(link, index))
+        range.map(move |index| self.timed(link, index))
     }
 
-    fn sent(&self, link: u32, index: u32) -> Sent {
+    fn timed(&self, link: u32, index: u32) -> TimedTransfer {
         let start = self.start[index as usize];
-        Sent { index, link, chunk: self.chunk[index as usize], start, end: start + self.durations[link as usize] }
+        TimedTransfer {
+            index,
+            link,
+            chunk: self.chunk[index as usize],
+            start,
+            end: start + self.durations[link as usize],
+        }
     }
 
-    /// A transfer by its index.
+    /// The transfer of an index.
     #[must_use]
-    pub fn transfer(&self, index: u32) -> Sent {
+    pub fn transfer(&self, index: u32) -> TimedTransfer {
         let link = self.first.partition_point(|first| *first <= index) as u32 - 1;
-        self.sent(link, index)
+        self.timed(link, index)
     }
 
-    /// What a link carries at an instant.
+    /// The transfer that occupies a link at a tick; `None` while the link is idle.
     #[must_use]
-    pub fn carried(&self, link: u32, time: u64) -> Option<Sent> {
+    pub fn transfer_at(&self, link: u32, time: u64) -> Option<TimedTransfer> {
         let (first, last) = (self.first[link as usize] as usize, self.first[link as usize + 1] as usize);
         let begun = first + self.start[first..last].partition_point(|start| *start <= time);
-        let sent = self.sent(link, begun.checked_sub(1).filter(|index| *index >= first)? as u32);
+        let sent = self.timed(link, begun.checked_sub(1).filter(|index| *index >= first)? as u32);
         (sent.end > time).then_some(sent)
     }
 
-    /// Who has a chunk at the beginning, or where its sum is put together.
+    /// The nodes that have a chunk at the beginning, or on which its sum is put together.
     #[must_use]
     pub fn origins(&self, chunk: u32) -> &[u32] {
         let chunk = chunk as usize;
         &self.sources[self.first_source[chunk] as usize..self.first_source[chunk + 1] as usize]
     }
 
-    /// When each chunk is whole at each node, in ticks, nodes first: `[node * chunks + chunk]`; `u64::MAX` where it never is. A
-    /// sum is whole when its last part has come.
+    /// The tick at which each node has each chunk, at `[node * chunks + chunk]`; `u64::MAX` where it never does. A sum
+    /// is complete when its last part has arrived.
     #[must_use]
     pub fn ownership(&self) -> Vec<u64> {
         let chunks = self.chunks as usize;
@@ -373,7 +386,7 @@ impl Film {
         }
         for link in 0..self.links.len() as u32 {
             let to = self.links[link as usize].1 as usize;
-            for sent in self.of_link(link) {
+            for sent in self.transfers_on(link) {
                 let there = &mut at[to * chunks + sent.chunk as usize];
                 if sent.start >= self.reduced_by {
                     *there = sent.end.min(*there);
@@ -385,44 +398,44 @@ impl Film {
         at
     }
 
-    /// The cells of an ownership in the order of arrival, without those that never come.
+    /// Indices into the result of [`Timeline::ownership`] in the order of time, without pairs that never arrive.
     #[must_use]
-    pub fn in_order(ownership: &[u64]) -> Vec<u32> {
+    pub fn arrival_order(ownership: &[u64]) -> Vec<u32> {
         let mut order: Vec<u32> =
             (0..ownership.len() as u32).filter(|cell| ownership[*cell as usize] != u64::MAX).collect();
-        order.order_by_number(|cell| ownership[*cell as usize]);
+        order.compact_sort_by_number(|cell| ownership[*cell as usize]);
         order
     }
 
-    /// When transfers arrive at each node, ascending.
+    /// The ticks at which transfers arrive at each node, ascending.
     #[must_use]
     pub fn arrivals(&self) -> Vec<Vec<u64>> {
         let mut arrivals = vec![Vec::new(); self.nodes as usize];
         for (link, (_, to)) in (0..).zip(&self.links) {
-            arrivals[*to as usize].extend(self.of_link(link).map(|sent| sent.end));
+            arrivals[*to as usize].extend(self.transfers_on(link).map(|sent| sent.end));
         }
-        arrivals.iter_mut().for_each(|arrivals| arrivals.order_by_number(|time| *time));
+        arrivals.iter_mut().for_each(|arrivals| arrivals.compact_sort_by_number(|time| *time));
         arrivals
     }
 
-    /// When anything begins or ends, ascending.
+    /// The ticks at which a transfer begins or ends, ascending and without repetition.
     #[must_use]
     pub fn events(&self) -> Vec<u64> {
         let mut events = vec![0];
         for link in 0..self.links.len() as u32 {
-            events.extend(self.of_link(link).flat_map(|sent| [sent.start, sent.end]));
+            events.extend(self.transfers_on(link).flat_map(|sent| [sent.start, sent.end]));
         }
-        events.order_by_number(|time| *time);
+        events.compact_sort_by_number(|time| *time);
         events.dedup();
         events
     }
 
-    /// How many pairs of a chunk and a node there are after each arrival, as (ticks, arrivals so far).
+    /// The number of arrivals up to each tick at which a chunk arrives, as (tick, arrivals so far).
     #[must_use]
     pub fn progress(&self) -> Vec<(u64, u64)> {
         let mut ends: Vec<u64> =
-            (0..self.links.len() as u32).flat_map(|link| self.of_link(link).map(|sent| sent.end)).collect();
-        ends.order_by_number(|end| *end);
+            (0..self.links.len() as u32).flat_map(|link| self.transfers_on(link).map(|sent| sent.end)).collect();
+        ends.compact_sort_by_number(|end| *end);
         let mut progress = vec![(0, 0)];
         for (count, end) in ends.into_iter().enumerate() {
             match progress.last_mut() {
@@ -433,7 +446,8 @@ impl Film {
         progress
     }
 
-    /// The share of links that are busy, in `steps` equal steps of time: all links alike, and by how fast they are.
+    /// The share of links that are busy, in `steps` equal steps of time: unweighted, and weighted by the speed of
+    /// links.
     #[must_use]
     pub fn utilisation(&self, steps: usize) -> Vec<(f64, f64)> {
         let steps = steps.max(1);
@@ -450,19 +464,20 @@ impl Film {
         all
     }
 
-    /// The share of the time for which a link is busy.
+    /// The share of the schedule's time for which a link is busy.
     #[must_use]
-    pub fn share(&self, link: u32) -> f64 {
-        f64::from(self.carries(link)) * self.durations[link as usize] as f64 / self.end.max(1) as f64
+    pub fn busy_share(&self, link: u32) -> f64 {
+        f64::from(self.chunks_carried(link)) * self.durations[link as usize] as f64 / self.end.max(1) as f64
     }
 
-    /// When a link is idle, from when to when, and why.
+    /// The gaps between the transfers of a link, as (first tick, end, reason). `ownership` is that of
+    /// [`Timeline::ownership`].
     #[must_use]
     pub fn idle(&self, link: u32, ownership: &[u64]) -> Vec<(u64, u64, Idle)> {
         let from = self.links[link as usize].0 as usize;
         let mut gaps = Vec::new();
         let mut free = 0;
-        for sent in self.of_link(link) {
+        for sent in self.transfers_on(link) {
             if sent.start > free {
                 let there = ownership.get(from * self.chunks as usize + sent.chunk as usize).copied().unwrap_or(0);
                 gaps.push((free, sent.start, if there > free { Idle::Waiting } else { Idle::Held }));
@@ -475,16 +490,16 @@ impl Film {
         gaps
     }
 
-    /// The way of one chunk, in the order of time.
+    /// The transfers of one chunk in the order of time, each with its depth in the tree.
     #[must_use]
-    pub fn tree(&self, chunk: u32) -> Vec<Branch> {
-        let mut all: Vec<Sent> = (0..self.links.len() as u32)
-            .flat_map(|link| self.of_link(link).filter(move |sent| sent.chunk == chunk))
+    pub fn tree(&self, chunk: u32) -> Vec<TreeTransfer> {
+        let mut all: Vec<TimedTransfer> = (0..self.links.len() as u32)
+            .flat_map(|link| self.transfers_on(link).filter(move |sent| sent.chunk == chunk))
             .collect();
-        all.order_by_key(|sent| (sent.start, sent.link));
+        all.compact_sort_by_key(|sent| (sent.start, sent.link));
         let mut depth = vec![0_u32; self.nodes as usize];
         let mut is_copying = self.reduced_by == 0;
-        let branch = |sent: Sent| {
+        let branch = |sent: TimedTransfer| {
             if !is_copying && sent.start >= self.reduced_by {
                 is_copying = true;
                 depth.fill(0);
@@ -493,7 +508,7 @@ impl Film {
             let own = depth[from as usize];
             let there = &mut depth[to as usize];
             *there = if is_copying { own + 1 } else { (own + 1).max(*there) };
-            Branch { sent, depth: own }
+            TreeTransfer { sent, depth: own }
         };
         all.into_iter().map(branch).collect()
     }

@@ -1,12 +1,13 @@
-//! Links over time: how many are busy, what each carries, what decides the time; with the cursor over both.
+//! The chart of links over time: the share of busy links, the transfers of each link, the critical path, and the time
+//! cursor.
 
 use leptos::{html, prelude::*};
 use wasm_bindgen::JsCast;
 use web_sys::CanvasRenderingContext2d;
 
 use super::{
+    drawing::{NetworkDrawing, PreparedTimeline},
     paper::{Inks, pen},
-    scene::{Act, Scene},
     viewer::Viewer,
 };
 use crate::{
@@ -15,52 +16,52 @@ use crate::{
         live::follow,
         theme::ActiveTheme,
     },
-    order::Order,
-    schedule::film::{Digest, Film, Idle, STEPS},
+    order::CompactSort,
+    schedule::timeline::{Idle, STEPS, Timeline, TimelineSummary},
     topology::listing,
 };
 
-/// Room for names of links, and at the end.
+/// The width for the names of links; below, the margin at the right.
 const GUTTER: f64 = 64.0;
 const END: f64 = 18.0;
-/// The largest height of all lanes together, in CSS pixels.
+/// The largest total height of all rows, in CSS pixels.
 const HIGHEST: f64 = 4000.0;
 
-/// By what links are sorted.
+/// The orders of links.
 pub const SORTS: [&str; 3] = ["by number", "by use", "by slack"];
 
-/// Where the time is, between the ends of a sheet.
+/// The horizontal position of an instant on a sheet.
 fn across(sheet: &Sheet, time_ns: f64, end_ns: f64) -> f64 {
     let width = (sheet.width() - GUTTER - END).max(1.0);
     GUTTER + if end_ns > 0.0 { width * time_ns / end_ns } else { 0.0 }
 }
 
-/// The height of a lane.
+/// The height of a row.
 fn lane(links: usize) -> f64 {
     (HIGHEST / links.max(1) as f64).min(if links <= 40 { 14.0 } else { 11.0 })
 }
 
-/// Links in the order in which they are shown.
-fn sorted(film: &Film, sort: usize) -> Vec<u32> {
-    let mut links: Vec<u32> = (0..film.links.len() as u32).collect();
+/// The links in the chosen order.
+fn sorted(timeline: &Timeline, sort: usize) -> Vec<u32> {
+    let mut links: Vec<u32> = (0..timeline.links.len() as u32).collect();
     let slack = |link: &u32| {
-        let (first, last) = (film.first[*link as usize] as usize, film.first[*link as usize + 1] as usize);
-        film.slack.get(first..last).and_then(|slack| slack.iter().min().copied()).unwrap_or(u64::MAX)
+        let (first, last) = (timeline.first[*link as usize] as usize, timeline.first[*link as usize + 1] as usize);
+        timeline.slack.get(first..last).and_then(|slack| slack.iter().min().copied()).unwrap_or(u64::MAX)
     };
     match sort {
-        1 => links.order_by_key(|link| u64::MAX - (film.share(*link) * 1e12) as u64),
-        2 => links.order_by_key(slack),
+        1 => links.compact_sort_by_key(|link| u64::MAX - (timeline.busy_share(*link) * 1e12) as u64),
+        2 => links.compact_sort_by_key(slack),
         _ => {}
     }
     links
 }
 
-/// One schedule over time. A click or a drag moves the cursor.
+/// One schedule over time. A click or a drag moves the time cursor.
 #[component]
-pub fn Timeline(
+pub fn TimelineChart(
     viewer: Viewer,
-    /// Which schedule.
-    film: Signal<usize>,
+    /// The index of the schedule.
+    timeline: Signal<usize>,
 ) -> impl IntoView {
     let (head, body, whole) = (NodeRef::<html::Div>::new(), NodeRef::<html::Div>::new(), NodeRef::<html::Div>::new());
     let (busy, lanes) = (NodeRef::<html::Canvas>::new(), NodeRef::<html::Canvas>::new());
@@ -71,47 +72,52 @@ pub fn Timeline(
     let theme = expect_context::<ActiveTheme>().signal();
     follow(move || {
         let (Some(canvas), Some(sheet), inks) = (busy.get(), sheets[0].get(), Inks::of(theme.get())) else { return };
-        let film = film.get();
-        viewer.with(|scene| {
-            let (Some(pen), Some((film, act))) = (pen(&canvas, &sheet), scene.act(film)) else { return };
-            share(&pen, &inks, &sheet, film, act, scene.end_ns);
+        let timeline = timeline.get();
+        viewer.with(|drawing| {
+            let (Some(pen), Some((timeline, prepared))) = (pen(&canvas, &sheet), drawing.prepared(timeline)) else {
+                return;
+            };
+            share(&pen, &inks, &sheet, timeline, prepared, drawing.end_ns);
         });
     });
     follow(move || {
         let (Some(canvas), Some(sheet), inks) = (lanes.get(), sheets[1].get(), Inks::of(theme.get())) else { return };
-        // Times are where they are above, whatever room a scroll bar takes.
+        // Use the width of the upper chart, so that a scroll bar does not shift the times.
         let Some(head) = sheets[0].get() else { return };
-        let (film, sort, chunk) = (film.get(), viewer.sort.get(), viewer.chunk.get());
-        viewer.with(|scene| {
-            let (Some(pen), Some((film, act))) = (pen(&canvas, &sheet), scene.act(film)) else { return };
-            match film.known() {
-                Some(known) => lanes_known(&pen, &inks, &head, known, film.ns(film.end), scene.end_ns),
-                None => bars(&pen, &inks, &head, scene, (film, act), sort, chunk),
+        let (timeline, sort, chunk) = (timeline.get(), viewer.sort.get(), viewer.chunk.get());
+        viewer.with(|drawing| {
+            let (Some(pen), Some((timeline, prepared))) = (pen(&canvas, &sheet), drawing.prepared(timeline)) else {
+                return;
+            };
+            match timeline.summary() {
+                Some(summary) => lanes_summary(&pen, &inks, &head, summary, timeline.ns(timeline.end), drawing.end_ns),
+                None => bars(&pen, &inks, &head, drawing, (timeline, prepared), sort, chunk),
             }
         });
     });
-    // Moved, not drawn.
+    // The cursor is moved by CSS, without drawing the charts again.
     let cursor = move || {
         let sheet = sheets[2].get()?;
         Some(format!("translateX({:.2}px)", across(&sheet, viewer.time_ns.get(), viewer.end_ns())))
     };
     let height = move || {
-        let links = viewer.with(|scene| scene.act(film.get()).map_or(0, |(film, _)| lanes_of(film)));
+        let links =
+            viewer.with(|drawing| drawing.prepared(timeline.get()).map_or(0, |(timeline, _)| lanes_of(timeline)));
         links.map(|links| format!("{:.0}px", lane(links) * links as f64 + 4.0))
     };
     let busy_words = move || {
-        viewer.with(|scene| {
-            let (film, act) = scene.act(film.get())?;
-            let mean = act.busy.iter().map(|share| share.0).sum::<f64>() / act.busy.len() as f64 * 100.0;
-            Some(format!("Busy links over {}: {mean:.0} % on average", listing::time(film.ns(film.end))))
+        viewer.with(|drawing| {
+            let (timeline, prepared) = drawing.prepared(timeline.get())?;
+            let mean = prepared.busy.iter().map(|share| share.0).sum::<f64>() / prepared.busy.len() as f64 * 100.0;
+            Some(format!("Busy links over {}: {mean:.0} % on average", listing::time(timeline.ns(timeline.end))))
         })
     };
     let lane_words = move || {
-        viewer.with(|scene| {
-            let (film, _) = scene.act(film.get())?;
-            let (links, path) = (film.links.len(), film.critical.len());
-            if let Some(known) = film.known() {
-                return Some(format!("How busy {links} links are over time, {} in a row.", known.links_of_lane));
+        viewer.with(|drawing| {
+            let (timeline, _) = drawing.prepared(timeline.get())?;
+            let (links, path) = (timeline.links.len(), timeline.critical.len());
+            if let Some(summary) = timeline.summary() {
+                return Some(format!("How busy {links} links are over time, {} in a row.", summary.links_of_lane));
             }
             Some(format!("What each of {links} links carries over time; {path} transfers decide the time. The tables below have both."))
         })
@@ -123,7 +129,7 @@ pub fn Timeline(
         };
         let x = f64::from(event.client_x()) - element.get_bounding_client_rect().left();
         let share = (x - GUTTER) / (sheet.width() - GUTTER - END).max(1.0);
-        let end = viewer.with_untracked(|scene| scene.end_ns).unwrap_or(0.0);
+        let end = viewer.with_untracked(|drawing| drawing.end_ns).unwrap_or(0.0);
         viewer.go_to(share.clamp(0.0, 1.0) * end);
     };
     view! {
@@ -151,10 +157,17 @@ fn small(pen: &CanvasRenderingContext2d, size: f64) {
     pen.set_text_baseline("middle");
 }
 
-/// The share of busy links over time, and by bandwidth.
-fn share(pen: &CanvasRenderingContext2d, inks: &Inks, sheet: &Sheet, film: &Film, act: &Act, end_ns: f64) {
+/// Draws the share of busy links over time, unweighted and weighted by bandwidth.
+fn share(
+    pen: &CanvasRenderingContext2d,
+    inks: &Inks,
+    sheet: &Sheet,
+    timeline: &Timeline,
+    prepared: &PreparedTimeline,
+    end_ns: f64,
+) {
     let (top, bottom) = (8.0, sheet.height() - 18.0);
-    let x = |step: usize| across(sheet, film.ns(film.end) * step as f64 / STEPS as f64, end_ns);
+    let x = |step: usize| across(sheet, timeline.ns(timeline.end) * step as f64 / STEPS as f64, end_ns);
     let y = |share: f64| bottom - (bottom - top) * share.min(1.0);
     small(pen, 11.0);
     pen.set_fill_style_str(&inks.muted);
@@ -171,7 +184,7 @@ fn share(pen: &CanvasRenderingContext2d, inks: &Inks, sheet: &Sheet, film: &Film
     let outline = |of: fn(&(f64, f64)) -> f64| {
         pen.begin_path();
         pen.move_to(x(0), y(0.0));
-        for (step, busy) in act.busy.iter().enumerate() {
+        for (step, busy) in prepared.busy.iter().enumerate() {
             pen.line_to(x(step), y(of(busy)));
             pen.line_to(x(step + 1), y(of(busy)));
         }
@@ -205,7 +218,7 @@ fn share(pen: &CanvasRenderingContext2d, inks: &Inks, sheet: &Sheet, film: &Film
     }
 }
 
-/// As many digits as a mark needs.
+/// Rounds the time of a mark to the digits that it needs.
 fn rounded(time_ns: f64, end_ns: f64) -> f64 {
     let mut unit = 1.0;
     while unit * 1000.0 < end_ns {
@@ -214,20 +227,27 @@ fn rounded(time_ns: f64, end_ns: f64) -> f64 {
     if time_ns < end_ns { (time_ns / unit).round() * unit } else { time_ns }
 }
 
-/// Rows that are shown.
-fn lanes_of(film: &Film) -> usize {
-    film.known().map_or(film.links.len(), |known| known.lanes.len() / STEPS)
+/// The number of rows.
+fn lanes_of(timeline: &Timeline) -> usize {
+    timeline.summary().map_or(timeline.links.len(), |summary| summary.lanes.len() / STEPS)
 }
 
-/// How busy rows of links are over time: the darker, the busier.
-fn lanes_known(pen: &CanvasRenderingContext2d, inks: &Inks, sheet: &Sheet, known: &Digest, end_ns: f64, all_ns: f64) {
+/// Draws how busy groups of links are over time, darker for busier.
+fn lanes_summary(
+    pen: &CanvasRenderingContext2d,
+    inks: &Inks,
+    sheet: &Sheet,
+    summary: &TimelineSummary,
+    end_ns: f64,
+    all_ns: f64,
+) {
     const SHADES: u8 = 6;
-    let lane = lane(known.lanes.len() / STEPS);
+    let lane = lane(summary.lanes.len() / STEPS);
     let x = |step: usize| across(sheet, end_ns * step as f64 / STEPS as f64, all_ns);
     pen.set_fill_style_str(&inks.busy);
     for shade in 1..=SHADES {
         pen.set_global_alpha(f64::from(shade) / f64::from(SHADES));
-        for (row, busy) in known.lanes.chunks(STEPS).enumerate() {
+        for (row, busy) in summary.lanes.chunks(STEPS).enumerate() {
             let mut from = 0;
             for same in busy.chunk_by(|a, b| a.div_ceil(43) == b.div_ceil(43)) {
                 if same[0].div_ceil(43) == shade {
@@ -240,20 +260,20 @@ fn lanes_known(pen: &CanvasRenderingContext2d, inks: &Inks, sheet: &Sheet, known
     pen.set_global_alpha(1.0);
 }
 
-/// What each link carries over time, and why it is idle.
+/// Draws the transfers of each link over time, and the reasons of its gaps.
 fn bars(
     pen: &CanvasRenderingContext2d,
     inks: &Inks,
     sheet: &Sheet,
-    scene: &Scene,
-    (film, act): (&Film, &Act),
+    drawing: &NetworkDrawing,
+    (timeline, prepared): (&Timeline, &PreparedTimeline),
     sort: usize,
     chunk: Option<usize>,
 ) {
-    let links = sorted(film, sort);
+    let links = sorted(timeline, sort);
     let lane = lane(links.len());
-    let end = scene.end_ns;
-    let x = |ticks: u64| across(sheet, film.ns(ticks), end);
+    let end = drawing.end_ns;
+    let x = |ticks: u64| across(sheet, timeline.ns(ticks), end);
     let gap = if lane > 6.0 {
         2.0
     } else if lane > 3.0 {
@@ -263,13 +283,13 @@ fn bars(
     };
     let thick = lane - gap;
     let row = |place: usize| 2.0 + lane * place as f64;
-    // Idle links: those that wait for a chunk, and those that hold one back.
+    // Gaps: links that wait for a chunk, and links whose chunk is sent later.
     if lane > 4.0 {
         for (kind, ink, alpha) in [(Idle::Waiting, &inks.grid, 1.0), (Idle::Held, &inks.picked, 0.35)] {
             pen.set_fill_style_str(ink);
             pen.set_global_alpha(alpha);
             for (place, link) in links.iter().enumerate() {
-                let gaps = film.idle(*link, &act.ownership);
+                let gaps = timeline.idle(*link, &prepared.ownership);
                 for (from, to, _) in gaps.into_iter().filter(|(.., of)| *of == kind) {
                     pen.fill_rect(x(from), row(place) + thick / 3.0, x(to) - x(from), thick / 3.0);
                 }
@@ -279,17 +299,17 @@ fn bars(
     }
     let kind = |index: u32, carried: u32| match chunk {
         Some(chunk) if chunk == carried as usize => 2,
-        _ => usize::from(act.reel.is_critical[index as usize]),
+        _ => usize::from(prepared.window.is_critical[index as usize]),
     };
-    // Where bars are too narrow to be told apart, those that touch are one.
-    let is_fine = (x(film.end) - x(0)) / film.len().max(1) as f64 * (links.len() as f64) < 4.0;
+    // Bars that are too narrow to be told apart are merged.
+    let is_fine = (x(timeline.end) - x(0)) / timeline.len().max(1) as f64 * (links.len() as f64) < 4.0;
     let apart = if is_fine { 0.0 } else { 1.0 };
     for (group, ink) in [&inks.busy, &inks.critical, &inks.chunk].into_iter().enumerate() {
         pen.set_fill_style_str(ink);
         for (place, link) in links.iter().enumerate() {
             let fill = |(from, to): (f64, f64)| pen.fill_rect(from, row(place), (to - from - apart).max(0.5), thick);
             let mut open: Option<(f64, f64)> = None;
-            for sent in film.of_link(*link).filter(|sent| kind(sent.index, sent.chunk) == group) {
+            for sent in timeline.transfers_on(*link).filter(|sent| kind(sent.index, sent.chunk) == group) {
                 let (from, to) = (x(sent.start), x(sent.end));
                 open = match open {
                     Some((first, last)) if is_fine && from - last < 0.5 => Some((first, to)),
@@ -302,14 +322,14 @@ fn bars(
             open.into_iter().for_each(fill);
         }
     }
-    // By how much a transfer could end later.
-    if lane > 8.0 && !film.slack.is_empty() {
+    // The slack of transfers.
+    if lane > 8.0 && !timeline.slack.is_empty() {
         pen.set_fill_style_str(&inks.axis);
         for (place, link) in links.iter().enumerate() {
-            for sent in film.of_link(*link) {
-                let slack = film.slack[sent.index as usize];
+            for sent in timeline.transfers_on(*link) {
+                let slack = timeline.slack[sent.index as usize];
                 if slack > 0 {
-                    let (from, to) = (x(sent.end), x((sent.end + slack).min(film.end)));
+                    let (from, to) = (x(sent.end), x((sent.end + slack).min(timeline.end)));
                     pen.fill_rect(from, row(place) + thick - 1.5, to - from, 1.5);
                 }
             }
@@ -320,8 +340,8 @@ fn bars(
         pen.set_text_align("right");
         pen.set_fill_style_str(&inks.muted);
         for (place, link) in links.iter().enumerate() {
-            let (from, to) = film.links[*link as usize];
-            let words = format!("{} → {}", scene.name(from), scene.name(to));
+            let (from, to) = timeline.links[*link as usize];
+            let words = format!("{} → {}", drawing.name(from), drawing.name(to));
             let _ = pen.fill_text_with_max_width(&words, GUTTER - 6.0, row(place) + thick / 2.0, GUTTER - 8.0);
         }
     }

@@ -1,4 +1,4 @@
-//! The network: links and nodes on one canvas, what moves over them on another.
+//! The canvas of a network: links and nodes on one layer, moving chunks on another.
 
 use std::rc::Rc;
 
@@ -7,9 +7,9 @@ use std::f64::consts::{PI, TAU};
 use web_sys::CanvasRenderingContext2d;
 
 use super::{
+    drawing::{Key, NetworkDrawing, Picked, PreparedTimeline, PreparedWindow, ticks},
     geometry::{Curve, Geometry},
     paper::{Inks, pen},
-    scene::{Act, Key, Picked, Reel, Scene, ticks},
     viewer::Viewer,
 };
 use crate::{
@@ -18,81 +18,83 @@ use crate::{
         live::follow,
         theme::ActiveTheme,
     },
-    topology::film::{Film, Sent},
+    topology::timeline::{TimedTransfer, Timeline},
     workbench::topology::edit::Spot,
 };
 
-/// The geometry of a scene on a sheet, as long as both stay.
+/// The geometry of a drawing on a sheet, kept while both stay the same.
 type Kept = StoredValue<Option<(Key, Sheet, Rc<Geometry>)>, LocalStorage>;
 
-fn geometry(kept: Kept, scene: &Scene, sheet: &Sheet) -> Rc<Geometry> {
-    let key = scene.key();
+fn geometry(kept: Kept, drawing: &NetworkDrawing, sheet: &Sheet) -> Rc<Geometry> {
+    let key = drawing.key();
     let found = kept.with_value(|kept| {
         kept.as_ref().filter(|(of, on, _)| *of == key && on == sheet).map(|(.., geometry)| geometry.clone())
     });
     found.unwrap_or_else(|| {
-        let geometry = Rc::new(Geometry::new(&scene.network, sheet));
+        let geometry = Rc::new(Geometry::new(&drawing.network, sheet));
         kept.set_value(Some((key, *sheet, geometry.clone())));
         geometry
     })
 }
 
-/// The network with one of its schedules. It takes the focus; keys move the cursor, a click picks a node or a link.
+/// The network with one of its schedules. It takes the keyboard focus: keys move the time cursor, a click picks a node
+/// or a link.
 #[component]
-pub fn Stage(
+pub fn NetworkCanvas(
     viewer: Viewer,
-    /// Which schedule.
-    film: Signal<usize>,
+    /// The index of the schedule.
+    timeline: Signal<usize>,
 ) -> impl IntoView {
-    let stage = NodeRef::<html::Div>::new();
+    let frame = NodeRef::<html::Div>::new();
     let (under, over) = (NodeRef::<html::Canvas>::new(), NodeRef::<html::Canvas>::new());
     let sheet = RwSignal::new(None);
     let kept: Kept = StoredValue::new_local(None);
     let theme = expect_context::<ActiveTheme>().signal();
-    follow_size(stage, sheet);
+    follow_size(frame, sheet);
     follow(move || {
         let (Some(canvas), Some(sheet), inks) = (under.get(), sheet.get(), Inks::of(theme.get())) else { return };
-        let (picked, chunk, overlay, film) = (viewer.picked.get(), viewer.chunk.get(), viewer.over.get(), film.get());
+        let (picked, chunk, overlay, timeline) =
+            (viewer.picked.get(), viewer.chunk.get(), viewer.over.get(), timeline.get());
         let channel = viewer.channel.get();
-        let reels = if chunk.is_some() { viewer.reels.get() } else { viewer.reels.get_untracked() };
-        viewer.with(|scene| {
-            let geometry = geometry(kept, scene, &sheet);
+        let windows = if chunk.is_some() { viewer.windows.get() } else { viewer.windows.get_untracked() };
+        viewer.with(|drawing| {
+            let geometry = geometry(kept, drawing, &sheet);
             let Some(pen) = pen(&canvas, &sheet) else { return };
-            still(&pen, 1.0 / sheet.pixel_ratio, &inks, scene, &geometry, overlay, channel);
-            if let (Some(chunk), Some((film, _))) = (chunk, scene.moving(film, &reels)) {
-                tree(&pen, &inks, scene, film, &geometry, chunk);
+            draw_links(&pen, 1.0 / sheet.pixel_ratio, &inks, drawing, &geometry, overlay, channel);
+            if let (Some(chunk), Some((timeline, _))) = (chunk, drawing.window(timeline, &windows)) {
+                draw_tree(&pen, &inks, drawing, timeline, &geometry, chunk);
             }
-            let picked = scene.picked(picked);
+            let picked = drawing.picked(picked);
             if let Some(Picked::Gap(from, to)) = picked {
-                missing(&pen, &inks, &geometry, (from, to));
+                draw_missing_link(&pen, &inks, &geometry, (from, to));
             }
-            nodes(&pen, &inks, scene, &geometry, picked);
+            draw_nodes(&pen, &inks, drawing, &geometry, picked);
         });
     });
     follow(move || {
         let (Some(canvas), Some(sheet), inks) = (over.get(), sheet.get(), Inks::of(theme.get())) else { return };
-        let (time, chunk, film) = (viewer.time_ns.get(), viewer.chunk.get(), film.get());
-        viewer.moving(film, |scene, of, reel| {
+        let (time, chunk, timeline) = (viewer.time_ns.get(), viewer.chunk.get(), timeline.get());
+        viewer.with_window(timeline, |drawing, of, window| {
             let time = ticks(of, time).min(of.end);
-            // What was drawn stays until more of it is there.
+            // Keep the last frame until the window at this time has been loaded.
             if !of.covers(time) && time < of.end {
                 return;
             }
-            let geometry = geometry(kept, scene, &sheet);
+            let geometry = geometry(kept, drawing, &sheet);
             let Some(pen) = pen(&canvas, &sheet) else { return };
             let hair = 1.0 / sheet.pixel_ratio;
-            moving(&pen, hair, &inks, (scene, &geometry), (of, reel), time, chunk);
-            if let Some(act) = scene.acts.get(film) {
-                rings(&pen, &inks, (scene, &geometry), act, reel, time);
+            draw_transfers(&pen, hair, &inks, (drawing, &geometry), (of, window), time, chunk);
+            if let Some(prepared) = drawing.timelines.get(timeline) {
+                draw_rings(&pen, &inks, (drawing, &geometry), prepared, window, time);
             }
         });
     });
     let said = move || {
-        // Not told while it plays.
+        // Not announced during playback.
         let time = if viewer.plays.get() { return None } else { viewer.time_ns.get() };
-        viewer.with(|scene| scene.words(film.get(), &viewer.reels.get(), time))
+        viewer.with(|drawing| drawing.description(timeline.get(), &viewer.windows.get(), time))
     };
-    let aspect = move || viewer.with(|scene| format!("1 / {:.3}", Geometry::aspect(&scene.network).max(0.3)));
+    let aspect = move || viewer.with(|drawing| format!("1 / {:.3}", Geometry::aspect(&drawing.network).max(0.3)));
     let on_key = move |event: web_sys::KeyboardEvent| {
         let is_plain = !(event.ctrl_key() || event.alt_key() || event.meta_key());
         if is_plain && viewer.key(&event.key()) {
@@ -103,10 +105,10 @@ pub fn Stage(
     let click = move |event: web_sys::MouseEvent| {
         let at = (f64::from(event.offset_x()), f64::from(event.offset_y()));
         let Some(sheet) = sheet.get_untracked() else { return };
-        let find = |scene: &Scene| geometry(kept, scene, &sheet).pick(&scene.network.topology, at);
+        let find = |drawing: &NetworkDrawing| geometry(kept, drawing, &sheet).pick(&drawing.network.topology, at);
         let found = viewer.with_untracked(find).flatten();
         let picked = viewer.picked.get_untracked();
-        let begins = viewer.with_untracked(|scene| scene.picked(picked)).flatten();
+        let begins = viewer.with_untracked(|drawing| drawing.picked(picked)).flatten();
         let begins = begins.filter(|_| viewer.begins.get_untracked());
         viewer.pick(match (begins, found) {
             (Some(Picked::Node(from)), Some(Spot::Node(to))) if from != to => Some(Spot::Link(from, to)),
@@ -115,7 +117,7 @@ pub fn Stage(
     };
     view! {
         <div
-            node_ref=stage
+            node_ref=frame
             class="network-stage"
             class:is-overlaid=move || 1 < viewer.over.get()
             tabindex="0"
@@ -148,18 +150,18 @@ fn dashed(pen: &CanvasRenderingContext2d, lengths: &[f64]) {
     let _ = pen.set_line_dash(&lengths);
 }
 
-/// Links by bandwidth; what is damaged, the bottleneck, or what was dumped.
-fn still(
+/// Draws the links by bandwidth, the damaged ones, and the overlay: the bottleneck, or dumped rings and trees.
+fn draw_links(
     pen: &CanvasRenderingContext2d,
     hair: f64,
     inks: &Inks,
-    scene: &Scene,
+    drawing: &NetworkDrawing,
     geometry: &Geometry,
     overlay: usize,
     channel: Option<usize>,
 ) {
     const WIDTHS: usize = 4;
-    let network = &scene.network;
+    let network = &drawing.network;
     let links = &network.topology.links;
     let fastest = links.iter().map(|link| link.bandwidth).filter(|of| of.is_finite()).fold(0.0, f64::max);
     let width = |link: usize| {
@@ -175,7 +177,7 @@ fn still(
         pen.set_line_width(if is_fine { hair } else { (0.7 + 0.75 * step as f64) * thick });
         stroke(pen, geometry, &mut (0..links.len()).filter(|link| width(*link) == step && is_whole(*link)));
     }
-    // Where a link has no other direction, an arrow says which it has.
+    // An arrow shows the direction of a link that has no opposite.
     pen.begin_path();
     for link in (0..links.len()).filter(|link| geometry.is_single[*link]) {
         let [a, b] = geometry.arrow(link, (geometry.radius * 0.9).max(4.0));
@@ -204,7 +206,7 @@ fn still(
                     pen.set_global_alpha(0.75);
                     match (found, geometry.nodes.get(from as usize), geometry.nodes.get(to as usize)) {
                         (Some(link), ..) => stroke(pen, geometry, &mut [link].into_iter()),
-                        (None, Some(from), Some(to)) => no_link(pen, *from, *to),
+                        (None, Some(from), Some(to)) => draw_dashed_line(pen, *from, *to),
                         _ => {}
                     }
                     pen.set_global_alpha(1.0);
@@ -222,26 +224,33 @@ fn still(
     dashed(pen, &[]);
 }
 
-/// The way of a chunk over the links, darker the later.
-fn tree(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, film: &Film, geometry: &Geometry, chunk: usize) {
+/// Draws the tree of a chunk over the links.
+fn draw_tree(
+    pen: &CanvasRenderingContext2d,
+    inks: &Inks,
+    drawing: &NetworkDrawing,
+    timeline: &Timeline,
+    geometry: &Geometry,
+    chunk: usize,
+) {
     pen.set_stroke_style_str(&inks.chunk);
     pen.set_line_width((geometry.radius * 0.45).clamp(2.0, 6.0));
-    let branches = film.tree(chunk as u32);
-    let mut links = branches.iter().filter_map(|branch| scene.whole.get(branch.sent.link as usize));
+    let branches = timeline.tree(chunk as u32);
+    let mut links = branches.iter().filter_map(|branch| drawing.whole.get(branch.sent.link as usize));
     stroke(pen, geometry, &mut links.by_ref().map(|link| *link as usize));
 }
 
-/// Where a link could be added.
-fn missing(pen: &CanvasRenderingContext2d, inks: &Inks, geometry: &Geometry, (from, to): (u32, u32)) {
+/// Draws a place where a link can be added.
+fn draw_missing_link(pen: &CanvasRenderingContext2d, inks: &Inks, geometry: &Geometry, (from, to): (u32, u32)) {
     let at = |node: u32| geometry.nodes.get(node as usize);
     let (Some(from), Some(to)) = (at(from), at(to)) else { return };
     pen.set_stroke_style_str(&inks.picked);
     pen.set_line_width(2.0);
-    no_link(pen, *from, *to);
+    draw_dashed_line(pen, *from, *to);
 }
 
-/// A straight line between nodes that no link joins.
-fn no_link(pen: &CanvasRenderingContext2d, from: (f64, f64), to: (f64, f64)) {
+/// Draws a dashed line between two nodes without a link.
+fn draw_dashed_line(pen: &CanvasRenderingContext2d, from: (f64, f64), to: (f64, f64)) {
     dashed(pen, &[4.0, 4.0]);
     pen.begin_path();
     pen.move_to(from.0, from.1);
@@ -255,8 +264,14 @@ fn disc(pen: &CanvasRenderingContext2d, at: (f64, f64), radius: f64) {
     let _ = pen.arc(at.0, at.1, radius, 0.0, TAU);
 }
 
-fn nodes(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, geometry: &Geometry, picked: Option<Picked>) {
-    let network = &scene.network;
+fn draw_nodes(
+    pen: &CanvasRenderingContext2d,
+    inks: &Inks,
+    drawing: &NetworkDrawing,
+    geometry: &Geometry,
+    picked: Option<Picked>,
+) {
+    let network = &drawing.network;
     pen.set_fill_style_str(&inks.paper);
     pen.set_stroke_style_str(&inks.axis);
     pen.set_line_width(1.0);
@@ -264,7 +279,7 @@ fn nodes(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, geometry: &
     geometry.nodes.iter().for_each(|at| disc(pen, *at, geometry.radius));
     pen.fill();
     pen.stroke();
-    // A dead node is crossed out.
+    // Cross out dead nodes.
     pen.set_stroke_style_str(&inks.critical);
     pen.set_line_width(1.6);
     pen.begin_path();
@@ -299,42 +314,43 @@ fn nodes(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, geometry: &
     }
 }
 
-/// How much is in one path: browsers draw many small ones faster than one that is all over the canvas.
+/// Curves per path: browsers draw many small paths faster than one that covers the canvas.
 const BATCH: usize = 16;
-/// So many busy links are drawn as thin as can be, which takes a fifth of the time of any other width.
+/// From this number of busy links on, lines are one device pixel wide, which takes a fifth of the time of wider ones.
 const MANY: usize = 200;
-/// Links that are still told apart; more are drawn thin, and are not drawn again where they are busy.
+/// From this number of links on, links are drawn thin, and busy ones are not drawn again.
 const FINE: usize = 3000;
-/// Nodes that have room for a ring.
+/// The most nodes around which progress rings are drawn.
 const RINGED: usize = 1500;
-/// Dots smaller than this look the same as squares, which are drawn three times as fast.
+/// Below this radius squares look like discs and are drawn three times as fast.
 const SMALL: f64 = 2.5;
 
-/// Busy links and the chunks on them. `hair` is the width of a device's pixel.
-fn moving(
+/// Draws busy links and the chunks on them. `hair` is the width of a device pixel.
+fn draw_transfers(
     pen: &CanvasRenderingContext2d,
     hair: f64,
     inks: &Inks,
-    (scene, geometry): (&Scene, &Geometry),
-    (film, reel): (&Film, &Reel),
+    (drawing, geometry): (&NetworkDrawing, &Geometry),
+    (timeline, window): (&Timeline, &PreparedWindow),
     time: u64,
     chunk: Option<usize>,
 ) {
-    let sent: Vec<Sent> = (0..film.links.len() as u32).filter_map(|link| film.carried(link, time)).collect();
-    let kind = |sent: &Sent| match chunk {
+    let sent: Vec<TimedTransfer> =
+        (0..timeline.links.len() as u32).filter_map(|link| timeline.transfer_at(link, time)).collect();
+    let kind = |sent: &TimedTransfer| match chunk {
         Some(chunk) if sent.chunk as usize == chunk => 2,
-        _ => usize::from(reel.is_critical[sent.index as usize]),
+        _ => usize::from(window.is_critical[sent.index as usize]),
     };
     let dot = (geometry.radius * 0.42).clamp(1.6, 6.0);
     for (group, ink) in [&inks.busy, &inks.critical, &inks.chunk].into_iter().enumerate() {
         pen.set_stroke_style_str(ink);
         pen.set_fill_style_str(ink);
-        let of_group: Vec<(&Sent, &Curve)> = sent
+        let of_group: Vec<(&TimedTransfer, &Curve)> = sent
             .iter()
             .filter(|sent| kind(sent) == group)
-            .filter_map(|sent| Some((sent, geometry.curves.get(*scene.whole.get(sent.link as usize)? as usize)?)))
+            .filter_map(|sent| Some((sent, geometry.curves.get(*drawing.whole.get(sent.link as usize)? as usize)?)))
             .collect();
-        // What decides the time stands out from what does not.
+        // Critical transfers are more opaque.
         let (width, alpha) = match group {
             0 if of_group.len() > MANY => (hair, 0.7),
             0 => ((dot * 0.6).max(1.2), 0.4),
@@ -358,7 +374,7 @@ fn moving(
                 if dot < SMALL {
                     pen.rect(x - dot, y - dot, 2.0 * dot, 2.0 * dot);
                 } else {
-                    // The round ends of a line without length make a disc, faster than an arc does.
+                    // A line of no length with round caps is a disc, and faster than an arc.
                     pen.move_to(x, y);
                     pen.line_to(x + 0.01, y);
                 }
@@ -369,13 +385,13 @@ fn moving(
     }
 }
 
-/// Rings around nodes, as much of them as there is of what they wait for.
-fn rings(
+/// Draws the share of expected transfers that have arrived as rings around nodes.
+fn draw_rings(
     pen: &CanvasRenderingContext2d,
     inks: &Inks,
-    (scene, geometry): (&Scene, &Geometry),
-    act: &Act,
-    reel: &Reel,
+    (drawing, geometry): (&NetworkDrawing, &Geometry),
+    prepared: &PreparedTimeline,
+    window: &PreparedWindow,
     time: u64,
 ) {
     if geometry.nodes.len() > RINGED {
@@ -386,10 +402,10 @@ fn rings(
     for (batch, places) in geometry.nodes.chunks(BATCH).enumerate() {
         pen.begin_path();
         for (node, at) in (batch * BATCH..).zip(places) {
-            let Some(node) = scene.node_of_film(node as u32) else { continue };
-            let there = reel.there(node, time);
+            let Some(node) = drawing.node_in_timeline(node as u32) else { continue };
+            let there = window.arrived_by(node, time);
             if there > 0 {
-                let share = f64::from(there) / f64::from(act.due[node]);
+                let share = f64::from(there) / f64::from(prepared.due[node]);
                 pen.move_to(at.0, at.1 - geometry.radius);
                 let _ = pen.arc(at.0, at.1, geometry.radius, -PI / 2.0, -PI / 2.0 + TAU * share);
             }

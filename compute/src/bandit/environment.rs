@@ -1,24 +1,25 @@
-//! Where latencies come from: what every arm would take at every step, so that all strategies meet the same.
+//! Simulated environments for strategies: the latency of every arm at every step, so that all strategies meet the same.
 
 use serde::{Deserialize, Serialize};
 
 use super::draws::{normal, uniform};
 use crate::math::{Stream, exp};
 
-/// What every arm takes at every step of one seed.
+/// The latency of every arm at every step, for one seed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Table {
+pub struct LatencyTable {
     arms: usize,
-    /// Row by row.
+    /// Latencies in milliseconds, step by step.
     values: Vec<f64>,
-    /// Expected, row by row; one row where it never changes.
+    /// Expected latencies, step by step; a single row if they never change.
     means: Vec<f64>,
-    /// For each step, which arm is best in the mean; one where it never changes.
+    /// The arm with the lowest expected latency at each step; a single entry if it never changes.
     best: Vec<u8>,
 }
 
-impl Table {
-    /// From values and expected values, each row by row; the latter may be one row for all.
+impl LatencyTable {
+    /// Creates the table from latencies and expected latencies, both step by step; the latter may be one row for all
+    /// steps.
     fn new(arms: usize, values: Vec<f64>, means: Vec<f64>) -> Self {
         let lowest = |row: &[f64]| {
             let least = row
@@ -31,38 +32,38 @@ impl Table {
         Self { arms, values, means, best }
     }
 
-    /// How many arms there are.
+    /// Number of arms.
     #[must_use]
     pub fn arms(&self) -> usize {
         self.arms
     }
 
-    /// How many steps there are.
+    /// Number of steps.
     #[must_use]
     pub fn steps(&self) -> usize {
         self.values.len() / self.arms.max(1)
     }
 
-    /// What an arm takes at a step.
+    /// The latency of an arm at a step, in milliseconds.
     #[must_use]
     pub fn value(&self, step: usize, arm: usize) -> f64 {
         self.values[step * self.arms + arm]
     }
 
-    /// What it is expected to take.
+    /// The expected latency of an arm at a step, in milliseconds.
     #[must_use]
     pub fn mean(&self, step: usize, arm: usize) -> f64 {
         let row = if self.best.len() == 1 { 0 } else { step };
         self.means[row * self.arms + arm]
     }
 
-    /// Which arm is best in the mean at a step.
+    /// The arm with the lowest expected latency at a step.
     #[must_use]
     pub fn best(&self, step: usize) -> usize {
         usize::from(self.best[if self.best.len() == 1 { 0 } else { step }])
     }
 
-    /// The arm that is best over all steps.
+    /// The arm with the lowest sum of expected latencies over all steps.
     #[must_use]
     pub fn best_fixed(&self) -> usize {
         let total = |arm| self.means.chunks(self.arms).map(|row| row[arm]).sum::<f64>();
@@ -71,27 +72,27 @@ impl Table {
     }
 }
 
-/// How an arm's latencies are spread.
+/// The distribution of an arm's latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Shape {
-    /// Normal, at least 0.01 ms.
+    /// A normal distribution, clamped below at 0.01 ms.
     Normal {
         /// Mean, in milliseconds.
         mean: f64,
         /// Standard deviation, in milliseconds.
         spread: f64,
     },
-    /// Fast or slow, each spread by a factor e^(σZ).
+    /// A mixture of a fast and a slow log-normal mode.
     TwoModes {
-        /// The fast one, in milliseconds.
+        /// Median of the fast mode, in milliseconds.
         fast: f64,
-        /// σ of the fast one.
+        /// σ of the fast mode's logarithm.
         fast_spread: f64,
-        /// The slow one, in milliseconds.
+        /// Median of the slow mode, in milliseconds.
         slow: f64,
-        /// σ of the slow one.
+        /// σ of the slow mode's logarithm.
         slow_spread: f64,
-        /// How often it is slow.
+        /// The probability of the slow mode.
         slow_share: f64,
     },
 }
@@ -99,40 +100,42 @@ pub enum Shape {
 /// One arm of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SimulatedArm {
-    /// At first.
+    /// The distribution of latencies at the beginning.
     pub shape: Shape,
-    /// Another mean from a share of the steps on, for [`Shape::Normal`]: (share in 0..1, milliseconds).
+    /// A change of the mean of [`Shape::Normal`]: from which share of the steps on (0..1), and the new mean in
+    /// milliseconds.
     pub later: Option<(f64, f64)>,
 }
 
-/// What is simulated.
+/// A simulation of several arms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Simulation {
-    /// The arms.
+    /// The arms, by index.
     pub arms: Vec<SimulatedArm>,
-    /// By which share of itself every mean rises until the end.
+    /// The share by which every mean rises until the last step.
     pub trend: f64,
-    /// A wave that all arms share: e_t = `carry` · e_{t−1} + `push` · Z; `push` in milliseconds.
+    /// The coefficient of a common AR(1) process: e_t = `carry` · e_{t−1} + `push` · Z.
     pub carry: f64,
-    /// See `carry`.
+    /// The standard deviation of the innovations of this process, in milliseconds.
     pub push: f64,
 }
 
 impl Simulation {
-    /// Arms of normal latencies: means and a common standard deviation, in milliseconds.
+    /// Arms with normal latencies: their means and a common standard deviation, in milliseconds.
     #[must_use]
     pub fn normal(means: &[f64], spread: f64) -> Self {
         let arm = |mean: &f64| SimulatedArm { shape: Shape::Normal { mean: *mean, spread }, later: None };
         Self { arms: means.iter().map(arm).collect(), trend: 0.0, carry: 0.0, push: 0.0 }
     }
 
-    /// One arm is clearly better. In this and the next, arms are tree/simple, tree/ll128, ring/simple and auto.
+    /// A scenario in which one arm is clearly better. Here and below, the arms are tree/simple, tree/ll128, ring/simple
+    /// and auto.
     #[must_use]
     pub fn clear() -> Self {
         Self::normal(&[10.0, 9.0, 11.0, 10.5], 1.0)
     }
 
-    /// Every arm is sometimes slow, some more often than others.
+    /// A scenario in which every arm is sometimes slow, some more often than others.
     #[must_use]
     pub fn two_modes() -> Self {
         let arm = |fast, slow_share| SimulatedArm {
@@ -143,7 +146,8 @@ impl Simulation {
         Self { arms, trend: 0.0, carry: 0.0, push: 0.0 }
     }
 
-    /// The best arm becomes the worst, everything gets slower, and the machine's state wanders.
+    /// A scenario in which the best arm becomes the worst, all arms get slower, and a common disturbance is
+    /// autocorrelated.
     #[must_use]
     pub fn drift() -> Self {
         let mut drift = Self { trend: 0.1, carry: 0.9, push: 0.3, ..Self::normal(&[10.0, 9.0, 11.0, 10.5], 0.8) };
@@ -151,15 +155,15 @@ impl Simulation {
         drift
     }
 
-    /// The library's choice is the best.
+    /// A scenario in which the library's choice is the best.
     #[must_use]
     pub fn nothing_to_gain() -> Self {
         Self::normal(&[10.0, 10.0, 10.0, 9.95], 1.0)
     }
 
-    /// What every arm takes at every step of a seed.
+    /// The latency of every arm at every step, for one seed.
     #[must_use]
-    pub fn table(&self, seed: u64, steps: usize) -> Table {
+    pub fn table(&self, seed: u64, steps: usize) -> LatencyTable {
         let arms = self.arms.len();
         let (mut values, mut means) = (Vec::with_capacity(steps * arms), Vec::new());
         let changes = self.trend != 0.0 || self.arms.iter().any(|arm| arm.later.is_some());
@@ -195,21 +199,21 @@ impl Simulation {
                 }
             }
         }
-        Table::new(arms, values, means)
+        LatencyTable::new(arms, values, means)
     }
 }
 
-/// Latencies of a log, to be drawn again in the blocks in which they hang together.
+/// Latencies of a log, to be resampled in blocks that keep their autocorrelation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Resampled {
-    /// Of each arm its values in the order of time, in milliseconds, and the length of its blocks.
+    /// For each arm its latencies in the order of time, in milliseconds, and the block length.
     pub arms: Vec<(Vec<f64>, u32)>,
 }
 
 impl Resampled {
-    /// What every arm takes at every step of a seed.
+    /// The latency of every arm at every step, for one seed.
     #[must_use]
-    pub fn table(&self, seed: u64, steps: usize) -> Table {
+    pub fn table(&self, seed: u64, steps: usize) -> LatencyTable {
         let arms = self.arms.len();
         let mut values = vec![0.0; steps * arms];
         let mut means = Vec::with_capacity(arms);
@@ -226,21 +230,21 @@ impl Resampled {
                 }
             }
         }
-        Table::new(arms, values, means)
+        LatencyTable::new(arms, values, means)
     }
 }
 
-/// Either.
+/// The source of latencies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum World {
-    /// Made up.
+pub enum Environment {
+    /// A simulation.
     Simulated(Simulation),
-    /// Drawn from a log.
+    /// A log that is resampled.
     Resampled(Resampled),
 }
 
-impl World {
-    /// How many arms there are.
+impl Environment {
+    /// Number of arms.
     #[must_use]
     pub fn arms(&self) -> usize {
         match self {
@@ -249,9 +253,9 @@ impl World {
         }
     }
 
-    /// What every arm takes at every step of a seed.
+    /// The latency of every arm at every step, for one seed.
     #[must_use]
-    pub fn table(&self, seed: u64, steps: usize) -> Table {
+    pub fn table(&self, seed: u64, steps: usize) -> LatencyTable {
         match self {
             Self::Simulated(of) => of.table(seed, steps),
             Self::Resampled(of) => of.table(seed, steps),

@@ -24,7 +24,8 @@ use crate::{
 /// Say what got slower or faster between two states: before and after a driver, a firmware, a topology
 ///
 /// A state is a sweep, or a report that this program made (JSON or HTML). The exit code is 3 where something got slower
-/// beyond noise: the default, what was deployed, or the best of what both states measured, at any size.
+/// beyond noise: everything as a whole, or beside that the default, what was deployed, the best of what both states
+/// measured or all of it together at any size, or one configuration.
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune compare before.csv after.csv

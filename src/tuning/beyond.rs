@@ -1,5 +1,5 @@
-//! How wrong expectations beyond the largest measured size are: what was measured last is left out, expected by latency and
-//! bandwidth ([`growth`]) of what remains, and compared.
+//! How wrong expectations beyond the largest measured size are: what was measured last is left out, expected by latency
+//! and bandwidth ([`growth`]) of what remains, and compared.
 
 use super::{
     aggregate::Point,
@@ -52,9 +52,9 @@ impl BeyondErrors {
         Self { groups: sweep.points.chunk_by(|a, b| key(a) == key(b)).map(of_group).compact_collect() }
     }
 
-    /// The half width, in ln busbw, that holds `level` of measurements at a size beyond the measured ones, of a curve that
-    /// is expected to change by `change` (ln busbw) from the largest measured size on. `None` where the size is not beyond
-    /// it, or too few sizes were measured to tell.
+    /// The half width, in ln busbw, that holds `level` of measurements at a size beyond the measured ones, of a curve
+    /// that is expected to change by `change` (ln busbw) from the largest measured size on. `None` where the size is
+    /// not beyond it, or too few sizes were measured to tell.
     #[must_use]
     pub fn width(&self, collective: Collective, scale: Scale, size_bytes: u64, change: f64, level: f64) -> Option<f64> {
         self.groups.get(&(collective, scale))?.width(log2(size_bytes as f64), change, level)
@@ -62,7 +62,7 @@ impl BeyondErrors {
 }
 
 impl End {
-    /// `sizes` ascend.
+    /// Of the measured sizes of one collective and scale, in bytes, ascending, and all that was measured at them.
     fn new(sizes: &[u64], points: &[Point]) -> Self {
         let index: SortedMap<u64, usize> =
             sizes.iter().enumerate().map(|(index, size)| (*size, index)).compact_collect();

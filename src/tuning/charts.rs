@@ -290,7 +290,7 @@ mod tests {
                     .map(|(a, p)| cue(a, p))
                     .collect();
                 let count = cues.len();
-                cues.order();
+                cues.sort_unstable();
                 cues.dedup();
                 assert_eq!(cues.len(), count, "{collective}");
             }

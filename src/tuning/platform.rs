@@ -11,25 +11,25 @@ use crate::collective::Algorithm;
 /// A library's version. What can run changes with the first two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Version {
-    /// The first number.
+    /// 2 of 2.27.5.
     pub major: u32,
-    /// The second one.
+    /// 27 of 2.27.5.
     pub minor: u32,
 }
 
 /// A GPU's architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Gpu {
-    /// NVIDIA's compute capability, times ten: 90 for H100.
+    /// NVIDIA's compute capability times ten, from 70 (V100) on: 90 for H100.
     Sm(u32),
-    /// AMD's, as the hexadecimal number in its name: 0x950 for MI355.
+    /// AMD's, the hexadecimal number in its name: 0x950 of gfx950 for MI355X.
     Gfx(u32),
 }
 
 /// A library on a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Platform {
-    /// The library.
+    /// Which one it is: NCCL or RCCL.
     pub library: Library,
     /// Its version; `None`: not known, and whatever some version runs may run.
     pub version: Option<Version>,
@@ -42,10 +42,10 @@ pub struct Platform {
 /// A text that names no version, or no GPU.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlatformError {
-    /// No version.
+    /// The text, where a version was expected.
     #[error("{0:?} is no version of a library: 2.27 or 2.27.5 was expected")]
     Version(String),
-    /// No GPU.
+    /// The text, where a GPU was expected.
     #[error("{0:?} is no GPU that is known: sm_90, h100, b200, gfx942, mi300x or the like was expected")]
     Gpu(String),
 }
@@ -149,7 +149,7 @@ impl Platform {
         libraries.all(|other| other == first).then(|| first.into())
     }
 
-    /// What can run there.
+    /// Which algorithm, protocol and collective can run on so many nodes and ranks there.
     #[must_use]
     pub fn matrix(&self) -> Vec<SupportRule> {
         match self.library {

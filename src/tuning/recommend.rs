@@ -64,9 +64,12 @@ impl<'a> Advisor<'a> {
         if self.model.is_none() {
             return Source::LogLinearInterpolation;
         }
-        let regret = self.validation.and_then(|validation| match self.measurements.knows(collective, scale) {
-            true => validation.regret.get(&(collective, scale)),
-            false => validation.regret_at_scales.get(&collective),
+        let regret = self.validation.and_then(|validation| {
+            if self.measurements.knows(collective, scale) {
+                validation.regret.get(&(collective, scale))
+            } else {
+                validation.regret_at_scales.get(&collective)
+            }
         });
         regret.map_or(Source::Model, validate::least_regret)
     }
@@ -339,17 +342,14 @@ impl<'a> Advisor<'a> {
             Some((_, busbw_gbps)) => Some(Expected {
                 busbw_gbps,
                 half_width: match there {
-                    Some(DefaultThere::Between(_)) => self.gain_half_width(&workload, source, level),
+                    Some(DefaultThere::Between { .. }) => self.gain_half_width(&workload, source, level),
                     _ => half_width(level)?,
                 },
             }),
             None => None,
         };
         let (decision, gain) = unmeasured(expected, there, &self.judge.confidence);
-        let between = match there {
-            Some(DefaultThere::Between(busbw)) => Some(busbw),
-            _ => None,
-        };
+        let between = there.filter(|there| matches!(there, DefaultThere::Between { .. }));
         let over = |busbw: f64| known.default.map(|default| (busbw / default.busbw_gbps - 1.0) * 100.0);
         let interval = choice.zip(half_width(LEVEL)?).map(|((_, busbw), half)| Interval::around(busbw, half));
         let highest = interval.map(|interval| interval.high_gbps).or(promised);
@@ -361,7 +361,7 @@ impl<'a> Advisor<'a> {
             predicted_busbw_gbps: choice.map(|(_, busbw)| busbw),
             interval_90: interval.map(|interval| Interval { high_gbps: interval.high_gbps.min(most), ..interval }),
             held_to,
-            default_between_gbps: between,
+            default_between_gbps: between.map(DefaultThere::busbw_gbps),
             gain_pct: choice.and_then(|(_, busbw)| over(busbw)).filter(|gain| gain.is_finite()),
             decision,
             gain,
@@ -374,9 +374,10 @@ impl<'a> Advisor<'a> {
     fn baseline(&self, source: Source, workload: &Workload) -> Option<Best> {
         let collective = workload.collective;
         // At a scale that was not measured the nearest one stands for it.
-        let scale = match self.measurements.knows(collective, workload.scale) {
-            true => workload.scale,
-            false => self.measurements.nearest_scale(collective, workload.scale)?,
+        let scale = if self.measurements.knows(collective, workload.scale) {
+            workload.scale
+        } else {
+            self.measurements.nearest_scale(collective, workload.scale)?
         };
         let allowed = |configuration: &_| self.space.allows(workload, configuration);
         let interpolated =

@@ -6,8 +6,9 @@ use collectune::{
     tuning::{
         aggregate::{Target, aggregate},
         change::{
-            Question, Subject, Verdict, find,
-            pooled::Moved,
+            Question, Subject, Verdict,
+            beside::Moved,
+            find,
             standing::{Standing, Stands},
         },
         read::{Kind, Row},
@@ -18,7 +19,7 @@ use collectune::{
 
 use super::{
     support::{
-        campaigns::{any_change, campaign, changed, slower, snapshot},
+        campaigns::{any_change, campaign, changed, slower, snapshot, whole_changed},
         counts::Count,
         threads::on_threads,
     },
@@ -82,8 +83,9 @@ fn equal_campaigns_raise_no_more_false_alarms_than_stated() {
         &[
             "design",
             "repeats before, after",
-            "campaigns with any false alarm",
+            "campaigns with any false alarm beside the whole",
             "comparisons",
+            "the whole is said to differ",
             "something deployed is said to be beaten",
             "and is not",
             "visible, mean",
@@ -97,6 +99,7 @@ fn equal_campaigns_raise_no_more_false_alarms_than_stated() {
         ("launches differ by 2 %", Design::Launches, [3, 3], Extent::Whole),
         ("passes differ by 2 %", Design::Passes, [3, 3], Extent::Whole),
         ("campaigns differ by 2 %, their passes do not", Design::Campaigns, [3, 3], Extent::Whole),
+        ("the same; of a report of which runs were left out", Design::Campaigns, [5, 3], Extent::Thinned),
     ] {
         let of_campaign = |seed: usize| {
             let old = snapshot(made(design, 2 * seed as u64 + 1, before), extent);
@@ -105,24 +108,35 @@ fn equal_campaigns_raise_no_more_false_alarms_than_stated() {
             let visible = findings.differences.iter().filter_map(|difference| difference.visible_pct).sum::<f64>();
             let fails = findings.standings.iter().any(|standing| standing.stands.fails());
             let wrongly = findings.standings.iter().any(|standing| is_wrong(&truth, standing));
-            (changed(&findings) as u32, findings.differences.len() as u32, [fails, wrongly], visible)
+            let changed = changed(&findings) as u32;
+            (changed, whole_changed(&findings), findings.differences.len() as u32, [fails, wrongly], visible)
         };
-        let mut wrong_fail = Count::default();
+        let (mut wrong_fail, mut whole, mut any) = (Count::default(), Count::default(), Count::default());
         let (mut campaigns, mut comparisons, mut fail, mut visible) =
             (Count::default(), Count::default(), Count::default(), 0.0);
-        for (wrong, compared, fails, seen) in on_threads(CAMPAIGNS as usize, of_campaign) {
+        for (wrong, of_whole, compared, fails, seen) in on_threads(CAMPAIGNS as usize, of_campaign) {
             campaigns.add(wrong > 0);
+            whole.add(of_whole);
+            any.add(wrong > 0 || of_whole);
             comparisons = comparisons.plus(Count { of: wrong, all: compared });
             fail.add(fails[0]);
             wrong_fail.add(fails[1]);
             visible += seen;
         }
         let visible = format!("{:.1} %", visible / f64::from(comparisons.all));
-        table.row(&[&name, &format!("{before}, {after}"), &campaigns, &comparisons, &fail, &wrong_fail, &visible]);
-        if !matches!(design, Design::Campaigns) {
-            table.at_most(campaigns, 0.1);
-            table.at_most(wrong_fail, 0.1);
-        }
+        table.row(&[
+            &name,
+            &format!("{before}, {after}"),
+            &campaigns,
+            &comparisons,
+            &whole,
+            &fail,
+            &wrong_fail,
+            &visible,
+        ]);
+        // Days that differ do, as a whole; nothing beside that does.
+        table.at_most(if matches!(design, Design::Campaigns) { campaigns } else { any }, 0.1);
+        table.at_most(wrong_fail, 0.1);
     }
     table.settle();
 }
@@ -134,19 +148,25 @@ fn a_known_slow_down_is_found_where_it_is_and_nowhere_else() {
         "comparisons after a slow-down at four of sixteen sizes",
         &[
             "slower by",
+            "all of the campaign besides",
             "repeats",
             "by all together",
             "by the default, the deployed or the best alone",
             "found elsewhere, campaigns",
             "all intervals hold, campaigns",
+            "that of the whole holds",
         ],
     );
-    for (percent, repeats, least) in [(2_u32, 5, 0.2), (5, 5, 0.95), (8, 5, 0.97), (8, 3, 0.95)] {
+    for (percent, besides, repeats, least) in
+        [(2_u32, 0_u32, 5, 0.2), (5, 0, 5, 0.95), (8, 0, 5, 0.97), (8, 0, 3, 0.95), (8, 3, 3, 0.95), (8, 20, 3, 0.95)]
+    {
+        let level = 1.0 + f64::from(besides) / 100.0;
         let factor = 1.0 + f64::from(percent) / 100.0;
         let of_campaign = |seed: usize| {
             let before = snapshot(campaign(100 + seed as u64, repeats), Extent::Whole);
             let mut rows = campaign(200 + seed as u64, repeats);
             slower(&mut rows, factor, |row| is_slowed(row.workload.size_bytes));
+            slower(&mut rows, level, |_| true);
             let findings = find(&before, &snapshot(rows, Extent::Whole), None, &Question::default());
             let (mut found, mut alone, mut elsewhere, mut hold) = (Count::default(), Count::default(), false, true);
             for difference in &findings.differences {
@@ -165,20 +185,24 @@ fn a_known_slow_down_is_found_where_it_is_and_nowhere_else() {
                 hold &= (low..=high).contains(&is);
             }
             elsewhere |= findings.moved.iter().any(|moved| !is_slowed(moved.first_bytes));
-            (found, alone, elsewhere, hold)
+            let (low, high) = findings.wholes[0].interval_pct.unwrap();
+            (found, alone, elsewhere, hold, (low..=high).contains(&((1.0 / level - 1.0) * 100.0)))
         };
-        let (mut found, mut alone, mut elsewhere, mut hold) =
-            (Count::default(), Count::default(), Count::default(), Count::default());
-        for (of_campaign, by_itself, any, all) in on_threads(20, of_campaign) {
+        let (mut found, mut alone, mut elsewhere, mut hold, mut whole) =
+            (Count::default(), Count::default(), Count::default(), Count::default(), Count::default());
+        for (of_campaign, by_itself, any, all, of_whole) in on_threads(20, of_campaign) {
+            whole.add(of_whole);
             found = found.plus(of_campaign);
             alone = alone.plus(by_itself);
             elsewhere.add(any);
             hold.add(all);
         }
-        table.row(&[&format!("{percent} %"), &repeats, &found, &alone, &elsewhere, &hold]);
+        let [by, besides] = [percent, besides].map(|percent| format!("{percent} %"));
+        table.row(&[&by, &besides, &repeats, &found, &alone, &elsewhere, &hold, &whole]);
         table.at_least(found, least);
         table.at_most(elsewhere, 0.1);
         table.at_least(hold, 0.9);
+        table.at_least(whole, 0.9);
     }
     table.settle();
 }

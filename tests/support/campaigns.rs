@@ -53,7 +53,13 @@ pub fn any_change(question: &Question) -> Question {
     Question { least_pct: 0.0, ..question.clone() }
 }
 
+/// How many sizes and configurations are said to have changed beside the whole.
 pub fn changed(findings: &Findings) -> usize {
     let is_changed = |verdict| matches!(verdict, Verdict::Slower | Verdict::Faster);
     findings.differences.iter().filter(|difference| is_changed(difference.verdict)).count() + findings.moved.len()
+}
+
+/// Whether a collective and scale is said to have changed as a whole.
+pub fn whole_changed(findings: &Findings) -> bool {
+    findings.wholes.iter().any(|whole| matches!(whole.verdict, Verdict::Slower | Verdict::Faster))
 }

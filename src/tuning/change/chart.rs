@@ -1,6 +1,6 @@
 //! What changed, as charts: the change over size, a chart for each collective and scale.
 
-use super::{Difference, Subject, Verdict, listing::compared};
+use super::{Difference, Findings, Subject, Verdict, listing::compared, whole::Whole};
 use crate::{
     collective::{Collective, Scale},
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
@@ -9,12 +9,14 @@ use crate::{
 
 /// The charts, by collective and scale.
 #[must_use]
-pub fn charts(differences: &[Difference]) -> Vec<Chart> {
+pub fn charts(findings: &Findings) -> Vec<Chart> {
     let key = |difference: &Difference| (difference.workload.collective, difference.workload.scale);
-    differences.chunk_by(|a, b| key(a) == key(b)).map(|of| chart(of, key(&of[0]))).collect()
+    let whole_of = |key| findings.wholes.iter().find(|whole| (whole.collective, whole.scale) == key);
+    let of_group = |of: &[Difference]| chart(of, key(&of[0]), whole_of(key(&of[0])));
+    findings.differences.chunk_by(|a, b| key(a) == key(b)).map(of_group).collect()
 }
 
-fn chart(of: &[Difference], (collective, scale): (Collective, Scale)) -> Chart {
+fn chart(of: &[Difference], (collective, scale): (Collective, Scale), whole: Option<&Whole>) -> Chart {
     let point = |difference: &Difference| Point {
         x: difference.workload.size_bytes as f64,
         y: difference.change_pct,
@@ -31,7 +33,10 @@ fn chart(of: &[Difference], (collective, scale): (Collective, Scale)) -> Chart {
     };
     let nothing = of.chunk_by(|a, b| a.workload == b.workload).map(|of| Point {
         x: of[0].workload.size_bytes as f64,
-        note: "as fast as before".to_owned(),
+        note: whole.map_or_else(
+            || "as fast as before".to_owned(),
+            |whole| format!("as the whole: {}", percent(whole.change_pct)),
+        ),
         ..Point::default()
     });
     let line =
@@ -47,15 +52,19 @@ fn chart(of: &[Difference], (collective, scale): (Collective, Scale)) -> Chart {
     Chart {
         id: format!("change-{collective}-{}n{}r", scale.nodes, scale.ranks),
         title: format!("Change of {collective} on {scale}"),
-        summary: summary(of),
+        summary: summary(of, whole),
         x: axis("Message size", Quantity::Bytes, Spacing::Logarithmic),
-        y: axis("Change of busbw", Quantity::Percent, Spacing::Linear),
+        y: axis(
+            if whole.is_some() { "Change beside the whole" } else { "Change of busbw" },
+            Quantity::Percent,
+            Spacing::Linear,
+        ),
         series: all.into_iter().filter(|series| !series.points.is_empty()).collect(),
     }
 }
 
 /// What is furthest beyond noise, for those who can't see the chart.
-fn summary(of: &[Difference]) -> String {
+fn summary(of: &[Difference], whole: Option<&Whole>) -> String {
     let furthest = |verdict: Verdict| {
         let judged = of.iter().filter(move |difference| difference.verdict == verdict);
         judged.max_by(|a, b| a.change_pct.abs().total_cmp(&b.change_pct.abs()))
@@ -67,9 +76,10 @@ fn summary(of: &[Difference]) -> String {
         Some(format!("{count} {}, furthest by {} at {size}", verdict.word(), percent(*change_pct)))
     };
     let all: Vec<String> = [Verdict::Slower, Verdict::Faster].into_iter().filter_map(said).collect();
+    let whole = whole.map_or_else(String::new, |whole| format!("As a whole {}. ", percent(whole.change_pct)));
     if all.is_empty() {
-        "Nothing changed beyond noise.".to_owned()
+        format!("{whole}Nothing changed beyond noise.")
     } else {
-        format!("Of {} comparisons {}.", of.len(), all.join("; "))
+        format!("{whole}Of {} comparisons {}.", of.len(), all.join("; "))
     }
 }

@@ -3,9 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{
-    Answer, Difference, Findings, Question, Subject, Verdict, listing,
-    pooled::Moved,
+    Answer, Difference, Findings, Question, Subject, Verdict,
+    beside::Moved,
+    listing,
     standing::{Standing, Stands},
+    whole::Whole,
     words,
 };
 use crate::{
@@ -26,9 +28,11 @@ pub fn markdown(answer: &Answer, findings: &Findings) -> String {
         .filter(|difference| matches!(difference.verdict, Verdict::Slower | Verdict::Faster))
         .copied()
         .collect();
-    if !changed.is_empty() || !findings.moved.is_empty() {
-        written +=
-            &format!("\n### Changed\n\n{}", listing::by_size(&changed, &findings.moved).to_table().to_markdown());
+    let is_changed = |whole: &&Whole| matches!(whole.verdict, Verdict::Slower | Verdict::Faster);
+    let wholes: Vec<Whole> = findings.wholes.iter().filter(is_changed).copied().collect();
+    let listed = listing::by_size(&wholes, &changed, &findings.moved);
+    if !listed.rows.is_empty() {
+        written += &format!("\n### Changed\n\n{}", listed.to_table().to_markdown());
     }
     let fails: Vec<Standing> = findings.standings.iter().filter(|standing| standing.stands.fails()).cloned().collect();
     if !fails.is_empty() {
@@ -40,15 +44,19 @@ pub fn markdown(answer: &Answer, findings: &Findings) -> String {
     written + "\n" + &points(&answer.notes)
 }
 
-/// All of it as JSON. Bandwidths in GB/s, times of one operation in µs, changes in per cent of the state before.
+/// All of it as JSON. Bandwidths in GB/s, times of one operation in µs, changes in per cent of the state before; those
+/// of `compared` and `changed_beside_the_others` beside what `as_a_whole` says.
 #[must_use]
 pub fn json(answer: &Answer, findings: &Findings, question: &Question) -> String {
+    let wholes: Vec<Value> = findings.wholes.iter().map(whole).collect();
     let compared: Vec<Value> = findings.differences.iter().map(difference).collect();
     let beside: Vec<Value> = findings.moved.iter().map(moved).collect();
     let same: Vec<Value> = findings
         .same
         .iter()
-        .map(|(collective, scale)| json!({ "collective": collective.name(), "num_nodes": scale.nodes, "num_gpus": scale.ranks }))
+        .map(|(collective, scale)| {
+            json!({ "collective": collective.name(), "num_nodes": scale.nodes, "num_gpus": scale.ranks })
+        })
         .collect();
     let deployed: Vec<Value> = findings.standings.iter().map(standing).collect();
     let value = json!({
@@ -56,6 +64,7 @@ pub fn json(answer: &Answer, findings: &Findings, question: &Question) -> String
         "summary": answer.summary,
         "level": question.level,
         "least_pct": question.least_pct,
+        "as_a_whole": wholes,
         "compared": compared,
         "changed_beside_the_others": beside,
         "the_same_runs": same,
@@ -83,18 +92,37 @@ fn with(mut value: Value, further: Value) -> Value {
     value
 }
 
+const fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster => "faster",
+        Verdict::Slower => "slower",
+        Verdict::NoChange => "no_change",
+        Verdict::CantTell => "cant_tell",
+    }
+}
+
+fn whole(whole: &Whole) -> Value {
+    let Whole { collective, scale, sizes, first_bytes, last_bytes, change_pct, interval_pct, verdict: found } = whole;
+    json!({
+        "collective": collective.name(),
+        "num_nodes": scale.nodes,
+        "num_gpus": scale.ranks,
+        "sizes": sizes,
+        "first_bytes": first_bytes,
+        "last_bytes": last_bytes,
+        "change_pct": change_pct,
+        "low_pct": interval_pct.map(|(low, _)| low),
+        "high_pct": interval_pct.map(|(_, high)| high),
+        "verdict": verdict(*found),
+    })
+}
+
 fn difference(difference: &Difference) -> Value {
     let subject = match difference.subject {
         Subject::Default => "default",
         Subject::Deployed(_) => "deployed",
         Subject::Best => "best",
         Subject::All { .. } => "all",
-    };
-    let verdict = match difference.verdict {
-        Verdict::Faster => "faster",
-        Verdict::Slower => "slower",
-        Verdict::NoChange => "no_change",
-        Verdict::CantTell => "cant_tell",
     };
     let [before_us, after_us] = difference.times_us();
     let further = json!({
@@ -105,11 +133,12 @@ fn difference(difference: &Difference) -> Value {
         "after_gbps": difference.after_gbps,
         "before_us": before_us,
         "after_us": after_us,
+        "measured_pct": difference.measured_pct,
         "change_pct": difference.change_pct,
         "low_pct": difference.interval_pct.map(|(low, _)| low),
         "high_pct": difference.interval_pct.map(|(_, high)| high),
         "visible_pct": difference.visible_pct,
-        "verdict": verdict,
+        "verdict": verdict(difference.verdict),
         "pooled": if let Subject::All { of } = difference.subject { Some(of) } else { None },
     });
     with(at(&difference.workload), further)

@@ -1,6 +1,6 @@
 //! What changed, as tables.
 
-use super::{Difference, Subject, Verdict, pooled::Moved, standing::Standing, words};
+use super::{Difference, Subject, Verdict, beside::Moved, standing::Standing, whole::Whole, words};
 use crate::{
     collective::{Collective, Configuration, Scale},
     order::CompactSort,
@@ -47,12 +47,15 @@ pub fn compared(difference: &Difference) -> String {
     }
 }
 
-/// A row per size and thing compared, then one for each configuration that changed beside the others.
+/// A row for each collective and scale as a whole, one per size and thing compared, then one for each configuration
+/// that changed beside the others.
 #[must_use]
-pub fn by_size(differences: &[Difference], moved: &[Moved]) -> Listing {
+pub fn by_size(wholes: &[Whole], differences: &[Difference], moved: &[Moved]) -> Listing {
     let groups_differ = {
+        let of_wholes = wholes.iter().map(|of| (of.collective, of.scale));
         let of_differences = differences.iter().map(|of| (of.workload.collective, of.workload.scale));
-        let mut groups = of_differences.chain(moved.iter().map(|of| (of.collective, of.scale)));
+        let of_moved = moved.iter().map(|of| (of.collective, of.scale));
+        let mut groups = of_wholes.chain(of_differences).chain(of_moved);
         groups.next().is_some_and(|first| groups.any(|other| other != first))
     };
     let columns = vec![
@@ -60,13 +63,18 @@ pub fn by_size(differences: &[Difference], moved: &[Moved]) -> Listing {
         Column::words(WORKLOAD, "collective, nodes × ranks"),
         Column::words(
             "Compared",
-            "the default, what was deployed, the best that both sides measured, or all that both measured together",
+            "everything at all sizes; the default, what was deployed, the best that both sides measured, or all that \
+             both measured together",
         ),
         Column::numbers("Before", "median busbw before, GB/s"),
         Column::numbers("After", "median busbw after, GB/s"),
         Column::numbers("Time", "time of one operation before and after, in microseconds"),
-        Column::numbers("Change", "after over before, in per cent of before; of the best less what choosing it brings"),
-        Column::words(INTERVAL, "where the change lies; all intervals hold at once with the level"),
+        Column::numbers(
+            "Own change",
+            "after over before, in per cent of before, beside what everything of its collective and scale changed by \
+             (a row of its own, where at least five sizes tell it); of the best less what choosing it brings",
+        ),
+        Column::words(INTERVAL, "where that change lies; all intervals hold at once with the level"),
         Column::words("Verdict", "slower or faster beyond noise; no change where a large one would have been seen"),
         Column::numbers("Visible", "the smallest change that these runs would show half of the time, in per cent")
             .secondary(),
@@ -74,6 +82,23 @@ pub fn by_size(differences: &[Difference], moved: &[Moved]) -> Listing {
     let range = |(low, high): (f64, f64)| {
         let text = format!("{} to {}", percent(low).trim_end_matches(" %"), percent(high));
         Entry { text, number: Some(low) }
+    };
+    let whole = |whole: &Whole| {
+        vec![
+            Entry {
+                text: words::stretch(whole.sizes, whole.first_bytes, whole.last_bytes),
+                number: Some(whole.first_bytes as f64),
+            },
+            workload(whole.collective, whole.scale),
+            Entry::text("everything"),
+            Entry::default(),
+            Entry::default(),
+            Entry::default(),
+            Entry::number(Some(whole.change_pct), percent),
+            whole.interval_pct.map(range).unwrap_or_default(),
+            Entry::text(whole.verdict.word()),
+            Entry::default(),
+        ]
     };
     let row = |difference: &Difference| {
         let interval = difference.interval_pct.map(range);
@@ -109,7 +134,8 @@ pub fn by_size(differences: &[Difference], moved: &[Moved]) -> Listing {
             Entry::default(),
         ]
     };
-    let mut listing = Listing { columns, rows: differences.iter().map(row).chain(moved.iter().map(beside)).collect() };
+    let rows = wholes.iter().map(whole).chain(differences.iter().map(row)).chain(moved.iter().map(beside));
+    let mut listing = Listing { columns, rows: rows.collect() };
     // Eight columns are shown: the workload is told where it differs.
     listing.hide(if groups_differ { INTERVAL } else { WORKLOAD });
     listing
@@ -250,6 +276,7 @@ mod tests {
             ran_after: None,
             before_gbps: Some(314.5728),
             after_gbps: Some(157.2864),
+            measured_pct: -50.0,
             change_pct: -50.0,
             interval_pct: Some((-51.0, -49.0)),
             visible_pct: Some(1.0),
@@ -264,11 +291,21 @@ mod tests {
     #[test]
     fn eight_columns_are_shown_with_the_times() {
         let here = difference(Scale { nodes: 2, ranks: 16 });
-        let one = by_size(&[here], &[]);
-        assert_eq!(shown(&one), ["Size", "Compared", "Before", "After", "Time", "Change", "Interval", "Verdict"]);
+        let one = by_size(&[], &[here], &[]);
+        assert_eq!(shown(&one), ["Size", "Compared", "Before", "After", "Time", "Own change", "Interval", "Verdict"]);
         assert!(one.without_secondary_columns().rows[0].iter().any(|cell| cell.text == "100.0 → 200.0 µs"), "{one:?}");
-        let two = by_size(&[here, difference(Scale { nodes: 3, ranks: 24 })], &[]);
-        assert_eq!(shown(&two), ["Size", "Workload", "Compared", "Before", "After", "Time", "Change", "Verdict"]);
+        let everything = Whole {
+            collective: Collective::AllReduce,
+            scale: Scale { nodes: 2, ranks: 16 },
+            sizes: 16,
+            first_bytes: 4096,
+            last_bytes: 128 << 20,
+            change_pct: -2.0,
+            interval_pct: Some((-2.5, -1.5)),
+            verdict: Verdict::Slower,
+        };
+        let two = by_size(&[everything], &[here, difference(Scale { nodes: 3, ranks: 24 })], &[]);
+        assert_eq!(shown(&two), ["Size", "Workload", "Compared", "Before", "After", "Time", "Own change", "Verdict"]);
         assert!(two.rows.iter().all(|row| row.len() == two.columns.len()));
         // All of a size together have no bandwidth, and so no time.
         let all = Difference { subject: Subject::All { of: 27 }, before_gbps: None, after_gbps: None, ..here };

@@ -2,12 +2,14 @@
 
 use crate::{
     collective::{Configuration, Workload},
+    math::{ln, median},
     tuning::{
         aggregate::Point,
         decision::{
             Judge,
             contest::{Contest, Side},
             deviations::{AtWorkload, Deviations, Own},
+            printed,
         },
         parameters::Confidence,
         read::Kind,
@@ -18,12 +20,16 @@ use crate::{
     },
 };
 
+/// A median of fewer runs is nothing that changed: one run alone can't be told from one that stalled, and of real ones
+/// about one in a hundred does, by too little to be set aside.
+pub const LEAST_RUNS: u32 = 2;
+
 /// A snapshot with everything that a judge looks at.
 pub struct State<'a> {
-    /// What it is made of.
-    pub snapshot: &'a Snapshot,
     /// The medians.
     pub sweep: Sweep,
+    /// The medians as they were printed, where the passes behind [`State::sweep`] were brought to one level.
+    printed: Option<&'a Sweep>,
     runs: Runs,
     /// What stalled was left out when the snapshot was made.
     screened: Screened,
@@ -42,12 +48,18 @@ pub enum What {
 impl<'a> State<'a> {
     /// Makes a snapshot ready.
     #[must_use]
-    pub fn new(snapshot: &'a Snapshot) -> Self {
+    pub fn new(snapshot: &Snapshot) -> Self {
         let runs = snapshot.runs();
         let screened = Screened::default();
         let sweep = runs.sweep(|_, _| Keep::ALL);
         let deviations = Deviations::new(&runs, &screened);
-        Self { snapshot, sweep, runs, screened, deviations }
+        Self { sweep, printed: None, runs, screened, deviations }
+    }
+
+    /// The same of a snapshot whose passes were brought to one level; `measured` is the state before that.
+    #[must_use]
+    pub fn levelled(snapshot: &Snapshot, measured: &'a Self) -> Self {
+        Self { printed: Some(&measured.sweep), ..Self::new(snapshot) }
     }
 
     /// Judges its measurements.
@@ -65,14 +77,14 @@ impl<'a> State<'a> {
     /// The median of something that was measured.
     #[must_use]
     pub fn point(&self, workload: &Workload, what: What) -> Option<&Point> {
-        let found = match what {
-            What::Default => self.sweep.default_at(workload),
-            What::Asked(configuration) => {
-                let points = self.sweep.points_at(workload);
-                points.binary_search_by_key(&configuration, |point| point.configuration).ok().map(|at| &points[at])
-            }
-        };
-        found.filter(|point| point.busbw_gbps > 0.0 && point.busbw_gbps.is_finite())
+        point(&self.sweep, workload, what)
+    }
+
+    /// By how much ln of that median may lie off to either side for being printed.
+    #[must_use]
+    pub fn rounded(&self, workload: &Workload, what: What) -> f64 {
+        let printed = point(self.printed.unwrap_or(&self.sweep), workload, what);
+        printed.map_or(0.0, |point| printed::either_side(point.busbw_gbps))
     }
 
     /// All that was measured at a workload, the default first.
@@ -95,9 +107,27 @@ impl<'a> State<'a> {
         if is_told { OF_MEDIAN * own.variance.deviation() / f64::from(own.runs.max(1)).sqrt() } else { 0.0 }
     }
 
-    /// Something that was measured as a side of a contest; `column` tells its draws from others'. Where its own runs lie
-    /// further from each other than those at the neighbouring sizes, they count: on halves of nine real runs four times as many
-    /// false alarms were raised without that, at the two places that jump between two bandwidths.
+    /// How far each run of something lies off their median in ln busbw, in the order in which they ran, widened by what
+    /// the median takes out of it; none where lines are medians. A run that stalled is far off by itself: off their
+    /// mean, the others would be as well, to the other side.
+    #[must_use]
+    pub fn residuals(&self, workload: &Workload, what: What) -> Vec<f64> {
+        let kind = if what == What::Default { Kind::Default } else { Kind::Asked };
+        let Some(point) = self.point(workload, what) else { return Vec::new() };
+        let Some((_, _, runs)) = self.runs.of(workload, kind, point.configuration) else { return Vec::new() };
+        if runs.len() < 2 || runs.iter().any(|run| run.repeats != 1) {
+            return Vec::new();
+        }
+        // What the mean takes out; a median takes out less, by a sixth at three runs.
+        let n = runs.len() as f64;
+        let widened = if runs.len() == 2 { std::f64::consts::SQRT_2 } else { (n / (n - 0.66)).sqrt() };
+        let middle = median(&mut runs.iter().map(|run| ln(run.busbw_gbps)).collect::<Vec<_>>()).unwrap_or(0.0);
+        runs.iter().map(|run| (ln(run.busbw_gbps) - middle) * widened).collect()
+    }
+
+    /// Something that was measured as a side of a contest; `column` tells its draws from others'. Where its own runs
+    /// lie further from each other than those at the neighbouring sizes, they count: on halves of nine real runs four
+    /// times as many false alarms were raised without that, at the two places that jump between two bandwidths.
     #[must_use]
     pub fn side(&self, contest: &Contest<'_>, workload: &Workload, what: What, column: usize) -> Option<Side> {
         let point = self.point(workload, what)?;
@@ -108,4 +138,15 @@ impl<'a> State<'a> {
         let alone = side(judge.own_alone(workload, kind, point.configuration));
         Some(if alone.apart(&alone) > pooled.apart(&pooled) { alone } else { pooled })
     }
+}
+
+fn point<'a>(sweep: &'a Sweep, workload: &Workload, what: What) -> Option<&'a Point> {
+    let found = match what {
+        What::Default => sweep.default_at(workload),
+        What::Asked(configuration) => {
+            let points = sweep.points_at(workload);
+            points.binary_search_by_key(&configuration, |point| point.configuration).ok().map(|at| &points[at])
+        }
+    };
+    found.filter(|point| point.busbw_gbps > 0.0 && point.busbw_gbps.is_finite())
 }

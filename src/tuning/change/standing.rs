@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Verdict,
-    contest::{Estimate, Family, LEAST_RUNS, Match},
-    side::{State, What},
+    family::{Estimate, Family},
+    paired::Match,
+    side::{LEAST_RUNS, State, What},
 };
 use crate::{
     collective::{Configuration, Workload},

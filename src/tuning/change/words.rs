@@ -2,8 +2,9 @@
 
 use super::{
     Difference, Findings, Question, Subject, Verdict,
-    pooled::Moved,
+    beside::Moved,
     standing::{Standing, Stands},
+    whole::Whole,
 };
 use crate::{
     collective::Workload,
@@ -24,21 +25,28 @@ pub fn summary(findings: &Findings) -> Vec<String> {
         let nothing = if findings.same.is_empty() {
             "The two sides have no measurement in common."
         } else {
-            "Both sides hold the same runs, value by value: the same file, or a copy of it. There is nothing to compare."
+            "Both sides hold the same runs, value by value: the same file, or a copy of it. There is nothing to \
+             compare."
         };
         return vec![nothing.to_owned()];
     }
     let all = count(findings.differences.len() as u64, "comparison");
-    let mut said = Vec::new();
+    let mut said: Vec<String> = Vec::new();
+    let as_a_whole: Vec<&Whole> =
+        findings.wholes.iter().filter(|whole| matches!(whole.verdict, Verdict::Slower | Verdict::Faster)).collect();
+    said.extend(as_a_whole.iter().map(|whole| self::as_a_whole(whole)));
+    let beside_that = if as_a_whole.is_empty() { "" } else { "Beside that, " };
+    let of_whole = said.len();
     for (verdict, word) in [(Verdict::Slower, "slower"), (Verdict::Faster, "faster")] {
         let judged = of(verdict);
         if !judged.is_empty() {
-            said.push(format!("{} of {all} {word} beyond noise: {}.", judged.len(), furthest(judged)));
+            said.push(format!("{beside_that}{} of {all} {word} beyond noise: {}.", judged.len(), furthest(judged)));
         }
     }
     said.extend(beside(&findings.moved));
-    if said.is_empty() {
-        said.push(format!("Nothing changed beyond noise, in {all}."));
+    if said.len() == of_whole {
+        let nothing = if as_a_whole.is_empty() { "Nothing" } else { "Beside that, nothing" };
+        said.push(format!("{nothing} changed beyond noise, in {all}."));
     }
     let (seen, unseen): (Vec<&Difference>, Vec<&Difference>) =
         of(Verdict::CantTell).into_iter().partition(|difference| difference.visible_pct.is_some());
@@ -57,6 +65,19 @@ pub fn summary(findings: &Findings) -> Vec<String> {
     }
     said.extend(held(&findings.standings));
     said
+}
+
+/// What a collective and scale changed by as a whole, in a sentence.
+fn as_a_whole(whole: &Whole) -> String {
+    let Whole { collective, scale, change_pct, interval_pct, verdict, .. } = whole;
+    let range = interval_pct.map(|(low, high)| format!(", {} to {}", percent(low), percent(high)));
+    format!(
+        "{collective} on {scale} as a whole is {} beyond noise, by {}{}: the level of the day, or a change that \
+         touches everything.",
+        verdict.word(),
+        percent(*change_pct),
+        range.unwrap_or_default(),
+    )
 }
 
 /// What changed beside the others, in a sentence; nothing where nothing did.
@@ -79,8 +100,14 @@ fn beside(moved: &[Moved]) -> Option<String> {
 /// The sizes of a configuration that changed beside the others.
 #[must_use]
 pub fn sizes(moved: &Moved) -> String {
-    let [first, last] = [moved.first_bytes, moved.last_bytes].map(Size);
-    if moved.sizes == 1 { first.to_string() } else { format!("{} sizes, {first} to {last}", moved.sizes) }
+    stretch(moved.sizes, moved.first_bytes, moved.last_bytes)
+}
+
+/// So many sizes between two, both among them.
+#[must_use]
+pub fn stretch(sizes: usize, first_bytes: u64, last_bytes: u64) -> String {
+    let [first, last] = [first_bytes, last_bytes].map(Size);
+    if sizes == 1 { first.to_string() } else { format!("{sizes} sizes, {first} to {last}") }
 }
 
 /// The largest differences first.
@@ -188,8 +215,8 @@ pub fn notes(before: &Snapshot, after: &Snapshot, findings: &Findings, question:
     for (when, snapshot) in [("before", before), ("after", after)] {
         if !snapshot.is_whole {
             notes.push(format!(
-                "The report of the state {when} carries the default, the best and what was to be deployed at each size; \
-                 other configurations are not compared"
+                "The report of the state {when} carries the default, the best and what was to be deployed at each \
+                 size; other configurations are not compared"
             ));
         }
     }
@@ -201,30 +228,51 @@ pub fn notes(before: &Snapshot, after: &Snapshot, findings: &Findings, question:
             "{collective} on {scale}: both sides hold the same runs, value by value, and are not compared"
         ));
     }
+    if !findings.wholes.is_empty() {
+        let whole = |whole: &Whole| {
+            let range = whole.interval_pct.map(|(low, high)| format!(" ({} to {})", percent(low), percent(high)));
+            let Whole { collective, scale, change_pct, .. } = whole;
+            format!("{collective} on {scale} {}{}", percent(*change_pct), range.unwrap_or_default())
+        };
+        let all: Vec<String> = findings.wholes.iter().take(NAMED).map(whole).collect();
+        let rest = findings.wholes.len() - all.len();
+        let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+        notes.push(format!(
+            "What everything changed by, the median over the sizes, is taken off before sizes and configurations are \
+             compared: {}{more}",
+            all.join("; ")
+        ));
+    }
     if findings.differences.iter().any(|difference| matches!(difference.subject, Subject::All { .. })) {
         notes.push(
-            "All together: the trimmed mean of what every configuration and the default changed by at a size, with an interval from \
-             their scatter. A configuration that changed beside the others is named with its sizes"
+            "All together: the trimmed mean of what every configuration and the default changed by at a size, with an \
+             interval from their scatter. A configuration that changed beside the others is named with its sizes"
                 .to_owned(),
         );
     }
     notes.push(format!(
-        "All intervals hold at once with {:.0} %: were nothing different, something would be called slower or faster in one \
-         of {:.0} such comparisons. A change counts from {:.1} %",
+        "All intervals hold at once with {:.0} %: were nothing different, something would be called slower or faster in \
+         one of {:.0} such comparisons. A change counts from {:.1} %",
         question.level * 100.0,
         1.0 / (1.0 - question.level).max(1e-4),
         question.least_pct
     ));
     for (collective, scale, drift) in &findings.drifts {
+        let has_whole = findings.wholes.iter().any(|whole| (whole.collective, whole.scale) == (*collective, *scale));
+        let widened = if has_whole {
+            "each was brought to the level of the middle one, and the interval of the whole is as much wider"
+        } else {
+            "the intervals are as much wider"
+        };
         notes.push(format!(
-            "{collective} on {scale}: the passes over one campaign lie {drift:.1} % from each other as a whole; two campaigns are \
-             assumed to differ as two passes do, and the intervals are as much wider"
+            "{collective} on {scale}: the passes over one campaign lie {drift:.1} % from each other as a whole; two \
+             campaigns are assumed to differ as two passes do: {widened}"
         ));
     }
     if findings.drifts.is_empty() {
         notes.push(
-            "No pass over a campaign was faster than the others as a whole, as far as the runs tell; two campaigns are \
-             assumed to differ by no more. Other nodes, clocks or neighbours would look like a change"
+            "No pass over a campaign was faster than the others as a whole, as far as the runs tell. Other nodes, \
+             clocks or neighbours look like a change of the whole"
                 .to_owned(),
         );
     }

@@ -3,10 +3,11 @@
 //! [`read`] turns a campaign's per-size file into trials, [`rank`] says how likely their difference is by chance,
 //! [`rules`] finds the ranges of a tuner file, [`peers`] judges them as rccl-sweep's authors do, [`verdict`] judges
 //! them without the flaws of that, [`trim`] writes what is left of the file, [`script`] writes the next campaign, and
-//! [`listing`] shows it all. [`arms`] makes per-size files of a campaign's logs.
+//! [`listing`] shows it all. [`arms`] makes per-size files of a campaign's logs, [`outcome`] is what becomes of a rule.
 
 pub mod arms;
 pub mod listing;
+pub mod outcome;
 pub mod peers;
 pub mod rank;
 pub mod read;
@@ -54,7 +55,7 @@ pub struct Answer {
     #[serde(skip)]
     pub effects: Vec<verdict::Effect>,
     /// Ours on each rule, in the order of the conf.
-    pub verdicts: Vec<verdict::Verdict>,
+    pub verdicts: Vec<outcome::Verdict>,
     /// A row per rule: ours beside the peers' verdict.
     pub by_rule: Listing,
     /// A row per size.
@@ -109,7 +110,7 @@ pub fn judge(text: &str, name: &str, conf: Option<&[u8]>, question: &Question) -
     if has_no_rule {
         judgement.notes.push("The tuner file has no rule: there is nothing to keep or to drop".to_owned());
     }
-    let is_kept = |judged: &verdict::Judged| judged.verdict == verdict::Verdict::Keep;
+    let is_kept = |judged: &verdict::Judged| judged.verdict == outcome::Verdict::Keep;
     let trimmed = conf.filter(|_| has_rules).map(|conf| trim::trim(conf, &judgement));
     if trimmed.is_some() && !judgement.rules.iter().any(is_kept) {
         judgement.notes.push(

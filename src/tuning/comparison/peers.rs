@@ -3,7 +3,7 @@
 //! It is shown beside ours and has flaws that ours has not: gain and psup may come from different sizes of a rule, the
 //! two printed decimals trip a limit by one digit, and sizes that are missing in one arm are passed over.
 
-use super::{read::Trial, verdict::Verdict};
+use super::{outcome::Verdict, read::Trial};
 
 /// A rule with a size below this is a landmine; one whose best gain is below its opposite is dropped. Per cent.
 const LIMIT_PCT: f64 = 2.0;

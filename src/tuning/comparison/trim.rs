@@ -4,7 +4,7 @@ use crate::order::CompactCollect;
 use crate::sorted::SortedMap;
 use crate::text::is_control;
 
-use super::verdict::{Judgement, Verdict};
+use super::{outcome::Verdict, verdict::Judgement};
 
 /// The readers of a tuner file split longer lines.
 const LONGEST_LINE: usize = 254;

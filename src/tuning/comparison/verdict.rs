@@ -22,6 +22,8 @@ use crate::{
     units::{Size, percent},
 };
 
+pub use super::outcome::Verdict;
+
 /// When a rule is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
@@ -36,39 +38,6 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self { confidence: 0.95, min_gain_pct: 2.0, max_loss_pct: 2.0 }
-    }
-}
-
-/// What becomes of a rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// It is better.
-    Keep,
-    /// It is not, or not surely; why.
-    Drop(String),
-    /// The campaign is not about it, or is void.
-    NotJudged(String),
-}
-
-impl Verdict {
-    /// In a word.
-    #[must_use]
-    pub const fn word(&self) -> &'static str {
-        match self {
-            Self::Keep => "keep",
-            Self::Drop(_) => "drop",
-            Self::NotJudged(_) => "not judged",
-        }
-    }
-
-    /// Why.
-    #[must_use]
-    pub fn reason(&self) -> &str {
-        match self {
-            Self::Keep => "",
-            Self::Drop(reason) | Self::NotJudged(reason) => reason,
-        }
     }
 }
 

@@ -5,8 +5,8 @@
 //! beat the default over the whole of it is not recommended.
 //!
 //! [`deviations`] says how noisy single runs are, [`draws`] how medians of a few of them err, [`contest`] what can be
-//! told apart through that, [`printed`] what rounding hides, [`aliases`] which channel counts are one configuration. [`Judge`] puts it together for
-//! what was measured, [`unmeasured()`] decides where nothing was. [`words`] says it.
+//! told apart through that, [`printed`] what rounding hides, [`aliases`] which channel counts are one configuration.
+//! [`Judge`] puts it together for what was measured, [`unmeasured()`] decides where nothing was. [`words`] says it.
 
 pub mod aliases;
 pub mod contest;

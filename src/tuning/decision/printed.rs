@@ -1,8 +1,8 @@
 //! A printed bandwidth is an interval: with two decimals 0.05 GB/s stands for 0.045 to 0.055.
 //!
-//! The median of rounded values is the rounded median, so however many runs there are, it may be off by half a digit. That is
-//! no noise that more runs would average out, and is added to intervals as a whole. A value of more digits is exact:
-//! one that was computed from a time.
+//! The median of rounded values is the rounded median, so however many runs there are, it may be off by half a digit.
+//! That is no noise that more runs would average out, and is added to intervals as a whole. A value of more digits is
+//! exact: one that was computed from a time.
 
 use crate::math::ln;
 
@@ -27,6 +27,12 @@ pub fn below(busbw_gbps: f64) -> f64 {
     /// Half a digit may be all of a value.
     const MOST: f64 = 0.9;
     digit(busbw_gbps).map_or(0.0, |digit| -ln(1.0 - (digit / 2.0 / busbw_gbps).min(MOST)))
+}
+
+/// By how much ln busbw may lie off that of a printed value for its rounding, on the side on which that is more.
+#[must_use]
+pub fn either_side(busbw_gbps: f64) -> f64 {
+    above(busbw_gbps).max(below(busbw_gbps))
 }
 
 /// The range of bandwidths that a printed value may stand for, in GB/s.

@@ -2,7 +2,7 @@
 
 use super::{Basis, Decision, Gain, KeepReason, printed};
 use crate::{
-    math::{exp, ln},
+    math::{exp, ln, log2},
     tuning::{aggregate::Point, baselines::Curve, parameters::Confidence},
 };
 
@@ -21,9 +21,13 @@ pub struct Expected {
 pub enum DefaultThere {
     /// It was measured: busbw in GB/s.
     Measured(f64),
-    /// It was measured at a smaller and at a larger size: busbw in GB/s on the line between the nearest two, ln busbw
-    /// over log2 size.
-    Between(f64),
+    /// It was measured at a smaller and at a larger size.
+    Between {
+        /// busbw in GB/s on the line between the nearest two sizes, ln busbw over log2 size.
+        busbw_gbps: f64,
+        /// By how much ln busbw may lie above and below for the rounding at these two: 0 where they were not printed.
+        rounded: [f64; 2],
+    },
 }
 
 impl DefaultThere {
@@ -31,7 +35,15 @@ impl DefaultThere {
     #[must_use]
     pub const fn busbw_gbps(self) -> f64 {
         match self {
-            Self::Measured(busbw) | Self::Between(busbw) => busbw,
+            Self::Measured(busbw_gbps) | Self::Between { busbw_gbps, .. } => busbw_gbps,
+        }
+    }
+
+    /// By how much ln busbw may lie above and below for the rounding of printed bandwidths.
+    fn rounded(self) -> [f64; 2] {
+        match self {
+            Self::Measured(busbw) => [printed::above(busbw), printed::below(busbw)],
+            Self::Between { rounded, .. } => rounded,
         }
     }
 }
@@ -51,11 +63,19 @@ pub fn default_without(defaults: &[Point], size_bytes: u64, held_out: impl Fn(&P
         return Some(DefaultThere::Measured(high.busbw_gbps));
     }
     let low = below.iter().rev().find(|point| !held_out(point))?;
-    Curve::new([low, high]).at(size_bytes as f64).map(DefaultThere::Between)
+    let busbw_gbps = Curve::new([low, high]).at(size_bytes as f64)?;
+    // Both ends may lie off to the same side, each by as much as its share of the line.
+    let [start, here, end] =
+        [low.workload.size_bytes, size_bytes, high.workload.size_bytes].map(|size| log2(size as f64));
+    let share = (here - start) / (end - start);
+    let rounded = [printed::above, printed::below]
+        .map(|of: fn(f64) -> f64| (1.0 - share) * of(low.busbw_gbps) + share * of(high.busbw_gbps));
+    Some(DefaultThere::Between { busbw_gbps, rounded })
 }
 
-/// What is not measured is deployed on the same terms as what is: the whole interval of its gain lies above the smallest
-/// gain that was asked for. Where only a part of it does, or no interval is known, a run decides; else the default stays.
+/// What is not measured is deployed on the same terms as what is: the whole interval of its gain lies above the
+/// smallest gain that was asked for. Where only a part of it does, or no interval is known, a run decides; else the
+/// default stays.
 #[must_use]
 pub fn unmeasured(
     choice: Option<Expected>,
@@ -65,10 +85,7 @@ pub fn unmeasured(
     let Some(choice) = choice else { return (Decision::Unknown, None) };
     let Some(default) = default else { return (Decision::NoDefault, None) };
     let height = ln(choice.busbw_gbps / default.busbw_gbps());
-    let (above, below) = match default {
-        DefaultThere::Measured(busbw) => (printed::above(busbw), printed::below(busbw)),
-        DefaultThere::Between(_) => (0.0, 0.0),
-    };
+    let [above, below] = default.rounded();
     let gain = choice.half_width.filter(|_| height.is_finite()).map(|half| Gain {
         pct: pct(height),
         low_pct: pct(height - half - above),
@@ -86,8 +103,8 @@ pub fn unmeasured(
     (decision, gain)
 }
 
-/// Whether a gain is enough; `rounded`: so much of ln busbw rounding may have brought to it; `same`: the default was seen to
-/// run the choice.
+/// Whether a gain is enough; `rounded`: so much of ln busbw rounding may have brought to it; `same`: the default was
+/// seen to run the choice.
 pub(super) fn decide(gain: &Gain, rounded: f64, same: bool, confidence: &Confidence) -> Decision {
     let reason = if gain.low_pct > confidence.minimum_gain_pct {
         return Decision::Deploy;
@@ -129,7 +146,8 @@ mod tests {
 
     #[test]
     fn a_gain_must_lie_above_the_smallest_as_a_whole_whether_the_default_was_measured_or_not() {
-        for default in [DefaultThere::Measured(10.0), DefaultThere::Between(10.0)].map(Some) {
+        let between = DefaultThere::Between { busbw_gbps: 10.0, rounded: [0.0; 2] };
+        for default in [DefaultThere::Measured(10.0), between].map(Some) {
             let decision = |choice, minimum| unmeasured(choice, default, &confidence(minimum)).0;
             assert_eq!(decision(expected(12.0, 0.1), 0.0), Decision::Deploy);
             assert_eq!(decision(expected(12.0, 0.1), 9.0), Decision::MeasureFirst);
@@ -151,9 +169,36 @@ mod tests {
             Point::new(Workload { collective: Collective::Reduce, scale, size_bytes }, configuration, busbw)
         });
         let there = default_there(&defaults, 2048).unwrap();
-        assert!((there.busbw_gbps() - 2.0).abs() < 1e-9 && matches!(there, DefaultThere::Between(_)));
+        assert!((there.busbw_gbps() - 2.0).abs() < 1e-9 && matches!(there, DefaultThere::Between { .. }));
         assert_eq!(default_there(&defaults, 4096), Some(DefaultThere::Measured(4.0)));
         assert_eq!([1023, 4097].map(|size| default_there(&defaults, size)), [None, None]);
         assert_eq!(default_there(&[], 1), None);
+    }
+    #[test]
+    fn between_two_printed_sizes_the_default_is_as_uncertain_as_its_neighbours_are_printed() {
+        let scale = Scale { nodes: 1, ranks: 8 };
+        let configuration = Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll, channels: 1 };
+        let there = |busbw: [f64; 2], size_bytes| {
+            let point = |(size_bytes, busbw)| {
+                Point::new(Workload { collective: Collective::Reduce, scale, size_bytes }, configuration, busbw)
+            };
+            default_there(&[(1024, busbw[0]), (4096, busbw[1])].map(point), size_bytes)
+        };
+        // 0.05 printed at both sizes is 0.045 to 0.055 between them as well: 0.0545 may be 1 % less.
+        let printed = there([0.05, 0.05], 2048).unwrap();
+        let DefaultThere::Between { busbw_gbps, rounded } = printed else { panic!("{printed:?}") };
+        assert!((busbw_gbps - 0.05).abs() < 1e-12);
+        assert!((rounded[0] - ln(1.1)).abs() < 1e-9 && (rounded[1] + ln(0.9)).abs() < 1e-9, "{rounded:?}");
+        let (decision, gain) = unmeasured(expected(0.0545, 0.01), Some(printed), &confidence(1.0));
+        let gain = gain.unwrap();
+        assert_eq!(decision, Decision::MeasureFirst);
+        assert!(gain.low_pct < -1.0 && (gain.pct - 9.0).abs() < 1e-6 && gain.high_pct > 21.0, "{gain:?}");
+        // What no rounding explains is deployed.
+        assert_eq!(unmeasured(expected(0.06, 0.01), Some(printed), &confidence(1.0)).0, Decision::Deploy);
+        // Where times tell more digits, nothing is added; where one neighbour does, half of the other's is left midway.
+        let exact = there([0.0501, 0.0502].map(|busbw| busbw + 1e-5), 2048);
+        assert_eq!(unmeasured(expected(0.0545, 0.01), exact, &confidence(1.0)).0, Decision::Deploy);
+        let half = there([0.05, 0.050_01], 2048).unwrap();
+        assert!((half.rounded()[0] - ln(1.1) / 2.0).abs() < 1e-9, "{half:?}");
     }
 }

@@ -15,8 +15,8 @@ pub enum Decision {
         /// Why.
         reason: KeepReason,
     },
-    /// The default stays until the configuration was run here: it may gain more than the smallest gain asked for, and it
-    /// may not.
+    /// The default stays until the configuration was run here: it may gain more than the smallest gain asked for, and
+    /// it may not.
     MeasureFirst,
     /// No default was measured: the configuration is the best that is known, and no gain is claimed.
     NoDefault,

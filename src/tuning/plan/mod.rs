@@ -1,9 +1,10 @@
 //! What to measure next.
 //!
-//! A launch of nccl-tests measures all sizes with one algorithm, protocol and channel count at one scale. [`grid`] knows
-//! which launches there are and what is known of them, [`explore`] says which to make next, [`agenda`] puts all that is
-//! worth measuring in order within a budget, [`duration`] says how long it takes, [`script`] and [`listing`] write it. [`racing`] is the search that ours is
-//! compared with, [`rehearsal`] compares them on sweeps that are complete.
+//! A launch of nccl-tests measures all sizes with one algorithm, protocol and channel count at one scale. [`grid`]
+//! knows which launches there are and what is known of them, [`explore`] says which to make next, [`agenda`] puts all
+//! that is worth measuring in order within a budget, [`duration`] says how long it takes, [`script`] and [`listing`]
+//! write it. [`racing`] is the search that ours is compared with, [`rehearsal`] compares them on sweeps that are
+//! complete.
 
 pub mod agenda;
 pub mod duration;

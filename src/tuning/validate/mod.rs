@@ -46,15 +46,16 @@ pub struct Validation {
     pub configuration_errors: HeldOutErrors,
     /// Held-out errors of log-linear interpolation at unseen sizes.
     pub interpolation_errors: HeldOutErrors,
-    /// Held-out errors at unseen scales, of the model…
+    /// Held-out errors of the model at unseen scales.
     pub scale_errors: HeldOutErrors,
-    /// …and of log-linear interpolation.
+    /// Held-out errors, at unseen scales, of log-linear interpolation over size at the nearest measured scale.
     pub interpolated_scale_errors: HeldOutErrors,
     /// Errors beyond the measured sizes.
     pub beyond_errors: BeyondErrors,
-    /// Held-out errors of gains over the default at unseen sizes, where both sides are expected: by the model…
+    /// Held-out errors of gains over the default at unseen sizes, the choice expected by the model, the default on the
+    /// line between its sizes.
     pub gain_errors: HeldOutErrors,
-    /// …and by log-linear interpolation.
+    /// The same, the choice expected by log-linear interpolation over size.
     pub interpolated_gain_errors: HeldOutErrors,
 }
 

@@ -1,0 +1,257 @@
+//! Configurations that changed beside the others.
+//!
+//! What one configuration changed by beyond the median of its size is divided by the scatter there, or by that of its
+//! own runs where these lie further apart, and averaged over stretches of 1, 2, 4 … neighbouring sizes up to all. Among
+//! the averages of all configurations over stretches as long, it must stand out of their robust scatter, so that what
+//! the sizes of a launch have in common is allowed for. As many averages as are looked at pay for it (Bonferroni); each
+//! length has the same share. Where any stands out, all of it is done again on campaigns in which nothing changed
+//! ([`super::redraw`]), and it must stand out of what these show as well.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    family::Interval,
+    pooled::{AtSize, FREEDOM_OF_MEDIAN_DEVIATION, LEAST_CELLS, LEAST_ERROR, MOST_FREEDOM, OF_MEDIAN_DEVIATION},
+    redraw::Launches,
+    side::What,
+};
+use crate::{
+    bandit::student,
+    collective::{Collective, Configuration, Scale, Workload},
+    math::{Stream, median},
+    order::CompactSort,
+    tuning::decision::draws::quantile,
+};
+
+/// A configuration that changed beside the others.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Moved {
+    /// Of which collective.
+    pub collective: Collective,
+    /// On how many nodes and ranks.
+    pub scale: Scale,
+    /// What changed; `None`: the default.
+    pub configuration: Option<Configuration>,
+    /// The smallest size at which it did, in bytes.
+    pub first_bytes: u64,
+    /// The largest one, in bytes.
+    pub last_bytes: u64,
+    /// At how many neighbouring sizes it did, these two among them.
+    pub sizes: usize,
+    /// By how much more it changed than the others, in per cent of busbw.
+    pub beside_pct: f64,
+    /// The interval of that. All of these hold at once.
+    pub interval_pct: (f64, f64),
+}
+
+/// A configuration's standing at a size: what it changed by beyond the median of its size.
+#[derive(Clone, Copy, Debug)]
+struct Beside {
+    change: f64,
+    scatter: f64,
+    rounded: f64,
+}
+
+/// An average over a stretch of sizes.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    what: What,
+    first: usize,
+    sizes: usize,
+    /// In units of the scatter at each size.
+    mean: f64,
+    /// One of these units in ln busbw.
+    unit: f64,
+    /// By how much rounding may have moved it, in ln busbw.
+    rounded: f64,
+}
+
+impl Stretch {
+    /// Of the same thing, with a size in common.
+    fn meets(&self, other: &Self) -> bool {
+        self.what == other.what && self.first < other.first + other.sizes && other.first < self.first + self.sizes
+    }
+}
+
+/// A stretch that stands out of the others.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    stretch: Stretch,
+    /// ln of after / before, beyond what the others changed by.
+    change: f64,
+    /// How far the interval of that reaches to either side.
+    half_width: f64,
+}
+
+/// What changed beside the others, of one collective and scale, by sizes ascending: with a probability of at most
+/// `chance` anything is named where nothing did. `is_beyond` tells intervals that lie beyond the least change that
+/// counts.
+#[must_use]
+pub fn moved(sizes: &[AtSize], chance: f64, is_beyond: impl Fn(&Interval) -> bool) -> Vec<Moved> {
+    let told: Vec<AtSize> = sizes.iter().filter(|size| size.cells.len() >= LEAST_CELLS).cloned().collect();
+    let Some(first) = told.first() else { return Vec::new() };
+    let mut all: Vec<What> = told.iter().flat_map(|size| size.cells.iter().map(|cell| cell.what)).collect();
+    all.compact_sort();
+    all.dedup();
+    let stands_out = |found: &Found, wider: f64| {
+        let half_width = Some(found.half_width * wider + found.stretch.rounded);
+        is_beyond(&Interval { ln_ratio: found.change, half_width })
+    };
+    let mut found = averages(&told, &all, chance);
+    found.retain(|found| stands_out(found, 1.0));
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let wider = by_chance(&told, &all, chance).max(1.0);
+    found.retain(|found| stands_out(found, wider));
+    found.iter_mut().for_each(|found| found.half_width = found.half_width * wider + found.stretch.rounded);
+    // The longest stretch, unless a part of it changed by more than all of it for certain.
+    found.compact_sort_by(|a, b| {
+        b.stretch
+            .sizes
+            .cmp(&a.stretch.sizes)
+            .then((b.change.abs() / b.half_width).total_cmp(&(a.change.abs() / a.half_width)))
+    });
+    let mut kept: Vec<&Found> = Vec::new();
+    for next in &found {
+        let is_a_part = |other: &&Found| other.stretch.meets(&next.stretch) && other.stretch.sizes < next.stretch.sizes;
+        let is_of_a_part =
+            found.iter().filter(is_a_part).any(|part| part.change.abs() - part.half_width > next.change.abs());
+        if !is_of_a_part && !kept.iter().any(|other| other.stretch.meets(&next.stretch)) {
+            kept.push(next);
+        }
+    }
+    let pct = |ln_ratio: f64| super::pct(ln_ratio);
+    let Workload { collective, scale, .. } = first.workload;
+    let told_of = |found: &Found| {
+        let Found { stretch: Stretch { what, first, sizes, .. }, change, half_width } = *found;
+        Moved {
+            collective,
+            scale,
+            configuration: if let What::Asked(configuration) = what { Some(configuration) } else { None },
+            first_bytes: told[first].workload.size_bytes,
+            last_bytes: told[first + sizes - 1].workload.size_bytes,
+            sizes,
+            beside_pct: pct(change),
+            interval_pct: (pct(change - half_width), pct(change + half_width)),
+        }
+    };
+    kept.into_iter().map(told_of).collect()
+}
+
+/// The averages over stretches of all lengths, with how far each reaches by chance but for rounding: with a probability
+/// of `chance` any does further.
+fn averages(told: &[AtSize], all: &[What], chance: f64) -> Vec<Found> {
+    let rows: Vec<Vec<Option<Beside>>> = beside(told, all);
+    let lengths: Vec<usize> =
+        std::iter::successors(Some(1), |length| Some(length * 2)).take_while(|length| *length < told.len()).collect();
+    let lengths: Vec<usize> = lengths.into_iter().chain([told.len()]).collect();
+    let share = chance.clamp(0.0, 1.0) / lengths.len() as f64;
+    let mut found: Vec<Found> = Vec::new();
+    for length in &lengths {
+        let stretches = stretches(all, &rows, *length);
+        let mut heights: Vec<f64> = stretches.iter().map(|stretch| stretch.mean.abs()).collect();
+        let Some(middle) = median(&mut heights) else { continue };
+        let freedom = (heights.len() as f64 * FREEDOM_OF_MEDIAN_DEVIATION).clamp(1.0, MOST_FREEDOM);
+        // Averages can't scatter less than what they are made of allows.
+        let scatter = (middle * OF_MEDIAN_DEVIATION).max(1.0 / (*length as f64).sqrt());
+        let width = student::quantile(1.0 - share / 2.0 / heights.len() as f64, freedom) * scatter;
+        found.extend(stretches.into_iter().map(|stretch| Found {
+            stretch,
+            change: stretch.mean * stretch.unit,
+            half_width: width * stretch.unit,
+        }));
+    }
+    found
+}
+
+/// How many times as far as [`averages`] says any of them reaches with a probability of `chance`, where runs and
+/// launches are as far apart as these and nothing changed.
+fn by_chance(told: &[AtSize], all: &[What], chance: f64) -> f64 {
+    const REDRAWN: usize = 200;
+    let launches = Launches::new(told, all);
+    let mut stream = Stream::new(0x2ED2A);
+    let furthest: Vec<f32> = (0..REDRAWN)
+        .map(|_| {
+            let drawn = averages(&launches.redrawn(told, all, &mut stream), all, chance);
+            drawn.iter().map(|found| found.change.abs() / found.half_width).fold(0.0, f64::max) as f32
+        })
+        .collect();
+    quantile(&furthest, 1.0 - chance)
+}
+
+/// For each thing, what it changed by beside the others at each size.
+fn beside(told: &[AtSize], all: &[What]) -> Vec<Vec<Option<Beside>>> {
+    let mut rows: Vec<Vec<Option<Beside>>> = all.iter().map(|_| vec![None; told.len()]).collect();
+    for (place, size) in told.iter().enumerate() {
+        let Some(middle) = size.median() else { continue };
+        let mut deviations: Vec<f64> = size.cells.iter().map(|cell| (cell.ln_ratio - middle).abs()).collect();
+        let scatter = median(&mut deviations).unwrap_or(0.0) * OF_MEDIAN_DEVIATION;
+        let rounded = median(&mut size.cells.iter().map(|cell| cell.rounded).collect::<Vec<_>>()).unwrap_or(0.0);
+        for cell in &size.cells {
+            let Ok(row) = all.binary_search(&cell.what) else { continue };
+            rows[row][place] = Some(Beside {
+                change: cell.ln_ratio - middle,
+                // Where two runs of three stalled, its own runs lie far apart.
+                scatter: scatter.max(cell.error).max(LEAST_ERROR),
+                rounded: cell.rounded + rounded,
+            });
+        }
+    }
+    rows
+}
+
+/// The averages over all stretches of a length that begin at its multiples.
+fn stretches(all: &[What], rows: &[Vec<Option<Beside>>], length: usize) -> Vec<Stretch> {
+    let mut stretches = Vec::new();
+    for (what, row) in all.iter().zip(rows) {
+        for (number, part) in row.chunks_exact(length).enumerate() {
+            let cells: Option<Vec<Beside>> = part.iter().copied().collect();
+            let Some(cells) = cells else { continue };
+            let n = length as f64;
+            let mean = cells.iter().map(|cell| cell.change / cell.scatter).sum::<f64>() / n;
+            let unit = n / cells.iter().map(|cell| 1.0 / cell.scatter).sum::<f64>();
+            let rounded = cells.iter().map(|cell| cell.rounded / cell.scatter).sum::<f64>() / n * unit;
+            stretches.push(Stretch { what: *what, first: number * length, sizes: length, mean, unit, rounded });
+        }
+    }
+    stretches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::pooled::tests::sizes, *};
+
+    fn named(sizes: &[AtSize]) -> Vec<(Option<u32>, u64, usize)> {
+        let is_beyond = |interval: &Interval| interval.ln_ratio.abs() > interval.half_width.unwrap_or(f64::INFINITY);
+        let of = moved(sizes, 0.04, is_beyond);
+        of.iter().map(|m| (m.configuration.map(|c| c.channels), m.first_bytes, m.sizes)).collect()
+    }
+
+    #[test]
+    fn the_one_that_changed_is_named_with_its_sizes() {
+        assert_eq!(named(&sizes(2, |c, _| if c == 7 { -0.05 } else { 0.0 })), [(Some(7), 4096, 16)]);
+        // All of it got slower, and one more than the others.
+        assert_eq!(named(&sizes(3, |c, _| if c == 7 { -0.15 } else { -0.1 })), [(Some(7), 4096, 16)]);
+        let part = named(&sizes(4, |c, size| if c == 7 && (4..8).contains(&size) { -0.1 } else { 0.0 }));
+        assert_eq!(part, [(Some(7), 4096 << 4, 4)]);
+        let place = named(&sizes(5, |c, size| if c == 7 && size == 9 { 0.3 } else { 0.0 }));
+        assert_eq!(place, [(Some(7), 4096 << 9, 1)]);
+    }
+
+    #[test]
+    fn noise_names_nothing() {
+        let mut stream = Stream::new(9);
+        let launches: Vec<f64> = (0..20 * 60).map(|_| 0.02 * stream.normal()).collect();
+        let alarms = |of_launches: bool| {
+            let any = |seed: u64| {
+                let launch = |c: u32| if of_launches { launches[seed as usize * 20 + c as usize] } else { 0.0 };
+                !named(&sizes(seed, |c, _| launch(c))).is_empty()
+            };
+            (0..60).filter(|seed| any(*seed)).count()
+        };
+        // 4 % of 60 are 2.4.
+        let counts = [alarms(false), alarms(true)];
+        assert!(counts.iter().all(|count| *count <= 8), "{counts:?}");
+    }
+}

@@ -1,0 +1,110 @@
+//! Differences with intervals that all hold at once.
+//!
+//! All comparisons of a question are one family: in each round of draws the largest error of any, in its own standard
+//! errors, is kept, and no interval is narrower than the level's quantile of these (Westfall and Young 1993, single
+//! step). So two equal campaigns differ anywhere at all with a probability of at most 1 − level, however many sizes
+//! there are.
+
+use crate::{
+    math::Stream,
+    tuning::decision::draws::{ROUNDS, quantile},
+};
+
+/// What is told of a difference before the whole family is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// ln of after / before.
+    pub ln_ratio: f64,
+    /// Its standard error; `None` while nothing tells the noise.
+    error: Option<f64>,
+    /// By how much rounding may have moved it.
+    rounded: f64,
+}
+
+/// A difference and its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// ln of after / before.
+    pub ln_ratio: f64,
+    /// How far the interval reaches to either side; `None` while nothing tells the noise.
+    pub half_width: Option<f64>,
+}
+
+/// Comparisons whose intervals hold at once.
+#[derive(Clone, Debug)]
+pub struct Family {
+    largest: Vec<f32>,
+    level: f64,
+}
+
+/// A difference as it was measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Raw<'a> {
+    /// ln of after / before.
+    pub ln_ratio: f64,
+    /// By how much rounding may have moved it.
+    pub rounded: f64,
+    /// How it errs, by round; empty while nothing tells the noise.
+    pub errors: &'a [f32],
+}
+
+impl Family {
+    /// Without any comparison.
+    #[must_use]
+    pub fn new(level: f64) -> Self {
+        Self { largest: vec![0.0; ROUNDS], level: if level.is_finite() { level.clamp(0.0, 0.9999) } else { 0.9 } }
+    }
+
+    /// Adds a difference.
+    pub fn add(&mut self, difference: &Raw<'_>) -> Estimate {
+        self.added(difference, false)
+    }
+
+    /// Adds a difference of things that were chosen for being high: what they rise by for that is taken off.
+    pub fn add_chosen(&mut self, difference: &Raw<'_>) -> Estimate {
+        self.added(difference, true)
+    }
+
+    fn added(&mut self, difference: &Raw<'_>, is_chosen: bool) -> Estimate {
+        let Raw { ln_ratio, rounded, errors } = *difference;
+        let n = errors.len().max(1) as f64;
+        let mean = errors.iter().map(|error| f64::from(*error)).sum::<f64>() / n;
+        let squares = errors.iter().map(|error| (f64::from(*error) - mean) * (f64::from(*error) - mean)).sum::<f64>();
+        let error = (squares / n).sqrt();
+        if errors.is_empty() || !(error.is_finite() && error > 0.0) {
+            return Estimate { ln_ratio, error: None, rounded };
+        }
+        for (largest, drawn) in self.largest.iter_mut().zip(errors) {
+            *largest = largest.max(((f64::from(*drawn) - mean) / error).abs() as f32);
+        }
+        Estimate { ln_ratio: if is_chosen { ln_ratio - mean } else { ln_ratio }, error: Some(error), rounded }
+    }
+
+    /// The interval of a difference, once all are added.
+    pub fn intervals(&self) -> impl Fn(Estimate) -> Interval + use<> {
+        let width = quantile(&self.largest, self.level);
+        move |Estimate { ln_ratio, error, rounded }| Interval {
+            ln_ratio,
+            half_width: error.map(|error| width * error + rounded),
+        }
+    }
+}
+
+/// Errors by round: Student's t with so many degrees of freedom, times a standard error. 0 throughout for none.
+#[must_use]
+pub fn student_errors(error: f64, freedom: f64, seed: u64) -> Vec<f32> {
+    /// No draw is further off than this small a χ² over its degrees of freedom makes it.
+    const LEAST: f64 = 0.02;
+    if error.is_nan() || error <= 0.0 {
+        return vec![0.0; ROUNDS];
+    }
+    let mut stream = Stream::new(seed);
+    // χ² with a whole number of degrees of freedom, as it is made.
+    let whole = freedom.round().clamp(1.0, 30.0) as u32;
+    let mut student = || {
+        let normal = stream.normal();
+        let squares: f64 = (0..whole).map(|_| stream.normal()).map(|z| z * z).sum();
+        normal / (squares / f64::from(whole)).max(LEAST).sqrt()
+    };
+    (0..ROUNDS).map(|_| (error * student()) as f32).collect()
+}

@@ -1,0 +1,88 @@
+//! Campaigns in which nothing changed, drawn from the runs of two that are compared.
+//!
+//! Runs stall, and a launch or a pass may be slow at all of its sizes: how far apart medians of three such runs lie has
+//! tails that no formula knows. So campaigns are drawn in which every launch lies off the middle of its places by what
+//! some launch of the same pass did, at all sizes: what launches and passes have in common stays. What is found in them
+//! is found by chance.
+
+use super::{
+    pooled::{AtSize, Cell},
+    side::What,
+};
+use crate::math::{Stream, median};
+
+/// How far launches lie off the middle of their places.
+#[derive(Clone, Debug)]
+pub struct Launches {
+    /// By side (before, after), pass and thing: at each size in ln busbw; not a number where nothing ran.
+    passes: [Vec<Vec<Vec<f64>>>; 2],
+}
+
+impl Launches {
+    /// Those of `things`, ascending, at these sizes.
+    #[must_use]
+    pub fn new(sizes: &[AtSize], things: &[What]) -> Self {
+        let of_side = |side: usize| {
+            let runs = sizes.iter().flat_map(|size| &size.cells).map(|cell| cell.residuals[side].len()).max();
+            let mut passes = vec![vec![vec![f64::NAN; sizes.len()]; things.len()]; runs.unwrap_or(0)];
+            for (place, size) in sizes.iter().enumerate() {
+                for cell in &size.cells {
+                    let Ok(thing) = things.binary_search(&cell.what) else { continue };
+                    for (pass, residual) in cell.residuals[side].iter().enumerate() {
+                        passes[pass][thing][place] = *residual;
+                    }
+                }
+            }
+            passes
+        };
+        Self { passes: [of_side(0), of_side(1)] }
+    }
+
+    /// What the same things changed by at the same sizes, where nothing did.
+    #[must_use]
+    pub fn redrawn(&self, sizes: &[AtSize], things: &[What], stream: &mut Stream) -> Vec<AtSize> {
+        let mut drawn: Vec<AtSize> = sizes.iter().map(|size| AtSize { cells: Vec::new(), ..*size }).collect();
+        for thing in things {
+            let like = self
+                .passes
+                .each_ref()
+                .map(|passes| passes.iter().map(|_| stream.below(things.len())).collect::<Vec<usize>>());
+            for (place, size) in sizes.iter().enumerate() {
+                let Ok(cell) = size.cells.binary_search_by_key(thing, |cell| cell.what) else { continue };
+                let [before, after] = [0, 1].map(|side| {
+                    let runs = size.cells[cell].residuals[side].len();
+                    let of_pass = |(pass, like): (usize, &usize)| {
+                        let launches = &self.passes[side][pass];
+                        let all = launches[*like..].iter().chain(&launches[..*like]);
+                        all.map(|launch| launch[place]).find(|residual| !residual.is_nan())
+                    };
+                    let mut runs: Vec<f64> = like[side].iter().enumerate().take(runs).filter_map(of_pass).collect();
+                    (median(&mut runs).unwrap_or(0.0), error_of_median(&runs))
+                });
+                let error = (before.1 * before.1 + after.1 * after.1).sqrt();
+                let ln_ratio = after.0 - before.0;
+                drawn[place].cells.push(Cell {
+                    what: *thing,
+                    ln_ratio,
+                    rounded: 0.0,
+                    error,
+                    residuals: [vec![], vec![]],
+                });
+            }
+        }
+        drawn
+    }
+}
+
+/// How far the median of some runs errs by what they scatter; 0 of fewer than two.
+fn error_of_median(runs: &[f64]) -> f64 {
+    /// The standard error of a median of few runs over that of their mean.
+    const OF_MEDIAN: f64 = 1.25;
+    let n = runs.len() as f64;
+    if n < 2.0 {
+        return 0.0;
+    }
+    let mean = runs.iter().sum::<f64>() / n;
+    let squares: f64 = runs.iter().map(|run| (run - mean) * (run - mean)).sum();
+    OF_MEDIAN * (squares / (n - 1.0) / n).sqrt()
+}

@@ -1,0 +1,99 @@
+//! What two campaigns differ in as a whole.
+//!
+//! The day, the nodes or a change that touches everything moves all sizes and configurations alike, and one campaign of
+//! each can't tell which of these it was. So it is one finding of its own, the median over the sizes of what everything
+//! changed by at each, and is taken off before sizes and configurations are compared: these are then held against each
+//! other. A change at fewer than half of the sizes leaves it where it is.
+//!
+//! It errs by what sizes scatter around it, by what configurations do (those that one launch measured move together),
+//! and by what both campaigns may differ in for their passes alone ([`crate::tuning::snapshot::Drift`]). The last is in
+//! its own interval only: it moves all that is compared beside it alike.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Verdict,
+    pooled::{AtSize, FREEDOM_OF_MEDIAN_DEVIATION, LEAST_ERROR, MOST_FREEDOM, OF_MEDIAN_DEVIATION},
+    side::What,
+};
+use crate::{
+    collective::{Collective, Scale},
+    math::median,
+    order::CompactSort,
+};
+
+/// Fewer sizes don't tell a whole from a part.
+pub const LEAST_SIZES: usize = 5;
+
+/// The standard error of a median over that of the mean, of normal numbers.
+const OF_MEDIAN: f64 = 1.2533;
+
+/// What everything of a collective and scale changed by.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Whole {
+    /// Of which collective.
+    pub collective: Collective,
+    /// On how many nodes and ranks.
+    pub scale: Scale,
+    /// How many sizes tell it.
+    pub sizes: usize,
+    /// The smallest of them in bytes.
+    pub first_bytes: u64,
+    /// The largest of them in bytes.
+    pub last_bytes: u64,
+    /// after / before − 1 in per cent of busbw.
+    pub change_pct: f64,
+    /// Its interval; `None` while nothing tells the noise. Those of all collectives and scales hold at once.
+    pub interval_pct: Option<(f64, f64)>,
+    /// What it comes down to.
+    pub verdict: Verdict,
+}
+
+/// The middle of all changes, before the noise of passes is added.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Middle {
+    /// ln of after / before.
+    pub ln_ratio: f64,
+    /// Its standard error, without what passes bring.
+    pub error: f64,
+    /// The degrees of freedom of that.
+    pub freedom: f64,
+    /// By how much rounding may have moved it.
+    pub rounded: f64,
+    /// How many sizes tell it.
+    pub sizes: usize,
+}
+
+/// The middle of what everything changed by, of one collective and scale; `None` of fewer than [`LEAST_SIZES`] sizes.
+#[must_use]
+pub fn middle(sizes: &[AtSize]) -> Option<Middle> {
+    let told: Vec<(&AtSize, f64)> = sizes.iter().filter_map(|size| Some((size, size.middle()?))).collect();
+    if told.len() < LEAST_SIZES {
+        return None;
+    }
+    let ln_ratio = median(&mut told.iter().map(|(_, change)| *change).collect::<Vec<_>>())?;
+    let mut of_things: Vec<(What, f64)> =
+        told.iter().flat_map(|(size, change)| size.changes().map(move |(what, own)| (what, own - change))).collect();
+    of_things.compact_sort_by_key(|(what, _)| *what);
+    let of_thing = |of: &[(What, f64)]| median(&mut of.iter().map(|(_, change)| *change).collect::<Vec<_>>());
+    let things: Vec<f64> = of_things.chunk_by(|a, b| a.0 == b.0).filter_map(of_thing).collect();
+    let by_size = scatter(told.iter().map(|(_, change)| *change).collect());
+    let by_thing = if things.len() > 2 { scatter(things.clone()) } else { 0.0 };
+    let fewest = if things.len() > 2 { told.len().min(things.len()) } else { told.len() };
+    let rounded = median(&mut told.iter().map(|(size, _)| size.rounded()).collect::<Vec<_>>()).unwrap_or(0.0);
+    Some(Middle {
+        ln_ratio,
+        error: (by_size * by_size + by_thing * by_thing).sqrt().max(LEAST_ERROR),
+        freedom: (fewest as f64 * FREEDOM_OF_MEDIAN_DEVIATION).clamp(1.0, MOST_FREEDOM),
+        rounded,
+        sizes: told.len(),
+    })
+}
+
+/// The standard error of the median of some changes, by their scatter around it.
+fn scatter(mut changes: Vec<f64>) -> f64 {
+    let n = changes.len() as f64;
+    let Some(middle) = median(&mut changes) else { return 0.0 };
+    let mut off: Vec<f64> = changes.iter().map(|change| (change - middle).abs()).collect();
+    OF_MEDIAN * OF_MEDIAN_DEVIATION * median(&mut off).unwrap_or(0.0) / n.sqrt()
+}

@@ -229,7 +229,7 @@ impl Context {
                     rules.push(rule);
                 }
                 LineContent::Fault(fault) => {
-                    self.log.warn(format_args!("line {number}, {fault}; the line was skipped"))
+                    self.log.warn(format_args!("line {number}, {fault}; the line was skipped"));
                 }
                 LineContent::Nothing | LineContent::Header => {}
             }

@@ -81,6 +81,8 @@ pub mod plot;
 #[cfg(feature = "workbenches")]
 pub mod policy;
 #[cfg(feature = "workbenches")]
+pub mod registry;
+#[cfg(feature = "workbenches")]
 pub mod report;
 #[cfg(feature = "workbenches")]
 pub mod topology;

@@ -15,10 +15,11 @@ use collectune::{
     form::Choices,
     intake::Outcome,
     progress::Silent,
+    registry::{Studies, work},
     report::{self, Contents, Report, ReportFormat, Workbench, Written, link, open, wire},
     training_time::simulate::Simulation,
     tuning::{aggregate::Target, conf, heat_map::Against, sets::Choice},
-    workbench::{ReportContext, Studies, WorkbenchAnswer, WorkbenchQuestion, WorkbenchView, work},
+    workbench::{ReportContext, WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
     worker::{
         executor::{Executor, FileSource},
         protocol::{FileToLoad, Loaded, Request, Response},
@@ -162,8 +163,7 @@ fn studied(workbench: Workbench, files: &[(&str, &[u8])], choices: &str) -> Box<
                 files: Vec::new(),
                 report,
                 jobs: Default::default(),
-                network: None,
-                slowdown: None,
+                attachments: Vec::new(),
             });
         }
     };

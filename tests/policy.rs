@@ -686,8 +686,9 @@ fn the_page_asks_and_is_answered() {
 fn without_any_log_strategies_play_in_a_simulation() {
     use collectune::{
         form::Choices,
+        policy::form::Policy,
         report::Contents,
-        workbench::{Policy, ReportContext, Study as _},
+        workbench::{ReportContext, Study as _},
     };
     let mut policy = Policy::new(Vec::new());
     policy.choose(Choices::parse("#seeds=5&steps=200"), &mut Silent).unwrap();
@@ -800,8 +801,9 @@ fn an_arm_or_a_strategy_is_shown_out_in_every_chart() {
     use collectune::{
         form::Choices,
         plot::{Chart, Colour},
+        policy::form::Policy,
         report::Contents,
-        workbench::{Policy, ReportContext, Study as _},
+        workbench::{ReportContext, Study as _},
     };
     let text = simulate::log(&simulate::worlds()[0].1, &simulate::ARMS, 64 << 20, 50, 1);
     let mut policy = Policy::new(vec![NamedLog { name: "rewards.log".to_owned(), log: log("rewards.log", &text) }]);
@@ -809,7 +811,7 @@ fn an_arm_or_a_strategy_is_shown_out_in_every_chart() {
         policy.choose(Choices::parse(choices), &mut Silent).unwrap();
         while let Some((jobs, basis)) = policy.jobs().ok().and_then(|of| Some((of.rounds.first()?.clone(), of.basis))) {
             let jobs: Vec<u32> = jobs.iter().map(|(job, _)| *job).collect();
-            let done = collectune::workbench::work(collectune::report::Workbench::Policy, &basis, &jobs, &mut Silent);
+            let done = collectune::registry::work(collectune::report::Workbench::Policy, &basis, &jobs, &mut Silent);
             policy.take(&done.unwrap(), &mut Silent).unwrap();
             policy.conclude(&mut Silent).unwrap();
         }
@@ -843,8 +845,9 @@ fn files_are_made_with_what_the_form_says() {
     use collectune::{
         form::Choices,
         policy::file::Policy as File,
+        policy::form::Policy,
         report::{Contents, Workbench},
-        workbench::{Policy, ReportContext, Study as _},
+        workbench::{ReportContext, Study as _},
     };
     let (policy, rewards) = explored();
     let named = |name: &str, text: &str| NamedLog { name: name.to_owned(), log: log(name, text) };
@@ -874,8 +877,10 @@ fn files_are_made_with_what_the_form_says() {
 fn what_workers_bring_is_brought_together_once() {
     use collectune::{
         form::Choices,
+        policy::form::Policy,
+        registry::work,
         report::{Contents, Workbench},
-        workbench::{Policy, ReportContext, Study as _, work},
+        workbench::{ReportContext, Study as _},
     };
     let mut policy = Policy::new(Vec::new());
     policy.choose(Choices::parse("#seeds=20&steps=100&world=clear"), &mut Silent).unwrap();

@@ -12,10 +12,11 @@ use collectune::{
     overlap,
     policy::{file::Policy, simulate},
     progress::Silent,
+    registry::work,
     report::{Contents, Report, ReportFormat, Workbench, Written, link, wire, write},
     training_time::{self, catalogue::Catalogue},
     tuning::{parameters::Parameters, simulate::Simulation},
-    workbench::{self, WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
+    workbench::{WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
     worker::{
         executor::{self, Executor},
         protocol::{Request, Response},
@@ -124,7 +125,7 @@ fn explore(executor: &mut Executor, workbench: Workbench, is_whole: bool) {
     loop {
         if let Some(round) = at.jobs.rounds.first().filter(|_| is_whole) {
             let jobs: Vec<u32> = round.iter().map(|(job, _)| *job).collect();
-            let done = workbench::work(workbench, &at.jobs.basis, &jobs, &mut Silent).unwrap();
+            let done = work(workbench, &at.jobs.basis, &jobs, &mut Silent).unwrap();
             at = shown(ask(executor, workbench, WorkbenchQuestion::Take(vec![done])));
         } else if at.jobs.goes_on {
             at = shown(ask(executor, workbench, WorkbenchQuestion::GoOn(5000)));

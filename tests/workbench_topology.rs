@@ -5,8 +5,10 @@
 use collectune::{
     form::Choices,
     progress::Silent,
+    registry::Studies,
     report::Workbench,
-    workbench::{ReportContext, Studies, WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
+    topology::network::Network,
+    workbench::{AttachmentKind, ReportContext, WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
 };
 
 fn ask(studies: &mut Studies, question: WorkbenchQuestion) -> WorkbenchView {
@@ -19,15 +21,21 @@ fn ask(studies: &mut Studies, question: WorkbenchQuestion) -> WorkbenchView {
 /// All that is found by choices; each piece is said to have taken so many ms.
 fn found(studies: &mut Studies, fragment: &str, piece_ms: u32) -> WorkbenchView {
     let mut shown = ask(studies, WorkbenchQuestion::Choose(Choices::parse(fragment)));
-    let mut network = shown.network.take();
+    let mut attachments = std::mem::take(&mut shown.attachments);
     let mut last_ms = 0;
     while shown.jobs.goes_on {
         shown = ask(studies, WorkbenchQuestion::GoOn(last_ms));
-        network = shown.network.take().or(network);
+        if !shown.attachments.is_empty() {
+            attachments = std::mem::take(&mut shown.attachments);
+        }
         last_ms = piece_ms;
     }
-    shown.network = network;
+    shown.attachments = attachments;
     shown
+}
+
+fn network(shown: &WorkbenchView) -> Network {
+    shown.attachment(AttachmentKind::Network).unwrap()
 }
 
 #[test]
@@ -37,7 +45,7 @@ fn an_example_needs_no_files() {
     let titles: Vec<&str> = shown.report.sections.iter().map(|section| section.title.as_str()).collect();
     assert_eq!(titles, ["Links", "Critical path", "Bounds", "Utilisation", "Robustness", "Comparison"]);
     assert_eq!(shown.files.len(), 5);
-    let network = shown.network.unwrap();
+    let network = network(&shown);
     assert_eq!((network.timelines.len(), network.timelines[0].1.len()), (1, 56));
 }
 
@@ -47,7 +55,7 @@ fn a_cut_link_is_gone_from_the_timeline_and_the_old_schedule_is_told() {
     let shown = found(&mut studies, "#graph=ring&cut=0-1,1-0", 2000);
     assert!(shown.report.summary[0].starts_with("Without the links between 0 and 1"), "{:?}", shown.report.summary);
     assert!(shown.report.summary.iter().any(|text| text.contains("undelivered")), "{:?}", shown.report.summary);
-    let network = shown.network.unwrap();
+    let network = network(&shown);
     assert_eq!((network.whole().len(), network.timelines[0].1.links.len(), network.topology.links.len()), (8, 8, 10));
     let shown = found(&mut studies, "#graph=ring&slow=0-1*0.1", 2000);
     assert!(shown.report.summary.iter().any(|text| text.contains("in the same order it takes")));
@@ -67,7 +75,7 @@ fn what_can_not_be_leaves_the_form() {
         let said = shown.report.summary.join(" ");
         assert!(said.contains(why), "{fragment}: {said}");
         assert!(shown.form.iter().any(|field| field.key == "graph") && shown.files.is_empty(), "{fragment}");
-        assert!(shown.network.unwrap().timelines.is_empty(), "{fragment}");
+        assert!(network(&shown).timelines.is_empty(), "{fragment}");
     }
     let shown = found(&mut studies, "#graph=ring", 80);
     assert!(shown.report.title.ends_with("in 40.062 µs"), "{}", shown.report.title);
@@ -82,5 +90,5 @@ fn a_search_ends_with_its_time() {
     assert!(shown.jobs.goes_on);
     let shown = found(&mut studies, fragment, 400);
     assert!(!shown.jobs.goes_on);
-    assert!(shown.network.unwrap().timelines.len() >= 2, "what is beside it was found");
+    assert!(network(&shown).timelines.len() >= 2, "what is beside it was found");
 }

@@ -6,7 +6,7 @@ use super::{
     live::{Show, live},
     tuning::Bench,
 };
-use crate::workbench::passed_choices::PassedChoices;
+use crate::registry::passed_choices::PassedChoices;
 
 /// A button that hands over what `found` says now; none while there is nothing, or nobody who could take it.
 pub fn handover(

@@ -10,7 +10,7 @@ use crate::{
 const EXAMPLES: usize = 5;
 
 /// The section on the lines of files that were left out: their number, and the first examples by line.
-pub(super) fn section(problems: &[(&str, &Problems)]) -> Option<Section> {
+pub fn section(problems: &[(&str, &Problems)]) -> Option<Section> {
     const COLUMNS: [Column; 5] = [
         Column::words("File", "the file"),
         Column::numbers("Line", "line in the file"),

@@ -6,16 +6,11 @@
 //! the tuning workbench, [`overlap`] from the overlap workbench; others get a module beside them.
 
 pub mod html;
-mod left_out;
+pub mod left_out;
 pub mod link;
 pub mod markdown;
 pub mod open;
-pub mod overlap;
-pub mod policy;
-mod privacy;
-pub mod topology;
-pub mod training_time;
-pub mod tuning;
+pub mod privacy;
 pub mod wire;
 mod write;
 

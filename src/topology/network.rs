@@ -26,6 +26,16 @@ pub struct Network {
     pub timelines: Vec<(String, Timeline)>,
 }
 
+/// A request for the transfers of the timelines that are too long to be given whole. It is answered by a timeline for each
+/// of [`Network::timelines`], empty where that is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CutRequest {
+    /// The time of the first transfers, in ns.
+    pub from_ns: f64,
+    /// The chunk whose whole path is given as well.
+    pub chunk: Option<u32>,
+}
+
 impl Network {
     /// The share of a link's bandwidth that is left.
     #[must_use]

@@ -44,6 +44,7 @@ pub mod random_split;
 pub mod read;
 pub mod recommend;
 pub mod record;
+pub mod report;
 pub mod result;
 mod row;
 pub mod runs;

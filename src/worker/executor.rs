@@ -12,6 +12,7 @@ use crate::{
     overlap::files::NamedKernelFile,
     policy::{self, study::NamedLog},
     progress::{Progress, Silent},
+    registry::{Studies, WorkbenchFiles},
     report,
     text::{Listing, Problems, excerpt, keep_few},
     topology,
@@ -42,7 +43,7 @@ use crate::{
         validate::{self, FoldPredictions, Scheme},
     },
     units::{count, grouped},
-    workbench::{ReportContext, Studies, WorkbenchError, WorkbenchFiles},
+    workbench::{ReportContext, WorkbenchError},
 };
 
 /// The bytes of one file.
@@ -263,7 +264,7 @@ impl Executor {
         if let Some(study) = self.studies.of(contents.workbench) {
             return Ok(study.report(material, contents)?);
         }
-        let material = report::tuning::TuningReportInput {
+        let material = crate::tuning::report::TuningReportInput {
             study: &self.study,
             files: material.files,
             problems: material.problems,
@@ -273,7 +274,7 @@ impl Executor {
             set: self.set(),
             plan: self.plan(&plan::Question::default(), &mut Silent)?,
         };
-        let mut report = report::tuning::report(material, contents)?;
+        let mut report = crate::tuning::report::report(material, contents)?;
         report.snapshot.iter_mut().for_each(|snapshot| snapshot.measured_with(&self.measured_with));
         Ok(report)
     }

@@ -10,14 +10,16 @@ use collectune::{
     form::{Choices, Control, Field},
     math::Stream,
     progress::Silent,
+    registry::{Studies, work},
     report::{self, Contents, ReportFormat, Workbench, Written, link, open},
+    topology::network::CutRequest,
     tuning::{
         aggregate::Target,
         heat_map::Against,
         parameters::{Parameters, Preset, SearchLimits},
         sets::Choice,
     },
-    workbench::{ReportContext, Studies, WorkbenchAnswer, WorkbenchQuestion, WorkbenchView, work},
+    workbench::{Attachment, AttachmentKind, ReportContext, WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
     worker::{
         executor::{Executor, FileSource, read_files},
         protocol::{FileToLoad, Request, Response},
@@ -134,7 +136,9 @@ fn study(workbench: Workbench, bytes: &[u8], others: &[(&str, &[u8])]) {
             ask(WorkbenchQuestion::Save(key.clone()), "a file");
         }
     }
-    ask(WorkbenchQuestion::Cut(random.unit() * 1e6, None), "a part of a schedule");
+    let part = CutRequest { from_ns: random.unit() * 1e6, chunk: None };
+    let part = Attachment::new(AttachmentKind::Network, &part).unwrap();
+    ask(WorkbenchQuestion::Detail(part), "a part of a schedule");
     let whole = studies.of(workbench).map(|study| {
         timed("a report", || study.report(ReportContext::default(), &Contents { workbench, ..Contents::whole() }))
     });

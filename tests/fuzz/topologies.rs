@@ -5,8 +5,10 @@ use collectune::{
     form::Choices,
     intake::{self, FileContent, Outcome},
     progress::Silent,
+    registry::Studies,
     report::Workbench,
     schedule::synthesize::{Method, Search},
+    topology::network::Network,
     topology::{
         conditions::{CollectiveRequest, read_custom},
         dump::{self, Dump, Rates},
@@ -15,7 +17,7 @@ use collectune::{
         model::{Topology, Unit},
         msccl, read, result, study,
     },
-    workbench::{ReportContext, Studies, WorkbenchAnswer, WorkbenchQuestion},
+    workbench::{AttachmentKind, ReportContext, WorkbenchAnswer, WorkbenchQuestion},
 };
 
 /// Graphs up to this size are searched.
@@ -141,7 +143,7 @@ pub fn choices(bytes: &[u8]) {
         studies.answer(Workbench::Topology, WorkbenchQuestion::Choose(choices), ReportContext::default(), &mut Silent);
     let Ok(WorkbenchAnswer::Shown(shown)) = shown else { panic!("no form") };
     assert!(shown.form.iter().any(|field| field.key == "graph"), "the form is gone");
-    let network = shown.network;
+    let network = shown.attachment::<Network>(AttachmentKind::Network);
     assert!(network.is_some_and(|network| {
         network.timelines.iter().all(|(_, timeline)| timeline.nodes as usize == network.alive().len())
     }));

@@ -4,7 +4,9 @@ use collectune::{
     form::{Choices, Control},
     intake::{self, FileContent},
     progress::{Progress, Silent},
+    registry::work,
     report::{Contents, Workbench},
+    training_time::form::TrainingTime,
     training_time::{
         bundle::{DroppedFile, FileUse},
         dropped::DroppedFiles,
@@ -14,7 +16,7 @@ use collectune::{
         simulate::Simulation,
         study::{self, Settings},
     },
-    workbench::{self, ReportContext, Study, TrainingTime},
+    workbench::{ReportContext, Study},
 };
 
 use super::support::real;
@@ -50,7 +52,7 @@ fn finish(bench: &mut TrainingTime) -> usize {
         count += round.len();
         for part in round.chunks(8) {
             let numbers: Vec<u32> = part.iter().map(|(number, _)| *number).collect();
-            let done = workbench::work(Workbench::TrainingTime, &jobs.basis, &numbers, &mut Silent).unwrap();
+            let done = work(Workbench::TrainingTime, &jobs.basis, &numbers, &mut Silent).unwrap();
             bench.take(&done, &mut Silent).unwrap();
             bench.conclude(&mut Silent).unwrap();
         }
@@ -147,7 +149,7 @@ fn the_first_layouts_are_shown_at_once() {
     let summary = |bench: &TrainingTime| bench.report(ReportContext::default(), &Contents::whole()).unwrap();
     while let Some(round) = bench.jobs().unwrap().rounds.first() {
         let numbers: Vec<u32> = round.iter().map(|(number, _)| *number).collect();
-        let done = workbench::work(Workbench::TrainingTime, &bench.jobs().unwrap().basis, &numbers, &mut Silent);
+        let done = work(Workbench::TrainingTime, &bench.jobs().unwrap().basis, &numbers, &mut Silent);
         bench.take(&done.unwrap(), &mut Silent).unwrap();
         bench.conclude(&mut Silent).unwrap();
     }
@@ -372,7 +374,7 @@ fn the_full_grid_is_searched_to_its_end() {
     for number in numbers {
         let begin = std::time::Instant::now();
         let mut told = Counting::default();
-        let done = workbench::work(Workbench::TrainingTime, &jobs.basis, &[number], &mut told).unwrap();
+        let done = work(Workbench::TrainingTime, &jobs.basis, &[number], &mut told).unwrap();
         bench.take(&done, &mut Silent).unwrap();
         bench.conclude(&mut Silent).unwrap();
         let points: Vec<u64> =

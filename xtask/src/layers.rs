@@ -16,14 +16,15 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 const HOUSE: [&str; 2] = ["src", "compute/src"];
 
 /// The rooms, from the ground up.
-const FLOORS: [&[&str]; 10] = [
+const FLOORS: [&[&str]; 11] = [
     &["units", "math", "order", "progress", "records", "crc32"],
     &["sorted", "zip"],
     &["collective"],
     &["ceiling", "learn", "bandit", "schedule", "pipeline", "conf", "plot", "text", "form"],
-    &["tuning", "policy", "training_time", "topology", "overlap"],
     &["report"],
-    &["intake", "workbench"],
+    &["workbench"],
+    &["tuning", "policy", "training_time", "topology", "overlap"],
+    &["intake", "registry"],
     &["worker"],
     &["app", "cli"],
     &[DOORS],

@@ -18,8 +18,8 @@ use crate::{
         live::follow,
         theme::ActiveTheme,
     },
+    topology::form::edit::EditTarget,
     topology::timeline::{TimedTransfer, Timeline},
-    workbench::topology::edit::EditTarget,
 };
 
 /// The geometry of a drawing on a sheet, kept while both stay the same.

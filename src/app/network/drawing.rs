@@ -4,9 +4,9 @@ use std::sync::{Arc, Weak};
 
 use crate::{
     schedule::timeline::{STEPS, Timeline},
+    topology::form::edit::EditTarget,
     topology::{listing, network::Network},
     units::count,
-    workbench::topology::edit::EditTarget,
 };
 
 /// The identity of a network. While a key exists, its address is not reused by another network.

@@ -1,5 +1,5 @@
 //! What is done to links and nodes: slowed, cut, restored, added, removed. Everything that is done is a choice in the
-//! address, written by [`crate::workbench::topology::edit`].
+//! address, written by [`crate::topology::form::edit`].
 
 use leptos::prelude::*;
 
@@ -13,7 +13,7 @@ use crate::{
         tuning::Bench,
     },
     form::Choices,
-    workbench::topology::edit::{self, EditTarget},
+    topology::form::edit::{self, EditTarget},
 };
 
 fn change(bench: Bench, viewer: Viewer, change: impl FnOnce(&mut Choices)) {

@@ -4,8 +4,8 @@ use crate::{
     app::chart::Sheet,
     math,
     order::CompactSort,
+    topology::form::edit::EditTarget,
     topology::{layout::shape, model::Topology, network::Network, shape::Shape},
-    workbench::topology::edit::EditTarget,
 };
 use std::f64::consts::PI;
 

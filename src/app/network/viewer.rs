@@ -9,7 +9,7 @@ use crate::{
     app::{diagnostics::now_ms, live::follow, tuning::Bench},
     report::Workbench,
     schedule::timeline::Timeline,
-    workbench::topology::edit::EditTarget,
+    topology::form::edit::EditTarget,
 };
 
 /// The speeds of playback, relative to the usual one.

@@ -6,13 +6,13 @@ use super::Bench;
 use crate::{
     app::{handover::handover, live::live, text_file::Notes},
     collective::{Algorithm, Configuration},
+    registry::passed_choices::tuned_curve,
     tuning::{
         decision::{Decision, words},
         result::{Measured, Recommendation, Source},
         wording::{Advice, advice, repeats, sentence, source, support, support_meaning},
     },
     units::{count, microseconds, percent, significant},
-    workbench::passed_choices::tuned_curve,
 };
 
 /// So many configurations of a set are named.

@@ -22,9 +22,11 @@ use crate::{
     form::{Choices, Control},
     plot::{Chart, Pick},
     progress::Step,
+    registry::needs_files,
     report::Workbench,
     schedule::timeline::Timeline,
-    workbench::{WorkbenchAnswer, WorkbenchQuestion, WorkbenchView, needs_files},
+    topology::network::{CutRequest, Network},
+    workbench::{Attachment, AttachmentKind, WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
     worker::protocol::{Request, Response},
 };
 
@@ -316,8 +318,9 @@ impl Bench {
         })?;
         let Response::Study(study) = answer.response else { return Err(at()) };
         let WorkbenchAnswer::Shown(mut shown) = *study else { return Err(at()) };
-        if let Some(network) = shown.network.take() {
-            desk.network.set(Some(Arc::from(network)));
+        if let Some(network) = shown.attachment::<Network>(AttachmentKind::Network) {
+            shown.attachments.retain(|attachment| attachment.kind != AttachmentKind::Network);
+            desk.network.set(Some(Arc::new(network)));
         }
         let shown: Arc<WorkbenchView> = shown.into();
         if let Some(chosen) = chosen {
@@ -354,13 +357,14 @@ impl Bench {
         from_ns: f64,
         chunk: Option<u32>,
     ) -> impl Future<Output = Option<Vec<Timeline>>> {
-        let question = about(workbench, WorkbenchQuestion::Cut(from_ns, chunk));
+        let request = Attachment::new(AttachmentKind::Network, &CutRequest { from_ns, chunk });
+        let question = request.ok().map(|request| about(workbench, WorkbenchQuestion::Detail(request)));
         // A worker that took the place of another has nothing to cut from until somebody studies again.
         let is_held = self.desk(workbench).is_held.get_value();
         async move {
-            match self.glance(is_held.then_some(question)?).await.ok()? {
+            match self.glance(question.filter(|_| is_held)?).await.ok()? {
                 Response::Study(answer) => match *answer {
-                    WorkbenchAnswer::Cut(timelines) => Some(timelines),
+                    WorkbenchAnswer::Detail(timelines) => timelines.read().ok(),
                     _ => None,
                 },
                 _ => None,

@@ -12,9 +12,10 @@ use crate::{
         tuning::Bench,
     },
     form::{Control, Field},
+    registry::passed_choices::slowdown,
     report::Workbench,
     units::significant,
-    workbench::passed_choices::slowdown,
+    workbench::AttachmentKind,
 };
 
 /// So many texts are offered where one is typed.
@@ -59,7 +60,9 @@ pub(super) fn Bar(workbench: Workbench) -> impl IntoView {
     let button = move |(key, label): (String, String)| {
         view! { <button type="button" on:click=move |_| bench.save(workbench, key.clone())>{label}</button> }
     };
-    let times = move || desk.shown.with(|shown| shown.as_ref().and_then(|shown| shown.slowdown));
+    let times = move || {
+        desk.shown.with(|shown| shown.as_ref().and_then(|shown| shown.attachment::<f64>(AttachmentKind::Slowdown)))
+    };
     let label = move || format!("Use ×{} in training time", times().map(significant).unwrap_or_default());
     let given = move || times().map(slowdown);
     let chosen = RwSignal::new(0_usize);

@@ -16,7 +16,7 @@ use super::{Contents, LoadedFile, Report, wire::leaf};
 use crate::text::Problems;
 
 /// Replaces names of files in reports by their numbers (`file 2`), or by their names without folders.
-pub(super) struct NameReplacements {
+pub struct NameReplacements {
     /// Names in lower case with their replacements, and whether they are replaced within longer words as well.
     instead: BTreeMap<String, (String, bool)>,
 }

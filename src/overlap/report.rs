@@ -1,7 +1,9 @@
 //! The report of the overlap workbench: the model to use if any, all models compared with those that learn nothing,
 //! the predictions of the shown model for each kernel, and the findings of the checks.
 
-use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, privacy::NameReplacements};
+use crate::report::{
+    Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, privacy::NameReplacements,
+};
 use crate::{
     overlap::{
         imported::{FeatureScaling, ImportedScores},

@@ -3,10 +3,10 @@
 
 use std::fmt::Write;
 
-use super::training_time::OPERATORS;
 use crate::{
     collective::{Collective, Scale},
     report::Workbench,
+    training_time::form::OPERATORS,
     tuning::{
         result::Recommendation,
         wording::{Advice, advice},

@@ -1,15 +1,14 @@
 //! The topology workbench: which graph, which collective, who looks for how long, which links and nodes are damaged.
 
 pub mod edit;
+mod fields;
 mod follow_up;
-mod form;
 mod request;
 
-use super::{Jobs, ReportContext, Study, WorkbenchError};
 use crate::{
     form::{Choices, Field},
     progress::Progress,
-    report::{self, Contents, Exhibit, Report, Section, TextFile},
+    report::{Contents, Exhibit, Report, Section, TextFile},
     schedule::{replay::Replay, synthesize::Method},
     text::Listing,
     topology::{
@@ -17,12 +16,13 @@ use crate::{
         dump::{MOST_HOPS, Pattern},
         export::Form,
         layout, listing,
-        network::{self, Network},
+        network::{self, CutRequest, Network},
         robust,
         study::{self, Opened, Part, SearchStatus, Shown, Source, StudyError},
         timeline::{MAX_TRANSFERS, Timeline},
     },
     units::{capitalised, count},
+    workbench::{Attachment, AttachmentKind, Jobs, ReportContext, Study, WorkbenchError},
 };
 use edit::Damage;
 use follow_up::{Baseline, Robustness, SeedVariance};
@@ -99,7 +99,7 @@ impl Topology {
 
     /// The time limit of a search in milliseconds.
     fn limit_ms(&self) -> u32 {
-        let chosen = self.choices.get("limit").unwrap_or(form::LIMIT);
+        let chosen = self.choices.get("limit").unwrap_or(fields::LIMIT);
         (chosen.parse::<f64>().unwrap_or(1.0).clamp(0.1, 86_400.0) * 1000.0) as u32
     }
 
@@ -406,7 +406,7 @@ impl Topology {
     }
 
     fn robustness_section(&self, contents: &Contents) -> Section {
-        let mut section = Section { title: form::ROBUSTNESS.into(), ..Section::default() };
+        let mut section = Section { title: fields::ROBUSTNESS.into(), ..Section::default() };
         section.text.clone_from(&self.robustness.text);
         if section.text.is_empty() {
             section.text.push("It is looked at when the search is over.".into());
@@ -424,7 +424,7 @@ impl Topology {
 
     fn comparison_section(&self, contents: &Contents) -> Section {
         let timelines = self.timelines();
-        let mut section = Section { title: form::COMPARISON.into(), ..Section::default() };
+        let mut section = Section { title: fields::COMPARISON.into(), ..Section::default() };
         for baseline in self.baselines.iter().filter(|baseline| baseline.is_done() && baseline.timeline.is_none()) {
             section.text.push(format!("{}: no schedule was found.", baseline.name()));
         }
@@ -469,7 +469,7 @@ impl Topology {
         }
         let dumped = self.dumped();
         if self.opened.machine.is_some() || dumped.is_some() {
-            let mut section = Section { title: form::MACHINE.into(), ..Section::default() };
+            let mut section = Section { title: fields::MACHINE.into(), ..Section::default() };
             if let Some((text, listing)) = dumped {
                 section.text.push(text);
                 section.tables.push(Exhibit::new("topology-dumped", "Dumped rings and trees", listing));
@@ -517,6 +517,12 @@ impl Topology {
         let mut text: Vec<String> = self.damage_words().map(|words| format!("{words}.")).into_iter().collect();
         text.push(why.unwrap_or_else(|| "No schedule was found yet.".into()));
         (format!("No schedule for {name}"), text)
+    }
+}
+
+impl From<StudyError> for WorkbenchError {
+    fn from(error: StudyError) -> Self {
+        Self::Study(Box::new(error))
     }
 }
 
@@ -568,9 +574,9 @@ impl Study for Topology {
         Ok(Jobs { goes_on: self.has_more(), ..Jobs::default() })
     }
 
-    fn network(&mut self) -> Option<Box<Network>> {
+    fn attachments(&mut self) -> Result<Vec<Attachment>, WorkbenchError> {
         if !std::mem::take(&mut self.is_new) {
-            return None;
+            return Ok(Vec::new());
         }
         let shown = self.found.as_ref();
         let damage = self.damage();
@@ -595,16 +601,21 @@ impl Study for Topology {
             let inside = shown.cut.0.iter().filter_map(|node| alive.get(*node as usize).copied());
             network.cut = (inside.collect(), crossing.collect());
         }
-        Some(Box::new(network))
+        Ok(vec![Attachment::new(AttachmentKind::Network, &network)?])
     }
 
-    fn cut(&self, from_ns: f64, chunk: Option<u32>) -> Vec<Timeline> {
+    fn detail(&self, request: &Attachment) -> Result<Attachment, WorkbenchError> {
+        if request.kind != AttachmentKind::Network {
+            return Err(WorkbenchError::NoDetail);
+        }
+        let CutRequest { from_ns, chunk } = request.read()?;
         let of = |timeline: &Timeline| match timeline.len() > MAX_TRANSFERS {
             true => timeline
                 .window_from(((from_ns.max(0.0) * timeline.ticks_per_ns as f64) as u64).min(timeline.end), chunk),
             false => Timeline::default(),
         };
-        self.timelines().into_iter().map(|(_, timeline, _)| of(timeline)).collect()
+        let timelines: Vec<Timeline> = self.timelines().into_iter().map(|(_, timeline, _)| of(timeline)).collect();
+        Ok(Attachment::new(AttachmentKind::Network, &timelines)?)
     }
 
     fn report(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
@@ -613,7 +624,7 @@ impl Study for Topology {
             return Err(StudyError::NoTopology.into());
         }
         let ReportContext { files, problems } = material;
-        let material = report::topology::TopologyReportInput {
+        let material = crate::topology::report::TopologyReportInput {
             study: self.active(),
             shown: self.found.as_ref(),
             nothing: self.nothing(),
@@ -621,7 +632,7 @@ impl Study for Topology {
             files,
             problems,
         };
-        let mut report = report::topology::report(material, contents)?;
+        let mut report = crate::topology::report::report(material, contents)?;
         if self.found.is_some() {
             if let Ok(status) = self.active().status()
                 && let Some(sentence) = report.summary.get_mut(1)

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Jobs, ReportContext, Study, WorkbenchError};
 use crate::{
     crc32::Crc32,
     form::{Choices, Control, Field, RowChoice},
@@ -18,10 +17,11 @@ use crate::{
         validate,
     },
     progress::Progress,
-    report::{self, Contents, Exhibit, Report, Section, TextFile},
+    report::{Contents, Exhibit, Report, Section, TextFile},
     sorted::SortedSet,
     text::{Listing, excerpt},
     units::count,
+    workbench::{Attachment, AttachmentKind, Jobs, ReportContext, Study, WorkbenchError},
 };
 
 const PREDICTION: &str = "Predict a kernel";
@@ -63,7 +63,7 @@ fn importance_job() -> u32 {
 ///
 /// # Errors
 /// Returns an error if the run comes from another build, or can't be learnt from.
-pub(super) fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, WorkbenchError> {
+pub fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, WorkbenchError> {
     let importances =
         if jobs.contains(&importance_job()) { Some(study::compute_importances(basis, progress)?) } else { None };
     let folds = study::do_jobs(basis, jobs, progress)?;
@@ -251,6 +251,12 @@ impl Overlap {
     }
 }
 
+impl From<StudyError> for WorkbenchError {
+    fn from(error: StudyError) -> Self {
+        Self::Study(Box::new(error))
+    }
+}
+
 impl Study for Overlap {
     fn choose(&mut self, choices: Choices, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
         self.choices = choices;
@@ -329,14 +335,15 @@ impl Study for Overlap {
         Ok(Jobs { basis, rounds, is_anew: self.is_anew, goes_on: false })
     }
 
-    fn slowdown(&self) -> Option<f64> {
-        self.slowdown
+    fn attachments(&mut self) -> Result<Vec<Attachment>, WorkbenchError> {
+        let slowdown = self.slowdown.map(|slowdown| Attachment::new(AttachmentKind::Slowdown, &slowdown));
+        Ok(slowdown.transpose()?.into_iter().collect())
     }
 
     fn report(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
         let ReportContext { files, problems } = material;
-        let material = report::overlap::OverlapReportInput { study: &self.study, files, problems };
-        let mut report = report::overlap::report(material, contents)?;
+        let material = super::report::OverlapReportInput { study: &self.study, files, problems };
+        let mut report = super::report::report(material, contents)?;
         if let (Some(chosen), None) = (self.choices.get("shown"), self.shown()) {
             let chosen = excerpt(chosen);
             report.summary.push(format!("There is nothing called {chosen} to be shown here: the verdict's model is."));

@@ -1,7 +1,7 @@
 //! The training-time workbench: which cluster and run, what if, which layouts, which measured steps.
 
 mod answers;
-mod form;
+mod fields;
 mod run;
 mod settings;
 
@@ -9,26 +9,27 @@ use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Jobs, ReportContext, Study, WorkbenchError};
 use crate::{
     crc32::Crc32,
     form::{Choices, Field},
     progress::Progress,
-    report::{self, Contents, Report, TextFile, training_time::SHOWN},
+    report::{Contents, Report, TextFile},
     training_time::{
         bundle::FileQuestion,
         calibrate::Calibration,
         dropped::DroppedFiles,
         regressors::Mode,
+        report::SHOWN,
         search::listing as layouts,
         study::{self, JobRunner, Outcome, Searched, Settings, StudyError},
     },
+    workbench::{Jobs, ReportContext, Study, WorkbenchError},
 };
 
 /// The key of catalogue entries that are entered as text.
 const CATALOGUE_KEY: &str = "catalogue";
 /// The key of the factor of all operators of a layer.
-pub(super) const OPERATORS: &str = "x.operators";
+pub const OPERATORS: &str = "x.operators";
 
 /// The state of the training time workbench.
 #[derive(Default)]
@@ -59,7 +60,7 @@ struct Done {
 ///
 /// # Errors
 /// Returns an error if the data comes from another build.
-pub(super) fn work(
+pub fn work(
     kept: &mut Option<CachedStudy>,
     basis: &[u8],
     jobs: &[u32],
@@ -74,7 +75,7 @@ pub(super) fn work(
 }
 
 /// The study that a worker caches between jobs on the same samples, which would otherwise be decoded for each job.
-pub(super) struct CachedStudy {
+pub struct CachedStudy {
     basis: Vec<u8>,
     of: u32,
     workshop: JobRunner,
@@ -109,6 +110,12 @@ impl TrainingTime {
 
     fn is_partial(&self) -> bool {
         self.searched.as_ref().is_some_and(|searched| searched.found.is_partial)
+    }
+}
+
+impl From<StudyError> for WorkbenchError {
+    fn from(error: StudyError) -> Self {
+        Self::Study(Box::new(error))
     }
 }
 
@@ -204,7 +211,7 @@ impl Study for TrainingTime {
 
     fn report(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
         let ReportContext { files, problems } = material;
-        let material = report::training_time::TrainingTimeReportInput {
+        let material = crate::training_time::report::TrainingTimeReportInput {
             study: &self.study,
             outcome: self.outcome.as_ref().map(|outcome| outcome.as_ref().map_err(Clone::clone)),
             calibration: self.calibration.as_ref(),
@@ -214,12 +221,6 @@ impl Study for TrainingTime {
             files,
             problems,
         };
-        Ok(report::training_time::report(material, contents)?)
-    }
-}
-
-impl From<StudyError> for WorkbenchError {
-    fn from(error: StudyError) -> Self {
-        Self::TrainingTime(Box::new(error))
+        Ok(crate::training_time::report::report(material, contents)?)
     }
 }

@@ -1,6 +1,6 @@
 //! The report of the topology workbench: the schedule and how good it is, its bounds, its links, and files that run it.
 
-use super::{
+use crate::report::{
     Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, privacy::NameReplacements,
 };
 use crate::{

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 mod simulator;
 
-use super::{Jobs, ReportContext, Study, WorkbenchError};
 use crate::{
     bandit::strategies::StrategyKind,
     collective::{Collective, Scale},
@@ -16,14 +15,16 @@ use crate::{
         attribution::{LogSettings, Schedule},
         bands::Bands,
         read, replay,
+        report::STRATEGIES,
         request::{Export, Highlight, LatencySource, PolicyOverview, PreparedReplay, ReplaySettings, Settings},
         simulate,
         study::{self, NamedLog},
     },
     progress::Progress,
-    report::{self, Contents, Report, TextFile, policy::STRATEGIES},
+    report::{Contents, Report, TextFile},
     sorted::{SortedMap, SortedSet},
     units::Size,
+    workbench::{Jobs, ReportContext, Study, WorkbenchError},
 };
 
 /// The group of fields on facts that logs lack.
@@ -40,7 +41,7 @@ fn wrong(label: &str, value: &str, expected: &str) -> WorkbenchError {
 
 /// Whether there is something to see without a log: a simulation is chosen.
 #[must_use]
-pub(super) fn is_simulated(choices: &Choices) -> bool {
+pub fn is_simulated(choices: &Choices) -> bool {
     simulator::is_chosen(choices)
 }
 
@@ -71,7 +72,7 @@ struct Done {
 ///
 /// # Errors
 /// Returns an error if the game comes from another build.
-pub(super) fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, WorkbenchError> {
+pub fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, WorkbenchError> {
     let played = replay::play(basis, jobs, progress)?;
     Ok(postcard::to_allocvec(&Done { game: Crc32::of(basis), jobs: jobs.to_vec(), played })?)
 }
@@ -233,7 +234,7 @@ impl Policy {
             let mut options = vec![(String::new(), "all arms".to_owned())];
             options.extend(of.arms.iter().map(|arm| arm.arm.to_string()).map(|name| (name.clone(), name)));
             let field = Field::new(&self.choices, "arm", "Arm in colour", Control::One(options), "");
-            fields.push(field.of(report::policy::KEY).picked());
+            fields.push(field.of(crate::policy::report::KEY).picked());
         }
         if let Some(start) = &self.start {
             let mut options = vec![(String::new(), "all".to_owned())];
@@ -260,6 +261,12 @@ impl Policy {
     fn generation(&self) -> Result<u64, WorkbenchError> {
         let chosen = self.choices.parsed::<u64>("generation", "a whole number")?;
         Ok(chosen.unwrap_or_else(|| self.study.next_generation()))
+    }
+}
+
+impl From<study::StudyError> for WorkbenchError {
+    fn from(error: study::StudyError) -> Self {
+        Self::Study(Box::new(error))
     }
 }
 
@@ -364,7 +371,7 @@ impl Study for Policy {
     fn report(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
         let ReportContext { files, problems } = material;
         let highlight = self.highlight();
-        let material = report::policy::PolicyReportInput {
+        let material = crate::policy::report::PolicyReportInput {
             study: &self.study,
             key: self.key()?,
             highlight: &highlight,
@@ -372,6 +379,6 @@ impl Study for Policy {
             files,
             problems,
         };
-        Ok(report::policy::report(material, contents)?)
+        Ok(crate::policy::report::report(material, contents)?)
     }
 }

@@ -3,7 +3,7 @@
 mod measurements;
 mod trust;
 
-use super::{
+use crate::report::{
     Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, privacy::NameReplacements,
 };
 use crate::{

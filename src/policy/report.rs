@@ -1,7 +1,7 @@
 //! The report of the policy workbench: what to run for each key and how sure that is, one key in detail, what overlap
 //! changes, what strategies would have cost, and files to deploy.
 
-use super::{
+use crate::report::{
     Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, privacy::NameReplacements,
 };
 use crate::{

@@ -5,7 +5,9 @@ mod samples;
 
 pub use samples::SHOWN;
 
-use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, privacy::NameReplacements};
+use crate::report::{
+    Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, privacy::NameReplacements,
+};
 use crate::{
     text::{Column, Entry, Listing, Problems},
     training_time::{

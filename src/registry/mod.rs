@@ -1,0 +1,170 @@
+//! The list of the workbenches: what was loaded for each, the study of each, and what passes between them.
+//!
+//! A further workbench is a folder of its own with an implementation of [`Study`], a variant of [`Workbench`], and its entries
+//! here.
+
+pub mod passed_choices;
+
+use crate::{
+    form::Choices,
+    overlap::{
+        self,
+        files::{NamedKernelFile, bring_together},
+        form::Overlap,
+    },
+    policy::{self, form::Policy, study::NamedLog},
+    progress::Progress,
+    report::{Contents, Workbench},
+    topology::{form::Topology, study::Part},
+    training_time::{self, bundle::DroppedFile, dropped::DroppedFiles, form::TrainingTime},
+    workbench::{ReportContext, Study, WorkbenchAnswer, WorkbenchError, WorkbenchQuestion, WorkbenchView},
+};
+
+/// Whether a workbench has nothing to show before something is loaded: no example that is made, and no simulation.
+#[must_use]
+pub fn needs_files(workbench: Workbench, choices: &Choices) -> bool {
+    match workbench {
+        Workbench::Topology => false,
+        Workbench::Policy => !policy::form::is_simulated(choices),
+        _ => true,
+    }
+}
+
+/// The loaded files of all workbenches but tuning, each with its number.
+#[derive(Debug, Default)]
+pub struct WorkbenchFiles {
+    /// Tables of kernels, traces, and models of their slowdown.
+    pub kernels: Vec<(u32, NamedKernelFile)>,
+    /// Samples and configurations of training steps; of an archive, all its files.
+    pub samples: Vec<(u32, Vec<DroppedFile>)>,
+    /// Reward logs.
+    pub rewards: Vec<(u32, NamedLog)>,
+    /// Topologies, dumps of machines, and schedules.
+    pub topologies: Vec<(u32, String, Part)>,
+}
+
+impl WorkbenchFiles {
+    /// The workbenches that something was loaded for, with the files' numbers.
+    #[must_use]
+    pub fn files(&self) -> Vec<(Workbench, u32)> {
+        let kernels = self.kernels.iter().map(|(file, _)| (Workbench::Overlap, *file));
+        let samples = self.samples.iter().map(|(file, _)| (Workbench::TrainingTime, *file));
+        let rewards = self.rewards.iter().map(|(file, _)| (Workbench::Policy, *file));
+        let topologies = self.topologies.iter().map(|(file, ..)| (Workbench::Topology, *file));
+        kernels.chain(samples).chain(rewards).chain(topologies).collect()
+    }
+}
+
+/// The studies of all workbenches but tuning.
+#[derive(Default)]
+pub struct Studies {
+    /// Slowdown of kernels that overlap with collectives.
+    pub overlap: Overlap,
+    /// Time of training steps.
+    pub training_time: TrainingTime,
+    /// Policies from reward logs.
+    pub policy: Policy,
+    /// Schedules for topologies.
+    pub topology: Topology,
+    /// Samples of training steps that this worker did jobs from.
+    kept: Option<training_time::form::CachedStudy>,
+}
+
+impl Studies {
+    /// The studies of loaded files.
+    #[must_use]
+    pub fn new(parts: WorkbenchFiles) -> Self {
+        let kernels = bring_together(parts.kernels.into_iter().map(|(_, part)| part).collect());
+        Self {
+            overlap: Overlap::new(kernels),
+            training_time: TrainingTime::new(DroppedFiles::new(
+                parts.samples.into_iter().flat_map(|(_, files)| files).collect(),
+            )),
+            policy: Policy::new(parts.rewards.into_iter().map(|(_, log)| log).collect()),
+            topology: Topology::new(parts.topologies.into_iter().map(|(_, name, part)| (name, part)).collect()),
+            kept: None,
+        }
+    }
+
+    /// The study of a workbench; `None` for the tuning workbench.
+    #[must_use]
+    pub fn of(&self, workbench: Workbench) -> Option<&dyn Study> {
+        match workbench {
+            Workbench::Overlap => Some(&self.overlap),
+            Workbench::TrainingTime => Some(&self.training_time),
+            Workbench::Policy => Some(&self.policy),
+            Workbench::Topology => Some(&self.topology),
+            Workbench::Tuning => None,
+        }
+    }
+
+    /// The study of a workbench, mutably.
+    pub fn of_mut(&mut self, workbench: Workbench) -> Option<&mut dyn Study> {
+        match workbench {
+            Workbench::Overlap => Some(&mut self.overlap),
+            Workbench::TrainingTime => Some(&mut self.training_time),
+            Workbench::Policy => Some(&mut self.policy),
+            Workbench::Topology => Some(&mut self.topology),
+            Workbench::Tuning => None,
+        }
+    }
+
+    /// Answers a question.
+    ///
+    /// # Errors
+    /// Returns the reason, in words for users.
+    pub fn answer(
+        &mut self,
+        workbench: Workbench,
+        question: WorkbenchQuestion,
+        material: ReportContext<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<WorkbenchAnswer, WorkbenchError> {
+        if let WorkbenchQuestion::Do { basis, jobs } = question {
+            let done = match workbench {
+                Workbench::TrainingTime => training_time::form::work(&mut self.kept, &basis, &jobs, progress),
+                _ => work(workbench, &basis, &jobs, progress),
+            };
+            return Ok(WorkbenchAnswer::Done(done?));
+        }
+        let study = self.of_mut(workbench).ok_or(WorkbenchError::NoForm)?;
+        match question {
+            WorkbenchQuestion::Choose(choices) => study.choose(choices, progress)?,
+            WorkbenchQuestion::Take(done) => {
+                done.iter().try_for_each(|done| study.take(done, progress))?;
+                study.conclude(progress)?;
+            }
+            WorkbenchQuestion::GoOn(last_ms) => study.go_on(last_ms, progress)?,
+            WorkbenchQuestion::Detail(request) => return Ok(WorkbenchAnswer::Detail(study.detail(&request)?)),
+            WorkbenchQuestion::Save(key) => return Ok(WorkbenchAnswer::File(study.file(&key, progress)?)),
+            WorkbenchQuestion::Do { .. } => {}
+        }
+        // What is deployed is saved by its own button.
+        let contents = Contents { workbench, deployables: false, ..Contents::whole() };
+        Ok(WorkbenchAnswer::Shown(Box::new(WorkbenchView {
+            attachments: study.attachments()?,
+            form: study.form()?,
+            files: study.files(),
+            report: study.report(material, &contents)?,
+            jobs: study.jobs()?,
+        })))
+    }
+}
+
+/// Does some jobs of a workbench, on any worker or thread.
+///
+/// # Errors
+/// Returns an error if the basis comes from another build, or can't be worked with.
+pub fn work(
+    workbench: Workbench,
+    basis: &[u8],
+    jobs: &[u32],
+    progress: &mut dyn Progress,
+) -> Result<Vec<u8>, WorkbenchError> {
+    match workbench {
+        Workbench::Overlap => overlap::form::work(basis, jobs, progress),
+        Workbench::TrainingTime => training_time::form::work(&mut None, basis, jobs, progress),
+        Workbench::Policy => policy::form::work(basis, jobs, progress),
+        Workbench::Tuning | Workbench::Topology => Err(WorkbenchError::NoForm),
+    }
+}

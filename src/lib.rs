@@ -11,12 +11,13 @@
 //!
 //! | floor | room | what lives there |
 //! |---|---|---|
-//! | 9 | `main.rs`, `bin/worker.rs`, `bin/cli.rs` | doors of a few lines: page, worker, command line |
-//! | 8 | `app` (WebAssembly), `cli` (native) | the page and the command line |
-//! | 7 | [`worker`] | the protocol between page and worker, and the executor behind it |
-//! | 6 | [`intake`], [`workbench`] | recognises what a file is and hands it to the reader that knows it; what any workbench can be asked |
-//! | 5 | [`report`] | what a workbench found, in one form that travels |
-//! | 4 | [`tuning`], [`policy`], [`training_time`], [`topology`], [`overlap`] | the workbenches: algorithm, protocol and channels; which policy reward logs call for; the time of a training step; collectives for a link graph; how much slower kernels get beside collectives |
+//! | 10 | `main.rs`, `bin/worker.rs`, `bin/cli.rs` | doors of a few lines: page, worker, command line |
+//! | 9 | `app` (WebAssembly), `cli` (native) | the page and the command line |
+//! | 8 | [`worker`] | the protocol between page and worker, and the executor behind it |
+//! | 7 | [`registry`], [`intake`] | the list of the workbenches, and what passes between them; recognises what a file is and hands it to the reader that knows it |
+//! | 6 | [`tuning`], [`policy`], [`training_time`], [`topology`], [`overlap`] | the workbenches: algorithm, protocol and channels; which policy reward logs call for; the time of a training step; collectives for a link graph; how much slower kernels get beside collectives |
+//! | 5 | [`workbench`] | the contract between a workbench and the page: choices, form, jobs, report, attachments |
+//! | 4 | [`report`] | what a workbench found, in one form that travels |
 //! | 3 | [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`conf`], [`plot`], [`text`], [`form`] | models and their validation; strategies that learn from rewards; schedules of collectives; stages of a training step; tuner files; charts; delimited text; choices |
 //! | 2 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
 //! | 1 | [`sorted`], [`zip`] | sorted maps and sets; zip archives |

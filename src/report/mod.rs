@@ -11,17 +11,18 @@ pub mod link;
 pub mod markdown;
 pub mod open;
 pub mod privacy;
+pub mod snapshot;
 pub mod wire;
 mod write;
 
 use serde::{Deserialize, Serialize};
 
+use self::snapshot::Snapshot;
 pub use self::write::{ReportFormat, Written, file_stem, write};
 use crate::{
     form::{self, RowChoice},
     plot::Chart,
     text::{Column, Entry, Listing},
-    tuning::snapshot::Snapshot,
 };
 
 /// A workbench, which makes reports.

@@ -4,9 +4,11 @@ use std::borrow::Cow;
 
 use crate::{
     plot::{Axis, Chart, Mark, Point, Quantity, Series},
-    report::{Exhibit, Fact, LoadedFile, Report, Section, TextFile},
+    report::{
+        Exhibit, Fact, LoadedFile, Report, Section, TextFile,
+        snapshot::{Group, Snapshot},
+    },
     text::{Column, Entry, Listing},
-    tuning::snapshot::{Group, Snapshot},
 };
 
 /// Shows each text, and whether it is a name (an identifier, or what a file is called) rather than words.

@@ -31,7 +31,7 @@ pub use self::{
     upgrade::VERSION,
 };
 use super::{Fact, LoadedFile, Report, Section, TextFile, Workbench};
-use crate::{text::json, tuning::snapshot::Snapshot};
+use crate::{report::snapshot::Snapshot, text::json};
 pub(super) use extent::fit;
 
 /// The field that identifies a report among other JSON, and holds its version.

@@ -5,26 +5,16 @@
 //! between two campaigns. It is a variance component: that of the means of the passes, less what the noise of single runs
 //! brings to them (one-way random effects by the method of moments: Searle, Casella, McCulloch 1992).
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     collective::{Collective, Scale},
     math::ln,
+    report::snapshot::Drift,
     sorted::SortedMap,
     tuning::{
         runs::{Run, Runs},
         stalls::Screened,
     },
 };
-
-/// The spread of passes over one collective and scale.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Drift {
-    /// Standard deviation of the passes, in per cent of busbw; 0 where noise explains all of it.
-    pub deviation_pct: f64,
-    /// How many passes tell it.
-    pub passes: u32,
-}
 
 /// More passes than this are not looked at.
 const MOST_PASSES: usize = 16;

@@ -1,0 +1,187 @@
+//! What of a sweep is kept to compare it with a later one: what ran at each size, how fast, and what was to be deployed.
+//!
+//! A [`Snapshot`] holds used runs only, and no names of files or nodes. It travels inside reports: whole in files, thinned
+//! to the default, the best and what was to be deployed in links. [`Snapshot::to_value`] is its form there.
+//! [`tuning::snapshot`](crate::tuning::snapshot) makes it from a sweep.
+
+mod wire;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    collective::{Collective, Configuration, Scale, Workload},
+    math::median,
+    order::CompactSort,
+};
+
+pub use wire::SnapshotError;
+
+/// What a sweep, or a report, knows for a comparison.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The program that made it: `collectune 0.1.0`.
+    pub program: String,
+    /// Every measured configuration is there; else the default, the best and what was to be deployed.
+    pub is_whole: bool,
+    /// Ascending by collective and scale.
+    pub groups: Vec<Group>,
+}
+
+/// One collective and scale.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// The collective.
+    pub collective: Collective,
+    /// Nodes and ranks.
+    pub scale: Scale,
+    /// What it was measured with, as far as the files say: versions of the library, data types and operations.
+    pub measured_with: Vec<String>,
+    /// How far the passes over the sweep lie from each other; `None` where single runs don't tell.
+    pub drift: Option<Drift>,
+    /// Ascending by size.
+    pub sizes: Vec<AtSize>,
+}
+
+/// One size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AtSize {
+    /// Message size.
+    pub size_bytes: u64,
+    /// What was to be deployed.
+    pub deployed: Deployed,
+    /// The library's own choice.
+    pub default: Option<Measurement>,
+    /// What was asked for, ascending by configuration.
+    pub measured: Vec<Measurement>,
+}
+
+/// What was to be deployed at a size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Deployed {
+    /// It is not known.
+    #[default]
+    Unknown,
+    /// The library's default.
+    Default,
+    /// This.
+    Configuration(Configuration),
+}
+
+/// The used runs of one configuration, or of the default.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// What ran; of the default what it chose most often.
+    pub configuration: Configuration,
+    /// The channels are those that were seen to run.
+    pub executed: bool,
+    /// How fast it was.
+    pub runs: Measured,
+}
+
+/// Runs, or what is left of them. Bandwidths are busbw in GB/s.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Measured {
+    /// Each run, in the order in which they ran: at least one.
+    Each(Vec<f64>),
+    /// Their median.
+    Median {
+        /// busbw in GB/s.
+        busbw_gbps: f64,
+        /// Of how many runs.
+        runs: u32,
+        /// (max − min) / median in per cent, or what it would be of normal numbers as far apart as the runs are; `None`
+        /// where nothing tells.
+        spread_pct: Option<f64>,
+    },
+}
+
+/// The spread of passes over one collective and scale.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Drift {
+    /// Standard deviation of the passes, in per cent of busbw; 0 where noise explains all of it.
+    pub deviation_pct: f64,
+    /// How many passes tell it.
+    pub passes: u32,
+}
+
+/// How much of a sweep is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Every measured configuration, run by run.
+    Whole,
+    /// Medians of the default, of what is to be deployed, and of those that can't be told apart from the best.
+    Thinned,
+}
+
+/// More runs than this are kept as their median and spread.
+pub const MOST_RUNS: usize = 16;
+
+impl Snapshot {
+    /// Its size at a workload.
+    #[must_use]
+    pub fn at(&self, workload: &Workload) -> Option<&AtSize> {
+        let key = |group: &Group| (group.collective, group.scale);
+        let group = self.groups.binary_search_by_key(&(workload.collective, workload.scale), key).ok()?;
+        let sizes = &self.groups[group].sizes;
+        sizes.binary_search_by_key(&workload.size_bytes, |at| at.size_bytes).ok().map(|at| &sizes[at])
+    }
+
+    /// Every workload, ascending.
+    pub fn workloads(&self) -> impl Iterator<Item = Workload> {
+        self.groups.iter().flat_map(|group| {
+            let Group { collective, scale, .. } = *group;
+            group.sizes.iter().map(move |at| Workload { collective, scale, size_bytes: at.size_bytes })
+        })
+    }
+
+    /// Brings groups, sizes and configurations into their order, one of each.
+    fn put_in_order(&mut self) {
+        self.groups.compact_sort_by_key(|group| (group.collective, group.scale));
+        self.groups.dedup_by_key(|group| (group.collective, group.scale));
+        for group in &mut self.groups {
+            group.sizes.compact_sort_by_key(|at| at.size_bytes);
+            group.sizes.dedup_by_key(|at| at.size_bytes);
+            for at in &mut group.sizes {
+                at.measured.compact_sort_by_key(|measurement| measurement.configuration);
+                at.measured.dedup_by_key(|measurement| measurement.configuration);
+            }
+        }
+    }
+}
+
+impl Group {
+    /// Whether another one holds the same runs, value by value.
+    #[must_use]
+    pub fn has_runs_of(&self, other: &Self) -> bool {
+        let is_same = |(a, b): (&AtSize, &AtSize)| {
+            (a.size_bytes, &a.default, &a.measured) == (b.size_bytes, &b.default, &b.measured)
+        };
+        self.sizes.len() == other.sizes.len() && self.sizes.iter().zip(&other.sizes).all(is_same)
+    }
+}
+
+impl Measured {
+    /// Their median in GB/s.
+    #[must_use]
+    pub fn busbw_gbps(&self) -> f64 {
+        match self {
+            Self::Each(runs) => median(&mut runs.clone()).unwrap_or(f64::NAN),
+            Self::Median { busbw_gbps, .. } => *busbw_gbps,
+        }
+    }
+
+    /// How many there were.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        match self {
+            Self::Each(runs) => u32::try_from(runs.len()).unwrap_or(u32::MAX),
+            Self::Median { runs, .. } => *runs,
+        }
+    }
+}
+
+/// To five digits: times have no more.
+#[must_use]
+pub fn rounded(value: f64) -> f64 {
+    format!("{value:.4e}").parse().unwrap_or(value)
+}

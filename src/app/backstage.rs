@@ -17,7 +17,7 @@ use js_sys::{Array, ArrayBuffer, Uint8Array};
 use wasm_bindgen::{JsCast, prelude::*};
 use web_sys::{DedicatedWorkerGlobalScope, FileReaderSync, MessageEvent};
 
-use super::parts::describe;
+use super::js_error::describe;
 use crate::{
     progress::{Progress, Step},
     workbench::{WorkbenchAnswer, WorkbenchQuestion},

@@ -8,9 +8,9 @@ use wasm_bindgen_futures::JsFuture;
 use web_sys::{File, Response};
 
 use super::{
-    failure::Failure,
-    offline, parts,
-    tuning::{Bench, Remedy},
+    js_error, offline,
+    session::{Failure, Remedy, Session},
+    worker_code,
 };
 use crate::report::Workbench;
 
@@ -31,21 +31,21 @@ pub struct Example {
 
 impl Example {
     /// Fetches them, and waits for everything else that the page fetches. Opens one where the address asks for it.
-    pub fn fetch(bench: Bench) -> Self {
+    pub fn fetch(session: Session) -> Self {
         let example =
             Self { files: RwSignal::new_local(Vec::new()), settled: RwSignal::new(false), stuck: RwSignal::new(false) };
         spawn_local(async move {
             let fetch = async |(workbench, name): (Workbench, &'static str)| Some((workbench, fetched(name).await?));
             let files = join_all(EXAMPLES.into_iter().map(fetch)).await;
             example.files.set(files.into_iter().flatten().collect());
-            if let Err(error) = parts::load().await {
-                bench.notify_failure(&Failure::NotLoaded(parts::describe(&error)), Remedy::Reload);
+            if let Err(error) = worker_code::load().await {
+                session.notify_failure(&Failure::NotLoaded(js_error::describe(&error)), Remedy::Reload);
                 example.stuck.set(true);
                 return;
             }
-            bench.warm_up();
-            example.open_if_asked(bench);
-            bench.rehearse();
+            session.warm_up();
+            example.open_if_asked(session);
+            session.rehearse();
             offline::settled().await;
             example.settled.set(true);
         });
@@ -68,16 +68,16 @@ impl Example {
     }
 
     /// Opens that of a workbench.
-    pub fn open(self, bench: Bench, workbench: Workbench) {
-        bench.workbench.set(workbench);
+    pub fn open(self, session: Session, workbench: Workbench) {
+        session.workbench.set(workbench);
         let files = self.files.get_untracked().into_iter().filter(|(of, _)| *of == workbench);
-        bench.open(files.map(|(_, file)| file).collect(), true);
+        session.open(files.map(|(_, file)| file).collect(), true);
     }
 
     /// Opens that of the workbench where the address names it and nothing else is open.
-    pub fn open_if_asked(self, bench: Bench) {
-        if bench.address.get_untracked().example && bench.files.with_untracked(Vec::is_empty) {
-            self.open(bench, bench.workbench.get_untracked());
+    pub fn open_if_asked(self, session: Session) {
+        if session.tuning.address.get_untracked().example && session.files.with_untracked(Vec::is_empty) {
+            self.open(session, session.workbench.get_untracked());
         }
     }
 }

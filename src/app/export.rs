@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use leptos::{prelude::*, task::spawn_local};
 
-use super::tuning::Bench;
+use super::session::Session;
 use crate::{
-    app::{clipboard, fields::ChoiceField, parts::describe},
+    app::{clipboard, fields::ChoiceField, js_error::describe},
     text::Listing,
     tuning::export::Format,
 };
@@ -43,15 +43,15 @@ pub fn ExportMenu(
     #[prop(into)]
     name: String,
 ) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let format = RwSignal::new(Format::Csv);
     let text = move || write.run(format.get_untracked());
     let copy = move |_| {
         spawn_local(async move {
             if clipboard::copy(&text()).await {
-                bench.announcement.set("Copied.".into());
+                session.announcement.set("Copied.".into());
             } else {
-                bench.notify("The browser does not let the page copy; save the table instead.".into(), true, None);
+                session.notify("The browser does not let the page copy; save the table instead.".into(), true, None);
             }
         });
     };
@@ -60,7 +60,7 @@ pub fn ExportMenu(
         let format = format.get_untracked();
         let name = name.with_value(|name| format!("{name}.{}", format.extension()));
         if let Err(error) = clipboard::save(&name, format.media_type(), &text()) {
-            bench.notify(format!("The table could not be saved: {}.", describe(&error)), true, None);
+            session.notify(format!("The table could not be saved: {}.", describe(&error)), true, None);
         }
     };
     let choices = || Format::ALL.iter().map(|format| (*format, format.name().to_owned())).collect::<Vec<_>>();

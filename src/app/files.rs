@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use super::{
     list::{FIRST, Sentences, Shown, first_of},
     report::Reader,
-    tuning::{Bench, OpenFile},
+    session::{OpenFile, Session},
 };
 use crate::{
     app::live::{For, Show, live},
@@ -23,15 +23,15 @@ const LISTED: usize = 200;
 /// The open files and what became of each.
 #[component]
 pub fn Files() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let shown = Shown::first();
     let filter = RwSignal::new(String::new());
     // In a long list, what could not be read comes first: among hundreds nobody would find it.
     let open = Memo::new(move |_| -> Vec<(u32, String)> {
         let wanted = filter.with(|filter| filter.to_lowercase());
         let in_trouble: SortedSet<u32> =
-            bench.reports.with(|all| all.iter().filter(is_in_trouble).map(|r| r.id).compact_collect());
-        bench.files.with(|files| {
+            session.reports.with(|all| all.iter().filter(is_in_trouble).map(|r| r.id).compact_collect());
+        session.files.with(|files| {
             let named = |file: &OpenFile| (file.id, file.handle.name());
             let all = files.iter().map(|file| (file.not_read.is_none() && !in_trouble.contains(&file.id), named(file)));
             let kept = all.filter(|(_, (_, name))| wanted.is_empty() || name.to_lowercase().contains(&wanted));
@@ -42,12 +42,13 @@ pub fn Files() -> impl IntoView {
             kept.into_iter().map(|(_, file)| file).collect()
         })
     });
-    let is_long = move || bench.files.with(|files| files.len() > FIRST);
+    let is_long = move || session.files.with(|files| files.len() > FIRST);
     let listed = move || open.with(|open| open.iter().take(shown.most()).cloned().collect::<Vec<_>>());
-    let groups =
-        move |most: usize| bench.groups.with(|groups| (groups.iter().take(most).map(group).collect(), groups.len()));
+    let groups = move |most: usize| {
+        session.tuning.groups.with(|groups| (groups.iter().take(most).map(group).collect(), groups.len()))
+    };
     let notes = move |most: usize| {
-        bench.notes.with(|notes| {
+        session.tuning.notes.with(|notes| {
             (notes.iter().flatten().take(most).cloned().collect(), notes.iter().map(Vec::len).sum::<usize>())
         })
     };
@@ -78,30 +79,30 @@ fn is_in_trouble(report: &&FileReport) -> bool {
 
 #[component]
 fn FileRow(id: u32, name: String) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let report = Memo::new(move |_| {
-        bench.reports.with(|reports| reports.iter().find(|report: &&FileReport| report.id == id).cloned())
+        session.reports.with(|reports| reports.iter().find(|report: &&FileReport| report.id == id).cloned())
     });
     let shown_name = name.clone();
     let name = visible(&name).into_owned();
     let close = format!("Close {name}");
     let left_out = Memo::new(move |_| {
-        bench.files.with(|files| files.iter().find(|file| file.id == id).and_then(|file| file.not_read.clone()))
+        session.files.with(|files| files.iter().find(|file| file.id == id).and_then(|file| file.not_read.clone()))
     });
     let is_unread =
-        move || report.with(Option::is_none) && left_out.with(Option::is_none) && bench.task.with(Option::is_none);
+        move || report.with(Option::is_none) && left_out.with(Option::is_none) && session.task.with(Option::is_none);
     let not_read = move |why: String| {
         view! {
             <p class="file-facts wrong">"Not read: " {visible_lines(&why).into_owned()} "."</p>
-            <button type="button" on:click=move |_| bench.read_again(id)>"Try again"</button>
+            <button type="button" on:click=move |_| session.read_again(id)>"Try again"</button>
         }
     };
     let reader: Reader = expect_context();
-    let is_report = move || bench.documents.with(|all| all.reports.contains(&id));
-    let read = move |_| reader.open_file(bench, id, shown_name.clone());
+    let is_report = move || session.documents.with(|all| all.reports.contains(&id));
+    let read = move |_| reader.open_file(session, id, shown_name.clone());
     let mapped = move || {
         report.track();
-        bench.files.with(|files| files.iter().find(|file| file.id == id)?.mapping.clone()).map(|(request, _)| request)
+        session.files.with(|files| files.iter().find(|file| file.id == id)?.mapping.clone()).map(|(request, _)| request)
     };
     view! {
         <li class="file">
@@ -109,7 +110,7 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
                 <bdi class="file-name" title=name.clone()>
                     {name.clone()}
                 </bdi>
-                <button type="button" class="quiet" aria-label=close on:click=move |_| bench.close(id)>
+                <button type="button" class="quiet" aria-label=close on:click=move |_| session.close(id)>
                     "×"
                 </button>
             </div>
@@ -166,9 +167,9 @@ fn ReportView(report: FileReport) -> impl IntoView {
 
 #[component]
 fn AskForColumns(id: u32, request: MappingRequest, label: &'static str) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     view! {
-        <button type="button" on:click=move |_| bench.asking.set(Some((id, request.clone())))>
+        <button type="button" on:click=move |_| session.asking.set(Some((id, request.clone())))>
             {label}
         </button>
     }

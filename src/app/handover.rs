@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::{
     live::{Show, live},
-    tuning::Bench,
+    session::Session,
 };
 use crate::workbench::passed_choices::PassedChoices;
 
@@ -13,25 +13,25 @@ pub fn handover(
     label: impl Fn() -> String + Send + Sync + 'static,
     found: impl Fn() -> Option<PassedChoices> + Send + Sync + 'static,
 ) -> AnyView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let found = StoredValue::new(found);
     let label = StoredValue::new(label);
     let found = move || found.with_value(|found| found());
-    let is_there = move || found().is_some_and(|found| bench.can_study(found.to));
+    let is_there = move || found().is_some_and(|found| session.can_study(found.to));
     let hand = move |_| {
         if let Some(PassedChoices { to, choices }) = untrack(found) {
-            let desk = bench.desk(to);
+            let desk = session.desk(to);
             desk.drag.set_value(None);
             desk.choices.update(|held| choices.iter().for_each(|(key, value)| held.set(key, value)));
-            bench.workbench.set(to);
-            bench.study(to);
+            session.workbench.set(to);
+            session.study(to);
             window().scroll_to_with_x_and_y(0.0, 0.0);
         }
     };
     view! {
         <Show when=is_there>
             // A run that is under way would be left.
-            <button type="button" disabled=move || bench.task.with(Option::is_some) on:click=hand>
+            <button type="button" disabled=move || session.task.with(Option::is_some) on:click=hand>
                 {live(move || label.with_value(|label| label()))}
             </button>
         </Show>

@@ -6,7 +6,7 @@ use leptos::{ev, prelude::*};
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::{JsCast, JsValue};
 
-use super::{example::Example, live, report::Reader, tuning::Bench};
+use super::{example::Example, live, report::Reader, session::Session};
 use crate::tuning::{
     address::{Address, Panel},
     aggregate::Target,
@@ -28,12 +28,12 @@ struct Choices {
 }
 
 impl Choices {
-    fn of(bench: Bench) -> Self {
+    fn of(session: Session) -> Self {
         Self {
-            parameters: bench.learnt_with.get(),
-            target: bench.target.get(),
-            reader: bench.reader.get(),
-            library: bench.library.get(),
+            parameters: session.tuning.learnt_with.get(),
+            target: session.tuning.target.get(),
+            reader: session.tuning.reader.get(),
+            library: session.tuning.library.get(),
         }
     }
 
@@ -46,17 +46,17 @@ impl Choices {
     }
 
     /// Takes them back, and reads or learns again where that changes.
-    fn choose(self, bench: Bench) {
-        let reads_again = bench.target.get_untracked() != self.target;
-        let learns_again = bench.learnt_with.get_untracked() != self.parameters;
-        bench.target.set(self.target);
-        bench.reader.set(self.reader);
-        bench.library.set(self.library);
-        bench.learnt_with.set(self.parameters.clone());
-        bench.parameters.set(self.parameters);
-        match untrack(move || bench.has_data()) {
-            true if reads_again => bench.load(),
-            true if learns_again => bench.train(),
+    fn choose(self, session: Session) {
+        let reads_again = session.tuning.target.get_untracked() != self.target;
+        let learns_again = session.tuning.learnt_with.get_untracked() != self.parameters;
+        session.tuning.target.set(self.target);
+        session.tuning.reader.set(self.reader);
+        session.tuning.library.set(self.library);
+        session.tuning.learnt_with.set(self.parameters.clone());
+        session.tuning.parameters.set(self.parameters);
+        match untrack(move || session.tuning.has_data()) {
+            true if reads_again => session.load(),
+            true if learns_again => session.train(),
             _ => {}
         }
     }
@@ -80,14 +80,17 @@ struct Entry {
 }
 
 /// Writes what is chosen into the history, and follows it: Back and Forward, a link pasted into the bar.
-pub fn follow(bench: Bench, reader: Reader, example: Example) {
+pub fn follow(session: Session, reader: Reader, example: Example) {
     let entry = StoredValue::new(None::<Entry>);
     live::follow(move || {
-        let (address, panel, against) =
-            (bench.address.get(), bench.panel.get(), Against::default_if(bench.against_default.get()));
-        let workbench = bench.workbench.get();
+        let (address, panel, against) = (
+            session.tuning.address.get(),
+            session.tuning.panel.get(),
+            Against::default_if(session.tuning.against_default.get()),
+        );
+        let workbench = session.workbench.get();
         let is_tuning = workbench == Workbench::Tuning;
-        let choices = bench.desk(workbench).choices.get();
+        let choices = session.desk(workbench).choices.get();
         let report = reader.fragment();
         // An address that names nothing needs no fragment, and no URL can take one away but the whole one.
         let is_bare =
@@ -98,14 +101,14 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
                 Some(report) => report,
                 None if is_bare => String::new(),
                 None if !is_tuning => {
-                    let example = if address.example || bench.shows_example() { "&x=1" } else { "" };
+                    let example = if address.example || session.shows_example() { "&x=1" } else { "" };
                     workbench.fragment() + example + &choices.suffix()
                 }
                 None => address.fragment() + &panel.suffix() + against.suffix(),
             },
-            choices: Choices::of(bench),
-            has_data: bench.has_data() || bench.desk(workbench).is_there(),
-            drag: bench.desk(workbench).drag.get_value(),
+            choices: Choices::of(session),
+            has_data: session.tuning.has_data() || session.desk(workbench).is_there(),
+            drag: session.desk(workbench).drag.get_value(),
         };
         document().set_title(&match reader.title() {
             Some(title) => format!("{title} – Collectune"),
@@ -150,20 +153,20 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
         let workbench = Workbench::of(&here);
         match Address::parse(&here) {
             // What is shown of a sweep stays for the way back.
-            Ok(_) if workbench != Workbench::Tuning && untrack(move || bench.has_files()) => {
-                bench.workbench.set(workbench);
-                bench.choose_all(workbench, form::Choices::parse(&here));
+            Ok(_) if workbench != Workbench::Tuning && untrack(move || session.has_files()) => {
+                session.workbench.set(workbench);
+                session.choose_all(workbench, form::Choices::parse(&here));
             }
             Ok(address) => {
-                bench.workbench.set(workbench);
+                session.workbench.set(workbench);
                 if workbench != Workbench::Tuning {
-                    bench.choose_all(workbench, form::Choices::parse(&here));
+                    session.choose_all(workbench, form::Choices::parse(&here));
                 }
-                let pinned = bench.pinned(address);
+                let pinned = session.resolved(address);
                 let panel = Panel::of(&here);
-                bench.address.set(pinned);
-                bench.panel.set(panel);
-                bench.against_default.set(Against::of(&here) == Against::Default);
+                session.tuning.address.set(pinned);
+                session.tuning.panel.set(panel);
+                session.tuning.against_default.set(Against::of(&here) == Against::Default);
                 if let Some(choices) = choices {
                     // They are of this entry, and so no new one.
                     entry.update_value(|entry| {
@@ -171,11 +174,11 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
                             entry.choices = choices.clone();
                         }
                     });
-                    choices.choose(bench);
+                    choices.choose(session);
                 }
-                example.open_if_asked(bench);
+                example.open_if_asked(session);
             }
-            Err(error) => bench.notify(format!("{error}."), true, None),
+            Err(error) => session.notify(format!("{error}."), true, None),
         }
     });
     on_cleanup(move || listener.remove());

@@ -13,10 +13,10 @@ use web_sys::{DomException, EventTarget, File, IdbDatabase, IdbFactory, IdbObjec
 
 use super::{
     drop::{OnFiles, Opened},
+    js_error::describe,
     live::{For, Show},
-    parts::describe,
+    session::Session,
     theme::storage,
-    tuning::Bench,
 };
 
 const NAME: &str = "collectune";
@@ -30,7 +30,7 @@ const MOST_FILES: u32 = 20;
 pub struct Kept {
     is_on: RwSignal<bool>,
     files: RwSignal<Vec<KeptFile>, LocalStorage>,
-    bench: Bench,
+    session: Session,
 }
 
 #[derive(Clone)]
@@ -41,8 +41,8 @@ struct KeptFile {
 
 impl Kept {
     /// Looks whether the switch is on, and follows what other tabs do with it.
-    pub fn follow(bench: Bench) -> Self {
-        let kept = Self { is_on: RwSignal::new(is_switched_on()), files: RwSignal::new_local(Vec::new()), bench };
+    pub fn follow(session: Session) -> Self {
+        let kept = Self { is_on: RwSignal::new(is_switched_on()), files: RwSignal::new_local(Vec::new()), session };
         window_event_listener(ev::storage, move |event| {
             if event.key().is_none_or(|key| key == SWITCH) {
                 kept.is_on.set(is_switched_on());
@@ -98,7 +98,7 @@ impl Kept {
         let stored = storage().is_some_and(|storage| storage.set_item(SWITCH, "on").is_ok());
         self.is_on.set(stored);
         if !stored {
-            self.bench.notify("This browser keeps nothing for the page, so files can't be kept.".into(), true, None);
+            self.session.notify("This browser keeps nothing for the page, so files can't be kept.".into(), true, None);
         }
     }
 
@@ -111,7 +111,7 @@ impl Kept {
             done(&deletion, "success").await?;
             let text = "All kept files are removed from this device. What stays is the theme and the copy of the page \
                         for offline use; the browser removes both with the site's data.";
-            self.bench.notify(text.into(), false, None);
+            self.session.notify(text.into(), false, None);
             Ok(())
         });
     }
@@ -148,7 +148,7 @@ impl Kept {
                     } else {
                         describe(&error)
                     };
-                    self.bench.notify(format!("Files on this device {failed}: {why}."), true, None);
+                    self.session.notify(format!("Files on this device {failed}: {why}."), true, None);
                 }
             }
         });

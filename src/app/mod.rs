@@ -10,18 +10,17 @@
 
 pub mod backstage;
 pub mod chart;
-mod client;
 mod clipboard;
 mod commands;
 mod diagnostics;
 mod drop;
 mod example;
 mod export;
-mod failure;
 mod fields;
 mod files;
 mod handover;
 mod history;
+mod js_error;
 mod kept;
 mod last_words;
 mod list;
@@ -31,17 +30,19 @@ mod near;
 mod network;
 mod offline;
 mod pace;
-mod parts;
-mod pool;
 mod printing;
 mod report;
+mod session;
 mod share;
 mod status;
 mod table;
 mod text_file;
 mod theme;
 mod tuning;
+mod welcome;
+mod words;
 mod workbench;
+mod worker_code;
 
 use std::cell::Cell;
 
@@ -64,11 +65,14 @@ use example::Example;
 use kept::Kept;
 use printing::Printing;
 use report::{Reader, ReportPage};
+use session::Session;
 use share::{Share, ShareDialog};
 use status::{Notices, Status};
 use theme::{ActiveTheme, ThemeChoice};
-use tuning::{Bench, MappingDialog, Tuning};
-use workbench::{Welcome, Words, WorkbenchPage, words};
+use tuning::{MappingDialog, Tuning};
+use welcome::Welcome;
+use words::{Words, words};
+use workbench::WorkbenchPage;
 
 /// Opens the page.
 pub fn run() {
@@ -88,45 +92,45 @@ fn App() -> impl IntoView {
     };
     let reader = Reader::new();
     provide_context(reader);
-    let bench = Bench::new(address, Panel::of(&fragment), Workbench::of(&fragment), &Choices::parse(&fragment));
-    bench.against_default.set(Against::of(&fragment) == Against::Default);
-    provide_context(bench);
+    let session = Session::new(address, Panel::of(&fragment), Workbench::of(&fragment), &Choices::parse(&fragment));
+    session.tuning.against_default.set(Against::of(&fragment) == Against::Default);
+    provide_context(session);
     reader.follow(&fragment);
-    reader.follow_files(bench);
+    reader.follow_files(session);
     if let Some(error) = broken_link {
-        bench.notify(format!("{error}."), true, None);
+        session.notify(format!("{error}."), true, None);
     }
     let collecting = RwSignal::new(false);
-    let kept = Kept::follow(bench);
+    let kept = Kept::follow(session);
     provide_context(kept);
     let on_files = OnFiles::new(move |Opened { files, too_many }| {
         if too_many {
-            bench.notify(format!("Only the first {} files were opened.", grouped(MOST_FILES as u64)), true, None);
+            session.notify(format!("Only the first {} files were opened.", grouped(MOST_FILES as u64)), true, None);
         }
         reader.leave();
         kept.remember(&files);
-        bench.open(files, false);
+        session.open(files, false);
     });
     provide_context(on_files);
-    let example = Example::fetch(bench);
+    let example = Example::fetch(session);
     provide_context(example);
     commands::listen();
-    offline::announce_newer(bench);
-    history::follow(bench, reader, example);
+    offline::announce_newer(session);
+    history::follow(session, reader, example);
     let share = Share::new();
     provide_context(share);
-    keep_the_pulse(bench);
-    tell_the_state(bench, collecting, example);
+    keep_the_pulse(session);
+    tell_the_state(session, collecting, example);
 
     let tab = move |workbench: Workbench| {
-        let is_shown = move || !reader.is_open() && bench.workbench.get() == workbench;
+        let is_shown = move || !reader.is_open() && session.workbench.get() == workbench;
         view! {
             <a class="tab" href=workbench.fragment() aria-current=move || is_shown().then_some("page")>
                 {workbench.name()}
             </a>
         }
     };
-    let has_files = move || bench.has_files() || !bench.needs_files(bench.workbench.get());
+    let has_files = move || session.has_files() || !session.needs_files(session.workbench.get());
     let is_reading = move || reader.is_open();
     view! {
         <header class="masthead">
@@ -140,7 +144,7 @@ fn App() -> impl IntoView {
                 <Show when=has_files>
                     <OpenButton on_files />
                 </Show>
-                <Show when=move || share.is_there(bench, reader)>
+                <Show when=move || share.is_there(session, reader)>
                     <button type="button" class="share" on:click=move |_| share.open()>"Share"</button>
                 </Show>
                 <ThemeChoice />
@@ -156,22 +160,22 @@ fn App() -> impl IntoView {
         <ShareDialog />
         <MappingDialog />
         <DropZone on_files collecting />
-        <div class="visually-hidden" role="status" aria-live="polite">{live(move || bench.announcement.get())}</div>
+        <div class="visually-hidden" role="status" aria-live="polite">{live(move || session.announcement.get())}</div>
     }
 }
 
 /// The workbench, or the first visit to it.
 #[component]
 fn ShownWorkbench() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let here = Memo::new(move |_| bench.workbench.get());
+    let session: Session = expect_context();
+    let here = Memo::new(move |_| session.workbench.get());
     let welcome = || {
         let Words { lead, reads, .. } = words(Workbench::Tuning);
         view! { <Welcome workbench=Workbench::Tuning lead reads /> }
     };
     let tuning = move || {
         view! {
-            <Show when=move || bench.has_files() fallback=welcome>
+            <Show when=move || session.has_files() fallback=welcome>
                 <Tuning />
             </Show>
         }
@@ -184,14 +188,14 @@ fn ShownWorkbench() -> impl IntoView {
 
 /// Listens to the workers once a second, as long as the page is looked at. A beat that comes late says that the page's own
 /// thread was busy: what workers said meanwhile was not heard, so it is none of their silence.
-fn keep_the_pulse(bench: Bench) {
+fn keep_the_pulse(session: Session) {
     const LATE_MS: f64 = 1500.0;
     let last_ms = Cell::new(now_ms());
     let beat = move || {
         let before_ms = last_ms.replace(now_ms());
         let is_late = last_ms.get() - before_ms > LATE_MS;
         if !is_late && document().visibility_state() == web_sys::VisibilityState::Visible {
-            bench.beat();
+            session.beat();
         }
     };
     if let Ok(handle) = set_interval_with_handle(beat, std::time::Duration::from_secs(1)) {
@@ -200,13 +204,13 @@ fn keep_the_pulse(bench: Bench) {
 }
 
 /// `<html data-state>`: `loading`, `busy`, `idle` or `failed`, for style sheets and tests.
-fn tell_the_state(bench: Bench, collecting: RwSignal<bool>, example: Example) {
+fn tell_the_state(session: Session, collecting: RwSignal<bool>, example: Example) {
     let state = Memo::new(move |_| {
         if example.is_stuck() {
             "failed"
         } else if !example.is_settled() {
             "loading"
-        } else if collecting.get() || bench.is_busy() {
+        } else if collecting.get() || session.is_busy() {
             "busy"
         } else {
             "idle"

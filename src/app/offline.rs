@@ -1,12 +1,11 @@
 //! The copy of the page on this device, which `web/register.js` and `web/service-worker.js` look after.
 
+use js_sys::{Promise, Reflect};
 use leptos::task::spawn_local;
-use wasm_bindgen::prelude::*;
+use wasm_bindgen::{JsCast, prelude::*};
+use wasm_bindgen_futures::JsFuture;
 
-use super::{
-    parts,
-    tuning::{Bench, Remedy},
-};
+use super::session::{Remedy, Session};
 
 #[wasm_bindgen]
 extern "C" {
@@ -18,15 +17,21 @@ extern "C" {
 /// Until nothing more will be asked of the page's host: the copy is whole, or there will be none.
 pub async fn settled() {
     // There is nothing to wait for where the promise is missing.
-    let _ = parts::promised("settled").await;
+    let _ = promised("settled").await;
 }
 
 /// Says it when a newer build has arrived.
-pub fn announce_newer(bench: Bench) {
+pub fn announce_newer(session: Session) {
     spawn_local(async move {
-        if parts::promised("newer").await.is_ok() {
+        if promised("newer").await.is_ok() {
             let text = "A newer version is ready. Open files have to be opened again after a reload.";
-            bench.notify(text.into(), false, Some(Remedy::Reload));
+            session.notify(text.into(), false, Some(Remedy::Reload));
         }
     });
+}
+
+/// What `web/register.js` promises under that name, once it is there.
+async fn promised(name: &str) -> Result<JsValue, JsValue> {
+    let boot = Reflect::get(&js_sys::global(), &"collectune".into())?;
+    JsFuture::from(Reflect::get(&boot, &name.into())?.dyn_into::<Promise>()?).await
 }

@@ -2,7 +2,7 @@
 
 use leptos::{prelude::*, task::spawn_local};
 
-use super::{clipboard, list::Shown, live::live, parts::describe, tuning::Bench};
+use super::{clipboard, js_error::describe, list::Shown, live::live, session::Session};
 
 /// Longer texts are shown from their beginning.
 const SHOWN_LINES: usize = 400;
@@ -20,7 +20,7 @@ pub fn TextFile(
     #[prop(into)]
     text: String,
 ) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let lines = text.lines().count();
     let shown = text.lines().take(SHOWN_LINES).collect::<Vec<_>>().join("\n");
     let cut = (lines > SHOWN_LINES).then(|| format!("{} further lines are in the file.", lines - SHOWN_LINES));
@@ -31,9 +31,9 @@ pub fn TextFile(
         spawn_local(async move {
             let Some(text) = text.try_get_value() else { return };
             if clipboard::copy(&text).await {
-                bench.announcement.set("Copied.".into());
+                session.announcement.set("Copied.".into());
             } else {
-                bench.notify("The browser does not let the page copy; save the file instead.".into(), true, None);
+                session.notify("The browser does not let the page copy; save the file instead.".into(), true, None);
             }
         });
     };
@@ -41,7 +41,7 @@ pub fn TextFile(
     let save = move |_| {
         let outcome = text.with_value(|text| file.with_value(|name| clipboard::save(name, "text/plain", text)));
         if let Err(error) = outcome {
-            bench.notify(format!("The file could not be saved: {}.", describe(&error)), true, None);
+            session.notify(format!("The file could not be saved: {}.", describe(&error)), true, None);
         }
     };
     let names = [format!("Copy {label}"), format!("Save {name}")];

@@ -10,16 +10,16 @@ use super::{
 use crate::{
     app::{
         live::{Show, live},
-        tuning::Bench,
+        session::Session,
     },
     form::Choices,
     workbench::topology::edit::{self, EditTarget},
 };
 
-fn change(bench: Bench, viewer: Viewer, change: impl FnOnce(&mut Choices)) {
-    let mut choices = bench.desk(viewer.workbench).choices.get_untracked();
+fn change(session: Session, viewer: Viewer, change: impl FnOnce(&mut Choices)) {
+    let mut choices = session.desk(viewer.workbench).choices.get_untracked();
     change(&mut choices);
-    bench.choose_all(viewer.workbench, choices);
+    session.choose_all(viewer.workbench, choices);
 }
 
 /// A link, and its opposite where both are meant.
@@ -85,7 +85,7 @@ pub fn Picker(viewer: Viewer) -> impl IntoView {
 /// Buttons that slow, cut, restore and remove the picked link.
 #[component]
 pub fn LinkEdits(viewer: Viewer) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let both = RwSignal::new(true);
     let is_whole = move || {
         let is_whole = |drawing: &NetworkDrawing, picked| match picked {
@@ -100,9 +100,9 @@ pub fn LinkEdits(viewer: Viewer) -> impl IntoView {
         let has_back = viewer.with_untracked(|drawing| drawing.network.topology.link(to, from).is_some());
         links(from, to, both.get_untracked() && has_back == Some(true))
     };
-    let leave = move |share: f64| change(bench, viewer, |choices| edit::set_remaining(choices, &picked(), share));
+    let leave = move |share: f64| change(session, viewer, |choices| edit::set_remaining(choices, &picked(), share));
     let remove = move |_| {
-        change(bench, viewer, |choices| edit::remove(choices, &picked()));
+        change(session, viewer, |choices| edit::remove(choices, &picked()));
         // The answer takes a while: a link that was removed can't be removed again until then.
         viewer.pick(None);
     };
@@ -121,10 +121,10 @@ pub fn LinkEdits(viewer: Viewer) -> impl IntoView {
 /// Buttons that slow the links of the picked node, remove the node, or start a link from it.
 #[component]
 pub fn NodeEdits(viewer: Viewer) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let leave = move |share: f64| {
         let picked = viewer.picked.get_untracked();
-        change(bench, viewer, |choices| edit::set_remaining(choices, picked.as_slice(), share));
+        change(session, viewer, |choices| edit::set_remaining(choices, picked.as_slice(), share));
     };
     let begins = move || viewer.begins.get();
     let begin = move |_| viewer.begins.update(|begins| *begins = !*begins);
@@ -145,7 +145,7 @@ pub fn NodeEdits(viewer: Viewer) -> impl IntoView {
 /// A button that adds a link between two nodes without one.
 #[component]
 pub fn NewLink(viewer: Viewer) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let both = RwSignal::new(true);
     let rates = [RwSignal::new(String::new()), RwSignal::new(String::new())];
     let asked = StoredValue::new(None);
@@ -173,9 +173,9 @@ pub fn NewLink(viewer: Viewer) -> impl IntoView {
         let rates: Vec<&str> = [&*bandwidth, &*latency].into_iter().filter(|rate| !rate.is_empty()).collect();
         // On a second click before the answer, the choices no longer mention a link that was removed and restored.
         let wanted = |choices: Choices| (choices, links.clone(), rates.join("*"));
-        let chosen = || bench.desk(viewer.workbench).choices.get_untracked();
+        let chosen = || session.desk(viewer.workbench).choices.get_untracked();
         if asked.get_value() != Some(wanted(chosen())) {
-            change(bench, viewer, |choices| edit::add(choices, &links, &rates));
+            change(session, viewer, |choices| edit::add(choices, &links, &rates));
             asked.set_value(Some(wanted(chosen())));
         }
     };

@@ -21,7 +21,7 @@ use crate::{
     app::{
         fields::choice_field,
         live::{Show, live},
-        tuning::Bench,
+        session::Session,
     },
     report::Workbench,
     topology::listing,
@@ -36,7 +36,7 @@ use viewer::{SPEEDS, Viewer};
 /// The network view of a workbench: the network, its schedules and the controls.
 #[component]
 pub fn NetworkView(workbench: Workbench) -> impl IntoView {
-    let network = expect_context::<Bench>().desk(workbench).network;
+    let network = expect_context::<Session>().desk(workbench).network;
     let drawing = Memo::new(move |_| network.get().map(|network| Arc::new(NetworkDrawing::new(network))));
     let viewer = Viewer::new(workbench, drawing);
     viewer.load_windows(expect_context());

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use leptos::{prelude::*, task::spawn_local};
 
 use crate::{
-    app::{failure::Failure, live::follow, tuning::Bench},
+    app::{
+        live::follow,
+        session::{Failure, Session},
+    },
     intake::Outcome,
     report::{Report, Workbench, link},
     worker::protocol::{Request, Response},
@@ -117,20 +120,20 @@ impl Reader {
     }
 
     /// Opens a report that comes as a file, where no sweep comes with it.
-    pub fn follow_files(self, bench: Bench) {
+    pub fn follow_files(self, session: Session) {
         let known = StoredValue::new(Vec::<u32>::new());
         follow(move || {
             let known_before = known.get_value();
-            let (files, all) = bench.reports.with(|files| {
+            let (files, all) = session.reports.with(|files| {
                 let new = files.iter().filter(|file| !known_before.contains(&file.id));
                 let has_sweep = new.clone().any(|file| matches!(file.outcome, Outcome::Loaded { .. }));
                 let new: Vec<_> = new.filter(|_| !has_sweep).map(|file| (file.id, file.name.clone())).collect();
                 (new, files.iter().map(|file| file.id).collect())
             });
-            let is_report = |file: u32| bench.documents.with_untracked(|all| all.reports.contains(&file));
+            let is_report = |file: u32| session.documents.with_untracked(|all| all.reports.contains(&file));
             known.set_value(all);
             if let Some((file, name)) = files.into_iter().find(|(file, _)| is_report(*file)) {
-                self.open_file(bench, file, name);
+                self.open_file(session, file, name);
             }
         });
     }
@@ -143,15 +146,15 @@ impl Reader {
     }
 
     /// Opens a loaded report.
-    pub fn open_file(self, bench: Bench, file: u32, name: String) {
+    pub fn open_file(self, session: Session, file: u32, name: String) {
         let source = Source::File(file, name);
         self.shown.set(Some(Arc::new(Opened { source: source.clone(), report: None })));
         spawn_local(async move {
             // While there is other work, the worker has what was loaded.
             let is_there =
-                if untrack(move || bench.is_busy()) { Ok(()) } else { bench.bring_back(Workbench::Tuning).await };
+                if untrack(move || session.is_busy()) { Ok(()) } else { session.bring_back(Workbench::Tuning).await };
             let answer = match is_there {
-                Ok(()) => bench.glance(Request::OpenReport { file }).await,
+                Ok(()) => session.glance(Request::OpenReport { file }).await,
                 Err(failure) => Err(failure),
             };
             let report = match answer {

@@ -10,9 +10,9 @@ use crate::{
         list::Shown,
         listing::ListingView,
         live::{For, live},
+        session::Session,
         text_file::TextFile,
         theme::ActiveTheme,
-        tuning::Bench,
     },
     plot::Pick,
     report::{Section, TextFile as Deployable},
@@ -32,7 +32,7 @@ pub fn SectionView(
     #[prop(optional)]
     form: Option<AnyView>,
 ) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
     let (heading_id, is_own) = (id.clone(), form.is_some());
     let count = move |of: fn(&Section) -> usize| (0..section.with(|s| s.as_ref().map_or(0, of))).collect::<Vec<_>>();
@@ -49,7 +49,7 @@ pub fn SectionView(
         // What a form chooses from is a report that was made on this page.
         let pick = move |pick: Option<Pick>| {
             if let Some(chart) = chart.get_untracked().filter(|_| is_own) {
-                bench.pick(bench.workbench.get_untracked(), &chart, pick);
+                session.pick(session.workbench.get_untracked(), &chart, pick);
             }
         };
         view! { <ChartView chart theme on_pick=pick /> }
@@ -74,7 +74,7 @@ pub fn SectionView(
                 Some((choose.key.clone(), choose.values.get(row)?.clone()))
             });
             if let Some((key, value)) = chosen {
-                bench.choose(bench.workbench.get_untracked(), &key, &value);
+                session.choose(session.workbench.get_untracked(), &key, &value);
             }
         };
         if chooses {

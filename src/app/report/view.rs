@@ -14,7 +14,7 @@ use crate::{
         list::Shown,
         live::{For, Show, live},
         pace::count_up,
-        tuning::Bench,
+        session::Session,
     },
     report::{Fact, LoadedFile, Report},
     text::visible,
@@ -81,8 +81,8 @@ fn section_id(index: usize) -> String {
 /// The way from somebody else's report to one's own.
 #[component]
 pub(super) fn Leave() -> impl IntoView {
-    let (bench, reader): (Bench, Reader) = (expect_context(), expect_context());
-    let has_files = move || bench.files.with(|files| !files.is_empty());
+    let (session, reader): (Session, Reader) = (expect_context(), expect_context());
+    let has_files = move || session.files.with(|files| !files.is_empty());
     view! {
         <button type="button" on:click=move |_| reader.leave()>
             <Show when=has_files fallback=|| "Start your own">"Back to the workbench"</Show>

@@ -5,7 +5,11 @@ use std::sync::Arc;
 use leptos::{prelude::*, task::spawn_local};
 
 use crate::{
-    app::{clipboard, failure::Failure, report::Reader, tuning::Bench},
+    app::{
+        clipboard,
+        report::Reader,
+        session::{Failure, Session},
+    },
     report::{Contents, ReportFormat, Written},
     worker::protocol::{Request, Response},
 };
@@ -16,7 +20,7 @@ pub type Outcome = Result<Written, String>;
 /// The forms of a report. Copies are the same.
 #[derive(Clone, Copy)]
 pub struct Desk {
-    bench: Bench,
+    session: Session,
     reader: Reader,
     /// What goes into the report.
     pub contents: RwSignal<Contents>,
@@ -36,11 +40,11 @@ struct Sheets {
 
 impl Desk {
     /// Begins to write.
-    pub fn open(bench: Bench, reader: Reader) -> Self {
-        let workbench = bench.workbench.get_untracked();
+    pub fn open(session: Session, reader: Reader) -> Self {
+        let workbench = session.workbench.get_untracked();
         let whole = Contents { workbench, made_on: Some(today()), ..Contents::whole() };
         let desk = Self {
-            bench,
+            session,
             reader,
             contents: RwSignal::new(whole),
             sheets: RwSignal::default(),
@@ -99,7 +103,7 @@ impl Desk {
         spawn_local(async move {
             let is_there = match untrack(move || self.reader.has_report()) {
                 true => Ok(()),
-                false => self.bench.bring_back(self.bench.workbench.get_untracked()).await,
+                false => self.session.bring_back(self.session.workbench.get_untracked()).await,
             };
             for form in ReportFormat::ALL {
                 let Some(contents) = self.contents.try_get_untracked() else { return };
@@ -108,7 +112,7 @@ impl Desk {
                     None => Request::WriteReport { contents, form: *form },
                 };
                 let answer = match &is_there {
-                    Ok(()) => self.bench.glance(request).await,
+                    Ok(()) => self.session.glance(request).await,
                     Err(failure) => Err(failure.clone()),
                 };
                 let outcome = match answer {

@@ -7,10 +7,10 @@ use leptos::{html, prelude::*};
 
 use super::{
     clipboard,
+    js_error::describe,
     live::{Show, follow, live},
-    parts::describe,
     report::Reader,
-    tuning::Bench,
+    session::Session,
 };
 use crate::{
     report::{Contents, ReportFormat, Workbench, Written},
@@ -30,13 +30,13 @@ impl Share {
     }
 
     /// Whether there is anything to share.
-    pub fn is_there(self, bench: Bench, reader: Reader) -> bool {
+    pub fn is_there(self, session: Session, reader: Reader) -> bool {
         if reader.is_open() {
             reader.has_report()
         } else {
-            match bench.workbench.get() {
-                Workbench::Tuning => bench.has_data(),
-                workbench => bench.desk(workbench).is_there(),
+            match session.workbench.get() {
+                Workbench::Tuning => session.tuning.has_data(),
+                workbench => session.desk(workbench).is_there(),
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use leptos::prelude::*;
 
-use super::Bench;
 use crate::{
+    app::session::Session,
     app::{handover::handover, live::live, text_file::Notes},
     collective::{Algorithm, Configuration},
     tuning::{
@@ -21,11 +21,11 @@ const NAMED: usize = 8;
 /// The answer.
 #[component]
 pub fn Answer() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let recommendation = Memo::new(move |_| bench.recommendation());
+    let session: Session = expect_context();
+    let recommendation = Memo::new(move |_| session.tuning.recommendation());
     let curve = move || {
-        let shown = bench.workload()?;
-        bench.answer.with(|answer| tuned_curve(answer, shown.collective, shown.scale))
+        let shown = session.tuning.workload()?;
+        session.tuning.answer.with(|answer| tuned_curve(answer, shown.collective, shown.scale))
     };
     view! {
         <section class="panel answer" aria-label="Answer">

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use leptos::{prelude::*, task::spawn_local};
 
-use super::{Bench, Held};
 use crate::{
-    app::{client::Weight, failure::Failure, live::follow},
+    app::{
+        live::follow,
+        session::{Failure, Held, Session, Weight},
+    },
     plot::Chart,
     text::Listing,
     worker::protocol::{Request, Response},
@@ -53,34 +55,34 @@ const fn about(request: &Request) -> &'static str {
 
 impl Inquiry {
     /// Asks `question` as long as the component lives that calls this. `None` where there is nothing to ask yet.
-    pub fn new(bench: Bench, question: Signal<Option<Request>>) -> Self {
+    pub fn new(session: Session, question: Signal<Option<Request>>) -> Self {
         let inquiry = Self { response: RwSignal::new(None), error: RwSignal::new(None), asked: StoredValue::new(None) };
         let line = StoredValue::new(Line::Free);
         follow(move || {
             // Whatever may change the answer.
-            bench.held.track();
-            bench.stage.track();
-            bench.reports.track();
-            bench.answer.track();
+            session.held.track();
+            session.tuning.stage.track();
+            session.reports.track();
+            session.tuning.answer.track();
             question.track();
-            inquiry.ask(bench, question, line);
+            inquiry.ask(session, question, line);
         });
         inquiry
     }
 
-    fn ask(self, bench: Bench, question: Signal<Option<Request>>, line: StoredValue<Line>) {
+    fn ask(self, session: Session, question: Signal<Option<Request>>, line: StoredValue<Line>) {
         let Some(question_now) = question.try_get_untracked() else { return };
-        let Some(request) = question_now.filter(|request| !bench.is_fatal(request)) else {
+        let Some(request) = question_now.filter(|request| !session.is_fatal(request)) else {
             self.response.try_set(None);
             return;
         };
-        if bench.held.get_untracked() == Held::Nothing {
+        if session.held.get_untracked() == Held::Nothing {
             let is_same = self.asked.try_with_value(|asked| asked.as_ref() == Some(&request)) == Some(true);
-            if bench.task.with_untracked(Option::is_some) {
+            if session.task.with_untracked(Option::is_some) {
                 self.response.try_set(None);
             } else if !is_same {
                 self.asked.try_set_value(Some(request));
-                bench.restore();
+                session.restore();
             }
             return;
         }
@@ -90,9 +92,9 @@ impl Inquiry {
         }
         line.set_value(Line::Busy);
         self.asked.set_value(Some(request.clone()));
-        bench.glances.update(|glances| *glances += 1);
-        let beside = bench.beside(&request);
-        let answer = bench.main().ask(Weight::Glance, request.clone(), &beside, Box::new(|_| ()));
+        session.glances.update(|glances| *glances += 1);
+        let beside = session.beside(&request);
+        let answer = session.main().ask(Weight::Glance, request.clone(), &beside, Box::new(|_| ()));
         spawn_local(async move {
             let answer = answer.await;
             match answer {
@@ -109,15 +111,15 @@ impl Inquiry {
                     let failure = failure.during(|| about(&request).to_owned());
                     self.response.try_set(None);
                     self.error.try_set(Some(failure.to_string()));
-                    bench.on_fatal(request, &failure);
+                    session.on_fatal(request, &failure);
                 }
             }
             let was_outdated = line.try_get_value() == Some(Line::Outdated);
             line.try_set_value(Line::Free);
             if was_outdated {
-                self.ask(bench, question, line);
+                self.ask(session, question, line);
             }
-            bench.glances.update(|glances| *glances -= 1);
+            session.glances.update(|glances| *glances -= 1);
         });
     }
 

@@ -2,9 +2,9 @@
 
 use leptos::{ev, html, prelude::*};
 
-use super::Bench;
 use crate::{
     app::live::{Show, follow, live},
+    app::session::Session,
     intake::{ColumnSource, Mapping, MappingRequest, Outcome, WantedColumn},
     tuning::columns::Columns,
 };
@@ -12,12 +12,12 @@ use crate::{
 /// The dialog; it opens by itself for the first file that needs it.
 #[component]
 pub fn MappingDialog() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let dialog = NodeRef::<html::Dialog>::new();
     // A file is asked about once by itself, and whenever its button is pressed.
     let asked = StoredValue::new(Vec::new());
     follow(move || {
-        let needing = bench.reports.with(|reports| {
+        let needing = session.reports.with(|reports| {
             reports.iter().find_map(|report| match &report.outcome {
                 Outcome::NeedsMapping(request) if !asked.with_value(|asked| asked.contains(&report.id)) => {
                     Some((report.id, request.clone()))
@@ -27,24 +27,24 @@ pub fn MappingDialog() -> impl IntoView {
         });
         if let Some((id, request)) = needing {
             asked.update_value(|asked| asked.push(id));
-            bench.asking.set(Some((id, request)));
+            session.asking.set(Some((id, request)));
         }
     });
     follow(move || {
         let Some(dialog) = dialog.get() else { return };
-        match (bench.asking.with(Option::is_some), dialog.open()) {
+        match (session.asking.with(Option::is_some), dialog.open()) {
             (true, false) => drop(dialog.show_modal()),
             (false, true) => dialog.close(),
             _ => {}
         }
     });
-    let form = move || bench.asking.get().map(|(id, request)| view! { <MappingForm id request /> });
+    let form = move || session.asking.get().map(|(id, request)| view! { <MappingForm id request /> });
     view! {
         <dialog
             node_ref=dialog
             class="mapping"
             aria-labelledby="mapping-heading"
-            on:close=move |_| bench.asking.set(None)
+            on:close=move |_| session.asking.set(None)
         >
             {live(form)}
         </dialog>
@@ -64,9 +64,9 @@ enum Choice {
 
 #[component]
 fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let MappingRequest { problem, headers, sample, wanted } = request.clone();
-    let file = bench.files.with_untracked(|files| files.iter().find(|file| file.id == id).cloned());
+    let file = session.files.with_untracked(|files| files.iter().find(|file| file.id == id).cloned());
     let name = file.as_ref().map(|file| file.handle.name());
     let answered = file.and_then(|file| file.mapping).map(|(_, mapping)| mapping.columns).unwrap_or_default();
     let first_choice = |column: &WantedColumn| match answered.iter().find(|(name, _)| *name == column.name) {
@@ -97,8 +97,8 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
     };
     let submit = move |event: ev::SubmitEvent| {
         event.prevent_default();
-        bench.asking.set(None);
-        bench.map(id, (request.clone(), mapping.get_untracked()));
+        session.asking.set(None);
+        session.map(id, (request.clone(), mapping.get_untracked()));
     };
     let sample_rows = sample.into_iter().map(|row| {
         view! { <tr>{row.into_iter().map(|cell| view! { <td class="verbatim">{cell}</td> }).collect_view()}</tr> }
@@ -142,7 +142,7 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
                 <button type="submit" class="primary" disabled=move || wrong.with(Option::is_some)>
                     {if asks_what_ran { "Read" } else { "Read with these columns" }}
                 </button>
-                <button type="button" on:click=move |_| bench.asking.set(None)>"Not now"</button>
+                <button type="button" on:click=move |_| session.asking.set(None)>"Not now"</button>
                 <span class="small" role="status">{live(move || wrong.get().map(|why| format!("Not yet: {why}.")))}</span>
             </div>
         </form>

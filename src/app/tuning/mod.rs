@@ -1,10 +1,8 @@
 //! The tuning workbench: from a dropped sweep to the configuration to deploy.
 
 mod answer;
-mod bench;
 mod charts;
 mod controls;
-mod flow;
 mod form;
 mod inquiry;
 mod limits;
@@ -12,16 +10,13 @@ mod mapping;
 mod panels;
 mod parameters;
 mod quality;
-mod questions;
 mod table;
 
-pub use bench::{Bench, Held, Notice, OpenFile, Remedy, Stage, Task};
-pub use flow::Stop;
 pub use mapping::MappingDialog;
 
 use leptos::prelude::*;
 
-use super::{export, files::Files, pace};
+use super::{files::Files, pace, session::Session};
 use crate::{
     app::live::{Show, follow, live},
     intake::{FileReport, Outcome},
@@ -40,26 +35,26 @@ use table::OptimalConfigurations;
 /// The workbench with at least one file open.
 #[component]
 pub fn Tuning() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let has_data = move || bench.has_data();
-    let has_documents = move || bench.documents.with(|all| **all != DocumentFiles::default());
+    let session: Session = expect_context();
+    let has_data = move || session.tuning.has_data();
+    let has_documents = move || session.documents.with(|all| **all != DocumentFiles::default());
     let is_empty = move || {
         let is_refused = |file: &FileReport| matches!(file.outcome, Outcome::Refused(_));
-        bench.reports.with(|files| !files.is_empty() && files.iter().all(is_refused))
+        session.reports.with(|files| !files.is_empty() && files.iter().all(is_refused))
     };
-    let is_answer = move || bench.panel.get() == Panel::Answer;
-    let shows_workload = move || bench.workload().is_some();
+    let is_answer = move || session.tuning.panel.get() == Panel::Answer;
+    let shows_workload = move || session.tuning.workload().is_some();
     follow(move || {
-        bench.shown.track();
-        bench.against_default.track();
-        bench.refresh_view();
+        session.tuning.shown.track();
+        session.tuning.against_default.track();
+        session.refresh_view();
     });
-    follow(move || bench.follow_set());
+    follow(move || session.follow_set());
     view! {
         <div class="bench">
             <main class="bench-main">
                 <h1 class="visually-hidden">"Tuning"</h1>
-                <Show when=move || bench.shows_example()>
+                <Show when=move || session.shows_example()>
                     <p class="simulated">
                         "This is the example: a simulated sweep, not a measurement. Drop your own to replace it."
                     </p>
@@ -70,7 +65,7 @@ pub fn Tuning() -> impl IntoView {
                         class="panels"
                         role="tabpanel"
                         id="panel"
-                        aria-labelledby=move || format!("tab-{}", bench.panel.get().key())
+                        aria-labelledby=move || format!("tab-{}", session.tuning.panel.get().key())
                     >
                         <Show when=move || !has_data() || shows_workload() fallback=|| view! { <NotLoadedView /> }>
                             <Show when=is_answer fallback=|| view! { <OtherPanel /> }>
@@ -104,8 +99,8 @@ pub fn Tuning() -> impl IntoView {
 /// Another panel, below the choices that it may follow.
 #[component]
 fn OtherPanel() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let shows_workload = move || bench.workload().is_some();
+    let session: Session = expect_context();
+    let shows_workload = move || session.tuning.workload().is_some();
     view! {
         <Show when=shows_workload>
             <Controls />
@@ -167,13 +162,13 @@ fn QualitySide() -> impl IntoView {
 /// The address names what is not loaded: no other data may stand in for it.
 #[component]
 fn NotLoadedView() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let missing = move || bench.shown.get().and_then(Result::err).map(|missing| missing.address);
-    let is_example = move || missing().is_some_and(|address| address.example) && !bench.shows_example();
+    let session: Session = expect_context();
+    let missing = move || session.tuning.shown.get().and_then(Result::err).map(|missing| missing.address);
+    let is_example = move || missing().is_some_and(|address| address.example) && !session.shows_example();
     let name = move || missing().map(|address| address.to_string());
     let show_loaded = move |_| {
-        let anything = crate::tuning::address::Address { example: bench.shows_example(), ..Default::default() };
-        bench.address.set(bench.pinned(anything));
+        let anything = crate::tuning::address::Address { example: session.shows_example(), ..Default::default() };
+        session.tuning.address.set(session.resolved(anything));
     };
     view! {
         <section class="panel not-loaded" role="status">

@@ -2,9 +2,9 @@
 
 use leptos::prelude::*;
 
-use super::{Bench, Held, Stage};
 use crate::{
     app::live::{Show, live},
+    app::session::{Held, Session, Stage},
     tuning::{
         result::{FoldScores, Importance, Score, Source},
         wording::{contestants, source, verdict, winner},
@@ -15,9 +15,9 @@ use crate::{
 /// The evaluation.
 #[component]
 pub fn Quality() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let evaluation = move || {
-        bench.evaluation.get().map(|evaluation| {
+        session.tuning.evaluation.get().map(|evaluation| {
             view! {
                 <Scores
                     heading="Unseen sizes"
@@ -57,7 +57,7 @@ pub fn Quality() -> impl IntoView {
             }
         })
     };
-    let pending = move || match (bench.evaluation.with(Option::is_none), bench.stage.get()) {
+    let pending = move || match (session.tuning.evaluation.with(Option::is_none), session.tuning.stage.get()) {
         (true, Stage::Measured) => Some("Nothing is learnt yet."),
         (true, _) => Some("Not validated yet."),
         _ => None,
@@ -123,9 +123,9 @@ fn Scores(heading: &'static str, hint: &'static str, scores: FoldScores) -> impl
 /// Which features the model needs; computed when asked for.
 #[component]
 pub fn Importances() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let rows = move || {
-        bench.importances.get().map(|importances| {
+        session.tuning.importances.get().map(|importances| {
             let row = |importance: &Importance| {
                 let impurity = importance.impurity.map_or_else(|| "–".to_owned(), |share| format!("{share:.4}"));
                 view! {
@@ -161,15 +161,17 @@ pub fn Importances() -> impl IntoView {
         })
     };
     let can_ask = move || {
-        bench.importances.with(Option::is_none) && bench.held.get() >= Held::Model && bench.task.with(Option::is_none)
+        session.tuning.importances.with(Option::is_none)
+            && session.held.get() >= Held::Model
+            && session.task.with(Option::is_none)
     };
     view! {
-        <Show when=move || bench.stage.get() != Stage::Measured>
+        <Show when=move || session.tuning.stage.get() != Stage::Measured>
             <section class="panel" aria-labelledby="importances-heading">
                 <div class="panel-head">
                     <h2 id="importances-heading">"Feature importance"</h2>
                     <Show when=can_ask>
-                        <button type="button" on:click=move |_| bench.ask_importances()>"Compute"</button>
+                        <button type="button" on:click=move |_| session.ask_importances()>"Compute"</button>
                     </Show>
                 </div>
                 {rows}

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use leptos::prelude::*;
 
-use super::{Bench, export::ExportMenu};
 use crate::{
     app::live::Show,
     app::table::DataTable,
+    app::{export::ExportMenu, session::Session},
     tuning::{
         address::Address,
         export::Format,
@@ -20,23 +20,23 @@ use crate::{
 /// The table of answers, of the collective and scale shown or of all.
 #[component]
 pub fn OptimalConfigurations() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let all = RwSignal::new(false);
     let filter = RwSignal::new(String::new());
-    let several = move || bench.groups.with(|groups| groups.len() > 1);
+    let several = move || session.tuning.groups.with(|groups| groups.len() > 1);
     let rows = Memo::new(move |_| {
-        let shown = bench.workload().filter(|_| !all.get());
+        let shown = session.tuning.workload().filter(|_| !all.get());
         let is_shown = |r: &&Recommendation| {
             shown.is_none_or(|w| w.collective == r.workload.collective && w.scale == r.workload.scale)
         };
-        Arc::new(bench.answer.with(|answer| answer.iter().filter(is_shown).cloned().collect::<Vec<_>>()))
+        Arc::new(session.tuning.answer.with(|answer| answer.iter().filter(is_shown).cloned().collect::<Vec<_>>()))
     });
     let write = UnsyncCallback::new(move |format: Format| {
         let kept = rows.with_untracked(|rows| {
             let kept = listing::recommendations(rows).visible_rows(None, &filter.get_untracked());
             kept.into_iter().filter_map(|index| rows.get(index).cloned()).collect::<Vec<_>>()
         });
-        format.write(&kept, bench.set_label().as_deref())
+        format.write(&kept, session.tuning.set_label().as_deref())
     });
     view! {
         <section class="panel" aria-labelledby="table-heading">
@@ -66,17 +66,17 @@ pub fn RecommendationTable(
     #[prop(into)] filter: Signal<String>,
     caption: &'static str,
 ) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let listing = Memo::new(move |_| Arc::new(rows.with(|rows| listing::recommendations(rows))));
     let current = Memo::new(move |_| {
-        let workload = bench.workload()?;
+        let workload = session.tuning.workload()?;
         rows.with(|rows| rows.iter().position(|r| r.workload == workload))
     });
     let workload_of = move |index: usize| rows.with_untracked(|rows| rows.get(index).map(|r| r.workload));
     let on_open = UnsyncCallback::new(move |index: usize| {
         if let Some(workload) = workload_of(index) {
-            let Address { set, example, .. } = bench.address.get_untracked();
-            bench.address.set(Address::of(&workload, set, example));
+            let Address { set, example, .. } = session.tuning.address.get_untracked();
+            session.tuning.address.set(Address::of(&workload, set, example));
         }
     });
     let row_class = UnsyncCallback::new(move |index: usize| {

@@ -2,14 +2,13 @@
 
 use leptos::prelude::*;
 
-use super::state::Desk;
 use crate::{
     app::{
         fields::{choice_field, stay},
         handover::handover,
         list::Shown,
         live::{For, Show, live},
-        tuning::Bench,
+        session::{Desk, Session},
     },
     form::{Control, Field},
     report::Workbench,
@@ -26,8 +25,8 @@ const MOST_BUTTONS: usize = 5;
 /// The choices above the answer, with those of groups that have no section, and what can be saved.
 #[component]
 pub(super) fn Bar(workbench: Workbench) -> impl IntoView {
-    let bench: Bench = expect_context();
-    let desk = bench.desk(workbench);
+    let session: Session = expect_context();
+    let desk = session.desk(workbench);
     let folds = move || {
         desk.shown.with(|shown| {
             let Some(shown) = shown else { return Vec::new() };
@@ -57,7 +56,7 @@ pub(super) fn Bar(workbench: Workbench) -> impl IntoView {
     };
     let files = move || desk.shown.with(|shown| shown.as_ref().map(|shown| shown.files.clone()).unwrap_or_default());
     let button = move |(key, label): (String, String)| {
-        view! { <button type="button" on:click=move |_| bench.save(workbench, key.clone())>{label}</button> }
+        view! { <button type="button" on:click=move |_| session.save(workbench, key.clone())>{label}</button> }
     };
     let times = move || desk.shown.with(|shown| shown.as_ref().and_then(|shown| shown.slowdown));
     let label = move || format!("Use ×{} in training time", times().map(significant).unwrap_or_default());
@@ -74,7 +73,7 @@ pub(super) fn Bar(workbench: Workbench) -> impl IntoView {
         };
         let save = move |_| {
             if let Some((key, _)) = untrack(files).into_iter().nth(chosen.get_untracked()) {
-                bench.save(workbench, key);
+                session.save(workbench, key);
             }
         };
         let file = choice_field("File".to_owned(), Box::new(names), Box::new(move |at| chosen.set(at)));
@@ -118,7 +117,7 @@ pub(super) fn GroupForm(
     #[prop(into)]
     group: Signal<String>,
 ) -> impl IntoView {
-    let desk = expect_context::<Bench>().desk(workbench);
+    let desk = expect_context::<Session>().desk(workbench);
     let groups = move || {
         let group = group.get();
         let has = desk.shown.with(|shown| {
@@ -139,7 +138,7 @@ pub(super) fn GroupForm(
 /// The fields of a group.
 #[component]
 fn Fields(workbench: Workbench, group: String) -> impl IntoView {
-    let desk = expect_context::<Bench>().desk(workbench);
+    let desk = expect_context::<Session>().desk(workbench);
     let fields = move || {
         desk.shown.with(|shown| {
             let fields = shown.as_ref().map(|shown| shown.form.as_slice()).unwrap_or_default();
@@ -164,13 +163,13 @@ fn kind(control: &Control) -> u8 {
 }
 
 fn field(workbench: Workbench, desk: Desk, key: String, label: String, kind: u8) -> AnyView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     // What every kind needs: what stands there, and what happens when it changes.
     let key = StoredValue::new(key);
     // Only another value is written into a field: an answer that goes on must not take away what is being typed.
     let held = Memo::new(move |_| key.with_value(|key| desk.of_field(key, |field| field.value.clone())));
     let value = move || held.get().unwrap_or_default();
-    let choose = move |value: &str| bench.choose(workbench, &key.get_value(), value.trim());
+    let choose = move |value: &str| session.choose(workbench, &key.get_value(), value.trim());
     let hint = move || key.with_value(|key| desk.of_field(key, |field| field.hint.clone())).unwrap_or_default();
     let options = move || {
         let find = |field: &Field| match &field.control {

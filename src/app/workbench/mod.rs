@@ -1,24 +1,17 @@
 //! Any workbench but tuning: its form over its report, both drawn from data.
 
-mod flow;
 mod form;
-mod state;
-mod words;
-
-pub use state::{Desk, StudyState};
-pub use words::{Words, words};
 
 use leptos::prelude::*;
 
 use super::{
-    drop::{OnFiles, OpenButton},
-    example::Example,
     files::Files,
-    kept::KeptFiles,
     list::Shown,
     network::NetworkView,
     report::SectionView,
-    tuning::Bench,
+    session::{Session, StudyState},
+    welcome::Welcome,
+    words::words,
 };
 use crate::{
     app::live::{For, Show, follow, live},
@@ -29,23 +22,23 @@ use form::{Bar, GroupForm};
 /// The workbench, or the first visit to it.
 #[component]
 pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
-    let bench: Bench = expect_context();
-    let has_files = move || bench.can_study(workbench);
+    let session: Session = expect_context();
+    let has_files = move || session.can_study(workbench);
     // An example that is made is there at once.
     follow(move || {
-        let is_free = bench.task.with(Option::is_none);
-        let is_new = bench.desk(workbench).state.with(|state| *state == StudyState::NotStudied);
-        if is_free && is_new && bench.can_study(workbench) {
-            bench.study(workbench);
+        let is_free = session.task.with(Option::is_none);
+        let is_new = session.desk(workbench).state.with(|state| *state == StudyState::NotStudied);
+        if is_free && is_new && session.can_study(workbench) {
+            session.study(workbench);
         }
     });
-    let is_made = move || !bench.needs_files(workbench) && bench.documents.with(|all| !all.has(workbench));
+    let is_made = move || !session.needs_files(workbench) && session.documents.with(|all| !all.has(workbench));
     view! {
         <Show when=has_files fallback=move || view! { <Welcome workbench lead=words(workbench).lead reads=words(workbench).reads /> }>
             <div class="bench">
                 <main class="bench-main">
                     <h1 class="visually-hidden">{workbench.name()}</h1>
-                    <Show when=move || bench.shows_example() && !is_made()>
+                    <Show when=move || session.shows_example() && !is_made()>
                         <p class="simulated">{words(workbench).example}</p>
                     </Show>
                     <Show when=is_made>
@@ -54,7 +47,7 @@ pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
                     <Centre workbench />
                 </main>
                 <aside class="bench-side" aria-label="What was loaded">
-                    <Show when=move || bench.has_files()>
+                    <Show when=move || session.has_files()>
                         <Files />
                     </Show>
                     <Basis workbench />
@@ -64,71 +57,11 @@ pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
     }
 }
 
-/// The first visit: nothing is open yet.
-#[component]
-pub fn Welcome(
-    workbench: Workbench,
-    /// What to drop, and what comes of it.
-    lead: &'static str,
-    /// What it reads.
-    reads: &'static str,
-) -> impl IntoView {
-    let bench: Bench = expect_context();
-    let on_files: OnFiles = expect_context();
-    let example: Example = expect_context();
-    let is_reading = move || bench.has_files() && bench.task.with(Option::is_some);
-    // A link says what was looked at; what was measured did not travel with it.
-    let awaited = move || {
-        let address = bench.address.get();
-        (workbench == Workbench::Tuning && address.is_particular()).then(|| {
-            view! {
-                <p class="awaited" role="status">
-                    "This link shows " <strong>{address.to_string()}</strong> ". Drop the sweep that was measured there."
-                </p>
-            }
-        })
-    };
-    let name = if workbench == Workbench::Tuning { "Collectune" } else { workbench.name() };
-    view! {
-        <main class="welcome">
-            <div class="welcome-zone">
-                <h1>{name}</h1>
-                <Show when=is_reading>
-                    <p role="status">"Reading …"</p>
-                </Show>
-                <p class="lead">{lead}</p>
-                {live(awaited)}
-                <p class="welcome-drop">"Drop files or a folder anywhere on this page, or paste their text."</p>
-                <div class="welcome-actions">
-                    <OpenButton on_files primary=true />
-                    <Show when=move || example.is_there(workbench)>
-                        <button type="button" id="open-example" on:click=move |_| example.open(bench, workbench)>
-                            "Open the example"
-                        </button>
-                    </Show>
-                    <Show when=move || workbench == Workbench::Policy>
-                        <button type="button" on:click=move |_| bench.choose(workbench, "world", "clear")>
-                            "Simulate strategies"
-                        </button>
-                    </Show>
-                </div>
-                <p class="small">{reads}</p>
-            </div>
-            // What was opened and has nothing for this workbench, and why.
-            <Show when=move || bench.has_files()>
-                <Files />
-            </Show>
-            <KeptFiles />
-            <p class="promise">"Nothing is uploaded. Files are read and trained on in this tab."</p>
-        </main>
-    }
-}
-
 /// The choices over the answer.
 #[component]
 fn Centre(workbench: Workbench) -> impl IntoView {
-    let bench: Bench = expect_context();
-    let desk = bench.desk(workbench);
+    let session: Session = expect_context();
+    let desk = session.desk(workbench);
     let title = move || desk.shown.with(|shown| shown.as_ref().map(|shown| shown.report.title.clone()));
     let summary = move || {
         let sentences = desk.shown.with(|shown| shown.as_ref().map(|shown| shown.report.summary.clone()));
@@ -148,7 +81,7 @@ fn Centre(workbench: Workbench) -> impl IntoView {
         view! { <SectionView section=section id=format!("section-{index}") form /> }
     };
     view! {
-        {live(move || why_unanswered(bench, workbench))}
+        {live(move || why_unanswered(session, workbench))}
         <Show when=move || desk.is_there()>
             <Bar workbench />
             <section class="panel answer" aria-labelledby="answer-heading">
@@ -166,8 +99,8 @@ fn Centre(workbench: Workbench) -> impl IntoView {
 }
 
 /// Why what is chosen is not answered, with the way on.
-fn why_unanswered(bench: Bench, workbench: Workbench) -> Option<AnyView> {
-    let desk = bench.desk(workbench);
+fn why_unanswered(session: Session, workbench: Workbench) -> Option<AnyView> {
+    let desk = session.desk(workbench);
     let (heading, why, is_wrong) = match desk.state.get() {
         StudyState::Refused(why) => {
             let alert = view! {
@@ -191,7 +124,7 @@ fn why_unanswered(bench: Bench, workbench: Workbench) -> Option<AnyView> {
             <h2>{heading}</h2>
             <p class:wrong=is_wrong>{why}</p>
             {older}
-            <button type="button" class="study-again" on:click=move |_| bench.study(workbench)>"Study again"</button>
+            <button type="button" class="study-again" on:click=move |_| session.study(workbench)>"Study again"</button>
         </section>
     };
     Some(view.into_any())
@@ -204,7 +137,7 @@ fn title_of(section: Option<&Section>) -> String {
 /// What the answer was computed with.
 #[component]
 fn Basis(workbench: Workbench) -> impl IntoView {
-    let desk = expect_context::<Bench>().desk(workbench);
+    let desk = expect_context::<Session>().desk(workbench);
     let row = |Fact { name, value }: Fact| view! { <dt>{name}</dt> <dd>{value}</dd> };
     let listed = Shown::first();
     let facts = move || {

@@ -3,11 +3,9 @@
 use leptos::prelude::*;
 
 use super::{
-    super::{Bench, inquiry::Inquiry},
+    super::inquiry::Inquiry,
     documents::{DocumentChoice, DocumentField, name_of},
-    listing::ListingView,
-    text_file::{Notes, TextFile},
-    tuner_files::Failed,
+    shared::Failed,
 };
 use crate::{
     app::{
@@ -16,6 +14,11 @@ use crate::{
         live::{Show, live},
         report::Reader,
         theme::ActiveTheme,
+    },
+    app::{
+        listing::ListingView,
+        session::Session,
+        text_file::{Notes, TextFile},
     },
     intake::{FileReport, Outcome},
     plot::Chart,
@@ -31,15 +34,15 @@ const TOGETHER: u32 = u32::MAX - 1;
 const LINKED: u32 = u32::MAX;
 
 /// What can be compared, by number: reports first, which are older than what is loaded, then sweeps.
-fn states(bench: Bench, reader: Reader) -> Vec<(u32, String)> {
-    let named = |file: u32| (file, name_of(bench, file));
+fn states(session: Session, reader: Reader) -> Vec<(u32, String)> {
+    let named = |file: u32| (file, name_of(session, file));
     let mut states = Vec::new();
     states.extend(reader.linked().map(|report| (LINKED, format!("{}, from a link", report.title))));
-    states.extend(bench.documents.with(|all| all.reports.clone()).into_iter().map(named));
+    states.extend(session.documents.with(|all| all.reports.clone()).into_iter().map(named));
     let is_sweep = |file: &&FileReport| matches!(file.outcome, Outcome::Loaded { .. });
-    let sweeps = bench.reports.with(|files| files.iter().filter(is_sweep).map(|file| file.id).collect::<Vec<_>>());
+    let sweeps = session.reports.with(|files| files.iter().filter(is_sweep).map(|file| file.id).collect::<Vec<_>>());
     if let [only] = sweeps[..] {
-        states.push((LOADED, name_of(bench, only)));
+        states.push((LOADED, name_of(session, only)));
     } else if !sweeps.is_empty() {
         states.extend(sweeps.into_iter().map(named));
         states.push((TOGETHER, "all that is loaded".to_owned()));
@@ -48,14 +51,15 @@ fn states(bench: Bench, reader: Reader) -> Vec<(u32, String)> {
 }
 
 /// A state as the worker is asked about it.
-fn side(bench: Bench, reader: Reader, state: u32) -> Option<ComparedState> {
+fn side(session: Session, reader: Reader, state: u32) -> Option<ComparedState> {
     Some(match state {
         LOADED | TOGETHER => ComparedState::Loaded,
         LINKED => ComparedState::Snapshot(Box::new(reader.linked()?.snapshot?)),
         file => {
-            let mapping = bench.files.with(|files| Some(files.iter().find(|open| open.id == file)?.mapping.clone()))?;
+            let mapping =
+                session.files.with(|files| Some(files.iter().find(|open| open.id == file)?.mapping.clone()))?;
             let mapping = mapping.map(|(_, mapping)| mapping);
-            ComparedState::Files(vec![FileToLoad { id: file, name: name_of(bench, file), mapping }])
+            ComparedState::Files(vec![FileToLoad { id: file, name: name_of(session, file), mapping }])
         }
     })
 }
@@ -63,8 +67,8 @@ fn side(bench: Bench, reader: Reader, state: u32) -> Option<ComparedState> {
 /// Two states, and what changed between them.
 #[component]
 pub fn ChangePanel() -> impl IntoView {
-    let (bench, reader): (Bench, Reader) = (expect_context(), expect_context());
-    let states = Memo::new(move |_| states(bench, reader));
+    let (session, reader): (Session, Reader) = (expect_context(), expect_context());
+    let states = Memo::new(move |_| states(session, reader));
     let several = Memo::new(move |_| states.with(|states| states.len() > 1));
     view! {
         <section class="panel" aria-labelledby="change-heading">
@@ -89,7 +93,7 @@ pub fn ChangePanel() -> impl IntoView {
 
 #[component]
 fn Comparison(states: Memo<Vec<(u32, String)>>) -> impl IntoView {
-    let (bench, reader): (Bench, Reader) = (expect_context(), expect_context());
+    let (session, reader): (Session, Reader) = (expect_context(), expect_context());
     let theme = expect_context::<ActiveTheme>().signal();
     let wishes = RwSignal::new([None, None]);
     // The state that is wished for, as long as it is there; else the first before, and the last by itself after.
@@ -103,18 +107,18 @@ fn Comparison(states: Memo<Vec<(u32, String)>>) -> impl IntoView {
     };
     let choose = move |place: usize| move |state: u32| wishes.update(|wishes| wishes[place] = Some(state));
     let swap = move |_| wishes.set(untrack(move || [chosen(1), chosen(0)]));
-    let conf = DocumentChoice::without(move || bench.documents.with(|all| all.confs.clone()));
-    let has_conf = Memo::new(move |_| bench.documents.with(|all| !all.confs.is_empty()));
+    let conf = DocumentChoice::without(move || session.documents.with(|all| all.confs.clone()));
+    let has_conf = Memo::new(move |_| session.documents.with(|all| !all.confs.is_empty()));
     let asked = RwSignal::new(Question::default());
     let question = Signal::derive(move || {
         let (before, after) = (chosen(0)?, chosen(1)?);
-        let (reader_of_conf, library) = (bench.reader.get(), bench.library.get());
+        let (reader_of_conf, library) = (session.tuning.reader.get(), session.tuning.library.get());
         let deployment = |file| Deployment { file, reader: reader_of_conf, library };
         let question = Question { conf: conf.chosen.get().map(deployment), ..asked.get() };
-        let (before, after) = (side(bench, reader, before)?, side(bench, reader, after)?);
+        let (before, after) = (side(session, reader, before)?, side(session, reader, after)?);
         Some(Request::Change { before, after, question })
     });
-    let found = Inquiry::new(bench, question);
+    let found = Inquiry::new(session, question);
     fn changed(response: &Response) -> Option<&Answer> {
         if let Response::Changed(answer) = response { Some(answer) } else { None }
     }

@@ -3,12 +3,9 @@
 use leptos::prelude::*;
 
 use super::{
-    super::{Bench, inquiry::Inquiry},
+    super::inquiry::Inquiry,
     documents::{DocumentChoice, DocumentField, name_of},
-    listing::ListingView,
-    plan::LauncherField,
-    text_file::{Notes, TextFile},
-    tuner_files::Failed,
+    shared::{Failed, LauncherField},
 };
 use crate::{
     app::{
@@ -16,6 +13,11 @@ use crate::{
         fields::{ChoiceField, NumberField, stay},
         live::{Show, live},
         theme::ActiveTheme,
+    },
+    app::{
+        listing::ListingView,
+        session::Session,
+        text_file::{Notes, TextFile},
     },
     collective::Collective,
     tuning::{
@@ -32,9 +34,9 @@ use crate::{
 /// The verdict on a loaded campaign, and the next one.
 #[component]
 pub fn ComparisonPanel() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let any = move || bench.documents.with(|all| !all.comparisons.is_empty());
-    let has_data = move || bench.workload().is_some();
+    let session: Session = expect_context();
+    let any = move || session.documents.with(|all| !all.comparisons.is_empty());
+    let has_data = move || session.tuning.workload().is_some();
     view! {
         <section class="panel" aria-labelledby="ab-heading">
             <h2 id="ab-heading">"A/B"</h2>
@@ -58,10 +60,10 @@ pub fn ComparisonPanel() -> impl IntoView {
 
 #[component]
 fn Judgement() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
-    let file = DocumentChoice::new(move || bench.documents.with(|all| all.comparisons.clone()));
-    let conf = DocumentChoice::new(move || bench.documents.with(|all| all.confs.clone()));
+    let file = DocumentChoice::new(move || session.documents.with(|all| all.comparisons.clone()));
+    let conf = DocumentChoice::new(move || session.documents.with(|all| all.confs.clone()));
     let collective = RwSignal::new(None::<Collective>);
     let limits = RwSignal::new(Limits::default());
     let question = Signal::derive(move || {
@@ -73,7 +75,7 @@ fn Judgement() -> impl IntoView {
             limits: limits.get(),
         }))
     });
-    let found = Inquiry::new(bench, question);
+    let found = Inquiry::new(session, question);
     fn compared(response: &Response) -> Option<&Answer> {
         if let Response::Compared(answer) = response { Some(answer) } else { None }
     }
@@ -108,7 +110,7 @@ fn Judgement() -> impl IntoView {
     let trimmed = move || {
         let text = found.get(|response| compared(response)?.trimmed.clone())?;
         let name =
-            conf.chosen.get().map_or_else(|| "trimmed.conf".to_owned(), |conf| trimmed_name(&name_of(bench, conf)));
+            conf.chosen.get().map_or_else(|| "trimmed.conf".to_owned(), |conf| trimmed_name(&name_of(session, conf)));
         Some(view! { <TextFile name about="what is left of the tuner file" text /> })
     };
     let collectives = || {
@@ -170,14 +172,14 @@ fn trimmed_name(name: &str) -> String {
 /// The script of three arms for the collective and scale shown.
 #[component]
 fn NextCampaign() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let repeats = RwSignal::new(6_u32);
     let launcher = RwSignal::new(Launcher::default());
     let plugin = RwSignal::new("/path/to/libnccl-tuner.so".to_owned());
     let conf = RwSignal::new("/path/to/tuner.conf".to_owned());
     let question = Signal::derive(move || {
-        let shown = bench.workload()?;
-        let sizes = bench.groups.with(|groups| {
+        let shown = session.tuning.workload()?;
+        let sizes = session.tuning.groups.with(|groups| {
             let group = groups.iter().find(|g| (g.collective, g.scale) == (shown.collective, shown.scale))?;
             Some(Sizes::to_cover(*group.sizes.first()?, *group.sizes.last()?))
         })?;
@@ -192,9 +194,9 @@ fn NextCampaign() -> impl IntoView {
             conf: conf.get(),
         }))
     });
-    let found = Inquiry::new(bench, question);
+    let found = Inquiry::new(session, question);
     let script = move || {
-        let shown = bench.workload()?;
+        let shown = session.tuning.workload()?;
         let text = found.get(|response| match response {
             Response::Campaign(script) => Some(script.clone()),
             _ => None,

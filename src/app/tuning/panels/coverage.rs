@@ -5,12 +5,9 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use super::{
-    super::{Bench, inquiry::Inquiry},
+    super::inquiry::Inquiry,
     documents::{DocumentChoice, DocumentField},
-    listing::ListingView,
-    place,
-    text_file::Notes,
-    tuner_files::{Failed, ReaderFields},
+    shared::{Failed, ReaderFields, place},
 };
 use crate::{
     app::{
@@ -19,6 +16,7 @@ use crate::{
         live::{Show, follow, live},
         theme::ActiveTheme,
     },
+    app::{listing::ListingView, session::Session, text_file::Notes},
     collective::{Collective, Scale},
     order::CompactSort,
     plot::Chart,
@@ -37,13 +35,13 @@ const DATA_TYPES: [&str; 5] = ["bfloat16", "float16", "float32", "float8", "int8
 /// What a job sends, from its log or typed.
 #[component]
 pub fn CoveragePanel() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
-    let has_log = Memo::new(move |_| bench.documents.with(|all| !all.jobs.is_empty()));
+    let has_log = Memo::new(move |_| session.documents.with(|all| !all.jobs.is_empty()));
     let by_hand = RwSignal::new(false);
     let is_typed = Memo::new(move |_| by_hand.get() || !has_log.get());
     let typed = RwSignal::new(None::<Typed>);
-    let conf = DocumentChoice::new(move || bench.documents.with(|all| all.confs.clone()));
+    let conf = DocumentChoice::new(move || session.documents.with(|all| all.confs.clone()));
     let scale = RwSignal::new(None::<Scale>);
     let divide_by = RwSignal::new(1_u32);
     let question = Signal::derive(move || {
@@ -51,24 +49,25 @@ pub fn CoveragePanel() -> impl IntoView {
         Some(Request::Coverage(Question {
             typed,
             conf: conf.chosen.get(),
-            reader: bench.reader.get(),
-            library: bench.library.get(),
-            scale: scale.get().or_else(|| bench.workload().map(|workload| workload.scale)),
+            reader: session.tuning.reader.get(),
+            library: session.tuning.library.get(),
+            scale: scale.get().or_else(|| session.tuning.workload().map(|workload| workload.scale)),
             divide_by: divide_by.get(),
         }))
     });
-    let found = Inquiry::new(bench, question);
+    let found = Inquiry::new(session, question);
     fn coverage(response: &Response) -> Option<&Answer> {
         if let Response::Coverage(answer) = response { Some(answer) } else { None }
     }
     // What matters and was never measured goes to the plan.
     follow(move || {
         if let Some(uncovered) = found.get(|response| Some(coverage(response)?.measure_next.clone())) {
-            bench.uncovered.set(uncovered);
+            session.tuning.uncovered.set(uncovered);
         }
     });
     let scales = move || {
-        let mut scales: Vec<Scale> = bench.groups.with(|groups| groups.iter().map(|group| group.scale).collect());
+        let mut scales: Vec<Scale> =
+            session.tuning.groups.with(|groups| groups.iter().map(|group| group.scale).collect());
         scales.compact_sort();
         scales.dedup();
         let named = scales.into_iter().map(|scale| (Some(scale), scale.to_string()));

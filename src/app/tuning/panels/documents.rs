@@ -2,13 +2,15 @@
 
 use leptos::prelude::*;
 
-use super::super::{Bench, bench::OpenFile};
-use crate::app::fields::ChoiceField;
+use crate::app::{
+    fields::ChoiceField,
+    session::{OpenFile, Session},
+};
 
 /// The name of an open file.
-pub fn name_of(bench: Bench, file: u32) -> String {
+pub fn name_of(session: Session, file: u32) -> String {
     let name = |files: &Vec<OpenFile>| files.iter().find(|open| open.id == file).map(|o| o.handle.name());
-    bench.files.with(name).unwrap_or_default()
+    session.files.with(name).unwrap_or_default()
 }
 
 /// A choice among loaded documents. It stays with the newest until another is chosen, and falls back to it when the
@@ -64,9 +66,9 @@ pub fn DocumentField(
     #[prop(optional)]
     none: Option<&'static str>,
 ) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let choices = move || {
-        let files = choice.all.get().into_iter().map(|file| (Some(file), name_of(bench, file)));
+        let files = choice.all.get().into_iter().map(|file| (Some(file), name_of(session, file)));
         none.map(|none| (None, none.to_owned())).into_iter().chain(files).collect::<Vec<_>>()
     };
     let on_value = move |file: Option<u32>| choice.wish.set(file.map_or(Wish::None, Wish::File));

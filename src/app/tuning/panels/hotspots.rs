@@ -4,14 +4,11 @@ use std::sync::Arc;
 
 use leptos::prelude::*;
 
-use super::{
-    super::{Bench, inquiry::Inquiry},
-    listing::ListingView,
-    text_file::TextFile,
-};
+use super::super::inquiry::Inquiry;
 use crate::{
     app::fields::{NumberField, stay},
     app::live::{Show, follow, live},
+    app::{listing::ListingView, session::Session, text_file::TextFile},
     tuning::hotspots::{Answer, FILE_NAME, Question, Rule},
     worker::protocol::{Request, Response},
 };
@@ -19,17 +16,20 @@ use crate::{
 /// The hotspots of everything loaded.
 #[component]
 pub fn Hotspots() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let rule = RwSignal::new(Rule::default());
-    let question = Signal::derive(move || bench.has_data().then(|| Request::Hotspots(Question { rule: rule.get() })));
-    let found = Inquiry::new(bench, question);
+    let question =
+        Signal::derive(move || session.tuning.has_data().then(|| Request::Hotspots(Question { rule: rule.get() })));
+    let found = Inquiry::new(session, question);
     fn hotspots(response: &Response) -> Option<&Answer> {
         if let Response::Hotspots(answer) = response { Some(answer) } else { None }
     }
     // The chart of busbw over size marks them.
-    follow(move || bench.hotspots.set(found.get(|response| Some(Arc::new(hotspots(response)?.hotspots.clone())))));
+    follow(move || {
+        session.tuning.hotspots.set(found.get(|response| Some(Arc::new(hotspots(response)?.hotspots.clone()))))
+    });
     on_cleanup(move || {
-        bench.hotspots.try_set(None);
+        session.tuning.hotspots.try_set(None);
     });
     let listing = found.listing(|response| Some(&hotspots(response)?.listing));
     let none = found.is(|response| hotspots(response).is_some_and(|answer| answer.hotspots.is_empty()));

@@ -3,22 +3,21 @@
 use leptos::prelude::*;
 
 use super::{
-    super::{Bench, inquiry::Inquiry},
-    listing::ListingView,
-    place as place_of,
-    tuner_files::Failed,
+    super::inquiry::Inquiry,
+    shared::{Failed, place as place_of},
 };
 use crate::{
     app::fields::{NumberField, stay},
     app::list::Shown,
     app::live::{Show, follow, live},
+    app::{listing::ListingView, session::Session},
     tuning::{parameters::SetAside, record},
     units::percent,
     worker::protocol::{Request, Response},
 };
 
-fn inquire(bench: Bench, question: impl Fn() -> Option<record::Question> + Send + Sync + 'static) -> Inquiry {
-    Inquiry::new(bench, Signal::derive(move || question().map(Request::Record)))
+fn inquire(session: Session, question: impl Fn() -> Option<record::Question> + Send + Sync + 'static) -> Inquiry {
+    Inquiry::new(session, Signal::derive(move || question().map(Request::Record)))
 }
 
 fn recorded(response: &Response) -> Option<&record::Answer> {
@@ -28,8 +27,8 @@ fn recorded(response: &Response) -> Option<&record::Answer> {
 /// The record of the workload shown, and the stalls of all.
 #[component]
 pub fn NoisePanel() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let has_data = move || bench.has_data();
+    let session: Session = expect_context();
+    let has_data = move || session.tuning.has_data();
     view! {
         <Show
             when=has_data
@@ -45,8 +44,8 @@ pub fn NoisePanel() -> impl IntoView {
 /// How sure a gain must be.
 #[component]
 fn Asked() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let parameters = bench.parameters;
+    let session: Session = expect_context();
+    let parameters = session.tuning.parameters;
     view! {
         <section class="panel" aria-labelledby="confidence-heading">
             <div class="panel-head">
@@ -61,7 +60,7 @@ fn Asked() -> impl IntoView {
                     step="any"
                     on_value=move |pct: f64| {
                         parameters.update(|p| p.confidence.level = pct / 100.0);
-                        bench.train();
+                        session.train();
                     }
                 />
                 <NumberField
@@ -71,7 +70,7 @@ fn Asked() -> impl IntoView {
                     step="any"
                     on_value=move |pct| {
                         parameters.update(|p| p.confidence.minimum_gain_pct = pct);
-                        bench.train();
+                        session.train();
                     }
                 />
             </form>
@@ -82,14 +81,14 @@ fn Asked() -> impl IntoView {
 /// What was measured at the workload shown.
 #[component]
 fn Record() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let found = inquire(bench, move || Some(record::Question { workload: Some(bench.workload()?) }));
+    let session: Session = expect_context();
+    let found = inquire(session, move || Some(record::Question { workload: Some(session.tuning.workload()?) }));
     let listing = found.listing(|response| Some(&recorded(response)?.listing));
-    let place = move || bench.workload().map(|workload| place_of(&workload));
+    let place = move || session.tuning.workload().map(|workload| place_of(&workload));
     let open = RwSignal::new(None::<usize>);
     // Another workload has other configurations.
     follow(move || {
-        bench.shown.track();
+        session.tuning.shown.track();
         open.set(None);
     });
     let noise = move || {
@@ -161,9 +160,9 @@ fn Figure(name: &'static str, value: String, note: &'static str) -> impl IntoVie
 /// The runs of the opened configuration, and the button that sets it aside.
 #[component]
 fn OneConfiguration(found: Inquiry, open: RwSignal<Option<usize>>) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     live(move || {
-        let (workload, row) = (bench.workload()?, open.get()?);
+        let (workload, row) = (session.tuning.workload()?, open.get()?);
         let measured = found.get(|response| recorded(response)?.measured.get(row).cloned())?;
         let name = if measured.is_default { "The default".to_owned() } else { measured.configuration.to_string() };
         let aside =
@@ -171,7 +170,7 @@ fn OneConfiguration(found: Inquiry, open: RwSignal<Option<usize>>) -> impl IntoV
         let switch = (!measured.is_default).then(|| {
             let words = if measured.is_set_aside { "Use it again" } else { "Set aside at every size of this scale" };
             view! {
-                <button type="button" on:click=move |_| bench.toggle_aside(aside)>
+                <button type="button" on:click=move |_| session.toggle_aside(aside)>
                     {words}
                 </button>
             }
@@ -218,18 +217,19 @@ fn OneConfiguration(found: Inquiry, open: RwSignal<Option<usize>>) -> impl IntoV
 /// What was set aside by hand, with a button each to bring it back.
 #[component]
 fn SetAsideList() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let shown = Shown::first();
-    let count = move || bench.parameters.with(|p| p.screening.set_aside.len());
-    let all =
-        move || bench.parameters.with(|p| p.screening.set_aside.iter().take(shown.most()).copied().collect::<Vec<_>>());
+    let count = move || session.tuning.parameters.with(|p| p.screening.set_aside.len());
+    let all = move || {
+        session.tuning.parameters.with(|p| p.screening.set_aside.iter().take(shown.most()).copied().collect::<Vec<_>>())
+    };
     let item = move |aside: SetAside| {
         let words = format!("{} of {} on {}", aside.configuration, aside.collective, aside.scale);
         let label = format!("Bring back {words}");
         view! {
             <li>
                 {words} " "
-                <button type="button" aria-label=label on:click=move |_| bench.toggle_aside(aside)>
+                <button type="button" aria-label=label on:click=move |_| session.toggle_aside(aside)>
                     "Bring back"
                 </button>
             </li>
@@ -250,15 +250,15 @@ fn SetAsideList() -> impl IntoView {
 /// What stalled anywhere.
 #[component]
 fn Stalls() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let found = inquire(bench, move || bench.has_data().then(record::Question::default));
+    let session: Session = expect_context();
+    let found = inquire(session, move || session.tuning.has_data().then(record::Question::default));
     let listing = found.listing(|response| Some(&recorded(response)?.stall_listing));
     let any = found.is(|response| recorded(response).is_some_and(|answer| !answer.stalls.is_empty()));
     let none = found.is(|response| recorded(response).is_some_and(|answer| answer.stalls.is_empty()));
-    let keeps = Memo::new(move |_| bench.parameters.with(|p| p.screening.keep_stalls));
+    let keeps = Memo::new(move |_| session.tuning.parameters.with(|p| p.screening.keep_stalls));
     let keep = move |keep: bool| {
-        bench.parameters.update(|p| p.screening.keep_stalls = keep);
-        bench.train();
+        session.tuning.parameters.update(|p| p.screening.keep_stalls = keep);
+        session.train();
     };
     let row_class = UnsyncCallback::new(move |row: usize| {
         let set_aside = found.now(|response| Some(recorded(response)?.stalls.get(row)?.set_aside));
@@ -266,7 +266,7 @@ fn Stalls() -> impl IntoView {
     });
     let toggle = UnsyncCallback::new(move |row: usize| {
         if let Some(stall) = found.now(|response| recorded(response)?.stalls.get(row).copied()) {
-            bench.toggle_stall(&stall);
+            session.toggle_stall(&stall);
         }
     });
     view! {

@@ -3,14 +3,17 @@
 use leptos::prelude::*;
 
 use super::{
-    super::{Bench, inquiry::Inquiry},
-    listing::ListingView,
-    text_file::{Notes, TextFile},
-    tuner_files::Failed,
+    super::inquiry::Inquiry,
+    shared::{Failed, LauncherField},
 };
 use crate::{
-    app::fields::{ChoiceField, NumberField, stay},
+    app::fields::{NumberField, stay},
     app::live::{Show, live},
+    app::{
+        listing::ListingView,
+        session::Session,
+        text_file::{Notes, TextFile},
+    },
     tuning::{
         launch::Launcher,
         plan::{Answer, Question, script::FILE_NAME},
@@ -18,43 +21,32 @@ use crate::{
     worker::protocol::{Request, Response},
 };
 
-/// The choice of what starts the ranks.
-#[component]
-pub fn LauncherField(launcher: RwSignal<Launcher>) -> impl IntoView {
-    let choices = || vec![(Launcher::Mpirun, "mpirun".to_owned()), (Launcher::Srun, "srun".to_owned())];
-    view! {
-        <ChoiceField
-            label="Launched by"
-            choices
-            value=move || Some(launcher.get())
-            on_value=move |chosen| launcher.set(chosen)
-        />
-    }
-}
-
 /// The plan.
 #[component]
 pub fn PlanPanel() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let runs = RwSignal::new(Question::default().runs);
     let repeats = RwSignal::new(Question::default().repeats);
     let launcher = RwSignal::new(Launcher::default());
     let only_shown = RwSignal::new(false);
     let question = Signal::derive(move || {
-        bench.has_data().then(|| {
-            let of =
-                bench.workload().filter(|_| only_shown.get()).map(|workload| (workload.collective, workload.scale));
+        session.tuning.has_data().then(|| {
+            let of = session
+                .tuning
+                .workload()
+                .filter(|_| only_shown.get())
+                .map(|workload| (workload.collective, workload.scale));
             Request::Plan(Question {
                 of,
                 runs: runs.get(),
                 repeats: repeats.get(),
                 launcher: launcher.get(),
-                uncovered: bench.uncovered.get(),
+                uncovered: session.tuning.uncovered.get(),
                 ..Question::default()
             })
         })
     });
-    let found = Inquiry::new(bench, question);
+    let found = Inquiry::new(session, question);
     fn plan(response: &Response) -> Option<&Answer> {
         if let Response::Plan(answer) = response { Some(answer) } else { None }
     }
@@ -74,7 +66,7 @@ pub fn PlanPanel() -> impl IntoView {
             </details>
         })
     };
-    let several = move || bench.groups.with(|groups| groups.len() > 1);
+    let several = move || session.tuning.groups.with(|groups| groups.len() > 1);
     view! {
         <section class="panel" aria-labelledby="plan-heading">
             <div class="panel-head">
@@ -82,7 +74,7 @@ pub fn PlanPanel() -> impl IntoView {
                 <span class="small">"One launch measures every size with one configuration."</span>
             </div>
             <Show
-                when=move || bench.has_data()
+                when=move || session.tuning.has_data()
                 fallback=|| view! { <p class="small">"Drop a sweep first: the plan says what to add to it."</p> }
             >
                 <form class="own" on:submit=stay>

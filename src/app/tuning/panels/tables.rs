@@ -3,19 +3,19 @@
 use leptos::prelude::*;
 
 use super::{
-    super::{Bench, inquiry::Inquiry},
+    super::inquiry::Inquiry,
     documents::{DocumentChoice, DocumentField},
-    listing::ListingView,
 };
+use crate::app::{listing::ListingView, session::Session};
 use crate::worker::protocol::{Request, Response};
 
 /// The loaded tables, one at a time.
 #[component]
 pub fn TablesPanel() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let table = DocumentChoice::new(move || bench.documents.with(|all| all.listings.clone()));
+    let session: Session = expect_context();
+    let table = DocumentChoice::new(move || session.documents.with(|all| all.listings.clone()));
     let question = Signal::derive(move || table.chosen.get().map(|file| Request::Table { file }));
-    let found = Inquiry::new(bench, question);
+    let found = Inquiry::new(session, question);
     let listing = found.listing(|response| if let Response::Table(table) = response { Some(table) } else { None });
     view! {
         <section class="panel" aria-labelledby="tables-heading">

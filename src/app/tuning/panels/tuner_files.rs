@@ -5,58 +5,36 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use super::{
-    super::{Bench, inquiry::Inquiry},
+    super::inquiry::Inquiry,
     documents::{DocumentChoice, DocumentField},
-    listing::ListingView,
-    place as place_of,
-    text_file::{Notes, TextFile},
+    shared::{Failed, ReaderFields, place as place_of},
 };
 use crate::{
     app::{
         chart::ChartView,
-        fields::{ChoiceField, stay},
+        fields::stay,
         live::{Show, live},
         theme::ActiveTheme,
+    },
+    app::{
+        listing::ListingView,
+        session::Session,
+        text_file::{Notes, TextFile},
     },
     collective::Workload,
     plot::Chart,
     text::Listing,
-    tuning::{
-        conf::{
-            Finding, Reader, Severity,
-            export::{self, Options},
-            question::{Answer, Question},
-        },
-        support::Library,
+    tuning::conf::{
+        Finding, Reader, Severity,
+        export::{self, Options},
+        question::{Answer, Question},
     },
     worker::protocol::{Request, Response},
 };
 
-/// Who reads the file, on which library: the same for all panels.
-#[component]
-pub fn ReaderFields() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let readers = || Reader::ALL.iter().map(|reader| (*reader, reader.name().to_owned())).collect::<Vec<_>>();
-    let libraries = || vec![(Library::Rccl, "RCCL".to_owned()), (Library::Nccl, "NCCL".to_owned())];
-    view! {
-        <ChoiceField
-            label="Read by"
-            choices=readers
-            value=move || Some(bench.reader.get())
-            on_value=move |reader| bench.reader.set(reader)
-        />
-        <ChoiceField
-            label="Library"
-            choices=libraries
-            value=move || Some(bench.library.get())
-            on_value=move |library| bench.library.set(library)
-        />
-    }
-}
-
 /// Asks about tuner files; the answer is any of them.
-fn inquire(bench: Bench, question: impl Fn() -> Option<Question> + Send + Sync + 'static) -> Inquiry {
-    Inquiry::new(bench, Signal::derive(move || question().map(Request::Conf)))
+fn inquire(session: Session, question: impl Fn() -> Option<Question> + Send + Sync + 'static) -> Inquiry {
+    Inquiry::new(session, Signal::derive(move || question().map(Request::Conf)))
 }
 
 fn exported(response: &Response) -> Option<(&export::Export, &Listing)> {
@@ -85,9 +63,9 @@ fn overlaid(response: &Response) -> Option<(&Listing, &str, &Charts)> {
 /// Loaded tuner files first, as they are what was asked about; then what is written.
 #[component]
 pub fn TunerFilesPanel() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let has_conf = move || bench.documents.with(|all| !all.confs.is_empty());
-    let has_data = move || bench.has_data();
+    let session: Session = expect_context();
+    let has_conf = move || session.documents.with(|all| !all.confs.is_empty());
+    let has_data = move || session.tuning.has_data();
     view! {
         <Show when=has_conf>
             <Check />
@@ -107,16 +85,16 @@ pub fn TunerFilesPanel() -> impl IntoView {
 
 #[component]
 fn Export() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let by_scale = RwSignal::new(false);
     let open_ends = RwSignal::new(false);
     let architecture = RwSignal::new(String::new());
-    let found = inquire(bench, move || {
+    let found = inquire(session, move || {
         let written = architecture.with(|text| text.trim().to_owned());
-        bench.has_data().then(|| {
+        session.tuning.has_data().then(|| {
             Question::Export(Options {
-                reader: bench.reader.get(),
-                library: bench.library.get(),
+                reader: session.tuning.reader.get(),
+                library: session.tuning.library.get(),
                 by_scale: by_scale.get(),
                 open_ends: open_ends.get(),
                 architecture: Some(written).filter(|text| !text.is_empty()),
@@ -148,7 +126,7 @@ fn Export() -> impl IntoView {
             <h2 id="export-heading">"Write a tuner file"</h2>
             <form class="own" on:submit=stay>
                 <ReaderFields />
-                <Show when=move || bench.reader.get() == Reader::Rccl>
+                <Show when=move || session.tuning.reader.get() == Reader::Rccl>
                     <label class="field">
                         <span>"Architecture"</span>
                         <input type="text" placeholder="gfx950" spellcheck="false" bind:value=architecture />
@@ -172,12 +150,12 @@ fn Export() -> impl IntoView {
 
 #[component]
 fn Environment() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let of_size = RwSignal::new(false);
-    let found = inquire(bench, move || {
-        let Workload { collective, scale, .. } = bench.workload()?;
-        let configuration = if of_size.get() { Some(bench.recommendation()?.configuration?) } else { None };
-        Some(Question::Environment { collective, scale, configuration, library: bench.library.get() })
+    let found = inquire(session, move || {
+        let Workload { collective, scale, .. } = session.tuning.workload()?;
+        let configuration = if of_size.get() { Some(session.tuning.recommendation()?.configuration?) } else { None };
+        Some(Question::Environment { collective, scale, configuration, library: session.tuning.library.get() })
     });
     let content = move || {
         found.get(|response| match response {
@@ -191,7 +169,7 @@ fn Environment() -> impl IntoView {
             _ => None,
         })
     };
-    let place = move || bench.workload().map(|workload| place_of(&workload));
+    let place = move || session.tuning.workload().map(|workload| place_of(&workload));
     view! {
         <details class="panel">
             <summary>"As environment variables, for the whole job"</summary>
@@ -208,13 +186,13 @@ fn Environment() -> impl IntoView {
 /// What is wrong with a loaded file, and what it would choose.
 #[component]
 fn Check() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let conf = DocumentChoice::new(move || bench.documents.with(|all| all.confs.clone()));
+    let session: Session = expect_context();
+    let conf = DocumentChoice::new(move || session.documents.with(|all| all.confs.clone()));
     let all_readers = RwSignal::new(false);
-    let has_data = move || bench.has_data();
-    let lint = inquire(bench, move || {
-        let readers = if all_readers.get() { Vec::new() } else { vec![bench.reader.get()] };
-        Some(Question::Lint { file: conf.chosen.get()?, readers, library: bench.library.get() })
+    let has_data = move || session.tuning.has_data();
+    let lint = inquire(session, move || {
+        let readers = if all_readers.get() { Vec::new() } else { vec![session.tuning.reader.get()] };
+        Some(Question::Lint { file: conf.chosen.get()?, readers, library: session.tuning.library.get() })
     });
     let summary = move || lint.get(|response| Some(linted(response)?.2.to_owned()));
     let findings = lint.listing(|response| Some(linted(response)?.1));
@@ -255,16 +233,20 @@ fn Check() -> impl IntoView {
 /// A loaded file over the sweep.
 #[component]
 fn Overlay(conf: Memo<Option<u32>>) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
-    let found = inquire(bench, move || {
-        Some(Question::Overlay { file: conf.get()?, reader: bench.reader.get(), library: bench.library.get() })
+    let found = inquire(session, move || {
+        Some(Question::Overlay {
+            file: conf.get()?,
+            reader: session.tuning.reader.get(),
+            library: session.tuning.library.get(),
+        })
     });
     let summary = move || found.get(|response| Some(overlaid(response)?.1.to_owned()));
     let listing = found.listing(|response| Some(overlaid(response)?.0));
     // The chart follows the collective and scale that the controls above choose.
     let chart = Memo::new(move |_| {
-        let shown = bench.workload()?;
+        let shown = session.tuning.workload()?;
         let is_shown = |of: &&(Workload, Chart)| (of.0.collective, of.0.scale) == (shown.collective, shown.scale);
         found.get(|response| Some(Arc::new(overlaid(response)?.2.iter().find(is_shown)?.1.clone())))
     });
@@ -274,10 +256,4 @@ fn Overlay(conf: Memo<Option<u32>>) -> impl IntoView {
         <ChartView chart=chart theme />
         <ListingView heading="What it would choose at the measured sizes" listing name="overlay" />
     }
-}
-
-/// Why a panel has no answer.
-#[component]
-pub fn Failed(error: RwSignal<Option<String>>) -> impl IntoView {
-    live(move || error.get().map(|error| view! { <p class="wrong" role="alert">{error}</p> }))
 }

@@ -4,20 +4,25 @@ use std::sync::Arc;
 
 use leptos::{prelude::*, task::spawn_local};
 
-use super::bench::{Bench, Held, Remedy, Task};
-use crate::{
-    app::{
+use super::{
+    Session,
+    notice::Remedy,
+    task::Task,
+    workers::{
+        Held,
         client::{Answer, Weight},
         failure::Failure,
     },
+};
+use crate::{
     collective::Workload,
     progress::Step,
-    tuning::{heat_map::Against, parameters::SearchLimits, result::Recommendation},
+    tuning::{heat_map::Against, result::Recommendation},
     units::Size,
     worker::protocol::{Request, Response},
 };
 
-impl Bench {
+impl Session {
     /// Answers workloads of any size, with limits of their own.
     pub async fn recommend(self, request: Request) -> Result<Vec<Recommendation>, Failure> {
         match self.ask_beside("Searching", request).await? {
@@ -30,7 +35,7 @@ impl Bench {
     pub fn ask_importances(self) {
         spawn_local(async move {
             match self.ask_beside("Shuffling features", Request::Importances).await {
-                Ok(Response::Importances(importances)) => self.importances.set(Some(Arc::new(importances))),
+                Ok(Response::Importances(importances)) => self.tuning.importances.set(Some(Arc::new(importances))),
                 Ok(_) => {}
                 Err(failure) if failure.is_no_fault() => {}
                 Err(failure) => self.notify_failure(&failure, Remedy::Train),
@@ -48,13 +53,14 @@ impl Bench {
 
     /// Asks for the charts of the workload shown. While an answer is awaited further wishes are put together.
     pub fn refresh_view(self) {
-        let Some(workload) = self.shown.get_untracked().and_then(Result::ok) else { return };
+        let Some(workload) = self.tuning.shown.get_untracked().and_then(Result::ok) else { return };
         let free = self.crew.try_update_value(|crew| {
             crew.view_again = crew.view_asked;
             !std::mem::replace(&mut crew.view_asked, true)
         });
         let is_gone = self.held.get_untracked() == Held::Nothing;
-        let request = Request::View { workload, against: Against::default_if(self.against_default.get_untracked()) };
+        let request =
+            Request::View { workload, against: Against::default_if(self.tuning.against_default.get_untracked()) };
         if is_gone || free != Some(true) || self.is_fatal(&request) {
             if free == Some(true) {
                 self.crew.update_value(|crew| crew.view_asked = false);
@@ -74,7 +80,7 @@ impl Bench {
             });
             match answer {
                 Ok(Answer { response: Response::View(view), .. }) if self.is_shown(&view.workload) => {
-                    self.view.set(Some(Arc::new(view)));
+                    self.tuning.view.set(Some(Arc::new(view)));
                 }
                 Err(failure @ Failure::Refused(_)) => self.notify(failure.to_string(), true, None),
                 Ok(_) => {}
@@ -97,7 +103,7 @@ impl Bench {
     }
 
     fn is_shown(self, workload: &Workload) -> bool {
-        self.shown.get_untracked() == Some(Ok(*workload))
+        self.tuning.shown.get_untracked() == Some(Ok(*workload))
     }
 
     /// A question beside the run. The worker answers it when it has time.
@@ -111,9 +117,4 @@ impl Bench {
             failure.during(|| name.to_owned())
         })
     }
-}
-
-/// The request for workloads of one's own.
-pub fn request_for(workload: &Workload, sizes: Vec<u64>, search: SearchLimits) -> Request {
-    Request::Recommend { collective: workload.collective, scale: workload.scale, sizes, search }
 }

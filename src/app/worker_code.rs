@@ -56,12 +56,6 @@ pub async fn load() -> Result<Parts, JsValue> {
     Ok(parts)
 }
 
-/// What `web/register.js` promises under that name, once it is there.
-pub async fn promised(name: &str) -> Result<JsValue, JsValue> {
-    let boot = Reflect::get(&js_sys::global(), &"collectune".into())?;
-    JsFuture::from(Reflect::get(&boot, &name.into())?.dyn_into::<Promise>()?).await
-}
-
 impl Parts {
     /// A worker that is about to start.
     pub fn start_worker(&self) -> Result<Worker, JsValue> {
@@ -71,9 +65,4 @@ impl Parts {
         worker.post_message(&first)?;
         Ok(worker)
     }
-}
-
-/// A thrown value in words.
-pub fn describe(error: &JsValue) -> String {
-    error.dyn_ref::<js_sys::Error>().map_or_else(|| format!("{error:?}"), |error| String::from(error.message()))
 }

@@ -8,23 +8,25 @@ use js_sys::ArrayBuffer;
 use leptos::{prelude::*, task::spawn_local};
 
 use super::{
-    state::{Desk, Line, StudyState},
-    words::words,
+    Session,
+    notice::Remedy,
+    task::{Stop, Task},
+    workbench::{Desk, Line, StudyState},
+    workers::{Held, failure::Failure},
 };
 use crate::{
     app::{
         clipboard,
         diagnostics::{self, now_ms},
-        failure::Failure,
-        parts::describe,
-        tuning::{Bench, Held, Remedy, Stop, Task},
+        js_error::describe,
+        words::words,
     },
     form::{Choices, Control},
     plot::{Chart, Pick},
     progress::Step,
     report::Workbench,
     schedule::timeline::Timeline,
-    workbench::{WorkbenchAnswer, WorkbenchQuestion, WorkbenchView, needs_files},
+    workbench::{WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
     worker::protocol::{Request, Response},
 };
 
@@ -39,22 +41,7 @@ fn about(workbench: Workbench, question: WorkbenchQuestion) -> Request {
     Request::Study { workbench, question: Box::new(question) }
 }
 
-impl Bench {
-    /// What is shown of a workbench.
-    pub fn desk(self, workbench: Workbench) -> Desk {
-        self.desks[workbench as usize]
-    }
-
-    /// Whether there is nothing to show before something is loaded.
-    pub fn needs_files(self, workbench: Workbench) -> bool {
-        self.desk(workbench).choices.with(|choices| needs_files(workbench, choices))
-    }
-
-    /// Whether there is anything to study: loaded files, or an example that is made.
-    pub fn can_study(self, workbench: Workbench) -> bool {
-        !self.needs_files(workbench) || self.documents.with(|all| all.has(workbench))
-    }
-
+impl Session {
     /// Chooses a value of a field; the usual one takes the choice back.
     pub fn choose(self, workbench: Workbench, key: &str, value: &str) {
         let desk = self.desk(workbench);

@@ -11,8 +11,9 @@ use js_sys::{Array, ArrayBuffer, Uint8Array};
 use wasm_bindgen::{JsCast, prelude::*};
 use web_sys::{ErrorEvent, MessageEvent, Worker};
 
-use super::{failure::Failure, parts};
+use super::failure::Failure;
 use crate::{
+    app::{js_error, worker_code},
     progress::Step,
     sorted::SortedMap,
     worker::protocol::{BUILD, FromWorker, Request, Response, ToWorker},
@@ -187,20 +188,20 @@ impl Client {
         let generation = self.0.generation.get() + 1;
         self.0.generation.set(generation);
         self.0.silent_beats.set(0);
-        if !parts::are_here() {
+        if !worker_code::are_here() {
             let doing = "loading the code for it";
             let step = || Step { doing: doing.to_owned(), ..Step::default() };
             self.0.jobs.borrow().values().for_each(|job| (job.progress)(step()));
         }
         let client = self.clone();
         wasm_bindgen_futures::spawn_local(async move {
-            let parts = parts::load().await;
+            let parts = worker_code::load().await;
             if client.0.generation.get() != generation {
                 return;
             }
             client.0.silent_beats.set(0);
-            let parts = parts.map_err(|error| Failure::NotLoaded(parts::describe(&error)));
-            let not_started = |error| Failure::NotStarted(parts::describe(&error));
+            let parts = parts.map_err(|error| Failure::NotLoaded(js_error::describe(&error)));
+            let not_started = |error| Failure::NotStarted(js_error::describe(&error));
             match parts.and_then(|parts| parts.start_worker().map_err(not_started)) {
                 Ok(worker) => client.listen_to(worker),
                 Err(failure) => client.end(&failure),

@@ -30,7 +30,7 @@ pub struct Desk {
     /// By which choices what is shown was found.
     pub(super) answered: StoredValue<Choices>,
     /// The worker has what is shown.
-    pub(in crate::app) is_held: StoredValue<bool>,
+    pub(super) is_held: StoredValue<bool>,
     /// The worker is asked; what is chosen meanwhile is asked next.
     pub(super) line: StoredValue<Line>,
 }
@@ -123,7 +123,7 @@ impl Desk {
     }
 
     /// A value on the way of a slider is chosen: it belongs to the drag that is under way, or begins one.
-    pub(super) fn drag_on(self, choose: impl FnOnce()) {
+    pub fn drag_on(self, choose: impl FnOnce()) {
         let began = self.drag.get_value().unwrap_or_else(|| {
             self.drags.update_value(|drags| *drags = drags.wrapping_add(1));
             self.drags.get_value()

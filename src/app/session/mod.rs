@@ -1,0 +1,165 @@
+//! The session: open files, tasks, notices and workers of the page, which workbench is shown, and the state of each
+//! workbench. What the page does with them stands in the modules: [`runs`] orders the work, [`reading`] reads the open
+//! files, [`training`] trains and validates the model of the tuning workbench, [`studies`] answers the other
+//! workbenches, [`questions`] asks the worker beside the run.
+
+mod notice;
+mod open_file;
+mod questions;
+mod reading;
+mod runs;
+mod studies;
+mod task;
+mod training;
+mod tuning;
+mod workbench;
+pub mod workers;
+
+pub use notice::{Notice, Remedy};
+pub use open_file::OpenFile;
+pub use task::Task;
+pub use tuning::{Stage, TuningState};
+pub use workbench::{Desk, StudyState};
+pub use workers::{Held, client::Weight, failure::Failure};
+
+use std::sync::Arc;
+
+use leptos::prelude::*;
+
+use crate::{
+    form::Choices,
+    intake::{FileReport, MappingRequest},
+    report::Workbench,
+    tuning::address::{Address, Panel},
+    workbench::needs_files,
+    worker::protocol::DocumentFiles,
+};
+use workers::{Crew, client::Client, pool::Pool};
+
+/// The session. Copies share it.
+#[derive(Clone, Copy)]
+pub struct Session {
+    /// Open files, in the order in which they came.
+    pub files: RwSignal<Vec<OpenFile>, LocalStorage>,
+    /// Which workbench is shown.
+    pub workbench: RwSignal<Workbench>,
+    /// The state of the tuning workbench.
+    pub tuning: TuningState,
+    /// What is chosen and shown of each workbench, in the order of [`Workbench::ALL`].
+    desks: [Desk; Workbench::ALL.len()],
+    /// What became of each file.
+    pub reports: RwSignal<Arc<Vec<FileReport>>>,
+    /// The loaded files that are no sweep.
+    pub documents: RwSignal<Arc<DocumentFiles>>,
+    /// The run: loading, training, validating.
+    pub task: RwSignal<Option<Task>>,
+    /// A question beside the run.
+    pub side_task: RwSignal<Option<Task>>,
+    /// A worker at work has said nothing for long.
+    pub is_silent: RwSignal<bool>,
+    /// Questions under way that need no progress bar.
+    pub glances: RwSignal<u32>,
+    /// What the user must know.
+    pub notices: RwSignal<Vec<Notice>>,
+    /// The file whose columns are asked for, and what is known of them.
+    pub asking: RwSignal<Option<(u32, MappingRequest)>>,
+    /// What screen readers are told.
+    pub announcement: RwSignal<String>,
+    /// What the worker has in its memory.
+    pub held: RwSignal<Held>,
+    crew: StoredValue<Crew, LocalStorage>,
+}
+
+impl Session {
+    /// An empty session that shows `workbench` as the address says.
+    pub fn new(address: Address, panel: Panel, workbench: Workbench, choices: &Choices) -> Self {
+        let files = RwSignal::new_local(Vec::<OpenFile>::new());
+        let session = Self {
+            files,
+            workbench: RwSignal::new(workbench),
+            tuning: TuningState::new(files, address, panel),
+            desks: std::array::from_fn(|index| {
+                Desk::new(if index == workbench as usize { choices.clone() } else { Choices::default() })
+            }),
+            reports: RwSignal::default(),
+            documents: RwSignal::default(),
+            task: RwSignal::default(),
+            side_task: RwSignal::default(),
+            is_silent: RwSignal::default(),
+            glances: RwSignal::default(),
+            notices: RwSignal::default(),
+            asking: RwSignal::default(),
+            announcement: RwSignal::default(),
+            held: RwSignal::default(),
+            crew: StoredValue::new_local(Crew {
+                main: Client::new(|_| ()),
+                pool: Pool::new(window().navigator().hardware_concurrency()),
+                run: 0,
+                last_id: 0,
+                unvalidated: None,
+                view_again: false,
+                view_asked: false,
+                idle_deaths: 0,
+                fatal: Vec::new(),
+                is_unshown: false,
+            }),
+        };
+        session.crew.update_value(|crew| crew.main = Client::new(move |failure| session.on_idle_death(&failure)));
+        session
+    }
+
+    /// Whether anything is going on.
+    pub fn is_busy(self) -> bool {
+        self.current_task().is_some() || self.glances.get() > 0
+    }
+
+    /// What is going on: the run, or else the question beside it.
+    pub fn current_task(self) -> Option<Task> {
+        self.task.get().or_else(|| self.side_task.get())
+    }
+
+    /// An address as it came from the URL, with what it leaves open chosen.
+    pub fn resolved(self, address: Address) -> Address {
+        if address.is_particular() || !self.tuning.has_data() {
+            return address;
+        }
+        let example = untrack(move || self.shows_example());
+        let sets = self.tuning.sets.get_untracked();
+        let chosen = address.resolve(&self.tuning.groups.read_untracked(), &sets, &self.tuning.answer.read_untracked());
+        chosen.map_or(address, |workload| Address::of(&workload, sets.chosen, example))
+    }
+
+    /// Whether the example is all that is open.
+    pub fn shows_example(self) -> bool {
+        self.files.with(|files| !files.is_empty() && files.iter().all(|file| file.is_example))
+    }
+
+    /// Whether any file is open.
+    pub fn has_files(self) -> bool {
+        self.files.with(|files| !files.is_empty())
+    }
+
+    pub(super) fn next_id(self) -> u32 {
+        self.crew
+            .try_update_value(|crew| {
+                crew.last_id += 1;
+                crew.last_id
+            })
+            .unwrap_or_default()
+    }
+
+    /// What is shown of a workbench.
+    pub fn desk(self, workbench: Workbench) -> Desk {
+        self.desks[workbench as usize]
+    }
+
+    /// Whether there is nothing to show before something is loaded.
+    pub fn needs_files(self, workbench: Workbench) -> bool {
+        self.desk(workbench).choices.with(|choices| needs_files(workbench, choices))
+    }
+
+    /// Whether there is anything to study: loaded files, or an example that is made.
+    pub fn can_study(self, workbench: Workbench) -> bool {
+        !self.needs_files(workbench) || self.documents.with(|all| all.has(workbench))
+    }
+}

@@ -1,0 +1,327 @@
+//! Opens and closes files, has the worker read them, and shows what it read.
+
+use std::sync::Arc;
+
+use leptos::prelude::*;
+use wasm_bindgen::JsValue;
+
+use super::{
+    Session,
+    notice::Remedy,
+    open_file::OpenFile,
+    task::Stop,
+    tuning::Stage,
+    workbench::StudyState,
+    workers::{Held, client::Answer, failure::Failure},
+};
+use crate::{
+    app::diagnostics,
+    collective::Workload,
+    intake::{FileReport, Mapping, MappingRequest, Outcome},
+    report::Workbench,
+    tuning::{
+        address::{Address, Panel},
+        sets::Choice,
+    },
+    units::count,
+    worker::protocol::{ComparedState, DocumentFiles, FileToLoad, Loaded, Request, Response},
+};
+
+/// The name of the task of reading files, which the status line shows and Cancel asks for.
+pub(super) const READING: &str = "Reading";
+
+impl Session {
+    /// Opens further files and starts over with all of them.
+    pub fn open(self, handles: Vec<web_sys::File>, is_example: bool) {
+        if handles.is_empty() {
+            return;
+        }
+        let opened = count(handles.len() as u64, "file");
+        let new = handles.into_iter().map(|handle| OpenFile {
+            id: self.next_id(),
+            handle,
+            mapping: None,
+            is_example,
+            not_read: None,
+        });
+        let new: Vec<OpenFile> = new.collect();
+        if is_example && !self.tuning.address.with_untracked(|address| address.example) {
+            self.tuning.address.set(Address::default());
+        }
+        self.files.update(|files| {
+            // The example makes room for what was really measured, and stays alone.
+            files.retain(|file| !file.is_example && !is_example);
+            files.extend(new);
+        });
+        self.tuning.address.update(|address| address.example = is_example);
+        self.announcement.set(format!("{opened} opened, reading."));
+        self.load();
+    }
+
+    /// Closes a file and starts over with the others.
+    pub fn close(self, id: u32) {
+        self.files.update(|files| files.retain(|file| file.id != id));
+        if self.files.with(Vec::is_empty) {
+            self.begin();
+            self.finish();
+            self.forget();
+            // What is studied next must find nothing of them.
+            self.lose_held();
+            self.tuning.address.set(Address::default());
+            self.tuning.panel.set(Panel::default());
+        } else {
+            self.load();
+        }
+    }
+
+    /// Reads a file whose headers were unknown with the mapping of the dialog.
+    pub fn map(self, id: u32, mapping: (MappingRequest, Mapping)) {
+        self.files.update(move |files| {
+            if let Some(file) = files.iter_mut().find(|file| file.id == id) {
+                file.mapping = Some(mapping);
+            }
+        });
+        self.load();
+    }
+
+    /// Reads a file again that was left out.
+    pub fn read_again(self, id: u32) {
+        self.files.update(|files| {
+            if let Some(file) = files.iter_mut().find(|file| file.id == id) {
+                file.not_read = None;
+            }
+        });
+        self.load();
+    }
+
+    /// Reads all open files, then trains and validates.
+    pub fn load(self) {
+        self.drop_remedied_notices();
+        self.crew.update_value(|crew| {
+            crew.is_unshown = true;
+            crew.idle_deaths = 0;
+            crew.fatal.clear();
+        });
+        self.start(Remedy::ReadAgain, async move |run| {
+            self.run_load(run, false).await?;
+            // What is looked at comes first.
+            let here = self.workbench.get_untracked();
+            self.run_studies(run, |workbench| workbench == here).await?;
+            self.run_train(run).await?;
+            self.run_validate(run).await?;
+            self.run_studies(run, |workbench| workbench != here).await
+        });
+    }
+
+    /// Reads again, where the address names another set of measurements than the loaded one.
+    pub fn follow_set(self) {
+        let wanted = self.tuning.address.with(|address| address.set);
+        let is_other = self.tuning.sets.with_untracked(|sets| {
+            wanted != Choice::Largest && wanted != sets.chosen && sets.has(wanted) && !sets.all.is_empty()
+        });
+        if is_other {
+            self.load();
+        }
+    }
+
+    /// Gives a new worker the files again, without training: somebody asks for something that it needs them for. After a
+    /// worker's end nothing is read or computed again by itself, or a Cancel would begin other work.
+    pub fn restore(self) {
+        let is_idle = self.task.with_untracked(Option::is_none);
+        let has_files = !self.files.with_untracked(Vec::is_empty);
+        if is_idle && has_files && self.held.get_untracked() == Held::Nothing {
+            self.start(Remedy::ReadAgain, async move |run| self.run_load(run, true).await);
+        }
+    }
+
+    /// The files are read without this one, which ended the worker. False where it is not open any more.
+    pub(super) fn leave_out(self, file: u32, failure: &Failure) -> bool {
+        let why = match failure.cause() {
+            Failure::OutOfMemory => "the browser gave the worker no more memory while reading it".to_owned(),
+            Failure::Silent => "the worker said nothing any more while reading it".to_owned(),
+            Failure::Panicked(message) => {
+                format!("the worker stopped while reading it, because of a mistake in Collectune: {message}")
+            }
+            other => format!("the worker stopped while reading it: {other}"),
+        };
+        let mut name = None;
+        self.files.update(|files| {
+            if let Some(open) = files.iter_mut().find(|open| open.id == file) {
+                open.not_read = Some(why.clone());
+                name = Some(open.handle.name());
+            }
+        });
+        let Some(name) = name else { return false };
+        self.crew.update_value(|crew| crew.is_unshown = true);
+        diagnostics::note_error(&failure.cause().to_string());
+        self.notify(format!("{name} is left out: {why}. The other files are read without it."), true, None);
+        true
+    }
+
+    /// The handles of the files that a question is about, in its order.
+    pub fn beside(self, request: &Request) -> Vec<JsValue> {
+        let Request::Change { before, after, .. } = request else { return Vec::new() };
+        let asked = [before, after]
+            .into_iter()
+            .filter_map(|side| if let ComparedState::Files(files) = side { Some(files) } else { None });
+        let handle = |asked: &FileToLoad| {
+            self.files
+                .with_untracked(|files| Some(JsValue::from(&files.iter().find(|open| open.id == asked.id)?.handle)))
+        };
+        asked.flatten().filter_map(handle).collect()
+    }
+
+    /// `quietly`: what is shown stays, the worker only gets back what it had; unless other files are open since.
+    pub(super) async fn run_load(self, run: u32, quietly: bool) -> Result<(), Stop> {
+        let loaded = match self.read_open_files(run, quietly).await {
+            Ok(loaded) => loaded,
+            Err(stop) => {
+                // Whoever waited for the files waits no longer, or would have them read again and again.
+                if let Stop::Failed(failure) = &stop {
+                    let why = StudyState::Failed(failure.to_string());
+                    self.desks.iter().for_each(|desk| desk.give_up(&why, true));
+                }
+                return Err(stop);
+            }
+        };
+        self.held.set(Held::Sweep);
+        let is_unshown = self.crew.try_update_value(|crew| std::mem::take(&mut crew.is_unshown)) == Some(true);
+        if !quietly || is_unshown {
+            self.show_loaded(loaded);
+        }
+        self.refresh_view();
+        Ok(())
+    }
+
+    /// Has the open files read. Where one ends the worker, the others are read without it.
+    async fn read_open_files(self, run: u32, quietly: bool) -> Result<Loaded, Stop> {
+        loop {
+            let (files, handles): (Vec<_>, Vec<_>) = self.files.with_untracked(|files| {
+                let both = |file: &OpenFile| {
+                    let mapping = file.mapping.as_ref().map(|(_, mapping)| mapping.clone());
+                    (FileToLoad { id: file.id, name: file.handle.name(), mapping }, JsValue::from(&file.handle))
+                };
+                files.iter().filter(|file| file.not_read.is_none()).map(both).unzip()
+            });
+            self.lose_held();
+            if !quietly {
+                self.crew.update_value(|crew| crew.unvalidated = None);
+                // They start while the first worker reads, and are ready when it has trained.
+                self.pool().warm_up();
+            }
+            let request = Request::Load {
+                files,
+                target: self.tuning.target.get_untracked(),
+                set: self.tuning.address.with_untracked(|address| address.set),
+            };
+            match self.work(run, READING, request, &handles).await {
+                Ok(Answer { response: Response::Loaded(loaded), .. }) => return Ok(loaded),
+                Ok(_) => return Err(Failure::Garbled.into()),
+                Err(Stop::Failed(failure)) if failure.is_death() => {
+                    let is_left_out = self.main().reading().is_some_and(|file| self.leave_out(file, &failure));
+                    if !is_left_out {
+                        return Err(failure.into());
+                    }
+                }
+                Err(stop) => return Err(stop),
+            }
+        }
+    }
+
+    fn show_loaded(self, loaded: Loaded) {
+        let Loaded { files, groups, sets, winners, parameters, notes, documents } = loaded;
+        diagnostics::note_loaded(&files);
+        let panel = self.panel_about(&files, &documents);
+        let workbench = self.workbench_about(&files, &documents);
+        let shown_before = self.tuning.shown.get_untracked().and_then(Result::ok);
+        let accepted: u64 = files.iter().map(|file| accepted_rows(&file.outcome)).sum();
+        self.announcement.set(format!("{} read.", count(accepted, "row")));
+        self.forget();
+        if let Some(parameters) = parameters {
+            self.tuning.learnt_with.set(parameters.clone());
+            self.tuning.parameters.set(parameters);
+        }
+        self.reports.set(Arc::new(files));
+        self.documents.set(Arc::new(documents));
+        if let Some(panel) = panel {
+            self.tuning.panel.set(panel);
+        }
+        if let Some(workbench) = workbench {
+            self.workbench.set(workbench);
+        }
+        self.tuning.notes.set([notes, Vec::new(), Vec::new()]);
+        self.tuning.answer.set(Arc::new(winners));
+        self.tuning.sets.set(Arc::new(sets));
+        self.tuning.groups.set(Arc::new(groups));
+        self.settle(shown_before);
+    }
+
+    /// The panel that is about what has come: a document that is no sweep, where no sweep came with it. Nothing where
+    /// nothing new calls for another panel.
+    fn panel_about(self, files: &[FileReport], documents: &DocumentFiles) -> Option<Panel> {
+        let known = self.reports.with_untracked(|reports| reports.iter().map(|file| file.id).collect::<Vec<_>>());
+        let is_new = |file: &u32| !known.contains(file);
+        let new_sweep = |file: &FileReport| is_new(&file.id) && matches!(file.outcome, Outcome::Loaded { .. });
+        if files.iter().any(new_sweep) {
+            return None;
+        }
+        let about = [
+            (&documents.comparisons, Panel::Comparison),
+            (&documents.jobs, Panel::Coverage),
+            (&documents.confs, Panel::TunerFiles),
+            (&documents.listings, Panel::Tables),
+        ];
+        about.into_iter().find(|(of_kind, _)| of_kind.iter().any(is_new)).map(|(_, panel)| panel)
+    }
+
+    /// The workbench of what has come; nothing where nothing new has one.
+    fn workbench_about(self, files: &[FileReport], documents: &DocumentFiles) -> Option<Workbench> {
+        let known = self.reports.with_untracked(|reports| reports.iter().map(|file| file.id).collect::<Vec<_>>());
+        let is_new = |file: &u32| !known.contains(file);
+        if let Some((workbench, _)) = documents.studied.iter().find(|(_, file)| is_new(file)) {
+            return Some(*workbench);
+        }
+        let is_sweep = |file: &FileReport| is_new(&file.id) && matches!(file.outcome, Outcome::Loaded { .. });
+        files.iter().any(is_sweep).then_some(Workbench::Tuning)
+    }
+
+    /// Pins down what the address leaves open. Where the view before is gone with its file, another is chosen;
+    /// where the address came as a link, it stays, and the page names what to drop.
+    fn settle(self, shown_before: Option<Workload>) {
+        let (groups, answer) = (self.tuning.groups.get_untracked(), self.tuning.answer.get_untracked());
+        let sets = self.tuning.sets.get_untracked();
+        let address = self.tuning.address.get_untracked();
+        let example = self.shows_example();
+        let anything = Address { example, ..Address::default() };
+        let workload = address.resolve(&groups, &sets, &answer).or_else(|missing| match shown_before {
+            Some(_) => anything.resolve(&groups, &sets, &answer),
+            None => Err(missing),
+        });
+        if let Ok(workload) = workload {
+            self.tuning.address.set(Address::of(&workload, sets.chosen, example));
+        }
+    }
+
+    /// Empties the page, except for the files, the parameters and the address.
+    pub(super) fn forget(self) {
+        self.reports.set(Arc::default());
+        self.documents.set(Arc::default());
+        self.tuning.uncovered.set(Vec::new());
+        self.tuning.sets.set(Arc::default());
+        self.tuning.groups.set(Arc::default());
+        self.tuning.answer.set(Arc::default());
+        self.tuning.stage.set(Stage::Measured);
+        self.tuning.evaluation.set(None);
+        self.tuning.importances.set(None);
+        self.tuning.view.set(None);
+        self.tuning.notes.set(Default::default());
+        self.desks.iter().for_each(|desk| desk.forget());
+    }
+}
+
+fn accepted_rows(outcome: &Outcome) -> u64 {
+    match outcome {
+        Outcome::Loaded { rows, .. } => *rows,
+        _ => 0,
+    }
+}

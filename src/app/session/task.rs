@@ -1,0 +1,27 @@
+//! The work under way, and why it may end early.
+
+use super::workers::failure::Failure;
+use crate::progress::Step;
+
+/// What is going on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Task {
+    /// What kind of work, for people: `Reading`.
+    pub name: &'static str,
+    /// How far it is.
+    pub step: Step,
+}
+
+/// Why a run ended early.
+pub enum Stop {
+    /// A later run took over.
+    Overtaken,
+    /// The worker could not.
+    Failed(Failure),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}

@@ -1,0 +1,154 @@
+//! Trains the model of the tuning workbench and validates it.
+
+use std::{rc::Rc, sync::Arc};
+
+use leptos::prelude::*;
+
+use super::{
+    Session,
+    notice::Remedy,
+    task::{Stop, Task},
+    tuning::Stage,
+    workers::{Held, Unvalidated, client::Answer, failure::Failure},
+};
+use crate::{
+    progress::Step,
+    tuning::{
+        parameters::SetAside,
+        result::Recommendation,
+        stalls::Stall,
+        study::{MOST_LEARNT, StudyError},
+    },
+    worker::protocol::{Request, Response, Trained, Validated},
+};
+
+impl Session {
+    /// Trains with the parameters as they are, then validates.
+    pub fn train(self) {
+        self.drop_remedied_notices();
+        self.crew.update_value(|crew| crew.idle_deaths = 0);
+        self.start(Remedy::Train, async move |run| {
+            self.run_train(run).await?;
+            self.run_validate(run).await
+        });
+    }
+
+    /// Sets a configuration aside by hand, or brings it back, and learns again.
+    pub fn toggle_aside(self, aside: SetAside) {
+        self.tuning.parameters.update(|parameters| {
+            let all = &mut parameters.screening.set_aside;
+            if all.contains(&aside) {
+                all.retain(|other| *other != aside);
+            } else {
+                all.push(aside);
+            }
+        });
+        self.train();
+    }
+
+    /// Uses a stalled measurement like any other, or sets it aside again. One that has nothing to stand in for it is used
+    /// anyway.
+    pub fn toggle_stall(self, stall: &Stall) {
+        let id = stall.id();
+        self.tuning.parameters.update(|parameters| {
+            let all = &mut parameters.screening.brought_back;
+            if stall.set_aside {
+                all.push(id);
+            } else {
+                all.retain(|other| *other != id);
+            }
+        });
+        self.train();
+    }
+
+    /// Computes what was interrupted of the validation again.
+    pub(super) fn validate(self) {
+        self.start(Remedy::Train, async move |run| self.run_validate(run).await);
+    }
+
+    pub(super) async fn run_train(self, run: u32) -> Result<(), Stop> {
+        let is_unshown = self.crew.with_value(|crew| crew.is_unshown);
+        // A study before may have ended the worker.
+        if self.held.get_untracked() == Held::Nothing
+            && (is_unshown || self.tuning.groups.with_untracked(|all| !all.is_empty()))
+        {
+            self.run_load(run, true).await?;
+        }
+        // Of runs of the default alone nothing can be learnt.
+        if self.tuning.groups.with_untracked(|groups| groups.iter().all(|group| group.points == 0)) {
+            return Ok(());
+        }
+        let count = self.tuning.groups.with_untracked(|groups| groups.len());
+        if count > MOST_LEARNT {
+            // Beside the notes on so many scales it would not be seen.
+            self.notify(format!("Nothing is learnt: {}.", StudyError::TooManyScales(count)), false, None);
+            return Ok(());
+        }
+        let parameters = self.tuning.parameters.get_untracked();
+        self.tuning.learnt_with.set(parameters.clone());
+        let request = Request::Train { parameters: parameters.clone() };
+        let Answer { response: Response::Trained(trained), training: Some(training) } =
+            self.work(run, "Training", request, &[]).await?
+        else {
+            return Err(Failure::Garbled.into());
+        };
+        let Trained { answer, folds, notes, .. } = trained;
+        self.held.set(Held::Model);
+        self.tuning.answer.set(Arc::new(answer));
+        self.tuning.stage.set(Stage::Trained);
+        self.tuning.evaluation.set(None);
+        self.tuning.importances.set(None);
+        self.tuning.notes.update(|all| {
+            all[1] = notes;
+            all[2].clear();
+        });
+        let unvalidated = Unvalidated { training, parameters, fold_costs: folds };
+        self.crew.update_value(|crew| crew.unvalidated = Some(unvalidated));
+        self.announce_answer();
+        self.refresh_view();
+        Ok(())
+    }
+
+    pub(super) async fn run_validate(self, run: u32) -> Result<(), Stop> {
+        let unvalidated = self.crew.try_update_value(|crew| crew.unvalidated.clone()).flatten();
+        let Some(Unvalidated { training, parameters, fold_costs }) = unvalidated else { return Ok(()) };
+        if fold_costs.is_empty() {
+            return Ok(());
+        }
+        let report = move |share: f64| {
+            if self.still(run).is_ok() {
+                let step =
+                    Step { doing: "Predicting what was held out".into(), done: (share * 1000.0) as u64, total: 1000 };
+                self.task.set(Some(Task { name: "Validating", step }));
+            }
+        };
+        report(0.0);
+        let request = |fold| Request::Folds { training: Vec::new(), parameters: parameters.clone(), folds: vec![fold] };
+        let folds = self.pool().folds(&training, &fold_costs, &request, Rc::new(report)).await;
+        self.still(run)?;
+        let folds = folds.map_err(|failure| failure.during(|| self.at_work()))?;
+        let request = Request::Validate { folds };
+        let Response::Validated(validated) = self.work(run, "Validating", request, &[]).await?.response else {
+            return Err(Failure::Garbled.into());
+        };
+        let Validated { evaluation, answer, notes } = validated;
+        self.held.set(Held::Evaluation);
+        self.tuning.answer.set(Arc::new(answer));
+        self.tuning.stage.set(Stage::Validated);
+        self.tuning.evaluation.set(Some(Arc::new(evaluation)));
+        self.tuning.notes.update(|all| all[2] = notes);
+        self.crew.update_value(|crew| crew.unvalidated = None);
+        self.announcement.set("Validation is done.".into());
+        self.refresh_view();
+        Ok(())
+    }
+
+    fn announce_answer(self) {
+        let sentence = self.recommendation_untracked().map(|r| crate::tuning::wording::sentence(&r));
+        self.announcement.set(sentence.unwrap_or_else(|| "The model is trained.".into()));
+    }
+
+    fn recommendation_untracked(self) -> Option<Recommendation> {
+        untrack(move || self.tuning.recommendation())
+    }
+}

@@ -1,0 +1,73 @@
+//! The first visit to a workbench: what it answers, what to drop, and its example.
+
+use leptos::prelude::*;
+
+use super::{
+    drop::{OnFiles, OpenButton},
+    example::Example,
+    files::Files,
+    kept::KeptFiles,
+    live::{Show, live},
+    session::Session,
+};
+use crate::report::Workbench;
+
+/// The first visit: nothing is open yet.
+#[component]
+pub fn Welcome(
+    workbench: Workbench,
+    /// What to drop, and what comes of it.
+    lead: &'static str,
+    /// What it reads.
+    reads: &'static str,
+) -> impl IntoView {
+    let session: Session = expect_context();
+    let on_files: OnFiles = expect_context();
+    let example: Example = expect_context();
+    let is_reading = move || session.has_files() && session.task.with(Option::is_some);
+    // A link says what was looked at; what was measured did not travel with it.
+    let awaited = move || {
+        let address = session.tuning.address.get();
+        (workbench == Workbench::Tuning && address.is_particular()).then(|| {
+            view! {
+                <p class="awaited" role="status">
+                    "This link shows " <strong>{address.to_string()}</strong> ". Drop the sweep that was measured there."
+                </p>
+            }
+        })
+    };
+    let name = if workbench == Workbench::Tuning { "Collectune" } else { workbench.name() };
+    view! {
+        <main class="welcome">
+            <div class="welcome-zone">
+                <h1>{name}</h1>
+                <Show when=is_reading>
+                    <p role="status">"Reading …"</p>
+                </Show>
+                <p class="lead">{lead}</p>
+                {live(awaited)}
+                <p class="welcome-drop">"Drop files or a folder anywhere on this page, or paste their text."</p>
+                <div class="welcome-actions">
+                    <OpenButton on_files primary=true />
+                    <Show when=move || example.is_there(workbench)>
+                        <button type="button" id="open-example" on:click=move |_| example.open(session, workbench)>
+                            "Open the example"
+                        </button>
+                    </Show>
+                    <Show when=move || workbench == Workbench::Policy>
+                        <button type="button" on:click=move |_| session.choose(workbench, "world", "clear")>
+                            "Simulate strategies"
+                        </button>
+                    </Show>
+                </div>
+                <p class="small">{reads}</p>
+            </div>
+            // What was opened and has nothing for this workbench, and why.
+            <Show when=move || session.has_files()>
+                <Files />
+            </Show>
+            <KeptFiles />
+            <p class="promise">"Nothing is uploaded. Files are read and trained on in this tab."</p>
+        </main>
+    }
+}

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Steps that are remembered.
-const MOST_STEPS: usize = 20;
+const MAX_STEPS: usize = 20;
 
 #[derive(Default)]
 struct Facts {
@@ -46,7 +46,7 @@ pub fn note_loaded(files: &[FileReport]) {
 /// Remembers how long a step took.
 pub fn note_step(name: &'static str, took_ms: f64) {
     FACTS.with_borrow_mut(|facts| {
-        if facts.steps.len() == MOST_STEPS {
+        if facts.steps.len() == MAX_STEPS {
             facts.steps.remove(0);
         }
         facts.steps.push((name, took_ms));
@@ -55,14 +55,14 @@ pub fn note_step(name: &'static str, took_ms: f64) {
 
 /// Remembers the last thing that went wrong. What stands in quotes may come from a file, and is left out.
 pub fn note_error(message: &str) {
-    let mut told = String::new();
+    let mut redacted = String::new();
     for (index, part) in message.split('"').enumerate() {
-        told.push_str(if index % 2 == 0 { part } else { "\"…\"" });
+        redacted.push_str(if index % 2 == 0 { part } else { "\"…\"" });
     }
     // Whoever panics may hold the facts.
     FACTS.with(|facts| {
         if let Ok(mut facts) = facts.try_borrow_mut() {
-            facts.error = told.chars().take(500).collect();
+            facts.error = redacted.chars().take(500).collect();
         }
     });
 }

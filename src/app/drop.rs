@@ -14,23 +14,23 @@ use web_sys::{
 };
 
 /// More files than anybody wants to read at once: a folder dropped by mistake.
-pub const MOST_FILES: usize = 4096;
+pub const MAX_FILES: usize = 4096;
 
 /// Where opened files go.
-pub type OnFiles = UnsyncCallback<Opened>;
+pub type OnFiles = UnsyncCallback<OpenedFiles>;
 
 /// Files that were opened together.
-pub struct Opened {
+pub struct OpenedFiles {
     /// The handles.
     pub files: Vec<File>,
     /// There were more, which were passed over.
     pub too_many: bool,
 }
 
-impl Opened {
+impl OpenedFiles {
     fn new(mut files: Vec<File>) -> Self {
-        let too_many = files.len() > MOST_FILES;
-        files.truncate(MOST_FILES);
+        let too_many = files.len() > MAX_FILES;
+        files.truncate(MAX_FILES);
         Self { files, too_many }
     }
 }
@@ -87,7 +87,7 @@ pub fn DropZone(on_files: OnFiles, collecting: RwSignal<bool>) -> impl IntoView 
             for entry in entries {
                 collect(entry, &mut files).await;
             }
-            on_files.run(Opened::new(files));
+            on_files.run(OpenedFiles::new(files));
             collecting.set(false);
         });
     };
@@ -104,7 +104,7 @@ pub fn DropZone(on_files: OnFiles, collecting: RwSignal<bool>) -> impl IntoView 
         }
         if !files.is_empty() {
             event.prevent_default();
-            on_files.run(Opened::new(files));
+            on_files.run(OpenedFiles::new(files));
         }
     };
     let listeners = [
@@ -131,7 +131,7 @@ pub fn OpenButton(on_files: OnFiles, #[prop(optional)] primary: bool) -> impl In
         let files = listed(input.files());
         // The same file can be chosen again only after this.
         input.set_value("");
-        on_files.run(Opened::new(files));
+        on_files.run(OpenedFiles::new(files));
     };
     // The input itself takes the keyboard and the label is its face, so nothing is lost to assistive technology.
     view! {
@@ -175,7 +175,7 @@ fn entries_of(transfer: &DataTransfer) -> (Vec<FileSystemEntry>, Vec<File>) {
 async fn collect(entry: FileSystemEntry, files: &mut Vec<File>) {
     let mut waiting = vec![entry];
     while let Some(entry) = waiting.pop() {
-        if files.len() > MOST_FILES {
+        if files.len() > MAX_FILES {
             return;
         }
         if entry.is_directory() {
@@ -208,7 +208,7 @@ async fn file_of(entry: &FileSystemFileEntry) -> Option<File> {
 /// A reader hands its entries out in parts, and an empty one at the end.
 async fn entries_in(reader: &FileSystemDirectoryReader) -> Vec<FileSystemEntry> {
     let mut entries = Vec::new();
-    while entries.len() <= MOST_FILES {
+    while entries.len() <= MAX_FILES {
         let (on_part, on_error, answer) = once();
         let asked = reader.read_entries_with_callback_and_callback(
             on_part.as_ref().unchecked_ref(),

@@ -9,7 +9,7 @@ use web_sys::{File, Response};
 
 use super::{
     js_error, offline,
-    session::{Failure, Remedy, Session},
+    session::{Failure, NoticeAction, Session},
     worker_code,
 };
 use crate::report::Workbench;
@@ -26,27 +26,30 @@ const EXAMPLES: [(Workbench, &str); 4] = [
 pub struct Example {
     files: RwSignal<Vec<(Workbench, File)>, LocalStorage>,
     settled: RwSignal<bool>,
-    stuck: RwSignal<bool>,
+    failed: RwSignal<bool>,
 }
 
 impl Example {
     /// Fetches them, and waits for everything else that the page fetches. Opens one where the address asks for it.
     pub fn fetch(session: Session) -> Self {
-        let example =
-            Self { files: RwSignal::new_local(Vec::new()), settled: RwSignal::new(false), stuck: RwSignal::new(false) };
+        let example = Self {
+            files: RwSignal::new_local(Vec::new()),
+            settled: RwSignal::new(false),
+            failed: RwSignal::new(false),
+        };
         spawn_local(async move {
             let fetch = async |(workbench, name): (Workbench, &'static str)| Some((workbench, fetched(name).await?));
             let files = join_all(EXAMPLES.into_iter().map(fetch)).await;
             example.files.set(files.into_iter().flatten().collect());
             if let Err(error) = worker_code::load().await {
-                session.notify_failure(&Failure::NotLoaded(js_error::describe(&error)), Remedy::Reload);
-                example.stuck.set(true);
+                session.notify_failure(&Failure::NotLoaded(js_error::describe(&error)), NoticeAction::Reload);
+                example.failed.set(true);
                 return;
             }
             session.warm_up();
             example.open_if_asked(session);
-            session.rehearse();
-            offline::settled().await;
+            session.warm_up_reader();
+            offline::until_settled().await;
             example.settled.set(true);
         });
         example
@@ -58,12 +61,12 @@ impl Example {
     }
 
     /// Whether something that the page can't do without did not arrive.
-    pub fn is_stuck(self) -> bool {
-        self.stuck.get()
+    pub fn has_failed(self) -> bool {
+        self.failed.get()
     }
 
     /// Whether a workbench has one to open.
-    pub fn is_there(self, workbench: Workbench) -> bool {
+    pub fn has(self, workbench: Workbench) -> bool {
         self.files.with(|files| files.iter().any(|(of, _)| *of == workbench))
     }
 

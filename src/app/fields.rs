@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, fmt::Display, ops::RangeInclusive, str::FromStr};
 
-use crate::app::live::{Show, follow};
+use crate::app::reactive::{Show, effect};
 use leptos::{html, prelude::*};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, Event};
@@ -92,7 +92,7 @@ where
 }
 
 /// A list with more values than this shows the first of them, and has a field to find the others.
-const MOST_OPTIONS: usize = 200;
+const MAX_OPTIONS: usize = 200;
 
 /// The same for all kinds of values: their names and which is chosen.
 pub fn choice_field(
@@ -106,16 +106,16 @@ pub fn choice_field(
     // How many there are, and which of them the list holds.
     let all = RwSignal::new(0_usize);
     let listed = StoredValue::new(Vec::<usize>::new());
-    follow(move || {
+    effect(move || {
         let Some(list) = list.get() else { return };
         let options = options();
         if all.get_untracked() != options.len() {
             all.set(options.len());
         }
-        let is_long = options.len() > MOST_OPTIONS;
+        let is_long = options.len() > MAX_OPTIONS;
         let wanted = if is_long { wanted.with(|wanted| wanted.trim().to_lowercase()) } else { String::new() };
         let is_kept = |text: &str| wanted.is_empty() || text.to_lowercase().contains(&wanted);
-        let mut most = MOST_OPTIONS;
+        let mut most = MAX_OPTIONS;
         // What is chosen is always in the list, at its place.
         let kept = options.into_iter().enumerate().filter(|(_, (text, is_selected))| {
             *is_selected
@@ -163,7 +163,7 @@ pub fn choice_field(
                 on:change:target=move |event| choose(event.target().selected_index() as usize)
             ></select>
         </label>
-        <Show when=move || { all.get() > MOST_OPTIONS }>{find.clone()}</Show>
+        <Show when=move || { all.get() > MAX_OPTIONS }>{find.clone()}</Show>
     }
     .into_any()
 }
@@ -207,6 +207,6 @@ where
 
 /// For forms whose fields work as they change: nothing is submitted.
 #[expect(clippy::needless_pass_by_value, reason = "handlers are given their event")]
-pub fn stay(event: leptos::ev::SubmitEvent) {
+pub fn prevent_submit(event: leptos::ev::SubmitEvent) {
     event.prevent_default();
 }

@@ -3,12 +3,12 @@
 use leptos::prelude::*;
 
 use super::{
-    list::{FIRST, Sentences, Shown, first_of},
-    report::Reader,
+    list::{INITIAL_ITEMS, ListLimit, Sentences, first_sentences},
+    report::ReportReader,
     session::{OpenFile, Session},
 };
 use crate::{
-    app::live::{For, Show, live},
+    app::reactive::{For, Show, reactive},
     intake::{FileReport, MappingRequest, Outcome},
     order::{CompactCollect, CompactSort},
     sorted::SortedSet,
@@ -24,7 +24,7 @@ const LISTED: usize = 200;
 #[component]
 pub fn Files() -> impl IntoView {
     let session: Session = expect_context();
-    let shown = Shown::first();
+    let shown = ListLimit::initial();
     let filter = RwSignal::new(String::new());
     // In a long list, what could not be read comes first: among hundreds nobody would find it.
     let open = Memo::new(move |_| -> Vec<(u32, String)> {
@@ -36,14 +36,14 @@ pub fn Files() -> impl IntoView {
             let all = files.iter().map(|file| (file.not_read.is_none() && !in_trouble.contains(&file.id), named(file)));
             let kept = all.filter(|(_, (_, name))| wanted.is_empty() || name.to_lowercase().contains(&wanted));
             let mut kept: Vec<_> = kept.collect();
-            if files.len() > FIRST {
+            if files.len() > INITIAL_ITEMS {
                 kept.compact_sort_by_key(|(is_read, _)| *is_read);
             }
             kept.into_iter().map(|(_, file)| file).collect()
         })
     });
-    let is_long = move || session.files.with(|files| files.len() > FIRST);
-    let listed = move || open.with(|open| open.iter().take(shown.most()).cloned().collect::<Vec<_>>());
+    let is_long = move || session.files.with(|files| files.len() > INITIAL_ITEMS);
+    let listed = move || open.with(|open| open.iter().take(shown.get()).cloned().collect::<Vec<_>>());
     let groups = move |most: usize| {
         session.tuning.groups.with(|groups| (groups.iter().take(most).map(group).collect(), groups.len()))
     };
@@ -65,7 +65,7 @@ pub fn Files() -> impl IntoView {
             <ul class="files">
                 <For each=listed key=|(id, _)| *id children=row />
             </ul>
-            {shown.more(move || open.with(Vec::len))}
+            {shown.more_button(move || open.with(Vec::len))}
             <Sentences class="groups" first=groups />
             <Sentences class="notes" first=notes />
         </section>
@@ -97,7 +97,7 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
             <button type="button" on:click=move |_| session.read_again(id)>"Try again"</button>
         }
     };
-    let reader: Reader = expect_context();
+    let reader: ReportReader = expect_context();
     let is_report = move || session.documents.with(|all| all.reports.contains(&id));
     let read = move |_| reader.open_file(session, id, shown_name.clone());
     let mapped = move || {
@@ -114,13 +114,13 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
                     "×"
                 </button>
             </div>
-            {live(move || report.get().map(|report| view! { <ReportView report /> }))}
-            {live(move || is_report().then(|| view! { <button type="button" on:click=read.clone()>"Show the report"</button> }))}
-            {live(move || left_out.get().map(not_read))}
+            {reactive(move || report.get().map(|report| view! { <ReportView report /> }))}
+            {reactive(move || is_report().then(|| view! { <button type="button" on:click=read.clone()>"Show the report"</button> }))}
+            {reactive(move || left_out.get().map(not_read))}
             <Show when=is_unread>
                 <p class="small">"Not read."</p>
             </Show>
-            {live(move || mapped().map(|request| view! { <AskForColumns id request label="Change the columns" /> }))}
+            {reactive(move || mapped().map(|request| view! { <AskForColumns id request label="Change the columns" /> }))}
         </li>
     }
 }
@@ -138,7 +138,7 @@ fn ReportView(report: FileReport) -> impl IntoView {
             view! {
                 <p class="file-facts">{count(rows, "row")} {default}</p>
                 <p class="small">{format} ", " {file_size(size_bytes)}</p>
-                <Sentences class="notes" first=move |most| first_of(&notes, most) />
+                <Sentences class="notes" first=move |most| first_sentences(&notes, most) />
                 <ProblemList problems />
             }
             .into_any()
@@ -149,7 +149,7 @@ fn ReportView(report: FileReport) -> impl IntoView {
             view! {
                 <p class="file-facts">{holds}</p>
                 <p class="small">{format} ", " {file_size(size_bytes)}</p>
-                <Sentences class="notes" first=move |most| first_of(&notes, most) />
+                <Sentences class="notes" first=move |most| first_sentences(&notes, most) />
                 {is_counted.then(|| view! { <ProblemList problems /> })}
             }
             .into_any()
@@ -216,7 +216,7 @@ fn ProblemList(problems: Problems) -> impl IntoView {
                             <th scope="col">"Why"</th>
                         </tr>
                     </thead>
-                    <tbody>{live(rows)}</tbody>
+                    <tbody>{reactive(rows)}</tbody>
                 </table>
             </div>
             {(rest > 0).then(|| view! { <p class="small">"and " {count(rest, "further line")}</p> })}

@@ -6,7 +6,7 @@ use leptos::{ev, prelude::*};
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::{JsCast, JsValue};
 
-use super::{example::Example, live, report::Reader, session::Session};
+use super::{example::Example, reactive, report::ReportReader, session::Session};
 use crate::tuning::{
     address::{Address, Panel},
     aggregate::Target,
@@ -20,17 +20,17 @@ use crate::{form, report::Workbench};
 
 /// What is chosen besides the address.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Choices {
+struct HistoryState {
     parameters: Parameters,
     target: Target,
     reader: conf::Reader,
     library: Library,
 }
 
-impl Choices {
+impl HistoryState {
     fn of(session: Session) -> Self {
         Self {
-            parameters: session.tuning.learnt_with.get(),
+            parameters: session.tuning.trained_with.get(),
             target: session.tuning.target.get(),
             reader: session.tuning.reader.get(),
             library: session.tuning.library.get(),
@@ -46,13 +46,13 @@ impl Choices {
     }
 
     /// Takes them back, and reads or learns again where that changes.
-    fn choose(self, session: Session) {
+    fn restore(self, session: Session) {
         let reads_again = session.tuning.target.get_untracked() != self.target;
-        let learns_again = session.tuning.learnt_with.get_untracked() != self.parameters;
+        let learns_again = session.tuning.trained_with.get_untracked() != self.parameters;
         session.tuning.target.set(self.target);
         session.tuning.reader.set(self.reader);
         session.tuning.library.set(self.library);
-        session.tuning.learnt_with.set(self.parameters.clone());
+        session.tuning.trained_with.set(self.parameters.clone());
         session.tuning.parameters.set(self.parameters);
         match untrack(move || session.tuning.has_data()) {
             true if reads_again => session.load(),
@@ -69,10 +69,10 @@ pub fn fragment() -> String {
 
 /// Where the history stands.
 #[derive(Clone, PartialEq)]
-struct Entry {
+struct HistoryEntry {
     /// The address's fragment; empty for that of nothing in particular.
     fragment: String,
-    choices: Choices,
+    choices: HistoryState,
     is_report: bool,
     has_data: bool,
     /// The drag of a slider that is under way.
@@ -80,9 +80,9 @@ struct Entry {
 }
 
 /// Writes what is chosen into the history, and follows it: Back and Forward, a link pasted into the bar.
-pub fn follow(session: Session, reader: Reader, example: Example) {
-    let entry = StoredValue::new(None::<Entry>);
-    live::follow(move || {
+pub fn synchronize(session: Session, reader: ReportReader, example: Example) {
+    let entry = StoredValue::new(None::<HistoryEntry>);
+    reactive::effect(move || {
         let (address, panel, against) = (
             session.tuning.address.get(),
             session.tuning.panel.get(),
@@ -90,12 +90,12 @@ pub fn follow(session: Session, reader: Reader, example: Example) {
         );
         let workbench = session.workbench.get();
         let is_tuning = workbench == Workbench::Tuning;
-        let choices = session.desk(workbench).choices.get();
+        let choices = session.state_of(workbench).choices.get();
         let report = reader.fragment();
         // An address that names nothing needs no fragment, and no URL can take one away but the whole one.
         let is_bare =
             address == Address::default() && (panel, against) == Default::default() && report.is_none() && is_tuning;
-        let now = Entry {
+        let now = HistoryEntry {
             is_report: report.is_some(),
             fragment: match report {
                 Some(report) => report,
@@ -106,9 +106,9 @@ pub fn follow(session: Session, reader: Reader, example: Example) {
                 }
                 None => address.fragment() + &panel.suffix() + against.suffix(),
             },
-            choices: Choices::of(session),
-            has_data: session.tuning.has_data() || session.desk(workbench).is_there(),
-            drag: session.desk(workbench).drag.get_value(),
+            choices: HistoryState::of(session),
+            has_data: session.tuning.has_data() || session.state_of(workbench).has_answer(),
+            drag: session.state_of(workbench).drag.get_value(),
         };
         document().set_title(&match reader.title() {
             Some(title) => format!("{title} – Collectune"),
@@ -146,8 +146,8 @@ pub fn follow(session: Session, reader: Reader, example: Example) {
     });
     let listener = window_event_listener(ev::popstate, move |event| {
         let here = fragment();
-        let choices = Choices::from_state(&event.state());
-        if reader.follow(&here) {
+        let choices = HistoryState::from_state(&event.state());
+        if reader.open_address(&here) {
             return;
         }
         let workbench = Workbench::of(&here);
@@ -174,7 +174,7 @@ pub fn follow(session: Session, reader: Reader, example: Example) {
                             entry.choices = choices.clone();
                         }
                     });
-                    choices.choose(session);
+                    choices.restore(session);
                 }
                 example.open_if_asked(session);
             }

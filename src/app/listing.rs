@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leptos::prelude::*;
 
-use super::{export::ListingExport, live::Show, table::DataTable};
+use super::{export::ListingExport, reactive::Show, table::DataTable};
 use crate::text::Listing;
 
 /// A table with everything around it.

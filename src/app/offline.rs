@@ -5,7 +5,7 @@ use leptos::task::spawn_local;
 use wasm_bindgen::{JsCast, prelude::*};
 use wasm_bindgen_futures::JsFuture;
 
-use super::session::{Remedy, Session};
+use super::session::{NoticeAction, Session};
 
 #[wasm_bindgen]
 extern "C" {
@@ -15,17 +15,17 @@ extern "C" {
 }
 
 /// Until nothing more will be asked of the page's host: the copy is whole, or there will be none.
-pub async fn settled() {
+pub async fn until_settled() {
     // There is nothing to wait for where the promise is missing.
     let _ = promised("settled").await;
 }
 
 /// Says it when a newer build has arrived.
-pub fn announce_newer(session: Session) {
+pub fn notify_of_update(session: Session) {
     spawn_local(async move {
         if promised("newer").await.is_ok() {
             let text = "A newer version is ready. Open files have to be opened again after a reload.";
-            session.notify(text.into(), false, Some(Remedy::Reload));
+            session.notify(text.into(), false, Some(NoticeAction::Reload));
         }
     });
 }

@@ -8,7 +8,7 @@ pub struct Printing(pub RwSignal<bool>);
 
 impl Printing {
     /// Listens to the browser. What follows the signal is done when it lays out the pages.
-    pub fn follow() -> Self {
+    pub fn new() -> Self {
         let is_printing = RwSignal::new(false);
         let before = window_event_listener(ev::beforeprint, move |_| is_printing.set(true));
         let after = window_event_listener(ev::afterprint, move |_| is_printing.set(false));

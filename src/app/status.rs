@@ -1,14 +1,14 @@
 //! What is going on, and what went wrong.
 
-use crate::app::live::{For, Show, live};
+use crate::app::reactive::{For, Show, reactive};
 use leptos::prelude::*;
 
 use crate::{report::Workbench, text::visible_lines};
 
 use super::{
     offline,
-    report::Reader,
-    session::{Held, Notice, Remedy, Session, Stage, StudyState},
+    report::ReportReader,
+    session::{AnswerBasis, Notice, NoticeAction, Session, StudyState, WorkerMemory},
     words::words,
 };
 
@@ -20,15 +20,15 @@ pub fn Status() -> impl IntoView {
     let working = move || task().is_some();
     view! {
         <section class="status" aria-label="Work under way">
-            <Show when=working fallback=|| view! { <AtRest /> }>
-                <Working />
+            <Show when=working fallback=|| view! { <IdleStatus /> }>
+                <TaskStatus />
             </Show>
         </section>
     }
 }
 
 #[component]
-fn Working() -> impl IntoView {
+fn TaskStatus() -> impl IntoView {
     let session: Session = expect_context();
     let words = move || {
         let task = session.current_task().unwrap_or_default();
@@ -42,7 +42,7 @@ fn Working() -> impl IntoView {
     view! {
         <span class="status-words">{words}</span>
         <progress max="1" value=share aria-label=words></progress>
-        <span class="status-percent">{live(percent)}</span>
+        <span class="status-percent">{reactive(percent)}</span>
         <Show when=move || session.is_silent.get()>
             <span class="status-silent">"The worker has said nothing for long."</span>
             <button type="button" on:click=move |_| session.restart()>"Restart it"</button>
@@ -52,28 +52,28 @@ fn Working() -> impl IntoView {
 }
 
 #[component]
-fn AtRest() -> impl IntoView {
+fn IdleStatus() -> impl IntoView {
     let session: Session = expect_context();
-    let reader: Reader = expect_context();
+    let reader: ReportReader = expect_context();
     // A report says itself what it stands on.
     let here = move || session.workbench.get();
     let has_answer = move || session.tuning.has_data() && !reader.is_open() && here() == Workbench::Tuning;
-    let has_shown = move || session.desk(here()).is_there() && !reader.is_open();
-    let is_partial = move || has_shown() && session.desk(here()).is_partial();
-    let is_complete = move || session.desk(here()).state.with(|state| *state == StudyState::Answered);
-    let state = move || match (has_answer(), session.tuning.stage.get()) {
+    let has_shown = move || session.state_of(here()).has_answer() && !reader.is_open();
+    let is_partial = move || has_shown() && session.state_of(here()).is_partial();
+    let is_complete = move || session.state_of(here()).study.with(|state| *state == StudyState::Answered);
+    let state = move || match (has_answer(), session.tuning.basis.get()) {
         _ if is_partial() => words(here()).partial,
         _ if has_shown() && is_complete() => words(here()).complete,
         _ if has_shown() => "What is chosen is not answered.",
         (false, _) => "",
-        (true, Stage::Measured) => "The answer stands on measurements alone.",
-        (true, Stage::Trained) => "The answer is the model's and not validated.",
-        (true, Stage::Validated) => "The answer is validated on what was held out.",
+        (true, AnswerBasis::Measured) => "The answer stands on measurements alone.",
+        (true, AnswerBasis::Trained) => "The answer is the model's and not validated.",
+        (true, AnswerBasis::Validated) => "The answer is validated on what was held out.",
     };
     let untrained = move || {
         has_answer()
-            && (session.tuning.stage.get() != Stage::Validated
-                || matches!(session.held.get(), Held::Nothing | Held::Sweep))
+            && (session.tuning.basis.get() != AnswerBasis::Validated
+                || matches!(session.worker_memory.get(), WorkerMemory::Nothing | WorkerMemory::Sweep))
     };
     view! {
         <span class="status-words">{state}</span>
@@ -104,13 +104,13 @@ pub fn Notices() -> impl IntoView {
 #[component]
 fn NoticeView(notice: Notice) -> impl IntoView {
     let session: Session = expect_context();
-    let Notice { id, text, is_error, remedy } = notice;
+    let Notice { id, text, is_error, action } = notice;
     let dismiss = move || session.notices.update(|notices| notices.retain(|notice| notice.id != id));
-    let button = remedy.map(|remedy| {
-        let (label, act): (_, fn(Session)) = match remedy {
-            Remedy::ReadAgain => ("Read again", Session::load),
-            Remedy::Train => ("Train", Session::train),
-            Remedy::Reload => ("Reload the page", |_| offline::reload()),
+    let button = action.map(|action| {
+        let (label, act): (_, fn(Session)) = match action {
+            NoticeAction::ReadAgain => ("Read again", Session::load),
+            NoticeAction::Train => ("Train", Session::train),
+            NoticeAction::Reload => ("Reload the page", |_| offline::reload()),
         };
         let act = move |_| {
             dismiss();

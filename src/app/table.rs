@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::app::live::{For, Show, live};
+use crate::app::reactive::{For, Show, reactive};
 use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
-use super::{near::near, pace::count_up, printing::Printing};
+use super::{browser_tasks::count_up_in_tasks, lazy::is_near_viewport, printing::Printing};
 use crate::{
     sorted::SortedSet,
     text::{Listing, visible},
@@ -19,7 +19,7 @@ const FIRST_ROWS: usize = 240;
 const FIRST_CELLS: usize = 6000;
 
 /// A wide table begins with these rows.
-const LEAST_ROWS: usize = 8;
+const MIN_ROWS: usize = 8;
 
 /// As many cells are drawn with each wish for more.
 const MORE_CELLS: usize = 24_000;
@@ -50,7 +50,7 @@ pub fn DataTable(
     filter: Signal<String>,
 ) -> impl IntoView {
     let sort = RwSignal::new(None::<(usize, bool)>);
-    let drawn = count_up(FIRST_ROWS / ROWS_PER_TASK);
+    let drawn = count_up_in_tasks(FIRST_ROWS / ROWS_PER_TASK);
     // Another table has other columns, and so other rows.
     let width = Memo::new(move |_| listing.with(|listing| listing.columns.len()));
     // Those that are shown on demand, as far as somebody asked for them.
@@ -63,14 +63,14 @@ pub fn DataTable(
             shown.map(|(index, _)| index).collect::<Vec<usize>>()
         })
     });
-    let first_rows = move || (FIRST_CELLS / width.get().max(1)).clamp(LEAST_ROWS, FIRST_ROWS);
-    let more_rows = move || (MORE_CELLS / width.get().max(1)).max(LEAST_ROWS);
-    let wished = RwSignal::new(0_usize);
+    let first_rows = move || (FIRST_CELLS / width.get().max(1)).clamp(MIN_ROWS, FIRST_ROWS);
+    let more_rows = move || (MORE_CELLS / width.get().max(1)).max(MIN_ROWS);
+    let extra_rows = RwSignal::new(0_usize);
     let Printing(is_printing) = expect_context();
-    let most = move || if is_printing.get() { usize::MAX } else { first_rows() + wished.get() };
+    let most = move || if is_printing.get() { usize::MAX } else { first_rows() + extra_rows.get() };
     let place = NodeRef::<html::Div>::new();
-    let is_near = near(move || place.get().map(Into::into));
-    let limit = move || if wished.get() > 0 { most() } else { most().min((drawn.get() + 1) * ROWS_PER_TASK) };
+    let is_near = is_near_viewport(move || place.get().map(Into::into));
+    let limit = move || if extra_rows.get() > 0 { most() } else { most().min((drawn.get() + 1) * ROWS_PER_TASK) };
     let body = NodeRef::<html::Tbody>::new();
     let order = Memo::new(move |_| listing.with(|listing| listing.visible_rows(sort.get(), &filter.get())));
     // A third click brings back the order in which the rows came.
@@ -218,7 +218,7 @@ pub fn DataTable(
         })
     };
     view! {
-        {live(columns)}
+        {reactive(columns)}
         <div
             node_ref=place
             class="table-box"
@@ -231,22 +231,22 @@ pub fn DataTable(
             <table class="data">
                 <caption class="visually-hidden">{title}</caption>
                 <thead>
-                    <tr>{live(move || is_near.get().then(headers))}</tr>
+                    <tr>{reactive(move || is_near.get().then(headers))}</tr>
                 </thead>
                 <tbody node_ref=body on:keydown=walk>
                     <For each=rows key=|row| *row children=move |(_, index)| row(index) />
                 </tbody>
             </table>
             <Show when=is_cut>
-                <button type="button" on:click=move |_| wished.update(|wished| *wished += untrack(more_rows))>
+                <button type="button" on:click=move |_| extra_rows.update(|extra_rows| *extra_rows += untrack(more_rows))>
                     "Show "
-                    {live(next)}
+                    {reactive(next)}
                     " further rows"
                 </button>
             </Show>
             <Show when=move || order.with(Vec::is_empty)>
                 <p class="empty">
-                    {live(move || if filter.with(String::is_empty) { "There are none." } else { "No row holds that." })}
+                    {reactive(move || if filter.with(String::is_empty) { "There are none." } else { "No row holds that." })}
                 </p>
             </Show>
         </div>

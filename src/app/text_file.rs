@@ -2,7 +2,7 @@
 
 use leptos::{prelude::*, task::spawn_local};
 
-use super::{clipboard, js_error::describe, list::Shown, live::live, session::Session};
+use super::{clipboard, js_error::describe, list::ListLimit, reactive::reactive, session::Session};
 
 /// Longer texts are shown from their beginning.
 const SHOWN_LINES: usize = 400;
@@ -82,16 +82,16 @@ pub fn Notes(
     #[prop(optional)]
     warn: bool,
 ) -> impl IntoView {
-    let shown = Shown::first();
+    let shown = ListLimit::initial();
     let all = notes.len();
     (all > 0).then(|| {
         let items = move || {
             let item = |text: &String| view! { <li class:warning=warn>{text.clone()}</li> };
-            notes.iter().take(shown.most()).map(item).collect_view()
+            notes.iter().take(shown.get()).map(item).collect_view()
         };
         view! {
-            <ul class="notes">{live(items)}</ul>
-            {shown.more(move || all)}
+            <ul class="notes">{reactive(items)}</ul>
+            {shown.more_button(move || all)}
         }
     })
 }

@@ -5,9 +5,9 @@ use leptos::prelude::*;
 use super::{
     drop::{OnFiles, OpenButton},
     example::Example,
+    file_store::StoredFiles,
     files::Files,
-    kept::KeptFiles,
-    live::{Show, live},
+    reactive::{Show, reactive},
     session::Session,
 };
 use crate::report::Workbench;
@@ -45,11 +45,11 @@ pub fn Welcome(
                     <p role="status">"Reading …"</p>
                 </Show>
                 <p class="lead">{lead}</p>
-                {live(awaited)}
+                {reactive(awaited)}
                 <p class="welcome-drop">"Drop files or a folder anywhere on this page, or paste their text."</p>
                 <div class="welcome-actions">
                     <OpenButton on_files primary=true />
-                    <Show when=move || example.is_there(workbench)>
+                    <Show when=move || example.has(workbench)>
                         <button type="button" id="open-example" on:click=move |_| example.open(session, workbench)>
                             "Open the example"
                         </button>
@@ -66,7 +66,7 @@ pub fn Welcome(
             <Show when=move || session.has_files()>
                 <Files />
             </Show>
-            <KeptFiles />
+            <StoredFiles />
             <p class="promise">"Nothing is uploaded. Files are read and trained on in this tab."</p>
         </main>
     }

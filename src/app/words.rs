@@ -3,7 +3,7 @@
 use crate::report::Workbench;
 
 /// Words of a workbench.
-pub struct Words {
+pub struct WorkbenchWords {
     /// What to drop, and what comes of it.
     pub lead: &'static str,
     /// What it reads.
@@ -27,9 +27,9 @@ pub struct Words {
 }
 
 /// The words of a workbench.
-pub const fn words(workbench: Workbench) -> Words {
+pub const fn words(workbench: Workbench) -> WorkbenchWords {
     match workbench {
-        Workbench::Overlap => Words {
+        Workbench::Overlap => WorkbenchWords {
             lead: "Drop kernel metrics and slowdown statistics and see how much slower kernels get beside collectives, \
                    and whether learning predicts it better than no model at all.",
             reads: "Reads merged features (CSV), slowdown statistics (XLSX or CSV) with kernel metrics (CSV, JSON, ncu \
@@ -44,7 +44,7 @@ pub const fn words(workbench: Workbench) -> Words {
             again: "Compare",
             complete: "Every model predicted only what it had not seen.",
         },
-        Workbench::Tuning => Words {
+        Workbench::Tuning => WorkbenchWords {
             lead: "Drop a sweep of collectives and see which algorithm, protocol and channel count to deploy for each \
                    message size.",
             reads: "Reads the tables of rccl-sweep, logs and tables of nccl-tests and rccl-tests, debug logs of jobs \
@@ -52,7 +52,7 @@ pub const fn words(workbench: Workbench) -> Words {
                     not. The example is simulated, not measured.",
             ..OTHER
         },
-        Workbench::TrainingTime => Words {
+        Workbench::TrainingTime => WorkbenchWords {
             lead: "Drop the samples of single operators and collectives, and see what a training step costs with a layout, \
                    what it is made of, whether it fits, and which layout is best.",
             reads: "Reads folders or zips of samples (CSV) of estimate-train-time with their regressor and sampling \
@@ -67,7 +67,7 @@ pub const fn words(workbench: Workbench) -> Words {
             again: "Go on",
             complete: "Errors are of what regressors had not seen.",
         },
-        Workbench::Topology => Words {
+        Workbench::Topology => WorkbenchWords {
             lead: "Drop a link graph, or the topology dump of NCCL or RCCL, and see a schedule of a collective for it, \
                    how far it can be from the best possible one, and why.",
             reads: "Reads topologies as CSV, NCCL_TOPO_DUMP_FILE and NCCL_GRAPH_DUMP_FILE as XML, schedules as CSV, \
@@ -81,7 +81,7 @@ pub const fn words(workbench: Workbench) -> Words {
             again: "Go on",
             complete: "Every schedule that is shown was verified.",
         },
-        Workbench::Policy => Words {
+        Workbench::Policy => WorkbenchWords {
             lead: "Drop reward logs of a job's tuner, and see what a bandit would have learnt, what it would have cost, \
                    and whether any arm is worth deploying.",
             reads: "Reads reward logs, lists of times, means of episodes and of arms (JSON, CSV), and the policy files and \
@@ -99,7 +99,7 @@ pub const fn words(workbench: Workbench) -> Words {
 }
 
 /// What the workbench with a page of its own says elsewhere.
-const OTHER: Words = Words {
+const OTHER: WorkbenchWords = WorkbenchWords {
     lead: "",
     reads: "",
     example: "",

@@ -21,13 +21,13 @@ self.onmessage = (first) => {
 
 /// A worker's code: compiled module, and the address of a blob with its script.
 #[derive(Clone)]
-pub struct Parts {
+pub struct WorkerCode {
     module: JsValue,
     script: ObjectUrl,
 }
 
 thread_local! {
-    static PARTS: RefCell<Option<Parts>> = const { RefCell::new(None) };
+    static CODE: RefCell<Option<WorkerCode>> = const { RefCell::new(None) };
 }
 
 #[wasm_bindgen]
@@ -38,25 +38,25 @@ extern "C" {
 }
 
 /// Whether the parts have arrived.
-pub fn are_here() -> bool {
-    PARTS.with_borrow(Option::is_some)
+pub fn is_loaded() -> bool {
+    CODE.with_borrow(Option::is_some)
 }
 
 /// The parts, once they have arrived.
-pub async fn load() -> Result<Parts, JsValue> {
-    if let Some(parts) = PARTS.with_borrow(Clone::clone) {
-        return Ok(parts);
+pub async fn load() -> Result<WorkerCode, JsValue> {
+    if let Some(code) = CODE.with_borrow(Clone::clone) {
+        return Ok(code);
     }
     let both: Array = JsFuture::from(fetched()).await?.dyn_into()?;
     let (module, glue) = (both.get(0), both.get(1));
     let script = glue.as_string().ok_or("the worker's code is no text")? + BOOTSTRAP;
     let script = Blob::new_with_options(script.as_str(), Some("text/javascript")).into();
-    let parts = Parts { module, script };
-    PARTS.set(Some(parts.clone()));
-    Ok(parts)
+    let code = WorkerCode { module, script };
+    CODE.set(Some(code.clone()));
+    Ok(code)
 }
 
-impl Parts {
+impl WorkerCode {
     /// A worker that is about to start.
     pub fn start_worker(&self) -> Result<Worker, JsValue> {
         let worker = Worker::new(&self.script)?;

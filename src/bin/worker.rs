@@ -2,7 +2,7 @@
 
 #[cfg(target_arch = "wasm32")]
 fn main() {
-    collectune::app::backstage::run();
+    collectune::app::worker_entry::run();
 }
 
 #[cfg(not(target_arch = "wasm32"))]

@@ -9,7 +9,7 @@ use crate::plot::{DrawError, Style};
 
 /// The size of a sheet in device pixels, and how many of them make a CSS pixel.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sheet {
+pub struct CanvasSize {
     /// Columns of device pixels.
     pub columns: u32,
     /// Rows of device pixels.
@@ -18,7 +18,7 @@ pub struct Sheet {
     pub pixel_ratio: f64,
 }
 
-impl Sheet {
+impl CanvasSize {
     /// The sheet that fills an element, or nothing while the element has no size.
     pub fn of(element: &Element) -> Option<Self> {
         let pixel_ratio = window().device_pixel_ratio().clamp(0.25, 16.0);

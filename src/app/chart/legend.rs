@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::app::{list::Shown, live::For};
+use crate::app::{list::ListLimit, reactive::For};
 use leptos::prelude::*;
 
 use crate::{
@@ -24,10 +24,10 @@ pub(super) fn Legend(
     theme: Signal<Theme>,
     hidden: RwSignal<SortedSet<String>>,
 ) -> impl IntoView {
-    let shown_series = Shown::first();
+    let shown_series = ListLimit::initial();
     let entries = move || {
         let entry = |series: &Series| (series.name.clone(), legend_text(series), series.colour, series.mark.clone());
-        let first = |chart: &Arc<Chart>| chart.series.iter().take(shown_series.most()).map(entry).collect::<Vec<_>>();
+        let first = |chart: &Arc<Chart>| chart.series.iter().take(shown_series.get()).map(entry).collect::<Vec<_>>();
         chart.with(|chart| chart.as_ref().map(first).unwrap_or_default())
     };
     let all = move || chart.with(|chart| chart.as_ref().map_or(0, |chart| chart.series.len()));
@@ -59,6 +59,6 @@ pub(super) fn Legend(
         <ul class="chart-legend" aria-label="Series">
             <For each=entries key=Clone::clone children=button/>
         </ul>
-        {shown_series.more(all)}
+        {shown_series.more_button(all)}
     }
 }

@@ -9,8 +9,8 @@ use std::{
 };
 
 use crate::app::{
-    live::{Show, live},
-    near::near,
+    lazy::is_near_viewport,
+    reactive::{Show, reactive},
 };
 use leptos::{html, prelude::*};
 use wasm_bindgen::JsCast;
@@ -19,19 +19,19 @@ use crate::plot::{Chart, Pick, Style, Theme};
 
 mod canvas;
 mod data;
+mod drawing;
 mod export;
 mod legend;
-mod paper;
-mod stage;
+mod printed;
 mod state;
 
-pub(super) use canvas::Sheet;
-pub(super) use stage::follow_size;
+pub(super) use canvas::CanvasSize;
+pub(super) use drawing::follow_size;
 
 use data::DataTable;
+use drawing::{Drawing, Values};
 use legend::Legend;
-use paper::Paper;
-use stage::{Stage, Values};
+use printed::PrintedChart;
 use state::State;
 
 /// A chart with its legend, readout, data table and exports.
@@ -55,16 +55,16 @@ pub fn ChartView(
     let state = State::new(chart, theme, on_pick, pinned.unwrap_or_default());
     let title = move || chart.with(|chart| chart.as_ref().map(|chart| chart.title.clone()));
     let place = NodeRef::<html::Figure>::new();
-    let is_near = near(move || place.get().map(Into::into));
+    let is_near = is_near_viewport(move || place.get().map(Into::into));
     let drawn = move || {
         let hint = hint.clone();
         view! {
             <Legend chart theme hidden=state.hidden/>
-            <Stage state described_by=hint.clone()/>
+            <Drawing state described_by=hint.clone()/>
             <Readout state hint/>
-            <p class="visually-hidden" role="status" aria-live="polite" aria-atomic="true">{state.said}</p>
+            <p class="visually-hidden" role="status" aria-live="polite" aria-atomic="true">{state.announcement}</p>
             <DataTable chart/>
-            <Paper state/>
+            <PrintedChart state/>
         }
     };
     let height = move || chart.with(|chart| chart.as_ref().and_then(|chart| chart.height()));
@@ -72,7 +72,7 @@ pub fn ChartView(
     // Who walks with the keyboard comes by as well.
     let come = move |_| {
         is_near.set(true);
-        focus_stage(place);
+        focus_drawing(place);
     };
     let place_holder = move || {
         view! {
@@ -89,7 +89,7 @@ pub fn ChartView(
     view! {
         <figure node_ref=place class="chart">
             <figcaption class="chart-head">
-                <span class="chart-title">{live(title)}</span>
+                <span class="chart-title">{reactive(title)}</span>
                 <Exports state/>
             </figcaption>
             <Show when=move || is_near.get() fallback=place_holder>{drawn()}</Show>
@@ -98,11 +98,12 @@ pub fn ChartView(
 }
 
 /// Gives the drawing the focus that its place had.
-fn focus_stage(place: NodeRef<html::Figure>) {
+fn focus_drawing(place: NodeRef<html::Figure>) {
     request_animation_frame(move || {
-        let stage = place.try_get_untracked().flatten().and_then(|place| place.query_selector(".chart-stage").ok()?);
-        if let Some(stage) = stage {
-            let _ = stage.unchecked_into::<web_sys::HtmlElement>().focus();
+        let drawing =
+            place.try_get_untracked().flatten().and_then(|place| place.query_selector(".chart-stage").ok()?);
+        if let Some(drawing) = drawing {
+            let _ = drawing.unchecked_into::<web_sys::HtmlElement>().focus();
         }
     });
 }
@@ -120,7 +121,7 @@ fn Readout(state: State, hint: String) -> impl IntoView {
     };
     view! {
         <div class="chart-readout">
-            {live(pinned)}
+            {reactive(pinned)}
             <p id=hint class="chart-hint" class:visually-hidden=move || state.pinned.get().is_some()>
                 "Point at the chart or walk it with the arrow keys to read a value; click or Enter pins it."
             </p>
@@ -135,7 +136,7 @@ fn Exports(state: State) -> impl IntoView {
         move |_| {
             let (Some(chart), Some(style)) = (state.chart.get_untracked(), state.style_of_file()) else { return };
             if save(&chart, &style).is_err() {
-                state.said.set("The browser did not take the file".to_owned());
+                state.announcement.set("The browser did not take the file".to_owned());
             }
         }
     };

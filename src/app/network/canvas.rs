@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     app::{
-        chart::{Sheet, follow_size},
-        live::follow,
+        chart::{CanvasSize, follow_size},
+        reactive::effect,
         theme::ActiveTheme,
     },
     topology::timeline::{TimedTransfer, Timeline},
@@ -23,16 +23,16 @@ use crate::{
 };
 
 /// The geometry of a drawing on a sheet, kept while both stay the same.
-type Kept = StoredValue<Option<(Key, Sheet, Rc<Geometry>)>, LocalStorage>;
+type Kept = StoredValue<Option<(Key, CanvasSize, Rc<Geometry>)>, LocalStorage>;
 
-fn geometry(kept: Kept, drawing: &NetworkDrawing, sheet: &Sheet) -> Rc<Geometry> {
+fn geometry(kept: Kept, drawing: &NetworkDrawing, canvas_size: &CanvasSize) -> Rc<Geometry> {
     let key = drawing.key();
     let found = kept.with_value(|kept| {
-        kept.as_ref().filter(|(of, on, _)| *of == key && on == sheet).map(|(.., geometry)| geometry.clone())
+        kept.as_ref().filter(|(of, on, _)| *of == key && on == canvas_size).map(|(.., geometry)| geometry.clone())
     });
     found.unwrap_or_else(|| {
-        let geometry = Rc::new(Geometry::new(&drawing.network, sheet));
-        kept.set_value(Some((key, *sheet, geometry.clone())));
+        let geometry = Rc::new(Geometry::new(&drawing.network, canvas_size));
+        kept.set_value(Some((key, *canvas_size, geometry.clone())));
         geometry
     })
 }
@@ -47,20 +47,22 @@ pub fn NetworkCanvas(
 ) -> impl IntoView {
     let frame = NodeRef::<html::Div>::new();
     let (under, over) = (NodeRef::<html::Canvas>::new(), NodeRef::<html::Canvas>::new());
-    let sheet = RwSignal::new(None);
+    let canvas_size = RwSignal::new(None);
     let kept: Kept = StoredValue::new_local(None);
     let theme = expect_context::<ActiveTheme>().signal();
-    follow_size(frame, sheet);
-    follow(move || {
-        let (Some(canvas), Some(sheet), inks) = (under.get(), sheet.get(), Inks::of(theme.get())) else { return };
+    follow_size(frame, canvas_size);
+    effect(move || {
+        let (Some(canvas), Some(canvas_size), inks) = (under.get(), canvas_size.get(), Inks::of(theme.get())) else {
+            return;
+        };
         let (picked, chunk, overlay, timeline) =
             (viewer.picked.get(), viewer.chunk.get(), viewer.over.get(), timeline.get());
         let channel = viewer.channel.get();
         let windows = if chunk.is_some() { viewer.windows.get() } else { viewer.windows.get_untracked() };
         viewer.with(|drawing| {
-            let geometry = geometry(kept, drawing, &sheet);
-            let Some(pen) = pen(&canvas, &sheet) else { return };
-            draw_links(&pen, 1.0 / sheet.pixel_ratio, &inks, drawing, &geometry, overlay, channel);
+            let geometry = geometry(kept, drawing, &canvas_size);
+            let Some(pen) = pen(&canvas, &canvas_size) else { return };
+            draw_links(&pen, 1.0 / canvas_size.pixel_ratio, &inks, drawing, &geometry, overlay, channel);
             if let (Some(chunk), Some((timeline, _))) = (chunk, drawing.window(timeline, &windows)) {
                 draw_tree(&pen, &inks, drawing, timeline, &geometry, chunk);
             }
@@ -71,8 +73,10 @@ pub fn NetworkCanvas(
             draw_nodes(&pen, &inks, drawing, &geometry, picked);
         });
     });
-    follow(move || {
-        let (Some(canvas), Some(sheet), inks) = (over.get(), sheet.get(), Inks::of(theme.get())) else { return };
+    effect(move || {
+        let (Some(canvas), Some(canvas_size), inks) = (over.get(), canvas_size.get(), Inks::of(theme.get())) else {
+            return;
+        };
         let (time, chunk, timeline) = (viewer.time_ns.get(), viewer.chunk.get(), timeline.get());
         viewer.with_window(timeline, |drawing, of, window| {
             let time = ticks(of, time).min(of.end);
@@ -80,9 +84,9 @@ pub fn NetworkCanvas(
             if !of.covers(time) && time < of.end {
                 return;
             }
-            let geometry = geometry(kept, drawing, &sheet);
-            let Some(pen) = pen(&canvas, &sheet) else { return };
-            let hair = 1.0 / sheet.pixel_ratio;
+            let geometry = geometry(kept, drawing, &canvas_size);
+            let Some(pen) = pen(&canvas, &canvas_size) else { return };
+            let hair = 1.0 / canvas_size.pixel_ratio;
             draw_transfers(&pen, hair, &inks, (drawing, &geometry), (of, window), time, chunk);
             if let Some(prepared) = drawing.timelines.get(timeline) {
                 draw_rings(&pen, &inks, (drawing, &geometry), prepared, window, time);
@@ -104,8 +108,8 @@ pub fn NetworkCanvas(
     };
     let click = move |event: web_sys::MouseEvent| {
         let at = (f64::from(event.offset_x()), f64::from(event.offset_y()));
-        let Some(sheet) = sheet.get_untracked() else { return };
-        let find = |drawing: &NetworkDrawing| geometry(kept, drawing, &sheet).pick(&drawing.network.topology, at);
+        let Some(canvas_size) = canvas_size.get_untracked() else { return };
+        let find = |drawing: &NetworkDrawing| geometry(kept, drawing, &canvas_size).pick(&drawing.network.topology, at);
         let found = viewer.with_untracked(find).flatten();
         let picked = viewer.picked.get_untracked();
         let begins = viewer.with_untracked(|drawing| drawing.picked(picked)).flatten();

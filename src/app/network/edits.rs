@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     app::{
-        live::{Show, live},
+        reactive::{Show, reactive},
         session::Session,
     },
     form::Choices,
@@ -17,7 +17,7 @@ use crate::{
 };
 
 fn change(session: Session, viewer: Viewer, change: impl FnOnce(&mut Choices)) {
-    let mut choices = session.desk(viewer.workbench).choices.get_untracked();
+    let mut choices = session.state_of(viewer.workbench).choices.get_untracked();
     change(&mut choices);
     session.choose_all(viewer.workbench, choices);
 }
@@ -173,7 +173,7 @@ pub fn NewLink(viewer: Viewer) -> impl IntoView {
         let rates: Vec<&str> = [&*bandwidth, &*latency].into_iter().filter(|rate| !rate.is_empty()).collect();
         // On a second click before the answer, the choices no longer mention a link that was removed and restored.
         let wanted = |choices: Choices| (choices, links.clone(), rates.join("*"));
-        let chosen = || session.desk(viewer.workbench).choices.get_untracked();
+        let chosen = || session.state_of(viewer.workbench).choices.get_untracked();
         if asked.get_value() != Some(wanted(chosen())) {
             change(session, viewer, |choices| edit::add(choices, &links, &rates));
             asked.set_value(Some(wanted(chosen())));
@@ -182,7 +182,7 @@ pub fn NewLink(viewer: Viewer) -> impl IntoView {
     let rate = move |which: usize, label: &'static str| {
         view! {
             <label class="field">
-                <span>{label} {live(move || (which == 0).then(unit).flatten())}</span>
+                <span>{label} {reactive(move || (which == 0).then(unit).flatten())}</span>
                 <input
                     type="number"
                     min="0"
@@ -195,7 +195,7 @@ pub fn NewLink(viewer: Viewer) -> impl IntoView {
         }
     };
     view! {
-        <h3>{live(title)}</h3>
+        <h3>{reactive(title)}</h3>
         <div class="network-rates">{rate(0, "Bandwidth, ")} {rate(1, "Latency, ns")}</div>
         {both_directions(both)}
         <button type="button" on:click=add>"Add the link"</button>

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     app::{
-        live::{follow, live},
+        reactive::{effect, reactive},
         theme::ActiveTheme,
     },
     plot::{INK_STEPS, Theme, step_rgb},
@@ -91,7 +91,7 @@ pub fn Matrix(
     let theme = expect_context::<ActiveTheme>().signal();
     let drawn = StoredValue::new_local(Drawn::default());
     let pointed = RwSignal::new(None::<usize>);
-    follow(move || {
+    effect(move || {
         let (Some(canvas), theme, time, timeline) = (canvas.get(), theme.get(), viewer.time_ns.get(), timeline.get())
         else {
             return;
@@ -165,7 +165,7 @@ pub fn Matrix(
                 on:pointermove=move |event| pointed.set(cell(&event))
                 on:pointerleave=move |_| pointed.set(None)
             ></canvas>
-            <figcaption class="small">{live(words)}</figcaption>
+            <figcaption class="small">{reactive(words)}</figcaption>
         </figure>
     }
 }

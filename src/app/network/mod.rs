@@ -20,7 +20,7 @@ use leptos::prelude::*;
 use crate::{
     app::{
         fields::choice_field,
-        live::{Show, live},
+        reactive::{Show, reactive},
         session::Session,
     },
     report::Workbench,
@@ -36,7 +36,7 @@ use viewer::{SPEEDS, Viewer};
 /// The network view of a workbench: the network, its schedules and the controls.
 #[component]
 pub fn NetworkView(workbench: Workbench) -> impl IntoView {
-    let network = expect_context::<Session>().desk(workbench).network;
+    let network = expect_context::<Session>().state_of(workbench).network;
     let drawing = Memo::new(move |_| network.get().map(|network| Arc::new(NetworkDrawing::new(network))));
     let viewer = Viewer::new(workbench, drawing);
     viewer.load_windows(expect_context());
@@ -66,13 +66,13 @@ pub fn NetworkView(workbench: Workbench) -> impl IntoView {
             <div class="network-views" class:is-compared=is_compared>
                 <div class="network-one">
                     <Show when=is_compared>
-                        <h3>{live(move || name(0))}</h3>
+                        <h3>{reactive(move || name(0))}</h3>
                     </Show>
                     <NetworkCanvas viewer timeline=first />
                 </div>
                 <Show when=is_compared>
                     <div class="network-one">
-                        <h3>{live(move || name(second.get()))}</h3>
+                        <h3>{reactive(move || name(second.get()))}</h3>
                         <NetworkCanvas viewer timeline=second />
                     </div>
                 </Show>
@@ -90,7 +90,7 @@ pub fn NetworkView(workbench: Workbench) -> impl IntoView {
                 <TimelineChart viewer timeline=first />
             </Show>
             <Show when=is_compared>
-                <h3>{live(move || name(second.get()))}</h3>
+                <h3>{reactive(move || name(second.get()))}</h3>
                 <TimelineChart viewer timeline=second />
             </Show>
         </section>
@@ -147,7 +147,7 @@ fn Controls(viewer: Viewer) -> impl IntoView {
                     on:input:target=move |event| viewer.go_to(event.target().value().parse().unwrap_or(0.0))
                 />
             </label>
-            <output class="network-clock">{live(clock)}</output>
+            <output class="network-clock">{reactive(clock)}</output>
         </div>
         <div class="controls network-choices">
             {choice_field("Speed".into(), Box::new(speeds), Box::new(move |index| viewer.speed.set(index)))}

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     app::{
         listing::ListingView,
-        live::{Show, live},
+        reactive::{Show, reactive},
     },
     topology::listing,
     units::significant,
@@ -46,7 +46,7 @@ pub fn Panel(viewer: Viewer) -> impl IntoView {
                     "Click a link to see what it carries, and to slow, cut or remove it; click a node to see what it has, to take it out, and to link it to another. The panel below shows links over time: orange decides when all is done."
                 </p>
             </Show>
-            {live(node_view)}
+            {reactive(node_view)}
             <Show when=is_node>
                 <NodeEdits viewer />
             </Show>
@@ -116,8 +116,8 @@ fn LinkPanel(viewer: Viewer) -> impl IntoView {
         facts.flatten().map(|facts| facts.into_iter().map(row).collect_view())
     };
     view! {
-        <h3>{live(title)}</h3>
-        <dl class="facts">{live(facts)}</dl>
+        <h3>{reactive(title)}</h3>
+        <dl class="facts">{reactive(facts)}</dl>
         <LinkEdits viewer />
     }
 }

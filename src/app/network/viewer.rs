@@ -6,7 +6,7 @@ use leptos::{prelude::*, task::spawn_local};
 
 use super::drawing::{NetworkDrawing, Picked, PreparedWindow, PreparedWindows, ticks};
 use crate::{
-    app::{diagnostics::now_ms, live::follow, session::Session},
+    app::{diagnostics::now_ms, reactive::effect, session::Session},
     report::Workbench,
     schedule::timeline::Timeline,
     workbench::topology::edit::EditTarget,
@@ -108,7 +108,7 @@ impl Viewer {
 
     /// Loads windows around the cursor where timelines are abridged, one request at a time.
     pub fn load_windows(self, session: Session) {
-        follow(move || {
+        effect(move || {
             self.drawing.track();
             self.plays.track();
             let (time, chunk, windows) = (self.time_ns.get(), self.chunk.get(), self.windows.get());
@@ -118,7 +118,7 @@ impl Viewer {
                 .flatten();
             let (Some(of), false) = (of, self.is_asked.get_value()) else { return };
             self.is_asked.set_value(true);
-            let answer = session.cut(self.workbench, time, chunk);
+            let answer = session.timeline_window(self.workbench, time, chunk);
             spawn_local(async move {
                 let loaded = answer.await;
                 if self.is_asked.try_set_value(false).is_some() {

@@ -3,24 +3,24 @@
 
 mod reader;
 mod section;
-mod trouble;
+mod unreadable;
 mod view;
 
-pub use reader::Reader;
+pub use reader::ReportReader;
 pub use section::SectionView;
 
 use leptos::prelude::*;
 
-use crate::app::live::live;
+use crate::app::reactive::reactive;
 use reader::Source;
-use trouble::Unreadable;
+use unreadable::Unreadable;
 use view::ReportView;
 
 /// The report that was opened, or why there is none.
 #[component]
 pub fn ReportPage() -> impl IntoView {
-    let reader: Reader = expect_context();
-    live(move || {
+    let reader: ReportReader = expect_context();
+    reactive(move || {
         let opened = reader.opened()?;
         Some(match &opened.report {
             None => view! { <Opening /> }.into_any(),

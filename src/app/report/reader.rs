@@ -6,7 +6,7 @@ use leptos::{prelude::*, task::spawn_local};
 
 use crate::{
     app::{
-        live::follow,
+        reactive::effect,
         session::{Failure, Session},
     },
     intake::Outcome,
@@ -27,7 +27,7 @@ pub enum Source {
 const FROM_FILE: &str = "#v=1&w=report";
 
 /// A report that was opened.
-pub struct Opened {
+pub struct OpenedReport {
     /// Where it came from.
     pub source: Source,
     /// The report, or in words why it can't be read; nothing while it is being opened.
@@ -36,22 +36,22 @@ pub struct Opened {
 
 /// What is read instead of the workbench. Copies are the same.
 #[derive(Clone, Copy)]
-pub struct Reader {
-    shown: RwSignal<Option<Arc<Opened>>>,
+pub struct ReportReader {
+    shown: RwSignal<Option<Arc<OpenedReport>>>,
     /// The last report that came from a file, for the way back to it.
-    last_file: StoredValue<Option<Arc<Opened>>>,
+    last_file: StoredValue<Option<Arc<OpenedReport>>>,
     /// The last report that came from a link, to compare with.
-    last_link: StoredValue<Option<Arc<Opened>>>,
+    last_link: StoredValue<Option<Arc<OpenedReport>>>,
 }
 
-impl Reader {
+impl ReportReader {
     /// Nothing is read.
     pub fn new() -> Self {
         Self { shown: RwSignal::new(None), last_file: StoredValue::new(None), last_link: StoredValue::new(None) }
     }
 
     /// What is read instead of the workbench.
-    pub fn opened(self) -> Option<Arc<Opened>> {
+    pub fn opened(self) -> Option<Arc<OpenedReport>> {
         self.shown.get()
     }
 
@@ -81,7 +81,7 @@ impl Reader {
     }
 
     /// The last report that came from a link, where it can be compared with.
-    pub fn linked(self) -> Option<Report> {
+    pub fn report_from_link(self) -> Option<Report> {
         self.shown.track();
         self.last_link.with_value(|last| match &last.as_ref()?.report {
             Some(Ok(report)) if report.snapshot.is_some() => Some(report.clone()),
@@ -98,9 +98,9 @@ impl Reader {
     }
 
     /// Goes where the address leads: to a report, or away from any. True where it is a report's.
-    pub fn follow(self, fragment: &str) -> bool {
+    pub fn open_address(self, fragment: &str) -> bool {
         if !link::is_report(fragment) {
-            self.leave();
+            self.close();
             return false;
         }
         if untrack(move || self.fragment()).as_deref() == Some(fragment) {
@@ -109,20 +109,21 @@ impl Reader {
         if fragment != FROM_FILE {
             // Reading one takes milliseconds and is bounded; a worker would have to be started first.
             let report = link::decode(fragment).map_err(|error| error.to_string());
-            self.show(Opened { source: Source::Link(fragment.to_owned()), report: Some(report) });
+            self.show(OpenedReport { source: Source::Link(fragment.to_owned()), report: Some(report) });
             return true;
         }
         let why = "This address leads to a report that was opened from a file, and it holds no report itself. Open \
                    the file again";
-        let closed = || Arc::new(Opened { source: Source::File(0, String::new()), report: Some(Err(why.to_owned())) });
+        let closed =
+            || Arc::new(OpenedReport { source: Source::File(0, String::new()), report: Some(Err(why.to_owned())) });
         self.shown.set(Some(self.last_file.get_value().unwrap_or_else(closed)));
         true
     }
 
     /// Opens a report that comes as a file, where no sweep comes with it.
-    pub fn follow_files(self, session: Session) {
+    pub fn open_loaded_reports(self, session: Session) {
         let known = StoredValue::new(Vec::<u32>::new());
-        follow(move || {
+        effect(move || {
             let known_before = known.get_value();
             let (files, all) = session.reports.with(|files| {
                 let new = files.iter().filter(|file| !known_before.contains(&file.id));
@@ -139,7 +140,7 @@ impl Reader {
     }
 
     /// Goes back to the workbench.
-    pub fn leave(self) {
+    pub fn close(self) {
         if self.shown.with_untracked(Option::is_some) {
             self.shown.set(None);
         }
@@ -148,28 +149,31 @@ impl Reader {
     /// Opens a loaded report.
     pub fn open_file(self, session: Session, file: u32, name: String) {
         let source = Source::File(file, name);
-        self.shown.set(Some(Arc::new(Opened { source: source.clone(), report: None })));
+        self.shown.set(Some(Arc::new(OpenedReport { source: source.clone(), report: None })));
         spawn_local(async move {
             // While there is other work, the worker has what was loaded.
-            let is_there =
-                if untrack(move || session.is_busy()) { Ok(()) } else { session.bring_back(Workbench::Tuning).await };
+            let is_there = if untrack(move || session.is_busy()) {
+                Ok(())
+            } else {
+                session.ensure_in_worker(Workbench::Tuning).await
+            };
             let answer = match is_there {
-                Ok(()) => session.glance(Request::OpenReport { file }).await,
+                Ok(()) => session.ask_quick(Request::OpenReport { file }).await,
                 Err(failure) => Err(failure),
             };
             let report = match answer {
                 Ok(Response::Report(report)) => Ok(*report),
-                Ok(_) => Err(Failure::Garbled.to_string()),
+                Ok(_) => Err(Failure::InvalidMessage.to_string()),
                 Err(failure) => Err(failure.to_string()),
             };
             let is_awaited = self.shown.with_untracked(|shown| shown.as_ref().is_some_and(|now| now.source == source));
             if is_awaited {
-                self.show(Opened { source, report: Some(report) });
+                self.show(OpenedReport { source, report: Some(report) });
             }
         });
     }
 
-    fn show(self, opened: Opened) {
+    fn show(self, opened: OpenedReport) {
         let last = if matches!(opened.source, Source::File(..)) { self.last_file } else { self.last_link };
         let opened = Some(Arc::new(opened));
         last.set_value(opened.clone());

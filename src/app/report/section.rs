@@ -7,15 +7,15 @@ use leptos::prelude::*;
 use crate::{
     app::{
         chart::ChartView,
-        list::Shown,
+        list::ListLimit,
         listing::ListingView,
-        live::{For, live},
+        reactive::{For, reactive},
         session::Session,
         text_file::TextFile,
         theme::ActiveTheme,
     },
     plot::Pick,
-    report::{Section, TextFile as Deployable},
+    report::{Section, TextFile as ReportFile},
 };
 
 /// A section of a report of any workbench. Its parts are those of the page: charts to be read and switched, tables to
@@ -37,9 +37,9 @@ pub fn SectionView(
     let (heading_id, is_own) = (id.clone(), form.is_some());
     let count = move |of: fn(&Section) -> usize| (0..section.with(|s| s.as_ref().map_or(0, of))).collect::<Vec<_>>();
     let title = move || section.with(|section| section.as_ref().map(|section| section.title.clone()));
-    let listed = Shown::first();
+    let listed = ListLimit::initial();
     let text = move || {
-        let first = |section: &Section| section.text.iter().take(listed.most()).cloned().collect::<Vec<_>>();
+        let first = |section: &Section| section.text.iter().take(listed.get()).cloned().collect::<Vec<_>>();
         let text = section.with(|section| section.as_ref().map(first).unwrap_or_default());
         text.into_iter().map(|sentence| view! { <p class="sentence">{sentence}</p> }).collect_view()
     };
@@ -49,7 +49,7 @@ pub fn SectionView(
         // What a form chooses from is a report that was made on this page.
         let pick = move |pick: Option<Pick>| {
             if let Some(chart) = chart.get_untracked().filter(|_| is_own) {
-                session.pick(session.workbench.get_untracked(), &chart, pick);
+                session.choose_series(session.workbench.get_untracked(), &chart, pick);
             }
         };
         view! { <ChartView chart theme on_pick=pick /> }
@@ -85,19 +85,19 @@ pub fn SectionView(
         }
     };
     let files = move || section.with(|section| section.as_ref().map(|s| s.files.clone()).unwrap_or_default());
-    let file = |Deployable { name, text, note }: Deployable| view! { <TextFile name about=note text /> };
+    let file = |ReportFile { name, text, note }: ReportFile| view! { <TextFile name about=note text /> };
     let has_charts = move || !count(|section| section.charts.len()).is_empty();
     view! {
         <section class="panel report-section" aria-labelledby=id>
-            <h2 id=heading_id tabindex="-1">{live(title)}</h2>
+            <h2 id=heading_id tabindex="-1">{reactive(title)}</h2>
             {form}
-            {live(text)}
-            {listed.more(sentences)}
+            {reactive(text)}
+            {listed.more_button(sentences)}
             <div class="charts" hidden=move || !has_charts()>
                 <For each=move || count(|section| section.charts.len()) key=|index| *index children=chart />
             </div>
             <For each=tables key=|table| (table.0, table.1.clone(), table.3) children=table />
-            {live(move || files().into_iter().map(file).collect_view())}
+            {reactive(move || files().into_iter().map(file).collect_view())}
         </section>
     }
 }

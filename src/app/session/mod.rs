@@ -15,12 +15,12 @@ mod tuning;
 mod workbench;
 pub mod workers;
 
-pub use notice::{Notice, Remedy};
+pub use notice::{Notice, NoticeAction};
 pub use open_file::OpenFile;
 pub use task::Task;
-pub use tuning::{Stage, TuningState};
-pub use workbench::{Desk, StudyState};
-pub use workers::{Held, client::Weight, failure::Failure};
+pub use tuning::{AnswerBasis, TuningState};
+pub use workbench::{StudyState, WorkbenchState};
+pub use workers::{WorkerMemory, client::JobKind, failure::Failure};
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ use crate::{
     workbench::needs_files,
     worker::protocol::DocumentFiles,
 };
-use workers::{Crew, client::Client, pool::Pool};
+use workers::{Workers, client::Client, pool::Pool};
 
 /// The session. Copies share it.
 #[derive(Clone, Copy)]
@@ -46,7 +46,7 @@ pub struct Session {
     /// The state of the tuning workbench.
     pub tuning: TuningState,
     /// What is chosen and shown of each workbench, in the order of [`Workbench::ALL`].
-    desks: [Desk; Workbench::ALL.len()],
+    workbenches: [WorkbenchState; Workbench::ALL.len()],
     /// What became of each file.
     pub reports: RwSignal<Arc<Vec<FileReport>>>,
     /// The loaded files that are no sweep.
@@ -58,7 +58,7 @@ pub struct Session {
     /// A worker at work has said nothing for long.
     pub is_silent: RwSignal<bool>,
     /// Questions under way that need no progress bar.
-    pub glances: RwSignal<u32>,
+    pub quick_jobs: RwSignal<u32>,
     /// What the user must know.
     pub notices: RwSignal<Vec<Notice>>,
     /// The file whose columns are asked for, and what is known of them.
@@ -66,8 +66,8 @@ pub struct Session {
     /// What screen readers are told.
     pub announcement: RwSignal<String>,
     /// What the worker has in its memory.
-    pub held: RwSignal<Held>,
-    crew: StoredValue<Crew, LocalStorage>,
+    pub worker_memory: RwSignal<WorkerMemory>,
+    workers: StoredValue<Workers, LocalStorage>,
 }
 
 impl Session {
@@ -78,20 +78,20 @@ impl Session {
             files,
             workbench: RwSignal::new(workbench),
             tuning: TuningState::new(files, address, panel),
-            desks: std::array::from_fn(|index| {
-                Desk::new(if index == workbench as usize { choices.clone() } else { Choices::default() })
+            workbenches: std::array::from_fn(|index| {
+                WorkbenchState::new(if index == workbench as usize { choices.clone() } else { Choices::default() })
             }),
             reports: RwSignal::default(),
             documents: RwSignal::default(),
             task: RwSignal::default(),
             side_task: RwSignal::default(),
             is_silent: RwSignal::default(),
-            glances: RwSignal::default(),
+            quick_jobs: RwSignal::default(),
             notices: RwSignal::default(),
             asking: RwSignal::default(),
             announcement: RwSignal::default(),
-            held: RwSignal::default(),
-            crew: StoredValue::new_local(Crew {
+            worker_memory: RwSignal::default(),
+            workers: StoredValue::new_local(Workers {
                 main: Client::new(|_| ()),
                 pool: Pool::new(window().navigator().hardware_concurrency()),
                 run: 0,
@@ -99,18 +99,20 @@ impl Session {
                 unvalidated: None,
                 view_again: false,
                 view_asked: false,
-                idle_deaths: 0,
-                fatal: Vec::new(),
-                is_unshown: false,
+                idle_crashes: 0,
+                fatal_questions: Vec::new(),
+                files_changed: false,
             }),
         };
-        session.crew.update_value(|crew| crew.main = Client::new(move |failure| session.on_idle_death(&failure)));
+        session
+            .workers
+            .update_value(|workers| workers.main = Client::new(move |failure| session.on_idle_crash(&failure)));
         session
     }
 
     /// Whether anything is going on.
     pub fn is_busy(self) -> bool {
-        self.current_task().is_some() || self.glances.get() > 0
+        self.current_task().is_some() || self.quick_jobs.get() > 0
     }
 
     /// What is going on: the run, or else the question beside it.
@@ -140,22 +142,22 @@ impl Session {
     }
 
     pub(super) fn next_id(self) -> u32 {
-        self.crew
-            .try_update_value(|crew| {
-                crew.last_id += 1;
-                crew.last_id
+        self.workers
+            .try_update_value(|workers| {
+                workers.last_id += 1;
+                workers.last_id
             })
             .unwrap_or_default()
     }
 
     /// What is shown of a workbench.
-    pub fn desk(self, workbench: Workbench) -> Desk {
-        self.desks[workbench as usize]
+    pub fn state_of(self, workbench: Workbench) -> WorkbenchState {
+        self.workbenches[workbench as usize]
     }
 
     /// Whether there is nothing to show before something is loaded.
     pub fn needs_files(self, workbench: Workbench) -> bool {
-        self.desk(workbench).choices.with(|choices| needs_files(workbench, choices))
+        self.state_of(workbench).choices.with(|choices| needs_files(workbench, choices))
     }
 
     /// Whether there is anything to study: loaded files, or an example that is made.

@@ -15,12 +15,12 @@ pub struct Notice {
     /// Whether it is worse than news.
     pub is_error: bool,
     /// What can be done about it.
-    pub remedy: Option<Remedy>,
+    pub action: Option<NoticeAction>,
 }
 
 /// What can be done about a [`Notice`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Remedy {
+pub enum NoticeAction {
     /// Read the open files again.
     ReadAgain,
     /// Train again.
@@ -31,23 +31,23 @@ pub enum Remedy {
 
 impl Session {
     /// Tells the user of something.
-    pub fn notify(self, text: String, is_error: bool, remedy: Option<Remedy>) {
+    pub fn notify(self, text: String, is_error: bool, action: Option<NoticeAction>) {
         let id = self.next_id();
         self.notices.update(|notices| {
             notices.retain(|notice| notice.text != text);
-            notices.push(Notice { id, text, is_error, remedy });
+            notices.push(Notice { id, text, is_error, action });
         });
     }
 
     /// Tells the user of a failure, with what can be done.
-    pub fn notify_failure(self, failure: &Failure, remedy: Remedy) {
+    pub fn notify_failure(self, failure: &Failure, action: NoticeAction) {
         diagnostics::note_error(&failure.cause().to_string());
-        let remedy = if failure.is_curable() { remedy } else { Remedy::Reload };
-        self.notify(failure.to_string(), true, Some(remedy));
+        let action = if failure.can_retry() { action } else { NoticeAction::Reload };
+        self.notify(failure.to_string(), true, Some(action));
     }
 
     /// What a new run may mend need not be said any longer.
-    pub(super) fn drop_remedied_notices(self) {
-        self.notices.update(|notices| notices.retain(|notice| notice.remedy.is_none()));
+    pub(super) fn dismiss_actionable_notices(self) {
+        self.notices.update(|notices| notices.retain(|notice| notice.action.is_none()));
     }
 }

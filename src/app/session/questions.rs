@@ -6,11 +6,11 @@ use leptos::{prelude::*, task::spawn_local};
 
 use super::{
     Session,
-    notice::Remedy,
+    notice::NoticeAction,
     task::Task,
     workers::{
-        Held,
-        client::{Answer, Weight},
+        WorkerMemory,
+        client::{Answer, JobKind},
         failure::Failure,
     },
 };
@@ -27,7 +27,7 @@ impl Session {
     pub async fn recommend(self, request: Request) -> Result<Vec<Recommendation>, Failure> {
         match self.ask_beside("Searching", request).await? {
             Response::Recommended(answers) => Ok(answers),
-            _ => Err(Failure::Garbled),
+            _ => Err(Failure::InvalidMessage),
         }
     }
 
@@ -37,8 +37,8 @@ impl Session {
             match self.ask_beside("Shuffling features", Request::Importances).await {
                 Ok(Response::Importances(importances)) => self.tuning.importances.set(Some(Arc::new(importances))),
                 Ok(_) => {}
-                Err(failure) if failure.is_no_fault() => {}
-                Err(failure) => self.notify_failure(&failure, Remedy::Train),
+                Err(failure) if failure.is_expected() => {}
+                Err(failure) => self.notify_failure(&failure, NoticeAction::Train),
             }
         });
     }
@@ -47,36 +47,36 @@ impl Session {
     pub async fn save_model(self) -> Result<String, Failure> {
         match self.ask_beside("Writing the model", Request::SaveModel).await? {
             Response::ModelFile(text) => Ok(text),
-            _ => Err(Failure::Garbled),
+            _ => Err(Failure::InvalidMessage),
         }
     }
 
     /// Asks for the charts of the workload shown. While an answer is awaited further wishes are put together.
     pub fn refresh_view(self) {
         let Some(workload) = self.tuning.shown.get_untracked().and_then(Result::ok) else { return };
-        let free = self.crew.try_update_value(|crew| {
-            crew.view_again = crew.view_asked;
-            !std::mem::replace(&mut crew.view_asked, true)
+        let free = self.workers.try_update_value(|workers| {
+            workers.view_again = workers.view_asked;
+            !std::mem::replace(&mut workers.view_asked, true)
         });
-        let is_gone = self.held.get_untracked() == Held::Nothing;
+        let is_gone = self.worker_memory.get_untracked() == WorkerMemory::Nothing;
         let request =
             Request::View { workload, against: Against::default_if(self.tuning.against_default.get_untracked()) };
-        if is_gone || free != Some(true) || self.is_fatal(&request) {
+        if is_gone || free != Some(true) || self.was_fatal(&request) {
             if free == Some(true) {
-                self.crew.update_value(|crew| crew.view_asked = false);
+                self.workers.update_value(|workers| workers.view_asked = false);
             }
             if is_gone {
-                self.restore();
+                self.reload_lost_files();
             }
             return;
         }
-        self.glances.update(|glances| *glances += 1);
-        let answer = self.main().ask(Weight::Glance, request.clone(), &[], Box::new(|_| ()));
+        self.quick_jobs.update(|quick_jobs| *quick_jobs += 1);
+        let answer = self.main().ask(JobKind::Quick, request.clone(), &[], Box::new(|_| ()));
         spawn_local(async move {
             let answer = answer.await;
-            let again = self.crew.try_update_value(|crew| {
-                crew.view_asked = false;
-                std::mem::take(&mut crew.view_again)
+            let again = self.workers.try_update_value(|workers| {
+                workers.view_asked = false;
+                std::mem::take(&mut workers.view_again)
             });
             match answer {
                 Ok(Answer { response: Response::View(view), .. }) if self.is_shown(&view.workload) => {
@@ -84,21 +84,21 @@ impl Session {
                 }
                 Err(failure @ Failure::Refused(_)) => self.notify(failure.to_string(), true, None),
                 Ok(_) => {}
-                Err(failure) if failure.is_no_fault() => {}
+                Err(failure) if failure.is_expected() => {}
                 Err(failure) => {
-                    let about = format!(
+                    let work = format!(
                         "Drawing {} of {} on {}",
                         workload.collective,
                         Size(workload.size_bytes),
                         workload.scale
                     );
-                    self.on_fatal(request, &failure.during(|| about));
+                    self.on_fatal_question(request, &failure.during(|| work));
                 }
             }
             if again == Some(true) {
                 self.refresh_view();
             }
-            self.glances.update(|glances| *glances -= 1);
+            self.quick_jobs.update(|quick_jobs| *quick_jobs -= 1);
         });
     }
 
@@ -110,10 +110,10 @@ impl Session {
     async fn ask_beside(self, name: &'static str, request: Request) -> Result<Response, Failure> {
         let progress = move |step| self.side_task.set(Some(Task { name, step }));
         progress(Step::default());
-        let answer = self.main().ask(Weight::Work, request, &[], Box::new(progress)).await;
+        let answer = self.main().ask(JobKind::Long, request, &[], Box::new(progress)).await;
         self.side_task.set(None);
         answer.map(|answer| answer.response).map_err(|failure| {
-            self.note_death(&failure);
+            self.note_worker_end(&failure);
             failure.during(|| name.to_owned())
         })
     }

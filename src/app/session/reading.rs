@@ -7,12 +7,12 @@ use wasm_bindgen::JsValue;
 
 use super::{
     Session,
-    notice::Remedy,
+    notice::NoticeAction,
     open_file::OpenFile,
-    task::Stop,
-    tuning::Stage,
+    task::RunError,
+    tuning::AnswerBasis,
     workbench::StudyState,
-    workers::{Held, client::Answer, failure::Failure},
+    workers::{WorkerMemory, client::Answer, failure::Failure},
 };
 use crate::{
     app::diagnostics,
@@ -62,11 +62,11 @@ impl Session {
     pub fn close(self, id: u32) {
         self.files.update(|files| files.retain(|file| file.id != id));
         if self.files.with(Vec::is_empty) {
-            self.begin();
-            self.finish();
-            self.forget();
+            self.begin_run();
+            self.end_run();
+            self.clear();
             // What is studied next must find nothing of them.
-            self.lose_held();
+            self.forget_worker_memory();
             self.tuning.address.set(Address::default());
             self.tuning.panel.set(Panel::default());
         } else {
@@ -75,7 +75,7 @@ impl Session {
     }
 
     /// Reads a file whose headers were unknown with the mapping of the dialog.
-    pub fn map(self, id: u32, mapping: (MappingRequest, Mapping)) {
+    pub fn read_with_mapping(self, id: u32, mapping: (MappingRequest, Mapping)) {
         self.files.update(move |files| {
             if let Some(file) = files.iter_mut().find(|file| file.id == id) {
                 file.mapping = Some(mapping);
@@ -96,13 +96,13 @@ impl Session {
 
     /// Reads all open files, then trains and validates.
     pub fn load(self) {
-        self.drop_remedied_notices();
-        self.crew.update_value(|crew| {
-            crew.is_unshown = true;
-            crew.idle_deaths = 0;
-            crew.fatal.clear();
+        self.dismiss_actionable_notices();
+        self.workers.update_value(|workers| {
+            workers.files_changed = true;
+            workers.idle_crashes = 0;
+            workers.fatal_questions.clear();
         });
-        self.start(Remedy::ReadAgain, async move |run| {
+        self.start(NoticeAction::ReadAgain, async move |run| {
             self.run_load(run, false).await?;
             // What is looked at comes first.
             let here = self.workbench.get_untracked();
@@ -114,7 +114,7 @@ impl Session {
     }
 
     /// Reads again, where the address names another set of measurements than the loaded one.
-    pub fn follow_set(self) {
+    pub fn reload_other_set(self) {
         let wanted = self.tuning.address.with(|address| address.set);
         let is_other = self.tuning.sets.with_untracked(|sets| {
             wanted != Choice::Largest && wanted != sets.chosen && sets.has(wanted) && !sets.all.is_empty()
@@ -126,19 +126,19 @@ impl Session {
 
     /// Gives a new worker the files again, without training: somebody asks for something that it needs them for. After a
     /// worker's end nothing is read or computed again by itself, or a Cancel would begin other work.
-    pub fn restore(self) {
+    pub fn reload_lost_files(self) {
         let is_idle = self.task.with_untracked(Option::is_none);
         let has_files = !self.files.with_untracked(Vec::is_empty);
-        if is_idle && has_files && self.held.get_untracked() == Held::Nothing {
-            self.start(Remedy::ReadAgain, async move |run| self.run_load(run, true).await);
+        if is_idle && has_files && self.worker_memory.get_untracked() == WorkerMemory::Nothing {
+            self.start(NoticeAction::ReadAgain, async move |run| self.run_load(run, true).await);
         }
     }
 
     /// The files are read without this one, which ended the worker. False where it is not open any more.
-    pub(super) fn leave_out(self, file: u32, failure: &Failure) -> bool {
+    pub(super) fn exclude_file(self, file: u32, failure: &Failure) -> bool {
         let why = match failure.cause() {
             Failure::OutOfMemory => "the browser gave the worker no more memory while reading it".to_owned(),
-            Failure::Silent => "the worker said nothing any more while reading it".to_owned(),
+            Failure::NotResponding => "the worker said nothing any more while reading it".to_owned(),
             Failure::Panicked(message) => {
                 format!("the worker stopped while reading it, because of a mistake in Collectune: {message}")
             }
@@ -152,14 +152,14 @@ impl Session {
             }
         });
         let Some(name) = name else { return false };
-        self.crew.update_value(|crew| crew.is_unshown = true);
+        self.workers.update_value(|workers| workers.files_changed = true);
         diagnostics::note_error(&failure.cause().to_string());
         self.notify(format!("{name} is left out: {why}. The other files are read without it."), true, None);
         true
     }
 
     /// The handles of the files that a question is about, in its order.
-    pub fn beside(self, request: &Request) -> Vec<JsValue> {
+    pub fn handles_for(self, request: &Request) -> Vec<JsValue> {
         let Request::Change { before, after, .. } = request else { return Vec::new() };
         let asked = [before, after]
             .into_iter()
@@ -172,21 +172,22 @@ impl Session {
     }
 
     /// `quietly`: what is shown stays, the worker only gets back what it had; unless other files are open since.
-    pub(super) async fn run_load(self, run: u32, quietly: bool) -> Result<(), Stop> {
+    pub(super) async fn run_load(self, run: u32, quietly: bool) -> Result<(), RunError> {
         let loaded = match self.read_open_files(run, quietly).await {
             Ok(loaded) => loaded,
             Err(stop) => {
                 // Whoever waited for the files waits no longer, or would have them read again and again.
-                if let Stop::Failed(failure) = &stop {
+                if let RunError::Failed(failure) = &stop {
                     let why = StudyState::Failed(failure.to_string());
-                    self.desks.iter().for_each(|desk| desk.give_up(&why, true));
+                    self.workbenches.iter().for_each(|state| state.end_study(&why, true));
                 }
                 return Err(stop);
             }
         };
-        self.held.set(Held::Sweep);
-        let is_unshown = self.crew.try_update_value(|crew| std::mem::take(&mut crew.is_unshown)) == Some(true);
-        if !quietly || is_unshown {
+        self.worker_memory.set(WorkerMemory::Sweep);
+        let files_changed =
+            self.workers.try_update_value(|workers| std::mem::take(&mut workers.files_changed)) == Some(true);
+        if !quietly || files_changed {
             self.show_loaded(loaded);
         }
         self.refresh_view();
@@ -194,7 +195,7 @@ impl Session {
     }
 
     /// Has the open files read. Where one ends the worker, the others are read without it.
-    async fn read_open_files(self, run: u32, quietly: bool) -> Result<Loaded, Stop> {
+    async fn read_open_files(self, run: u32, quietly: bool) -> Result<Loaded, RunError> {
         loop {
             let (files, handles): (Vec<_>, Vec<_>) = self.files.with_untracked(|files| {
                 let both = |file: &OpenFile| {
@@ -203,9 +204,9 @@ impl Session {
                 };
                 files.iter().filter(|file| file.not_read.is_none()).map(both).unzip()
             });
-            self.lose_held();
+            self.forget_worker_memory();
             if !quietly {
-                self.crew.update_value(|crew| crew.unvalidated = None);
+                self.workers.update_value(|workers| workers.unvalidated = None);
                 // They start while the first worker reads, and are ready when it has trained.
                 self.pool().warm_up();
             }
@@ -214,11 +215,11 @@ impl Session {
                 target: self.tuning.target.get_untracked(),
                 set: self.tuning.address.with_untracked(|address| address.set),
             };
-            match self.work(run, READING, request, &handles).await {
+            match self.run_job(run, READING, request, &handles).await {
                 Ok(Answer { response: Response::Loaded(loaded), .. }) => return Ok(loaded),
-                Ok(_) => return Err(Failure::Garbled.into()),
-                Err(Stop::Failed(failure)) if failure.is_death() => {
-                    let is_left_out = self.main().reading().is_some_and(|file| self.leave_out(file, &failure));
+                Ok(_) => return Err(Failure::InvalidMessage.into()),
+                Err(RunError::Failed(failure)) if failure.ended_worker() => {
+                    let is_left_out = self.main().reading().is_some_and(|file| self.exclude_file(file, &failure));
                     if !is_left_out {
                         return Err(failure.into());
                     }
@@ -236,9 +237,9 @@ impl Session {
         let shown_before = self.tuning.shown.get_untracked().and_then(Result::ok);
         let accepted: u64 = files.iter().map(|file| accepted_rows(&file.outcome)).sum();
         self.announcement.set(format!("{} read.", count(accepted, "row")));
-        self.forget();
+        self.clear();
         if let Some(parameters) = parameters {
-            self.tuning.learnt_with.set(parameters.clone());
+            self.tuning.trained_with.set(parameters.clone());
             self.tuning.parameters.set(parameters);
         }
         self.reports.set(Arc::new(files));
@@ -253,7 +254,7 @@ impl Session {
         self.tuning.answer.set(Arc::new(winners));
         self.tuning.sets.set(Arc::new(sets));
         self.tuning.groups.set(Arc::new(groups));
-        self.settle(shown_before);
+        self.resolve_address(shown_before);
     }
 
     /// The panel that is about what has come: a document that is no sweep, where no sweep came with it. Nothing where
@@ -265,13 +266,13 @@ impl Session {
         if files.iter().any(new_sweep) {
             return None;
         }
-        let about = [
+        let panels = [
             (&documents.comparisons, Panel::Comparison),
             (&documents.jobs, Panel::Coverage),
             (&documents.confs, Panel::TunerFiles),
             (&documents.listings, Panel::Tables),
         ];
-        about.into_iter().find(|(of_kind, _)| of_kind.iter().any(is_new)).map(|(_, panel)| panel)
+        panels.into_iter().find(|(of_kind, _)| of_kind.iter().any(is_new)).map(|(_, panel)| panel)
     }
 
     /// The workbench of what has come; nothing where nothing new has one.
@@ -287,7 +288,7 @@ impl Session {
 
     /// Pins down what the address leaves open. Where the view before is gone with its file, another is chosen;
     /// where the address came as a link, it stays, and the page names what to drop.
-    fn settle(self, shown_before: Option<Workload>) {
+    fn resolve_address(self, shown_before: Option<Workload>) {
         let (groups, answer) = (self.tuning.groups.get_untracked(), self.tuning.answer.get_untracked());
         let sets = self.tuning.sets.get_untracked();
         let address = self.tuning.address.get_untracked();
@@ -303,19 +304,19 @@ impl Session {
     }
 
     /// Empties the page, except for the files, the parameters and the address.
-    pub(super) fn forget(self) {
+    pub(super) fn clear(self) {
         self.reports.set(Arc::default());
         self.documents.set(Arc::default());
         self.tuning.uncovered.set(Vec::new());
         self.tuning.sets.set(Arc::default());
         self.tuning.groups.set(Arc::default());
         self.tuning.answer.set(Arc::default());
-        self.tuning.stage.set(Stage::Measured);
+        self.tuning.basis.set(AnswerBasis::Measured);
         self.tuning.evaluation.set(None);
         self.tuning.importances.set(None);
         self.tuning.view.set(None);
         self.tuning.notes.set(Default::default());
-        self.desks.iter().for_each(|desk| desk.forget());
+        self.workbenches.iter().for_each(|state| state.clear());
     }
 }
 

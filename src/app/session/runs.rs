@@ -6,13 +6,13 @@ use wasm_bindgen::JsValue;
 
 use super::{
     Session,
-    notice::Remedy,
+    notice::NoticeAction,
     reading::READING,
-    task::{Stop, Task},
+    task::{RunError, Task},
     workbench::StudyState,
     workers::{
-        Held,
-        client::{Answer, Client, Weight},
+        WorkerMemory,
+        client::{Answer, Client, JobKind},
         failure::Failure,
         pool::Pool,
     },
@@ -26,181 +26,185 @@ use crate::{
 impl Session {
     /// The worker that holds the document.
     pub fn main(self) -> Client {
-        self.crew.with_value(|crew| crew.main.clone())
+        self.workers.with_value(|workers| workers.main.clone())
     }
 
     pub(super) fn pool(self) -> Pool {
-        self.crew.with_value(|crew| crew.pool.clone())
+        self.workers.with_value(|workers| workers.pool.clone())
     }
 
     /// Overtakes the run before, and gives this one its number.
-    pub(super) fn begin(self) -> u32 {
+    pub(super) fn begin_run(self) -> u32 {
         let (main, pool) = (self.main(), self.pool());
         pool.stop();
-        if main.at_work() {
+        if main.is_working() {
             main.stop();
-            self.lose_held();
+            self.forget_worker_memory();
         }
         self.is_silent.set(false);
-        self.desks.iter().for_each(|desk| desk.interrupt());
-        self.crew
-            .try_update_value(|crew| {
-                crew.run += 1;
-                crew.run
+        self.workbenches.iter().for_each(|state| state.interrupt_study());
+        self.workers
+            .try_update_value(|workers| {
+                workers.run += 1;
+                workers.run
             })
             .unwrap_or_default()
     }
 
-    pub(super) fn finish(self) {
+    pub(super) fn end_run(self) {
         self.task.set(None);
     }
 
-    pub(super) fn start(self, remedy: Remedy, work: impl AsyncFnOnce(u32) -> Result<(), Stop> + 'static) {
-        let run = self.begin();
+    pub(super) fn start(self, action: NoticeAction, work: impl AsyncFnOnce(u32) -> Result<(), RunError> + 'static) {
+        let run = self.begin_run();
         self.task.set(Some(Task { name: "Starting", step: Step::default() }));
         spawn_local(async move {
             let end = work(run).await;
-            if matches!(end, Err(Stop::Overtaken)) || self.still(run).is_err() {
+            if matches!(end, Err(RunError::Superseded)) || self.ensure_current(run).is_err() {
                 return;
             }
-            self.finish();
-            if let Err(Stop::Failed(failure)) = end
+            self.end_run();
+            if let Err(RunError::Failed(failure)) = end
                 && failure != Failure::Cancelled
             {
-                self.notify_failure(&failure, remedy);
+                self.notify_failure(&failure, action);
             }
         });
     }
 
     /// The worker that had something is gone.
-    pub(super) fn lose_held(self) {
-        self.held.set(Held::Nothing);
-        self.desks.iter().for_each(|desk| desk.is_held.set_value(false));
+    pub(super) fn forget_worker_memory(self) {
+        self.worker_memory.set(WorkerMemory::Nothing);
+        self.workbenches.iter().for_each(|state| state.is_in_worker.set_value(false));
     }
 
     /// What is going on, in words: the work, and how far it is.
-    pub(super) fn at_work(self) -> String {
+    pub(super) fn describe_task(self) -> String {
         let task = self.task.get_untracked().unwrap_or_default();
         if task.step.doing.is_empty() { task.name.to_owned() } else { format!("{}, {}", task.name, task.step.doing) }
     }
 
     /// The number of the run.
-    pub(super) fn crew_run(self) -> Option<u32> {
-        self.crew.try_with_value(|crew| crew.run)
+    pub(super) fn run_number(self) -> Option<u32> {
+        self.workers.try_with_value(|workers| workers.run)
     }
 
-    pub(super) fn still(self, run: u32) -> Result<(), Stop> {
-        match self.crew.try_with_value(|crew| crew.run == run) {
+    pub(super) fn ensure_current(self, run: u32) -> Result<(), RunError> {
+        match self.workers.try_with_value(|workers| workers.run == run) {
             Some(true) => Ok(()),
-            _ => Err(Stop::Overtaken),
+            _ => Err(RunError::Superseded),
         }
     }
 
     /// A job of the run: its progress is the task shown, and the worker's end is noted.
-    pub(super) async fn work(
+    pub(super) async fn run_job(
         self,
         run: u32,
         name: &'static str,
         request: Request,
-        beside: &[JsValue],
-    ) -> Result<Answer, Stop> {
+        attachments: &[JsValue],
+    ) -> Result<Answer, RunError> {
         self.task.set(Some(Task { name, step: Step::default() }));
         let progress = move |step| {
-            if self.still(run).is_ok() {
+            if self.ensure_current(run).is_ok() {
                 self.task.set(Some(Task { name, step }));
             }
         };
         let began_ms = diagnostics::now_ms();
-        let answer = self.main().ask(Weight::Work, request, beside, Box::new(progress)).await;
-        self.still(run)?;
+        let answer = self.main().ask(JobKind::Long, request, attachments, Box::new(progress)).await;
+        self.ensure_current(run)?;
         diagnostics::note_step(name, diagnostics::now_ms() - began_ms);
         answer.map_err(|failure| {
-            self.note_death(&failure);
-            failure.during(|| self.at_work()).into()
+            self.note_worker_end(&failure);
+            failure.during(|| self.describe_task()).into()
         })
     }
 
     /// A worker that died takes with it what it had in its memory.
-    pub(super) fn note_death(self, failure: &Failure) {
+    pub(super) fn note_worker_end(self, failure: &Failure) {
         if !matches!(failure, Failure::Refused(_) | Failure::Cancelled) {
-            self.lose_held();
+            self.forget_worker_memory();
         }
     }
 
     /// Asks the worker something beside the run that it answers at once. Where the worker ends at it, that is noted.
-    pub(in crate::app) async fn glance(self, request: Request) -> Result<Response, Failure> {
-        self.glances.update(|glances| *glances += 1);
-        let answer = self.main().ask(Weight::Glance, request, &[], Box::new(|_| ())).await;
-        self.glances.update(|glances| *glances -= 1);
-        answer.map(|answer| answer.response).inspect_err(|failure| self.note_death(failure))
+    pub(in crate::app) async fn ask_quick(self, request: Request) -> Result<Response, Failure> {
+        self.quick_jobs.update(|quick_jobs| *quick_jobs += 1);
+        let answer = self.main().ask(JobKind::Quick, request, &[], Box::new(|_| ())).await;
+        self.quick_jobs.update(|quick_jobs| *quick_jobs -= 1);
+        answer.map(|answer| answer.response).inspect_err(|failure| self.note_worker_end(failure))
     }
 
     /// Ends what is going on. What is already there stays.
     pub fn cancel(self) {
-        if self.leave_search() {
+        if self.stop_search() {
             return;
         }
         let was_reading = self.task.with_untracked(|task| task.as_ref().is_some_and(|task| task.name == READING));
-        self.desks.iter().for_each(|desk| desk.give_up(&StudyState::Cancelled, was_reading));
-        self.begin();
-        self.finish();
+        self.workbenches.iter().for_each(|state| state.end_study(&StudyState::Cancelled, was_reading));
+        self.begin_run();
+        self.end_run();
         self.announcement.set("Cancelled.".into());
         if was_reading && !self.files.with_untracked(Vec::is_empty) {
-            self.notify("Reading was cancelled; the files are still open.".into(), false, Some(Remedy::ReadAgain));
+            self.notify(
+                "Reading was cancelled; the files are still open.".into(),
+                false,
+                Some(NoticeAction::ReadAgain),
+            );
         }
     }
 
     /// Ends a worker that says nothing, and begins anew; without the file that it was reading.
     pub fn restart(self) {
-        let was_reading = self.main().reading().filter(|_| self.main().at_work());
-        self.begin();
+        let was_reading = self.main().reading().filter(|_| self.main().is_working());
+        self.begin_run();
         if let Some(file) = was_reading {
-            self.leave_out(file, &Failure::Silent);
+            self.exclude_file(file, &Failure::NotResponding);
         }
-        self.finish();
+        self.end_run();
         // Where the silent one was of the pool, the model is still there.
-        if self.held.get_untracked() == Held::Model { self.validate() } else { self.load() }
+        if self.worker_memory.get_untracked() == WorkerMemory::Model { self.validate() } else { self.load() }
     }
 
     /// Called once a second while the page is visible.
-    pub fn beat(self) {
-        let silent = self.crew.with_value(|crew| (crew.main.clone(), crew.pool.clone()));
-        let silent = silent.0.beat() | silent.1.beat();
+    pub fn check_workers(self) {
+        let silent = self.workers.with_value(|workers| (workers.main.clone(), workers.pool.clone()));
+        let silent = silent.0.check_alive() | silent.1.check_alive();
         if self.is_silent.get_untracked() != silent {
             self.is_silent.set(silent);
         }
     }
 
     /// A worker died although nothing was asked of it: another takes its place, once.
-    pub fn on_idle_death(self, failure: &Failure) {
-        self.lose_held();
-        let deaths = self.crew.try_update_value(|crew| {
-            crew.idle_deaths += 1;
-            crew.idle_deaths
+    pub fn on_idle_crash(self, failure: &Failure) {
+        self.forget_worker_memory();
+        let deaths = self.workers.try_update_value(|workers| {
+            workers.idle_crashes += 1;
+            workers.idle_crashes
         });
-        if failure.is_curable() && deaths == Some(1) && self.tuning.has_data() {
+        if failure.can_retry() && deaths == Some(1) && self.tuning.has_data() {
             self.notify(format!("{failure} Your files are being read again."), false, None);
-            self.start(Remedy::ReadAgain, async move |run| {
+            self.start(NoticeAction::ReadAgain, async move |run| {
                 self.run_load(run, true).await?;
                 self.run_train(run).await?;
                 self.run_validate(run).await
             });
         } else if !self.files.with_untracked(Vec::is_empty) {
-            self.notify_failure(failure, Remedy::ReadAgain);
+            self.notify_failure(failure, NoticeAction::ReadAgain);
         }
     }
 
     /// A question beside the run ended the worker. It is not asked again as long as the same files are loaded.
-    pub fn on_fatal(self, request: Request, failure: &Failure) {
-        if failure.is_death() {
-            self.crew.update_value(|crew| crew.fatal.push(request));
+    pub fn on_fatal_question(self, request: Request, failure: &Failure) {
+        if failure.ended_worker() {
+            self.workers.update_value(|workers| workers.fatal_questions.push(request));
         }
-        self.on_idle_death(failure);
+        self.on_idle_crash(failure);
     }
 
     /// Whether a question ended a worker that had the same files.
-    pub fn is_fatal(self, request: &Request) -> bool {
-        self.crew.with_value(|crew| crew.fatal.contains(request))
+    pub fn was_fatal(self, request: &Request) -> bool {
+        self.workers.with_value(|workers| workers.fatal_questions.contains(request))
     }
 
     /// Starts the worker before there is anything to do.
@@ -209,7 +213,7 @@ impl Session {
     }
 
     /// Lets the worker read once before there is anything to read.
-    pub fn rehearse(self) {
-        drop(self.main().ask(Weight::Glance, Request::Rehearse, &[], Box::new(|_| ())));
+    pub fn warm_up_reader(self) {
+        drop(self.main().ask(JobKind::Quick, Request::Rehearse, &[], Box::new(|_| ())));
     }
 }

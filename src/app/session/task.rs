@@ -13,14 +13,14 @@ pub struct Task {
 }
 
 /// Why a run ended early.
-pub enum Stop {
+pub enum RunError {
     /// A later run took over.
-    Overtaken,
+    Superseded,
     /// The worker could not.
     Failed(Failure),
 }
 
-impl From<Failure> for Stop {
+impl From<Failure> for RunError {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }

@@ -6,10 +6,10 @@ use leptos::prelude::*;
 
 use super::{
     Session,
-    notice::Remedy,
-    task::{Stop, Task},
-    tuning::Stage,
-    workers::{Held, Unvalidated, client::Answer, failure::Failure},
+    notice::NoticeAction,
+    task::{RunError, Task},
+    tuning::AnswerBasis,
+    workers::{Unvalidated, WorkerMemory, client::Answer, failure::Failure},
 };
 use crate::{
     progress::Step,
@@ -25,16 +25,16 @@ use crate::{
 impl Session {
     /// Trains with the parameters as they are, then validates.
     pub fn train(self) {
-        self.drop_remedied_notices();
-        self.crew.update_value(|crew| crew.idle_deaths = 0);
-        self.start(Remedy::Train, async move |run| {
+        self.dismiss_actionable_notices();
+        self.workers.update_value(|workers| workers.idle_crashes = 0);
+        self.start(NoticeAction::Train, async move |run| {
             self.run_train(run).await?;
             self.run_validate(run).await
         });
     }
 
     /// Sets a configuration aside by hand, or brings it back, and learns again.
-    pub fn toggle_aside(self, aside: SetAside) {
+    pub fn toggle_set_aside(self, aside: SetAside) {
         self.tuning.parameters.update(|parameters| {
             let all = &mut parameters.screening.set_aside;
             if all.contains(&aside) {
@@ -63,14 +63,14 @@ impl Session {
 
     /// Computes what was interrupted of the validation again.
     pub(super) fn validate(self) {
-        self.start(Remedy::Train, async move |run| self.run_validate(run).await);
+        self.start(NoticeAction::Train, async move |run| self.run_validate(run).await);
     }
 
-    pub(super) async fn run_train(self, run: u32) -> Result<(), Stop> {
-        let is_unshown = self.crew.with_value(|crew| crew.is_unshown);
+    pub(super) async fn run_train(self, run: u32) -> Result<(), RunError> {
+        let files_changed = self.workers.with_value(|workers| workers.files_changed);
         // A study before may have ended the worker.
-        if self.held.get_untracked() == Held::Nothing
-            && (is_unshown || self.tuning.groups.with_untracked(|all| !all.is_empty()))
+        if self.worker_memory.get_untracked() == WorkerMemory::Nothing
+            && (files_changed || self.tuning.groups.with_untracked(|all| !all.is_empty()))
         {
             self.run_load(run, true).await?;
         }
@@ -85,17 +85,17 @@ impl Session {
             return Ok(());
         }
         let parameters = self.tuning.parameters.get_untracked();
-        self.tuning.learnt_with.set(parameters.clone());
+        self.tuning.trained_with.set(parameters.clone());
         let request = Request::Train { parameters: parameters.clone() };
         let Answer { response: Response::Trained(trained), training: Some(training) } =
-            self.work(run, "Training", request, &[]).await?
+            self.run_job(run, "Training", request, &[]).await?
         else {
-            return Err(Failure::Garbled.into());
+            return Err(Failure::InvalidMessage.into());
         };
         let Trained { answer, folds, notes, .. } = trained;
-        self.held.set(Held::Model);
+        self.worker_memory.set(WorkerMemory::Model);
         self.tuning.answer.set(Arc::new(answer));
-        self.tuning.stage.set(Stage::Trained);
+        self.tuning.basis.set(AnswerBasis::Trained);
         self.tuning.evaluation.set(None);
         self.tuning.importances.set(None);
         self.tuning.notes.update(|all| {
@@ -103,20 +103,20 @@ impl Session {
             all[2].clear();
         });
         let unvalidated = Unvalidated { training, parameters, fold_costs: folds };
-        self.crew.update_value(|crew| crew.unvalidated = Some(unvalidated));
+        self.workers.update_value(|workers| workers.unvalidated = Some(unvalidated));
         self.announce_answer();
         self.refresh_view();
         Ok(())
     }
 
-    pub(super) async fn run_validate(self, run: u32) -> Result<(), Stop> {
-        let unvalidated = self.crew.try_update_value(|crew| crew.unvalidated.clone()).flatten();
+    pub(super) async fn run_validate(self, run: u32) -> Result<(), RunError> {
+        let unvalidated = self.workers.try_update_value(|workers| workers.unvalidated.clone()).flatten();
         let Some(Unvalidated { training, parameters, fold_costs }) = unvalidated else { return Ok(()) };
         if fold_costs.is_empty() {
             return Ok(());
         }
         let report = move |share: f64| {
-            if self.still(run).is_ok() {
+            if self.ensure_current(run).is_ok() {
                 let step =
                     Step { doing: "Predicting what was held out".into(), done: (share * 1000.0) as u64, total: 1000 };
                 self.task.set(Some(Task { name: "Validating", step }));
@@ -125,19 +125,19 @@ impl Session {
         report(0.0);
         let request = |fold| Request::Folds { training: Vec::new(), parameters: parameters.clone(), folds: vec![fold] };
         let folds = self.pool().folds(&training, &fold_costs, &request, Rc::new(report)).await;
-        self.still(run)?;
-        let folds = folds.map_err(|failure| failure.during(|| self.at_work()))?;
+        self.ensure_current(run)?;
+        let folds = folds.map_err(|failure| failure.during(|| self.describe_task()))?;
         let request = Request::Validate { folds };
-        let Response::Validated(validated) = self.work(run, "Validating", request, &[]).await?.response else {
-            return Err(Failure::Garbled.into());
+        let Response::Validated(validated) = self.run_job(run, "Validating", request, &[]).await?.response else {
+            return Err(Failure::InvalidMessage.into());
         };
         let Validated { evaluation, answer, notes } = validated;
-        self.held.set(Held::Evaluation);
+        self.worker_memory.set(WorkerMemory::Evaluation);
         self.tuning.answer.set(Arc::new(answer));
-        self.tuning.stage.set(Stage::Validated);
+        self.tuning.basis.set(AnswerBasis::Validated);
         self.tuning.evaluation.set(Some(Arc::new(evaluation)));
         self.tuning.notes.update(|all| all[2] = notes);
-        self.crew.update_value(|crew| crew.unvalidated = None);
+        self.workers.update_value(|workers| workers.unvalidated = None);
         self.announcement.set("Validation is done.".into());
         self.refresh_view();
         Ok(())

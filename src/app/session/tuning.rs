@@ -21,7 +21,7 @@ use crate::{
 
 /// What the recommendations shown stand on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
+pub enum AnswerBasis {
     /// The highest measurements.
     #[default]
     Measured,
@@ -39,7 +39,7 @@ pub struct TuningState {
     /// What to learn with.
     pub parameters: RwSignal<Parameters>,
     /// What was learnt with last.
-    pub learnt_with: RwSignal<Parameters>,
+    pub trained_with: RwSignal<Parameters>,
     /// What to show.
     pub address: RwSignal<Address>,
     /// Which side of it.
@@ -61,7 +61,7 @@ pub struct TuningState {
     /// The best recommendations so far.
     pub answer: RwSignal<Arc<Vec<Recommendation>>>,
     /// What they stand on.
-    pub stage: RwSignal<Stage>,
+    pub basis: RwSignal<AnswerBasis>,
     /// How far to trust them.
     pub evaluation: RwSignal<Option<Arc<Evaluation>>>,
     /// Which features matter, once asked for.
@@ -97,7 +97,7 @@ impl TuningState {
         Self {
             target: RwSignal::default(),
             parameters: RwSignal::default(),
-            learnt_with: RwSignal::default(),
+            trained_with: RwSignal::default(),
             address,
             panel: RwSignal::new(panel),
             against_default: RwSignal::default(),
@@ -108,7 +108,7 @@ impl TuningState {
             sets,
             groups,
             answer,
-            stage: RwSignal::default(),
+            basis: RwSignal::default(),
             evaluation: RwSignal::default(),
             importances: RwSignal::default(),
             notes: RwSignal::default(),

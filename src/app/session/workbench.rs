@@ -12,7 +12,7 @@ use crate::{
 
 /// What is chosen and shown of a workbench. Copies are the same.
 #[derive(Clone, Copy)]
-pub struct Desk {
+pub struct WorkbenchState {
     /// What was chosen.
     pub choices: RwSignal<Choices>,
     /// The answer so far.
@@ -20,19 +20,19 @@ pub struct Desk {
     /// Links and schedules to be drawn, where the workbench has any.
     pub network: RwSignal<Option<Arc<Network>>>,
     /// How far the study is that answers what is chosen.
-    pub state: RwSignal<StudyState>,
+    pub study: RwSignal<StudyState>,
     /// The drag of a slider that is under way: all values on the way are one step of the history.
     pub drag: StoredValue<Option<u32>>,
     /// How many drags there were, which tells one from the one before.
     drags: StoredValue<u32>,
     /// What workers did so far, for a new worker that takes the place of one that ended.
-    pub(super) done: StoredValue<Vec<Vec<u8>>>,
+    pub(super) job_results: StoredValue<Vec<Vec<u8>>>,
     /// By which choices what is shown was found.
-    pub(super) answered: StoredValue<Choices>,
+    pub(super) answered_choices: StoredValue<Choices>,
     /// The worker has what is shown.
-    pub(super) is_held: StoredValue<bool>,
+    pub(super) is_in_worker: StoredValue<bool>,
     /// The worker is asked; what is chosen meanwhile is asked next.
-    pub(super) line: StoredValue<Line>,
+    pub(super) request: StoredValue<RequestState>,
 }
 
 /// How far the study of a workbench is. Only what was not studied begins by itself, where it is looked at: what was
@@ -55,38 +55,38 @@ pub enum StudyState {
 
 /// Where the questions to the worker stand.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum RequestState {
     /// Nobody asks.
-    Free,
+    Idle,
     /// An answer is awaited.
-    Busy,
+    Waiting,
     /// A search was asked for something better, which takes a moment.
     Searching,
     /// An answer is awaited, and other things were chosen since.
     Outdated,
     /// An answer of a search is awaited, and nobody wants a better one.
-    Left,
+    Stopping,
 }
 
-impl Desk {
+impl WorkbenchState {
     /// Nothing is known.
     pub fn new(choices: Choices) -> Self {
         Self {
             choices: RwSignal::new(choices),
             shown: RwSignal::new(None),
             network: RwSignal::new(None),
-            state: RwSignal::new(StudyState::NotStudied),
+            study: RwSignal::new(StudyState::NotStudied),
             drag: StoredValue::new(None),
             drags: StoredValue::new(0),
-            done: StoredValue::new(Vec::new()),
-            answered: StoredValue::new(Choices::default()),
-            is_held: StoredValue::new(false),
-            line: StoredValue::new(Line::Free),
+            job_results: StoredValue::new(Vec::new()),
+            answered_choices: StoredValue::new(Choices::default()),
+            is_in_worker: StoredValue::new(false),
+            request: StoredValue::new(RequestState::Idle),
         }
     }
 
     /// Whether there is an answer.
-    pub fn is_there(self) -> bool {
+    pub fn has_answer(self) -> bool {
         self.shown.with(Option::is_some)
     }
 
@@ -96,34 +96,34 @@ impl Desk {
     }
 
     /// Forgets everything but the choices: other files are open.
-    pub fn forget(self) {
+    pub fn clear(self) {
         self.shown.set(None);
         self.network.set(None);
-        self.state.set(StudyState::NotStudied);
-        self.done.set_value(Vec::new());
-        self.is_held.set_value(false);
+        self.study.set(StudyState::NotStudied);
+        self.job_results.set_value(Vec::new());
+        self.is_in_worker.set_value(false);
     }
 
     /// The study that is under way ends as `state` says, and what waits for it, where `waiting`, doesn't begin.
-    pub fn give_up(self, state: &StudyState, waiting: bool) {
-        let ends = self.state.with_untracked(|now| match now {
+    pub fn end_study(self, state: &StudyState, waiting: bool) {
+        let ends = self.study.with_untracked(|now| match now {
             StudyState::UnderWay => true,
             StudyState::NotStudied => waiting,
             _ => false,
         });
         if ends {
-            self.state.set(state.clone());
+            self.study.set(state.clone());
         }
     }
 
     /// Other work takes the place of the study.
-    pub fn interrupt(self) {
-        self.line.set_value(Line::Free);
-        self.give_up(&StudyState::NotStudied, false);
+    pub fn interrupt_study(self) {
+        self.request.set_value(RequestState::Idle);
+        self.end_study(&StudyState::NotStudied, false);
     }
 
     /// A value on the way of a slider is chosen: it belongs to the drag that is under way, or begins one.
-    pub fn drag_on(self, choose: impl FnOnce()) {
+    pub fn continue_drag(self, choose: impl FnOnce()) {
         let began = self.drag.get_value().unwrap_or_else(|| {
             self.drags.update_value(|drags| *drags = drags.wrapping_add(1));
             self.drags.get_value()

@@ -3,9 +3,9 @@
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
-use super::desk::Desk;
+use super::writer::ReportWriter;
 use crate::{
-    app::live::live,
+    app::reactive::reactive,
     report::{
         ReportFormat, Written,
         link::{LIMITS, Limit, Link, MOST_MADE},
@@ -15,21 +15,21 @@ use crate::{
 
 /// A way to leave as a link.
 #[component]
-pub(super) fn LinkWay(desk: Desk) -> impl IntoView {
+pub(super) fn LinkOption(writer: ReportWriter) -> impl IntoView {
     // One shared part of the view for all that depends on the link.
-    let ready = move || match desk.written(ReportFormat::Link).as_deref() {
+    let ready = move || match writer.written(ReportFormat::Link).as_deref() {
         Some(Ok(Written::Link(link))) => Some(link.clone()),
         _ => None,
     };
     let address = move || ready().filter(|link| link.fits).map(|link| page_address() + &link.fragment);
     let copy = move |_| {
         if let Some(address) = untrack(address) {
-            desk.copy(address, "the link can be copied by hand from the field");
+            writer.copy(address, "the link can be copied by hand from the field");
         }
     };
     let facts = move || {
-        Some(match desk.written(ReportFormat::Link).as_deref()? {
-            Ok(Written::Link(link)) => view! { <LinkFacts link=link.clone() /> }.into_any(),
+        Some(match writer.written(ReportFormat::Link).as_deref()? {
+            Ok(Written::Link(link)) => view! { <LinkLength link=link.clone() /> }.into_any(),
             Ok(Written::File { .. }) => return None,
             Err(why) => view! { <p class="wrong">{why.clone()}</p> }.into_any(),
         })
@@ -39,7 +39,7 @@ pub(super) fn LinkWay(desk: Desk) -> impl IntoView {
             <div class="way-what">
                 <h3>"Link"</h3>
                 <p class="small">"Opens read-only wherever the page does, without the data."</p>
-                {live(facts)}
+                {reactive(facts)}
             </div>
             <div class="way-do">
                 <button type="button" class="primary" disabled=move || address().is_none() on:click=copy>
@@ -51,7 +51,7 @@ pub(super) fn LinkWay(desk: Desk) -> impl IntoView {
 }
 
 #[component]
-fn LinkFacts(link: Link) -> impl IntoView {
+fn LinkLength(link: Link) -> impl IntoView {
     let address = page_address() + &link.fragment;
     let length = address.chars().count();
     let words = format!("{} characters", grouped(length as u64));

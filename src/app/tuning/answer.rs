@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use crate::{
     app::session::Session,
-    app::{handover::handover, live::live, text_file::Notes},
+    app::{pass_choices::pass_choices_button, reactive::reactive, text_file::Notes},
     collective::{Algorithm, Configuration},
     tuning::{
         decision::{Decision, words},
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// So many configurations of a set are named.
-const NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 
 /// The answer.
 #[component]
@@ -29,8 +29,8 @@ pub fn Answer() -> impl IntoView {
     };
     view! {
         <section class="panel answer" aria-label="Answer">
-            {live(move || recommendation.get().map(|recommendation| view! { <AnswerView recommendation /> }))}
-            <div class="export">{handover(|| "Use this curve in training time".to_owned(), curve)}</div>
+            {reactive(move || recommendation.get().map(|recommendation| view! { <AnswerView recommendation /> }))}
+            <div class="export">{pass_choices_button(|| "Use this curve in training time".to_owned(), curve)}</div>
         </section>
     }
 }
@@ -60,7 +60,7 @@ fn AnswerView(recommendation: Recommendation) -> impl IntoView {
             </span>
         }
     });
-    let beside = beside(&recommendation);
+    let notes = notes(&recommendation);
     let certain = recommendation.gain.map_or_else(
         || "over the default".to_owned(),
         |gain| format!("{} at {:.0} %, from {}", words::range(&gain), gain.level * 100.0, gain.basis.name()),
@@ -107,15 +107,15 @@ fn AnswerView(recommendation: Recommendation) -> impl IntoView {
             {measured_figure("Measured best", measured_best, "not measured at this size", time)}
         </dl>
         {exhaustive}
-        <Notes notes=beside />
+        <Notes notes=notes />
     }
 }
 
 /// What must be known beside the figures: ties, aliases, what would decide, a witness that contradicts.
-fn beside(recommendation: &Recommendation) -> Vec<String> {
+fn notes(recommendation: &Recommendation) -> Vec<String> {
     let list = |all: &[Configuration]| {
-        let named: Vec<String> = all.iter().take(NAMED).map(ToString::to_string).collect();
-        let rest = all.len().saturating_sub(NAMED);
+        let named: Vec<String> = all.iter().take(MAX_NAMED).map(ToString::to_string).collect();
+        let rest = all.len().saturating_sub(MAX_NAMED);
         if rest > 0 { format!("{} and {rest} more", named.join(", ")) } else { named.join(", ") }
     };
     let mut notes = Vec::new();
@@ -159,7 +159,7 @@ fn measured_figure<T: IntoView>(
         view! {
             <dd>{significant(measured.busbw_gbps)} <span class="unit">" GB/s"</span></dd>
             {time(measured.busbw_gbps)}
-            <dd class="figure-note">{ran(measured.configuration)}</dd>
+            <dd class="figure-note">{configuration_label(measured.configuration)}</dd>
             <dd class="figure-note">{repeats(&measured)}</dd>
         }
     });
@@ -174,7 +174,7 @@ fn measured_figure<T: IntoView>(
 }
 
 /// What ran, for people.
-fn ran(configuration: Configuration) -> String {
+fn configuration_label(configuration: Configuration) -> String {
     if configuration.algorithm == Algorithm::None {
         "the library's choice".to_owned()
     } else {

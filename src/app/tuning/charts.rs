@@ -5,11 +5,11 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use crate::{
-    app::session::{Session, Stage},
+    app::session::{AnswerBasis, Session},
     app::{
+        browser_tasks,
         chart::ChartView,
-        live::{Show, follow},
-        pace,
+        reactive::{Show, effect},
         theme::ActiveTheme,
     },
     plot::{Chart, Pick},
@@ -23,7 +23,7 @@ use crate::{
 
 /// One chart of the view; each is drawn in a task of its own.
 fn chart_of(session: Session, tasks: usize, part: fn(&View) -> Option<&Chart>) -> Signal<Option<Arc<Chart>>> {
-    let view = pace::later(tasks, Signal::from(session.tuning.view));
+    let view = browser_tasks::delayed(tasks, Signal::from(session.tuning.view));
     Memo::new(move |_| view.with(|view: &Option<Arc<View>>| part(view.as_ref()?).cloned().map(Arc::new))).into()
 }
 
@@ -75,7 +75,7 @@ pub fn Charts(first: Signal<bool>, second: Signal<bool>) -> impl IntoView {
 /// The point of a chart that is pinned: that of the heat map's configuration at the shown size, whenever another is shown.
 fn pinned(session: Session, chart: Signal<Option<Arc<Chart>>>) -> RwSignal<Option<Pick>> {
     let pinned = RwSignal::new(None);
-    follow(move || {
+    effect(move || {
         let (Some(configuration), Some(workload)) = (session.tuning.pinned.get(), session.tuning.workload()) else {
             return;
         };
@@ -129,7 +129,7 @@ pub fn Accuracy() -> impl IntoView {
     let session: Session = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
     let is_there = move || {
-        session.tuning.stage.get() == Stage::Validated
+        session.tuning.basis.get() == AnswerBasis::Validated
             && session.tuning.view.with(|view| view.as_ref().is_some_and(|view| view.predicted_over_measured.is_some()))
     };
     view! {

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use crate::{
     app::session::Session,
-    app::{fields::ChoiceField, live::Show},
+    app::{fields::ChoiceField, reactive::Show},
     collective::{Collective, Scale},
     order::CompactSort,
     tuning::{

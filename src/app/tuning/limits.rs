@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use crate::{
     app::fields::ManyField,
-    app::live::Show,
+    app::reactive::Show,
     collective::{Algorithm, Protocol},
     tuning::parameters::SearchLimits,
 };

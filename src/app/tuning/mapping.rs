@@ -3,7 +3,7 @@
 use leptos::{ev, html, prelude::*};
 
 use crate::{
-    app::live::{Show, follow, live},
+    app::reactive::{Show, effect, reactive},
     app::session::Session,
     intake::{ColumnSource, Mapping, MappingRequest, Outcome, WantedColumn},
     tuning::columns::Columns,
@@ -16,7 +16,7 @@ pub fn MappingDialog() -> impl IntoView {
     let dialog = NodeRef::<html::Dialog>::new();
     // A file is asked about once by itself, and whenever its button is pressed.
     let asked = StoredValue::new(Vec::new());
-    follow(move || {
+    effect(move || {
         let needing = session.reports.with(|reports| {
             reports.iter().find_map(|report| match &report.outcome {
                 Outcome::NeedsMapping(request) if !asked.with_value(|asked| asked.contains(&report.id)) => {
@@ -30,7 +30,7 @@ pub fn MappingDialog() -> impl IntoView {
             session.asking.set(Some((id, request)));
         }
     });
-    follow(move || {
+    effect(move || {
         let Some(dialog) = dialog.get() else { return };
         match (session.asking.with(Option::is_some), dialog.open()) {
             (true, false) => drop(dialog.show_modal()),
@@ -46,7 +46,7 @@ pub fn MappingDialog() -> impl IntoView {
             aria-labelledby="mapping-heading"
             on:close=move |_| session.asking.set(None)
         >
-            {live(form)}
+            {reactive(form)}
         </dialog>
     }
 }
@@ -98,7 +98,7 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
     let submit = move |event: ev::SubmitEvent| {
         event.prevent_default();
         session.asking.set(None);
-        session.map(id, (request.clone(), mapping.get_untracked()));
+        session.read_with_mapping(id, (request.clone(), mapping.get_untracked()));
     };
     let sample_rows = sample.into_iter().map(|row| {
         view! { <tr>{row.into_iter().map(|cell| view! { <td class="verbatim">{cell}</td> }).collect_view()}</tr> }
@@ -143,7 +143,7 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
                     {if asks_what_ran { "Read" } else { "Read with these columns" }}
                 </button>
                 <button type="button" on:click=move |_| session.asking.set(None)>"Not now"</button>
-                <span class="small" role="status">{live(move || wrong.get().map(|why| format!("Not yet: {why}.")))}</span>
+                <span class="small" role="status">{reactive(move || wrong.get().map(|why| format!("Not yet: {why}.")))}</span>
             </div>
         </form>
     }

@@ -3,22 +3,22 @@
 mod answer;
 mod charts;
 mod controls;
-mod form;
-mod inquiry;
+mod custom_sizes;
 mod limits;
 mod mapping;
 mod panels;
 mod parameters;
 mod quality;
 mod table;
+mod worker_query;
 
 pub use mapping::MappingDialog;
 
 use leptos::prelude::*;
 
-use super::{files::Files, pace, session::Session};
+use super::{browser_tasks, files::Files, session::Session};
 use crate::{
-    app::live::{Show, follow, live},
+    app::reactive::{Show, effect, reactive},
     intake::{FileReport, Outcome},
     tuning::address::Panel,
     worker::protocol::DocumentFiles,
@@ -26,8 +26,8 @@ use crate::{
 use answer::Answer;
 use charts::{Accuracy, Charts, HeatMap};
 use controls::Controls;
-use form::OwnWorkloads;
-use panels::{Hotspots, Side, Tabs};
+use custom_sizes::CustomSizes;
+use panels::{ChosenPanel, Hotspots, Tabs};
 use parameters::ParametersForm;
 use quality::{Importances, Quality};
 use table::OptimalConfigurations;
@@ -44,12 +44,12 @@ pub fn Tuning() -> impl IntoView {
     };
     let is_answer = move || session.tuning.panel.get() == Panel::Answer;
     let shows_workload = move || session.tuning.workload().is_some();
-    follow(move || {
+    effect(move || {
         session.tuning.shown.track();
         session.tuning.against_default.track();
         session.refresh_view();
     });
-    follow(move || session.follow_set());
+    effect(move || session.reload_other_set());
     view! {
         <div class="bench">
             <main class="bench-main">
@@ -70,7 +70,7 @@ pub fn Tuning() -> impl IntoView {
                         <Show when=move || !has_data() || shows_workload() fallback=|| view! { <NotLoadedView /> }>
                             <Show when=is_answer fallback=|| view! { <OtherPanel /> }>
                                 <Show when=has_data fallback=|| view! { <NoSweep /> }>
-                                    <Centre />
+                                    <AnswerPanel />
                                 </Show>
                             </Show>
                         </Show>
@@ -89,7 +89,7 @@ pub fn Tuning() -> impl IntoView {
             <aside class="bench-side" aria-label="What was loaded and how good it is">
                 <Files />
                 <Show when=has_data>
-                    <QualitySide />
+                    <QualitySidebar />
                 </Show>
             </aside>
         </div>
@@ -105,7 +105,7 @@ fn OtherPanel() -> impl IntoView {
         <Show when=shows_workload>
             <Controls />
         </Show>
-        <Side />
+        <ChosenPanel />
     }
 }
 
@@ -122,8 +122,8 @@ fn NoSweep() -> impl IntoView {
 
 /// Answer first, then what stands behind it.
 #[component]
-fn Centre() -> impl IntoView {
-    let step = pace::count_up(7);
+fn AnswerPanel() -> impl IntoView {
+    let step = browser_tasks::count_up_in_tasks(7);
     let is_at = move |first: usize| step.get() >= first;
     view! {
         <Show when=move || is_at(1)>
@@ -143,14 +143,14 @@ fn Centre() -> impl IntoView {
             <Importances />
         </Show>
         <Show when=move || is_at(7)>
-            <OwnWorkloads />
+            <CustomSizes />
         </Show>
     }
 }
 
 #[component]
-fn QualitySide() -> impl IntoView {
-    let step = pace::count_up(9);
+fn QualitySidebar() -> impl IntoView {
+    let step = browser_tasks::count_up_in_tasks(9);
     view! {
         <Show when=move || step.get() == 9>
             <Quality />
@@ -178,7 +178,7 @@ fn NotLoadedView() -> impl IntoView {
                 fallback=move || {
                     view! {
                         <p>
-                            "The link shows " <strong>{live(name)}</strong>
+                            "The link shows " <strong>{reactive(name)}</strong>
                             ", which none of the open files holds. Drop the sweep that was measured there."
                         </p>
                     }

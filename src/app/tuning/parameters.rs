@@ -4,12 +4,12 @@ use leptos::{prelude::*, task::spawn_local};
 
 use super::limits::LimitFields;
 use crate::{
-    app::session::{Held, Session},
+    app::session::{Session, WorkerMemory},
     app::{
         clipboard,
         fields::{ChoiceField, NumberField},
         js_error::describe,
-        live::{Show, follow},
+        reactive::{Show, effect},
     },
     tuning::{
         aggregate::Target,
@@ -26,8 +26,8 @@ pub fn ParametersForm() -> impl IntoView {
     let parameters = session.tuning.parameters;
     let preset = Memo::new(move |_| parameters.with(|p| p.preset));
     let limits = RwSignal::new(parameters.with_untracked(|p| p.search.clone()));
-    follow(move || limits.set(parameters.with(|p| p.search.clone())));
-    follow(move || {
+    effect(move || limits.set(parameters.with(|p| p.search.clone())));
+    effect(move || {
         let limits = limits.get();
         if parameters.with_untracked(|p| p.search != limits) {
             parameters.update(|p| p.search = limits);
@@ -137,7 +137,7 @@ fn SaveModel() -> impl IntoView {
             let saved = match session.save_model().await {
                 Ok(text) => clipboard::save("collectune-model.json", "application/json", &text)
                     .map_err(|error| format!("The model could not be saved: {}.", describe(&error))),
-                Err(failure) if failure.is_no_fault() => Ok(()),
+                Err(failure) if failure.is_expected() => Ok(()),
                 Err(failure) => Err(failure.to_string()),
             };
             if let Err(message) = saved {
@@ -145,7 +145,7 @@ fn SaveModel() -> impl IntoView {
             }
         });
     };
-    let cannot = move || session.held.get() < Held::Model || session.is_busy();
+    let cannot = move || session.worker_memory.get() < WorkerMemory::Model || session.is_busy();
     view! {
         <button
             type="button"

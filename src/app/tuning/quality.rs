@@ -3,8 +3,8 @@
 use leptos::prelude::*;
 
 use crate::{
-    app::live::{Show, live},
-    app::session::{Held, Session, Stage},
+    app::reactive::{Show, reactive},
+    app::session::{AnswerBasis, Session, WorkerMemory},
     tuning::{
         result::{FoldScores, Importance, Score, Source},
         wording::{contestants, source, verdict, winner},
@@ -57,16 +57,16 @@ pub fn Quality() -> impl IntoView {
             }
         })
     };
-    let pending = move || match (session.tuning.evaluation.with(Option::is_none), session.tuning.stage.get()) {
-        (true, Stage::Measured) => Some("Nothing is learnt yet."),
+    let pending = move || match (session.tuning.evaluation.with(Option::is_none), session.tuning.basis.get()) {
+        (true, AnswerBasis::Measured) => Some("Nothing is learnt yet."),
         (true, _) => Some("Not validated yet."),
         _ => None,
     };
     view! {
         <section class="panel quality" aria-labelledby="quality-heading">
             <h2 id="quality-heading">"Model quality"</h2>
-            {live(move || pending().map(|words| view! { <p class="small">{words}</p> }))}
-            {live(evaluation)}
+            {reactive(move || pending().map(|words| view! { <p class="small">{words}</p> }))}
+            {reactive(evaluation)}
         </section>
     }
 }
@@ -162,11 +162,11 @@ pub fn Importances() -> impl IntoView {
     };
     let can_ask = move || {
         session.tuning.importances.with(Option::is_none)
-            && session.held.get() >= Held::Model
+            && session.worker_memory.get() >= WorkerMemory::Model
             && session.task.with(Option::is_none)
     };
     view! {
-        <Show when=move || session.tuning.stage.get() != Stage::Measured>
+        <Show when=move || session.tuning.basis.get() != AnswerBasis::Measured>
             <section class="panel" aria-labelledby="importances-heading">
                 <div class="panel-head">
                     <h2 id="importances-heading">"Feature importance"</h2>

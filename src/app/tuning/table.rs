@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use crate::{
-    app::live::Show,
+    app::reactive::Show,
     app::table::DataTable,
     app::{export::ExportMenu, session::Session},
     tuning::{

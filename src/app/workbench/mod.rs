@@ -6,7 +6,7 @@ use leptos::prelude::*;
 
 use super::{
     files::Files,
-    list::Shown,
+    list::ListLimit,
     network::NetworkView,
     report::SectionView,
     session::{Session, StudyState},
@@ -14,10 +14,10 @@ use super::{
     words::words,
 };
 use crate::{
-    app::live::{For, Show, follow, live},
+    app::reactive::{For, Show, effect, reactive},
     report::{Fact, Report, Section, Workbench},
 };
-use form::{Bar, GroupForm};
+use form::{ChoiceBar, GroupForm};
 
 /// The workbench, or the first visit to it.
 #[component]
@@ -25,9 +25,9 @@ pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
     let session: Session = expect_context();
     let has_files = move || session.can_study(workbench);
     // An example that is made is there at once.
-    follow(move || {
+    effect(move || {
         let is_free = session.task.with(Option::is_none);
-        let is_new = session.desk(workbench).state.with(|state| *state == StudyState::NotStudied);
+        let is_new = session.state_of(workbench).study.with(|state| *state == StudyState::NotStudied);
         if is_free && is_new && session.can_study(workbench) {
             session.study(workbench);
         }
@@ -44,13 +44,13 @@ pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
                     <Show when=is_made>
                         <p class="simulated">{words(workbench).made}</p>
                     </Show>
-                    <Centre workbench />
+                    <WorkbenchBody workbench />
                 </main>
                 <aside class="bench-side" aria-label="What was loaded">
                     <Show when=move || session.has_files()>
                         <Files />
                     </Show>
-                    <Basis workbench />
+                    <ComputedWith workbench />
                 </aside>
             </div>
         </Show>
@@ -59,36 +59,36 @@ pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
 
 /// The choices over the answer.
 #[component]
-fn Centre(workbench: Workbench) -> impl IntoView {
+fn WorkbenchBody(workbench: Workbench) -> impl IntoView {
     let session: Session = expect_context();
-    let desk = session.desk(workbench);
-    let title = move || desk.shown.with(|shown| shown.as_ref().map(|shown| shown.report.title.clone()));
+    let state = session.state_of(workbench);
+    let title = move || state.shown.with(|shown| shown.as_ref().map(|shown| shown.report.title.clone()));
     let summary = move || {
-        let sentences = desk.shown.with(|shown| shown.as_ref().map(|shown| shown.report.summary.clone()));
+        let sentences = state.shown.with(|shown| shown.as_ref().map(|shown| shown.report.summary.clone()));
         let sentence = |text: String| view! { <p class="sentence">{text}</p> };
         sentences.unwrap_or_default().into_iter().map(sentence).collect_view()
     };
     let sections = move || {
-        let all = desk.shown.with(|shown| shown.as_ref().map_or(0, |shown| shown.report.sections.len()));
+        let all = state.shown.with(|shown| shown.as_ref().map_or(0, |shown| shown.report.sections.len()));
         (0..all).collect::<Vec<_>>()
     };
     let section = move |index: usize| {
         let find = move |report: &Report| report.sections.get(index).cloned();
         // What stays the same between two steps is not drawn again.
-        let section = Memo::new(move |_| desk.shown.with(|shown| find(&shown.as_ref()?.report)));
+        let section = Memo::new(move |_| state.shown.with(|shown| find(&shown.as_ref()?.report)));
         let group = Signal::derive(move || section.with(|section| title_of(section.as_ref())));
         let form = view! { <GroupForm workbench group /> }.into_any();
         view! { <SectionView section=section id=format!("section-{index}") form /> }
     };
     view! {
-        {live(move || why_unanswered(session, workbench))}
-        <Show when=move || desk.is_there()>
-            <Bar workbench />
+        {reactive(move || why_unanswered(session, workbench))}
+        <Show when=move || state.has_answer()>
+            <ChoiceBar workbench />
             <section class="panel answer" aria-labelledby="answer-heading">
-                <h2 id="answer-heading">{live(title)}</h2>
-                {live(summary)}
+                <h2 id="answer-heading">{reactive(title)}</h2>
+                {reactive(summary)}
             </section>
-            <Show when=move || desk.network.with(Option::is_some)>
+            <Show when=move || state.network.with(Option::is_some)>
                 <NetworkView workbench />
             </Show>
             <div class="panels">
@@ -100,8 +100,8 @@ fn Centre(workbench: Workbench) -> impl IntoView {
 
 /// Why what is chosen is not answered, with the way on.
 fn why_unanswered(session: Session, workbench: Workbench) -> Option<AnyView> {
-    let desk = session.desk(workbench);
-    let (heading, why, is_wrong) = match desk.state.get() {
+    let state = session.state_of(workbench);
+    let (heading, why, is_wrong) = match state.study.get() {
         StudyState::Refused(why) => {
             let alert = view! {
                 <section class="panel" role="alert">
@@ -113,12 +113,12 @@ fn why_unanswered(session: Session, workbench: Workbench) -> Option<AnyView> {
         }
         StudyState::Failed(why) => ("The study has stopped", why, true),
         // What was computed for what is chosen is taken up again beside the sentence that says how much it is.
-        StudyState::Cancelled if !desk.is_partial() => {
+        StudyState::Cancelled if !state.is_partial() => {
             ("The study was cancelled", "It begins again when something else is chosen, or here.".to_owned(), false)
         }
         _ => return None,
     };
-    let older = desk.is_there().then(|| view! { <p class="small">"What is shown below was found before."</p> });
+    let older = state.has_answer().then(|| view! { <p class="small">"What is shown below was found before."</p> });
     let view = view! {
         <section class="panel" role=if is_wrong { "alert" } else { "status" }>
             <h2>{heading}</h2>
@@ -136,24 +136,24 @@ fn title_of(section: Option<&Section>) -> String {
 
 /// What the answer was computed with.
 #[component]
-fn Basis(workbench: Workbench) -> impl IntoView {
-    let desk = expect_context::<Session>().desk(workbench);
+fn ComputedWith(workbench: Workbench) -> impl IntoView {
+    let state = expect_context::<Session>().state_of(workbench);
     let row = |Fact { name, value }: Fact| view! { <dt>{name}</dt> <dd>{value}</dd> };
-    let listed = Shown::first();
+    let listed = ListLimit::initial();
     let facts = move || {
         let first = |shown: &crate::workbench::WorkbenchView| {
-            shown.report.parameters.iter().take(listed.most()).cloned().collect::<Vec<_>>()
+            shown.report.parameters.iter().take(listed.get()).cloned().collect::<Vec<_>>()
         };
-        let facts = desk.shown.with(|shown| shown.as_ref().map(|shown| first(shown)));
+        let facts = state.shown.with(|shown| shown.as_ref().map(|shown| first(shown)));
         facts.unwrap_or_default().into_iter().map(row).collect_view()
     };
-    let all = move || desk.shown.with(|shown| shown.as_ref().map_or(0, |shown| shown.report.parameters.len()));
+    let all = move || state.shown.with(|shown| shown.as_ref().map_or(0, |shown| shown.report.parameters.len()));
     view! {
-        <Show when=move || desk.is_there()>
+        <Show when=move || state.has_answer()>
             <section class="panel" aria-labelledby="basis-heading">
                 <h2 id="basis-heading">"Computed with"</h2>
-                <dl class="facts">{live(facts)}</dl>
-                {listed.more(all)}
+                <dl class="facts">{reactive(facts)}</dl>
+                {listed.more_button(all)}
             </section>
         </Show>
     }

@@ -21,10 +21,10 @@ use crate::{
 
 /// One worker. It starts with its first job, and again with the first job after its end.
 #[derive(Clone)]
-pub struct Client(Rc<Shared>);
+pub struct Client(Rc<ClientState>);
 
-struct Shared {
-    link: RefCell<Option<Link>>,
+struct ClientState {
+    running: RefCell<Option<RunningWorker>>,
     /// Counts the workers, so that a start that was overtaken is recognised.
     generation: Cell<u32>,
     ready: Cell<bool>,
@@ -34,12 +34,12 @@ struct Shared {
     last_job: Cell<u32>,
     /// The file that the worker reads, or was reading when it ended.
     reading: Cell<Option<u32>>,
-    silent_beats: Cell<u32>,
-    on_idle_death: Box<dyn Fn(Failure)>,
+    checks_without_message: Cell<u32>,
+    on_idle_crash: Box<dyn Fn(Failure)>,
 }
 
 struct Job {
-    weight: Weight,
+    kind: JobKind,
     progress: Box<dyn Fn(Step)>,
     answer: oneshot::Sender<Result<Answer, Failure>>,
 }
@@ -54,42 +54,42 @@ pub struct Answer {
 
 /// How much a job matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Weight {
+pub enum JobKind {
     /// Takes its time; stopping it means to stop the worker.
-    Work,
+    Long,
     /// Is answered at once.
-    Glance,
+    Quick,
     /// Only asks whether anybody is there.
-    Pulse,
+    Ping,
 }
 
 type Listener<E> = Closure<dyn Fn(E)>;
 
-struct Link {
+struct RunningWorker {
     worker: Worker,
     _listeners: (Listener<MessageEvent>, Listener<ErrorEvent>, Listener<JsValue>),
 }
 
 impl Client {
     /// Beats without a job after which the worker is asked whether it is there.
-    const IDLE_BEATS: u32 = 5;
+    const PING_AFTER_CHECKS: u32 = 5;
     /// Beats after which a worker without work, or one that doesn't start, counts as dead.
-    const LOST_BEATS: u32 = 15;
+    const LOST_AFTER_CHECKS: u32 = 15;
     /// Beats without a word from a worker at work after which its restart is offered.
-    const SILENT_BEATS: u32 = 30;
+    const SILENT_AFTER_CHECKS: u32 = 30;
 
-    /// A worker that is not started yet; `on_idle_death` is told when it dies without a job.
-    pub fn new(on_idle_death: impl Fn(Failure) + 'static) -> Self {
-        Self(Rc::new(Shared {
-            link: RefCell::new(None),
+    /// A worker that is not started yet; `on_idle_crash` is told when it dies without a job.
+    pub fn new(on_idle_crash: impl Fn(Failure) + 'static) -> Self {
+        Self(Rc::new(ClientState {
+            running: RefCell::new(None),
             generation: Cell::new(0),
             ready: Cell::new(false),
             unsent: RefCell::default(),
             jobs: RefCell::default(),
             last_job: Cell::new(0),
             reading: Cell::new(None),
-            silent_beats: Cell::new(0),
-            on_idle_death: Box::new(on_idle_death),
+            checks_without_message: Cell::new(0),
+            on_idle_crash: Box::new(on_idle_crash),
         }))
     }
 
@@ -97,9 +97,9 @@ impl Client {
     /// job runs whether or not it is.
     pub fn ask(
         &self,
-        weight: Weight,
+        kind: JobKind,
         request: Request,
-        beside: &[JsValue],
+        attachments: &[JsValue],
         progress: Box<dyn Fn(Step)>,
     ) -> impl Future<Output = Result<Answer, Failure>> + use<> {
         let (answer, answered) = oneshot::channel();
@@ -109,12 +109,12 @@ impl Client {
             Ok(bytes) => {
                 let buffer = Uint8Array::from(bytes.as_slice()).buffer();
                 let message = Array::of1(&buffer);
-                for part in beside {
+                for part in attachments {
                     message.push(part);
                 }
-                self.0.jobs.borrow_mut().insert(job, Job { weight, progress, answer });
-                if weight != Weight::Pulse {
-                    self.0.silent_beats.set(0);
+                self.0.jobs.borrow_mut().insert(job, Job { kind, progress, answer });
+                if kind != JobKind::Ping {
+                    self.0.checks_without_message.set(0);
                     self.0.reading.set(None);
                 }
                 self.send(message, buffer);
@@ -126,19 +126,19 @@ impl Client {
 
     /// Ends the worker; its jobs fail as cancelled. The next job starts a new one.
     pub fn stop(&self) {
-        self.end(&Failure::Cancelled);
+        self.terminate(&Failure::Cancelled);
     }
 
     /// Starts the worker before there is a job for it.
     pub fn warm_up(&self) {
-        if self.0.link.borrow().is_none() {
+        if self.0.running.borrow().is_none() {
             self.start();
         }
     }
 
     /// Whether a job is under way that only [`Self::stop`] can end.
-    pub fn at_work(&self) -> bool {
-        self.0.jobs.borrow().values().any(|job| job.weight == Weight::Work)
+    pub fn is_working(&self) -> bool {
+        self.0.jobs.borrow().values().any(|job| job.kind == JobKind::Long)
     }
 
     /// The number of the file that the worker reads, or was reading when it ended.
@@ -149,37 +149,37 @@ impl Client {
     /// Called once a second while the page is visible and answers in time: looks after the worker's pulse. Counting beats
     /// and not time, neither a busy page nor a hidden tab nor a machine asleep looks like a silent worker. True where a
     /// worker at work has said nothing for long.
-    pub fn beat(&self) -> bool {
-        let silent = self.0.silent_beats.get() + 1;
-        self.0.silent_beats.set(silent);
+    pub fn check_alive(&self) -> bool {
+        let silent = self.0.checks_without_message.get() + 1;
+        self.0.checks_without_message.set(silent);
         if self.0.generation.get() == 0 {
             return false;
         }
-        if self.at_work() && self.0.ready.get() {
-            return silent >= Self::SILENT_BEATS;
+        if self.is_working() && self.0.ready.get() {
+            return silent >= Self::SILENT_AFTER_CHECKS;
         }
         // Without a link either nobody is there, or the code is on its way, which may take long on a slow line.
-        if self.0.link.borrow().is_none() {
+        if self.0.running.borrow().is_none() {
             return false;
         }
         let nothing_asked = self.0.jobs.borrow().is_empty();
-        if silent >= Self::LOST_BEATS {
-            self.end(&Failure::Silent);
-        } else if silent >= Self::IDLE_BEATS && nothing_asked {
-            drop(self.ask(Weight::Pulse, Request::Ping, &[], Box::new(|_| ())));
+        if silent >= Self::LOST_AFTER_CHECKS {
+            self.terminate(&Failure::NotResponding);
+        } else if silent >= Self::PING_AFTER_CHECKS && nothing_asked {
+            drop(self.ask(JobKind::Ping, Request::Ping, &[], Box::new(|_| ())));
         }
         false
     }
 
     fn send(&self, message: Array, buffer: ArrayBuffer) {
-        match &*self.0.link.borrow() {
-            Some(link) if self.0.ready.get() => {
-                let _ = link.worker.post_message_with_transfer(&message, &Array::of1(&buffer));
+        match &*self.0.running.borrow() {
+            Some(running) if self.0.ready.get() => {
+                let _ = running.worker.post_message_with_transfer(&message, &Array::of1(&buffer));
                 return;
             }
             _ => self.0.unsent.borrow_mut().push((message, buffer)),
         }
-        if self.0.link.borrow().is_none() && self.0.unsent.borrow().len() == 1 {
+        if self.0.running.borrow().is_none() && self.0.unsent.borrow().len() == 1 {
             self.start();
         }
     }
@@ -187,29 +187,29 @@ impl Client {
     fn start(&self) {
         let generation = self.0.generation.get() + 1;
         self.0.generation.set(generation);
-        self.0.silent_beats.set(0);
-        if !worker_code::are_here() {
+        self.0.checks_without_message.set(0);
+        if !worker_code::is_loaded() {
             let doing = "loading the code for it";
             let step = || Step { doing: doing.to_owned(), ..Step::default() };
             self.0.jobs.borrow().values().for_each(|job| (job.progress)(step()));
         }
         let client = self.clone();
         wasm_bindgen_futures::spawn_local(async move {
-            let parts = worker_code::load().await;
+            let code = worker_code::load().await;
             if client.0.generation.get() != generation {
                 return;
             }
-            client.0.silent_beats.set(0);
-            let parts = parts.map_err(|error| Failure::NotLoaded(js_error::describe(&error)));
+            client.0.checks_without_message.set(0);
+            let code = code.map_err(|error| Failure::NotLoaded(js_error::describe(&error)));
             let not_started = |error| Failure::NotStarted(js_error::describe(&error));
-            match parts.and_then(|parts| parts.start_worker().map_err(not_started)) {
-                Ok(worker) => client.listen_to(worker),
-                Err(failure) => client.end(&failure),
+            match code.and_then(|code| code.start_worker().map_err(not_started)) {
+                Ok(worker) => client.attach(worker),
+                Err(failure) => client.terminate(&failure),
             }
         });
     }
 
-    fn listen_to(&self, worker: Worker) {
+    fn attach(&self, worker: Worker) {
         // The link keeps the listeners, so they must not keep the link.
         let shared = Rc::downgrade(&self.0);
         let client = move || shared.upgrade().map(Client);
@@ -217,7 +217,7 @@ impl Client {
             let client = client.clone();
             move |event: MessageEvent| {
                 if let Some(client) = client() {
-                    client.hear(&event.data());
+                    client.receive(&event.data());
                 }
             }
         });
@@ -226,28 +226,28 @@ impl Client {
             move |event: ErrorEvent| {
                 event.prevent_default();
                 if let Some(client) = client() {
-                    client.end(&Failure::of_error_event(&event.message()));
+                    client.terminate(&Failure::of_error_event(&event.message()));
                 }
             }
         });
         let on_garbled = Listener::<JsValue>::new(move |_| {
             if let Some(client) = client() {
-                client.end(&Failure::Garbled);
+                client.terminate(&Failure::InvalidMessage);
             }
         });
         worker.set_onmessage(Some(on_message.as_ref().unchecked_ref()));
         worker.set_onerror(Some(on_error.as_ref().unchecked_ref()));
         worker.set_onmessageerror(Some(on_garbled.as_ref().unchecked_ref()));
-        *self.0.link.borrow_mut() = Some(Link { worker, _listeners: (on_message, on_error, on_garbled) });
+        *self.0.running.borrow_mut() = Some(RunningWorker { worker, _listeners: (on_message, on_error, on_garbled) });
     }
 
-    fn hear(&self, data: &JsValue) {
-        self.0.silent_beats.set(0);
-        let parts: Array = data.dyn_ref().cloned().unwrap_or_default();
-        let bytes = parts.get(0).dyn_ref::<ArrayBuffer>().map(|buffer| Uint8Array::new(buffer).to_vec());
+    fn receive(&self, data: &JsValue) {
+        self.0.checks_without_message.set(0);
+        let message_parts: Array = data.dyn_ref().cloned().unwrap_or_default();
+        let bytes = message_parts.get(0).dyn_ref::<ArrayBuffer>().map(|buffer| Uint8Array::new(buffer).to_vec());
         match bytes.and_then(|bytes| postcard::from_bytes(&bytes).ok()) {
-            Some(FromWorker::Ready { build }) if build == BUILD => self.begin(),
-            Some(FromWorker::Ready { build }) => self.end(&Failure::WrongBuild(build)),
+            Some(FromWorker::Ready { build }) if build == BUILD => self.on_ready(),
+            Some(FromWorker::Ready { build }) => self.terminate(&Failure::WrongBuild(build)),
             Some(FromWorker::Progress { job, step }) => {
                 if let Some(job) = self.0.jobs.borrow().get(&job) {
                     (job.progress)(step);
@@ -255,23 +255,23 @@ impl Client {
             }
             Some(FromWorker::Reading { file }) => self.0.reading.set(file),
             Some(FromWorker::Done { job, response }) => {
-                let training = parts.get(1).dyn_into().ok();
-                self.answer(job, Ok(Answer { response: *response, training }));
+                let training = message_parts.get(1).dyn_into().ok();
+                self.complete(job, Ok(Answer { response: *response, training }));
             }
-            Some(FromWorker::Failed { job, message }) => self.answer(job, Err(Failure::Refused(message))),
-            Some(FromWorker::Panicked { message }) => self.end(&Failure::Panicked(message)),
-            None => self.end(&Failure::Garbled),
+            Some(FromWorker::Failed { job, message }) => self.complete(job, Err(Failure::Refused(message))),
+            Some(FromWorker::Panicked { message }) => self.terminate(&Failure::Panicked(message)),
+            None => self.terminate(&Failure::InvalidMessage),
         }
     }
 
-    fn begin(&self) {
+    fn on_ready(&self) {
         self.0.ready.set(true);
         for (message, buffer) in self.0.unsent.take() {
             self.send(message, buffer);
         }
     }
 
-    fn answer(&self, job: u32, answer: Result<Answer, Failure>) {
+    fn complete(&self, job: u32, answer: Result<Answer, Failure>) {
         let job = self.0.jobs.borrow_mut().remove(&job);
         if let Some(job) = job {
             // Fails where nobody waits for the answer.
@@ -279,26 +279,26 @@ impl Client {
         }
     }
 
-    fn end(&self, failure: &Failure) {
+    fn terminate(&self, failure: &Failure) {
         self.0.generation.set(self.0.generation.get() + 1);
         self.0.ready.set(false);
         self.0.unsent.take();
-        if let Some(link) = self.0.link.take() {
-            link.worker.set_onmessage(None);
-            link.worker.set_onerror(None);
-            link.worker.set_onmessageerror(None);
-            link.worker.terminate();
+        if let Some(running) = self.0.running.take() {
+            running.worker.set_onmessage(None);
+            running.worker.set_onerror(None);
+            running.worker.set_onmessageerror(None);
+            running.worker.terminate();
         }
         let jobs = self.0.jobs.take();
-        let idle = jobs.values().all(|job| job.weight == Weight::Pulse);
+        let idle = jobs.values().all(|job| job.kind == JobKind::Ping);
         // Jobs are done in the order in which they came: only the first of those that wait can have ended the worker.
         let mut is_first = true;
         for job in jobs.into_values() {
-            let is_cause = job.weight == Weight::Pulse || std::mem::take(&mut is_first) || !failure.is_death();
-            let _ = job.answer.send(Err(if is_cause { failure.clone() } else { Failure::WithAnother }));
+            let is_cause = job.kind == JobKind::Ping || std::mem::take(&mut is_first) || !failure.ended_worker();
+            let _ = job.answer.send(Err(if is_cause { failure.clone() } else { Failure::EndedByOtherJob }));
         }
         if idle && *failure != Failure::Cancelled {
-            (self.0.on_idle_death)(failure.clone());
+            (self.0.on_idle_crash)(failure.clone());
         }
     }
 }

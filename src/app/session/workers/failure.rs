@@ -15,7 +15,7 @@ pub enum Failure {
     Cancelled,
     /// Another job ended the worker before this one began.
     #[error("The worker stopped at another question before it came to this one. Ask again.")]
-    WithAnother,
+    EndedByOtherJob,
     /// The worker ended at this work: what it was about, in words, and how it ended.
     #[error("{0}: {1}")]
     During(String, Box<Failure>),
@@ -33,10 +33,10 @@ pub enum Failure {
     OutOfMemory,
     /// The browser reports an error in it.
     #[error("The worker stopped: {0}. Your files are still open.")]
-    Died(String),
+    Crashed(String),
     /// It doesn't answer.
     #[error("The worker no longer answers and was ended. Your files are still open.")]
-    Silent,
+    NotResponding,
     /// It belongs to another version.
     #[error(
         "The page ({BUILD}) and its worker ({0}) are of different versions, so one of them comes from an old cache. \
@@ -45,7 +45,7 @@ pub enum Failure {
     WrongBuild(String),
     /// It says what nobody understands.
     #[error("The worker's answer could not be read. Reload the page; your files have to be opened again.")]
-    Garbled,
+    InvalidMessage,
     /// Its code did not come.
     #[error("The workers' code could not be loaded: {0}. Check the connection, then try again.")]
     NotLoaded(String),
@@ -61,30 +61,34 @@ impl Failure {
         let lower = message.to_ascii_lowercase();
         let starved = ["unreachable", "memory", "allocation", "out of bounds"];
         match lower.as_str() {
-            "" => Self::Died("the browser does not say why".to_owned()),
+            "" => Self::Crashed("the browser does not say why".to_owned()),
             text if starved.iter().any(|word| text.contains(word)) => Self::OutOfMemory,
-            _ => Self::Died(message.to_owned()),
+            _ => Self::Crashed(message.to_owned()),
         }
     }
 
     /// Whether a new worker with the same files may do better.
-    pub fn is_curable(&self) -> bool {
-        !matches!(self.cause(), Self::WrongBuild(_) | Self::Garbled | Self::NotStarted(_))
+    pub fn can_retry(&self) -> bool {
+        !matches!(self.cause(), Self::WrongBuild(_) | Self::InvalidMessage | Self::NotStarted(_))
     }
 
     /// Whether a job ended the worker.
-    pub fn is_death(&self) -> bool {
-        matches!(self.cause(), Self::Panicked(_) | Self::OutOfMemory | Self::Died(_) | Self::Silent)
+    pub fn ended_worker(&self) -> bool {
+        matches!(self.cause(), Self::Panicked(_) | Self::OutOfMemory | Self::Crashed(_) | Self::NotResponding)
     }
 
     /// Whether nothing went wrong with this job itself.
-    pub const fn is_no_fault(&self) -> bool {
-        matches!(self, Self::Cancelled | Self::WithAnother)
+    pub const fn is_expected(&self) -> bool {
+        matches!(self, Self::Cancelled | Self::EndedByOtherJob)
     }
 
     /// The same, with what the work was about where the worker ended at it.
     pub fn during(self, what: impl FnOnce() -> String) -> Self {
-        if self.is_death() && !matches!(self, Self::During(..)) { Self::During(what(), Box::new(self)) } else { self }
+        if self.ended_worker() && !matches!(self, Self::During(..)) {
+            Self::During(what(), Box::new(self))
+        } else {
+            self
+        }
     }
 
     /// How it ended, without what it was about: this names no file and no choice.

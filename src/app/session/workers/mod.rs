@@ -12,7 +12,7 @@ use crate::{tuning::parameters::Parameters, worker::protocol::Request};
 
 /// What the worker has in its memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Held {
+pub enum WorkerMemory {
     /// Nothing: it is new.
     #[default]
     Nothing,
@@ -25,7 +25,7 @@ pub enum Held {
 }
 
 /// The workers, and what the page remembers about their work.
-pub struct Crew {
+pub struct Workers {
     /// Holds the document.
     pub main: Client,
     /// Compute folds.
@@ -41,11 +41,11 @@ pub struct Crew {
     /// A view is under way.
     pub view_asked: bool,
     /// Workers that died without a job since somebody asked for work: brings no endless revival.
-    pub idle_deaths: u32,
+    pub idle_crashes: u32,
     /// Questions beside the run at which workers ended that had these files.
-    pub fatal: Vec<Request>,
+    pub fatal_questions: Vec<Request>,
     /// Other files are open than those that are shown.
-    pub is_unshown: bool,
+    pub files_changed: bool,
 }
 
 /// A training that was not validated yet.

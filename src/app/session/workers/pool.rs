@@ -6,7 +6,7 @@ use futures::future::try_join_all;
 use js_sys::ArrayBuffer;
 
 use super::{
-    client::{Client, Weight},
+    client::{Client, JobKind},
     failure::Failure,
 };
 use crate::{
@@ -21,20 +21,20 @@ use crate::{
 pub struct Pool(Rc<Vec<Client>>);
 
 /// Shared by the workers while they compute: which folds are left, and how far the others are.
-struct Ledger {
+struct FoldProgress {
     costs: Vec<f64>,
     /// The most expensive last, where it is taken first.
-    left: Vec<u32>,
+    pending: Vec<u32>,
     /// The finished share of each fold.
     shares: Vec<f64>,
 }
 
-impl Ledger {
+impl FoldProgress {
     fn new(costs: &[f64]) -> Self {
         let costs: Vec<f64> = costs.iter().map(|cost| if *cost > 0.0 { *cost } else { 1.0 }).collect();
-        let mut left: Vec<u32> = (0..costs.len() as u32).collect();
-        left.compact_sort_by(|a, b| costs[*a as usize].total_cmp(&costs[*b as usize]));
-        Self { left, shares: vec![0.0; costs.len()], costs }
+        let mut pending: Vec<u32> = (0..costs.len() as u32).collect();
+        pending.compact_sort_by(|a, b| costs[*a as usize].total_cmp(&costs[*b as usize]));
+        Self { pending, shares: vec![0.0; costs.len()], costs }
     }
 
     fn share(&self) -> f64 {
@@ -58,13 +58,13 @@ impl Pool {
 
     /// Ends the workers that are at work.
     pub fn stop(&self) {
-        self.0.iter().filter(|member| member.at_work()).for_each(Client::stop);
+        self.0.iter().filter(|member| member.is_working()).for_each(Client::stop);
     }
 
-    /// See [`Client::beat`].
-    pub fn beat(&self) -> bool {
+    /// See [`Client::check_alive`].
+    pub fn check_alive(&self) -> bool {
         // Every member needs its beat, so no short circuit.
-        self.0.iter().fold(false, |silent, member| member.beat() | silent)
+        self.0.iter().fold(false, |silent, member| member.check_alive() | silent)
     }
 
     /// Computes every fold of `costs`, each on the next free worker; `request` asks for one, from the rows `training`;
@@ -76,18 +76,18 @@ impl Pool {
         request: &dyn Fn(u32) -> Request,
         progress: Rc<dyn Fn(f64)>,
     ) -> Result<Vec<Vec<u8>>, Failure> {
-        let ledger = Rc::new(RefCell::new(Ledger::new(costs)));
+        let fold_progress = Rc::new(RefCell::new(FoldProgress::new(costs)));
         let member = async |client: &Client| {
             let mut results = Vec::new();
             let mut failed_once = false;
             loop {
-                let Some(fold) = ledger.borrow_mut().left.pop() else { return Ok(results) };
-                let (shared, told) = (ledger.clone(), progress.clone());
+                let Some(fold) = fold_progress.borrow_mut().pending.pop() else { return Ok(results) };
+                let (shared, on_progress) = (fold_progress.clone(), progress.clone());
                 let report = move |step: Step| {
                     shared.borrow_mut().shares[fold as usize] = step.done as f64 / step.total.max(1) as f64;
-                    told(shared.borrow().share());
+                    on_progress(shared.borrow().share());
                 };
-                let answer = client.ask(Weight::Work, request(fold), &[training.into()], Box::new(report)).await;
+                let answer = client.ask(JobKind::Long, request(fold), &[training.into()], Box::new(report)).await;
                 let result = answer.map(|answer| match answer.response {
                     Response::FoldsDone(result) => Some(result),
                     Response::Study(answer) => match *answer {
@@ -99,15 +99,15 @@ impl Pool {
                 match result {
                     Ok(Some(result)) => {
                         results.push(result);
-                        ledger.borrow_mut().shares[fold as usize] = 1.0;
-                        progress(ledger.borrow().share());
+                        fold_progress.borrow_mut().shares[fold as usize] = 1.0;
+                        progress(fold_progress.borrow().share());
                     }
-                    Ok(None) => return Err(Failure::Garbled),
+                    Ok(None) => return Err(Failure::InvalidMessage),
                     Err(failure @ (Failure::Cancelled | Failure::Refused(_))) => return Err(failure),
-                    Err(failure) if failed_once || !failure.is_curable() => return Err(failure),
+                    Err(failure) if failed_once || !failure.can_retry() => return Err(failure),
                     Err(_) => {
                         failed_once = true;
-                        ledger.borrow_mut().left.push(fold);
+                        fold_progress.borrow_mut().pending.push(fold);
                     }
                 }
             }

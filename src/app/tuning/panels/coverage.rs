@@ -5,15 +5,15 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use super::{
-    super::inquiry::Inquiry,
+    super::worker_query::WorkerQuery,
     documents::{DocumentChoice, DocumentField},
-    shared::{Failed, ReaderFields, place},
+    shared::{Failed, ReaderFields, workload_label},
 };
 use crate::{
     app::{
         chart::ChartView,
-        fields::{ChoiceField, NumberField, stay},
-        live::{Show, follow, live},
+        fields::{ChoiceField, NumberField, prevent_submit},
+        reactive::{Show, effect, reactive},
         theme::ActiveTheme,
     },
     app::{listing::ListingView, session::Session, text_file::Notes},
@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// So many sizes are named that nobody measured.
-const NAMED: usize = 12;
+const MAX_NAMED: usize = 12;
 
 const DATA_TYPES: [&str; 5] = ["bfloat16", "float16", "float32", "float8", "int8"];
 
@@ -55,12 +55,12 @@ pub fn CoveragePanel() -> impl IntoView {
             divide_by: divide_by.get(),
         }))
     });
-    let found = Inquiry::new(session, question);
+    let found = WorkerQuery::new(session, question);
     fn coverage(response: &Response) -> Option<&Answer> {
         if let Response::Coverage(answer) = response { Some(answer) } else { None }
     }
     // What matters and was never measured goes to the plan.
-    follow(move || {
+    effect(move || {
         if let Some(uncovered) = found.get(|response| Some(coverage(response)?.measure_next.clone())) {
             session.tuning.uncovered.set(uncovered);
         }
@@ -73,16 +73,16 @@ pub fn CoveragePanel() -> impl IntoView {
         let named = scales.into_iter().map(|scale| (Some(scale), scale.to_string()));
         std::iter::once((None, "the scale shown".to_owned())).chain(named).collect::<Vec<_>>()
     };
-    let is_there = found.is(|response| coverage(response).is_some_and(|answer| !answer.listing.rows.is_empty()));
+    let is_there = found.holds(|response| coverage(response).is_some_and(|answer| !answer.listing.rows.is_empty()));
     let listing = found.listing(|response| Some(&coverage(response)?.listing));
     let histogram = found.chart(|response| Some(&coverage(response)?.histogram));
     let sentence = move || found.get(|response| Some(coverage(response)?.sentence.clone()));
     let notes = move || found.get(|response| Some(view! { <Notes notes=coverage(response)?.notes.clone() /> }));
     let next = move || {
-        let mut all: Vec<String> =
-            found.get(|r| Some(coverage(r)?.measure_next.iter().map(|(workload, _)| place(workload)).collect()))?;
-        let rest = all.len().saturating_sub(NAMED);
-        all.truncate(NAMED);
+        let mut all: Vec<String> = found
+            .get(|r| Some(coverage(r)?.measure_next.iter().map(|(workload, _)| workload_label(workload)).collect()))?;
+        let rest = all.len().saturating_sub(MAX_NAMED);
+        all.truncate(MAX_NAMED);
         let rest = (rest > 0).then(|| format!("And {rest} more. "));
         (!all.is_empty()).then(|| {
             view! {
@@ -112,7 +112,7 @@ pub fn CoveragePanel() -> impl IntoView {
             <Show when=move || is_typed.get()>
                 <TypedCalls typed />
             </Show>
-            <form class="own" on:submit=stay>
+            <form class="own" on:submit=prevent_submit>
                 <DocumentField label="Tuner file" choice=conf none="none" />
                 <ReaderFields />
                 <ChoiceField
@@ -130,10 +130,10 @@ pub fn CoveragePanel() -> impl IntoView {
             </form>
             <Failed error=found.error />
             <Show when=is_there>
-                <p class="sentence" role="status">{live(sentence)}</p>
-                {live(notes)}
+                <p class="sentence" role="status">{reactive(sentence)}</p>
+                {reactive(notes)}
                 <ListingView heading="Calls" listing name="coverage" />
-                {live(next)}
+                {reactive(next)}
                 <ChartView chart=histogram theme />
             </Show>
             <Costs charts=costs />
@@ -220,7 +220,7 @@ fn TypedCalls(typed: RwSignal<Option<Typed>>) -> impl IntoView {
                     aria-invalid=move || wrong.with(Option::is_some).then_some("true")
                     bind:value=batches
                 />
-                {live(move || wrong.get().map(|error| view! { <small class="wrong" role="alert">{error}</small> }))}
+                {reactive(move || wrong.get().map(|error| view! { <small class="wrong" role="alert">{error}</small> }))}
             </label>
             <NumberField
                 label="Hidden size"

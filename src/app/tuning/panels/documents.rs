@@ -21,11 +21,11 @@ pub struct DocumentChoice {
     pub all: Memo<Vec<u32>>,
     /// The chosen one; `None` where there is none, or none is wanted.
     pub chosen: Memo<Option<u32>>,
-    wish: RwSignal<Wish>,
+    selection: RwSignal<Selection>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Wish {
+enum Selection {
     Newest,
     None,
     File(u32),
@@ -34,26 +34,26 @@ enum Wish {
 impl DocumentChoice {
     /// Of the documents that `all` finds.
     pub fn new(all: impl Fn() -> Vec<u32> + Send + Sync + 'static) -> Self {
-        Self::beginning_with(Box::new(all), Wish::Newest)
+        Self::with_initial(Box::new(all), Selection::Newest)
     }
 
     /// Of the documents that `all` finds, none of them until one is chosen.
     pub fn without(all: impl Fn() -> Vec<u32> + Send + Sync + 'static) -> Self {
-        Self::beginning_with(Box::new(all), Wish::None)
+        Self::with_initial(Box::new(all), Selection::None)
     }
 
-    fn beginning_with(all: Box<dyn Fn() -> Vec<u32> + Send + Sync>, wish: Wish) -> Self {
+    fn with_initial(all: Box<dyn Fn() -> Vec<u32> + Send + Sync>, selection: Selection) -> Self {
         let all = Memo::new(move |_| all());
-        let wish = RwSignal::new(wish);
+        let selection = RwSignal::new(selection);
         let chosen = Memo::new(move |_| {
             let newest = all.with(|all| all.last().copied());
-            match wish.get() {
-                Wish::None => None,
-                Wish::File(file) if all.with(|all| all.contains(&file)) => Some(file),
+            match selection.get() {
+                Selection::None => None,
+                Selection::File(file) if all.with(|all| all.contains(&file)) => Some(file),
                 _ => newest,
             }
         });
-        Self { all, chosen, wish }
+        Self { all, chosen, selection }
     }
 }
 
@@ -71,6 +71,6 @@ pub fn DocumentField(
         let files = choice.all.get().into_iter().map(|file| (Some(file), name_of(session, file)));
         none.map(|none| (None, none.to_owned())).into_iter().chain(files).collect::<Vec<_>>()
     };
-    let on_value = move |file: Option<u32>| choice.wish.set(file.map_or(Wish::None, Wish::File));
+    let on_value = move |file: Option<u32>| choice.selection.set(file.map_or(Selection::None, Selection::File));
     view! { <ChoiceField label choices value=move || Some(choice.chosen.get()) on_value /> }
 }

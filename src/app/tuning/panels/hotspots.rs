@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use leptos::prelude::*;
 
-use super::super::inquiry::Inquiry;
+use super::super::worker_query::WorkerQuery;
 use crate::{
-    app::fields::{NumberField, stay},
-    app::live::{Show, follow, live},
+    app::fields::{NumberField, prevent_submit},
+    app::reactive::{Show, effect, reactive},
     app::{listing::ListingView, session::Session, text_file::TextFile},
     tuning::hotspots::{Answer, FILE_NAME, Question, Rule},
     worker::protocol::{Request, Response},
@@ -20,20 +20,20 @@ pub fn Hotspots() -> impl IntoView {
     let rule = RwSignal::new(Rule::default());
     let question =
         Signal::derive(move || session.tuning.has_data().then(|| Request::Hotspots(Question { rule: rule.get() })));
-    let found = Inquiry::new(session, question);
+    let found = WorkerQuery::new(session, question);
     fn hotspots(response: &Response) -> Option<&Answer> {
         if let Response::Hotspots(answer) = response { Some(answer) } else { None }
     }
     // The chart of busbw over size marks them.
-    follow(move || {
+    effect(move || {
         session.tuning.hotspots.set(found.get(|response| Some(Arc::new(hotspots(response)?.hotspots.clone()))))
     });
     on_cleanup(move || {
         session.tuning.hotspots.try_set(None);
     });
     let listing = found.listing(|response| Some(&hotspots(response)?.listing));
-    let none = found.is(|response| hotspots(response).is_some_and(|answer| answer.hotspots.is_empty()));
-    let any = found.is(|response| hotspots(response).is_some_and(|answer| !answer.hotspots.is_empty()));
+    let none = found.holds(|response| hotspots(response).is_some_and(|answer| answer.hotspots.is_empty()));
+    let any = found.holds(|response| hotspots(response).is_some_and(|answer| !answer.hotspots.is_empty()));
     let report = move || {
         // A header line alone reports nothing.
         let text = found.get(|response| Some(hotspots(response)?.report.clone()))?;
@@ -52,7 +52,7 @@ pub fn Hotspots() -> impl IntoView {
                 <h2 id="hotspots-heading">"Hotspots"</h2>
                 <span class="small">"Sizes that run slower than a smaller one. An alarm, not a search."</span>
             </div>
-            <form class="own" on:submit=stay>
+            <form class="own" on:submit=prevent_submit>
                 <NumberField
                     label="Drop of more than, %"
                     value=move || rule.get().threshold_pct
@@ -74,7 +74,7 @@ pub fn Hotspots() -> impl IntoView {
             <Show when=any>
                 <ListingView heading="Where curves dip" listing name="hotspots-found" />
             </Show>
-            {live(report)}
+            {reactive(report)}
         </section>
     }
 }

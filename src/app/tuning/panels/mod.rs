@@ -1,7 +1,7 @@
 //! The sides of the workbench: a strip of tabs, and one panel at a time. A panel asks the worker only while it is shown.
 
-mod change;
-mod comparison;
+mod ab;
+mod compare;
 mod coverage;
 mod documents;
 mod hotspots;
@@ -18,7 +18,7 @@ use wasm_bindgen::JsCast;
 
 use crate::{
     app::{
-        live::{follow, live},
+        reactive::{effect, reactive},
         session::Session,
     },
     tuning::address::Panel,
@@ -69,7 +69,7 @@ pub fn Tabs() -> impl IntoView {
         }
     };
     // In a narrow window the row scrolls; the tab shown is in view.
-    follow(move || {
+    effect(move || {
         let name = format!("#tab-{}", session.tuning.panel.get().key());
         let Some(strip) = strip.get() else { return };
         if let Some(button) = strip.query_selector(&name).ok().flatten() {
@@ -79,23 +79,23 @@ pub fn Tabs() -> impl IntoView {
     });
     view! {
         <div class="tabs" role="tablist" aria-label="Sides of the answer" node_ref=strip on:keydown=walk>
-            {live(tabs)}
+            {reactive(tabs)}
         </div>
     }
 }
 
 /// The panel shown, where it is not the answer.
 #[component]
-pub fn Side() -> impl IntoView {
+pub fn ChosenPanel() -> impl IntoView {
     let session: Session = expect_context();
-    live(move || match session.tuning.panel.get() {
+    reactive(move || match session.tuning.panel.get() {
         Panel::Answer => ().into_any(),
         Panel::Noise => view! { <noise::NoisePanel /> }.into_any(),
         Panel::TunerFiles => view! { <tuner_files::TunerFilesPanel /> }.into_any(),
         Panel::Coverage => view! { <coverage::CoveragePanel /> }.into_any(),
         Panel::Plan => view! { <plan::PlanPanel /> }.into_any(),
-        Panel::Comparison => view! { <comparison::ComparisonPanel /> }.into_any(),
-        Panel::Change => view! { <change::ChangePanel /> }.into_any(),
+        Panel::Comparison => view! { <ab::AbPanel /> }.into_any(),
+        Panel::Change => view! { <compare::ComparePanel /> }.into_any(),
         Panel::Tables => view! { <tables::TablesPanel /> }.into_any(),
     })
 }

@@ -3,21 +3,21 @@
 use leptos::prelude::*;
 
 use super::{
-    super::inquiry::Inquiry,
-    shared::{Failed, place as place_of},
+    super::worker_query::WorkerQuery,
+    shared::{Failed, workload_label},
 };
 use crate::{
-    app::fields::{NumberField, stay},
-    app::list::Shown,
-    app::live::{Show, follow, live},
+    app::fields::{NumberField, prevent_submit},
+    app::list::ListLimit,
+    app::reactive::{Show, effect, reactive},
     app::{listing::ListingView, session::Session},
     tuning::{parameters::SetAside, record},
     units::percent,
     worker::protocol::{Request, Response},
 };
 
-fn inquire(session: Session, question: impl Fn() -> Option<record::Question> + Send + Sync + 'static) -> Inquiry {
-    Inquiry::new(session, Signal::derive(move || question().map(Request::Record)))
+fn query(session: Session, question: impl Fn() -> Option<record::Question> + Send + Sync + 'static) -> WorkerQuery {
+    WorkerQuery::new(session, Signal::derive(move || question().map(Request::Record)))
 }
 
 fn recorded(response: &Response) -> Option<&record::Answer> {
@@ -34,8 +34,8 @@ pub fn NoisePanel() -> impl IntoView {
             when=has_data
             fallback=|| view! { <p class="panel small">"Drop a sweep to see how noisy it is."</p> }
         >
-            <Asked />
-            <Record />
+            <ConfidenceForm />
+            <RunsPanel />
             <Stalls />
         </Show>
     }
@@ -43,7 +43,7 @@ pub fn NoisePanel() -> impl IntoView {
 
 /// How sure a gain must be.
 #[component]
-fn Asked() -> impl IntoView {
+fn ConfidenceForm() -> impl IntoView {
     let session: Session = expect_context();
     let parameters = session.tuning.parameters;
     view! {
@@ -52,7 +52,7 @@ fn Asked() -> impl IntoView {
                 <h2 id="confidence-heading">"How sure"</h2>
                 <span class="small">"What does not beat the default over its whole interval is not recommended."</span>
             </div>
-            <form class="own" on:submit=stay>
+            <form class="own" on:submit=prevent_submit>
                 <NumberField
                     label="Confidence, %"
                     value=move || parameters.with(|p| (p.confidence.level * 1000.0).round() / 10.0)
@@ -80,14 +80,14 @@ fn Asked() -> impl IntoView {
 
 /// What was measured at the workload shown.
 #[component]
-fn Record() -> impl IntoView {
+fn RunsPanel() -> impl IntoView {
     let session: Session = expect_context();
-    let found = inquire(session, move || Some(record::Question { workload: Some(session.tuning.workload()?) }));
+    let found = query(session, move || Some(record::Question { workload: Some(session.tuning.workload()?) }));
     let listing = found.listing(|response| Some(&recorded(response)?.listing));
-    let place = move || session.tuning.workload().map(|workload| place_of(&workload));
+    let place = move || session.tuning.workload().map(|workload| workload_label(&workload));
     let open = RwSignal::new(None::<usize>);
     // Another workload has other configurations.
-    follow(move || {
+    effect(move || {
         session.tuning.shown.track();
         open.set(None);
     });
@@ -113,7 +113,7 @@ fn Record() -> impl IntoView {
     };
     let row_class = UnsyncCallback::new(move |row: usize| {
         found
-            .now(|response| {
+            .get_untracked(|response| {
                 let measured = recorded(response)?.measured.get(row)?;
                 Some(if measured.is_set_aside {
                     "dead"
@@ -129,10 +129,10 @@ fn Record() -> impl IntoView {
         <section class="panel" aria-labelledby="record-heading">
             <div class="panel-head">
                 <h2 id="record-heading">"Runs behind the answer"</h2>
-                <span class="small">{live(place)}</span>
+                <span class="small">{reactive(place)}</span>
             </div>
             <Failed error=found.error />
-            {live(noise)}
+            {reactive(noise)}
             <ListingView
                 heading="What was measured; open a row to see its runs"
                 listing
@@ -140,7 +140,7 @@ fn Record() -> impl IntoView {
                 row_class
                 on_open=UnsyncCallback::new(move |row| open.update(|open| *open = (*open != Some(row)).then_some(row)))
             />
-            <OneConfiguration found open />
+            <ConfigurationRuns found open />
             <SetAsideList />
         </section>
     }
@@ -159,9 +159,9 @@ fn Figure(name: &'static str, value: String, note: &'static str) -> impl IntoVie
 
 /// The runs of the opened configuration, and the button that sets it aside.
 #[component]
-fn OneConfiguration(found: Inquiry, open: RwSignal<Option<usize>>) -> impl IntoView {
+fn ConfigurationRuns(found: WorkerQuery, open: RwSignal<Option<usize>>) -> impl IntoView {
     let session: Session = expect_context();
-    live(move || {
+    reactive(move || {
         let (workload, row) = (session.tuning.workload()?, open.get()?);
         let measured = found.get(|response| recorded(response)?.measured.get(row).cloned())?;
         let name = if measured.is_default { "The default".to_owned() } else { measured.configuration.to_string() };
@@ -170,7 +170,7 @@ fn OneConfiguration(found: Inquiry, open: RwSignal<Option<usize>>) -> impl IntoV
         let switch = (!measured.is_default).then(|| {
             let words = if measured.is_set_aside { "Use it again" } else { "Set aside at every size of this scale" };
             view! {
-                <button type="button" on:click=move |_| session.toggle_aside(aside)>
+                <button type="button" on:click=move |_| session.toggle_set_aside(aside)>
                     {words}
                 </button>
             }
@@ -189,7 +189,7 @@ fn OneConfiguration(found: Inquiry, open: RwSignal<Option<usize>>) -> impl IntoV
         };
         let label = format!("Runs of {name}");
         let runs = measured.runs;
-        let (shown, all_runs) = (Shown::first(), runs.len());
+        let (shown, all_runs) = (ListLimit::initial(), runs.len());
         Some(view! {
             <div class="panel-head">
                 <h3>{name}</h3>
@@ -206,9 +206,9 @@ fn OneConfiguration(found: Inquiry, open: RwSignal<Option<usize>>) -> impl IntoV
                             <th scope="col">"Use"</th>
                         </tr>
                     </thead>
-                    <tbody>{live(move || runs.iter().take(shown.most()).cloned().map(run).collect_view())}</tbody>
+                    <tbody>{reactive(move || runs.iter().take(shown.get()).cloned().map(run).collect_view())}</tbody>
                 </table>
-                {shown.more(move || all_runs)}
+                {shown.more_button(move || all_runs)}
             </div>
         })
     })
@@ -218,10 +218,10 @@ fn OneConfiguration(found: Inquiry, open: RwSignal<Option<usize>>) -> impl IntoV
 #[component]
 fn SetAsideList() -> impl IntoView {
     let session: Session = expect_context();
-    let shown = Shown::first();
+    let shown = ListLimit::initial();
     let count = move || session.tuning.parameters.with(|p| p.screening.set_aside.len());
     let all = move || {
-        session.tuning.parameters.with(|p| p.screening.set_aside.iter().take(shown.most()).copied().collect::<Vec<_>>())
+        session.tuning.parameters.with(|p| p.screening.set_aside.iter().take(shown.get()).copied().collect::<Vec<_>>())
     };
     let item = move |aside: SetAside| {
         let words = format!("{} of {} on {}", aside.configuration, aside.collective, aside.scale);
@@ -229,19 +229,19 @@ fn SetAsideList() -> impl IntoView {
         view! {
             <li>
                 {words} " "
-                <button type="button" aria-label=label on:click=move |_| session.toggle_aside(aside)>
+                <button type="button" aria-label=label on:click=move |_| session.toggle_set_aside(aside)>
                     "Bring back"
                 </button>
             </li>
         }
     };
-    live(move || {
+    reactive(move || {
         let all = all();
         (!all.is_empty()).then(|| {
             view! {
                 <h3>"Set aside by hand"</h3>
                 <ul class="notes">{all.into_iter().map(item).collect_view()}</ul>
-                {shown.more(count)}
+                {shown.more_button(count)}
             }
         })
     })
@@ -251,21 +251,21 @@ fn SetAsideList() -> impl IntoView {
 #[component]
 fn Stalls() -> impl IntoView {
     let session: Session = expect_context();
-    let found = inquire(session, move || session.tuning.has_data().then(record::Question::default));
+    let found = query(session, move || session.tuning.has_data().then(record::Question::default));
     let listing = found.listing(|response| Some(&recorded(response)?.stall_listing));
-    let any = found.is(|response| recorded(response).is_some_and(|answer| !answer.stalls.is_empty()));
-    let none = found.is(|response| recorded(response).is_some_and(|answer| answer.stalls.is_empty()));
+    let any = found.holds(|response| recorded(response).is_some_and(|answer| !answer.stalls.is_empty()));
+    let none = found.holds(|response| recorded(response).is_some_and(|answer| answer.stalls.is_empty()));
     let keeps = Memo::new(move |_| session.tuning.parameters.with(|p| p.screening.keep_stalls));
     let keep = move |keep: bool| {
         session.tuning.parameters.update(|p| p.screening.keep_stalls = keep);
         session.train();
     };
     let row_class = UnsyncCallback::new(move |row: usize| {
-        let set_aside = found.now(|response| Some(recorded(response)?.stalls.get(row)?.set_aside));
+        let set_aside = found.get_untracked(|response| Some(recorded(response)?.stalls.get(row)?.set_aside));
         if set_aside == Some(true) { "dead" } else { "" }
     });
     let toggle = UnsyncCallback::new(move |row: usize| {
-        if let Some(stall) = found.now(|response| recorded(response)?.stalls.get(row).copied()) {
+        if let Some(stall) = found.get_untracked(|response| recorded(response)?.stalls.get(row).copied()) {
             session.toggle_stall(&stall);
         }
     });

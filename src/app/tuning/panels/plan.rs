@@ -3,12 +3,12 @@
 use leptos::prelude::*;
 
 use super::{
-    super::inquiry::Inquiry,
+    super::worker_query::WorkerQuery,
     shared::{Failed, LauncherField},
 };
 use crate::{
-    app::fields::{NumberField, stay},
-    app::live::{Show, live},
+    app::fields::{NumberField, prevent_submit},
+    app::reactive::{Show, reactive},
     app::{
         listing::ListingView,
         session::Session,
@@ -46,12 +46,12 @@ pub fn PlanPanel() -> impl IntoView {
             })
         })
     });
-    let found = Inquiry::new(session, question);
+    let found = WorkerQuery::new(session, question);
     fn plan(response: &Response) -> Option<&Answer> {
         if let Response::Plan(answer) = response { Some(answer) } else { None }
     }
     let listing = found.listing(|response| Some(&plan(response)?.listing));
-    let any = found.is(|response| plan(response).is_some_and(|answer| !answer.listing.rows.is_empty()));
+    let any = found.holds(|response| plan(response).is_some_and(|answer| !answer.listing.rows.is_empty()));
     let notes = move || found.get(|response| Some(view! { <Notes notes=plan(response)?.notes.clone() /> }));
     let scripts = move || {
         let (script, arguments) = found.get(|response| {
@@ -77,7 +77,7 @@ pub fn PlanPanel() -> impl IntoView {
                 when=move || session.tuning.has_data()
                 fallback=|| view! { <p class="small">"Drop a sweep first: the plan says what to add to it."</p> }
             >
-                <form class="own" on:submit=stay>
+                <form class="own" on:submit=prevent_submit>
                     <NumberField
                         label="At most so many launches"
                         value=move || runs.get()
@@ -99,11 +99,11 @@ pub fn PlanPanel() -> impl IntoView {
                     </Show>
                 </form>
                 <Failed error=found.error />
-                {live(notes)}
+                {reactive(notes)}
                 <Show when=any>
                     <ListingView heading="The most urgent first" listing name="measure-next" />
                 </Show>
-                {live(scripts)}
+                {reactive(scripts)}
             </Show>
         </section>
     }

@@ -3,13 +3,13 @@
 use leptos::prelude::*;
 
 use crate::{
-    app::{fields::ChoiceField, live::live, session::Session},
+    app::{fields::ChoiceField, reactive::reactive, session::Session},
     collective::Workload,
     tuning::{address::Address, conf::Reader, launch::Launcher, sets::Choice, support::Library},
 };
 
 /// A workload in words: `all_reduce, 16 MiB, 2 nodes, 16 ranks`.
-pub fn place(workload: &Workload) -> String {
+pub fn workload_label(workload: &Workload) -> String {
     Address::of(workload, Choice::Largest, false).to_string()
 }
 
@@ -52,5 +52,5 @@ pub fn LauncherField(launcher: RwSignal<Launcher>) -> impl IntoView {
 /// Why a panel has no answer.
 #[component]
 pub fn Failed(error: RwSignal<Option<String>>) -> impl IntoView {
-    live(move || error.get().map(|error| view! { <p class="wrong" role="alert">{error}</p> }))
+    reactive(move || error.get().map(|error| view! { <p class="wrong" role="alert">{error}</p> }))
 }

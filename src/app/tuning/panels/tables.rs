@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::{
-    super::inquiry::Inquiry,
+    super::worker_query::WorkerQuery,
     documents::{DocumentChoice, DocumentField},
 };
 use crate::app::{listing::ListingView, session::Session};
@@ -15,7 +15,7 @@ pub fn TablesPanel() -> impl IntoView {
     let session: Session = expect_context();
     let table = DocumentChoice::new(move || session.documents.with(|all| all.listings.clone()));
     let question = Signal::derive(move || table.chosen.get().map(|file| Request::Table { file }));
-    let found = Inquiry::new(session, question);
+    let found = WorkerQuery::new(session, question);
     let listing = found.listing(|response| if let Response::Table(table) = response { Some(table) } else { None });
     view! {
         <section class="panel" aria-labelledby="tables-heading">
@@ -23,7 +23,7 @@ pub fn TablesPanel() -> impl IntoView {
                 <h2 id="tables-heading">"Tables"</h2>
                 <span class="small">"To look at: nothing can be learnt from these."</span>
             </div>
-            <form class="own" on:submit=crate::app::fields::stay>
+            <form class="own" on:submit=crate::app::fields::prevent_submit>
                 <DocumentField label="File" choice=table />
             </form>
             <ListingView heading="Content" listing name="table" />

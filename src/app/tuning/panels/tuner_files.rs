@@ -5,15 +5,15 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use super::{
-    super::inquiry::Inquiry,
+    super::worker_query::WorkerQuery,
     documents::{DocumentChoice, DocumentField},
-    shared::{Failed, ReaderFields, place as place_of},
+    shared::{Failed, ReaderFields, workload_label},
 };
 use crate::{
     app::{
         chart::ChartView,
-        fields::stay,
-        live::{Show, live},
+        fields::prevent_submit,
+        reactive::{Show, reactive},
         theme::ActiveTheme,
     },
     app::{
@@ -33,8 +33,8 @@ use crate::{
 };
 
 /// Asks about tuner files; the answer is any of them.
-fn inquire(session: Session, question: impl Fn() -> Option<Question> + Send + Sync + 'static) -> Inquiry {
-    Inquiry::new(session, Signal::derive(move || question().map(Request::Conf)))
+fn query(session: Session, question: impl Fn() -> Option<Question> + Send + Sync + 'static) -> WorkerQuery {
+    WorkerQuery::new(session, Signal::derive(move || question().map(Request::Conf)))
 }
 
 fn exported(response: &Response) -> Option<(&export::Export, &Listing)> {
@@ -68,11 +68,11 @@ pub fn TunerFilesPanel() -> impl IntoView {
     let has_data = move || session.tuning.has_data();
     view! {
         <Show when=has_conf>
-            <Check />
+            <CheckTunerFile />
         </Show>
         <Show when=has_data>
-            <Export />
-            <Environment />
+            <WriteTunerFile />
+            <EnvironmentVariables />
         </Show>
         <Show when=move || !has_conf()>
             <p class="panel small">
@@ -84,12 +84,12 @@ pub fn TunerFilesPanel() -> impl IntoView {
 }
 
 #[component]
-fn Export() -> impl IntoView {
+fn WriteTunerFile() -> impl IntoView {
     let session: Session = expect_context();
     let by_scale = RwSignal::new(false);
     let open_ends = RwSignal::new(false);
     let architecture = RwSignal::new(String::new());
-    let found = inquire(session, move || {
+    let found = query(session, move || {
         let written = architecture.with(|text| text.trim().to_owned());
         session.tuning.has_data().then(|| {
             Question::Export(Options {
@@ -124,7 +124,7 @@ fn Export() -> impl IntoView {
     view! {
         <section class="panel" aria-labelledby="export-heading">
             <h2 id="export-heading">"Write a tuner file"</h2>
-            <form class="own" on:submit=stay>
+            <form class="own" on:submit=prevent_submit>
                 <ReaderFields />
                 <Show when=move || session.tuning.reader.get() == Reader::Rccl>
                     <label class="field">
@@ -142,17 +142,17 @@ fn Export() -> impl IntoView {
                 </label>
             </form>
             <Failed error=found.error />
-            {live(result)}
+            {reactive(result)}
             <ListingView heading="What this reader will run" listing name="what-will-run" />
         </section>
     }
 }
 
 #[component]
-fn Environment() -> impl IntoView {
+fn EnvironmentVariables() -> impl IntoView {
     let session: Session = expect_context();
     let of_size = RwSignal::new(false);
-    let found = inquire(session, move || {
+    let found = query(session, move || {
         let Workload { collective, scale, .. } = session.tuning.workload()?;
         let configuration = if of_size.get() { Some(session.tuning.recommendation()?.configuration?) } else { None };
         Some(Question::Environment { collective, scale, configuration, library: session.tuning.library.get() })
@@ -169,36 +169,36 @@ fn Environment() -> impl IntoView {
             _ => None,
         })
     };
-    let place = move || session.tuning.workload().map(|workload| place_of(&workload));
+    let place = move || session.tuning.workload().map(|workload| workload_label(&workload));
     view! {
         <details class="panel">
             <summary>"As environment variables, for the whole job"</summary>
             <label class="check">
                 <input type="checkbox" bind:checked=of_size />
-                <span>"The choice for " {live(place)} ", not the one that serves all sizes best"</span>
+                <span>"The choice for " {reactive(place)} ", not the one that serves all sizes best"</span>
             </label>
             <Failed error=found.error />
-            {live(content)}
+            {reactive(content)}
         </details>
     }
 }
 
 /// What is wrong with a loaded file, and what it would choose.
 #[component]
-fn Check() -> impl IntoView {
+fn CheckTunerFile() -> impl IntoView {
     let session: Session = expect_context();
     let conf = DocumentChoice::new(move || session.documents.with(|all| all.confs.clone()));
     let all_readers = RwSignal::new(false);
     let has_data = move || session.tuning.has_data();
-    let lint = inquire(session, move || {
+    let lint = query(session, move || {
         let readers = if all_readers.get() { Vec::new() } else { vec![session.tuning.reader.get()] };
         Some(Question::Lint { file: conf.chosen.get()?, readers, library: session.tuning.library.get() })
     });
     let summary = move || lint.get(|response| Some(linted(response)?.2.to_owned()));
     let findings = lint.listing(|response| Some(linted(response)?.1));
-    let has_findings = lint.is(|response| linted(response).is_some_and(|(findings, ..)| !findings.is_empty()));
+    let has_findings = lint.holds(|response| linted(response).is_some_and(|(findings, ..)| !findings.is_empty()));
     let row_class = UnsyncCallback::new(move |row: usize| {
-        match lint.now(|response| Some(linted(response)?.0.get(row)?.severity)) {
+        match lint.get_untracked(|response| Some(linted(response)?.0.get(row)?.severity)) {
             Some(Severity::Changes) => "changes",
             Some(Severity::Dead) => "dead",
             _ => "",
@@ -207,7 +207,7 @@ fn Check() -> impl IntoView {
     view! {
         <section class="panel" aria-labelledby="check-heading">
             <h2 id="check-heading">"What this tuner file does"</h2>
-            <form class="own" on:submit=stay>
+            <form class="own" on:submit=prevent_submit>
                 <DocumentField label="Tuner file" choice=conf />
                 <ReaderFields />
                 <label class="check">
@@ -235,7 +235,7 @@ fn Check() -> impl IntoView {
 fn Overlay(conf: Memo<Option<u32>>) -> impl IntoView {
     let session: Session = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
-    let found = inquire(session, move || {
+    let found = query(session, move || {
         Some(Question::Overlay {
             file: conf.get()?,
             reader: session.tuning.reader.get(),

@@ -3,15 +3,15 @@
 use leptos::prelude::*;
 
 use super::{
-    super::inquiry::Inquiry,
+    super::worker_query::WorkerQuery,
     documents::{DocumentChoice, DocumentField, name_of},
     shared::{Failed, LauncherField},
 };
 use crate::{
     app::{
         chart::ChartView,
-        fields::{ChoiceField, NumberField, stay},
-        live::{Show, live},
+        fields::{ChoiceField, NumberField, prevent_submit},
+        reactive::{Show, reactive},
         theme::ActiveTheme,
     },
     app::{
@@ -33,7 +33,7 @@ use crate::{
 
 /// The verdict on a loaded campaign, and the next one.
 #[component]
-pub fn ComparisonPanel() -> impl IntoView {
+pub fn AbPanel() -> impl IntoView {
     let session: Session = expect_context();
     let any = move || session.documents.with(|all| !all.comparisons.is_empty());
     let has_data = move || session.tuning.workload().is_some();
@@ -49,7 +49,7 @@ pub fn ComparisonPanel() -> impl IntoView {
                     </p>
                 }
             >
-                <Judgement />
+                <CampaignVerdict />
             </Show>
         </section>
         <Show when=has_data>
@@ -59,7 +59,7 @@ pub fn ComparisonPanel() -> impl IntoView {
 }
 
 #[component]
-fn Judgement() -> impl IntoView {
+fn CampaignVerdict() -> impl IntoView {
     let session: Session = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
     let file = DocumentChoice::new(move || session.documents.with(|all| all.comparisons.clone()));
@@ -75,7 +75,7 @@ fn Judgement() -> impl IntoView {
             limits: limits.get(),
         }))
     });
-    let found = Inquiry::new(session, question);
+    let found = WorkerQuery::new(session, question);
     fn compared(response: &Response) -> Option<&Answer> {
         if let Response::Compared(answer) = response { Some(answer) } else { None }
     }
@@ -98,7 +98,7 @@ fn Judgement() -> impl IntoView {
     let chart = found.chart(|response| compared(response)?.chart.as_ref());
     let row_class = UnsyncCallback::new(move |row: usize| {
         found
-            .now(|response| {
+            .get_untracked(|response| {
                 Some(match compared(response)?.verdicts.get(row)? {
                     Verdict::Keep => "keep",
                     Verdict::Drop(_) => "changes",
@@ -118,7 +118,7 @@ fn Judgement() -> impl IntoView {
         std::iter::once((None, "as the files say".to_owned())).chain(all).collect::<Vec<_>>()
     };
     view! {
-        <form class="own" on:submit=stay>
+        <form class="own" on:submit=prevent_submit>
             <DocumentField label="Campaign" choice=file />
             <Show when=move || conf.chosen.get().is_some()>
                 <DocumentField label="Its tuner file" choice=conf />
@@ -152,12 +152,12 @@ fn Judgement() -> impl IntoView {
             />
         </form>
         <Failed error=found.error />
-        {live(void)}
-        {live(notes)}
+        {reactive(void)}
+        {reactive(notes)}
         <ListingView heading="By rule" listing=by_rule name="ab-by-rule" row_class=row_class />
         <ChartView chart=chart theme />
         <ListingView heading="By size" listing=by_size name="ab-by-size" />
-        {live(trimmed)}
+        {reactive(trimmed)}
     }
 }
 
@@ -194,7 +194,7 @@ fn NextCampaign() -> impl IntoView {
             conf: conf.get(),
         }))
     });
-    let found = Inquiry::new(session, question);
+    let found = WorkerQuery::new(session, question);
     let script = move || {
         let shown = session.tuning.workload()?;
         let text = found.get(|response| match response {
@@ -210,7 +210,7 @@ fn NextCampaign() -> impl IntoView {
                 <h2 id="campaign-heading">"The next campaign"</h2>
                 <span class="small">"No plugin, the plugin with the tuner file, the plugin with an empty one."</span>
             </div>
-            <form class="own" on:submit=stay>
+            <form class="own" on:submit=prevent_submit>
                 <NumberField
                     label="Launches of each arm"
                     value=move || repeats.get()
@@ -227,7 +227,7 @@ fn NextCampaign() -> impl IntoView {
                     <input type="text" spellcheck="false" autocomplete="off" bind:value=conf />
                 </label>
             </form>
-            {live(script)}
+            {reactive(script)}
         </section>
     }
 }

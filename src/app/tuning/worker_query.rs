@@ -7,8 +7,8 @@ use leptos::{prelude::*, task::spawn_local};
 
 use crate::{
     app::{
-        live::follow,
-        session::{Failure, Held, Session, Weight},
+        reactive::effect,
+        session::{Failure, JobKind, Session, WorkerMemory},
     },
     plot::Chart,
     text::Listing,
@@ -17,7 +17,7 @@ use crate::{
 
 /// A question and its last answer.
 #[derive(Clone, Copy)]
-pub struct Inquiry {
+pub struct WorkerQuery {
     /// What the worker said last.
     response: RwSignal<Option<Arc<Response>>>,
     /// Why it could not.
@@ -28,11 +28,11 @@ pub struct Inquiry {
 
 /// Where an inquiry stands.
 #[derive(Clone, Copy, PartialEq)]
-enum Line {
+enum RequestState {
     /// Nobody asks.
-    Free,
+    Idle,
     /// An answer is awaited.
-    Busy,
+    Waiting,
     /// An answer is awaited, and the question has changed since.
     Outdated,
 }
@@ -53,48 +53,48 @@ const fn about(request: &Request) -> &'static str {
     }
 }
 
-impl Inquiry {
+impl WorkerQuery {
     /// Asks `question` as long as the component lives that calls this. `None` where there is nothing to ask yet.
     pub fn new(session: Session, question: Signal<Option<Request>>) -> Self {
-        let inquiry = Self { response: RwSignal::new(None), error: RwSignal::new(None), asked: StoredValue::new(None) };
-        let line = StoredValue::new(Line::Free);
-        follow(move || {
+        let query = Self { response: RwSignal::new(None), error: RwSignal::new(None), asked: StoredValue::new(None) };
+        let state = StoredValue::new(RequestState::Idle);
+        effect(move || {
             // Whatever may change the answer.
-            session.held.track();
-            session.tuning.stage.track();
+            session.worker_memory.track();
+            session.tuning.basis.track();
             session.reports.track();
             session.tuning.answer.track();
             question.track();
-            inquiry.ask(session, question, line);
+            query.ask(session, question, state);
         });
-        inquiry
+        query
     }
 
-    fn ask(self, session: Session, question: Signal<Option<Request>>, line: StoredValue<Line>) {
+    fn ask(self, session: Session, question: Signal<Option<Request>>, state: StoredValue<RequestState>) {
         let Some(question_now) = question.try_get_untracked() else { return };
-        let Some(request) = question_now.filter(|request| !session.is_fatal(request)) else {
+        let Some(request) = question_now.filter(|request| !session.was_fatal(request)) else {
             self.response.try_set(None);
             return;
         };
-        if session.held.get_untracked() == Held::Nothing {
+        if session.worker_memory.get_untracked() == WorkerMemory::Nothing {
             let is_same = self.asked.try_with_value(|asked| asked.as_ref() == Some(&request)) == Some(true);
             if session.task.with_untracked(Option::is_some) {
                 self.response.try_set(None);
             } else if !is_same {
                 self.asked.try_set_value(Some(request));
-                session.restore();
+                session.reload_lost_files();
             }
             return;
         }
-        if line.try_get_value() != Some(Line::Free) {
-            line.try_set_value(Line::Outdated);
+        if state.try_get_value() != Some(RequestState::Idle) {
+            state.try_set_value(RequestState::Outdated);
             return;
         }
-        line.set_value(Line::Busy);
+        state.set_value(RequestState::Waiting);
         self.asked.set_value(Some(request.clone()));
-        session.glances.update(|glances| *glances += 1);
-        let beside = session.beside(&request);
-        let answer = session.main().ask(Weight::Glance, request.clone(), &beside, Box::new(|_| ()));
+        session.quick_jobs.update(|quick_jobs| *quick_jobs += 1);
+        let handles = session.handles_for(&request);
+        let answer = session.main().ask(JobKind::Quick, request.clone(), &handles, Box::new(|_| ()));
         spawn_local(async move {
             let answer = answer.await;
             match answer {
@@ -102,7 +102,7 @@ impl Inquiry {
                     self.error.try_set(None);
                     self.response.try_set(Some(Arc::new(answer.response)));
                 }
-                Err(failure) if failure.is_no_fault() => {}
+                Err(failure) if failure.is_expected() => {}
                 Err(failure @ Failure::Refused(_)) => {
                     self.response.try_set(None);
                     self.error.try_set(Some(failure.to_string()));
@@ -111,15 +111,15 @@ impl Inquiry {
                     let failure = failure.during(|| about(&request).to_owned());
                     self.response.try_set(None);
                     self.error.try_set(Some(failure.to_string()));
-                    session.on_fatal(request, &failure);
+                    session.on_fatal_question(request, &failure);
                 }
             }
-            let was_outdated = line.try_get_value() == Some(Line::Outdated);
-            line.try_set_value(Line::Free);
+            let was_outdated = state.try_get_value() == Some(RequestState::Outdated);
+            state.try_set_value(RequestState::Idle);
             if was_outdated {
-                self.ask(session, question, line);
+                self.ask(session, question, state);
             }
-            session.glances.update(|glances| *glances -= 1);
+            session.quick_jobs.update(|quick_jobs| *quick_jobs -= 1);
         });
     }
 
@@ -129,7 +129,7 @@ impl Inquiry {
     }
 
     /// As [`Self::get`], without following what is said later.
-    pub fn now<T>(self, find: impl FnOnce(&Response) -> Option<T>) -> Option<T> {
+    pub fn get_untracked<T>(self, find: impl FnOnce(&Response) -> Option<T>) -> Option<T> {
         self.response.with_untracked(|response| find(response.as_ref()?))
     }
 
@@ -144,7 +144,7 @@ impl Inquiry {
     }
 
     /// Whether something holds of the last response.
-    pub fn is(self, holds: fn(&Response) -> bool) -> impl Fn() -> bool + Copy + Send + Sync {
+    pub fn holds(self, holds: fn(&Response) -> bool) -> impl Fn() -> bool + Copy + Send + Sync {
         move || self.get(|response| Some(holds(response))) == Some(true)
     }
 }

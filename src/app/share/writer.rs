@@ -7,7 +7,7 @@ use leptos::{prelude::*, task::spawn_local};
 use crate::{
     app::{
         clipboard,
-        report::Reader,
+        report::ReportReader,
         session::{Failure, Session},
     },
     report::{Contents, ReportFormat, Written},
@@ -19,49 +19,49 @@ pub type Outcome = Result<Written, String>;
 
 /// The forms of a report. Copies are the same.
 #[derive(Clone, Copy)]
-pub struct Desk {
+pub struct ReportWriter {
     session: Session,
-    reader: Reader,
+    reader: ReportReader,
     /// What goes into the report.
     pub contents: RwSignal<Contents>,
-    sheets: RwSignal<Arc<Sheets>>,
+    forms: RwSignal<Arc<WrittenForms>>,
     /// What the dialog says.
-    pub said: RwSignal<String>,
+    pub message: RwSignal<String>,
 }
 
 /// What was written so far.
 #[derive(Clone, Default)]
-struct Sheets {
+struct WrittenForms {
     done: Vec<(ReportFormat, Arc<Outcome>)>,
     /// Counts the rounds: what an earlier one brings is dropped.
     round: u32,
     is_writing: bool,
 }
 
-impl Desk {
+impl ReportWriter {
     /// Begins to write.
-    pub fn open(session: Session, reader: Reader) -> Self {
+    pub fn open(session: Session, reader: ReportReader) -> Self {
         let workbench = session.workbench.get_untracked();
         let whole = Contents { workbench, made_on: Some(today()), ..Contents::whole() };
-        let desk = Self {
+        let writer = Self {
             session,
             reader,
             contents: RwSignal::new(whole),
-            sheets: RwSignal::default(),
-            said: RwSignal::default(),
+            forms: RwSignal::default(),
+            message: RwSignal::default(),
         };
-        desk.write();
-        desk
+        writer.write();
+        writer
     }
 
     /// The report in a form, once it is written.
     pub fn written(self, form: ReportFormat) -> Option<Arc<Outcome>> {
-        self.sheets.with(|sheets| sheets.done.iter().find(|(done, _)| *done == form).map(|(_, text)| text.clone()))
+        self.forms.with(|forms| forms.done.iter().find(|(done, _)| *done == form).map(|(_, text)| text.clone()))
     }
 
     /// Whether forms are still to be written.
     pub fn is_writing(self) -> bool {
-        self.sheets.with(|sheets| sheets.is_writing)
+        self.forms.with(|forms| forms.is_writing)
     }
 
     /// Changes what travels.
@@ -72,23 +72,23 @@ impl Desk {
 
     /// Writes no more.
     pub fn stop(self) {
-        let round = self.sheets.with_untracked(|sheets| sheets.round + 1);
-        self.sheets.update(|sheets| {
-            let sheets = Arc::make_mut(sheets);
-            (sheets.round, sheets.is_writing) = (round, false);
+        let round = self.forms.with_untracked(|forms| forms.round + 1);
+        self.forms.update(|forms| {
+            let forms = Arc::make_mut(forms);
+            (forms.round, forms.is_writing) = (round, false);
         });
-        self.say("Cancelled.".to_owned());
+        self.set_message("Cancelled.".to_owned());
     }
 
     /// Says something in the dialog.
-    pub fn say(self, text: String) {
-        self.said.try_set(text);
+    pub fn set_message(self, text: String) {
+        self.message.try_set(text);
     }
 
     /// Copies a text, or says what else can be done.
     pub fn copy(self, text: String, otherwise: &'static str) {
         spawn_local(async move {
-            self.say(if clipboard::copy(&text).await {
+            self.set_message(if clipboard::copy(&text).await {
                 "Copied.".to_owned()
             } else {
                 format!("The browser does not let the page copy; {otherwise}.")
@@ -97,13 +97,13 @@ impl Desk {
     }
 
     fn write(self) {
-        let round = self.sheets.with_untracked(|sheets| sheets.round + 1);
-        self.sheets.set(Arc::new(Sheets { done: Vec::new(), round, is_writing: true }));
-        self.say("Writing …".to_owned());
+        let round = self.forms.with_untracked(|forms| forms.round + 1);
+        self.forms.set(Arc::new(WrittenForms { done: Vec::new(), round, is_writing: true }));
+        self.set_message("Writing …".to_owned());
         spawn_local(async move {
             let is_there = match untrack(move || self.reader.has_report()) {
                 true => Ok(()),
-                false => self.session.bring_back(self.session.workbench.get_untracked()).await,
+                false => self.session.ensure_in_worker(self.session.workbench.get_untracked()).await,
             };
             for form in ReportFormat::ALL {
                 let Some(contents) = self.contents.try_get_untracked() else { return };
@@ -112,25 +112,25 @@ impl Desk {
                     None => Request::WriteReport { contents, form: *form },
                 };
                 let answer = match &is_there {
-                    Ok(()) => self.session.glance(request).await,
+                    Ok(()) => self.session.ask_quick(request).await,
                     Err(failure) => Err(failure.clone()),
                 };
                 let outcome = match answer {
                     Ok(Response::Written(written)) => Ok(written),
-                    Ok(_) => Err(Failure::Garbled.to_string()),
+                    Ok(_) => Err(Failure::InvalidMessage.to_string()),
                     Err(failure) => Err(failure.to_string()),
                 };
                 // The dialog was closed, or another round has begun.
-                if self.sheets.try_with_untracked(|sheets| sheets.round) != Some(round) {
+                if self.forms.try_with_untracked(|forms| forms.round) != Some(round) {
                     return;
                 }
-                self.sheets.update(|sheets| {
-                    let sheets = Arc::make_mut(sheets);
-                    sheets.done.push((*form, Arc::new(outcome)));
-                    sheets.is_writing = sheets.done.len() < ReportFormat::ALL.len();
+                self.forms.update(|forms| {
+                    let forms = Arc::make_mut(forms);
+                    forms.done.push((*form, Arc::new(outcome)));
+                    forms.is_writing = forms.done.len() < ReportFormat::ALL.len();
                 });
             }
-            self.say("Ready.".to_owned());
+            self.set_message("Ready.".to_owned());
         });
     }
 }

@@ -3,13 +3,13 @@
 use leptos::prelude::*;
 
 use super::{
-    live::{Show, live},
+    reactive::{Show, reactive},
     session::Session,
 };
 use crate::workbench::passed_choices::PassedChoices;
 
 /// A button that hands over what `found` says now; none while there is nothing, or nobody who could take it.
-pub fn handover(
+pub fn pass_choices_button(
     label: impl Fn() -> String + Send + Sync + 'static,
     found: impl Fn() -> Option<PassedChoices> + Send + Sync + 'static,
 ) -> AnyView {
@@ -20,9 +20,9 @@ pub fn handover(
     let is_there = move || found().is_some_and(|found| session.can_study(found.to));
     let hand = move |_| {
         if let Some(PassedChoices { to, choices }) = untrack(found) {
-            let desk = session.desk(to);
-            desk.drag.set_value(None);
-            desk.choices.update(|held| choices.iter().for_each(|(key, value)| held.set(key, value)));
+            let state = session.state_of(to);
+            state.drag.set_value(None);
+            state.choices.update(|held| choices.iter().for_each(|(key, value)| held.set(key, value)));
             session.workbench.set(to);
             session.study(to);
             window().scroll_to_with_x_and_y(0.0, 0.0);
@@ -32,7 +32,7 @@ pub fn handover(
         <Show when=is_there>
             // A run that is under way would be left.
             <button type="button" disabled=move || session.task.with(Option::is_some) on:click=hand>
-                {live(move || label.with_value(|label| label()))}
+                {reactive(move || label.with_value(|label| label()))}
             </button>
         </Show>
     }

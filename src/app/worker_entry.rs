@@ -62,7 +62,7 @@ fn received(data: JsValue) -> Option<(ToWorker, Vec<FileSource>)> {
             _ => {}
         }
     }
-    Some((message, Shelf::sources(blobs)))
+    Some((message, FileBatch::sources(blobs)))
 }
 
 fn bytes_of(part: &JsValue) -> Option<Vec<u8>> {
@@ -89,11 +89,11 @@ fn answer(executor: &mut Executor, ToWorker { job, request }: ToWorker, files: V
     }
 }
 
-fn post(message: &FromWorker, beside: &[Vec<u8>]) {
+fn post(message: &FromWorker, attachments: &[Vec<u8>]) {
     // Both fail only where the page is gone or the memory is; nobody is left to be told.
     if let Ok(bytes) = postcard::to_stdvec(message) {
         let parts: Array =
-            iter::once(&bytes).chain(beside).map(|bytes| Uint8Array::from(bytes.as_slice()).buffer()).collect();
+            iter::once(&bytes).chain(attachments).map(|bytes| Uint8Array::from(bytes.as_slice()).buffer()).collect();
         let _ = scope().post_message_with_transfer(&parts, &parts);
     }
 }
@@ -134,7 +134,7 @@ fn read_blob(blob: &web_sys::Blob) -> Result<Vec<u8>, JsValue> {
 
 /// The files of a request. Small ones are read ahead, many at once: a call to the browser takes about a millisecond,
 /// however little it reads.
-struct Shelf {
+struct FileBatch {
     blobs: Vec<Blob>,
     /// Of each file what was read ahead: all of it.
     ahead: Vec<Option<Vec<u8>>>,
@@ -142,12 +142,12 @@ struct Shelf {
     tried: usize,
 }
 
-impl Shelf {
+impl FileBatch {
     fn sources(blobs: Vec<Blob>) -> Vec<FileSource> {
         let sizes: Vec<u64> = blobs.iter().map(Blob::size).collect();
-        let shelf = Rc::new(RefCell::new(Self { ahead: vec![None; blobs.len()], blobs, tried: 0 }));
+        let batch = Rc::new(RefCell::new(Self { ahead: vec![None; blobs.len()], blobs, tried: 0 }));
         let source = |(at, size_bytes)| {
-            let content = BlobReader { shelf: Rc::clone(&shelf), at, size_bytes, next: 0, piece: Vec::new(), taken: 0 };
+            let content = BlobReader { batch: Rc::clone(&batch), at, size_bytes, next: 0, piece: Vec::new(), taken: 0 };
             FileSource { size_bytes, content: Box::new(content) }
         };
         sizes.into_iter().enumerate().map(source).collect()
@@ -197,7 +197,7 @@ impl Shelf {
 
 /// Streams a file: only a piece of it is in memory at a time.
 struct BlobReader {
-    shelf: Rc<RefCell<Shelf>>,
+    batch: Rc<RefCell<FileBatch>>,
     /// Which file of the shelf.
     at: usize,
     size_bytes: u64,
@@ -210,7 +210,7 @@ struct BlobReader {
 impl Read for BlobReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.taken == self.piece.len() && self.next < self.size_bytes {
-            self.piece = self.shelf.borrow_mut().piece(self.at, self.next).map_err(|error| {
+            self.piece = self.batch.borrow_mut().piece(self.at, self.next).map_err(|error| {
                 io::Error::other(format!(
                     "the browser can't read it any more; it was moved or changed since it was opened, so open it again ({})",
                     describe(&error)

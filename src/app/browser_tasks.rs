@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 
-use super::live::follow;
+use super::reactive::effect;
 
 /// Counts from 0 to `last`, one step per task.
-pub fn count_up(last: usize) -> ReadSignal<usize> {
+pub fn count_up_in_tasks(last: usize) -> ReadSignal<usize> {
     let (step, set_step) = signal(0);
     fn next(step: ReadSignal<usize>, set_step: WriteSignal<usize>, last: usize) {
         set_timeout(
@@ -28,7 +28,7 @@ pub fn count_up(last: usize) -> ReadSignal<usize> {
 }
 
 /// The same value, some tasks later.
-pub fn later<T>(tasks: usize, source: Signal<T>) -> Signal<T>
+pub fn delayed<T>(tasks: usize, source: Signal<T>) -> Signal<T>
 where
     T: Clone + Send + Sync + 'static,
 {
@@ -37,7 +37,7 @@ where
     }
     let value = RwSignal::new(source.get_untracked());
     let is_first = StoredValue::new(true);
-    follow(move || {
+    effect(move || {
         source.track();
         if is_first.try_update_value(|first| std::mem::replace(first, false)) == Some(false) {
             wait(tasks, move || {

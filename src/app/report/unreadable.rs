@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::view::Leave;
+use super::view::CloseReport;
 use crate::app::drop::{OnFiles, OpenButton};
 
 /// Why there is no report. Nothing else stands in for it.
@@ -31,7 +31,7 @@ pub(super) fn Unreadable(
                 <p>{advice}</p>
                 <div class="welcome-actions">
                     <OpenButton on_files primary=true />
-                    <Leave />
+                    <CloseReport />
                 </div>
             </section>
         </main>

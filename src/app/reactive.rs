@@ -9,7 +9,7 @@ use std::{
 use leptos::{children::ViewFn, prelude::*};
 
 /// A part of a view that follows the signals that it reads.
-pub fn live<V: IntoView + 'static>(view: impl Fn() -> V + Send + 'static) -> AnyView {
+pub fn reactive<V: IntoView + 'static>(view: impl Fn() -> V + Send + 'static) -> AnyView {
     fn shared(view: Box<dyn Fn() -> AnyView + Send>) -> AnyView {
         (move || view()).into_any()
     }
@@ -17,7 +17,7 @@ pub fn live<V: IntoView + 'static>(view: impl Fn() -> V + Send + 'static) -> Any
 }
 
 /// Does something now, and again whenever a signal that it reads has changed; as long as its owner lives.
-pub fn follow(work: impl Fn() + 'static) {
+pub fn effect(work: impl Fn() + 'static) {
     fn shared(work: Box<dyn Fn()>) {
         Effect::new(work);
     }
@@ -37,7 +37,7 @@ pub fn Show<W: Fn() -> bool + Send + Sync + 'static>(
 ) -> impl IntoView {
     fn shared(children: ChildrenFn, when: Arc<dyn Fn() -> bool + Send + Sync>, fallback: ViewFn) -> AnyView {
         let when = ArcMemo::new(move |_| when());
-        live(move || if when.get() { children() } else { fallback.run() })
+        reactive(move || if when.get() { children() } else { fallback.run() })
     }
     shared(children, Arc::new(when), fallback)
 }

@@ -4,23 +4,23 @@ use leptos::{html, prelude::*};
 use wasm_bindgen::JsCast;
 use web_sys::{DomParser, SupportedType};
 
-use super::state::{CAPTIONS, State};
+use super::state::{CAPTIONS_HEIGHT_PX, State};
 use crate::{
-    app::{live::follow, printing::Printing},
+    app::{printing::Printing, reactive::effect},
     plot::{Style, Theme, svg},
 };
 
 /// Where the drawing stands while the browser prints.
 #[component]
-pub(super) fn Paper(state: State) -> impl IntoView {
-    let sheet = NodeRef::<html::Div>::new();
+pub(super) fn PrintedChart(state: State) -> impl IntoView {
+    let page = NodeRef::<html::Div>::new();
     let Printing(is_printing) = expect_context();
-    follow(move || {
-        let (Some(sheet), is_printing) = (sheet.get(), is_printing.get()) else { return };
-        sheet.set_text_content(None);
+    effect(move || {
+        let (Some(page), is_printing) = (page.get(), is_printing.get()) else { return };
+        page.set_text_content(None);
         let Some(chart) = state.chart.get_untracked().filter(|_| is_printing) else { return };
         let style = Style {
-            height: chart.height().map_or(380.0, |height| height + CAPTIONS),
+            height: chart.height().map_or(380.0, |height| height + CAPTIONS_HEIGHT_PX),
             theme: Theme::Light,
             hidden: state.hidden.get_untracked(),
             highlight: state.pinned.get_untracked(),
@@ -30,8 +30,8 @@ pub(super) fn Paper(state: State) -> impl IntoView {
         let document = DomParser::new()
             .and_then(|parser| parser.parse_from_string(&svg(&chart, &style), SupportedType::ImageSvgXml));
         if let Some(drawing) = document.ok().and_then(|document| document.document_element()) {
-            let _ = sheet.append_child(drawing.unchecked_ref());
+            let _ = page.append_child(drawing.unchecked_ref());
         }
     });
-    view! { <div node_ref=sheet class="chart-paper"></div> }
+    view! { <div node_ref=page class="chart-paper"></div> }
 }

@@ -6,10 +6,10 @@ use leptos::{ev, prelude::*, task::spawn_local};
 
 use super::{limits::LimitFields, table::RecommendationTable};
 use crate::{
-    app::live::{Show, follow, live},
+    app::reactive::{Show, effect, reactive},
     app::{
         export::ExportMenu,
-        session::{Held, Session},
+        session::{Session, WorkerMemory},
     },
     collective::Workload,
     tuning::{export::Format, parameters::SearchLimits, result::Recommendation, sizes::parse_sizes},
@@ -18,14 +18,14 @@ use crate::{
 
 /// Asks for sizes and answers with a table.
 #[component]
-pub fn OwnWorkloads() -> impl IntoView {
+pub fn CustomSizes() -> impl IntoView {
     let session: Session = expect_context();
     let text = RwSignal::new(String::new());
     let limits = RwSignal::new(SearchLimits::default());
     let error = RwSignal::new(None::<String>);
     let rows = RwSignal::new(Arc::new(Vec::<Recommendation>::new()));
     // Answers of other data would be wrong ones.
-    follow(move || {
+    effect(move || {
         session.tuning.groups.track();
         rows.set(Arc::default());
     });
@@ -41,13 +41,13 @@ pub fn OwnWorkloads() -> impl IntoView {
         spawn_local(async move {
             match session.recommend(request).await {
                 Ok(answers) => rows.set(Arc::new(answers)),
-                Err(failure) if failure.is_no_fault() => {}
+                Err(failure) if failure.is_expected() => {}
                 Err(failure) => error.set(Some(failure.to_string())),
             }
         });
     };
     let place = move || session.tuning.workload().map(|w| format!("{} on {}", w.collective, w.scale));
-    let cannot = move || session.held.get() < Held::Model || session.tuning.workload().is_none();
+    let cannot = move || session.worker_memory.get() < WorkerMemory::Model || session.tuning.workload().is_none();
     let differs = move |r: &Recommendation| {
         let (other, busbw) = r.exhaustive?;
         let size = crate::units::Size(r.workload.size_bytes);
@@ -69,7 +69,7 @@ pub fn OwnWorkloads() -> impl IntoView {
         <section class="panel" aria-labelledby="own-heading">
             <div class="panel-head">
                 <h2 id="own-heading">"Sizes of your own"</h2>
-                <span class="small">{live(place)}</span>
+                <span class="small">{reactive(place)}</span>
             </div>
             <form class="own" on:submit=ask>
                 <label class="field wide">
@@ -82,7 +82,7 @@ pub fn OwnWorkloads() -> impl IntoView {
                         aria-invalid=move || error.with(Option::is_some).then_some("true")
                         bind:value=text
                     />
-                    {live(move || error.get().map(|error| view! { <small class="wrong" role="alert">{error}</small> }))}
+                    {reactive(move || error.get().map(|error| view! { <small class="wrong" role="alert">{error}</small> }))}
                 </label>
                 <details class="limits">
                     <summary>"Search limits"</summary>
@@ -95,7 +95,7 @@ pub fn OwnWorkloads() -> impl IntoView {
                     <ExportMenu write name="answers" />
                 </div>
                 <RecommendationTable rows filter=String::new() caption="Answers for sizes of your own" />
-                {live(check)}
+                {reactive(check)}
             </Show>
         </section>
     }

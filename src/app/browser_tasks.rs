@@ -1,5 +1,5 @@
-//! Keeps the page answering: what takes long to build or to draw is spread over several tasks of the browser, so
-//! that a click never waits for all of it.
+//! Spreads work that takes long to build or to draw over several tasks of the browser, so that a click is handled
+//! between two of them.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use leptos::prelude::*;
 
 use super::reactive::effect;
 
-/// Counts from 0 to `last`, one step per task.
+/// A signal that counts from 0 to `last`, one step in each task of the browser. It stops when its owner is disposed of.
 pub fn count_up_in_tasks(last: usize) -> ReadSignal<usize> {
     let (step, set_step) = signal(0);
     fn next(step: ReadSignal<usize>, set_step: WriteSignal<usize>, last: usize) {
@@ -27,7 +27,7 @@ pub fn count_up_in_tasks(last: usize) -> ReadSignal<usize> {
     step
 }
 
-/// The same value, some tasks later.
+/// A signal with the value of `source`, delayed by `tasks` tasks of the browser.
 pub fn delayed<T>(tasks: usize, source: Signal<T>) -> Signal<T>
 where
     T: Clone + Send + Sync + 'static,

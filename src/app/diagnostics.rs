@@ -1,5 +1,5 @@
-//! What helps to find a mistake and tells nothing of the data: versions, sizes, counts, times. No name of a file, no
-//! number from one.
+//! Facts that help to find a fault of the page: versions, sizes, counts and times. They contain no file name and no
+//! measured value.
 
 use std::{cell::RefCell, fmt::Write};
 
@@ -10,7 +10,7 @@ use crate::{
     worker::protocol::BUILD,
 };
 
-/// Steps that are remembered.
+/// The number of steps that are remembered.
 const MAX_STEPS: usize = 20;
 
 #[derive(Default)]
@@ -24,7 +24,7 @@ thread_local! {
     static FACTS: RefCell<Facts> = RefCell::default();
 }
 
-/// Remembers what became of the open files, without their names.
+/// Remembers format, size and row counts of the open files, without their names.
 pub fn note_loaded(files: &[FileReport]) {
     let mut loaded = String::new();
     for file in files {
@@ -53,7 +53,7 @@ pub fn note_step(name: &'static str, took_ms: f64) {
     });
 }
 
-/// Remembers the last thing that went wrong. What stands in quotes may come from a file, and is left out.
+/// Remembers the last error. Quoted text may come from a file and is left out.
 pub fn note_error(message: &str) {
     let mut redacted = String::new();
     for (index, part) in message.split('"').enumerate() {
@@ -67,7 +67,7 @@ pub fn note_error(message: &str) {
     });
 }
 
-/// All of it, as text.
+/// All facts as text, a line each.
 pub fn text() -> String {
     let window = window();
     let pixels = |length: Result<wasm_bindgen::JsValue, _>| length.ok().and_then(|value| value.as_f64()).unwrap_or(0.0);

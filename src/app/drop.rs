@@ -1,4 +1,4 @@
-//! Files come in: dropped anywhere (folders too), chosen in a dialog, or pasted as text.
+//! Opens files: dropped anywhere on the page (folders too), chosen in the dialog of the browser, or pasted as text.
 
 use crate::order::CompactSort;
 use std::{cell::RefCell, rc::Rc};
@@ -13,17 +13,17 @@ use web_sys::{
     FileSystemDirectoryReader, FileSystemEntry, FileSystemFileEntry, HtmlInputElement,
 };
 
-/// More files than anybody wants to read at once: a folder dropped by mistake.
+/// The number of files that are opened at once. A folder with more was probably dropped by mistake.
 pub const MAX_FILES: usize = 4096;
 
-/// Where opened files go.
+/// Called with the files that a user opened.
 pub type OnFiles = UnsyncCallback<OpenedFiles>;
 
 /// Files that were opened together.
 pub struct OpenedFiles {
-    /// The handles.
+    /// The handles of the files, at most [`MAX_FILES`].
     pub files: Vec<File>,
-    /// There were more, which were passed over.
+    /// Whether there were more files, which are not opened.
     pub too_many: bool,
 }
 
@@ -35,7 +35,8 @@ impl OpenedFiles {
     }
 }
 
-/// Takes files dropped anywhere on the page and text pasted anywhere; shows where they will go.
+/// Takes files dropped anywhere on the page, and text pasted anywhere; shows a frame while files are dragged over the
+/// page.
 #[component]
 pub fn DropZone(on_files: OnFiles, collecting: RwSignal<bool>) -> impl IntoView {
     let is_over = RwSignal::new(false);
@@ -122,7 +123,7 @@ pub fn DropZone(on_files: OnFiles, collecting: RwSignal<bool>) -> impl IntoView 
     }
 }
 
-/// A button that opens the browser's dialog.
+/// A button that opens the file dialog of the browser.
 #[component]
 pub fn OpenButton(on_files: OnFiles, #[prop(optional)] primary: bool) -> impl IntoView {
     let input = NodeRef::<leptos::html::Input>::new();
@@ -142,7 +143,7 @@ pub fn OpenButton(on_files: OnFiles, #[prop(optional)] primary: bool) -> impl In
     }
 }
 
-/// A text as a file of that name.
+/// A text as a file named `name`.
 pub fn text_as_file(name: &str, text: &str) -> Option<File> {
     let kind = FilePropertyBag::new();
     kind.set_type("text/csv");
@@ -157,7 +158,7 @@ fn listed(files: Option<FileList>) -> Vec<File> {
     files.map(|files| (0..files.length()).filter_map(|index| files.item(index)).collect()).unwrap_or_default()
 }
 
-/// What was dropped: entries where the browser tells files from folders, and files where it doesn't.
+/// The dropped entries where the browser tells files from folders, otherwise the files.
 fn entries_of(transfer: &DataTransfer) -> (Vec<FileSystemEntry>, Vec<File>) {
     let items = transfer.items();
     let items = (0..items.length()).filter_map(|index| items.get(index)).filter(|item| item.kind() == "file");
@@ -171,7 +172,7 @@ fn entries_of(transfer: &DataTransfer) -> (Vec<FileSystemEntry>, Vec<File>) {
     (entries, files)
 }
 
-/// Adds an entry's files, those of folders in them too. What can't be read and hidden files are passed over.
+/// Adds the files of an entry, including those in folders. Hidden files and what can't be read are left out.
 async fn collect(entry: FileSystemEntry, files: &mut Vec<File>) {
     let mut waiting = vec![entry];
     while let Some(entry) = waiting.pop() {
@@ -190,7 +191,7 @@ async fn collect(entry: FileSystemEntry, files: &mut Vec<File>) {
     }
 }
 
-/// The same file under its path from the folder that was dropped: the folder may say what the file's content can't.
+/// The same file, named by its path within the dropped folder: readers use folder names that the content doesn't hold.
 fn with_path(file: File, path: &str) -> Option<File> {
     let path = path.trim_start_matches('/');
     if !path.contains('/') {
@@ -205,7 +206,7 @@ async fn file_of(entry: &FileSystemFileEntry) -> Option<File> {
     answer.await.ok()??.dyn_into().ok()
 }
 
-/// A reader hands its entries out in parts, and an empty one at the end.
+/// All entries of a folder. The browser returns them in batches, the last of which is empty.
 async fn entries_in(reader: &FileSystemDirectoryReader) -> Vec<FileSystemEntry> {
     let mut entries = Vec::new();
     while entries.len() <= MAX_FILES {
@@ -227,7 +228,7 @@ async fn entries_in(reader: &FileSystemDirectoryReader) -> Vec<FileSystemEntry> 
 
 type Once = Closure<dyn FnMut(JsValue)>;
 
-/// A pair of callbacks of which one will be called, and what it is called with (`None` for an error).
+/// Two callbacks, one of which will be called, and a receiver of the value (`None` for an error).
 fn once() -> (Once, Once, oneshot::Receiver<Option<JsValue>>) {
     let (sender, receiver) = oneshot::channel();
     let sender = Rc::new(RefCell::new(Some(sender)));

@@ -1,4 +1,4 @@
-//! The examples: fetched with the page, so that opening one later needs no request.
+//! The examples, which are fetched with the page, so that opening one needs no request.
 
 use futures::future::join_all;
 use js_sys::Array;
@@ -21,7 +21,7 @@ const EXAMPLES: [(Workbench, &str); 4] = [
     (Workbench::Overlap, "simulated_kernels.csv"),
 ];
 
-/// The example of each workbench.
+/// The examples of the workbenches. Copies share them.
 #[derive(Clone, Copy)]
 pub struct Example {
     files: RwSignal<Vec<(Workbench, File)>, LocalStorage>,
@@ -30,7 +30,8 @@ pub struct Example {
 }
 
 impl Example {
-    /// Fetches them, and waits for everything else that the page fetches. Opens one where the address asks for it.
+    /// Fetches the examples, waits for everything else that the page fetches, and opens an example if the address asks
+    /// for it.
     pub fn fetch(session: Session) -> Self {
         let example = Self {
             files: RwSignal::new_local(Vec::new()),
@@ -55,29 +56,29 @@ impl Example {
         example
     }
 
-    /// Whether nothing will be fetched any more.
+    /// Whether the page will fetch nothing more.
     pub fn is_settled(self) -> bool {
         self.settled.get()
     }
 
-    /// Whether something that the page can't do without did not arrive.
+    /// Whether something that the page needs could not be fetched.
     pub fn has_failed(self) -> bool {
         self.failed.get()
     }
 
-    /// Whether a workbench has one to open.
+    /// Whether `workbench` has an example.
     pub fn has(self, workbench: Workbench) -> bool {
         self.files.with(|files| files.iter().any(|(of, _)| *of == workbench))
     }
 
-    /// Opens that of a workbench.
+    /// Opens the example of `workbench` and shows the workbench.
     pub fn open(self, session: Session, workbench: Workbench) {
         session.workbench.set(workbench);
         let files = self.files.get_untracked().into_iter().filter(|(of, _)| *of == workbench);
         session.open(files.map(|(_, file)| file).collect(), true);
     }
 
-    /// Opens that of the workbench where the address names it and nothing else is open.
+    /// Opens the example of the shown workbench if the address asks for it and no file is open.
     pub fn open_if_asked(self, session: Session) {
         if session.tuning.address.get_untracked().example && session.files.with_untracked(Vec::is_empty) {
             self.open(session, session.workbench.get_untracked());

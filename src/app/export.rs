@@ -1,4 +1,4 @@
-//! Takes a table away: copied or saved, as CSV, Markdown or JSON.
+//! Copies or saves a table as CSV, Markdown or JSON.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{
     tuning::export::Format,
 };
 
-/// Writes a listing.
+/// Writes a listing in a format. Markdown has no secondary columns.
 pub fn write_listing(format: Format, listing: &Listing) -> String {
     match format {
         Format::Csv => listing.to_table().to_csv(),
@@ -20,7 +20,7 @@ pub fn write_listing(format: Format, listing: &Listing) -> String {
     }
 }
 
-/// The export of a listing, of the rows that its filter keeps.
+/// The export of the rows of a listing that its filter keeps.
 #[component]
 pub fn ListingExport(
     listing: Signal<Arc<Listing>>,
@@ -34,12 +34,12 @@ pub fn ListingExport(
     view! { <ExportMenu write name /> }
 }
 
-/// Format, copy, save.
+/// The choice of a format, and the buttons that copy and save.
 #[component]
 pub fn ExportMenu(
-    /// Writes what is exported.
+    /// Writes the table in a format.
     write: UnsyncCallback<Format, String>,
-    /// The file's name, without the extension.
+    /// The name of the file, without the extension.
     #[prop(into)]
     name: String,
 ) -> impl IntoView {

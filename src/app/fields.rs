@@ -1,4 +1,4 @@
-//! Form fields: a label, a control, and what is wrong with what stands in it.
+//! Form fields: a label, a control, and the error of the value.
 
 use std::{cell::RefCell, fmt::Display, ops::RangeInclusive, str::FromStr};
 
@@ -9,14 +9,14 @@ use web_sys::{Element, Event};
 
 use crate::units::grouped;
 
-/// Whether an event comes from where text is typed or a value chosen by typing.
+/// Whether an event comes from a field that takes keys, such as a text field or a list.
 pub fn is_typing(event: &Event) -> bool {
     const FIELDS: &str = "input:not([type=checkbox], [type=radio], [type=file], [type=button]), select, textarea";
     let element = event.target().and_then(|target| target.dyn_into::<Element>().ok());
     element.is_some_and(|element| element.matches(FIELDS).unwrap_or_default())
 }
 
-/// A number within a range. What can't be taken is said, and the last good value stays.
+/// A field for a number within a range. A value that can't be used shows an error, and the last valid value stays.
 #[component]
 pub fn NumberField<T>(
     label: &'static str,
@@ -36,7 +36,7 @@ where
     number_field(label, [least, most], step, Box::new(move || value().to_string()), Box::new(take))
 }
 
-/// The same for all kinds of numbers; `take` says whether it could be taken.
+/// The part of [`NumberField`] that doesn't depend on the type of the number; `take` returns whether the text was used.
 fn number_field(
     label: &'static str,
     [least, most]: [String; 2],
@@ -67,7 +67,7 @@ fn number_field(
     .into_any()
 }
 
-/// One of several values.
+/// A list of which one value is chosen.
 #[component]
 pub fn ChoiceField<T>(
     label: &'static str,
@@ -91,10 +91,10 @@ where
     choice_field(label.to_owned(), Box::new(options), Box::new(change))
 }
 
-/// A list with more values than this shows the first of them, and has a field to find the others.
+/// A list with more options than this shows the first of them and a search field for the others.
 const MAX_OPTIONS: usize = 200;
 
-/// The same for all kinds of values: their names and which is chosen.
+/// The part of [`ChoiceField`] that doesn't depend on the type: the names of the options and whether each is chosen.
 pub fn choice_field(
     label: String,
     options: Box<dyn Fn() -> Vec<(String, bool)> + Send>,
@@ -168,7 +168,7 @@ pub fn choice_field(
     .into_any()
 }
 
-/// Yes or no for each of several values.
+/// Check boxes of which any number can be ticked.
 #[component]
 pub fn ManyField<T>(
     label: &'static str,
@@ -205,7 +205,7 @@ where
     }
 }
 
-/// For forms whose fields work as they change: nothing is submitted.
+/// Prevents the submission of a form whose fields take effect as they change.
 #[expect(clippy::needless_pass_by_value, reason = "handlers are given their event")]
 pub fn prevent_submit(event: leptos::ev::SubmitEvent) {
     event.prevent_default();

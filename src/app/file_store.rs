@@ -1,8 +1,8 @@
-//! Files kept on this device, once the user has switched that on.
+//! Files that are kept on this device, once the user has switched that on.
 //!
-//! The switch is an entry of the local storage; the files lie in a database of their own (IndexedDB), each with the
-//! time at which it was opened as its key. Nothing is in either while the switch is off. A connection lasts for one
-//! question: tabs don't hinder each other, and another tab sees what is there when it asks.
+//! The switch is an entry of the local storage. The files are in a database (IndexedDB), each under the time at which
+//! it was opened. Both are empty while the switch is off. A connection to the database is closed after each operation,
+//! so that tabs don't block each other and each sees what the others stored.
 
 use crate::units::file_size;
 use js_sys::{Array, Promise};
@@ -22,10 +22,10 @@ use super::{
 const DATABASE: &str = "collectune";
 const OBJECT_STORE: &str = "files";
 const SWITCH_KEY: &str = "keep";
-/// The oldest make room for newer ones.
+/// The number of files that are kept; the oldest are removed first.
 const MAX_FILES: u32 = 20;
 
-/// What is kept, as this tab knows it.
+/// The files that are kept, as this tab knows them. Copies share them.
 #[derive(Clone, Copy)]
 pub struct FileStore {
     is_on: RwSignal<bool>,
@@ -40,7 +40,7 @@ struct StoredFile {
 }
 
 impl FileStore {
-    /// Looks whether the switch is on, and follows what other tabs do with it.
+    /// Reads the switch, and follows changes by other tabs.
     pub fn new(session: Session) -> Self {
         let file_store =
             Self { is_on: RwSignal::new(is_switched_on()), files: RwSignal::new_local(Vec::new()), session };
@@ -54,7 +54,7 @@ impl FileStore {
         file_store
     }
 
-    /// Keeps files that were opened, where that is switched on.
+    /// Stores files that were opened, if the switch is on.
     pub fn add(self, files: &[File]) {
         if !is_switched_on() {
             return;
@@ -103,7 +103,7 @@ impl FileStore {
         }
     }
 
-    /// Removes the switch, the files and their database.
+    /// Removes the switch, the files and the database.
     fn clear(self) {
         let _ = storage().map(|storage| storage.remove_item(SWITCH_KEY));
         self.is_on.set(false);
@@ -125,7 +125,7 @@ impl FileStore {
         }
     }
 
-    /// Does something to the kept files and lists them again; says where that fails.
+    /// Changes the stored files and lists them again; shows a notice if that fails.
     fn change(self, failed: &'static str, work: impl AsyncFnOnce() -> Result<(), JsValue> + 'static) {
         spawn_local(async move {
             let worked = work().await;
@@ -160,19 +160,19 @@ fn is_switched_on() -> bool {
     storage().and_then(|storage| storage.get_item(SWITCH_KEY).ok()?).is_some()
 }
 
-/// The browser's databases. The getter of a window without them throws.
+/// The databases of the browser. Returns an error where it has none or forbids them.
 fn factory() -> Result<IdbFactory, JsValue> {
     window().indexed_db()?.ok_or_else(|| js_sys::Error::new("this browser has no database for pages").into())
 }
 
-/// The database, and a transaction on what is in it. It is closed when it is dropped.
+/// A connection to the database with one transaction. Closed when dropped.
 struct Connection {
     database: IdbDatabase,
     store: IdbObjectStore,
 }
 
 impl Connection {
-    /// Opens the database, which is made where it is missing.
+    /// Opens the database, and creates it if it doesn't exist.
     async fn open(mode: IdbTransactionMode) -> Result<Self, JsValue> {
         let request = factory()?.open_with_u32(DATABASE, 1)?;
         let next = Promise::race(&Array::of2(&next_event(&request, "upgradeneeded"), &next_event(&request, "success")));
@@ -186,7 +186,7 @@ impl Connection {
         Ok(Self { database, store })
     }
 
-    /// What is kept, the oldest first.
+    /// The stored files, the oldest first.
     async fn list(&self) -> Result<Vec<StoredFile>, JsValue> {
         let (keys, files) = (self.store.get_all_keys()?, self.store.get_all()?);
         wait_for(&files, "success").await?;
@@ -197,7 +197,7 @@ impl Connection {
         Ok(keys.iter().zip(files.iter()).filter_map(both).collect())
     }
 
-    /// Waits until what was asked is on the disk.
+    /// Waits until the transaction has been written.
     async fn finish(&self) -> Result<(), JsValue> {
         let transaction = self.store.transaction();
         // Where there was no room, only the whole says so.
@@ -211,7 +211,7 @@ impl Drop for Connection {
     }
 }
 
-/// Waits for an event of a request or a transaction. An error is what it says of itself.
+/// Waits for the event `good` of a request or a transaction. Returns its error if another event comes first.
 async fn wait_for(target: &EventTarget, good: &str) -> Result<(), JsValue> {
     JsFuture::from(next_event(target, good)).await.map(drop).map_err(|event| {
         let failed = event.unchecked_into::<web_sys::Event>().target();
@@ -220,7 +220,7 @@ async fn wait_for(target: &EventTarget, good: &str) -> Result<(), JsValue> {
     })
 }
 
-/// The next event of that name, or the error that comes instead.
+/// A promise of the event `good`; it is rejected with an `error` or `abort` event.
 fn next_event(target: &EventTarget, good: &str) -> Promise {
     Promise::new(&mut |resolve, reject| {
         for (name, then) in [(good, &resolve), ("error", &reject), ("abort", &reject)] {
@@ -230,7 +230,7 @@ fn next_event(target: &EventTarget, good: &str) -> Promise {
     })
 }
 
-/// The switch, and what is kept.
+/// The switch, and the list of the stored files.
 #[component]
 pub fn StoredFiles() -> impl IntoView {
     let file_store: FileStore = expect_context();

@@ -1,4 +1,4 @@
-//! What is open: rows, what was left out and why, and a button to close each file.
+//! The panel of open files: rows, what was left out and why, and a button that closes each file.
 
 use leptos::prelude::*;
 
@@ -17,10 +17,10 @@ use crate::{
     units::{count, file_size, grouped},
 };
 
-/// Problems listed at once; more than anybody reads.
+/// The number of problems that are listed.
 const LISTED: usize = 200;
 
-/// The open files and what became of each.
+/// The open files, each with its result.
 #[component]
 pub fn Files() -> impl IntoView {
     let session: Session = expect_context();
@@ -72,7 +72,7 @@ pub fn Files() -> impl IntoView {
     }
 }
 
-/// Whether somebody has to do something before a file can be used.
+/// Whether a file can't be used before the user does something.
 fn is_in_trouble(report: &&FileReport) -> bool {
     matches!(report.outcome, Outcome::Refused(_) | Outcome::NeedsMapping(_))
 }
@@ -175,7 +175,7 @@ fn AskForColumns(id: u32, request: MappingRequest, label: &'static str) -> impl 
     }
 }
 
-/// The lines of a file that were left out: line, column, text, and what was expected.
+/// The table of the lines of a file that were left out: line, column, text, and what was expected.
 #[component]
 fn ProblemList(problems: Problems) -> impl IntoView {
     let is_open = RwSignal::new(false);

@@ -1,5 +1,6 @@
-//! The address says what is shown, and each choice is an entry of the browser's history: Back undoes it, Forward does it
-//! again. What an address doesn't hold (how to learn, who reads tuner files) stays beside it, in the entry.
+//! Keeps the address and the history of the browser equal to what is chosen. Each choice is an entry of the history:
+//! Back undoes it, Forward makes it again. Choices that the address doesn't hold (how to train, the tuner reader) are
+//! stored in the state of the entry.
 
 use js_sys::Uint8Array;
 use leptos::{ev, prelude::*};
@@ -18,7 +19,7 @@ use crate::tuning::{
 };
 use crate::{form, report::Workbench};
 
-/// What is chosen besides the address.
+/// The choices that are not part of the address.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct HistoryState {
     parameters: Parameters,
@@ -45,7 +46,7 @@ impl HistoryState {
         postcard::from_bytes(&state.dyn_ref::<Uint8Array>()?.to_vec()).ok()
     }
 
-    /// Takes them back, and reads or learns again where that changes.
+    /// Sets these choices, and reads or trains again where they differ from the current ones.
     fn restore(self, session: Session) {
         let reads_again = session.tuning.target.get_untracked() != self.target;
         let learns_again = session.tuning.trained_with.get_untracked() != self.parameters;
@@ -62,24 +63,24 @@ impl HistoryState {
     }
 }
 
-/// The part of the address from its `#`.
+/// The fragment of the address, with its `#`.
 pub fn fragment() -> String {
     window().location().hash().unwrap_or_default()
 }
 
-/// Where the history stands.
+/// The entry of the history that was written last.
 #[derive(Clone, PartialEq)]
 struct HistoryEntry {
-    /// The address's fragment; empty for that of nothing in particular.
+    /// The fragment of the address; empty if nothing in particular is shown.
     fragment: String,
     choices: HistoryState,
     is_report: bool,
     has_data: bool,
-    /// The drag of a slider that is under way.
+    /// The number of the slider drag under way: its values share one entry.
     drag: Option<u32>,
 }
 
-/// Writes what is chosen into the history, and follows it: Back and Forward, a link pasted into the bar.
+/// Writes choices into the history, and follows Back, Forward and addresses that the user enters.
 pub fn synchronize(session: Session, reader: ReportReader, example: Example) {
     let entry = StoredValue::new(None::<HistoryEntry>);
     reactive::effect(move || {

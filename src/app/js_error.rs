@@ -1,8 +1,8 @@
-//! What JavaScript throws, in words.
+//! Messages of JavaScript errors.
 
 use wasm_bindgen::{JsCast, JsValue};
 
-/// A thrown value in words.
+/// The message of a thrown value; its debug text if it is no `Error`.
 pub fn describe(error: &JsValue) -> String {
     error.dyn_ref::<js_sys::Error>().map_or_else(|| format!("{error:?}"), |error| String::from(error.message()))
 }

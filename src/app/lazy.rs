@@ -1,5 +1,5 @@
-//! What is drawn when somebody comes near it: a report may hold a hundred charts and tables, and a browser that draws all
-//! of them at once answers nobody meanwhile.
+//! Draws elements when they come near the visible part of the page. A report may hold a hundred charts and tables;
+//! drawing all of them at once would block the page.
 
 use std::{cell::Cell, rc::Rc};
 
@@ -10,14 +10,14 @@ use web_sys::Element;
 
 use super::{printing::Printing, reactive::effect};
 
-/// As many are drawn wherever they stand: all that an ordinary page has.
+/// The number of elements that are drawn wherever they are; an ordinary page has no more.
 const EAGER_ELEMENTS: usize = 24;
 
-/// This far outside of the window counts as near.
+/// The distance from the window within which an element counts as near.
 const VIEWPORT_MARGIN: &str = "800px 0px";
 
 thread_local! {
-    /// Those that are drawn wherever they stand.
+    /// The number of elements on the page that are drawn wherever they are.
     static EAGER_COUNT: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -32,7 +32,7 @@ extern "C" {
     fn disconnect(this: &IntersectionObserver);
 }
 
-/// Calls back once an element is near, until it is dropped.
+/// Calls back once an element is near the visible part of the page, until it is dropped.
 struct ViewportWatch {
     observer: IntersectionObserver,
     _callback: Closure<dyn Fn(Array)>,
@@ -61,7 +61,8 @@ impl Drop for ViewportWatch {
     }
 }
 
-/// Whether an element is near, or was: what was drawn once stays. On paper everything is.
+/// Whether an element is or was near the visible part of the page: what was drawn stays. While the browser prints, all
+/// elements are.
 pub fn is_near_viewport(element: impl Fn() -> Option<Element> + 'static) -> RwSignal<bool> {
     let is_at_once = EAGER_COUNT.get() < EAGER_ELEMENTS;
     if is_at_once {

@@ -1,32 +1,32 @@
-//! Lists that may be long: the first items are shown, and further ones when somebody asks for them. A browser lays out
-//! some thousands of elements without being felt, and not any number.
+//! Long lists: the first items are shown, and more on demand. A browser lays out some thousand elements quickly, but
+//! not any number.
 
 use leptos::prelude::*;
 
 use super::reactive::reactive;
 use crate::text::visible_lines;
 
-/// So many items are shown at first.
+/// The number of items that are shown at first.
 pub const INITIAL_ITEMS: usize = 60;
-/// So many more with each press of the button.
+/// The number of items that each press of the button adds.
 const MORE_ITEMS: usize = 240;
 
-/// How much of a list is shown.
+/// The number of items of a list that are shown. Copies share it.
 #[derive(Clone, Copy)]
 pub struct ListLimit(RwSignal<usize>);
 
 impl ListLimit {
-    /// The first items.
+    /// A limit of [`INITIAL_ITEMS`].
     pub fn initial() -> Self {
         Self(RwSignal::new(INITIAL_ITEMS))
     }
 
-    /// At most so many items are shown now.
+    /// The current limit; tracked.
     pub fn get(self) -> usize {
         self.0.get()
     }
 
-    /// A button that shows more of `all` items, where there are more.
+    /// A button that shows more of `all` items, if there are more.
     pub fn more_button(self, all: impl Fn() -> usize + Send + Sync + 'static) -> AnyView {
         reactive(move || {
             let rest = all().saturating_sub(self.get());
@@ -42,12 +42,12 @@ impl ListLimit {
     }
 }
 
-/// Sentences as a list; what they repeat of files is shown as it can be read.
+/// A list of sentences. Control characters that they quote from files are made visible.
 #[component]
 pub fn Sentences<F>(
-    /// The list's class.
+    /// The CSS class of the list.
     class: &'static str,
-    /// The first of them, as many as it is given, and how many there are in all.
+    /// Given a number, returns at most that many sentences and the number of all.
     first: F,
 ) -> impl IntoView
 where
@@ -66,7 +66,7 @@ where
     }
 }
 
-/// The first of some sentences, and how many there are: for [`Sentences`].
+/// At most `most` of the sentences, and the number of all: for [`Sentences`].
 pub fn first_sentences(sentences: &[String], most: usize) -> (Vec<String>, usize) {
     (sentences.iter().take(most).cloned().collect(), sentences.len())
 }

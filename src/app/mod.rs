@@ -1,12 +1,12 @@
-//! The page: what is the same for every workbench; [`tuning`] is a workbench with a page of its own,
-//! [`workbench`] draws any other from data.
+//! The page.
 //!
-//! [`commands`] listens to keys, [`offline`] and [`kept`] to what stays on the device; [`diagnostics`] helps to find
-//! mistakes.
+//! [`session`] holds the state: open files, tasks, notices, workers, and the state of each workbench. [`tuning`] draws
+//! the tuning workbench, [`workbench`] draws any other from data, [`welcome`] is shown before anything is open.
 //!
-//! [`drop`] lets files in, [`client`] and [`pool`] talk to the workers, whose side is [`backstage`]; [`chart`] and
-//! [`table`] show, [`network`] plays schedules, [`status`] says what is going on and what went wrong. [`history`] is the address and the way back;
-//! [`share`] lets results leave, [`report`] shows what others found.
+//! [`drop`] opens files and [`files`] lists them; [`example`] opens examples and [`file_store`] keeps files on the
+//! device. [`chart`], [`table`] and [`network`] show results; [`status`] shows tasks and notices. [`history`] keeps the
+//! address and the history of the browser. [`share`] writes reports, [`report`] shows reports. [`worker_entry`] is the
+//! program of the workers.
 
 mod browser_tasks;
 pub mod chart;
@@ -74,7 +74,7 @@ use welcome::Welcome;
 use words::{WorkbenchWords, words};
 use workbench::WorkbenchPage;
 
-/// Opens the page.
+/// Starts the page.
 pub fn run() {
     panic_page::install();
     mount_to_body(App);
@@ -164,7 +164,7 @@ fn App() -> impl IntoView {
     }
 }
 
-/// The workbench, or the first visit to it.
+/// The chosen workbench, or its welcome page if no file is open.
 #[component]
 fn ShownWorkbench() -> impl IntoView {
     let session: Session = expect_context();
@@ -186,8 +186,8 @@ fn ShownWorkbench() -> impl IntoView {
     })
 }
 
-/// Listens to the workers once a second, as long as the page is looked at. A beat that comes late says that the page's own
-/// thread was busy: what workers said meanwhile was not heard, so it is none of their silence.
+/// Checks once a second whether the workers still answer, while the page is visible. A check that comes late is left
+/// out: the page itself was busy and could not receive messages, so the workers' silence means nothing.
 fn check_workers_every_second(session: Session) {
     const LATE_MS: f64 = 1500.0;
     let last_ms = Cell::new(now_ms());
@@ -203,7 +203,7 @@ fn check_workers_every_second(session: Session) {
     }
 }
 
-/// `<html data-state>`: `loading`, `busy`, `idle` or `failed`, for style sheets and tests.
+/// Sets `data-state` of `<html>` to `loading`, `busy`, `idle` or `failed`, for style sheets and tests.
 fn show_state(session: Session, collecting: RwSignal<bool>, example: Example) {
     let state = Memo::new(move |_| {
         if example.has_failed() {

@@ -1,4 +1,4 @@
-//! When the page itself stops: a panic or a trap ends its code, and all that is left is to say so.
+//! The message that replaces the page after a panic or a trap of its code.
 
 use leptos::prelude::*;
 use wasm_bindgen::{JsCast, prelude::*};
@@ -6,7 +6,7 @@ use web_sys::ErrorEvent;
 
 use super::diagnostics;
 
-/// From now on the page doesn't die in silence.
+/// Shows the message whenever the code of the page panics or traps.
 pub fn install() {
     std::panic::set_hook(Box::new(|panic| {
         let message = panic.to_string();
@@ -25,7 +25,7 @@ pub fn install() {
     on_error.forget();
 }
 
-/// Covers the page. Plain DOM, since whatever drew the page has stopped.
+/// Covers the page with the message. Uses plain DOM, because the code that drew the page has stopped.
 fn show_page(message: &str) {
     let show = || -> Result<(), JsValue> {
         let (document, body) = (document(), document().body().ok_or(JsValue::NULL)?);

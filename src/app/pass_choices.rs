@@ -1,4 +1,4 @@
-//! What one workbench found is handed to another: a button, where the other one has something to use it for.
+//! The button that passes a result of one workbench to another, as choices of its form.
 
 use leptos::prelude::*;
 
@@ -8,7 +8,8 @@ use super::{
 };
 use crate::workbench::passed_choices::PassedChoices;
 
-/// A button that hands over what `found` says now; none while there is nothing, or nobody who could take it.
+/// A button that passes the choices that `found` returns to their workbench. Hidden while there are none, or while that
+/// workbench can't study.
 pub fn pass_choices_button(
     label: impl Fn() -> String + Send + Sync + 'static,
     found: impl Fn() -> Option<PassedChoices> + Send + Sync + 'static,

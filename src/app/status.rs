@@ -1,4 +1,4 @@
-//! What is going on, and what went wrong.
+//! The status line and the notices.
 
 use crate::app::reactive::{For, Show, reactive};
 use leptos::prelude::*;
@@ -12,7 +12,7 @@ use super::{
     words::words,
 };
 
-/// One line of constant height: the work under way with its cancel button, or what the answer stands on.
+/// A line of constant height: the task under way with a Cancel button, otherwise what the answer is based on.
 #[component]
 pub fn Status() -> impl IntoView {
     let session: Session = expect_context();
@@ -86,7 +86,7 @@ fn IdleStatus() -> impl IntoView {
     }
 }
 
-/// What the user must know, until it is dismissed.
+/// The notices, until they are dismissed.
 #[component]
 pub fn Notices() -> impl IntoView {
     let session: Session = expect_context();

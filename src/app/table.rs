@@ -1,4 +1,4 @@
-//! The one table of the page: sorted by its headers, filtered by a text, walked with the keyboard.
+//! The table of the page: sorted by its headers, filtered by a text, walked with the keyboard.
 
 use std::sync::Arc;
 
@@ -12,40 +12,40 @@ use crate::{
     text::{Listing, visible},
 };
 
-/// As many rows are drawn without being asked for; more would keep the page from answering.
+/// The number of rows that are drawn at first; more would block the page.
 const FIRST_ROWS: usize = 240;
 
-/// As many cells; a wide table has fewer rows at first.
+/// The number of cells that are drawn at first; a wide table has fewer rows.
 const FIRST_CELLS: usize = 6000;
 
-/// A wide table begins with these rows.
+/// The least number of rows that are drawn at first.
 const MIN_ROWS: usize = 8;
 
-/// As many cells are drawn with each wish for more.
+/// The number of cells that each press of the button adds.
 const MORE_CELLS: usize = 24_000;
 
-/// Rows made in one task of the browser.
+/// The number of rows built in one task of the browser.
 const ROWS_PER_TASK: usize = 8;
 
-/// A sorted and filtered table whose rows may open something.
+/// A table that is sorted and filtered, and whose rows can be opened.
 #[component]
 pub fn DataTable(
-    /// What the table shows, for assistive technology.
+    /// The name of the table for assistive technology.
     #[prop(into)]
     caption: String,
-    /// Its content.
+    /// The content of the table.
     #[prop(into)]
     listing: Signal<Arc<Listing>>,
-    /// The row that is open.
+    /// The index of the row that is marked as current.
     #[prop(optional, into)]
     current: Signal<Option<usize>>,
-    /// A row's class, by index.
+    /// The CSS class of a row, by index.
     #[prop(default = None)]
     row_class: Option<UnsyncCallback<usize, &'static str>>,
-    /// Told which row is opened; without it no row opens.
+    /// Called with the index of a row that is opened; without it rows can't be opened.
     #[prop(default = None)]
     on_open: Option<UnsyncCallback<usize>>,
-    /// Keeps the rows with all these words.
+    /// Keeps the rows that contain all words of this text.
     #[prop(optional, into)]
     filter: Signal<String>,
 ) -> impl IntoView {

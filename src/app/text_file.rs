@@ -1,22 +1,22 @@
-//! A text to take away: shown as it is, copied, saved.
+//! A text that is shown, copied and saved.
 
 use leptos::{prelude::*, task::spawn_local};
 
 use super::{clipboard, js_error::describe, list::ListLimit, reactive::reactive, session::Session};
 
-/// Longer texts are shown from their beginning.
+/// The number of lines that are shown.
 const SHOWN_LINES: usize = 400;
 
-/// A file's name, its text, and what is done with it.
+/// A text with its name, and buttons that copy and save it.
 #[component]
 pub fn TextFile(
-    /// The name to offer; empty for a text that is only copied.
+    /// The name of the file; empty for a text that is only copied.
     #[prop(into)]
     name: String,
-    /// A word or two about it.
+    /// A short description.
     #[prop(optional, into)]
     about: String,
-    /// Its text.
+    /// The whole text.
     #[prop(into)]
     text: String,
 ) -> impl IntoView {
@@ -73,12 +73,12 @@ pub fn TextFile(
     }
 }
 
-/// Sentences, as a list.
+/// A list of notes; nothing if there are none.
 #[component]
 pub fn Notes(
-    /// The sentences.
+    /// The notes, a sentence each.
     notes: Vec<String>,
-    /// They warn.
+    /// Whether the notes are warnings.
     #[prop(optional)]
     warn: bool,
 ) -> impl IntoView {

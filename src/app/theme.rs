@@ -1,4 +1,4 @@
-//! Light, dark, or as the system has it.
+//! The theme: light, dark, or that of the system.
 
 use leptos::{ev, prelude::*};
 use wasm_bindgen::{JsCast, prelude::*};
@@ -6,7 +6,7 @@ use web_sys::MediaQueryListEvent;
 
 use crate::{app::reactive::effect, plot::Theme};
 
-/// What the user chose.
+/// The choice of the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ThemeSetting {
     #[default]
@@ -21,12 +21,12 @@ const SETTINGS: [(ThemeSetting, &str, &str); 3] = [
     (ThemeSetting::Dark, "dark", "Dark"),
 ];
 
-/// The theme of the page, for what can't take it from the style sheet.
+/// The theme of the page, for code that can't use the style sheet. Copies share it.
 #[derive(Clone, Copy)]
 pub struct ActiveTheme(Signal<Theme>, RwSignal<ThemeSetting>);
 
 impl ActiveTheme {
-    /// Follows the system and the stored choice.
+    /// Follows the system, the stored choice, and other tabs.
     pub fn new() -> Self {
         let setting =
             RwSignal::new(parse_setting(storage().and_then(|storage| storage.get_item("theme").ok()?).as_deref()));
@@ -66,7 +66,7 @@ impl ActiveTheme {
         Self(theme, setting)
     }
 
-    /// Light or dark.
+    /// The light or the dark theme, with that of the system resolved.
     pub fn signal(self) -> Signal<Theme> {
         self.0
     }
@@ -77,12 +77,12 @@ fn parse_setting(stored: Option<&str>) -> ThemeSetting {
     stored.map_or(ThemeSetting::System, |(setting, ..)| *setting)
 }
 
-/// What the browser keeps for the page, where it keeps anything.
+/// The local storage, if the browser allows it.
 pub fn storage() -> Option<web_sys::Storage> {
     window().local_storage().ok().flatten()
 }
 
-/// Chooses the theme.
+/// The three buttons that choose the theme.
 #[component]
 pub fn ThemeChoice() -> impl IntoView {
     let ActiveTheme(_, setting) = expect_context();

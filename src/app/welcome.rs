@@ -1,4 +1,4 @@
-//! The first visit to a workbench: what it answers, what to drop, and its example.
+//! The page of a workbench before any file is open: what it answers, what to drop, and its example.
 
 use leptos::prelude::*;
 
@@ -12,13 +12,13 @@ use super::{
 };
 use crate::report::Workbench;
 
-/// The first visit: nothing is open yet.
+/// The page of a workbench before any file is open.
 #[component]
 pub fn Welcome(
     workbench: Workbench,
-    /// What to drop, and what comes of it.
+    /// What to drop, and what it answers.
     lead: &'static str,
-    /// What it reads.
+    /// The formats that it reads.
     reads: &'static str,
 ) -> impl IntoView {
     let session: Session = expect_context();

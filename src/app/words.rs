@@ -1,32 +1,32 @@
-//! What the page says of each workbench.
+//! The texts of each workbench.
 
 use crate::report::Workbench;
 
-/// Words of a workbench.
+/// The texts of a workbench.
 pub struct WorkbenchWords {
-    /// What to drop, and what comes of it.
+    /// What to drop, and what it answers.
     pub lead: &'static str,
-    /// What it reads.
+    /// The formats that it reads.
     pub reads: &'static str,
-    /// What the example is.
+    /// The sentence above an opened example.
     pub example: &'static str,
-    /// What is shown before anything is loaded.
+    /// The sentence above generated data, if it shows some before a file is loaded.
     pub made: &'static str,
-    /// What the worker does.
+    /// The name of the task of the main worker.
     pub doing: &'static str,
-    /// What other workers do.
+    /// The step of the task while the pool works.
     pub jobs: &'static str,
-    /// Why there is no answer.
+    /// The heading if it can't answer.
     pub refused: &'static str,
-    /// Something was cancelled.
+    /// The status if jobs remain after a cancellation.
     pub partial: &'static str,
-    /// Takes up what was cancelled.
+    /// The label of the button that does the remaining jobs.
     pub again: &'static str,
-    /// Everything was done.
+    /// The status of a complete answer.
     pub complete: &'static str,
 }
 
-/// The words of a workbench.
+/// The texts of `workbench`.
 pub const fn words(workbench: Workbench) -> WorkbenchWords {
     match workbench {
         Workbench::Overlap => WorkbenchWords {
@@ -98,7 +98,7 @@ pub const fn words(workbench: Workbench) -> WorkbenchWords {
     }
 }
 
-/// What the workbench with a page of its own says elsewhere.
+/// The texts that tuning, which has its own page, doesn't use.
 const OTHER: WorkbenchWords = WorkbenchWords {
     lead: "",
     reads: "",

@@ -1,4 +1,4 @@
-//! What a worker is made of: the code that `web/boot.js` fetches right behind the page's, once for all workers.
+//! The code of the workers, which `web/boot.js` fetches after that of the page, once for all workers.
 
 use std::cell::RefCell;
 
@@ -8,7 +8,7 @@ use wasm_bindgen::{JsCast, prelude::*};
 use wasm_bindgen_futures::JsFuture;
 use web_sys::Worker;
 
-/// The bootstrap of `web/boot.js`: keeps what arrives before the worker's `main` listens.
+/// The first code that a worker runs: keeps messages that arrive before `main` of the worker listens.
 const BOOTSTRAP: &str = r"
 self.onmessage = (first) => {
   const early = [];
@@ -19,7 +19,7 @@ self.onmessage = (first) => {
   );
 };";
 
-/// A worker's code: compiled module, and the address of a blob with its script.
+/// The code of the workers: the compiled module, and the address of a blob with the script.
 #[derive(Clone)]
 pub struct WorkerCode {
     module: JsValue,
@@ -32,17 +32,20 @@ thread_local! {
 
 #[wasm_bindgen]
 extern "C" {
-    /// The compiled module and its script; where they did not arrive, asks for them again.
+    /// The compiled module and its script. Fetches them again if they did not arrive.
     #[wasm_bindgen(js_namespace = collectune, js_name = parts)]
     fn fetched() -> Promise;
 }
 
-/// Whether the parts have arrived.
+/// Whether the code has arrived.
 pub fn is_loaded() -> bool {
     CODE.with_borrow(Option::is_some)
 }
 
-/// The parts, once they have arrived.
+/// The code, as soon as it has arrived.
+///
+/// # Errors
+/// Returns what the browser threw if it could not be fetched.
 pub async fn load() -> Result<WorkerCode, JsValue> {
     if let Some(code) = CODE.with_borrow(Clone::clone) {
         return Ok(code);
@@ -57,7 +60,7 @@ pub async fn load() -> Result<WorkerCode, JsValue> {
 }
 
 impl WorkerCode {
-    /// A worker that is about to start.
+    /// Starts a worker.
     pub fn start_worker(&self) -> Result<Worker, JsValue> {
         let worker = Worker::new(&self.script)?;
         let first = Object::new();

@@ -1,9 +1,9 @@
-//! The worker's side of the conversation: takes requests from the page, hands them to the executor, answers.
+//! The program of a worker: takes requests from the page, hands them to the executor, and answers.
 //!
-//! A message, either way, is an array: first the encoded [`ToWorker`] or [`FromWorker`], then what the browser can
-//! carry better than postcard. These are the handles of the files of a `Load`, and the training rows of `Trained` and
-//! `Folds` (of other workbenches: the basis of jobs), whose field in the message stays empty: the page passes them on
-//! without looking at them.
+//! A message in either direction is an array: first the encoded [`ToWorker`] or [`FromWorker`], then the attachments,
+//! which the browser passes without a copy in the encoding: the handles of the files of a `Load`, and the training rows
+//! of `Trained` and `Folds` (for other workbenches: the data of jobs). The field of an attachment is empty in the
+//! encoded message.
 
 use std::{
     cell::RefCell,
@@ -45,7 +45,8 @@ fn scope() -> DedicatedWorkerGlobalScope {
     js_sys::global().unchecked_into()
 }
 
-/// What the page posted. Nothing where it can't be read: a page of another build, which the handshake has told.
+/// Decodes a message of the page. `None` if it can't be decoded: the page is of another build, which `Ready` has told
+/// it.
 fn received(data: JsValue) -> Option<(ToWorker, Vec<FileSource>)> {
     let parts: Array = data.dyn_into().ok()?;
     let mut message: ToWorker = postcard::from_bytes(&bytes_of(&parts.get(0))?).ok()?;
@@ -98,7 +99,7 @@ fn post(message: &FromWorker, attachments: &[Vec<u8>]) {
     }
 }
 
-/// Passes progress on to the page, as often as a bar on a screen can show it.
+/// Sends progress to the page, at most every [`Self::EVERY_MS`] for the same step.
 struct Reporter {
     job: u32,
     last: Step,
@@ -125,20 +126,20 @@ impl Progress for Reporter {
     }
 }
 
-/// The most bytes that are asked of the browser at once.
+/// The number of bytes that are read from the browser at once.
 const PIECE_BYTES: u64 = 8 << 20;
 
 fn read_blob(blob: &web_sys::Blob) -> Result<Vec<u8>, JsValue> {
     Ok(Uint8Array::new(&FileReaderSync::new()?.read_as_array_buffer(blob)?.into()).to_vec())
 }
 
-/// The files of a request. Small ones are read ahead, many at once: a call to the browser takes about a millisecond,
+/// The files of a request. Small ones are read ahead together, because a call to the browser takes about a millisecond,
 /// however little it reads.
 struct FileBatch {
     blobs: Vec<Blob>,
-    /// Of each file what was read ahead: all of it.
+    /// The content of the files that were read ahead.
     ahead: Vec<Option<Vec<u8>>>,
-    /// Files before this one were read ahead, or can't be.
+    /// The number of files for which reading ahead was tried.
     tried: usize,
 }
 
@@ -153,7 +154,7 @@ impl FileBatch {
         sizes.into_iter().enumerate().map(source).collect()
     }
 
-    /// A piece of a file, from a byte on.
+    /// A piece of a file from byte `from` on.
     fn piece(&mut self, at: usize, from: u64) -> Result<Vec<u8>, JsValue> {
         if from == 0 {
             if at >= self.tried {
@@ -167,8 +168,8 @@ impl FileBatch {
         read_blob(blob.slice(from, (from + PIECE_BYTES).min(blob.size())).as_ref())
     }
 
-    /// Reads a file and those after it, as many as make a piece. Where one of them can't be read none is, and each is tried by
-    /// itself.
+    /// Reads a file and those after it that fit into a piece together. If one of them can't be read, none is, and each
+    /// is read by itself.
     fn read_ahead(&mut self, at: usize) {
         let mut bytes = 0;
         let fits = |blob: &&Blob| {
@@ -195,13 +196,13 @@ impl FileBatch {
     }
 }
 
-/// Streams a file: only a piece of it is in memory at a time.
+/// Reads a file piece by piece, so that only one piece is in memory.
 struct BlobReader {
     batch: Rc<RefCell<FileBatch>>,
-    /// Which file of the shelf.
+    /// The index of the file.
     at: usize,
     size_bytes: u64,
-    /// Where in the file the next piece starts.
+    /// The byte at which the next piece starts.
     next: u64,
     piece: Vec<u8>,
     taken: usize,

@@ -1,4 +1,4 @@
-//! The chart's data as a real table, for those who read better than they see, and for copying.
+//! The data of a chart as a table, for screen readers and for copying.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use leptos::prelude::*;
 
 use crate::plot::{Chart, table};
 
-/// More rows than this would make the page slow.
+/// The number of rows that are listed; the table says how many more there are. More would make the page slow.
 const MAX_ROWS: usize = 2000;
 
-/// A table that is made when it is opened.
+/// The table of the data, built when it is opened.
 #[component]
 pub(super) fn DataTable(chart: Signal<Option<Arc<Chart>>>) -> impl IntoView {
     let open = RwSignal::new(false);

@@ -1,4 +1,4 @@
-//! The two canvases: the chart, and over it what is pointed at and pinned.
+//! The drawing of a chart: one canvas for the chart, and one above it for the points that are pointed at or pinned.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::plot::{Layout, Pick, PointReadout, beside, draw, draw_highlights};
 
-/// The drawing itself. It takes the focus; keys walk its points.
+/// The drawing. It takes the keyboard focus; keys go from point to point.
 #[component]
 pub(super) fn Drawing(state: State, described_by: String) -> impl IntoView {
     let frame = NodeRef::<html::Div>::new();
@@ -84,7 +84,7 @@ pub(super) fn Drawing(state: State, described_by: String) -> impl IntoView {
     }
 }
 
-/// Keeps the sheet as large as the element, at the screen's pixel ratio.
+/// Keeps `kept` equal to the size of the element and the pixel ratio of the screen.
 pub fn follow_size(frame: NodeRef<html::Div>, kept: RwSignal<Option<CanvasSize>>) {
     let measure = move || {
         let Some(element) = frame.try_get_untracked().flatten() else { return };
@@ -108,7 +108,7 @@ pub fn follow_size(frame: NodeRef<html::Div>, kept: RwSignal<Option<CanvasSize>>
     });
 }
 
-/// Draws the chart before the next frame whenever something that it shows has changed.
+/// Draws the chart before the next frame whenever the chart, the theme, the hidden series or the size have changed.
 fn draw_in_frames(canvas: NodeRef<html::Canvas>, state: State) {
     let waiting: StoredValue<Option<AnimationFrameRequestHandle>> = StoredValue::new(None);
     effect(move || {
@@ -133,7 +133,7 @@ fn draw_in_frames(canvas: NodeRef<html::Canvas>, state: State) {
     });
 }
 
-/// Draws what is pointed at and what is pinned, over the chart.
+/// Draws the markers of the point that is pointed at and of the point that is pinned.
 fn draw_marking(canvas: NodeRef<html::Canvas>, state: State) {
     effect(move || {
         let (layout, pointed, pinned) = (state.layout.get(), state.pointed.get(), state.pinned.get());
@@ -144,10 +144,10 @@ fn draw_marking(canvas: NodeRef<html::Canvas>, state: State) {
     });
 }
 
-/// More series than this are not listed beside a point.
+/// The number of other series whose values are shown beside a point.
 const MAX_BESIDE: usize = 8;
 
-/// The values of the point that is pointed at, beside it, and those of the other series at the same x.
+/// The values of the point that is pointed at, and those of the other series at the same x, beside the point.
 #[component]
 fn Tip(state: State) -> impl IntoView {
     let place = Memo::new(move |_| state.layout.with(|layout| layout.place(state.pointed.get()?)));
@@ -188,7 +188,7 @@ fn Tip(state: State) -> impl IntoView {
     }
 }
 
-/// A reading as a small table of labels and values.
+/// The values of a point as a list of labels and values.
 #[component]
 pub(super) fn Values(state: State, reading: PointReadout, pick: Pick) -> impl IntoView {
     let key = move || {

@@ -1,4 +1,4 @@
-//! The legend: one button per series, which shows or hides it.
+//! The legend: a button for each series, which shows or hides it.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::{
     sorted::SortedSet,
 };
 
-/// The sign of a series, as the address of a picture that is drawn by the code that draws the chart.
+/// The symbol of a series as a data URL of an SVG, drawn by the code that draws the chart.
 pub(super) fn key_address(colour: Colour, mark: Mark, theme: Theme) -> String {
     let series = Series { name: String::new(), colour, mark, points: Vec::new() };
     let encoded = js_sys::encode_uri_component(&key_svg(&series, theme));
     format!("data:image/svg+xml,{}", String::from(encoded))
 }
 
-/// Buttons that show or hide the series.
+/// The buttons that show or hide the series.
 #[component]
 pub(super) fn Legend(
     chart: Signal<Option<Arc<Chart>>>,

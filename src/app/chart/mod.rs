@@ -1,7 +1,8 @@
-//! The one chart of the page: two canvases, a legend of switches, a readout, the same data as a table, and exports.
+//! The chart of the page: two canvases, a legend that hides series, the values of the pinned point, the data as a
+//! table, and exports.
 //!
-//! Hovering reads a value and a click pins it; the drawing takes the focus, arrows walk the points of a series and
-//! from series to series, Home and End go to its ends, Enter pins and Escape lets go.
+//! The pointer shows the values of a point and a click pins it. With the keyboard, arrow keys go from point to point
+//! and from series to series, Home and End to the ends of a series; Enter pins the point and Escape unpins it.
 
 use std::{
     sync::Arc,
@@ -37,16 +38,16 @@ use state::State;
 /// A chart with its legend, readout, data table and exports.
 #[component]
 pub fn ChartView(
-    /// What to draw; `None` while there is nothing yet.
+    /// The chart; `None` while there is none yet.
     #[prop(into)]
     chart: Signal<Option<Arc<Chart>>>,
-    /// Light or dark.
+    /// The light or the dark theme.
     #[prop(into)]
     theme: Signal<Theme>,
-    /// Told when somebody pins a point, and with `None` when he lets it go.
+    /// Called with the point when one is pinned, and with `None` when it is unpinned.
     #[prop(optional, into)]
     on_pick: Option<Callback<Option<Pick>>>,
-    /// The point that is pinned, where something else than the chart pins points, too.
+    /// The pinned point, if it is shared with something else that pins points.
     #[prop(optional)]
     pinned: Option<RwSignal<Option<Pick>>>,
 ) -> impl IntoView {
@@ -97,7 +98,7 @@ pub fn ChartView(
     }
 }
 
-/// Gives the drawing the focus that its place had.
+/// Moves the focus from the placeholder to the drawing that replaces it.
 fn focus_drawing(place: NodeRef<html::Figure>) {
     request_animation_frame(move || {
         let drawing =
@@ -108,7 +109,7 @@ fn focus_drawing(place: NodeRef<html::Figure>) {
     });
 }
 
-/// The pinned values, or how to get some.
+/// The values of the pinned point, or the hint how to pin one.
 #[component]
 fn Readout(state: State, hint: String) -> impl IntoView {
     let pinned = move || {
@@ -129,7 +130,7 @@ fn Readout(state: State, hint: String) -> impl IntoView {
     }
 }
 
-/// Saves the chart as a file.
+/// The buttons that save the chart as a file.
 #[component]
 fn Exports(state: State) -> impl IntoView {
     let save = move |save: fn(&Chart, &Style) -> Result<(), wasm_bindgen::JsValue>| {

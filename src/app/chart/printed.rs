@@ -1,4 +1,4 @@
-//! The chart on paper: a drawing without pixels, made when the browser prints.
+//! The chart as an SVG, drawn when the page is printed.
 
 use leptos::{html, prelude::*};
 use wasm_bindgen::JsCast;
@@ -10,7 +10,7 @@ use crate::{
     plot::{Style, Theme, svg},
 };
 
-/// Where the drawing stands while the browser prints.
+/// The SVG of the chart while the browser prints; empty otherwise.
 #[component]
 pub(super) fn PrintedChart(state: State) -> impl IntoView {
     let page = NodeRef::<html::Div>::new();

@@ -1,4 +1,4 @@
-//! What one chart on the page knows, and how pointer and keyboard change it.
+//! The state of one chart, and how pointer and keyboard change it.
 
 use std::{cell::RefCell, sync::Arc};
 
@@ -11,24 +11,24 @@ use crate::{
     sorted::SortedSet,
 };
 
-/// How far from a point the pointer still means it, in CSS pixels.
+/// The distance from a point within which the pointer points at it, in CSS pixels.
 const POINTER_REACH_PX: f64 = 48.0;
-/// The height of title and legend above a chart that has them in the picture, in CSS pixels.
+/// The height that title and legend take above a chart in an exported picture, in CSS pixels.
 pub(super) const CAPTIONS_HEIGHT_PX: f64 = 72.0;
 
 #[derive(Clone, Copy)]
 pub(super) struct State {
     pub chart: Signal<Option<Arc<Chart>>>,
     pub theme: Signal<Theme>,
-    /// Names of the series switched off.
+    /// The names of the hidden series.
     pub hidden: RwSignal<SortedSet<String>>,
-    /// The point under the pointer or reached by the keyboard.
+    /// The point under the pointer, or the point that the keyboard went to.
     pub pointed: RwSignal<Option<Pick>>,
-    /// The point that stays.
+    /// The pinned point, whose values stay shown.
     pub pinned: RwSignal<Option<Pick>>,
     pub canvas_size: RwSignal<Option<CanvasSize>>,
     pub layout: RwSignal<Arc<Layout>>,
-    /// What a screen reader is told.
+    /// The text for screen readers.
     pub announcement: RwSignal<String>,
     on_pick: Option<Callback<Option<Pick>>>,
 }
@@ -61,7 +61,7 @@ impl State {
         state
     }
 
-    /// Another chart: the pin stays on the same point if it still exists.
+    /// Keeps pointed and pinned point when another chart is shown, if it has the same points.
     fn carry_over(&self, earlier: Option<&Chart>, chart: Option<&Chart>) {
         let same = |pick| chart.and_then(|chart| chart.same_point(earlier?, pick));
         self.pointed.set(self.pointed.get_untracked().and_then(same));
@@ -70,7 +70,7 @@ impl State {
         }
     }
 
-    /// How the chart is drawn on the page now.
+    /// The style of the drawing on the page; `None` while it has no size.
     pub fn style(&self) -> Option<Style> {
         let canvas_size = self.canvas_size.try_get()??;
         Some(Style {
@@ -84,7 +84,7 @@ impl State {
         })
     }
 
-    /// How it is drawn in a file: as on the page, with title and legend above it.
+    /// The style of the drawing in a file: as on the page, with title and legend above it.
     pub fn style_of_file(&self) -> Option<Style> {
         let style = untrack(|| self.style())?;
         let own = self.chart.with_untracked(|chart| chart.as_ref()?.height());
@@ -121,7 +121,7 @@ impl State {
         self.announcement.set(format!("{before}{sentence}"));
     }
 
-    /// Pins the point that is pointed at, or lets it go if it is the one that is pinned.
+    /// Pins the point that is pointed at, or unpins it if it is the pinned one.
     pub fn pin(&self) {
         let pointed = self.pointed.get_untracked();
         if pointed.is_none() || pointed == self.pinned.get_untracked() {
@@ -139,7 +139,7 @@ impl State {
         }
     }
 
-    /// What a key does; false if it does nothing here.
+    /// Handles a key; returns whether it was used.
     pub fn key(&self, key: &str) -> bool {
         let step = match key {
             "ArrowLeft" => Walk::Left,

@@ -15,11 +15,11 @@ pub struct Inks {
     pub muted: String,
     pub axis: String,
     pub grid: String,
-    /// Busy links.
+    /// The colour of links that carry a chunk.
     pub busy: String,
-    /// The critical path.
+    /// The colour of transfers on the critical path.
     pub critical: String,
-    /// The chosen chunk.
+    /// The colour of the tree of the chosen chunk.
     pub chunk: String,
     /// The picked element, and the bottleneck.
     pub picked: String,

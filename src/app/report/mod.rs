@@ -1,5 +1,5 @@
-//! A report of any workbench, to be read. [`section`] shows what a workbench found, whatever it is: nothing here
-//! computes, and nothing knows a workbench.
+//! Shows reports of any workbench. Nothing here computes or depends on a workbench; [`section`] also draws the sections
+//! of the workbenches.
 
 mod reader;
 mod section;
@@ -16,7 +16,7 @@ use reader::Source;
 use unreadable::Unreadable;
 use view::ReportView;
 
-/// The report that was opened, or why there is none.
+/// The opened report, or why it can't be shown.
 #[component]
 pub fn ReportPage() -> impl IntoView {
     let reader: ReportReader = expect_context();

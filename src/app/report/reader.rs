@@ -1,4 +1,4 @@
-//! Which report is read, where it came from, and the address that brings it back.
+//! The report that is shown, where it came from, and its address.
 
 use std::sync::Arc;
 
@@ -14,53 +14,53 @@ use crate::{
     worker::protocol::{Request, Response},
 };
 
-/// Where a report came from.
+/// The origin of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The fragment of a link, with its `#`.
+    /// A link: the fragment with its `#`.
     Link(String),
-    /// A file, by its number and name. A number of 0 is that of a file that was closed since.
+    /// A file, by its number and name. Number 0 stands for a file that has been closed.
     File(u32, String),
 }
 
-/// The fragment of a report that came from a file: a fragment holds no file.
+/// The fragment of the address while a report from a file is shown: it can't hold the report.
 const FROM_FILE: &str = "#v=1&w=report";
 
-/// A report that was opened.
+/// A report that was opened or is being opened.
 pub struct OpenedReport {
-    /// Where it came from.
+    /// The origin of the report.
     pub source: Source,
-    /// The report, or in words why it can't be read; nothing while it is being opened.
+    /// The report, or why it can't be read; `None` while it is being opened.
     pub report: Option<Result<Report, String>>,
 }
 
-/// What is read instead of the workbench. Copies are the same.
+/// The report that is shown in place of a workbench. Copies share it.
 #[derive(Clone, Copy)]
 pub struct ReportReader {
     shown: RwSignal<Option<Arc<OpenedReport>>>,
-    /// The last report that came from a file, for the way back to it.
+    /// The last report from a file, for the way back to it.
     last_file: StoredValue<Option<Arc<OpenedReport>>>,
-    /// The last report that came from a link, to compare with.
+    /// The last report from a link, to compare with.
     last_link: StoredValue<Option<Arc<OpenedReport>>>,
 }
 
 impl ReportReader {
-    /// Nothing is read.
+    /// A reader without a report.
     pub fn new() -> Self {
         Self { shown: RwSignal::new(None), last_file: StoredValue::new(None), last_link: StoredValue::new(None) }
     }
 
-    /// What is read instead of the workbench.
+    /// The report that is shown in place of a workbench, if any.
     pub fn opened(self) -> Option<Arc<OpenedReport>> {
         self.shown.get()
     }
 
-    /// Whether a report is read, or was to be.
+    /// Whether a report is shown, or would be if it could be read.
     pub fn is_open(self) -> bool {
         self.shown.with(Option::is_some)
     }
 
-    /// The address of what is read.
+    /// The fragment of the address of the report.
     pub fn fragment(self) -> Option<String> {
         self.shown.with(|shown| {
             Some(match &shown.as_ref()?.source {
@@ -70,17 +70,17 @@ impl ReportReader {
         })
     }
 
-    /// The report that is read.
+    /// The report, if it could be read.
     pub fn report(self) -> Option<Report> {
         self.shown.with(|shown| shown.as_ref()?.report.as_ref()?.as_ref().ok().cloned())
     }
 
-    /// Whether a report is there to be read.
+    /// Whether a report is shown and could be read.
     pub fn has_report(self) -> bool {
         self.shown.with(|shown| shown.as_ref().is_some_and(|opened| matches!(opened.report, Some(Ok(_)))))
     }
 
-    /// The last report that came from a link, where it can be compared with.
+    /// The last report from a link, if it holds measurements to compare with.
     pub fn report_from_link(self) -> Option<Report> {
         self.shown.track();
         self.last_link.with_value(|last| match &last.as_ref()?.report {
@@ -89,7 +89,7 @@ impl ReportReader {
         })
     }
 
-    /// What is read is about this.
+    /// The title of the report.
     pub fn title(self) -> Option<String> {
         self.shown.with(|shown| match &shown.as_ref()?.report {
             Some(Ok(report)) => Some(report.title.clone()),
@@ -97,7 +97,8 @@ impl ReportReader {
         })
     }
 
-    /// Goes where the address leads: to a report, or away from any. True where it is a report's.
+    /// Follows an address: opens the report that it names, or closes the report. Returns whether the address is that of
+    /// a report.
     pub fn open_address(self, fragment: &str) -> bool {
         if !link::is_report(fragment) {
             self.close();
@@ -120,7 +121,7 @@ impl ReportReader {
         true
     }
 
-    /// Opens a report that comes as a file, where no sweep comes with it.
+    /// Opens a report as soon as one is loaded from a file, unless a sweep came with it.
     pub fn open_loaded_reports(self, session: Session) {
         let known = StoredValue::new(Vec::<u32>::new());
         effect(move || {
@@ -139,14 +140,14 @@ impl ReportReader {
         });
     }
 
-    /// Goes back to the workbench.
+    /// Closes the report, which shows the workbench again.
     pub fn close(self) {
         if self.shown.with_untracked(Option::is_some) {
             self.shown.set(None);
         }
     }
 
-    /// Opens a loaded report.
+    /// Opens a report that is loaded.
     pub fn open_file(self, session: Session, file: u32, name: String) {
         let source = Source::File(file, name);
         self.shown.set(Some(Arc::new(OpenedReport { source: source.clone(), report: None })));

@@ -1,4 +1,4 @@
-//! A section of a report: sentences, charts, tables, files to deploy.
+//! A section of a report: sentences, charts, tables and files.
 
 use std::sync::Arc;
 
@@ -18,17 +18,16 @@ use crate::{
     report::{Section, TextFile as ReportFile},
 };
 
-/// A section of a report of any workbench. Its parts are those of the page: charts to be read and switched, tables to
-/// be sorted and copied, files to be saved. Charts and tables stay when what they show changes, with what was pinned,
-/// switched and sorted.
+/// A section of a report of any workbench. Charts and tables are kept when their content changes, with the pinned
+/// point, hidden series and order.
 #[component]
 pub fn SectionView(
-    /// What it shows.
+    /// The section; nothing is shown for `None`.
     #[prop(into)]
     section: Signal<Option<Section>>,
-    /// Names its heading.
+    /// The id of the heading.
     id: String,
-    /// Between its heading and what it shows.
+    /// The form between heading and content, for a section of a workbench.
     #[prop(optional)]
     form: Option<AnyView>,
 ) -> impl IntoView {

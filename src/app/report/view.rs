@@ -1,4 +1,4 @@
-//! A whole report: what it is, what it says first, its sections, and what it stands on.
+//! A whole report: title, summary, sections, and the files and parameters that it was computed from.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use crate::{
     units::count,
 };
 
-/// A report with more sections than this has a list of them.
+/// A report with at least this many sections has a table of contents.
 const LISTED_FROM: usize = 3;
 
-/// A report that was opened.
+/// A report that could be read.
 #[component]
 pub(super) fn ReportView(opened: Arc<OpenedReport>) -> impl IntoView {
     let Some(Ok(Report { workbench, title, summary, program, made_on, files, parameters, sections, .. })) =
@@ -78,7 +78,7 @@ fn section_id(index: usize) -> String {
     format!("section-{index}")
 }
 
-/// The way from somebody else's report to one's own.
+/// The button that closes the report.
 #[component]
 pub(super) fn CloseReport() -> impl IntoView {
     let (session, reader): (Session, ReportReader) = (expect_context(), expect_context());
@@ -90,7 +90,7 @@ pub(super) fn CloseReport() -> impl IntoView {
     }
 }
 
-/// The sections, to go to. Links would take the place of the report in the address.
+/// The table of contents. Its items are buttons: a link would replace the report in the address.
 #[component]
 fn ContentsList(titles: Vec<String>) -> impl IntoView {
     let item = |(index, title): (usize, String)| {
@@ -111,7 +111,7 @@ fn ContentsList(titles: Vec<String>) -> impl IntoView {
     }
 }
 
-/// What a report stands on: files and parameters.
+/// The files and parameters that the report was computed from.
 #[component]
 fn Basis(files: Vec<LoadedFile>, parameters: Vec<Fact>) -> impl IntoView {
     let file = |file: LoadedFile| {

@@ -1,7 +1,9 @@
 //! The session: open files, tasks, notices and workers of the page, which workbench is shown, and the state of each
-//! workbench. What the page does with them stands in the modules: [`runs`] orders the work, [`reading`] reads the open
-//! files, [`training`] trains and validates the model of the tuning workbench, [`studies`] answers the other
-//! workbenches, [`questions`] asks the worker beside the run.
+//! workbench.
+//!
+//! The methods of [`Session`] are grouped by what they do: `runs` starts, cancels and restarts the work of the workers,
+//! `reading` reads the open files, `training` trains and validates the model of the tuning workbench, `studies` answers
+//! the other workbenches, `questions` asks the worker while no run needs it.
 
 mod notice;
 mod open_file;
@@ -39,39 +41,39 @@ use workers::{Workers, client::Client, pool::Pool};
 /// The session. Copies share it.
 #[derive(Clone, Copy)]
 pub struct Session {
-    /// Open files, in the order in which they came.
+    /// The open files, in the order in which they were opened.
     pub files: RwSignal<Vec<OpenFile>, LocalStorage>,
-    /// Which workbench is shown.
+    /// The workbench that is shown.
     pub workbench: RwSignal<Workbench>,
     /// The state of the tuning workbench.
     pub tuning: TuningState,
-    /// What is chosen and shown of each workbench, in the order of [`Workbench::ALL`].
+    /// The states of the other workbenches, in the order of [`Workbench::ALL`]; that of tuning is unused.
     workbenches: [WorkbenchState; Workbench::ALL.len()],
-    /// What became of each file.
+    /// The result of reading each file.
     pub reports: RwSignal<Arc<Vec<FileReport>>>,
-    /// The loaded files that are no sweep.
+    /// The loaded files that are not sweeps.
     pub documents: RwSignal<Arc<DocumentFiles>>,
-    /// The run: loading, training, validating.
+    /// The task of the current run: reading, training, validating or a study.
     pub task: RwSignal<Option<Task>>,
-    /// A question beside the run.
+    /// The task of a question beside the run.
     pub side_task: RwSignal<Option<Task>>,
-    /// A worker at work has said nothing for long.
+    /// Whether a working worker has sent no message for long.
     pub is_silent: RwSignal<bool>,
-    /// Questions under way that need no progress bar.
+    /// The number of questions under way that show no progress bar.
     pub quick_jobs: RwSignal<u32>,
-    /// What the user must know.
+    /// The notices on the page.
     pub notices: RwSignal<Vec<Notice>>,
-    /// The file whose columns are asked for, and what is known of them.
+    /// The file whose columns the dialog asks for, and what is known of them.
     pub asking: RwSignal<Option<(u32, MappingRequest)>>,
-    /// What screen readers are told.
+    /// The text for screen readers.
     pub announcement: RwSignal<String>,
-    /// What the worker has in its memory.
+    /// What the main worker holds in memory.
     pub worker_memory: RwSignal<WorkerMemory>,
     workers: StoredValue<Workers, LocalStorage>,
 }
 
 impl Session {
-    /// An empty session that shows `workbench` as the address says.
+    /// A session without files that shows `workbench` with the choices of the address.
     pub fn new(address: Address, panel: Panel, workbench: Workbench, choices: &Choices) -> Self {
         let files = RwSignal::new_local(Vec::<OpenFile>::new());
         let session = Self {
@@ -110,17 +112,17 @@ impl Session {
         session
     }
 
-    /// Whether anything is going on.
+    /// Whether any task or question is under way.
     pub fn is_busy(self) -> bool {
         self.current_task().is_some() || self.quick_jobs.get() > 0
     }
 
-    /// What is going on: the run, or else the question beside it.
+    /// The task of the run, otherwise that of the question beside it.
     pub fn current_task(self) -> Option<Task> {
         self.task.get().or_else(|| self.side_task.get())
     }
 
-    /// An address as it came from the URL, with what it leaves open chosen.
+    /// The address with the parts that it leaves open filled in, if the data is there.
     pub fn resolved(self, address: Address) -> Address {
         if address.is_particular() || !self.tuning.has_data() {
             return address;
@@ -131,7 +133,7 @@ impl Session {
         chosen.map_or(address, |workload| Address::of(&workload, sets.chosen, example))
     }
 
-    /// Whether the example is all that is open.
+    /// Whether only the example is open.
     pub fn shows_example(self) -> bool {
         self.files.with(|files| !files.is_empty() && files.iter().all(|file| file.is_example))
     }
@@ -150,17 +152,17 @@ impl Session {
             .unwrap_or_default()
     }
 
-    /// What is shown of a workbench.
+    /// The state of a workbench other than tuning.
     pub fn state_of(self, workbench: Workbench) -> WorkbenchState {
         self.workbenches[workbench as usize]
     }
 
-    /// Whether there is nothing to show before something is loaded.
+    /// Whether the workbench shows nothing without files, with the current choices.
     pub fn needs_files(self, workbench: Workbench) -> bool {
         self.state_of(workbench).choices.with(|choices| needs_files(workbench, choices))
     }
 
-    /// Whether there is anything to study: loaded files, or an example that is made.
+    /// Whether the workbench has something to study: loaded files, or data that it generates.
     pub fn can_study(self, workbench: Workbench) -> bool {
         !self.needs_files(workbench) || self.documents.with(|all| all.has(workbench))
     }

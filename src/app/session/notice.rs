@@ -5,32 +5,32 @@ use leptos::prelude::*;
 use super::{Session, workers::failure::Failure};
 use crate::app::diagnostics;
 
-/// Something that the user must know.
+/// A message for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// Distinguishes it in the list.
+    /// The number of the notice, unique in the session.
     pub id: u32,
-    /// What happened.
+    /// The text of the message.
     pub text: String,
-    /// Whether it is worse than news.
+    /// Whether it reports an error.
     pub is_error: bool,
-    /// What can be done about it.
+    /// The action that the notice offers.
     pub action: Option<NoticeAction>,
 }
 
-/// What can be done about a [`Notice`].
+/// The action of the button of a [`Notice`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoticeAction {
-    /// Read the open files again.
+    /// Reads the open files again.
     ReadAgain,
-    /// Train again.
+    /// Trains again.
     Train,
-    /// Reload the page.
+    /// Reloads the page.
     Reload,
 }
 
 impl Session {
-    /// Tells the user of something.
+    /// Shows a notice, in place of an older one with the same text.
     pub fn notify(self, text: String, is_error: bool, action: Option<NoticeAction>) {
         let id = self.next_id();
         self.notices.update(|notices| {
@@ -39,14 +39,14 @@ impl Session {
         });
     }
 
-    /// Tells the user of a failure, with what can be done.
+    /// Shows a failure as a notice that offers `action`, or to reload the page if trying again can't help.
     pub fn notify_failure(self, failure: &Failure, action: NoticeAction) {
         diagnostics::note_error(&failure.cause().to_string());
         let action = if failure.can_retry() { action } else { NoticeAction::Reload };
         self.notify(failure.to_string(), true, Some(action));
     }
 
-    /// What a new run may mend need not be said any longer.
+    /// Removes the notices that offer an action: the new run replaces it.
     pub(super) fn dismiss_actionable_notices(self) {
         self.notices.update(|notices| notices.retain(|notice| notice.action.is_none()));
     }

@@ -1,18 +1,18 @@
-//! A file that the page holds open.
+//! A file that is open on the page.
 
 use crate::intake::{Mapping, MappingRequest};
 
-/// A file that the page holds open.
+/// A file that is open on the page.
 #[derive(Clone)]
 pub struct OpenFile {
-    /// Names it to the worker.
+    /// The number of the file, which the worker uses as well; unique in the session.
     pub id: u32,
-    /// The browser's handle; its content stays on the disk.
+    /// The handle of the browser; the content stays on the disk.
     pub handle: web_sys::File,
-    /// Of a table with unknown headers: what was asked, and the answer.
+    /// For a table with unknown headers: the question that was asked, and the answer.
     pub mapping: Option<(MappingRequest, Mapping)>,
-    /// Comes with the page.
+    /// Whether it is the example of the page.
     pub is_example: bool,
-    /// Why it is left out: it ended the worker that read it.
+    /// Why the file is left out, if the worker ended while reading it.
     pub not_read: Option<String>,
 }

@@ -1,4 +1,5 @@
-//! What is asked beside the run: the charts of a workload, sizes of one's own, importances, the model as a file.
+//! Questions to the main worker beside the run: the charts of a workload, other sizes, feature importances, the model
+//! as a file.
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ use crate::{
 };
 
 impl Session {
-    /// Answers workloads of any size, with limits of their own.
+    /// The recommendations for the workloads of a `Request::Recommend`, measured or not.
     pub async fn recommend(self, request: Request) -> Result<Vec<Recommendation>, Failure> {
         match self.ask_beside("Searching", request).await? {
             Response::Recommended(answers) => Ok(answers),
@@ -31,7 +32,7 @@ impl Session {
         }
     }
 
-    /// Asks which features matter.
+    /// Computes the feature importances.
     pub fn ask_importances(self) {
         spawn_local(async move {
             match self.ask_beside("Shuffling features", Request::Importances).await {
@@ -43,7 +44,7 @@ impl Session {
         });
     }
 
-    /// Asks for the model as a file's text.
+    /// The model as the text of a file.
     pub async fn save_model(self) -> Result<String, Failure> {
         match self.ask_beside("Writing the model", Request::SaveModel).await? {
             Response::ModelFile(text) => Ok(text),
@@ -51,7 +52,7 @@ impl Session {
         }
     }
 
-    /// Asks for the charts of the workload shown. While an answer is awaited further wishes are put together.
+    /// Asks for the charts of the workload shown. Requests that come while an answer is awaited are combined into one.
     pub fn refresh_view(self) {
         let Some(workload) = self.tuning.shown.get_untracked().and_then(Result::ok) else { return };
         let free = self.workers.try_update_value(|workers| {
@@ -106,7 +107,7 @@ impl Session {
         self.tuning.shown.get_untracked() == Some(Ok(*workload))
     }
 
-    /// A question beside the run. The worker answers it when it has time.
+    /// Asks a question whose progress is shown. The worker answers it after the jobs that it already has.
     async fn ask_beside(self, name: &'static str, request: Request) -> Result<Response, Failure> {
         let progress = move |step| self.side_task.set(Some(Task { name, step }));
         progress(Step::default());

@@ -27,11 +27,11 @@ use crate::{
     worker::protocol::{ComparedState, DocumentFiles, FileToLoad, Loaded, Request, Response},
 };
 
-/// The name of the task of reading files, which the status line shows and Cancel asks for.
+/// The name of the task of reading files; the status line shows it, and `cancel` recognises the task by it.
 pub(super) const READING: &str = "Reading";
 
 impl Session {
-    /// Opens further files and starts over with all of them.
+    /// Opens further files and reads all of them. The example replaces all others, and is replaced by them.
     pub fn open(self, handles: Vec<web_sys::File>, is_example: bool) {
         if handles.is_empty() {
             return;
@@ -58,7 +58,7 @@ impl Session {
         self.load();
     }
 
-    /// Closes a file and starts over with the others.
+    /// Closes a file and reads the others again.
     pub fn close(self, id: u32) {
         self.files.update(|files| files.retain(|file| file.id != id));
         if self.files.with(Vec::is_empty) {
@@ -74,7 +74,7 @@ impl Session {
         }
     }
 
-    /// Reads a file whose headers were unknown with the mapping of the dialog.
+    /// Reads a table with unknown headers by the columns that the user chose.
     pub fn read_with_mapping(self, id: u32, mapping: (MappingRequest, Mapping)) {
         self.files.update(move |files| {
             if let Some(file) = files.iter_mut().find(|file| file.id == id) {
@@ -84,7 +84,7 @@ impl Session {
         self.load();
     }
 
-    /// Reads a file again that was left out.
+    /// Reads a file again that was left out because the worker ended.
     pub fn read_again(self, id: u32) {
         self.files.update(|files| {
             if let Some(file) = files.iter_mut().find(|file| file.id == id) {
@@ -94,7 +94,7 @@ impl Session {
         self.load();
     }
 
-    /// Reads all open files, then trains and validates.
+    /// Reads all open files, then trains, validates and studies what was read.
     pub fn load(self) {
         self.dismiss_actionable_notices();
         self.workers.update_value(|workers| {
@@ -113,7 +113,7 @@ impl Session {
         });
     }
 
-    /// Reads again, where the address names another set of measurements than the loaded one.
+    /// Reads again if the address names another set of measurements than the loaded one.
     pub fn reload_other_set(self) {
         let wanted = self.tuning.address.with(|address| address.set);
         let is_other = self.tuning.sets.with_untracked(|sets| {
@@ -124,8 +124,8 @@ impl Session {
         }
     }
 
-    /// Gives a new worker the files again, without training: somebody asks for something that it needs them for. After a
-    /// worker's end nothing is read or computed again by itself, or a Cancel would begin other work.
+    /// Has a new worker read the files again, without training, when something is asked that needs them. After the end
+    /// of a worker nothing is read or computed without such a request; otherwise a Cancel would start other work.
     pub fn reload_lost_files(self) {
         let is_idle = self.task.with_untracked(Option::is_none);
         let has_files = !self.files.with_untracked(Vec::is_empty);
@@ -134,7 +134,7 @@ impl Session {
         }
     }
 
-    /// The files are read without this one, which ended the worker. False where it is not open any more.
+    /// Leaves out a file that ended the worker while it was read. Returns false if it is no longer open.
     pub(super) fn exclude_file(self, file: u32, failure: &Failure) -> bool {
         let why = match failure.cause() {
             Failure::OutOfMemory => "the browser gave the worker no more memory while reading it".to_owned(),
@@ -158,7 +158,7 @@ impl Session {
         true
     }
 
-    /// The handles of the files that a question is about, in its order.
+    /// The handles of the files that a comparison of states is about, in the order of the request.
     pub fn handles_for(self, request: &Request) -> Vec<JsValue> {
         let Request::Change { before, after, .. } = request else { return Vec::new() };
         let asked = [before, after]
@@ -171,7 +171,7 @@ impl Session {
         asked.flatten().filter_map(handle).collect()
     }
 
-    /// `quietly`: what is shown stays, the worker only gets back what it had; unless other files are open since.
+    /// Reads the open files. With `quietly`, what is shown stays, unless other files have been opened since.
     pub(super) async fn run_load(self, run: u32, quietly: bool) -> Result<(), RunError> {
         let loaded = match self.read_open_files(run, quietly).await {
             Ok(loaded) => loaded,
@@ -194,7 +194,7 @@ impl Session {
         Ok(())
     }
 
-    /// Has the open files read. Where one ends the worker, the others are read without it.
+    /// Has the open files read. If one of them ends the worker, it is left out and the others are read again.
     async fn read_open_files(self, run: u32, quietly: bool) -> Result<Loaded, RunError> {
         loop {
             let (files, handles): (Vec<_>, Vec<_>) = self.files.with_untracked(|files| {
@@ -257,8 +257,7 @@ impl Session {
         self.resolve_address(shown_before);
     }
 
-    /// The panel that is about what has come: a document that is no sweep, where no sweep came with it. Nothing where
-    /// nothing new calls for another panel.
+    /// The panel for what was just loaded, if it was no sweep; `None` if nothing new calls for another panel.
     fn panel_about(self, files: &[FileReport], documents: &DocumentFiles) -> Option<Panel> {
         let known = self.reports.with_untracked(|reports| reports.iter().map(|file| file.id).collect::<Vec<_>>());
         let is_new = |file: &u32| !known.contains(file);
@@ -275,7 +274,7 @@ impl Session {
         panels.into_iter().find(|(of_kind, _)| of_kind.iter().any(is_new)).map(|(_, panel)| panel)
     }
 
-    /// The workbench of what has come; nothing where nothing new has one.
+    /// The workbench of the file that was just loaded; `None` if nothing new belongs to one.
     fn workbench_about(self, files: &[FileReport], documents: &DocumentFiles) -> Option<Workbench> {
         let known = self.reports.with_untracked(|reports| reports.iter().map(|file| file.id).collect::<Vec<_>>());
         let is_new = |file: &u32| !known.contains(file);
@@ -286,8 +285,8 @@ impl Session {
         files.iter().any(is_sweep).then_some(Workbench::Tuning)
     }
 
-    /// Pins down what the address leaves open. Where the view before is gone with its file, another is chosen;
-    /// where the address came as a link, it stays, and the page names what to drop.
+    /// Fills in what the address leaves open. If the workload shown before was closed with its file, another one is
+    /// chosen; an address from a link stays, and the page says what to open.
     fn resolve_address(self, shown_before: Option<Workload>) {
         let (groups, answer) = (self.tuning.groups.get_untracked(), self.tuning.answer.get_untracked());
         let sets = self.tuning.sets.get_untracked();
@@ -303,7 +302,7 @@ impl Session {
         }
     }
 
-    /// Empties the page, except for the files, the parameters and the address.
+    /// Resets everything that was computed; files, parameters and address stay.
     pub(super) fn clear(self) {
         self.reports.set(Arc::default());
         self.documents.set(Arc::default());

@@ -1,5 +1,5 @@
-//! Runs: reading the files, training, validating and studying, one after the other. Each run has a number. What an
-//! earlier run still brings is dropped, so nothing outdated is shown.
+//! Runs: reading the files, training, validating and studying, one after the other. Each run has a number; results of
+//! an earlier run are discarded, so that nothing outdated is shown.
 
 use leptos::{prelude::*, task::spawn_local};
 use wasm_bindgen::JsValue;
@@ -24,7 +24,7 @@ use crate::{
 };
 
 impl Session {
-    /// The worker that holds the document.
+    /// The worker that holds the loaded files.
     pub fn main(self) -> Client {
         self.workers.with_value(|workers| workers.main.clone())
     }
@@ -33,7 +33,7 @@ impl Session {
         self.workers.with_value(|workers| workers.pool.clone())
     }
 
-    /// Overtakes the run before, and gives this one its number.
+    /// Ends the run under way and returns the number of the new one.
     pub(super) fn begin_run(self) -> u32 {
         let (main, pool) = (self.main(), self.pool());
         pool.stop();
@@ -72,19 +72,19 @@ impl Session {
         });
     }
 
-    /// The worker that had something is gone.
+    /// Notes that the worker has ended and holds nothing any more.
     pub(super) fn forget_worker_memory(self) {
         self.worker_memory.set(WorkerMemory::Nothing);
         self.workbenches.iter().for_each(|state| state.is_in_worker.set_value(false));
     }
 
-    /// What is going on, in words: the work, and how far it is.
+    /// The task of the run and its step as text, for error messages.
     pub(super) fn describe_task(self) -> String {
         let task = self.task.get_untracked().unwrap_or_default();
         if task.step.doing.is_empty() { task.name.to_owned() } else { format!("{}, {}", task.name, task.step.doing) }
     }
 
-    /// The number of the run.
+    /// The number of the current run.
     pub(super) fn run_number(self) -> Option<u32> {
         self.workers.try_with_value(|workers| workers.run)
     }
@@ -96,7 +96,8 @@ impl Session {
         }
     }
 
-    /// A job of the run: its progress is the task shown, and the worker's end is noted.
+    /// Has the main worker do a job of the run, with its progress as the task that is shown. If the worker ends, that
+    /// is noted.
     pub(super) async fn run_job(
         self,
         run: u32,
@@ -120,14 +121,14 @@ impl Session {
         })
     }
 
-    /// A worker that died takes with it what it had in its memory.
+    /// Notes the end of the worker, unless it only refused the job or was cancelled.
     pub(super) fn note_worker_end(self, failure: &Failure) {
         if !matches!(failure, Failure::Refused(_) | Failure::Cancelled) {
             self.forget_worker_memory();
         }
     }
 
-    /// Asks the worker something beside the run that it answers at once. Where the worker ends at it, that is noted.
+    /// Asks the main worker a question that it answers at once. If the worker ends, that is noted.
     pub(in crate::app) async fn ask_quick(self, request: Request) -> Result<Response, Failure> {
         self.quick_jobs.update(|quick_jobs| *quick_jobs += 1);
         let answer = self.main().ask(JobKind::Quick, request, &[], Box::new(|_| ())).await;
@@ -135,7 +136,7 @@ impl Session {
         answer.map(|answer| answer.response).inspect_err(|failure| self.note_worker_end(failure))
     }
 
-    /// Ends what is going on. What is already there stays.
+    /// Cancels what is under way. What is shown stays.
     pub fn cancel(self) {
         if self.stop_search() {
             return;
@@ -154,7 +155,7 @@ impl Session {
         }
     }
 
-    /// Ends a worker that says nothing, and begins anew; without the file that it was reading.
+    /// Ends a worker that does not respond and starts again, without the file that it was reading.
     pub fn restart(self) {
         let was_reading = self.main().reading().filter(|_| self.main().is_working());
         self.begin_run();
@@ -166,7 +167,7 @@ impl Session {
         if self.worker_memory.get_untracked() == WorkerMemory::Model { self.validate() } else { self.load() }
     }
 
-    /// Called once a second while the page is visible.
+    /// Checks whether the workers respond; called once a second while the page is visible.
     pub fn check_workers(self) {
         let silent = self.workers.with_value(|workers| (workers.main.clone(), workers.pool.clone()));
         let silent = silent.0.check_alive() | silent.1.check_alive();
@@ -175,7 +176,7 @@ impl Session {
         }
     }
 
-    /// A worker died although nothing was asked of it: another takes its place, once.
+    /// Handles the end of a worker without a job: reads the files again once, then offers to do so.
     pub fn on_idle_crash(self, failure: &Failure) {
         self.forget_worker_memory();
         let deaths = self.workers.try_update_value(|workers| {
@@ -194,7 +195,7 @@ impl Session {
         }
     }
 
-    /// A question beside the run ended the worker. It is not asked again as long as the same files are loaded.
+    /// Notes a question that ended the worker; it is not asked again while the same files are loaded.
     pub fn on_fatal_question(self, request: Request, failure: &Failure) {
         if failure.ended_worker() {
             self.workers.update_value(|workers| workers.fatal_questions.push(request));
@@ -202,17 +203,17 @@ impl Session {
         self.on_idle_crash(failure);
     }
 
-    /// Whether a question ended a worker that had the same files.
+    /// Whether this question ended the worker with the files that are loaded.
     pub fn was_fatal(self, request: &Request) -> bool {
         self.workers.with_value(|workers| workers.fatal_questions.contains(request))
     }
 
-    /// Starts the worker before there is anything to do.
+    /// Starts the main worker before there is a job for it.
     pub fn warm_up(self) {
         self.main().warm_up();
     }
 
-    /// Lets the worker read once before there is anything to read.
+    /// Has the worker read a small table, so that its code is compiled before files are opened.
     pub fn warm_up_reader(self) {
         drop(self.main().ask(JobKind::Quick, Request::Rehearse, &[], Box::new(|_| ())));
     }

@@ -1,5 +1,5 @@
-//! What happens after a drop, and after a choice: the worker answers, other workers do the jobs that are left, round by
-//! round, and the answer is shown after each.
+//! Studies of the workbenches other than tuning: the main worker answers, the pool does the jobs that remain, round by
+//! round, and the answer is shown after each round.
 
 use std::{rc::Rc, sync::Arc, time::Duration};
 
@@ -30,10 +30,10 @@ use crate::{
     worker::protocol::{Request, Response},
 };
 
-/// How long a search that is left may still work on what it has begun.
+/// The time that a search may take to end after it was asked to stop; then its worker is ended.
 const STOP_SEARCH_WITHIN: Duration = Duration::from_millis(600);
 
-/// Of what is chosen, and of each value, no more is told.
+/// The number of choices that error messages name, and the number of characters of each.
 const MAX_CHOICES: usize = 12;
 const MAX_CHOICE_CHARS: usize = 60;
 
@@ -42,7 +42,7 @@ fn study_request(workbench: Workbench, question: WorkbenchQuestion) -> Request {
 }
 
 impl Session {
-    /// Chooses a value of a field; the usual one takes the choice back.
+    /// Chooses a value of a field. The default value removes the choice. Fields that depend on it are reset.
     pub fn choose(self, workbench: Workbench, key: &str, value: &str) {
         let state = self.state_of(workbench);
         state.drag.set_value(None);
@@ -63,7 +63,7 @@ impl Session {
         self.study(workbench);
     }
 
-    /// Chooses the series of a point that was pinned, where a field offers it; takes it back where the point was let go.
+    /// Chooses the series of a pinned point, if a field offers it; removes the choice if the point is unpinned.
     pub fn choose_series(self, workbench: Workbench, chart: &Chart, pick: Option<Pick>) {
         let shown = self.state_of(workbench).shown.get_untracked();
         let form = shown.as_ref().map(|shown| shown.form.as_slice()).unwrap_or_default();
@@ -82,7 +82,7 @@ impl Session {
         }
     }
 
-    /// Takes choices as an address has them.
+    /// Sets the choices of an address, and studies if they differ from the current ones.
     pub fn choose_all(self, workbench: Workbench, choices: Choices) {
         let state = self.state_of(workbench);
         state.drag.set_value(None);
@@ -94,7 +94,7 @@ impl Session {
         }
     }
 
-    /// Answers by what is chosen now.
+    /// Answers the current choices.
     pub fn study(self, workbench: Workbench) {
         let state = self.state_of(workbench);
         if state.request.get_value() != RequestState::Idle && self.is_busy_untracked() {
@@ -106,8 +106,8 @@ impl Session {
         state.study.set(StudyState::UnderWay);
     }
 
-    /// Leaves a search with what it has found; whether there was one. Where the moment that it works on is too long, it is
-    /// ended.
+    /// Stops a search, which keeps what it has found; returns whether there was one. If it takes longer than
+    /// [`STOP_SEARCH_WITHIN`], it is cancelled.
     pub fn stop_search(self) -> bool {
         let searching = |state: &WorkbenchState| state.request.get_value() == RequestState::Searching;
         let Some(state) = self.workbenches.into_iter().find(searching).filter(|_| self.is_busy_untracked()) else {
@@ -128,7 +128,7 @@ impl Session {
         self.task.with_untracked(Option::is_some)
     }
 
-    /// Studies all workbenches but tuning that something was loaded for, the one that is looked at first.
+    /// Studies the workbenches that `only` selects, if they are shown or have loaded files.
     pub async fn run_studies(self, run: u32, only: impl Fn(Workbench) -> bool) -> Result<(), RunError> {
         for workbench in Workbench::ALL.iter().copied().filter(|workbench| only(*workbench)) {
             // What needs no files is studied where it is looked at.
@@ -142,8 +142,8 @@ impl Session {
         Ok(())
     }
 
-    /// From what was loaded to the whole answer, or why there is none. A worker that ends on the way ends this study
-    /// only: what else the run is about goes on with a new one.
+    /// Studies a workbench until the answer is complete or has failed. If a worker ends, only this study fails; the run
+    /// goes on with a new worker.
     async fn run_study(self, run: u32, workbench: Workbench) -> Result<(), RunError> {
         if self.worker_memory.get_untracked() == WorkerMemory::Nothing {
             self.run_load(run, true).await?;
@@ -180,7 +180,7 @@ impl Session {
         Ok(())
     }
 
-    /// The rounds of a study.
+    /// Asks for the answer to the choices, and has the pool do its jobs, until none are left.
     async fn run_rounds(self, run: u32, workbench: Workbench) -> Result<(), RunError> {
         let state = self.state_of(workbench);
         self.pool().warm_up();
@@ -237,7 +237,7 @@ impl Session {
         }
     }
 
-    /// Gives a new worker what the one before had: what is shown, whatever was chosen since.
+    /// Gives a new worker the choices and job results behind the answer that is shown.
     async fn restore_worker(self, run: u32, workbench: Workbench) -> Result<(), RunError> {
         let state = self.state_of(workbench);
         if untrack(move || state.has_answer()) {
@@ -251,11 +251,11 @@ impl Session {
         Ok(())
     }
 
-    /// Makes sure that the worker has what is shown of a workbench. Where it takes the place of another it has not: what
-    /// was cancelled is not computed again before somebody wants something of it.
+    /// Makes sure that the worker holds the answer that is shown. A new worker does not: what was cancelled is not
+    /// computed again before it is needed.
     ///
     /// # Errors
-    /// Other work is under way, or this was cancelled or failed.
+    /// Returns `Refused` if other work is under way, `Cancelled` if this was cancelled, and otherwise why it failed.
     pub async fn ensure_in_worker(self, workbench: Workbench) -> Result<(), Failure> {
         let state = self.state_of(workbench);
         let is_there = self.worker_memory.get_untracked() != WorkerMemory::Nothing
@@ -286,7 +286,7 @@ impl Session {
         ended.await.unwrap_or(Err(Failure::Cancelled))
     }
 
-    /// Asks, and shows what comes back.
+    /// Asks the worker a question about a workbench and shows the answer. Also returns the data that jobs need.
     async fn ask_study(
         self,
         run: u32,
@@ -322,7 +322,7 @@ impl Session {
         Ok((shown, answer.training))
     }
 
-    /// What a study is at, in words: the workbench, the work, and what is chosen.
+    /// The workbench, the choices and the kind of work as text, for error messages.
     fn describe_study(self, workbench: Workbench) -> String {
         self.describe_with_choices(workbench, words(workbench).jobs)
     }
@@ -341,7 +341,8 @@ impl Session {
         format!("{}{chosen}, {step}", workbench.name())
     }
 
-    /// Asks for what moves over a network from an instant on; `None` where it can't be had.
+    /// The transfers of the network from `from_ns` on, those of one chunk if `chunk` is given; `None` if the worker
+    /// can't answer.
     pub fn timeline_window(
         self,
         workbench: Workbench,
@@ -362,7 +363,7 @@ impl Session {
         }
     }
 
-    /// Has a file made and saves it.
+    /// Has the worker write a file, and saves it.
     pub fn save(self, workbench: Workbench, key: String) {
         spawn_local(async move {
             let request = study_request(workbench, WorkbenchQuestion::Save(key));

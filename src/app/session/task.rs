@@ -1,22 +1,22 @@
-//! The work under way, and why it may end early.
+//! The task under way, and why it may end early.
 
 use super::workers::failure::Failure;
 use crate::progress::Step;
 
-/// What is going on.
+/// A task, as the status line shows it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Task {
-    /// What kind of work, for people: `Reading`.
+    /// The kind of work, such as `Reading`.
     pub name: &'static str,
-    /// How far it is.
+    /// How far the task is.
     pub step: Step,
 }
 
-/// Why a run ended early.
+/// Why a run ended before it was complete.
 pub enum RunError {
-    /// A later run took over.
+    /// A later run replaced it.
     Superseded,
-    /// The worker could not.
+    /// A job failed.
     Failed(Failure),
 }
 

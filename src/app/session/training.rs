@@ -1,4 +1,4 @@
-//! Trains the model of the tuning workbench and validates it.
+//! Trains and validates the model of the tuning workbench.
 
 use std::{rc::Rc, sync::Arc};
 
@@ -23,7 +23,7 @@ use crate::{
 };
 
 impl Session {
-    /// Trains with the parameters as they are, then validates.
+    /// Trains with the current parameters, then validates.
     pub fn train(self) {
         self.dismiss_actionable_notices();
         self.workers.update_value(|workers| workers.idle_crashes = 0);
@@ -33,7 +33,7 @@ impl Session {
         });
     }
 
-    /// Sets a configuration aside by hand, or brings it back, and learns again.
+    /// Sets a configuration aside at all sizes of a scale, or uses it again; then trains again.
     pub fn toggle_set_aside(self, aside: SetAside) {
         self.tuning.parameters.update(|parameters| {
             let all = &mut parameters.screening.set_aside;
@@ -46,8 +46,8 @@ impl Session {
         self.train();
     }
 
-    /// Uses a stalled measurement like any other, or sets it aside again. One that has nothing to stand in for it is used
-    /// anyway.
+    /// Uses a stalled run like any other, or sets it aside again; then trains again. A stalled run that has no repeat
+    /// is used in any case.
     pub fn toggle_stall(self, stall: &Stall) {
         let id = stall.id();
         self.tuning.parameters.update(|parameters| {
@@ -61,7 +61,7 @@ impl Session {
         self.train();
     }
 
-    /// Computes what was interrupted of the validation again.
+    /// Validates again what an interrupted validation left.
     pub(super) fn validate(self) {
         self.start(NoticeAction::Train, async move |run| self.run_validate(run).await);
     }

@@ -19,65 +19,65 @@ use crate::{
     },
 };
 
-/// What the recommendations shown stand on.
+/// What the recommendations are based on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AnswerBasis {
-    /// The highest measurements.
+    /// The highest measured busbw.
     #[default]
     Measured,
-    /// The model's choices.
+    /// The predictions of the model.
     Trained,
-    /// The choices of whoever loses least, with intervals.
+    /// The predictor with the lowest regret in validation, with intervals.
     Validated,
 }
 
 /// The state of the tuning workbench. Copies share it.
 #[derive(Clone, Copy)]
 pub struct TuningState {
-    /// Which number of a row is the measurement.
+    /// Which column is the measurement: the time, or the printed busbw.
     pub target: RwSignal<Target>,
-    /// What to learn with.
+    /// The parameters of the form, for the next training.
     pub parameters: RwSignal<Parameters>,
-    /// What was learnt with last.
+    /// The parameters of the last training.
     pub trained_with: RwSignal<Parameters>,
-    /// What to show.
+    /// The workload that is asked for.
     pub address: RwSignal<Address>,
-    /// Which side of it.
+    /// The panel that is shown.
     pub panel: RwSignal<Panel>,
-    /// The heat map compares with the default instead of the best.
+    /// Whether the heat map compares with the default instead of the best.
     pub against_default: RwSignal<bool>,
     /// The configuration that is pinned in the heat map, and at the shown size in the other charts.
     pub pinned: RwSignal<Option<String>>,
-    /// Who reads tuner files.
+    /// The reader of the tuner files that are written and checked.
     pub reader: RwSignal<Reader>,
-    /// On which library.
+    /// The library of the tuner files.
     pub library: RwSignal<Library>,
-    /// What the job sends and nobody measured, with the number of calls: what the coverage found last.
+    /// The workloads that a job sends and nobody measured, with their number of calls, as coverage found them last.
     pub uncovered: RwSignal<Vec<(Workload, u64)>>,
-    /// The sets of measurements that are kept apart, and which is loaded.
+    /// The sets of measurements, and which of them is loaded.
     pub sets: RwSignal<Arc<Sets>>,
-    /// What was measured.
+    /// The collectives and scales that were measured.
     pub groups: RwSignal<Arc<Vec<Group>>>,
-    /// The best recommendations so far.
+    /// The recommendation for each measured workload.
     pub answer: RwSignal<Arc<Vec<Recommendation>>>,
-    /// What they stand on.
+    /// What the recommendations are based on.
     pub basis: RwSignal<AnswerBasis>,
-    /// How far to trust them.
+    /// The errors in validation; `None` before.
     pub evaluation: RwSignal<Option<Arc<Evaluation>>>,
-    /// Which features matter, once asked for.
+    /// The feature importances; `None` before they were asked for.
     pub importances: RwSignal<Option<Arc<Vec<Importance>>>>,
-    /// What the reader, the model and the validation want said, in this order.
+    /// The notes of reading, training and validation, in this order.
     pub notes: RwSignal<[Vec<String>; 3]>,
-    /// Where curves dip, while somebody wants to see it.
+    /// The sizes at which busbw drops, while their panel is shown.
     pub hotspots: RwSignal<Option<Arc<Vec<Hotspot>>>>,
     /// The charts of the workload shown.
     pub view: RwSignal<Option<Arc<View>>>,
-    /// The workload shown: what the address names of what is loaded; `None` before anything is loaded.
+    /// The workload that the address names, or an error if it is not loaded; `None` before anything is loaded.
     pub shown: Memo<Option<Result<Workload, NotLoaded>>>,
 }
 
 impl TuningState {
-    /// An empty state that shows `panel` of `address` once the data is there.
+    /// A state without data, with address and panel of the page's address.
     pub fn new(files: RwSignal<Vec<OpenFile>, LocalStorage>, address: Address, panel: Panel) -> Self {
         let groups = RwSignal::new(Arc::new(Vec::new()));
         let answer = RwSignal::new(Arc::new(Vec::new()));
@@ -118,12 +118,12 @@ impl TuningState {
         }
     }
 
-    /// The workload shown, where there is one.
+    /// The workload shown, if there is one.
     pub fn workload(self) -> Option<Workload> {
         self.shown.get().and_then(Result::ok)
     }
 
-    /// The recommendation of the workload shown: of the answer where it was measured, else of the view.
+    /// The recommendation for the workload shown: that of the answer if it was measured, otherwise that of the charts.
     pub fn recommendation(self) -> Option<Recommendation> {
         let workload = self.workload()?;
         let of_answer = self.answer.with(|answer| answer.iter().find(|r| r.workload == workload).cloned());
@@ -133,12 +133,12 @@ impl TuningState {
         })
     }
 
-    /// Whether anything can be learnt from.
+    /// Whether measurements are loaded.
     pub fn has_data(self) -> bool {
         self.groups.with(|groups| !groups.is_empty())
     }
 
-    /// The set of measurements that is shown, or about to be.
+    /// The set of measurements that is shown or is being loaded.
     pub fn chosen_set(self) -> Choice {
         match self.address.with(|address| address.set) {
             Choice::Largest => self.sets.with(|sets| sets.chosen),
@@ -146,7 +146,7 @@ impl TuningState {
         }
     }
 
-    /// Which of several sets of measurements is loaded, in words.
+    /// The name of the loaded set, if there are several.
     pub fn set_label(self) -> Option<String> {
         self.sets.with_untracked(|sets| sets.label().map(str::to_owned))
     }

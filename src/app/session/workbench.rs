@@ -1,4 +1,4 @@
-//! The state of a workbench: what was chosen, and what came of it.
+//! The state of a workbench: the choices, and the answer to them.
 
 use std::sync::Arc;
 
@@ -10,66 +10,66 @@ use crate::{
     workbench::WorkbenchView,
 };
 
-/// What is chosen and shown of a workbench. Copies are the same.
+/// The choices and the answer of a workbench. Copies share them.
 #[derive(Clone, Copy)]
 pub struct WorkbenchState {
-    /// What was chosen.
+    /// The values that the user chose.
     pub choices: RwSignal<Choices>,
     /// The answer so far.
     pub shown: RwSignal<Option<Arc<WorkbenchView>>>,
-    /// Links and schedules to be drawn, where the workbench has any.
+    /// Network and schedules to be drawn, if the answer has any.
     pub network: RwSignal<Option<Arc<Network>>>,
-    /// How far the study is that answers what is chosen.
+    /// The progress of the study of the current choices.
     pub study: RwSignal<StudyState>,
-    /// The drag of a slider that is under way: all values on the way are one step of the history.
+    /// The number of the slider drag under way: its values share one entry of the history.
     pub drag: StoredValue<Option<u32>>,
-    /// How many drags there were, which tells one from the one before.
+    /// The number of drags so far.
     drags: StoredValue<u32>,
-    /// What workers did so far, for a new worker that takes the place of one that ended.
+    /// The results of jobs so far, for a new worker if the present one ends.
     pub(super) job_results: StoredValue<Vec<Vec<u8>>>,
-    /// By which choices what is shown was found.
+    /// The choices that the answer shown belongs to.
     pub(super) answered_choices: StoredValue<Choices>,
-    /// The worker has what is shown.
+    /// Whether the worker holds the answer that is shown.
     pub(super) is_in_worker: StoredValue<bool>,
-    /// The worker is asked; what is chosen meanwhile is asked next.
+    /// The state of the request to the worker.
     pub(super) request: StoredValue<RequestState>,
 }
 
-/// How far the study of a workbench is. Only what was not studied begins by itself, where it is looked at: what was
-/// cancelled or has failed stays so until other files are open, something else is chosen, or somebody asks again.
+/// The progress of a study. Only `NotStudied` starts by itself, when the workbench is shown: after a cancellation or
+/// failure nothing starts until other files are opened, something else is chosen, or the user asks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StudyState {
-    /// Nothing was studied of what is open, or other work took the place of the study.
+    /// The open files were not studied, or another run replaced the study.
     NotStudied,
-    /// The worker is asked, or is about to be.
+    /// The study is under way or about to start.
     UnderWay,
-    /// What is shown answers what is chosen.
+    /// The answer shown is that of the current choices.
     Answered,
-    /// Somebody ended the study.
+    /// The user cancelled the study.
     Cancelled,
-    /// The workbench says why it can't answer.
+    /// The workbench can't answer, for this reason.
     Refused(String),
-    /// The worker ended, or the files could not be read: what it was at, and why.
+    /// The worker ended or the files could not be read; the text says during which work, and why.
     Failed(String),
 }
 
-/// Where the questions to the worker stand.
+/// The state of the request to the worker.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequestState {
-    /// Nobody asks.
+    /// No request is under way.
     Idle,
     /// An answer is awaited.
     Waiting,
-    /// A search was asked for something better, which takes a moment.
+    /// A search was asked for a better result, which takes a moment.
     Searching,
-    /// An answer is awaited, and other things were chosen since.
+    /// An answer is awaited, and the choices have changed since.
     Outdated,
-    /// An answer of a search is awaited, and nobody wants a better one.
+    /// An answer of a search is awaited, and the search is to end.
     Stopping,
 }
 
 impl WorkbenchState {
-    /// Nothing is known.
+    /// A state without an answer.
     pub fn new(choices: Choices) -> Self {
         Self {
             choices: RwSignal::new(choices),
@@ -90,12 +90,12 @@ impl WorkbenchState {
         self.shown.with(Option::is_some)
     }
 
-    /// Whether something is left to be done.
+    /// Whether jobs or a search remain.
     pub fn is_partial(self) -> bool {
         self.shown.with(|shown| shown.as_ref().is_some_and(|s| !s.jobs.rounds.is_empty() || s.jobs.goes_on))
     }
 
-    /// Forgets everything but the choices: other files are open.
+    /// Resets everything but the choices, because other files were opened.
     pub fn clear(self) {
         self.shown.set(None);
         self.network.set(None);
@@ -104,7 +104,7 @@ impl WorkbenchState {
         self.is_in_worker.set_value(false);
     }
 
-    /// The study that is under way ends as `state` says, and what waits for it, where `waiting`, doesn't begin.
+    /// Ends the study under way with `state`; with `waiting`, also one that has not started.
     pub fn end_study(self, state: &StudyState, waiting: bool) {
         let ends = self.study.with_untracked(|now| match now {
             StudyState::UnderWay => true,
@@ -116,13 +116,13 @@ impl WorkbenchState {
         }
     }
 
-    /// Other work takes the place of the study.
+    /// Ends the study because another run replaces it.
     pub fn interrupt_study(self) {
         self.request.set_value(RequestState::Idle);
         self.end_study(&StudyState::NotStudied, false);
     }
 
-    /// A value on the way of a slider is chosen: it belongs to the drag that is under way, or begins one.
+    /// Makes a choice as part of the slider drag under way, or of a new drag.
     pub fn continue_drag(self, choose: impl FnOnce()) {
         let began = self.drag.get_value().unwrap_or_else(|| {
             self.drags.update_value(|drags| *drags = drags.wrapping_add(1));
@@ -133,12 +133,12 @@ impl WorkbenchState {
         self.drag.set_value(Some(began));
     }
 
-    /// As [`Self::of_field`], without following the answer.
+    /// As [`Self::of_field`], without tracking.
     pub fn of_field_untracked<T>(self, key: &str, find: impl FnOnce(&Field) -> T) -> Option<T> {
         self.shown.with_untracked(|shown| shown.as_ref()?.form.iter().find(|field| field.key == key).map(find))
     }
 
-    /// Something of a field.
+    /// Maps the field with this key, if the form has it.
     pub fn of_field<T>(self, key: &str, find: impl FnOnce(&Field) -> T) -> Option<T> {
         self.shown.with(|shown| shown.as_ref()?.form.iter().find(|field| field.key == key).map(find))
     }

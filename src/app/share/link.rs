@@ -1,4 +1,4 @@
-//! The link: how long it is, and who would cut it.
+//! The report as a link: its length, and which programs would cut it.
 
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
@@ -13,7 +13,7 @@ use crate::{
     units::grouped,
 };
 
-/// A way to leave as a link.
+/// The link, with a button that copies it.
 #[component]
 pub(super) fn LinkOption(writer: ReportWriter) -> impl IntoView {
     // One shared part of the view for all that depends on the link.
@@ -94,7 +94,7 @@ fn LinkLength(link: Link) -> impl IntoView {
     .into_any()
 }
 
-/// Where the page lies, on whatever host and path, without a fragment.
+/// The address of the page without the fragment.
 fn page_address() -> String {
     let address = window().location().href().unwrap_or_default();
     address.split('#').next().unwrap_or_default().to_owned()

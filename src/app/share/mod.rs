@@ -1,4 +1,4 @@
-//! What was found leaves the page: as a link, a file, text for a pull request, or on paper. Nothing is sent anywhere.
+//! The dialog that shares a report: as a link, a file, text for a pull request, or printed. Nothing is sent.
 
 mod link;
 mod writer;
@@ -19,7 +19,7 @@ use crate::{
 use link::LinkOption;
 use writer::ReportWriter;
 
-/// Whether the dialog is open. Copies are the same.
+/// Whether the dialog is open. Copies share it.
 #[derive(Clone, Copy)]
 pub struct Share(RwSignal<bool>);
 
@@ -29,7 +29,7 @@ impl Share {
         Self(RwSignal::new(false))
     }
 
-    /// Whether there is anything to share.
+    /// Whether there is a report to share.
     pub fn has_report(self, session: Session, reader: ReportReader) -> bool {
         if reader.is_open() {
             reader.has_report()
@@ -41,13 +41,13 @@ impl Share {
         }
     }
 
-    /// Opens it.
+    /// Opens the dialog.
     pub fn open(self) {
         self.0.set(true);
     }
 }
 
-/// The dialog.
+/// The dialog, empty while it is closed.
 #[component]
 pub fn ShareDialog() -> impl IntoView {
     let Share(is_open) = expect_context();
@@ -69,7 +69,7 @@ pub fn ShareDialog() -> impl IntoView {
     }
 }
 
-/// What travels, and how.
+/// The contents of the report, and the ways to share it.
 #[component]
 fn ShareOptions(is_open: RwSignal<bool>) -> impl IntoView {
     let reader: ReportReader = expect_context();
@@ -122,10 +122,10 @@ fn ShareOptions(is_open: RwSignal<bool>) -> impl IntoView {
     }
 }
 
-/// What goes into the report.
+/// The switches of what the report contains.
 #[component]
 fn Switches(writer: ReportWriter) -> impl IntoView {
-    /// A part of every report, or of a sweep's alone.
+    /// Which reports have a part.
     enum AppliesTo {
         EveryReport,
         SweepReport,
@@ -165,7 +165,7 @@ fn Switches(writer: ReportWriter) -> impl IntoView {
     }
 }
 
-/// A way to leave as a file.
+/// The report as a file, with a button that saves it.
 #[component]
 fn FileOption(writer: ReportWriter, form: ReportFormat, about: &'static str) -> impl IntoView {
     let is_text = form == ReportFormat::Markdown;

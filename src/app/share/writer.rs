@@ -1,4 +1,4 @@
-//! Has the report written in all its forms, one after the other, whenever what travels changes.
+//! Has the worker write the report in all formats, one after the other, whenever its contents change.
 
 use std::sync::Arc;
 
@@ -14,32 +14,32 @@ use crate::{
     worker::protocol::{Request, Response},
 };
 
-/// A form of the report, or in words why there is none.
+/// The report in a format, or why it could not be written.
 pub type Outcome = Result<Written, String>;
 
-/// The forms of a report. Copies are the same.
+/// The report in all formats. Copies share it.
 #[derive(Clone, Copy)]
 pub struct ReportWriter {
     session: Session,
     reader: ReportReader,
-    /// What goes into the report.
+    /// What the report contains.
     pub contents: RwSignal<Contents>,
     forms: RwSignal<Arc<WrittenForms>>,
-    /// What the dialog says.
+    /// The message in the dialog.
     pub message: RwSignal<String>,
 }
 
-/// What was written so far.
+/// The formats written so far.
 #[derive(Clone, Default)]
 struct WrittenForms {
     done: Vec<(ReportFormat, Arc<Outcome>)>,
-    /// Counts the rounds: what an earlier one brings is dropped.
+    /// The number of changes of the contents; results for earlier contents are discarded.
     round: u32,
     is_writing: bool,
 }
 
 impl ReportWriter {
-    /// Begins to write.
+    /// Starts writing the report of the workbench, or of the opened report.
     pub fn open(session: Session, reader: ReportReader) -> Self {
         let workbench = session.workbench.get_untracked();
         let whole = Contents { workbench, made_on: Some(today()), ..Contents::whole() };
@@ -54,23 +54,23 @@ impl ReportWriter {
         writer
     }
 
-    /// The report in a form, once it is written.
+    /// The report in a format; `None` before it is written.
     pub fn written(self, form: ReportFormat) -> Option<Arc<Outcome>> {
         self.forms.with(|forms| forms.done.iter().find(|(done, _)| *done == form).map(|(_, text)| text.clone()))
     }
 
-    /// Whether forms are still to be written.
+    /// Whether formats remain to be written.
     pub fn is_writing(self) -> bool {
         self.forms.with(|forms| forms.is_writing)
     }
 
-    /// Changes what travels.
+    /// Changes the contents and writes all formats again.
     pub fn choose(self, change: impl FnOnce(&mut Contents)) {
         self.contents.update(change);
         self.write();
     }
 
-    /// Writes no more.
+    /// Stops writing.
     pub fn stop(self) {
         let round = self.forms.with_untracked(|forms| forms.round + 1);
         self.forms.update(|forms| {
@@ -80,12 +80,12 @@ impl ReportWriter {
         self.set_message("Cancelled.".to_owned());
     }
 
-    /// Says something in the dialog.
+    /// Shows a message in the dialog.
     pub fn set_message(self, text: String) {
         self.message.try_set(text);
     }
 
-    /// Copies a text, or says what else can be done.
+    /// Copies a text to the clipboard. If the browser forbids it, shows what to do `otherwise`.
     pub fn copy(self, text: String, otherwise: &'static str) {
         spawn_local(async move {
             self.set_message(if clipboard::copy(&text).await {
@@ -135,7 +135,7 @@ impl ReportWriter {
     }
 }
 
-/// Today as `2026-11-22`, where the reader of the page is.
+/// The local date as `2026-11-22`.
 pub fn today() -> String {
     let now = js_sys::Date::new_0();
     format!("{:04}-{:02}-{:02}", now.get_full_year(), now.get_month() + 1, now.get_date())

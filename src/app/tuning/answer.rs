@@ -1,4 +1,4 @@
-//! The answer for the workload shown: what to deploy, what to expect, and what it stands on.
+//! The recommendation for the workload shown: what to deploy, the expected busbw and gain, and what they are based on.
 
 use leptos::prelude::*;
 
@@ -15,10 +15,10 @@ use crate::{
     workbench::passed_choices::tuned_curve,
 };
 
-/// So many configurations of a set are named.
+/// The number of configurations that a note names.
 const MAX_NAMED: usize = 8;
 
-/// The answer.
+/// The recommendation for the workload shown.
 #[component]
 pub fn Answer() -> impl IntoView {
     let session: Session = expect_context();
@@ -111,7 +111,7 @@ fn AnswerView(recommendation: Recommendation) -> impl IntoView {
     }
 }
 
-/// What must be known beside the figures: ties, aliases, what would decide, a witness that contradicts.
+/// Notes on the recommendation: ties, configurations that ran the same, noise, runs that contradict it.
 fn notes(recommendation: &Recommendation) -> Vec<String> {
     let list = |all: &[Configuration]| {
         let named: Vec<String> = all.iter().take(MAX_NAMED).map(ToString::to_string).collect();
@@ -173,7 +173,7 @@ fn measured_figure<T: IntoView>(
     }
 }
 
-/// What ran, for people.
+/// The configuration that ran, as text.
 fn configuration_label(configuration: Configuration) -> String {
     if configuration.algorithm == Algorithm::None {
         "the library's choice".to_owned()

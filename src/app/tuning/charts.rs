@@ -1,4 +1,4 @@
-//! The charts, each from the view that the worker sent.
+//! The charts of the workload shown.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use crate::{
     },
 };
 
-/// One chart of the view; each is drawn in a task of its own.
+/// One chart of the view, drawn `tasks` tasks of the browser after the view has come.
 fn chart_of(session: Session, tasks: usize, part: fn(&View) -> Option<&Chart>) -> Signal<Option<Arc<Chart>>> {
     let view = browser_tasks::delayed(tasks, Signal::from(session.tuning.view));
     Memo::new(move |_| view.with(|view: &Option<Arc<View>>| part(view.as_ref()?).cloned().map(Arc::new))).into()
 }
 
-/// busbw over size, with what dips marked.
+/// busbw over size, with hotspots marked.
 fn over_size(session: Session) -> Signal<Option<Arc<Chart>>> {
     let chart = chart_of(session, 1, |view| Some(&view.busbw_over_size));
     Memo::new(move |_| {
@@ -45,7 +45,7 @@ fn over_size(session: Session) -> Signal<Option<Arc<Chart>>> {
     .into()
 }
 
-/// busbw against size, and against channels. Their places are there before they are.
+/// busbw over size and over channels. The panels are there before the charts, so that the page doesn't jump.
 #[component]
 pub fn Charts(first: Signal<bool>, second: Signal<bool>) -> impl IntoView {
     let session: Session = expect_context();
@@ -72,7 +72,7 @@ pub fn Charts(first: Signal<bool>, second: Signal<bool>) -> impl IntoView {
     }
 }
 
-/// The point of a chart that is pinned: that of the heat map's configuration at the shown size, whenever another is shown.
+/// The pinned point of a chart: that of the configuration that is pinned in the heat map, at the shown size.
 fn pinned(session: Session, chart: Signal<Option<Arc<Chart>>>) -> RwSignal<Option<Pick>> {
     let pinned = RwSignal::new(None);
     effect(move || {
@@ -87,7 +87,8 @@ fn pinned(session: Session, chart: Signal<Option<Arc<Chart>>>) -> RwSignal<Optio
     pinned
 }
 
-/// What each configuration loses at each size. A cell opens its size, and is pinned in the other charts.
+/// The loss of each configuration at each size. A click on a cell shows its size and pins its configuration in the
+/// other charts.
 #[component]
 pub fn HeatMap() -> impl IntoView {
     let session: Session = expect_context();
@@ -123,7 +124,7 @@ pub fn HeatMap() -> impl IntoView {
     }
 }
 
-/// Predicted against measured, out of fold.
+/// Predicted over measured busbw, out of fold.
 #[component]
 pub fn Accuracy() -> impl IntoView {
     let session: Session = expect_context();

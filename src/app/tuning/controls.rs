@@ -1,4 +1,4 @@
-//! What is shown: collective, scale and size. Every choice is part of the URL.
+//! The choice of set, collective, scale and size. Every choice is part of the address.
 
 use leptos::prelude::*;
 

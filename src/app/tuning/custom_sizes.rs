@@ -1,4 +1,4 @@
-//! Workloads of one's own: sizes that need not be measured, with limits for this question.
+//! Recommendations for sizes that the user enters, measured or not, with their own search limits.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{
     worker::protocol::Request,
 };
 
-/// Asks for sizes and answers with a table.
+/// The form for the sizes, and the table of recommendations.
 #[component]
 pub fn CustomSizes() -> impl IntoView {
     let session: Session = expect_context();
@@ -101,7 +101,7 @@ pub fn CustomSizes() -> impl IntoView {
     }
 }
 
-/// The request for workloads of one's own.
+/// The request for recommendations at these sizes.
 fn request_for(workload: &Workload, sizes: Vec<u64>, search: SearchLimits) -> Request {
     Request::Recommend { collective: workload.collective, scale: workload.scale, sizes, search }
 }

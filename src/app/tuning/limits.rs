@@ -1,4 +1,4 @@
-//! Where to search: channels, algorithms, protocols.
+//! The fields of search limits: channels, algorithms, protocols.
 
 use leptos::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::{
     tuning::parameters::SearchLimits,
 };
 
-/// The limits of a search.
+/// The fields of search limits.
 #[component]
 pub fn LimitFields(limits: RwSignal<SearchLimits>) -> impl IntoView {
     let wrong = RwSignal::new(false);

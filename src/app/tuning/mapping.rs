@@ -1,4 +1,4 @@
-//! Asks which column is which, where a table's headers don't say it.
+//! The dialog that asks which column of a table is which, if its headers don't say it.
 
 use leptos::{ev, html, prelude::*};
 
@@ -9,7 +9,7 @@ use crate::{
     tuning::columns::Columns,
 };
 
-/// The dialog; it opens by itself for the first file that needs it.
+/// The dialog. It opens by itself once for each file that needs it.
 #[component]
 pub fn MappingDialog() -> impl IntoView {
     let session: Session = expect_context();
@@ -51,10 +51,10 @@ pub fn MappingDialog() -> impl IntoView {
     }
 }
 
-/// The columns that say what ran, the algorithm first.
+/// The columns of the configuration, the algorithm first.
 const WHAT_RAN: [&str; 3] = ["algo", "proto", "nchannels"];
 
-/// What a wanted column is taken from: index of a header, a constant, or nothing.
+/// The source of a wanted column: the index of a header, a constant, or nothing.
 #[derive(Clone, Debug, PartialEq)]
 enum Choice {
     Nothing,
@@ -149,7 +149,7 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
     }
 }
 
-/// The configuration of all rows of a log that names none: the library's own choice, or one that was forced.
+/// Asks for the configuration of all rows of a log that names none: the default, or a forced configuration.
 #[component]
 fn WhatRan(fields: Vec<(RwSignal<Choice>, WantedColumn)>) -> impl IntoView {
     let is_default = RwSignal::new(false);

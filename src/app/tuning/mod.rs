@@ -32,7 +32,7 @@ use parameters::ParametersForm;
 use quality::{Importances, Quality};
 use table::OptimalConfigurations;
 
-/// The workbench with at least one file open.
+/// The workbench while a file is open.
 #[component]
 pub fn Tuning() -> impl IntoView {
     let session: Session = expect_context();
@@ -96,7 +96,7 @@ pub fn Tuning() -> impl IntoView {
     }
 }
 
-/// Another panel, below the choices that it may follow.
+/// The chosen panel other than the answer, below the choice of the workload.
 #[component]
 fn OtherPanel() -> impl IntoView {
     let session: Session = expect_context();
@@ -109,7 +109,7 @@ fn OtherPanel() -> impl IntoView {
     }
 }
 
-/// The answer, where nothing was measured.
+/// The answer panel while no sweep is open.
 #[component]
 fn NoSweep() -> impl IntoView {
     view! {
@@ -120,7 +120,7 @@ fn NoSweep() -> impl IntoView {
     }
 }
 
-/// Answer first, then what stands behind it.
+/// The answer panel. Its parts are built in several tasks of the browser, the answer first.
 #[component]
 fn AnswerPanel() -> impl IntoView {
     let step = browser_tasks::count_up_in_tasks(7);
@@ -159,7 +159,7 @@ fn QualitySidebar() -> impl IntoView {
     }
 }
 
-/// The address names what is not loaded: no other data may stand in for it.
+/// Says that the workload of the address is not loaded. No other data is shown in its place.
 #[component]
 fn NotLoadedView() -> impl IntoView {
     let session: Session = expect_context();

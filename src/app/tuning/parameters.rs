@@ -1,4 +1,4 @@
-//! What to learn with, and the model as a file.
+//! The parameters of training, and the model as a file.
 
 use leptos::{prelude::*, task::spawn_local};
 
@@ -19,7 +19,7 @@ use crate::{
 
 const TARGETS: [(Target, &str); 2] = [(Target::Time, "from the time"), (Target::Printed, "as printed")];
 
-/// The model's parameters and the button that trains it.
+/// The form of the parameters, with buttons that train and save the model.
 #[component]
 pub fn ParametersForm() -> impl IntoView {
     let session: Session = expect_context();

@@ -1,4 +1,4 @@
-//! How far to trust the answer: the model's honest error beside what needs no learning.
+//! The errors of the model in validation, beside those of the baselines.
 
 use leptos::prelude::*;
 
@@ -12,7 +12,7 @@ use crate::{
     units::significant,
 };
 
-/// The evaluation.
+/// The table of errors by kind of validation.
 #[component]
 pub fn Quality() -> impl IntoView {
     let session: Session = expect_context();
@@ -120,7 +120,7 @@ fn Scores(heading: &'static str, hint: &'static str, scores: FoldScores) -> impl
     }
 }
 
-/// Which features the model needs; computed when asked for.
+/// The feature importances, computed when the user asks for them.
 #[component]
 pub fn Importances() -> impl IntoView {
     let session: Session = expect_context();

@@ -1,4 +1,4 @@
-//! The optimal configuration of every measured workload.
+//! The table of recommendations for all measured workloads.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// The table of answers, of the collective and scale shown or of all.
+/// The recommendations for the collective and scale shown, or for all.
 #[component]
 pub fn OptimalConfigurations() -> impl IntoView {
     let session: Session = expect_context();
@@ -59,7 +59,7 @@ pub fn OptimalConfigurations() -> impl IntoView {
     }
 }
 
-/// Recommendations as a table; opening a row shows its workload.
+/// A table of recommendations; opening a row shows its workload.
 #[component]
 pub fn RecommendationTable(
     #[prop(into)] rows: Signal<Arc<Vec<Recommendation>>>,

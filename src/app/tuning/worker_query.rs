@@ -1,5 +1,5 @@
-//! What a panel asks the worker: only while it is shown, again when the question or what is loaded has changed, and one
-//! question at a time.
+//! Questions of a panel to the worker: asked only while the panel is shown, asked again when the question or the loaded
+//! data has changed, one at a time.
 
 use std::sync::Arc;
 
@@ -15,21 +15,21 @@ use crate::{
     worker::protocol::{Request, Response},
 };
 
-/// A question and its last answer.
+/// A question and its last answer. Copies share them.
 #[derive(Clone, Copy)]
 pub struct WorkerQuery {
-    /// What the worker said last.
+    /// The last response.
     response: RwSignal<Option<Arc<Response>>>,
-    /// Why it could not.
+    /// Why the question could not be answered.
     pub error: RwSignal<Option<String>>,
-    /// What was asked last.
+    /// The last question.
     asked: StoredValue<Option<Request>>,
 }
 
-/// Where an inquiry stands.
+/// The state of the request to the worker.
 #[derive(Clone, Copy, PartialEq)]
 enum RequestState {
-    /// Nobody asks.
+    /// No request is under way.
     Idle,
     /// An answer is awaited.
     Waiting,
@@ -37,7 +37,7 @@ enum RequestState {
     Outdated,
 }
 
-/// What a question is about, in words.
+/// The work of a request as text, for error messages.
 const fn about(request: &Request) -> &'static str {
     match request {
         Request::Record(_) => "Listing the runs of a point",
@@ -54,7 +54,7 @@ const fn about(request: &Request) -> &'static str {
 }
 
 impl WorkerQuery {
-    /// Asks `question` as long as the component lives that calls this. `None` where there is nothing to ask yet.
+    /// Asks `question` until the component that calls this is removed. `None` while there is nothing to ask.
     pub fn new(session: Session, question: Signal<Option<Request>>) -> Self {
         let query = Self { response: RwSignal::new(None), error: RwSignal::new(None), asked: StoredValue::new(None) };
         let state = StoredValue::new(RequestState::Idle);
@@ -123,27 +123,27 @@ impl WorkerQuery {
         });
     }
 
-    /// What `find` finds in the last response.
+    /// Maps the last response, and tracks it.
     pub fn get<T>(self, find: impl FnOnce(&Response) -> Option<T>) -> Option<T> {
         self.response.with(|response| find(response.as_ref()?))
     }
 
-    /// As [`Self::get`], without following what is said later.
+    /// As [`Self::get`], without tracking.
     pub fn get_untracked<T>(self, find: impl FnOnce(&Response) -> Option<T>) -> Option<T> {
         self.response.with_untracked(|response| find(response.as_ref()?))
     }
 
-    /// A table of the last response; an empty one before.
+    /// A table of the last response; empty before.
     pub fn listing(self, find: fn(&Response) -> Option<&Listing>) -> Signal<Arc<Listing>> {
         Memo::new(move |_| self.get(|response| find(response).cloned().map(Arc::new)).unwrap_or_default()).into()
     }
 
-    /// A chart of the last response.
+    /// A chart of the last response; `None` before.
     pub fn chart(self, find: fn(&Response) -> Option<&Chart>) -> Signal<Option<Arc<Chart>>> {
         Memo::new(move |_| self.get(|response| find(response).cloned().map(Arc::new))).into()
     }
 
-    /// Whether something holds of the last response.
+    /// Whether a condition holds for the last response; tracked.
     pub fn holds(self, holds: fn(&Response) -> bool) -> impl Fn() -> bool + Copy + Send + Sync {
         move || self.get(|response| Some(holds(response))) == Some(true)
     }

@@ -1,4 +1,5 @@
-//! Draws a form. A field stays as long as its key and kind do, whatever it holds: nobody loses the place where he types.
+//! Draws the form of a workbench. A field is kept while its key and kind stay the same, so that the focus stays in it
+//! when the answer changes.
 
 use leptos::prelude::*;
 
@@ -16,13 +17,13 @@ use crate::{
     workbench::passed_choices::slowdown,
 };
 
-/// So many texts are offered where one is typed.
+/// The number of suggestions of a text field.
 const MAX_SUGGESTIONS: usize = 200;
 
-/// More files than this are chosen from a list.
+/// The number of files up to which each has a button that saves it; more files are chosen from a list.
 const MAX_BUTTONS: usize = 5;
 
-/// The choices above the answer, with those of groups that have no section, and what can be saved.
+/// The fields above the answer, those of groups that have no section, and the files to save.
 #[component]
 pub(super) fn ChoiceBar(workbench: Workbench) -> impl IntoView {
     let session: Session = expect_context();
@@ -97,7 +98,7 @@ pub(super) fn ChoiceBar(workbench: Workbench) -> impl IntoView {
     }
 }
 
-/// What a fold holds, without opening it.
+/// The heading of a collapsed group, which says what is chosen in it.
 fn summary(group: &str, form: &[Field]) -> String {
     let mut fields = form.iter().filter(|field| field.group == group);
     match (fields.next(), fields.next()) {
@@ -109,11 +110,11 @@ fn summary(group: &str, form: &[Field]) -> String {
     }
 }
 
-/// The form of a group, by itself.
+/// The form of a group in its section.
 #[component]
 pub(super) fn GroupForm(
     workbench: Workbench,
-    /// Its title.
+    /// The title of the group.
     #[prop(into)]
     group: Signal<String>,
 ) -> impl IntoView {

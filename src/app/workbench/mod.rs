@@ -1,4 +1,4 @@
-//! Any workbench but tuning: its form over its report, both drawn from data.
+//! The page of any workbench but tuning: its form and its report, both drawn from data.
 
 mod form;
 
@@ -19,7 +19,7 @@ use crate::{
 };
 use form::{ChoiceBar, GroupForm};
 
-/// The workbench, or the first visit to it.
+/// The page of the workbench, or its welcome page if there is nothing to study.
 #[component]
 pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
     let session: Session = expect_context();
@@ -57,7 +57,7 @@ pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
     }
 }
 
-/// The choices over the answer.
+/// The choices and the answer.
 #[component]
 fn WorkbenchBody(workbench: Workbench) -> impl IntoView {
     let session: Session = expect_context();
@@ -98,7 +98,7 @@ fn WorkbenchBody(workbench: Workbench) -> impl IntoView {
     }
 }
 
-/// Why what is chosen is not answered, with the way on.
+/// Why the choices are not answered, with a button that tries again.
 fn why_unanswered(session: Session, workbench: Workbench) -> Option<AnyView> {
     let state = session.state_of(workbench);
     let (heading, why, is_wrong) = match state.study.get() {
@@ -134,7 +134,7 @@ fn title_of(section: Option<&Section>) -> String {
     section.map(|section| section.title.clone()).unwrap_or_default()
 }
 
-/// What the answer was computed with.
+/// The parameters that the answer was computed with.
 #[component]
 fn ComputedWith(workbench: Workbench) -> impl IntoView {
     let state = expect_context::<Session>().state_of(workbench);

@@ -1,4 +1,4 @@
-//! A worker as the page sees it: jobs go in, answers come out, and every way of dying has a name.
+//! A worker as the page uses it: jobs are sent and answered, and every way in which a worker can end is a [`Failure`].
 
 use std::{
     cell::{Cell, RefCell},
@@ -19,20 +19,20 @@ use crate::{
     worker::protocol::{BUILD, FromWorker, Request, Response, ToWorker},
 };
 
-/// One worker. It starts with its first job, and again with the first job after its end.
+/// A worker. It starts with its first job, and again with the first job after it has ended.
 #[derive(Clone)]
 pub struct Client(Rc<ClientState>);
 
 struct ClientState {
     running: RefCell<Option<RunningWorker>>,
-    /// Counts the workers, so that a start that was overtaken is recognised.
+    /// The number of the worker; a start whose number is no longer current is discarded.
     generation: Cell<u32>,
     ready: Cell<bool>,
-    /// What can't be sent before the worker is ready.
+    /// Messages that wait until the worker is ready.
     unsent: RefCell<Vec<(Array, ArrayBuffer)>>,
     jobs: RefCell<SortedMap<u32, Job>>,
     last_job: Cell<u32>,
-    /// The file that the worker reads, or was reading when it ended.
+    /// The number of the file that the worker reads, or was reading when it ended.
     reading: Cell<Option<u32>>,
     checks_without_message: Cell<u32>,
     on_idle_crash: Box<dyn Fn(Failure)>,
@@ -44,22 +44,22 @@ struct Job {
     answer: oneshot::Sender<Result<Answer, Failure>>,
 }
 
-/// An answered job.
+/// The answer to a job.
 pub struct Answer {
-    /// What came out.
+    /// The response.
     pub response: Response,
-    /// What came beside it: the training rows of [`Response::Trained`].
+    /// The data that came with the response: the training rows of [`Response::Trained`], or the data of jobs.
     pub training: Option<ArrayBuffer>,
 }
 
-/// How much a job matters.
+/// How a job is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobKind {
-    /// Takes its time; stopping it means to stop the worker.
+    /// Takes long; it can only be stopped by ending the worker.
     Long,
     /// Is answered at once.
     Quick,
-    /// Only asks whether anybody is there.
+    /// Asks whether the worker responds.
     Ping,
 }
 
@@ -71,14 +71,14 @@ struct RunningWorker {
 }
 
 impl Client {
-    /// Beats without a job after which the worker is asked whether it is there.
+    /// The number of checks without a message after which an idle worker is sent a ping.
     const PING_AFTER_CHECKS: u32 = 5;
-    /// Beats after which a worker without work, or one that doesn't start, counts as dead.
+    /// The number of checks without a message after which a worker without a long job is taken as dead.
     const LOST_AFTER_CHECKS: u32 = 15;
-    /// Beats without a word from a worker at work after which its restart is offered.
+    /// The number of checks without a message after which the restart of a working worker is offered.
     const SILENT_AFTER_CHECKS: u32 = 30;
 
-    /// A worker that is not started yet; `on_idle_crash` is told when it dies without a job.
+    /// A worker that has not started. `on_idle_crash` is called when it ends while it has no job.
     pub fn new(on_idle_crash: impl Fn(Failure) + 'static) -> Self {
         Self(Rc::new(ClientState {
             running: RefCell::new(None),
@@ -93,8 +93,11 @@ impl Client {
         }))
     }
 
-    /// Sends a request with what travels beside it: handles of files, training rows. The answer comes when the returned future is awaited; the
-    /// job runs whether or not it is.
+    /// Sends a request with attachments: handles of files, training rows. The job runs whether or not the returned
+    /// future is awaited.
+    ///
+    /// # Errors
+    /// The future returns why the job was not answered.
     pub fn ask(
         &self,
         kind: JobKind,
@@ -124,7 +127,7 @@ impl Client {
         async move { answered.await.unwrap_or(Err(Failure::Cancelled)) }
     }
 
-    /// Ends the worker; its jobs fail as cancelled. The next job starts a new one.
+    /// Ends the worker; its jobs fail as cancelled. The next job starts a new worker.
     pub fn stop(&self) {
         self.terminate(&Failure::Cancelled);
     }
@@ -136,7 +139,7 @@ impl Client {
         }
     }
 
-    /// Whether a job is under way that only [`Self::stop`] can end.
+    /// Whether a long job is under way.
     pub fn is_working(&self) -> bool {
         self.0.jobs.borrow().values().any(|job| job.kind == JobKind::Long)
     }
@@ -146,9 +149,9 @@ impl Client {
         self.0.reading.get()
     }
 
-    /// Called once a second while the page is visible and answers in time: looks after the worker's pulse. Counting beats
-    /// and not time, neither a busy page nor a hidden tab nor a machine asleep looks like a silent worker. True where a
-    /// worker at work has said nothing for long.
+    /// Called once a second while the page is visible and not busy. Counts calls instead of measuring time, so that a
+    /// busy page, a hidden tab or a sleeping machine does not look like a worker that doesn't respond. Returns whether
+    /// a working worker has sent no message for long.
     pub fn check_alive(&self) -> bool {
         let silent = self.0.checks_without_message.get() + 1;
         self.0.checks_without_message.set(silent);

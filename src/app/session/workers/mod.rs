@@ -1,4 +1,4 @@
-//! The workers: one that holds what was loaded, and a pool for jobs; and what the page remembers about their work.
+//! The workers: one that holds the loaded files, and a pool for jobs; and what the page remembers about their work.
 
 pub mod client;
 pub mod failure;
@@ -10,51 +10,51 @@ use pool::Pool;
 
 use crate::{tuning::parameters::Parameters, worker::protocol::Request};
 
-/// What the worker has in its memory.
+/// What the main worker holds in memory. Each value includes those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkerMemory {
-    /// Nothing: it is new.
+    /// Nothing: the worker is new.
     #[default]
     Nothing,
-    /// The sweep.
+    /// The loaded files.
     Sweep,
-    /// The sweep and a model.
+    /// The trained model.
     Model,
-    /// The sweep, a model and its evaluation.
+    /// The evaluation of the model.
     Evaluation,
 }
 
 /// The workers, and what the page remembers about their work.
 pub struct Workers {
-    /// Holds the document.
+    /// The worker that holds the loaded files.
     pub main: Client,
-    /// Compute folds.
+    /// The workers for jobs, such as validation folds.
     pub pool: Pool,
-    /// Counts the runs: what an earlier one brings is dropped.
+    /// The number of the current run; results of earlier runs are discarded.
     pub run: u32,
-    /// The last id given.
+    /// The last number given to a file or notice.
     pub last_id: u32,
-    /// What the last training left to validate, until that is done.
+    /// The last training, until it has been validated.
     pub unvalidated: Option<Unvalidated>,
-    /// The view was asked for while another was under way.
+    /// Whether the charts are to be asked for again when the pending answer comes.
     pub view_again: bool,
-    /// A view is under way.
+    /// Whether charts were asked for and have not come.
     pub view_asked: bool,
-    /// Workers that died without a job since somebody asked for work: brings no endless revival.
+    /// The number of workers that ended without a job since the user asked for work; stops endless restarts.
     pub idle_crashes: u32,
-    /// Questions beside the run at which workers ended that had these files.
+    /// Questions beside the run that ended a worker with the loaded files.
     pub fatal_questions: Vec<Request>,
-    /// Other files are open than those that are shown.
+    /// Whether other files are open than those whose results are shown.
     pub files_changed: bool,
 }
 
-/// A training that was not validated yet.
+/// A training that has not been validated.
 #[derive(Clone)]
 pub struct Unvalidated {
-    /// Its rows, as the worker wrote them.
+    /// The training rows, encoded by the worker.
     pub training: ArrayBuffer,
-    /// What it was trained with.
+    /// The parameters of the training.
     pub parameters: Parameters,
-    /// What each fold costs, relative to the others.
+    /// The relative cost of each validation fold.
     pub fold_costs: Vec<f64>,
 }

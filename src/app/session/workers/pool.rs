@@ -1,4 +1,4 @@
-//! Further workers, which share folds among them.
+//! A pool of workers that share jobs.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -16,16 +16,16 @@ use crate::{
     worker::protocol::{Request, Response},
 };
 
-/// Some workers that hold no document.
+/// Workers that hold no files.
 #[derive(Clone)]
 pub struct Pool(Rc<Vec<Client>>);
 
-/// Shared by the workers while they compute: which folds are left, and how far the others are.
+/// The jobs that remain and the progress of the others, shared by the workers of a call.
 struct FoldProgress {
     costs: Vec<f64>,
-    /// The most expensive last, where it is taken first.
+    /// The remaining jobs in ascending order of cost; they are taken from the end.
     pending: Vec<u32>,
-    /// The finished share of each fold.
+    /// The finished share of each job, from 0 to 1.
     shares: Vec<f64>,
 }
 
@@ -44,19 +44,19 @@ impl FoldProgress {
 }
 
 impl Pool {
-    /// As many workers as the machine has spare cores, four at most; they start when they are needed.
+    /// A pool with a worker for each core but one, at least 1 and at most 4. They start when they are needed.
     pub fn new(cores: f64) -> Self {
         let members = (cores as usize).saturating_sub(1).clamp(1, 4);
         // An idle member that dies is replaced when it is needed.
         Self(Rc::new((0..members).map(|_| Client::new(|_| ())).collect()))
     }
 
-    /// Starts the workers before there is work.
+    /// Starts the workers before there are jobs.
     pub fn warm_up(&self) {
         self.0.iter().for_each(Client::warm_up);
     }
 
-    /// Ends the workers that are at work.
+    /// Ends the workers that have a job.
     pub fn stop(&self) {
         self.0.iter().filter(|member| member.is_working()).for_each(Client::stop);
     }
@@ -67,8 +67,12 @@ impl Pool {
         self.0.iter().fold(false, |silent, member| member.check_alive() | silent)
     }
 
-    /// Computes every fold of `costs`, each on the next free worker; `request` asks for one, from the rows `training`;
-    /// `progress` is told the finished share.
+    /// Does one job for each of `costs`, each on the next free worker. `request` makes the request of a job, which is
+    /// sent with the data `training`; `progress` is called with the finished share, from 0 to 1. A job whose worker
+    /// ended is tried again once.
+    ///
+    /// # Errors
+    /// Returns the failure of the first job that could not be done.
     pub async fn folds(
         &self,
         training: &ArrayBuffer,

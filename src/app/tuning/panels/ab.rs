@@ -1,4 +1,4 @@
-//! A/B: which rules of a tuner file a campaign lets stand, and the script of the next campaign.
+//! A/B panel: which rules of a tuner file a campaign confirms, and the script of the next campaign.
 
 use leptos::prelude::*;
 
@@ -31,7 +31,7 @@ use crate::{
     worker::protocol::{Request, Response},
 };
 
-/// The verdict on a loaded campaign, and the next one.
+/// The verdict on the loaded campaign, and the next campaign.
 #[component]
 pub fn AbPanel() -> impl IntoView {
     let session: Session = expect_context();
@@ -169,7 +169,7 @@ fn trimmed_name(name: &str) -> String {
     }
 }
 
-/// The script of three arms for the collective and scale shown.
+/// The script of a campaign with three arms for the collective and scale shown.
 #[component]
 fn NextCampaign() -> impl IntoView {
     let session: Session = expect_context();

@@ -1,4 +1,4 @@
-//! Compare: two measured states, before and after a driver, a firmware, a topology.
+//! Compare panel: two measured states, such as before and after a change of driver, firmware or topology.
 
 use leptos::prelude::*;
 
@@ -26,14 +26,15 @@ use crate::{
     worker::protocol::{ComparedState, FileToLoad, Request, Response},
 };
 
-/// Stands for the only sweep that is loaded, where a file has a number.
+/// The number of the only loaded sweep; files are numbered from 1.
 const LOADED: u32 = 0;
-/// Stands for several loaded sweeps together.
+/// The number of all loaded sweeps together.
 const TOGETHER: u32 = u32::MAX - 1;
-/// Stands for the report that was opened from a link.
+/// The number of the report that was opened from a link.
 const LINKED: u32 = u32::MAX;
 
-/// What can be compared, by number: reports first, which are older than what is loaded, then sweeps.
+/// The states that can be compared, with their numbers and names: reports first, because they are older than what is
+/// loaded, then sweeps.
 fn states(session: Session, reader: ReportReader) -> Vec<(u32, String)> {
     let named = |file: u32| (file, name_of(session, file));
     let mut states = Vec::new();
@@ -50,7 +51,7 @@ fn states(session: Session, reader: ReportReader) -> Vec<(u32, String)> {
     states
 }
 
-/// A state as the worker is asked about it.
+/// A state as the request to the worker names it; `None` if it is gone.
 fn compared_state(session: Session, reader: ReportReader, state: u32) -> Option<ComparedState> {
     Some(match state {
         LOADED | TOGETHER => ComparedState::Loaded,
@@ -64,7 +65,7 @@ fn compared_state(session: Session, reader: ReportReader, state: u32) -> Option<
     })
 }
 
-/// Two states, and what changed between them.
+/// The choice of two states, and what changed between them.
 #[component]
 pub fn ComparePanel() -> impl IntoView {
     let (session, reader): (Session, ReportReader) = (expect_context(), expect_context());

@@ -1,4 +1,4 @@
-//! Coverage: the sizes that a job really sends, against the rules of a tuner file and the measurements.
+//! Coverage panel: the sizes that a job sends, compared with the rules of a tuner file and with the measurements.
 
 use std::sync::Arc;
 
@@ -27,12 +27,12 @@ use crate::{
     worker::protocol::{Request, Response},
 };
 
-/// So many sizes are named that nobody measured.
+/// The number of unmeasured workloads that are named.
 const MAX_NAMED: usize = 12;
 
 const DATA_TYPES: [&str; 5] = ["bfloat16", "float16", "float32", "float8", "int8"];
 
-/// What a job sends, from its log or typed.
+/// The calls of a job, from its log or entered, and how they are covered.
 #[component]
 pub fn CoveragePanel() -> impl IntoView {
     let session: Session = expect_context();
@@ -141,7 +141,7 @@ pub fn CoveragePanel() -> impl IntoView {
     }
 }
 
-/// What the library believes, one collective at a time.
+/// The cost table of the library as charts, one collective at a time.
 #[component]
 fn Costs(#[prop(into)] charts: Signal<Vec<Chart>>) -> impl IntoView {
     let theme = expect_context::<ActiveTheme>().signal();
@@ -167,7 +167,7 @@ fn Costs(#[prop(into)] charts: Signal<Vec<Chart>>) -> impl IntoView {
     }
 }
 
-/// batch × hidden × data type.
+/// The form for calls by batch size, hidden size and data type.
 #[component]
 fn TypedCalls(typed: RwSignal<Option<Typed>>) -> impl IntoView {
     let collective = RwSignal::new(Collective::AllReduce);

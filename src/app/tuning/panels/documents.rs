@@ -1,4 +1,4 @@
-//! Which of the loaded documents a panel is about.
+//! The choice of a loaded file for a panel.
 
 use leptos::prelude::*;
 
@@ -7,19 +7,19 @@ use crate::app::{
     session::{OpenFile, Session},
 };
 
-/// The name of an open file.
+/// The name of an open file; empty if it is closed.
 pub fn name_of(session: Session, file: u32) -> String {
     let name = |files: &Vec<OpenFile>| files.iter().find(|open| open.id == file).map(|o| o.handle.name());
     session.files.with(name).unwrap_or_default()
 }
 
-/// A choice among loaded documents. It stays with the newest until another is chosen, and falls back to it when the
-/// chosen one is closed.
+/// A choice among loaded files of a kind: the newest, until the user chooses another one, and again when that one is
+/// closed.
 #[derive(Clone, Copy)]
 pub struct DocumentChoice {
-    /// All of the kind, by file number.
+    /// The numbers of all files of the kind.
     pub all: Memo<Vec<u32>>,
-    /// The chosen one; `None` where there is none, or none is wanted.
+    /// The number of the chosen file; `None` if there is none or none is wanted.
     pub chosen: Memo<Option<u32>>,
     selection: RwSignal<Selection>,
 }
@@ -32,12 +32,12 @@ enum Selection {
 }
 
 impl DocumentChoice {
-    /// Of the documents that `all` finds.
+    /// A choice among the files that `all` returns, at first the newest.
     pub fn new(all: impl Fn() -> Vec<u32> + Send + Sync + 'static) -> Self {
         Self::with_initial(Box::new(all), Selection::Newest)
     }
 
-    /// Of the documents that `all` finds, none of them until one is chosen.
+    /// A choice among the files that `all` returns, at first none.
     pub fn without(all: impl Fn() -> Vec<u32> + Send + Sync + 'static) -> Self {
         Self::with_initial(Box::new(all), Selection::None)
     }
@@ -57,12 +57,12 @@ impl DocumentChoice {
     }
 }
 
-/// The field of a [`DocumentChoice`].
+/// The list of a [`DocumentChoice`].
 #[component]
 pub fn DocumentField(
     label: &'static str,
     choice: DocumentChoice,
-    /// What stands for none of them; without it one must be chosen.
+    /// The name of the option for no file; without it a file must be chosen.
     #[prop(optional)]
     none: Option<&'static str>,
 ) -> impl IntoView {

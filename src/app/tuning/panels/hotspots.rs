@@ -1,4 +1,4 @@
-//! Hotspots: sizes at which a curve dips.
+//! Hotspots panel: sizes at which busbw drops.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
     worker::protocol::{Request, Response},
 };
 
-/// The hotspots of everything loaded.
+/// The hotspots of all loaded measurements.
 #[component]
 pub fn Hotspots() -> impl IntoView {
     let session: Session = expect_context();

@@ -1,4 +1,4 @@
-//! The sides of the workbench: a strip of tabs, and one panel at a time. A panel asks the worker only while it is shown.
+//! The panels of the workbench: a row of tabs, and the chosen panel. A panel asks the worker only while it is shown.
 
 mod ab;
 mod compare;
@@ -24,10 +24,10 @@ use crate::{
     tuning::address::Panel,
 };
 
-/// So much of the tab before the one shown can be seen.
+/// The width of the tab before the chosen one that stays in view, in CSS pixels.
 const PEEK_PX: i32 = 40;
 
-/// The strip of tabs.
+/// The row of tabs.
 #[component]
 pub fn Tabs() -> impl IntoView {
     let session: Session = expect_context();
@@ -84,7 +84,7 @@ pub fn Tabs() -> impl IntoView {
     }
 }
 
-/// The panel shown, where it is not the answer.
+/// The chosen panel, unless it is the answer.
 #[component]
 pub fn ChosenPanel() -> impl IntoView {
     let session: Session = expect_context();

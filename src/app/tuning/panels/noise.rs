@@ -1,4 +1,5 @@
-//! Noise: the runs behind the answer, what stalled, what is set aside, and how sure a gain must be.
+//! Noise panel: the runs behind the answer, stalled runs, configurations that are set aside, and the required
+//! confidence.
 
 use leptos::prelude::*;
 
@@ -24,7 +25,7 @@ fn recorded(response: &Response) -> Option<&record::Answer> {
     if let Response::Record(answer) = response { Some(answer) } else { None }
 }
 
-/// The record of the workload shown, and the stalls of all.
+/// The runs of the workload shown, and the stalled runs of all.
 #[component]
 pub fn NoisePanel() -> impl IntoView {
     let session: Session = expect_context();
@@ -41,7 +42,7 @@ pub fn NoisePanel() -> impl IntoView {
     }
 }
 
-/// How sure a gain must be.
+/// The form for the confidence and the smallest gain.
 #[component]
 fn ConfidenceForm() -> impl IntoView {
     let session: Session = expect_context();
@@ -78,7 +79,7 @@ fn ConfidenceForm() -> impl IntoView {
     }
 }
 
-/// What was measured at the workload shown.
+/// The measured configurations of the workload shown, and its noise.
 #[component]
 fn RunsPanel() -> impl IntoView {
     let session: Session = expect_context();
@@ -214,7 +215,7 @@ fn ConfigurationRuns(found: WorkerQuery, open: RwSignal<Option<usize>>) -> impl 
     })
 }
 
-/// What was set aside by hand, with a button each to bring it back.
+/// The configurations that were set aside by hand, each with a button that brings it back.
 #[component]
 fn SetAsideList() -> impl IntoView {
     let session: Session = expect_context();
@@ -247,7 +248,7 @@ fn SetAsideList() -> impl IntoView {
     })
 }
 
-/// What stalled anywhere.
+/// The stalled runs of all workloads.
 #[component]
 fn Stalls() -> impl IntoView {
     let session: Session = expect_context();

@@ -1,4 +1,4 @@
-//! What to measure next, within a budget of launches, as a script to run.
+//! Plan panel: what to measure next within a number of launches, as a script.
 
 use leptos::prelude::*;
 
@@ -21,7 +21,7 @@ use crate::{
     worker::protocol::{Request, Response},
 };
 
-/// The plan.
+/// The form of the plan, and the plan.
 #[component]
 pub fn PlanPanel() -> impl IntoView {
     let session: Session = expect_context();

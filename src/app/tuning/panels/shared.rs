@@ -1,4 +1,4 @@
-//! What several panels show: the reader of tuner files, the launcher, and why there is no answer.
+//! Fields and messages that several panels have.
 
 use leptos::prelude::*;
 
@@ -8,12 +8,12 @@ use crate::{
     tuning::{address::Address, conf::Reader, launch::Launcher, sets::Choice, support::Library},
 };
 
-/// A workload in words: `all_reduce, 16 MiB, 2 nodes, 16 ranks`.
+/// A workload as text: `all_reduce, 16 MiB, 2 nodes, 16 ranks`.
 pub fn workload_label(workload: &Workload) -> String {
     Address::of(workload, Choice::Largest, false).to_string()
 }
 
-/// Who reads the file, on which library: the same for all panels.
+/// The reader and the library of tuner files; the choice is the same in all panels.
 #[component]
 pub fn ReaderFields() -> impl IntoView {
     let session: Session = expect_context();
@@ -35,7 +35,7 @@ pub fn ReaderFields() -> impl IntoView {
     }
 }
 
-/// The choice of what starts the ranks.
+/// The choice of the program that starts the ranks.
 #[component]
 pub fn LauncherField(launcher: RwSignal<Launcher>) -> impl IntoView {
     let choices = || vec![(Launcher::Mpirun, "mpirun".to_owned()), (Launcher::Srun, "srun".to_owned())];
@@ -49,7 +49,7 @@ pub fn LauncherField(launcher: RwSignal<Launcher>) -> impl IntoView {
     }
 }
 
-/// Why a panel has no answer.
+/// The error of a panel, if there is one.
 #[component]
 pub fn Failed(error: RwSignal<Option<String>>) -> impl IntoView {
     reactive(move || error.get().map(|error| view! { <p class="wrong" role="alert">{error}</p> }))

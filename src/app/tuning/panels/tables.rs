@@ -1,4 +1,4 @@
-//! Tables of the trade that are no sweep: summaries, reports, lists of gains.
+//! Tables panel: loaded tables that are not sweeps, such as summaries, reports and lists of gains.
 
 use leptos::prelude::*;
 

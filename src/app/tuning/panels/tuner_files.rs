@@ -1,4 +1,5 @@
-//! Tuner files: written from the answer for one of their readers, and checked and laid over the sweep when dropped.
+//! Tuner files panel: writes a tuner file from the answer, checks loaded ones, and compares their choices with the
+//! sweep.
 
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ use crate::{
     worker::protocol::{Request, Response},
 };
 
-/// Asks about tuner files; the answer is any of them.
+/// A query of the worker about tuner files.
 fn query(session: Session, question: impl Fn() -> Option<Question> + Send + Sync + 'static) -> WorkerQuery {
     WorkerQuery::new(session, Signal::derive(move || question().map(Request::Conf)))
 }
@@ -60,7 +61,7 @@ fn overlaid(response: &Response) -> Option<(&Listing, &str, &Charts)> {
     }
 }
 
-/// Loaded tuner files first, as they are what was asked about; then what is written.
+/// The check of loaded tuner files, then the file that is written.
 #[component]
 pub fn TunerFilesPanel() -> impl IntoView {
     let session: Session = expect_context();
@@ -183,7 +184,7 @@ fn EnvironmentVariables() -> impl IntoView {
     }
 }
 
-/// What is wrong with a loaded file, and what it would choose.
+/// The findings about a loaded file, and its choices.
 #[component]
 fn CheckTunerFile() -> impl IntoView {
     let session: Session = expect_context();
@@ -230,7 +231,7 @@ fn CheckTunerFile() -> impl IntoView {
     }
 }
 
-/// A loaded file over the sweep.
+/// The choices of a loaded file at the measured sizes.
 #[component]
 fn Overlay(conf: Memo<Option<u32>>) -> impl IntoView {
     let session: Session = expect_context();

@@ -13,7 +13,7 @@ pub fn count_up_in_tasks(last: usize) -> ReadSignal<usize> {
     fn next(step: ReadSignal<usize>, set_step: WriteSignal<usize>, last: usize) {
         set_timeout(
             move || {
-                // Nothing is left to count for once the owner is gone.
+                // The owner may have been disposed of.
                 let Some(reached) = step.try_get_untracked() else { return };
                 set_step.set(reached + 1);
                 if reached + 1 < last {

@@ -38,7 +38,7 @@ fn open(id: &str) {
         place.set_text_content(Some(&diagnostics::text()));
     }
     list();
-    // It can't be opened a second time, and is open then.
+    // Fails only if the dialog is open already.
     let _ = dialog.show_modal();
 }
 
@@ -59,9 +59,9 @@ fn run(command: &Element) {
     if let Some(dialog) = command.closest("dialog").ok().flatten() {
         dialog.unchecked_into::<HtmlDialogElement>().close();
     }
-    // Once this event is over: who listens to clicks can't be called while it runs.
+    // After this event: a click during the handler would not reach the click listeners.
     spawn_local(async move {
-        // The dialog gave the focus back to where it was; the control takes it, as one that was clicked.
+        // The closed dialog gave the focus back; a clicked control has the focus.
         let _ = control.focus();
         control.click();
     });
@@ -69,7 +69,7 @@ fn run(command: &Element) {
 
 fn on_key(event: &KeyboardEvent) {
     let key = event.key();
-    // A character that needs AltGr comes with both.
+    // AltGr sets both flags.
     let is_chord = (event.ctrl_key() || event.meta_key()) && !event.alt_key();
     let dialog = document().query_selector("dialog[open]").ok().flatten();
     if let Some(dialog) = dialog {

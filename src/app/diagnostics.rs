@@ -59,7 +59,7 @@ pub fn note_error(message: &str) {
     for (index, part) in message.split('"').enumerate() {
         redacted.push_str(if index % 2 == 0 { part } else { "\"…\"" });
     }
-    // Whoever panics may hold the facts.
+    // The code that panicked may hold the borrow.
     FACTS.with(|facts| {
         if let Ok(mut facts) = facts.try_borrow_mut() {
             facts.error = redacted.chars().take(500).collect();

@@ -40,7 +40,8 @@ impl OpenedFiles {
 #[component]
 pub fn DropZone(on_files: OnFiles, collecting: RwSignal<bool>) -> impl IntoView {
     let is_over = RwSignal::new(false);
-    // Entering a child comes before leaving its parent, so the page is left when no element is entered.
+    // The event of entering a child comes before that of leaving its parent; the page is left when no element is
+    // entered.
     let entered: Rc<RefCell<Vec<EventTarget>>> = Rc::default();
     let enter = {
         let entered = entered.clone();
@@ -56,7 +57,7 @@ pub fn DropZone(on_files: OnFiles, collecting: RwSignal<bool>) -> impl IntoView 
         let entered = entered.clone();
         move |event: DragEvent| {
             let left = event.target();
-            // Nothing follows where the pointer leaves the window; an element that is gone by then was never left.
+            // No event follows when the pointer leaves the window, nor for an element that was removed meanwhile.
             let left_window = event.related_target().is_none();
             entered.borrow_mut().retain(|target| !left_window && Some(target) != left.as_ref());
             if entered.borrow().is_empty() {
@@ -93,7 +94,7 @@ pub fn DropZone(on_files: OnFiles, collecting: RwSignal<bool>) -> impl IntoView 
         });
     };
     let paste = move |event: ClipboardEvent| {
-        // A dialog asks for something else first.
+        // A dialog is open.
         if fields::is_typing(&event) || document().query_selector("dialog[open]").is_ok_and(|open| open.is_some()) {
             return;
         }
@@ -130,11 +131,11 @@ pub fn OpenButton(on_files: OnFiles, #[prop(optional)] primary: bool) -> impl In
     let chosen = move |event: web_sys::Event| {
         let Some(input) = event.target().and_then(|target| target.dyn_into::<HtmlInputElement>().ok()) else { return };
         let files = listed(input.files());
-        // The same file can be chosen again only after this.
+        // Otherwise choosing the same file again would make no event.
         input.set_value("");
         on_files.run(OpenedFiles::new(files));
     };
-    // The input itself takes the keyboard and the label is its face, so nothing is lost to assistive technology.
+    // The input itself takes the keyboard; the label only draws it, so assistive technology sees a file input.
     view! {
         <label class="button file-button" class:primary=primary>
             <input node_ref=input type="file" multiple=true class="visually-hidden" on:change=chosen />

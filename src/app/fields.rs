@@ -103,7 +103,7 @@ pub fn choice_field(
     let list = NodeRef::<html::Select>::new();
     let stands = RefCell::new(Vec::new());
     let wanted = RwSignal::new(String::new());
-    // How many there are, and which of them the list holds.
+    // The number of options, and the indices of those in the list.
     let all = RwSignal::new(0_usize);
     let listed = StoredValue::new(Vec::<usize>::new());
     effect(move || {
@@ -116,7 +116,7 @@ pub fn choice_field(
         let wanted = if is_long { wanted.with(|wanted| wanted.trim().to_lowercase()) } else { String::new() };
         let is_kept = |text: &str| wanted.is_empty() || text.to_lowercase().contains(&wanted);
         let mut most = MAX_OPTIONS;
-        // What is chosen is always in the list, at its place.
+        // The chosen option is always in the list, in its position.
         let kept = options.into_iter().enumerate().filter(|(_, (text, is_selected))| {
             *is_selected
                 || most > 0 && is_kept(text) && {
@@ -127,7 +127,7 @@ pub fn choice_field(
         let (places, kept): (Vec<usize>, Vec<(String, bool)>) = kept.unzip();
         listed.set_value(places);
         let (texts, is_selected): (Vec<String>, Vec<bool>) = kept.into_iter().unzip();
-        // An open list closes, or forgets where it is pointed at, when anything in it is written; so only what changed is.
+        // Writing into an open list closes it or loses its highlight, so only changes are written.
         if *stands.borrow() != texts {
             list.set_length(0);
             for text in &texts {

@@ -200,7 +200,7 @@ impl Connection {
     /// Waits until the transaction has been written.
     async fn finish(&self) -> Result<(), JsValue> {
         let transaction = self.store.transaction();
-        // Where there was no room, only the whole says so.
+        // If the quota is exceeded, only the transaction says so.
         wait_for(&transaction, "complete").await.map_err(|error| transaction.error().map_or(error, JsValue::from))
     }
 }
@@ -224,7 +224,7 @@ async fn wait_for(target: &EventTarget, good: &str) -> Result<(), JsValue> {
 fn next_event(target: &EventTarget, good: &str) -> Promise {
     Promise::new(&mut |resolve, reject| {
         for (name, then) in [(good, &resolve), ("error", &reject), ("abort", &reject)] {
-            // It fails for no name and no function.
+            // Adding a listener to a valid target does not fail.
             let _ = target.add_event_listener_with_callback(name, then);
         }
     })
@@ -246,7 +246,7 @@ pub fn StoredFiles() -> impl IntoView {
             </label>
             <Show when=move || file_store.is_on.get()>
                 <p class="small">
-                    "The last 20, in this browser only. Whoever uses it can open them; switching off removes them."
+                    "The last 20, in this browser only. Anyone who uses this browser can open them. Switching off removes them."
                 </p>
                 <ul class="on-device-files">
                     <For each=move || file_store.files.get() key=|kept| kept.opened_ms.to_bits() children=|one| view! { <Row one /> } />

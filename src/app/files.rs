@@ -26,7 +26,7 @@ pub fn Files() -> impl IntoView {
     let session: Session = expect_context();
     let shown = ListLimit::initial();
     let filter = RwSignal::new(String::new());
-    // In a long list, what could not be read comes first: among hundreds nobody would find it.
+    // In a long list, files that could not be read come first, where they are found.
     let open = Memo::new(move |_| -> Vec<(u32, String)> {
         let wanted = filter.with(|filter| filter.to_lowercase());
         let in_trouble: SortedSet<u32> =
@@ -144,7 +144,7 @@ fn ReportView(report: FileReport) -> impl IntoView {
             .into_any()
         }
         Outcome::Known { format, holds, problems, notes } => {
-            // Of what has no parts that are counted, none can have been left out.
+            // A file without counted parts has no lines that could be left out.
             let is_counted = !holds.is_empty() || problems.count > 0;
             view! {
                 <p class="file-facts">{holds}</p>
@@ -186,7 +186,7 @@ fn ProblemList(problems: Problems) -> impl IntoView {
     let listed = kept.len().min(LISTED);
     let rest = all - listed as u64;
     let rows = move || {
-        // A thousand rows are made when somebody wants to see them.
+        // The rows are built only when the list is opened.
         let row = |problem: &crate::text::Problem| {
             view! {
                 <tr>

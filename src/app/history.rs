@@ -93,7 +93,7 @@ pub fn synchronize(session: Session, reader: ReportReader, example: Example) {
         let is_tuning = workbench == Workbench::Tuning;
         let choices = session.state_of(workbench).choices.get();
         let report = reader.fragment();
-        // An address that names nothing needs no fragment, and no URL can take one away but the whole one.
+        // An empty address needs no fragment; only a full URL can remove one.
         let is_bare =
             address == Address::default() && (panel, against) == Default::default() && report.is_none() && is_tuning;
         let now = HistoryEntry {
@@ -121,13 +121,13 @@ pub fn synchronize(session: Session, reader: ReportReader, example: Example) {
         let here = fragment();
         let is_there = here == now.fragment;
         let is_new_choice = before.as_ref().is_some_and(|before| before.choices != now.choices);
-        // A view takes the place of the address that left its choice open, or Back would only choose it again; and what
-        // is chosen while there is no data is no step of anybody's.
+        // The address of a view replaces one that left the choice open, because Back would only choose the view again.
+        // Choices without data make no entry.
         let is_of_tuning = || is_tuning && Workbench::of(&here) == Workbench::Tuning;
         let was_open = || is_of_tuning() && Address::parse(&here).is_ok_and(|address| address == Address::default());
         let is_dragged_on = now.drag.is_some() && before.as_ref().is_some_and(|before| before.drag == now.drag);
-        // Where the browser went by itself, its entry is there already: what it says otherwise than it is written here
-        // would else be a step that Back only leads to again.
+        // After Back or Forward the entry exists already; a new one for the same address, written differently, would
+        // only be a detour.
         let is_ours = before.as_ref().is_some_and(|before| before.fragment == here);
         let is_step = is_ours
             && !is_dragged_on
@@ -153,7 +153,7 @@ pub fn synchronize(session: Session, reader: ReportReader, example: Example) {
         }
         let workbench = Workbench::of(&here);
         match Address::parse(&here) {
-            // What is shown of a sweep stays for the way back.
+            // The workload of a sweep stays for the way back.
             Ok(_) if workbench != Workbench::Tuning && untrack(move || session.has_files()) => {
                 session.workbench.set(workbench);
                 session.choose_all(workbench, form::Choices::parse(&here));
@@ -169,7 +169,7 @@ pub fn synchronize(session: Session, reader: ReportReader, example: Example) {
                 session.tuning.panel.set(panel);
                 session.tuning.against_default.set(Against::of(&here) == Against::Default);
                 if let Some(choices) = choices {
-                    // They are of this entry, and so no new one.
+                    // They belong to this entry and must not make a new one.
                     entry.update_value(|entry| {
                         if let Some(entry) = entry {
                             entry.choices = choices.clone();

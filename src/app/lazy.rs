@@ -86,7 +86,7 @@ pub fn is_near_viewport(element: impl Fn() -> Option<Element> + 'static) -> RwSi
             kept.with_value(|watch| watch.set(None));
             return;
         };
-        // The browser says it within a frame; where it can't say it at all, everything is near.
+        // The browser reports it within a frame. Without the observer every element counts as near.
         let watch = ViewportWatch::new(&element, move || {
             is_near.try_set(true);
         });

@@ -16,7 +16,7 @@ extern "C" {
 
 /// Waits until the page will make no further request: the copy is complete, or there will be none.
 pub async fn until_settled() {
-    // There is nothing to wait for where the promise is missing.
+    // If the promise is missing, there is nothing to wait for.
     let _ = promised("settled").await;
 }
 

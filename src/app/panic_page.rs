@@ -13,7 +13,7 @@ pub fn install() {
         web_sys::console::error_1(&message.as_str().into());
         show_page(&message);
     }));
-    // An exhausted memory is a trap without a panic.
+    // Exhausted memory causes a trap without a panic.
     let on_error = Closure::<dyn Fn(ErrorEvent)>::new(|event: ErrorEvent| {
         let trapped = event.error().is_instance_of::<js_sys::Error>()
             && event.error().unchecked_into::<js_sys::Error>().name() == "RuntimeError";
@@ -42,7 +42,7 @@ fn show_page(message: &str) {
         card.set_id("panic-page");
         card.set_attribute("role", "alertdialog")?;
         card.set_attribute("aria-label", "The page has stopped")?;
-        // Nothing below it works any more.
+        // The page below does not work any more, so the dialog can't be closed.
         card.set_attribute("closedby", "none")?;
         add(&card, "h2", "The page has stopped")?;
         add(
@@ -58,7 +58,7 @@ fn show_page(message: &str) {
         again.set_class_name("button primary");
         // A link to the page itself would only change the fragment.
         again.set_href(&window().location().pathname()?);
-        // web/boot.js listens to it, which still can.
+        // web/boot.js, which still runs, listens to it.
         let copy = add(&card, "button", "Copy diagnostics")?;
         copy.set_attribute("data-copy", "panic-details")?;
         card.show_modal()?;

@@ -31,7 +31,7 @@ pub fn pass_choices_button(
     };
     view! {
         <Show when=is_there>
-            // A run that is under way would be left.
+            // It would cancel the run under way.
             <button type="button" disabled=move || session.task.with(Option::is_some) on:click=hand>
                 {reactive(move || label.with_value(|label| label()))}
             </button>

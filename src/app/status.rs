@@ -44,7 +44,7 @@ fn TaskStatus() -> impl IntoView {
         <progress max="1" value=share aria-label=words></progress>
         <span class="status-percent">{reactive(percent)}</span>
         <Show when=move || session.is_silent.get()>
-            <span class="status-silent">"The worker has said nothing for long."</span>
+            <span class="status-silent">"The worker has not responded for some time."</span>
             <button type="button" on:click=move |_| session.restart()>"Restart it"</button>
         </Show>
         <button type="button" class="cancel" on:click=move |_| session.cancel()>"Cancel"</button>
@@ -55,7 +55,7 @@ fn TaskStatus() -> impl IntoView {
 fn IdleStatus() -> impl IntoView {
     let session: Session = expect_context();
     let reader: ReportReader = expect_context();
-    // A report says itself what it stands on.
+    // An opened report shows this by itself.
     let here = move || session.workbench.get();
     let has_answer = move || session.tuning.has_data() && !reader.is_open() && here() == Workbench::Tuning;
     let has_shown = move || session.state_of(here()).has_answer() && !reader.is_open();
@@ -64,11 +64,11 @@ fn IdleStatus() -> impl IntoView {
     let state = move || match (has_answer(), session.tuning.basis.get()) {
         _ if is_partial() => words(here()).partial,
         _ if has_shown() && is_complete() => words(here()).complete,
-        _ if has_shown() => "What is chosen is not answered.",
+        _ if has_shown() => "These choices have not been answered yet.",
         (false, _) => "",
-        (true, AnswerBasis::Measured) => "The answer stands on measurements alone.",
-        (true, AnswerBasis::Trained) => "The answer is the model's and not validated.",
-        (true, AnswerBasis::Validated) => "The answer is validated on what was held out.",
+        (true, AnswerBasis::Measured) => "The answer is based on measurements only.",
+        (true, AnswerBasis::Trained) => "The answer is that of the model, which is not validated.",
+        (true, AnswerBasis::Validated) => "The answer is validated on held-out measurements.",
     };
     let untrained = move || {
         has_answer()

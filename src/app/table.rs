@@ -51,9 +51,9 @@ pub fn DataTable(
 ) -> impl IntoView {
     let sort = RwSignal::new(None::<(usize, bool)>);
     let drawn = count_up_in_tasks(FIRST_ROWS / ROWS_PER_TASK);
-    // Another table has other columns, and so other rows.
+    // The number of rows drawn depends on the number of columns.
     let width = Memo::new(move |_| listing.with(|listing| listing.columns.len()));
-    // Those that are shown on demand, as far as somebody asked for them.
+    // The secondary columns that the user asked for.
     let asked = RwSignal::new(SortedSet::<String>::new());
     let shown = Memo::new(move |_| {
         listing.with(|listing| {
@@ -73,7 +73,7 @@ pub fn DataTable(
     let limit = move || if extra_rows.get() > 0 { most() } else { most().min((drawn.get() + 1) * ROWS_PER_TASK) };
     let body = NodeRef::<html::Tbody>::new();
     let order = Memo::new(move |_| listing.with(|listing| listing.visible_rows(sort.get(), &filter.get())));
-    // A third click brings back the order in which the rows came.
+    // The third click restores the original order.
     let sort_by = move |column: usize| {
         sort.update(|sort| {
             *sort = match *sort {
@@ -101,7 +101,7 @@ pub fn DataTable(
         };
         shown.get().into_iter().map(header).collect_view()
     };
-    // A row is made once; what its cells say follows the content, so that the focus survives a new answer.
+    // A row is built once and its cells follow the content, so that it keeps the focus when the content changes.
     let row = move |index: usize| {
         let columns = listing.with_untracked(|listing| listing.columns.clone());
         let text = move |column: usize| {
@@ -169,7 +169,7 @@ pub fn DataTable(
         }
     };
     let rows = move || {
-        // Other columns, other cells.
+        // The key changes with the columns, because the cells do.
         let columns = shown.with(|shown| shown.iter().fold(width.get(), |all, column| all.wrapping_mul(31) ^ column));
         let limit = if is_near.get() { limit() } else { 0 };
         order.get().into_iter().take(limit).map(move |index| (columns, index)).collect::<Vec<_>>()
@@ -246,7 +246,7 @@ pub fn DataTable(
             </Show>
             <Show when=move || order.with(Vec::is_empty)>
                 <p class="empty">
-                    {reactive(move || if filter.with(String::is_empty) { "There are none." } else { "No row holds that." })}
+                    {reactive(move || if filter.with(String::is_empty) { "There are no rows." } else { "No row matches the filter." })}
                 </p>
             </Show>
         </div>

@@ -41,7 +41,7 @@ impl ActiveTheme {
             on_change.forget();
             std::mem::forget(query);
         }
-        // Other tabs of the page choose for all of them.
+        // The choice in another tab holds for all tabs.
         window_event_listener(ev::storage, move |event| {
             if event.key().as_deref() == Some("theme") {
                 setting.set(parse_setting(event.new_value().as_deref()));
@@ -55,7 +55,7 @@ impl ActiveTheme {
             let root = document().document_element();
             let name = SETTINGS.iter().find(|(c, ..)| *c == setting.get()).map(|(_, name, _)| *name);
             if let (Some(root), Some(name)) = (root, name) {
-                // Both fail only where storage is forbidden or full; the choice then lasts for this visit.
+                // Both fail only if storage is forbidden or full; then the choice lasts for this visit.
                 let _ = match name {
                     "system" => root.remove_attribute("data-theme"),
                     name => root.set_attribute("data-theme", name),

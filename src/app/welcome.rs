@@ -25,7 +25,7 @@ pub fn Welcome(
     let on_files: OnFiles = expect_context();
     let example: Example = expect_context();
     let is_reading = move || session.has_files() && session.task.with(Option::is_some);
-    // A link says what was looked at; what was measured did not travel with it.
+    // A link names the workload that was shown; it does not hold the measurements.
     let awaited = move || {
         let address = session.tuning.address.get();
         (workbench == Workbench::Tuning && address.is_particular()).then(|| {
@@ -62,7 +62,7 @@ pub fn Welcome(
                 </div>
                 <p class="small">{reads}</p>
             </div>
-            // What was opened and has nothing for this workbench, and why.
+            // Open files that have nothing for this workbench, with the reason.
             <Show when=move || session.has_files()>
                 <Files />
             </Show>

@@ -42,7 +42,7 @@ pub const fn words(workbench: Workbench) -> WorkbenchWords {
             refused: "Nothing to compare",
             partial: "Not all models were compared.",
             again: "Compare",
-            complete: "Every model predicted only what it had not seen.",
+            complete: "Each model was tested on kernels that it was not fitted on.",
         },
         Workbench::Tuning => WorkbenchWords {
             lead: "Drop a sweep of collectives and see which algorithm, protocol and channel count to deploy for each \
@@ -65,19 +65,19 @@ pub const fn words(workbench: Workbench) -> WorkbenchWords {
             refused: "Nothing to predict",
             partial: "Not all regressors were trained.",
             again: "Go on",
-            complete: "Errors are of what regressors had not seen.",
+            complete: "The errors are those at samples that were held out.",
         },
         Workbench::Topology => WorkbenchWords {
             lead: "Drop a link graph, or the topology dump of NCCL or RCCL, and see a schedule of a collective for it, \
                    how far it can be from the best possible one, and why.",
             reads: "Reads topologies as CSV, NCCL_TOPO_DUMP_FILE and NCCL_GRAPH_DUMP_FILE as XML, schedules as CSV, \
-                    algorithms of MSCCL as XML, and conditions of a collective as JSON. The example is made, not measured.",
-            example: "This is the example: a made graph. Drop your own to replace it.",
-            made: "This is the example: a made graph. Drop your own to replace it.",
+                    algorithms of MSCCL as XML, and conditions of a collective as JSON. The example is generated, not measured.",
+            example: "This is the example: a generated graph. Drop your own to replace it.",
+            made: "This is the example: a generated graph. Drop your own to replace it.",
             doing: "Synthesizing",
             jobs: "",
             refused: "Nothing to synthesize",
-            partial: "Not all synthesizers were asked.",
+            partial: "Not all synthesizers were run.",
             again: "Go on",
             complete: "Every schedule that is shown was verified.",
         },
@@ -87,13 +87,13 @@ pub const fn words(workbench: Workbench) -> WorkbenchWords {
             reads: "Reads reward logs, lists of times, means of episodes and of arms (JSON, CSV), and the policy files and \
                     records by whose schedule arms ran. The example is simulated, not measured.",
             example: "This is the example: simulated rewards, not measurements. Drop your own to replace them.",
-            made: "Strategies play in simulated latencies. Drop a reward log to let them play in measured ones.",
+            made: "The strategies run on simulated latencies. Drop a reward log to run them on measured ones.",
             doing: "Replaying",
-            jobs: "Playing seeds",
+            jobs: "Running seeds",
             refused: "Nothing to replay",
             partial: "Not everything was replayed.",
             again: "Go on",
-            complete: "Every estimate says how sure it is.",
+            complete: "Each estimate is shown with its uncertainty.",
         },
     }
 }

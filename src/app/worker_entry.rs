@@ -91,7 +91,7 @@ fn answer(executor: &mut Executor, ToWorker { job, request }: ToWorker, files: V
 }
 
 fn post(message: &FromWorker, attachments: &[Vec<u8>]) {
-    // Both fail only where the page is gone or the memory is; nobody is left to be told.
+    // Both fail only if the page is gone or memory is exhausted; then nothing can be reported.
     if let Ok(bytes) = postcard::to_stdvec(message) {
         let parts: Array =
             iter::once(&bytes).chain(attachments).map(|bytes| Uint8Array::from(bytes.as_slice()).buffer()).collect();
@@ -185,7 +185,7 @@ impl FileBatch {
         let length: usize = sizes.iter().sum();
         let all: Array = together.into_iter().map(|blob| web_sys::Blob::clone(blob.as_ref())).collect();
         let read = web_sys::Blob::new_with_blob_sequence(&all).and_then(|all| read_blob(&all));
-        // A file that has become shorter would pass on the bytes of the next one as its own.
+        // If a file has become shorter, the offsets of those after it are wrong.
         let Some(all) = read.ok().filter(|all| all.len() == length) else { return };
         let mut rest = all.as_slice();
         for (size, ahead) in sizes.into_iter().zip(&mut self.ahead[at..]) {

@@ -78,7 +78,7 @@ pub(super) fn Drawing(state: State, described_by: String) -> impl IntoView {
             ></canvas>
             <Tip state/>
             <Show when=move || state.chart.with(Option::is_none)>
-                <p class="chart-waiting">"Nothing to draw yet"</p>
+                <p class="chart-waiting">"No chart yet"</p>
             </Show>
         </div>
     }

@@ -70,7 +70,7 @@ pub fn ChartView(
     };
     let height = move || chart.with(|chart| chart.as_ref().and_then(|chart| chart.height()));
     let summary = move || chart.with(|chart| chart.as_ref().map(|chart| chart.summary.clone()));
-    // Who walks with the keyboard comes by as well.
+    // Keyboard focus draws the chart as well.
     let come = move |_| {
         is_near.set(true);
         focus_drawing(place);
@@ -124,7 +124,7 @@ fn Readout(state: State, hint: String) -> impl IntoView {
         <div class="chart-readout">
             {reactive(pinned)}
             <p id=hint class="chart-hint" class:visually-hidden=move || state.pinned.get().is_some()>
-                "Point at the chart or walk it with the arrow keys to read a value; click or Enter pins it."
+                "Point at the chart or use the arrow keys to read a value; click or press Enter to pin it."
             </p>
         </div>
     }
@@ -137,7 +137,7 @@ fn Exports(state: State) -> impl IntoView {
         move |_| {
             let (Some(chart), Some(style)) = (state.chart.get_untracked(), state.style_of_file()) else { return };
             if save(&chart, &style).is_err() {
-                state.announcement.set("The browser did not take the file".to_owned());
+                state.announcement.set("The browser could not save the file".to_owned());
             }
         }
     };

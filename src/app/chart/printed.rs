@@ -26,7 +26,7 @@ pub(super) fn PrintedChart(state: State) -> impl IntoView {
             highlight: state.pinned.get_untracked(),
             ..Style::default()
         };
-        // An SVG document runs nothing, and its text is escaped where it is written.
+        // A parsed SVG document runs no scripts, and its texts are escaped when it is written.
         let document = DomParser::new()
             .and_then(|parser| parser.parse_from_string(&svg(&chart, &style), SupportedType::ImageSvgXml));
         if let Some(drawing) = document.ok().and_then(|document| document.document_element()) {

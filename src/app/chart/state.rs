@@ -135,7 +135,7 @@ impl State {
     pub fn unpin(&self) {
         if self.pinned.get_untracked().is_some() {
             self.set_pin(None);
-            self.announcement.set("Not pinned any more".to_owned());
+            self.announcement.set("Unpinned".to_owned());
         }
     }
 

@@ -108,11 +108,11 @@ pub fn LinkEdits(viewer: Viewer) -> impl IntoView {
     };
     view! {
         <div class="network-damage" role="group" aria-label="Damage">
-            <button type="button" on:click=move |_| leave(0.5)>"Slow to a half"</button>
-            <button type="button" on:click=move |_| leave(0.1)>"To a tenth"</button>
+            <button type="button" on:click=move |_| leave(0.5)>"Slow to 50 %"</button>
+            <button type="button" on:click=move |_| leave(0.1)>"Slow to 10 %"</button>
             <button type="button" on:click=move |_| leave(0.0)>"Cut"</button>
             <button type="button" disabled=is_whole on:click=move |_| leave(1.0)>"Restore"</button>
-            <button type="button" title="from the graph: no longer a damage, but another graph" on:click=remove>"Remove"</button>
+            <button type="button" title="Removes the link from the graph instead of damaging it" on:click=remove>"Remove"</button>
         </div>
         {both_directions(both)}
     }
@@ -130,9 +130,9 @@ pub fn NodeEdits(viewer: Viewer) -> impl IntoView {
     let begin = move |_| viewer.begins.update(|begins| *begins = !*begins);
     view! {
         <div class="network-damage" role="group" aria-label="Damage of the node">
-            <button type="button" on:click=move |_| leave(0.5)>"Its links to a half"</button>
-            <button type="button" on:click=move |_| leave(0.1)>"To a tenth"</button>
-            <button type="button" on:click=move |_| leave(0.0)>"Take it out"</button>
+            <button type="button" on:click=move |_| leave(0.5)>"Slow its links to 50 %"</button>
+            <button type="button" on:click=move |_| leave(0.1)>"Slow its links to 10 %"</button>
+            <button type="button" on:click=move |_| leave(0.0)>"Take the node down"</button>
             <button type="button" on:click=move |_| leave(1.0)>"Restore"</button>
             <button type="button" aria-pressed=move || begins().to_string() on:click=begin>"Link from here"</button>
         </div>

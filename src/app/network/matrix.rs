@@ -131,7 +131,7 @@ pub fn Matrix(
                     (nodes, chunks) => format!(" (every {nodes}th and {chunks}th)"),
                 };
                 return Some(format!(
-                    "{} nodes down, {} chunks across{some}; a click shows the way of a chunk.",
+                    "{} nodes down, {} chunks across{some}; a click shows the path of a chunk.",
                     timeline.nodes, timeline.chunks
                 ));
             };

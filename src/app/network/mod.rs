@@ -151,7 +151,7 @@ fn Controls(viewer: Viewer) -> impl IntoView {
         </div>
         <div class="controls network-choices">
             {choice_field("Speed".into(), Box::new(speeds), Box::new(move |index| viewer.speed.set(index)))}
-            {choice_field("Over the links".into(), Box::new(overs), Box::new(move |index| viewer.over.set(index)))}
+            {choice_field("Overlay".into(), Box::new(overs), Box::new(move |index| viewer.over.set(index)))}
             <Show when=has_channels>
                 <label class="field">
                     <span>"Channel"</span>
@@ -166,7 +166,7 @@ fn Controls(viewer: Viewer) -> impl IntoView {
             </Show>
             {choice_field("Links over time".into(), Box::new(sorts), Box::new(move |index| viewer.sort.set(index)))}
             <Show when=has_more>
-                {choice_field("Beside the best".into(), Box::new(timelines), Box::new(move |index| viewer.beside.set(index)))}
+                {choice_field("Compare with".into(), Box::new(timelines), Box::new(move |index| viewer.beside.set(index)))}
             </Show>
         </div>
     }

@@ -68,7 +68,7 @@ fn node_words(
     time_ns: f64,
 ) -> Option<(String, String)> {
     let title = format!("Node {}", drawing.network.topology.label(node));
-    let Some(node) = drawing.node_in_timeline(node) else { return Some((title, "It is dead.".to_owned())) };
+    let Some(node) = drawing.node_in_timeline(node) else { return Some((title, "It is down.".to_owned())) };
     let Some((timeline, prepared)) = drawing.prepared(0) else { return Some((title, String::new())) };
     let chunks = timeline.chunks as usize;
     let time = ticks(timeline, time_ns);
@@ -182,7 +182,7 @@ fn ChunkPanel(viewer: Viewer) -> impl IntoView {
     });
     view! {
         <label class="field">
-            <span>"Way of chunk"</span>
+            <span>"Path of chunk"</span>
             <input
                 type="number"
                 min="0"
@@ -193,7 +193,7 @@ fn ChunkPanel(viewer: Viewer) -> impl IntoView {
             />
         </label>
         <Show when=move || listing.with(|listing| !listing.rows.is_empty())>
-            <ListingView heading="The way of the chunk" listing=listing name="topology-chunk" />
+            <ListingView heading="Path of the chunk" listing=listing name="topology-chunk" />
         </Show>
     }
 }

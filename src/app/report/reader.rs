@@ -108,7 +108,7 @@ impl ReportReader {
             return true;
         }
         if fragment != FROM_FILE {
-            // Reading one takes milliseconds and is bounded; a worker would have to be started first.
+            // Decoding takes milliseconds and its size is bounded; a worker would have to be started first.
             let report = link::decode(fragment).map_err(|error| error.to_string());
             self.show(OpenedReport { source: Source::Link(fragment.to_owned()), report: Some(report) });
             return true;
@@ -152,7 +152,7 @@ impl ReportReader {
         let source = Source::File(file, name);
         self.shown.set(Some(Arc::new(OpenedReport { source: source.clone(), report: None })));
         spawn_local(async move {
-            // While there is other work, the worker has what was loaded.
+            // While a task is under way, the worker holds the files.
             let is_there = if untrack(move || session.is_busy()) {
                 Ok(())
             } else {

@@ -45,7 +45,7 @@ pub fn SectionView(
     let sentences = move || section.with(|section| section.as_ref().map_or(0, |section| section.text.len()));
     let chart = move |index: usize| {
         let chart = Memo::new(move |_| section.with(|s| s.as_ref()?.charts.get(index).cloned().map(Arc::new)));
-        // What a form chooses from is a report that was made on this page.
+        // Only sections with a form belong to a workbench, where a point can be chosen.
         let pick = move |pick: Option<Pick>| {
             if let Some(chart) = chart.get_untracked().filter(|_| is_own) {
                 session.choose_series(session.workbench.get_untracked(), &chart, pick);

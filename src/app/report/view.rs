@@ -43,7 +43,7 @@ pub(super) fn ReportView(opened: Arc<OpenedReport>) -> impl IntoView {
     let summary: Vec<_> = summary.iter().map(|sentence| view! { <p class="sentence">{sentence.clone()}</p> }).collect();
     let basis = view! { <Basis files=files.clone() parameters=parameters.clone() /> };
     let (kind, title) = (format!("{} report", workbench.name()), title.clone());
-    // A section after the other, so that the page answers meanwhile.
+    // One section in each task of the browser, so that the page stays responsive.
     let drawn = count_up_in_tasks(sections.len());
     let all = sections.len();
     let section = move |index: usize| {
@@ -144,7 +144,7 @@ fn Basis(files: Vec<LoadedFile>, parameters: Vec<Fact>) -> impl IntoView {
     let listed = move || files.iter().take(shown_files.get()).cloned().map(file).collect_view();
     view! {
         <aside class="panel report-basis" aria-labelledby="basis-heading">
-            <h2 id="basis-heading">"What it stands on"</h2>
+            <h2 id="basis-heading">"Files and parameters"</h2>
             <ul class="files">{reactive(listed)}</ul>
             {shown_files.more_button(move || all_files)}
             {facts}

@@ -49,7 +49,7 @@ impl Session {
             self.tuning.address.set(Address::default());
         }
         self.files.update(|files| {
-            // The example makes room for what was really measured, and stays alone.
+            // The example is replaced by other files, and replaces them.
             files.retain(|file| !file.is_example && !is_example);
             files.extend(new);
         });
@@ -65,7 +65,7 @@ impl Session {
             self.begin_run();
             self.end_run();
             self.clear();
-            // What is studied next must find nothing of them.
+            // The worker must not keep the files that were closed.
             self.forget_worker_memory();
             self.tuning.address.set(Address::default());
             self.tuning.panel.set(Panel::default());
@@ -104,7 +104,7 @@ impl Session {
         });
         self.start(NoticeAction::ReadAgain, async move |run| {
             self.run_load(run, false).await?;
-            // What is looked at comes first.
+            // The shown workbench comes first.
             let here = self.workbench.get_untracked();
             self.run_studies(run, |workbench| workbench == here).await?;
             self.run_train(run).await?;
@@ -138,7 +138,7 @@ impl Session {
     pub(super) fn exclude_file(self, file: u32, failure: &Failure) -> bool {
         let why = match failure.cause() {
             Failure::OutOfMemory => "the browser gave the worker no more memory while reading it".to_owned(),
-            Failure::NotResponding => "the worker said nothing any more while reading it".to_owned(),
+            Failure::NotResponding => "the worker stopped responding while reading it".to_owned(),
             Failure::Panicked(message) => {
                 format!("the worker stopped while reading it, because of a mistake in Collectune: {message}")
             }
@@ -176,7 +176,7 @@ impl Session {
         let loaded = match self.read_open_files(run, quietly).await {
             Ok(loaded) => loaded,
             Err(stop) => {
-                // Whoever waited for the files waits no longer, or would have them read again and again.
+                // Ends the waiting studies, which would otherwise have the files read again and again.
                 if let RunError::Failed(failure) = &stop {
                     let why = StudyState::Failed(failure.to_string());
                     self.workbenches.iter().for_each(|state| state.end_study(&why, true));
@@ -207,7 +207,7 @@ impl Session {
             self.forget_worker_memory();
             if !quietly {
                 self.workers.update_value(|workers| workers.unvalidated = None);
-                // They start while the first worker reads, and are ready when it has trained.
+                // The pool starts while the main worker reads, so that it is ready after training.
                 self.pool().warm_up();
             }
             let request = Request::Load {

@@ -163,7 +163,7 @@ impl Session {
             self.exclude_file(file, &Failure::NotResponding);
         }
         self.end_run();
-        // Where the silent one was of the pool, the model is still there.
+        // If a worker of the pool did not respond, the main worker still holds the model.
         if self.worker_memory.get_untracked() == WorkerMemory::Model { self.validate() } else { self.load() }
     }
 

@@ -102,7 +102,7 @@ impl Session {
             return;
         }
         self.start(NoticeAction::ReadAgain, async move |run| self.run_study(run, workbench).await);
-        // Before the first answer of the worker, so that a Cancel is one of this study.
+        // Set before the first answer of the worker, so that Cancel refers to this study.
         state.study.set(StudyState::UnderWay);
     }
 
@@ -131,7 +131,7 @@ impl Session {
     /// Studies the workbenches that `only` selects, if they are shown or have loaded files.
     pub async fn run_studies(self, run: u32, only: impl Fn(Workbench) -> bool) -> Result<(), RunError> {
         for workbench in Workbench::ALL.iter().copied().filter(|workbench| only(*workbench)) {
-            // What needs no files is studied where it is looked at.
+            // A workbench without files is studied only when it is shown.
             let is_wanted = || {
                 workbench == self.workbench.get_untracked() || self.documents.with_untracked(|all| all.has(workbench))
             };
@@ -264,7 +264,7 @@ impl Session {
             return Ok(());
         }
         if self.is_busy_untracked() {
-            return Err(Failure::Refused("Other work is under way; ask again when it is done.".into()));
+            return Err(Failure::Refused("Other work is under way. Try again when it is done.".into()));
         }
         let (end, ended) = oneshot::channel();
         self.start(NoticeAction::ReadAgain, async move |run| {
@@ -275,7 +275,7 @@ impl Session {
                 self.restore_worker(run, workbench).await
             };
             let brought = brought.await;
-            // Whoever waits tells of it.
+            // The caller reports the failure.
             let _ = end.send(match brought {
                 Ok(()) => Ok(()),
                 Err(RunError::Superseded) => return Err(RunError::Superseded),
@@ -350,7 +350,7 @@ impl Session {
         chunk: Option<u32>,
     ) -> impl Future<Output = Option<Vec<Timeline>>> {
         let question = study_request(workbench, WorkbenchQuestion::Cut(from_ns, chunk));
-        // A worker that took the place of another has nothing to cut from until somebody studies again.
+        // A new worker holds no schedule until the workbench is studied again.
         let is_in_worker = self.state_of(workbench).is_in_worker.get_value();
         async move {
             match self.ask_quick(is_in_worker.then_some(question)?).await.ok()? {

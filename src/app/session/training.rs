@@ -68,19 +68,19 @@ impl Session {
 
     pub(super) async fn run_train(self, run: u32) -> Result<(), RunError> {
         let files_changed = self.workers.with_value(|workers| workers.files_changed);
-        // A study before may have ended the worker.
+        // An earlier study may have ended the worker.
         if self.worker_memory.get_untracked() == WorkerMemory::Nothing
             && (files_changed || self.tuning.groups.with_untracked(|all| !all.is_empty()))
         {
             self.run_load(run, true).await?;
         }
-        // Of runs of the default alone nothing can be learnt.
+        // Without runs of forced configurations there is nothing to train on.
         if self.tuning.groups.with_untracked(|groups| groups.iter().all(|group| group.points == 0)) {
             return Ok(());
         }
         let count = self.tuning.groups.with_untracked(|groups| groups.len());
         if count > MOST_LEARNT {
-            // Beside the notes on so many scales it would not be seen.
+            // A notice, because it would be lost among the notes on so many scales.
             self.notify(format!("Nothing is learnt: {}.", StudyError::TooManyScales(count)), false, None);
             return Ok(());
         }

@@ -129,7 +129,7 @@ impl WorkbenchState {
             self.drags.get_value()
         });
         choose();
-        // A choice ends a drag, unless it is one of it.
+        // A choice ends the drag unless it is part of it.
         self.drag.set_value(Some(began));
     }
 

@@ -16,7 +16,7 @@ use crate::{
 /// The link, with a button that copies it.
 #[component]
 pub(super) fn LinkOption(writer: ReportWriter) -> impl IntoView {
-    // One shared part of the view for all that depends on the link.
+    // One reactive part for everything that depends on the link.
     let ready = move || match writer.written(ReportFormat::Link).as_deref() {
         Some(Ok(Written::Link(link))) => Some(link.clone()),
         _ => None,
@@ -38,7 +38,7 @@ pub(super) fn LinkOption(writer: ReportWriter) -> impl IntoView {
         <li class="way">
             <div class="way-what">
                 <h3>"Link"</h3>
-                <p class="small">"Opens read-only wherever the page does, without the data."</p>
+                <p class="small">"Opens read-only in any browser. It holds the report, not your files."</p>
                 {reactive(facts)}
             </div>
             <div class="way-do">
@@ -58,7 +58,7 @@ fn LinkLength(link: Link) -> impl IntoView {
     if !link.fits {
         return view! {
             <p class="wrong">
-                {format!("Too long for a link: {words}, and {} are the most. ", grouped(MOST_MADE as u64))}
+                {format!("Too long for a link: {words}; at most {} fit. ", grouped(MOST_MADE as u64))}
                 "Leave measurements, charts or tuner files out of it, or send the HTML file."
             </p>
         }

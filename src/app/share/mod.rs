@@ -77,7 +77,7 @@ fn ShareOptions(is_open: RwSignal<bool>) -> impl IntoView {
     let is_own = !untrack(move || reader.has_report());
     let print = move |_| {
         is_open.set(false);
-        // The dialog is gone before the browser looks at the page.
+        // The dialog must be closed before the browser lays out the pages.
         set_timeout(|| drop(window().print()), std::time::Duration::from_millis(50));
     };
     view! {
@@ -92,17 +92,17 @@ fn ShareOptions(is_open: RwSignal<bool>) -> impl IntoView {
         {if is_own {
             view! { <Switches writer /> }.into_any()
         } else {
-            view! { <p class="small">"The report travels as it was opened."</p> }.into_any()
+            view! { <p class="small">"The report is shared as it was opened."</p> }.into_any()
         }}
         <ul class="ways">
             <LinkOption writer />
             <FileOption
                 writer
                 form=ReportFormat::Html
-                about="One file with all tables and charts, readable without scripts and on paper; dropped on this page it is live again."
+                about="One file with all tables and charts, readable without scripts and on paper; drop it on this page to open it again."
             />
             <FileOption writer form=ReportFormat::Markdown about="For a pull request or a chat." />
-            <FileOption writer form=ReportFormat::Json about="For scripts; dropped on this page it is live again." />
+            <FileOption writer form=ReportFormat::Json about="For scripts; drop it on this page to open it again." />
             <li class="way">
                 <div class="way-what">
                     <h3>"Paper"</h3>
@@ -159,7 +159,7 @@ fn Switches(writer: ReportWriter) -> impl IntoView {
     };
     view! {
         <fieldset class="field many">
-            <legend>"What travels"</legend>
+            <legend>"What the report contains"</legend>
             <div class="checks">{PARTS.into_iter().filter(is_there).map(switch).collect_view()}</div>
         </fieldset>
     }

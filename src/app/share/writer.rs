@@ -120,7 +120,7 @@ impl ReportWriter {
                     Ok(_) => Err(Failure::InvalidMessage.to_string()),
                     Err(failure) => Err(failure.to_string()),
                 };
-                // The dialog was closed, or another round has begun.
+                // The dialog was closed, or the contents have changed.
                 if self.forms.try_with_untracked(|forms| forms.round) != Some(round) {
                     return;
                 }

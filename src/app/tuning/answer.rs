@@ -50,12 +50,12 @@ fn AnswerView(recommendation: Recommendation) -> impl IntoView {
             view! { <span class="choice">"Measure first:"</span> <ConfigurationView choice /> }.into_any()
         }
         (Advice::Deploy, Some(choice)) => view! { <ConfigurationView choice /> }.into_any(),
-        _ => view! { <span class="choice">"Nothing known"</span> }.into_any(),
+        _ => view! { <span class="choice">"No recommendation"</span> }.into_any(),
     };
     let expected = if recommendation.source == Source::Measured { "Measured" } else { "Predicted" };
     let interval = interval_90.map(|i| {
         view! {
-            <span class="figure-note" title="Nine of ten new measurements should fall in here">
+            <span class="figure-note" title="90 % of new measurements are expected in this interval">
                 {significant(i.low_gbps)} " – " {significant(i.high_gbps)} " (90 %)"
             </span>
         }
@@ -129,7 +129,7 @@ fn notes(recommendation: &Recommendation) -> Vec<String> {
         let more = noise.more_runs.words();
         let more = if more.is_empty() { String::new() } else { format!("; runs that would decide: {more}") };
         notes.push(format!(
-            "One run spreads by {:.1} %, so these runs show gains from {}{more}",
+            "Single runs vary by {:.1} %, so gains below {} do not show{more}",
             noise.spread_pct,
             percent(noise.visible_gain_pct)
         ));

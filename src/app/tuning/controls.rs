@@ -50,7 +50,7 @@ pub fn Controls() -> impl IntoView {
         let mut address = session.tuning.address.get_untracked();
         address.example = session.files.with_untracked(|files| files.iter().all(|file| file.is_example));
         change(&mut address);
-        // Where the other collective has no such scale or size, what it has is chosen.
+        // If the other collective has no such scale or size, one that it has is chosen.
         let groups = session.tuning.groups.get_untracked();
         let answer = session.tuning.answer.get_untracked();
         for relax in [|_: &mut Address| (), |a: &mut Address| a.scale = None] {
@@ -85,7 +85,7 @@ pub fn Controls() -> impl IntoView {
     };
     let is_last = move |up: bool| Signal::derive(move || neighbour(up).is_none());
     view! {
-        <section class="controls" aria-label="What is shown">
+        <section class="controls" aria-label="Workload">
             <Show when=move || has_sets.get()>
                 <div class="sets">
                     <ChoiceField

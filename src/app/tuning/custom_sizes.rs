@@ -24,7 +24,7 @@ pub fn CustomSizes() -> impl IntoView {
     let limits = RwSignal::new(SearchLimits::default());
     let error = RwSignal::new(None::<String>);
     let rows = RwSignal::new(Arc::new(Vec::<Recommendation>::new()));
-    // Answers of other data would be wrong ones.
+    // The recommendations belong to the data before.
     effect(move || {
         session.tuning.groups.track();
         rows.set(Arc::default());

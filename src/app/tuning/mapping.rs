@@ -14,7 +14,7 @@ use crate::{
 pub fn MappingDialog() -> impl IntoView {
     let session: Session = expect_context();
     let dialog = NodeRef::<html::Dialog>::new();
-    // A file is asked about once by itself, and whenever its button is pressed.
+    // The dialog opens by itself once for each file, and whenever its button is pressed.
     let asked = StoredValue::new(Vec::new());
     effect(move || {
         let needing = session.reports.with(|reports| {
@@ -74,7 +74,7 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
         Some((_, ColumnSource::Constant(text))) => Choice::Constant(text.clone()),
         None => column.guess.map_or(Choice::Nothing, Choice::Column),
     };
-    // A log tells everything but what ran: then that is all that is asked.
+    // A log may tell everything but the configuration: then only that is asked.
     let is_unsaid = |column: &&WantedColumn| WHAT_RAN.contains(&column.name.as_str());
     let asks_what_ran = wanted.iter().filter(|c| c.needed && c.guess.is_none()).all(|column| is_unsaid(&column))
         && wanted.iter().filter(is_unsaid).all(|column| column.guess.is_none());

@@ -80,13 +80,13 @@ pub fn Tuning() -> impl IntoView {
                     <section class="panel">
                         <h2>"Nothing to show"</h2>
                         <p class="small">
-                            "None of the open files could be read; beside each stands why. Drop a sweep, a tuner file, the log \
+                            "None of the open files could be read. The list of files says why. Drop a sweep, a tuner file, the log \
                              of a job, or a report."
                         </p>
                     </section>
                 </Show>
             </main>
-            <aside class="bench-side" aria-label="What was loaded and how good it is">
+            <aside class="bench-side" aria-label="Loaded files and model quality">
                 <Files />
                 <Show when=has_data>
                     <QualitySidebar />
@@ -179,7 +179,7 @@ fn NotLoadedView() -> impl IntoView {
                     view! {
                         <p>
                             "The link shows " <strong>{reactive(name)}</strong>
-                            ", which none of the open files holds. Drop the sweep that was measured there."
+                            ", which is not in the open files. Drop the sweep that contains it."
                         </p>
                     }
                 }

@@ -58,7 +58,7 @@ pub fn Quality() -> impl IntoView {
         })
     };
     let pending = move || match (session.tuning.evaluation.with(Option::is_none), session.tuning.basis.get()) {
-        (true, AnswerBasis::Measured) => Some("Nothing is learnt yet."),
+        (true, AnswerBasis::Measured) => Some("No model has been trained yet."),
         (true, _) => Some("Not validated yet."),
         _ => None,
     };
@@ -177,7 +177,7 @@ pub fn Importances() -> impl IntoView {
                 {rows}
                 <p class="small">
                     "How much the prediction needs each feature. A small importance of algorithm or channels says "
-                    "nothing about regret: most of the variance is the size's."
+                    "nothing about regret, because most of the variance comes from the size."
                 </p>
             </section>
         </Show>

@@ -41,10 +41,10 @@ enum RequestState {
 const fn about(request: &Request) -> &'static str {
     match request {
         Request::Record(_) => "Listing the runs of a point",
-        Request::Hotspots(_) => "Looking for sizes at which curves dip",
+        Request::Hotspots(_) => "Looking for hotspots",
         Request::Conf(_) => "Reading or writing a tuner file",
         Request::Coverage(_) => "Comparing with what a job sends",
-        Request::Compare(_) => "Judging an A/B comparison",
+        Request::Compare(_) => "Evaluating an A/B comparison",
         Request::Campaign(_) => "Writing an A/B campaign",
         Request::Plan(_) => "Planning what to measure next",
         Request::Change { .. } => "Comparing two states",
@@ -59,7 +59,7 @@ impl WorkerQuery {
         let query = Self { response: RwSignal::new(None), error: RwSignal::new(None), asked: StoredValue::new(None) };
         let state = StoredValue::new(RequestState::Idle);
         effect(move || {
-            // Whatever may change the answer.
+            // These may change the answer.
             session.worker_memory.track();
             session.tuning.basis.track();
             session.reports.track();

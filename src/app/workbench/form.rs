@@ -85,7 +85,7 @@ pub(super) fn ChoiceBar(workbench: Workbench) -> impl IntoView {
         .into_any()
     };
     view! {
-        <section class="controls" aria-label="What is chosen">
+        <section class="controls" aria-label="Choices">
             <Fields workbench group=String::new() />
             <For each=groups key=String::clone children=group_view />
             {pass_choices_button(label, given)}
@@ -165,9 +165,9 @@ fn kind(control: &Control) -> u8 {
 
 fn field(workbench: Workbench, state: WorkbenchState, key: String, label: String, kind: u8) -> AnyView {
     let session: Session = expect_context();
-    // What every kind needs: what stands there, and what happens when it changes.
+    // Every kind of field needs its value and the handler of changes.
     let key = StoredValue::new(key);
-    // Only another value is written into a field: an answer that goes on must not take away what is being typed.
+    // A field is written only when its value differs: an answer must not overwrite what is being typed.
     let held = Memo::new(move |_| key.with_value(|key| state.of_field(key, |field| field.value.clone())));
     let value = move || held.get().unwrap_or_default();
     let choose = move |value: &str| session.choose(workbench, &key.get_value(), value.trim());
@@ -182,7 +182,7 @@ fn field(workbench: Workbench, state: WorkbenchState, key: String, label: String
     };
     match kind {
         0 => {
-            // The list stands at what is chosen by now: an answer to what was chosen before may still come.
+            // The list shows the current choice: an answer to an earlier one may still come.
             let chosen = move |key: &String| {
                 let chosen = state.choices.with(|choices| choices.get(key).map(str::to_owned));
                 chosen.or_else(|| state.of_field(key, |field| field.usual.clone()))
@@ -249,7 +249,7 @@ fn field(workbench: Workbench, state: WorkbenchState, key: String, label: String
                 };
                 key.with_value(|key| state.of_field(key, find)).unwrap_or_default()
             };
-            // A change ends no drag: a key that is held makes one with each value.
+            // A change does not end the drag: a key that is held down makes a change with each value.
             let end = move || state.drag.set_value(None);
             view! {
                 <label class="field slider">

@@ -24,7 +24,7 @@ use form::{ChoiceBar, GroupForm};
 pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
     let session: Session = expect_context();
     let has_files = move || session.can_study(workbench);
-    // An example that is made is there at once.
+    // Generated data needs no file, so it is studied at once.
     effect(move || {
         let is_free = session.task.with(Option::is_none);
         let is_new = session.state_of(workbench).study.with(|state| *state == StudyState::NotStudied);
@@ -46,7 +46,7 @@ pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
                     </Show>
                     <WorkbenchBody workbench />
                 </main>
-                <aside class="bench-side" aria-label="What was loaded">
+                <aside class="bench-side" aria-label="Loaded files">
                     <Show when=move || session.has_files()>
                         <Files />
                     </Show>
@@ -74,7 +74,7 @@ fn WorkbenchBody(workbench: Workbench) -> impl IntoView {
     };
     let section = move |index: usize| {
         let find = move |report: &Report| report.sections.get(index).cloned();
-        // What stays the same between two steps is not drawn again.
+        // A section that two answers have in common is not drawn again.
         let section = Memo::new(move |_| state.shown.with(|shown| find(&shown.as_ref()?.report)));
         let group = Signal::derive(move || section.with(|section| title_of(section.as_ref())));
         let form = view! { <GroupForm workbench group /> }.into_any();
@@ -112,13 +112,14 @@ fn why_unanswered(session: Session, workbench: Workbench) -> Option<AnyView> {
             return Some(alert.into_any());
         }
         StudyState::Failed(why) => ("The study has stopped", why, true),
-        // What was computed for what is chosen is taken up again beside the sentence that says how much it is.
+        // A partial answer is continued by the button in the status line.
         StudyState::Cancelled if !state.is_partial() => {
-            ("The study was cancelled", "It begins again when something else is chosen, or here.".to_owned(), false)
+            ("The study was cancelled", "Choose something else or press the button to start again.".to_owned(), false)
         }
         _ => return None,
     };
-    let older = state.has_answer().then(|| view! { <p class="small">"What is shown below was found before."</p> });
+    let older =
+        state.has_answer().then(|| view! { <p class="small">"The results below are from an earlier study."</p> });
     let view = view! {
         <section class="panel" role=if is_wrong { "alert" } else { "status" }>
             <h2>{heading}</h2>

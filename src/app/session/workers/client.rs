@@ -161,7 +161,7 @@ impl Client {
         if self.is_working() && self.0.ready.get() {
             return silent >= Self::SILENT_AFTER_CHECKS;
         }
-        // Without a link either nobody is there, or the code is on its way, which may take long on a slow line.
+        // No worker runs, or its code is being fetched, which may take long on a slow connection.
         if self.0.running.borrow().is_none() {
             return false;
         }
@@ -213,7 +213,7 @@ impl Client {
     }
 
     fn attach(&self, worker: Worker) {
-        // The link keeps the listeners, so they must not keep the link.
+        // The running worker owns the listeners, so they hold a weak reference.
         let shared = Rc::downgrade(&self.0);
         let client = move || shared.upgrade().map(Client);
         let on_message = Listener::<MessageEvent>::new({
@@ -277,7 +277,7 @@ impl Client {
     fn complete(&self, job: u32, answer: Result<Answer, Failure>) {
         let job = self.0.jobs.borrow_mut().remove(&job);
         if let Some(job) = job {
-            // Fails where nobody waits for the answer.
+            // Fails if the future of the answer was dropped.
             let _ = job.answer.send(answer);
         }
     }
@@ -294,7 +294,7 @@ impl Client {
         }
         let jobs = self.0.jobs.take();
         let idle = jobs.values().all(|job| job.kind == JobKind::Ping);
-        // Jobs are done in the order in which they came: only the first of those that wait can have ended the worker.
+        // Jobs are done in the order in which they came, so only the first of them can have ended the worker.
         let mut is_first = true;
         for job in jobs.into_values() {
             let is_cause = job.kind == JobKind::Ping || std::mem::take(&mut is_first) || !failure.ended_worker();

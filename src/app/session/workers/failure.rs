@@ -14,7 +14,7 @@ pub enum Failure {
     #[error("It was cancelled.")]
     Cancelled,
     /// Another job ended the worker before this one began.
-    #[error("The worker stopped at another question before it came to this one. Ask again.")]
+    #[error("The worker stopped during another request before it came to this one. Try again.")]
     EndedByOtherJob,
     /// The worker ended during this work, for this reason.
     #[error("{0}: {1}")]

@@ -47,7 +47,7 @@ impl Pool {
     /// A pool with a worker for each core but one, at least 1 and at most 4. They start when they are needed.
     pub fn new(cores: f64) -> Self {
         let members = (cores as usize).saturating_sub(1).clamp(1, 4);
-        // An idle member that dies is replaced when it is needed.
+        // An idle worker that ends is replaced when it is needed.
         Self(Rc::new((0..members).map(|_| Client::new(|_| ())).collect()))
     }
 
@@ -63,7 +63,7 @@ impl Pool {
 
     /// See [`Client::check_alive`].
     pub fn check_alive(&self) -> bool {
-        // Every member needs its beat, so no short circuit.
+        // Every worker must be checked, so no short circuit.
         self.0.iter().fold(false, |silent, member| member.check_alive() | silent)
     }
 

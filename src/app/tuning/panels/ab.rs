@@ -137,14 +137,14 @@ fn CampaignVerdict() -> impl IntoView {
                 on_value=move |pct| limits.update(|limits| limits.confidence = pct / 100.0)
             />
             <NumberField
-                label="Least gain, %"
+                label="Smallest gain, %"
                 value=move || limits.get().min_gain_pct
                 range=0.0..=100.0
                 step="any"
                 on_value=move |pct| limits.update(|limits| limits.min_gain_pct = pct)
             />
             <NumberField
-                label="Most loss, %"
+                label="Largest loss, %"
                 value=move || limits.get().max_loss_pct
                 range=0.0..=100.0
                 step="any"

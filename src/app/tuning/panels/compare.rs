@@ -97,7 +97,7 @@ fn StateComparison(states: Memo<Vec<(u32, String)>>) -> impl IntoView {
     let (session, reader): (Session, ReportReader) = (expect_context(), expect_context());
     let theme = expect_context::<ActiveTheme>().signal();
     let selected = RwSignal::new([None, None]);
-    // The state that is wished for, as long as it is there; else the first before, and the last by itself after.
+    // The selected state while it exists; by default the first before, and the last single one after.
     let chosen = move |place: usize| {
         states.with(|states| {
             let is_there = |selection: &u32| states.iter().any(|(state, _)| state == selection);

@@ -59,7 +59,7 @@ pub fn CoveragePanel() -> impl IntoView {
     fn coverage(response: &Response) -> Option<&Answer> {
         if let Response::Coverage(answer) = response { Some(answer) } else { None }
     }
-    // What matters and was never measured goes to the plan.
+    // Calls that were never measured go to the plan.
     effect(move || {
         if let Some(uncovered) = found.get(|response| Some(coverage(response)?.measure_next.clone())) {
             session.tuning.uncovered.set(uncovered);
@@ -88,7 +88,7 @@ pub fn CoveragePanel() -> impl IntoView {
             view! {
                 <h3>"Called and never measured"</h3>
                 <Notes notes=all />
-                <p class="small">{rest} "They head what to measure next."</p>
+                <p class="small">{rest} "They come first in What to measure next."</p>
             }
         })
     };
@@ -97,7 +97,7 @@ pub fn CoveragePanel() -> impl IntoView {
         <section class="panel" aria-labelledby="coverage-heading">
             <div class="panel-head">
                 <h2 id="coverage-heading">"Coverage"</h2>
-                <span class="small">"What the job sends, and what a tuner file would make of it."</span>
+                <span class="small">"The sizes that a job sends, and what a tuner file chooses for them."</span>
             </div>
             <Show when=move || has_log.get() fallback=|| view! {
                 <p class="small">
@@ -106,7 +106,7 @@ pub fn CoveragePanel() -> impl IntoView {
             }>
                 <label class="check">
                     <input type="checkbox" bind:checked=by_hand />
-                    <span>"Typed, not from the loaded logs"</span>
+                    <span>"Enter calls instead of using the loaded logs"</span>
                 </label>
             </Show>
             <Show when=move || is_typed.get()>
@@ -116,7 +116,7 @@ pub fn CoveragePanel() -> impl IntoView {
                 <DocumentField label="Tuner file" choice=conf none="none" />
                 <ReaderFields />
                 <ChoiceField
-                    label="Scale where not said"
+                    label="Scale if the log does not say"
                     choices=scales
                     value=move || Some(scale.get())
                     on_value=move |chosen| scale.set(chosen)
@@ -154,7 +154,7 @@ fn Costs(#[prop(into)] charts: Signal<Vec<Chart>>) -> impl IntoView {
     view! {
         <Show when=any>
             <div class="panel-head">
-                <h3>"What the library believes, beside what was measured"</h3>
+                <h3>"The library's cost table beside the measurements"</h3>
                 <ChoiceField
                     label="Cost table"
                     choices

@@ -26,7 +26,7 @@ pub fn Hotspots() -> impl IntoView {
     }
     // The chart of busbw over size marks them.
     effect(move || {
-        session.tuning.hotspots.set(found.get(|response| Some(Arc::new(hotspots(response)?.hotspots.clone()))))
+        session.tuning.hotspots.set(found.get(|response| Some(Arc::new(hotspots(response)?.hotspots.clone()))));
     });
     on_cleanup(move || {
         session.tuning.hotspots.try_set(None);
@@ -35,7 +35,7 @@ pub fn Hotspots() -> impl IntoView {
     let none = found.holds(|response| hotspots(response).is_some_and(|answer| answer.hotspots.is_empty()));
     let any = found.holds(|response| hotspots(response).is_some_and(|answer| !answer.hotspots.is_empty()));
     let report = move || {
-        // A header line alone reports nothing.
+        // A header line alone is an empty report.
         let text = found.get(|response| Some(hotspots(response)?.report.clone()))?;
         (text.lines().count() > 1).then(|| {
             view! {
@@ -50,7 +50,7 @@ pub fn Hotspots() -> impl IntoView {
         <section class="panel" aria-labelledby="hotspots-heading">
             <div class="panel-head">
                 <h2 id="hotspots-heading">"Hotspots"</h2>
-                <span class="small">"Sizes that run slower than a smaller one. An alarm, not a search."</span>
+                <span class="small">"Sizes with a lower busbw than a smaller size."</span>
             </div>
             <form class="own" on:submit=prevent_submit>
                 <NumberField
@@ -69,10 +69,10 @@ pub fn Hotspots() -> impl IntoView {
                 />
             </form>
             <Show when=none>
-                <p class="small">"No curve dips: not the default's, not the best measured, not what is to be deployed."</p>
+                <p class="small">"No hotspots: not for the default, the best measured or the recommended configurations."</p>
             </Show>
             <Show when=any>
-                <ListingView heading="Where curves dip" listing name="hotspots-found" />
+                <ListingView heading="Where busbw drops" listing name="hotspots-found" />
             </Show>
             {reactive(report)}
         </section>

@@ -68,7 +68,7 @@ pub fn Tabs() -> impl IntoView {
             let _ = button.focus();
         }
     };
-    // In a narrow window the row scrolls; the tab shown is in view.
+    // In a narrow window the row scrolls; the chosen tab is kept in view.
     effect(move || {
         let name = format!("#tab-{}", session.tuning.panel.get().key());
         let Some(strip) = strip.get() else { return };
@@ -78,7 +78,7 @@ pub fn Tabs() -> impl IntoView {
         }
     });
     view! {
-        <div class="tabs" role="tablist" aria-label="Sides of the answer" node_ref=strip on:keydown=walk>
+        <div class="tabs" role="tablist" aria-label="Panels" node_ref=strip on:keydown=walk>
             {reactive(tabs)}
         </div>
     }

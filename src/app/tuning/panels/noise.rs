@@ -50,8 +50,8 @@ fn ConfidenceForm() -> impl IntoView {
     view! {
         <section class="panel" aria-labelledby="confidence-heading">
             <div class="panel-head">
-                <h2 id="confidence-heading">"How sure"</h2>
-                <span class="small">"What does not beat the default over its whole interval is not recommended."</span>
+                <h2 id="confidence-heading">"Required confidence"</h2>
+                <span class="small">"A configuration is recommended only if its whole interval is above the default."</span>
             </div>
             <form class="own" on:submit=prevent_submit>
                 <NumberField
@@ -87,7 +87,7 @@ fn RunsPanel() -> impl IntoView {
     let listing = found.listing(|response| Some(&recorded(response)?.listing));
     let place = move || session.tuning.workload().map(|workload| workload_label(&workload));
     let open = RwSignal::new(None::<usize>);
-    // Another workload has other configurations.
+    // The index belongs to the workload before.
     effect(move || {
         session.tuning.shown.track();
         open.set(None);
@@ -98,7 +98,7 @@ fn RunsPanel() -> impl IntoView {
         Some(view! {
             <dl class="figures">
                 <Figure name="Spread of one run" value=format!("{:.1} %", noise.spread_pct) note="standard deviation, pooled over this and the neighbouring sizes" />
-                <Figure name="Visible gain" value=percent(noise.visible_gain_pct) note="the smallest that these runs show half of the time" />
+                <Figure name="Visible gain" value=percent(noise.visible_gain_pct) note="the smallest that these runs detect half of the time" />
                 <Figure
                     name="Runs"
                     value=format!("{} and {}", noise.repeats, noise.default_repeats)
@@ -274,7 +274,7 @@ fn Stalls() -> impl IntoView {
         <section class="panel" aria-labelledby="stalls-heading">
             <div class="panel-head">
                 <h2 id="stalls-heading">"Stalled runs"</h2>
-                <span class="small">"Something else held the machine up: measure these again. Open a row to use its run, or to set it aside again."</span>
+                <span class="small">"These runs were much slower than their repeats. Measure them again. Open a row to use its run, or to set it aside again."</span>
             </div>
             <Show when=none>
                 <p class="small">"No run stalled."</p>

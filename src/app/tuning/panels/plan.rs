@@ -79,13 +79,13 @@ pub fn PlanPanel() -> impl IntoView {
             >
                 <form class="own" on:submit=prevent_submit>
                     <NumberField
-                        label="At most so many launches"
+                        label="Launches, at most"
                         value=move || runs.get()
                         range=1..=Question::MOST_RUNS
                         on_value=move |number| runs.set(number)
                     />
                     <NumberField
-                        label="Repeats of what is new"
+                        label="Repeats of new configurations"
                         value=move || repeats.get()
                         range=1..=Question::MOST_REPEATS
                         on_value=move |number| repeats.set(number)

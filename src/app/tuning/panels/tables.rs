@@ -21,7 +21,7 @@ pub fn TablesPanel() -> impl IntoView {
         <section class="panel" aria-labelledby="tables-heading">
             <div class="panel-head">
                 <h2 id="tables-heading">"Tables"</h2>
-                <span class="small">"To look at: nothing can be learnt from these."</span>
+                <span class="small">"For reading only: no model is trained on these."</span>
             </div>
             <form class="own" on:submit=crate::app::fields::prevent_submit>
                 <DocumentField label="File" choice=table />

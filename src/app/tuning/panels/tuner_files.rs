@@ -77,7 +77,7 @@ pub fn TunerFilesPanel() -> impl IntoView {
         </Show>
         <Show when=move || !has_conf()>
             <p class="panel small">
-                "Drop a tuner conf to see what each of its rules does in each reader, and what it would choose at every \
+                "Drop a tuner file to see what each of its rules does in each reader, and what it would choose at every \
                  measured size."
             </p>
         </Show>
@@ -107,8 +107,9 @@ fn WriteTunerFile() -> impl IntoView {
     let result = move || {
         found.get(|response| Some(exported(response)?.0.clone())).map(|export| {
             let refusals = export.refusals.iter().map(export::Refusal::message).collect::<Vec<_>>();
-            let none = (export.files.is_empty() && refusals.is_empty())
-                .then(|| view! { <p class="small">"No rule beats the default: a tuner file would hold nothing."</p> });
+            let none = (export.files.is_empty() && refusals.is_empty()).then(
+                || view! { <p class="small">"No configuration beats the default, so a tuner file would be empty."</p> },
+            );
             let files = export.files.into_iter().map(|file| {
                 let about = crate::units::count(file.rules as u64, "rule");
                 view! { <TextFile name=file.name about text=file.text /> }
@@ -117,7 +118,7 @@ fn WriteTunerFile() -> impl IntoView {
                 <Notes notes=refusals warn=true />
                 {none}
                 {files.collect_view()}
-                <TextFile name="" about="how this reader is made to read it" text=export.loading />
+                <TextFile name="" about="how to make this reader load the file" text=export.loading />
                 <Notes notes=export.warnings warn=true />
             }
         })
@@ -139,7 +140,7 @@ fn WriteTunerFile() -> impl IntoView {
                 </label>
                 <label class="check" title="The lowest rule begins at 0 and the highest has no end">
                     <input type="checkbox" bind:checked=open_ends />
-                    <span>"Beyond the measured sizes too"</span>
+                    <span>"Also for sizes beyond the measured ones"</span>
                 </label>
             </form>
             <Failed error=found.error />

@@ -34,8 +34,8 @@ fn open(id: &str) {
     if let Some(field) = filter() {
         field.set_value("");
     }
-    if let Some(place) = document().get_element_by_id("diagnostics") {
-        place.set_text_content(Some(&diagnostics::text()));
+    if let Some(element) = document().get_element_by_id("diagnostics") {
+        element.set_text_content(Some(&diagnostics::text()));
     }
     list();
     // Fails only if the dialog is open already.

@@ -1,4 +1,4 @@
-//! Messages of JavaScript errors.
+//! The messages of errors that JavaScript throws.
 
 use wasm_bindgen::{JsCast, JsValue};
 

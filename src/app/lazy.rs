@@ -80,10 +80,10 @@ pub fn is_near_viewport(element: impl Fn() -> Option<Element> + 'static) -> RwSi
         }
     });
     let watch: Rc<Cell<Option<ViewportWatch>>> = Rc::default();
-    let kept = StoredValue::new_local(watch);
+    let current_watch = StoredValue::new_local(watch);
     effect(move || {
         let (Some(element), false) = (element(), is_near.get()) else {
-            kept.with_value(|watch| watch.set(None));
+            current_watch.with_value(|watch| watch.set(None));
             return;
         };
         // The browser reports it within a frame. Without the observer every element counts as near.
@@ -93,7 +93,7 @@ pub fn is_near_viewport(element: impl Fn() -> Option<Element> + 'static) -> RwSi
         if watch.is_none() {
             is_near.set(true);
         }
-        kept.with_value(|kept| kept.set(watch));
+        current_watch.with_value(|current| current.set(watch));
     });
     is_near
 }

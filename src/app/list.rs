@@ -16,12 +16,12 @@ const MORE_ITEMS: usize = 240;
 pub struct ListLimit(RwSignal<usize>);
 
 impl ListLimit {
-    /// A limit of [`INITIAL_ITEMS`].
+    /// A limit of [`INITIAL_ITEMS`] items.
     pub fn initial() -> Self {
         Self(RwSignal::new(INITIAL_ITEMS))
     }
 
-    /// The current limit; tracked.
+    /// The number of items that are shown; tracked.
     pub fn get(self) -> usize {
         self.0.get()
     }

@@ -74,7 +74,7 @@ use welcome::Welcome;
 use words::{WorkbenchWords, words};
 use workbench::WorkbenchPage;
 
-/// Starts the page.
+/// Draws the page into the body of the document.
 pub fn run() {
     panic_page::install();
     mount_to_body(App);

@@ -29,7 +29,7 @@ pub fn effect(work: impl Fn() + 'static) {
 pub fn Show<W: Fn() -> bool + Send + Sync + 'static>(
     /// Shown while the condition holds.
     children: ChildrenFn,
-    /// The condition; tracked.
+    /// The condition; it is tracked.
     when: W,
     /// Shown while the condition doesn't hold; nothing by default.
     #[prop(optional, into)]
@@ -47,7 +47,7 @@ type Row = (u64, Arc<dyn Fn() -> AnyView + Send + Sync>);
 /// Shows a view for each item. Views of items whose key stays are kept.
 #[component]
 pub fn For<T, K, V>(
-    /// The items; tracked.
+    /// The items; they are tracked.
     each: impl Fn() -> Vec<T> + Send + Sync + 'static,
     /// The key of an item; must be unique.
     key: impl Fn(&T) -> K + Send + Sync + 'static,

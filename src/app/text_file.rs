@@ -13,10 +13,10 @@ pub fn TextFile(
     /// The name of the file; empty for a text that is only copied.
     #[prop(into)]
     name: String,
-    /// A short description.
+    /// A description of a few words.
     #[prop(optional, into)]
     about: String,
-    /// The whole text.
+    /// The whole text, also if only its beginning is shown.
     #[prop(into)]
     text: String,
 ) -> impl IntoView {

@@ -26,7 +26,7 @@ pub struct WorkbenchWords {
     pub complete: &'static str,
 }
 
-/// The texts of `workbench`.
+/// The texts that the page shows for `workbench`.
 pub const fn words(workbench: Workbench) -> WorkbenchWords {
     match workbench {
         Workbench::Overlap => WorkbenchWords {

@@ -60,7 +60,10 @@ pub async fn load() -> Result<WorkerCode, JsValue> {
 }
 
 impl WorkerCode {
-    /// Starts a worker.
+    /// Starts a worker with this code.
+    ///
+    /// # Errors
+    /// Returns what the browser threw if it could not be started.
     pub fn start_worker(&self) -> Result<Worker, JsValue> {
         let worker = Worker::new(&self.script)?;
         let first = Object::new();

@@ -1,5 +1,5 @@
-//! What is done to links and nodes: slowed, cut, restored, added, removed. Everything that is done is a choice in the
-//! address, written by [`crate::workbench::topology::edit`].
+//! The buttons that slow, cut, restore, add and remove links and nodes. Every change is a choice in the address,
+//! written by [`crate::workbench::topology::edit`].
 
 use leptos::prelude::*;
 

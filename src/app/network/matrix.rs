@@ -146,7 +146,7 @@ pub fn Matrix(
             })
         })
     };
-    let said = move || {
+    let description = move || {
         let time = if viewer.plays.get() { return None } else { viewer.time_ns.get() };
         viewer.with(|drawing| {
             let (timeline, prepared) = drawing.prepared(timeline.get())?;
@@ -160,7 +160,7 @@ pub fn Matrix(
             <canvas
                 node_ref=canvas
                 role="img"
-                aria-label=said
+                aria-label=description
                 on:click=choose
                 on:pointermove=move |event| pointed.set(cell(&event))
                 on:pointerleave=move |_| pointed.set(None)

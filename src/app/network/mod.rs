@@ -45,7 +45,7 @@ pub fn NetworkView(workbench: Workbench) -> impl IntoView {
     // The schedule shown for comparison may no longer exist.
     let second = Signal::derive(move || {
         let all = viewer.with(|drawing| drawing.timelines.len()).unwrap_or(0);
-        Some(viewer.beside.get()).filter(|beside| *beside < all).unwrap_or(0)
+        Some(viewer.compared.get()).filter(|compared| *compared < all).unwrap_or(0)
     });
     let is_compared = move || second.get() > 0;
     let name = move |timeline: usize| {
@@ -119,7 +119,7 @@ fn Controls(viewer: Viewer) -> impl IntoView {
         let names = viewer
             .with(|drawing| drawing.network.timelines.iter().skip(1).map(|(name, _)| name.clone()).collect::<Vec<_>>());
         let names = std::iter::once("nothing".to_owned()).chain(names.unwrap_or_default());
-        names.enumerate().map(|(index, name)| (name, index == viewer.beside.get())).collect()
+        names.enumerate().map(|(index, name)| (name, index == viewer.compared.get())).collect()
     };
     let sorts = move || {
         SORTS.iter().enumerate().map(|(index, name)| ((*name).to_owned(), index == viewer.sort.get())).collect()
@@ -166,7 +166,7 @@ fn Controls(viewer: Viewer) -> impl IntoView {
             </Show>
             {choice_field("Links over time".into(), Box::new(sorts), Box::new(move |index| viewer.sort.set(index)))}
             <Show when=has_more>
-                {choice_field("Compare with".into(), Box::new(timelines), Box::new(move |index| viewer.beside.set(index)))}
+                {choice_field("Compare with".into(), Box::new(timelines), Box::new(move |index| viewer.compared.set(index)))}
             </Show>
         </div>
     }

@@ -27,7 +27,7 @@ const END: f64 = 18.0;
 /// The largest total height of all rows, in CSS pixels.
 const HIGHEST: f64 = 4000.0;
 
-/// The orders of links.
+/// The names of the orders in which links are listed.
 pub const SORTS: [&str; 3] = ["by number", "by use", "by slack"];
 
 /// The horizontal position of an instant on a sheet.
@@ -237,7 +237,7 @@ fn rounded(time_ns: f64, end_ns: f64) -> f64 {
     if time_ns < end_ns { (time_ns / unit).round() * unit } else { time_ns }
 }
 
-/// The number of rows.
+/// The number of rows of the chart.
 fn lanes_of(timeline: &Timeline) -> usize {
     timeline.summary().map_or(timeline.links.len(), |summary| summary.lanes.len() / STEPS)
 }
@@ -313,11 +313,12 @@ fn bars(
     };
     // Bars that are too narrow to be told apart are merged.
     let is_fine = (x(timeline.end) - x(0)) / timeline.len().max(1) as f64 * (links.len() as f64) < 4.0;
-    let apart = if is_fine { 0.0 } else { 1.0 };
+    let separation = if is_fine { 0.0 } else { 1.0 };
     for (group, ink) in [&inks.busy, &inks.critical, &inks.chunk].into_iter().enumerate() {
         pen.set_fill_style_str(ink);
         for (place, link) in links.iter().enumerate() {
-            let fill = |(from, to): (f64, f64)| pen.fill_rect(from, row(place), (to - from - apart).max(0.5), thick);
+            let fill =
+                |(from, to): (f64, f64)| pen.fill_rect(from, row(place), (to - from - separation).max(0.5), thick);
             let mut open: Option<(f64, f64)> = None;
             for sent in timeline.transfers_on(*link).filter(|sent| kind(sent.index, sent.chunk) == group) {
                 let (from, to) = (x(sent.start), x(sent.end));

@@ -67,7 +67,7 @@ pub struct Session {
     pub asking: RwSignal<Option<(u32, MappingRequest)>>,
     /// The text for screen readers.
     pub announcement: RwSignal<String>,
-    /// What the main worker holds in memory.
+    /// The data that the main worker holds in memory.
     pub worker_memory: RwSignal<WorkerMemory>,
     workers: StoredValue<Workers, LocalStorage>,
 }

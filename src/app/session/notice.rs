@@ -23,9 +23,9 @@ pub struct Notice {
 pub enum NoticeAction {
     /// Reads the open files again.
     ReadAgain,
-    /// Trains again.
+    /// Trains with the same parameters again.
     Train,
-    /// Reloads the page.
+    /// Reloads the page in the browser.
     Reload,
 }
 

@@ -32,7 +32,7 @@ impl Session {
         }
     }
 
-    /// Computes the feature importances.
+    /// Has the worker compute the feature importances, and shows them.
     pub fn ask_importances(self) {
         spawn_local(async move {
             match self.ask_beside("Shuffling features", Request::Importances).await {

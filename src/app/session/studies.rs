@@ -94,7 +94,7 @@ impl Session {
         }
     }
 
-    /// Answers the current choices.
+    /// Has the worker answer the current choices.
     pub fn study(self, workbench: Workbench) {
         let state = self.state_of(workbench);
         if state.request.get_value() != RequestState::Idle && self.is_busy_untracked() {

@@ -16,7 +16,7 @@ pub struct Task {
 pub enum RunError {
     /// A later run replaced it.
     Superseded,
-    /// A job failed.
+    /// A job of the run failed.
     Failed(Failure),
 }
 

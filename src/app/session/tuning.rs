@@ -19,10 +19,10 @@ use crate::{
     },
 };
 
-/// What the recommendations are based on.
+/// The basis of the recommendations, from the first answer to the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AnswerBasis {
-    /// The highest measured busbw.
+    /// The configurations with the highest measured busbw.
     #[default]
     Measured,
     /// The predictions of the model.
@@ -60,7 +60,7 @@ pub struct TuningState {
     pub groups: RwSignal<Arc<Vec<Group>>>,
     /// The recommendation for each measured workload.
     pub answer: RwSignal<Arc<Vec<Recommendation>>>,
-    /// What the recommendations are based on.
+    /// The basis of the recommendations.
     pub basis: RwSignal<AnswerBasis>,
     /// The errors in validation; `None` before.
     pub evaluation: RwSignal<Option<Arc<Evaluation>>>,
@@ -133,7 +133,7 @@ impl TuningState {
         })
     }
 
-    /// Whether measurements are loaded.
+    /// Whether measurements of a sweep are loaded.
     pub fn has_data(self) -> bool {
         self.groups.with(|groups| !groups.is_empty())
     }

@@ -15,7 +15,7 @@ use crate::{
 pub struct WorkbenchState {
     /// The values that the user chose.
     pub choices: RwSignal<Choices>,
-    /// The answer so far.
+    /// The last answer; `None` before the first one.
     pub shown: RwSignal<Option<Arc<WorkbenchView>>>,
     /// Network and schedules to be drawn, if the answer has any.
     pub network: RwSignal<Option<Arc<Network>>>,
@@ -58,7 +58,7 @@ pub enum StudyState {
 pub(super) enum RequestState {
     /// No request is under way.
     Idle,
-    /// An answer is awaited.
+    /// A request is under way.
     Waiting,
     /// A search was asked for a better result, which takes a moment.
     Searching,

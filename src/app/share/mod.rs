@@ -41,7 +41,7 @@ impl Share {
         }
     }
 
-    /// Opens the dialog.
+    /// Opens the dialog, which starts writing the report.
     pub fn open(self) {
         self.0.set(true);
     }

@@ -22,7 +22,7 @@ pub type Outcome = Result<Written, String>;
 pub struct ReportWriter {
     session: Session,
     reader: ReportReader,
-    /// What the report contains.
+    /// The parts that the report contains.
     pub contents: RwSignal<Contents>,
     forms: RwSignal<Arc<WrittenForms>>,
     /// The message in the dialog.
@@ -70,7 +70,7 @@ impl ReportWriter {
         self.write();
     }
 
-    /// Stops writing.
+    /// Stops writing; formats that are written stay.
     pub fn stop(self) {
         let round = self.forms.with_untracked(|forms| forms.round + 1);
         self.forms.update(|forms| {

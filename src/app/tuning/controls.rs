@@ -41,8 +41,8 @@ pub fn Controls() -> impl IntoView {
         let mut choices: Vec<(u64, String)> =
             sizes.get().into_iter().map(|size| (size, Size(size).to_string())).collect();
         if let Some(own) = workload.get().map(|w| w.size_bytes).filter(|own| !sizes.get().contains(own)) {
-            let place = choices.partition_point(|(size, _)| *size < own);
-            choices.insert(place, (own, format!("{} (not measured)", Size(own))));
+            let index = choices.partition_point(|(size, _)| *size < own);
+            choices.insert(index, (own, format!("{} (not measured)", Size(own))));
         }
         choices
     };

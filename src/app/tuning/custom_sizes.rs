@@ -46,7 +46,7 @@ pub fn CustomSizes() -> impl IntoView {
             }
         });
     };
-    let place = move || session.tuning.workload().map(|w| format!("{} on {}", w.collective, w.scale));
+    let label = move || session.tuning.workload().map(|w| format!("{} on {}", w.collective, w.scale));
     let cannot = move || session.worker_memory.get() < WorkerMemory::Model || session.tuning.workload().is_none();
     let differs = move |r: &Recommendation| {
         let (other, busbw) = r.exhaustive?;
@@ -69,7 +69,7 @@ pub fn CustomSizes() -> impl IntoView {
         <section class="panel" aria-labelledby="own-heading">
             <div class="panel-head">
                 <h2 id="own-heading">"Sizes of your own"</h2>
-                <span class="small">{reactive(place)}</span>
+                <span class="small">{reactive(label)}</span>
             </div>
             <form class="own" on:submit=ask>
                 <label class="field wide">

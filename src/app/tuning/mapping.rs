@@ -161,8 +161,8 @@ fn WhatRan(fields: Vec<(RwSignal<Choice>, WantedColumn)>) -> impl IntoView {
     }
     let toggle = move |on: bool| {
         is_default.set(on);
-        for (place, choice) in choices.iter().enumerate() {
-            choice.set(match (on, place) {
+        for (index, choice) in choices.iter().enumerate() {
+            choice.set(match (on, index) {
                 (true, 0) => Choice::Constant("DEFAULT".to_owned()),
                 (true, _) => Choice::Nothing,
                 (false, _) => Choice::Constant(String::new()),

@@ -18,11 +18,11 @@ use crate::{
 /// A question and its last answer. Copies share them.
 #[derive(Clone, Copy)]
 pub struct WorkerQuery {
-    /// The last response.
+    /// The last response; `None` before the first one, and after an error.
     response: RwSignal<Option<Arc<Response>>>,
     /// Why the question could not be answered.
     pub error: RwSignal<Option<String>>,
-    /// The last question.
+    /// The request that was sent last.
     asked: StoredValue<Option<Request>>,
 }
 
@@ -31,7 +31,7 @@ pub struct WorkerQuery {
 enum RequestState {
     /// No request is under way.
     Idle,
-    /// An answer is awaited.
+    /// A request is under way.
     Waiting,
     /// An answer is awaited, and the question has changed since.
     Outdated,

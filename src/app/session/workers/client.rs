@@ -46,7 +46,7 @@ struct Job {
 
 /// The answer to a job.
 pub struct Answer {
-    /// The response.
+    /// The response of the worker.
     pub response: Response,
     /// The data that came with the response: the training rows of [`Response::Trained`], or the data of jobs.
     pub training: Option<ArrayBuffer>,
@@ -57,7 +57,7 @@ pub struct Answer {
 pub enum JobKind {
     /// Takes long; it can only be stopped by ending the worker.
     Long,
-    /// Is answered at once.
+    /// Is answered at once; the worker is not ended for it.
     Quick,
     /// Asks whether the worker responds.
     Ping,

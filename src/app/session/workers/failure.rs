@@ -34,7 +34,7 @@ pub enum Failure {
     /// The browser reported an error in the worker.
     #[error("The worker stopped: {0}. Your files are still open.")]
     Crashed(String),
-    /// The worker doesn't respond.
+    /// The worker stopped sending messages.
     #[error("The worker no longer answers and was ended. Your files are still open.")]
     NotResponding,
     /// The worker is of another build than the page.

@@ -10,15 +10,15 @@ use pool::Pool;
 
 use crate::{tuning::parameters::Parameters, worker::protocol::Request};
 
-/// What the main worker holds in memory. Each value includes those before it.
+/// The data that the main worker holds in memory. Each value includes those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkerMemory {
     /// Nothing: the worker is new.
     #[default]
     Nothing,
-    /// The loaded files.
+    /// The rows of the loaded files.
     Sweep,
-    /// The trained model.
+    /// The model of the last training.
     Model,
     /// The evaluation of the model.
     Evaluation,

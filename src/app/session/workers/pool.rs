@@ -61,7 +61,7 @@ impl Pool {
         self.0.iter().filter(|member| member.is_working()).for_each(Client::stop);
     }
 
-    /// See [`Client::check_alive`].
+    /// Checks every worker, see [`Client::check_alive`].
     pub fn check_alive(&self) -> bool {
         // Every worker must be checked, so no short circuit.
         self.0.iter().fold(false, |silent, member| member.check_alive() | silent)

@@ -161,7 +161,7 @@ fn CampaignVerdict() -> impl IntoView {
     }
 }
 
-/// `tuner.conf` becomes `tuner.trimmed.conf`.
+/// The name of a trimmed tuner file: `tuner.trimmed.conf` for `tuner.conf`.
 fn trimmed_name(name: &str) -> String {
     match name.rsplit_once('.') {
         Some((stem, extension)) => format!("{stem}.trimmed.{extension}"),

@@ -98,15 +98,15 @@ fn StateComparison(states: Memo<Vec<(u32, String)>>) -> impl IntoView {
     let theme = expect_context::<ActiveTheme>().signal();
     let selected = RwSignal::new([None, None]);
     // The selected state while it exists; by default the first before, and the last single one after.
-    let chosen = move |place: usize| {
+    let chosen = move |side: usize| {
         states.with(|states| {
             let is_there = |selection: &u32| states.iter().any(|(state, _)| state == selection);
             let mut by_themselves = states.iter().filter(|(state, _)| *state != TOGETHER);
-            let other = if place == 0 { by_themselves.next() } else { by_themselves.next_back() };
-            selected.get()[place].filter(is_there).or(other.map(|(state, _)| *state))
+            let other = if side == 0 { by_themselves.next() } else { by_themselves.next_back() };
+            selected.get()[side].filter(is_there).or(other.map(|(state, _)| *state))
         })
     };
-    let choose = move |place: usize| move |state: u32| selected.update(|selected| selected[place] = Some(state));
+    let choose = move |side: usize| move |state: u32| selected.update(|selected| selected[side] = Some(state));
     let swap = move |_| selected.set(untrack(move || [chosen(1), chosen(0)]));
     let conf = DocumentChoice::without(move || session.documents.with(|all| all.confs.clone()));
     let has_conf = Memo::new(move |_| session.documents.with(|all| !all.confs.is_empty()));

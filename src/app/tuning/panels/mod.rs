@@ -27,7 +27,7 @@ use crate::{
 /// The width of the tab before the chosen one that stays in view, in CSS pixels.
 const PEEK_PX: i32 = 40;
 
-/// The row of tabs.
+/// The row of tabs, one for each panel.
 #[component]
 pub fn Tabs() -> impl IntoView {
     let session: Session = expect_context();

@@ -85,7 +85,7 @@ fn RunsPanel() -> impl IntoView {
     let session: Session = expect_context();
     let found = query(session, move || Some(record::Question { workload: Some(session.tuning.workload()?) }));
     let listing = found.listing(|response| Some(&recorded(response)?.listing));
-    let place = move || session.tuning.workload().map(|workload| workload_label(&workload));
+    let label = move || session.tuning.workload().map(|workload| workload_label(&workload));
     let open = RwSignal::new(None::<usize>);
     // The index belongs to the workload before.
     effect(move || {
@@ -130,7 +130,7 @@ fn RunsPanel() -> impl IntoView {
         <section class="panel" aria-labelledby="record-heading">
             <div class="panel-head">
                 <h2 id="record-heading">"Runs behind the answer"</h2>
-                <span class="small">{reactive(place)}</span>
+                <span class="small">{reactive(label)}</span>
             </div>
             <Failed error=found.error />
             {reactive(noise)}

@@ -171,13 +171,13 @@ fn EnvironmentVariables() -> impl IntoView {
             _ => None,
         })
     };
-    let place = move || session.tuning.workload().map(|workload| workload_label(&workload));
+    let label = move || session.tuning.workload().map(|workload| workload_label(&workload));
     view! {
         <details class="panel">
             <summary>"As environment variables, for the whole job"</summary>
             <label class="check">
                 <input type="checkbox" bind:checked=of_size />
-                <span>"The choice for " {reactive(place)} ", not the one that serves all sizes best"</span>
+                <span>"The choice for " {reactive(label)} ", not the one that serves all sizes best"</span>
             </label>
             <Failed error=found.error />
             {reactive(content)}

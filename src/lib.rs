@@ -1,17 +1,17 @@
 //! Collectune turns what a cluster measured into what to deploy.
 //!
 //! A performance engineer drops a sweep of collectives and gets the algorithm, protocol and channel count to set for
-//! each message size, how much that gains over the library's default, and how far to trust it. One library knows the
-//! field and no browser; three thin doors open it: the page, the worker behind it, and the command line. Page and worker
-//! are two programs: the page is there before the worker's code has come.
+//! each message size, how much that gains over the library's default, and how far to trust it. The library does not
+//! depend on a browser. Three small programs use it: the page, its worker, and the command line. Page and worker are
+//! separate, so that the page is shown before the worker's code has been fetched.
 //!
-//! # Rooms, floor by floor
+//! # Modules by layer
 //!
-//! A module imports from floors below its own, never from a neighbour and never from above.
+//! A module imports from layers below its own, never from its own layer or from above.
 //!
-//! | floor | room | what lives there |
+//! | layer | module | contents |
 //! |---|---|---|
-//! | 10 | `main.rs`, `bin/worker.rs`, `bin/cli.rs` | doors of a few lines: page, worker, command line |
+//! | 10 | `main.rs`, `bin/worker.rs`, `bin/cli.rs` | programs of a few lines: page, worker, command line |
 //! | 9 | `app` (WebAssembly), `cli` (native) | the page and the command line |
 //! | 8 | [`worker`] | the protocol between page and worker, and the executor behind it |
 //! | 7 | [`registry`], [`intake`] | the list of the workbenches, and what passes between them; recognises what a file is and hands it to the reader that knows it |
@@ -66,7 +66,7 @@ pub mod policy {
 
 pub use collectune_compute::{bandit, math, order, progress};
 
-// Whatever the plugin has no use for is a room of the workbenches: it needs libraries that the plugin does without.
+// The plugin doesn't need these modules, and does without the libraries that they use.
 #[cfg(all(feature = "workbenches", target_arch = "wasm32"))]
 pub mod app;
 #[cfg(all(feature = "workbenches", not(target_arch = "wasm32")))]

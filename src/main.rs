@@ -1,4 +1,4 @@
-//! The page.
+//! The page: WebAssembly of the browser's main thread.
 
 #[cfg(target_arch = "wasm32")]
 fn main() {

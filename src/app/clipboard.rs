@@ -1,4 +1,4 @@
-//! Results leave the page: into the clipboard, or as a file.
+//! Copies texts to the clipboard and saves files as downloads.
 
 use gloo_file::{Blob, ObjectUrl};
 use leptos::prelude::*;
@@ -6,7 +6,7 @@ use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use web_sys::HtmlAnchorElement;
 
-/// Copies a text. False where the browser forbids it.
+/// Copies a text to the clipboard; returns whether the browser allowed it.
 pub async fn copy(text: &str) -> bool {
     let clipboard = js_sys::Reflect::get(&window().navigator(), &"clipboard".into());
     // Browsers have no clipboard outside secure contexts.
@@ -16,12 +16,12 @@ pub async fn copy(text: &str) -> bool {
     JsFuture::from(window().navigator().clipboard().write_text(text)).await.is_ok()
 }
 
-/// Saves a text as a file in the way the browser saves downloads.
+/// Saves a text as a download. `kind` is its media type.
 pub fn save(name: &str, kind: &str, text: &str) -> Result<(), JsValue> {
     save_blob(name, Blob::new_with_options(text, Some(kind)))
 }
 
-/// Saves a blob as a file in the way the browser saves downloads: no request is made.
+/// Saves a blob as a download. No request is made: the browser reads it from memory.
 pub fn save_blob(name: &str, blob: Blob) -> Result<(), JsValue> {
     let address = ObjectUrl::from(blob);
     let link: HtmlAnchorElement = document().create_element("a")?.unchecked_into();

@@ -1,9 +1,8 @@
-//! The dialogs of the shell: the commands with their keys under `?`, and what the page is.
+//! The dialogs of the page: the commands with their keys under `?`, and About.
 //!
-//! Both are markup of `index.html`, which costs no code. A command there names by `data-for` the control that it
-//! stands for, as a CSS selector, and by `data-key` the keys that press it from anywhere: so a command is whatever the
-//! page has a control for, and the list of keys is the one that is listened to. `data-open` on a button names the
-//! dialog that it opens.
+//! Both are markup of `index.html`. A command there names the control that it presses by `data-for`, a CSS selector,
+//! and its keys by `data-key`. So every command is a control of the page, and the keys that are shown are the keys that
+//! work. A button with `data-open` opens the dialog of that id.
 
 use leptos::{ev, prelude::*, task::spawn_local};
 use wasm_bindgen::JsCast;
@@ -11,7 +10,7 @@ use web_sys::{Element, HtmlDialogElement, HtmlElement, HtmlInputElement, Keyboar
 
 use super::{diagnostics, fields};
 
-/// Listens to the keys and buttons of the shell.
+/// Listens to the keys, and to the buttons that open dialogs or stand for commands.
 pub fn listen() {
     window_event_listener(ev::keydown, |event| on_key(&event));
     window_event_listener(ev::click, |event| {
@@ -35,15 +34,15 @@ fn open(id: &str) {
     if let Some(field) = filter() {
         field.set_value("");
     }
-    if let Some(place) = document().get_element_by_id("diagnostics") {
-        place.set_text_content(Some(&diagnostics::text()));
+    if let Some(element) = document().get_element_by_id("diagnostics") {
+        element.set_text_content(Some(&diagnostics::text()));
     }
     list();
-    // It can't be opened a second time, and is open then.
+    // Fails only if the dialog is open already.
     let _ = dialog.show_modal();
 }
 
-/// Shows the commands that the page has a control for just now and that have the filter's words in their name.
+/// Shows the commands whose control is on the page and whose name contains all words of the filter.
 fn list() {
     let words = filter().map(|field| field.value().to_ascii_lowercase()).unwrap_or_default();
     for command in commands() {
@@ -60,9 +59,9 @@ fn run(command: &Element) {
     if let Some(dialog) = command.closest("dialog").ok().flatten() {
         dialog.unchecked_into::<HtmlDialogElement>().close();
     }
-    // Once this event is over: who listens to clicks can't be called while it runs.
+    // After this event: a click during the handler would not reach the click listeners.
     spawn_local(async move {
-        // The dialog gave the focus back to where it was; the control takes it, as one that was clicked.
+        // The closed dialog gave the focus back; a clicked control has the focus.
         let _ = control.focus();
         control.click();
     });
@@ -70,7 +69,7 @@ fn run(command: &Element) {
 
 fn on_key(event: &KeyboardEvent) {
     let key = event.key();
-    // A character that needs AltGr comes with both.
+    // AltGr sets both flags.
     let is_chord = (event.ctrl_key() || event.meta_key()) && !event.alt_key();
     let dialog = document().query_selector("dialog[open]").ok().flatten();
     if let Some(dialog) = dialog {
@@ -94,7 +93,8 @@ fn on_key(event: &KeyboardEvent) {
     }
 }
 
-/// In the list of commands, arrows walk and Enter in the filter takes the first. False where a key does nothing.
+/// Moves the focus in the list of commands with the arrow keys; Enter in the filter runs the first. Returns whether the
+/// key was used.
 fn walk(key: &str) -> bool {
     let shown: Vec<Element> = commands()
         .into_iter()
@@ -129,7 +129,7 @@ fn commands() -> Vec<Element> {
     (0..found.length()).filter_map(|index| found.get(index)?.dyn_into().ok()).collect()
 }
 
-/// The control that a command stands for, where the page has it and it can be used.
+/// The control that a command presses, if it is on the page and not disabled.
 fn control(command: &Element) -> Option<HtmlElement> {
     let control = document().query_selector(&command.get_attribute("data-for")?).ok()??;
     (!control.has_attribute("disabled")).then(|| control.unchecked_into())

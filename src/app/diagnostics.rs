@@ -1,5 +1,5 @@
-//! What helps to find a mistake and tells nothing of the data: versions, sizes, counts, times. No name of a file, no
-//! number from one.
+//! Facts that help to find a fault of the page: versions, sizes, counts and times. They contain no file name and no
+//! measured value.
 
 use std::{cell::RefCell, fmt::Write};
 
@@ -10,8 +10,8 @@ use crate::{
     worker::protocol::BUILD,
 };
 
-/// Steps that are remembered.
-const MOST_STEPS: usize = 20;
+/// The number of steps that are remembered.
+const MAX_STEPS: usize = 20;
 
 #[derive(Default)]
 struct Facts {
@@ -24,7 +24,7 @@ thread_local! {
     static FACTS: RefCell<Facts> = RefCell::default();
 }
 
-/// Remembers what became of the open files, without their names.
+/// Remembers format, size and row counts of the open files, without their names.
 pub fn note_loaded(files: &[FileReport]) {
     let mut loaded = String::new();
     for file in files {
@@ -46,28 +46,28 @@ pub fn note_loaded(files: &[FileReport]) {
 /// Remembers how long a step took.
 pub fn note_step(name: &'static str, took_ms: f64) {
     FACTS.with_borrow_mut(|facts| {
-        if facts.steps.len() == MOST_STEPS {
+        if facts.steps.len() == MAX_STEPS {
             facts.steps.remove(0);
         }
         facts.steps.push((name, took_ms));
     });
 }
 
-/// Remembers the last thing that went wrong. What stands in quotes may come from a file, and is left out.
+/// Remembers the last error. Quoted text may come from a file and is left out.
 pub fn note_error(message: &str) {
-    let mut told = String::new();
+    let mut redacted = String::new();
     for (index, part) in message.split('"').enumerate() {
-        told.push_str(if index % 2 == 0 { part } else { "\"…\"" });
+        redacted.push_str(if index % 2 == 0 { part } else { "\"…\"" });
     }
-    // Whoever panics may hold the facts.
+    // The code that panicked may hold the borrow.
     FACTS.with(|facts| {
         if let Ok(mut facts) = facts.try_borrow_mut() {
-            facts.error = told.chars().take(500).collect();
+            facts.error = redacted.chars().take(500).collect();
         }
     });
 }
 
-/// All of it, as text.
+/// All facts as text, a line each.
 pub fn text() -> String {
     let window = window();
     let pixels = |length: Result<wasm_bindgen::JsValue, _>| length.ok().and_then(|value| value.as_f64()).unwrap_or(0.0);

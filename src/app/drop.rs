@@ -1,4 +1,4 @@
-//! Files come in: dropped anywhere (folders too), chosen in a dialog, or pasted as text.
+//! Opens files: dropped anywhere on the page (folders too), chosen in the dialog of the browser, or pasted as text.
 
 use crate::order::CompactSort;
 use std::{cell::RefCell, rc::Rc};
@@ -13,33 +13,35 @@ use web_sys::{
     FileSystemDirectoryReader, FileSystemEntry, FileSystemFileEntry, HtmlInputElement,
 };
 
-/// More files than anybody wants to read at once: a folder dropped by mistake.
-pub const MOST_FILES: usize = 4096;
+/// The number of files that are opened at once. A folder with more was probably dropped by mistake.
+pub const MAX_FILES: usize = 4096;
 
-/// Where opened files go.
-pub type OnFiles = UnsyncCallback<Opened>;
+/// Called with the files that a user opened.
+pub type OnFiles = UnsyncCallback<OpenedFiles>;
 
 /// Files that were opened together.
-pub struct Opened {
-    /// The handles.
+pub struct OpenedFiles {
+    /// The handles of the files, at most [`MAX_FILES`].
     pub files: Vec<File>,
-    /// There were more, which were passed over.
+    /// Whether there were more files, which are not opened.
     pub too_many: bool,
 }
 
-impl Opened {
+impl OpenedFiles {
     fn new(mut files: Vec<File>) -> Self {
-        let too_many = files.len() > MOST_FILES;
-        files.truncate(MOST_FILES);
+        let too_many = files.len() > MAX_FILES;
+        files.truncate(MAX_FILES);
         Self { files, too_many }
     }
 }
 
-/// Takes files dropped anywhere on the page and text pasted anywhere; shows where they will go.
+/// Takes files dropped anywhere on the page, and text pasted anywhere; shows a frame while files are dragged over the
+/// page.
 #[component]
 pub fn DropZone(on_files: OnFiles, collecting: RwSignal<bool>) -> impl IntoView {
     let is_over = RwSignal::new(false);
-    // Entering a child comes before leaving its parent, so the page is left when no element is entered.
+    // The event of entering a child comes before that of leaving its parent; the page is left when no element is
+    // entered.
     let entered: Rc<RefCell<Vec<EventTarget>>> = Rc::default();
     let enter = {
         let entered = entered.clone();
@@ -55,7 +57,7 @@ pub fn DropZone(on_files: OnFiles, collecting: RwSignal<bool>) -> impl IntoView 
         let entered = entered.clone();
         move |event: DragEvent| {
             let left = event.target();
-            // Nothing follows where the pointer leaves the window; an element that is gone by then was never left.
+            // No event follows when the pointer leaves the window, nor for an element that was removed meanwhile.
             let left_window = event.related_target().is_none();
             entered.borrow_mut().retain(|target| !left_window && Some(target) != left.as_ref());
             if entered.borrow().is_empty() {
@@ -87,12 +89,12 @@ pub fn DropZone(on_files: OnFiles, collecting: RwSignal<bool>) -> impl IntoView 
             for entry in entries {
                 collect(entry, &mut files).await;
             }
-            on_files.run(Opened::new(files));
+            on_files.run(OpenedFiles::new(files));
             collecting.set(false);
         });
     };
     let paste = move |event: ClipboardEvent| {
-        // A dialog asks for something else first.
+        // A dialog is open.
         if fields::is_typing(&event) || document().query_selector("dialog[open]").is_ok_and(|open| open.is_some()) {
             return;
         }
@@ -104,7 +106,7 @@ pub fn DropZone(on_files: OnFiles, collecting: RwSignal<bool>) -> impl IntoView 
         }
         if !files.is_empty() {
             event.prevent_default();
-            on_files.run(Opened::new(files));
+            on_files.run(OpenedFiles::new(files));
         }
     };
     let listeners = [
@@ -122,18 +124,18 @@ pub fn DropZone(on_files: OnFiles, collecting: RwSignal<bool>) -> impl IntoView 
     }
 }
 
-/// A button that opens the browser's dialog.
+/// A button that opens the file dialog of the browser.
 #[component]
 pub fn OpenButton(on_files: OnFiles, #[prop(optional)] primary: bool) -> impl IntoView {
     let input = NodeRef::<leptos::html::Input>::new();
     let chosen = move |event: web_sys::Event| {
         let Some(input) = event.target().and_then(|target| target.dyn_into::<HtmlInputElement>().ok()) else { return };
         let files = listed(input.files());
-        // The same file can be chosen again only after this.
+        // Otherwise choosing the same file again would make no event.
         input.set_value("");
-        on_files.run(Opened::new(files));
+        on_files.run(OpenedFiles::new(files));
     };
-    // The input itself takes the keyboard and the label is its face, so nothing is lost to assistive technology.
+    // The input itself takes the keyboard; the label only draws it, so assistive technology sees a file input.
     view! {
         <label class="button file-button" class:primary=primary>
             <input node_ref=input type="file" multiple=true class="visually-hidden" on:change=chosen />
@@ -142,7 +144,7 @@ pub fn OpenButton(on_files: OnFiles, #[prop(optional)] primary: bool) -> impl In
     }
 }
 
-/// A text as a file of that name.
+/// A text as a file named `name`.
 pub fn text_as_file(name: &str, text: &str) -> Option<File> {
     let kind = FilePropertyBag::new();
     kind.set_type("text/csv");
@@ -157,7 +159,7 @@ fn listed(files: Option<FileList>) -> Vec<File> {
     files.map(|files| (0..files.length()).filter_map(|index| files.item(index)).collect()).unwrap_or_default()
 }
 
-/// What was dropped: entries where the browser tells files from folders, and files where it doesn't.
+/// The dropped entries where the browser tells files from folders, otherwise the files.
 fn entries_of(transfer: &DataTransfer) -> (Vec<FileSystemEntry>, Vec<File>) {
     let items = transfer.items();
     let items = (0..items.length()).filter_map(|index| items.get(index)).filter(|item| item.kind() == "file");
@@ -171,11 +173,11 @@ fn entries_of(transfer: &DataTransfer) -> (Vec<FileSystemEntry>, Vec<File>) {
     (entries, files)
 }
 
-/// Adds an entry's files, those of folders in them too. What can't be read and hidden files are passed over.
+/// Adds the files of an entry, including those in folders. Hidden files and what can't be read are left out.
 async fn collect(entry: FileSystemEntry, files: &mut Vec<File>) {
     let mut waiting = vec![entry];
     while let Some(entry) = waiting.pop() {
-        if files.len() > MOST_FILES {
+        if files.len() > MAX_FILES {
             return;
         }
         if entry.is_directory() {
@@ -190,7 +192,7 @@ async fn collect(entry: FileSystemEntry, files: &mut Vec<File>) {
     }
 }
 
-/// The same file under its path from the folder that was dropped: the folder may say what the file's content can't.
+/// The same file, named by its path within the dropped folder: readers use folder names that the content doesn't hold.
 fn with_path(file: File, path: &str) -> Option<File> {
     let path = path.trim_start_matches('/');
     if !path.contains('/') {
@@ -205,10 +207,10 @@ async fn file_of(entry: &FileSystemFileEntry) -> Option<File> {
     answer.await.ok()??.dyn_into().ok()
 }
 
-/// A reader hands its entries out in parts, and an empty one at the end.
+/// All entries of a folder. The browser returns them in batches, the last of which is empty.
 async fn entries_in(reader: &FileSystemDirectoryReader) -> Vec<FileSystemEntry> {
     let mut entries = Vec::new();
-    while entries.len() <= MOST_FILES {
+    while entries.len() <= MAX_FILES {
         let (on_part, on_error, answer) = once();
         let asked = reader.read_entries_with_callback_and_callback(
             on_part.as_ref().unchecked_ref(),
@@ -227,7 +229,7 @@ async fn entries_in(reader: &FileSystemDirectoryReader) -> Vec<FileSystemEntry> 
 
 type Once = Closure<dyn FnMut(JsValue)>;
 
-/// A pair of callbacks of which one will be called, and what it is called with (`None` for an error).
+/// Two callbacks, one of which will be called, and a receiver of the value (`None` for an error).
 fn once() -> (Once, Once, oneshot::Receiver<Option<JsValue>>) {
     let (sender, receiver) = oneshot::channel();
     let sender = Rc::new(RefCell::new(Some(sender)));

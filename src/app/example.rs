@@ -1,4 +1,4 @@
-//! The examples: fetched with the page, so that opening one later needs no request.
+//! The examples, which are fetched with the page, so that opening one needs no request.
 
 use futures::future::join_all;
 use js_sys::Array;
@@ -8,9 +8,9 @@ use wasm_bindgen_futures::JsFuture;
 use web_sys::{File, Response};
 
 use super::{
-    failure::Failure,
-    offline, parts,
-    tuning::{Bench, Remedy},
+    js_error, offline,
+    session::{Failure, NoticeAction, Session},
+    worker_code,
 };
 use crate::report::Workbench;
 
@@ -21,63 +21,67 @@ const EXAMPLES: [(Workbench, &str); 4] = [
     (Workbench::Overlap, "simulated_kernels.csv"),
 ];
 
-/// The example of each workbench.
+/// The examples of the workbenches. Copies share them.
 #[derive(Clone, Copy)]
 pub struct Example {
     files: RwSignal<Vec<(Workbench, File)>, LocalStorage>,
     settled: RwSignal<bool>,
-    stuck: RwSignal<bool>,
+    failed: RwSignal<bool>,
 }
 
 impl Example {
-    /// Fetches them, and waits for everything else that the page fetches. Opens one where the address asks for it.
-    pub fn fetch(bench: Bench) -> Self {
-        let example =
-            Self { files: RwSignal::new_local(Vec::new()), settled: RwSignal::new(false), stuck: RwSignal::new(false) };
+    /// Fetches the examples, waits for everything else that the page fetches, and opens an example if the address asks
+    /// for it.
+    pub fn fetch(session: Session) -> Self {
+        let example = Self {
+            files: RwSignal::new_local(Vec::new()),
+            settled: RwSignal::new(false),
+            failed: RwSignal::new(false),
+        };
         spawn_local(async move {
             let fetch = async |(workbench, name): (Workbench, &'static str)| Some((workbench, fetched(name).await?));
             let files = join_all(EXAMPLES.into_iter().map(fetch)).await;
             example.files.set(files.into_iter().flatten().collect());
-            if let Err(error) = parts::load().await {
-                bench.notify_failure(&Failure::NotLoaded(parts::describe(&error)), Remedy::Reload);
-                example.stuck.set(true);
+            if let Err(error) = worker_code::load().await {
+                session.notify_failure(&Failure::NotLoaded(js_error::describe(&error)), NoticeAction::Reload);
+                example.failed.set(true);
                 return;
             }
-            bench.warm_up();
-            example.open_if_asked(bench);
-            bench.rehearse();
-            offline::settled().await;
+            session.warm_up();
+            example.open_if_asked(session);
+            session.warm_up_reader();
+            offline::until_settled().await;
             example.settled.set(true);
         });
         example
     }
 
-    /// Whether nothing will be fetched any more.
+    /// Whether the page will fetch nothing more.
     pub fn is_settled(self) -> bool {
         self.settled.get()
     }
 
-    /// Whether something that the page can't do without did not arrive.
-    pub fn is_stuck(self) -> bool {
-        self.stuck.get()
+    /// Whether something that the page needs could not be fetched.
+    pub fn has_failed(self) -> bool {
+        self.failed.get()
     }
 
-    /// Whether a workbench has one to open.
-    pub fn is_there(self, workbench: Workbench) -> bool {
+    /// Whether `workbench` has an example.
+    pub fn has(self, workbench: Workbench) -> bool {
         self.files.with(|files| files.iter().any(|(of, _)| *of == workbench))
     }
 
-    /// Opens that of a workbench.
-    pub fn open(self, bench: Bench, workbench: Workbench) {
-        bench.workbench.set(workbench);
+    /// Opens the example of `workbench` and shows the workbench.
+    pub fn open(self, session: Session, workbench: Workbench) {
+        session.workbench.set(workbench);
         let files = self.files.get_untracked().into_iter().filter(|(of, _)| *of == workbench);
-        bench.open(files.map(|(_, file)| file).collect(), true);
+        session.open(files.map(|(_, file)| file).collect(), true);
     }
 
-    /// Opens that of the workbench where the address names it and nothing else is open.
-    pub fn open_if_asked(self, bench: Bench) {
-        if bench.address.get_untracked().example && bench.files.with_untracked(Vec::is_empty) {
-            self.open(bench, bench.workbench.get_untracked());
+    /// Opens the example of the shown workbench if the address asks for it and no file is open.
+    pub fn open_if_asked(self, session: Session) {
+        if session.tuning.address.get_untracked().example && session.files.with_untracked(Vec::is_empty) {
+            self.open(session, session.workbench.get_untracked());
         }
     }
 }

@@ -1,17 +1,17 @@
-//! Takes a table away: copied or saved, as CSV, Markdown or JSON.
+//! Copies or saves a table as CSV, Markdown or JSON.
 
 use std::sync::Arc;
 
 use leptos::{prelude::*, task::spawn_local};
 
-use super::tuning::Bench;
+use super::session::Session;
 use crate::{
-    app::{clipboard, fields::ChoiceField, parts::describe},
+    app::{clipboard, fields::ChoiceField, js_error::describe},
     text::Listing,
     tuning::export::Format,
 };
 
-/// Writes a listing.
+/// Writes a listing in a format. Markdown has no secondary columns.
 pub fn write_listing(format: Format, listing: &Listing) -> String {
     match format {
         Format::Csv => listing.to_table().to_csv(),
@@ -20,7 +20,7 @@ pub fn write_listing(format: Format, listing: &Listing) -> String {
     }
 }
 
-/// The export of a listing, of the rows that its filter keeps.
+/// The export of the rows of a listing that its filter keeps.
 #[component]
 pub fn ListingExport(
     listing: Signal<Arc<Listing>>,
@@ -34,24 +34,24 @@ pub fn ListingExport(
     view! { <ExportMenu write name /> }
 }
 
-/// Format, copy, save.
+/// The choice of a format, and the buttons that copy and save.
 #[component]
 pub fn ExportMenu(
-    /// Writes what is exported.
+    /// Writes the table in a format.
     write: UnsyncCallback<Format, String>,
-    /// The file's name, without the extension.
+    /// The name of the file, without the extension.
     #[prop(into)]
     name: String,
 ) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let format = RwSignal::new(Format::Csv);
     let text = move || write.run(format.get_untracked());
     let copy = move |_| {
         spawn_local(async move {
             if clipboard::copy(&text()).await {
-                bench.announcement.set("Copied.".into());
+                session.announcement.set("Copied.".into());
             } else {
-                bench.notify("The browser does not let the page copy; save the table instead.".into(), true, None);
+                session.notify("The browser does not let the page copy; save the table instead.".into(), true, None);
             }
         });
     };
@@ -60,7 +60,7 @@ pub fn ExportMenu(
         let format = format.get_untracked();
         let name = name.with_value(|name| format!("{name}.{}", format.extension()));
         if let Err(error) = clipboard::save(&name, format.media_type(), &text()) {
-            bench.notify(format!("The table could not be saved: {}.", describe(&error)), true, None);
+            session.notify(format!("The table could not be saved: {}.", describe(&error)), true, None);
         }
     };
     let choices = || Format::ALL.iter().map(|format| (*format, format.name().to_owned())).collect::<Vec<_>>();

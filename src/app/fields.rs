@@ -1,22 +1,22 @@
-//! Form fields: a label, a control, and what is wrong with what stands in it.
+//! Form fields: a label, a control, and the error of the value.
 
 use std::{cell::RefCell, fmt::Display, ops::RangeInclusive, str::FromStr};
 
-use crate::app::live::{Show, follow};
+use crate::app::reactive::{Show, effect};
 use leptos::{html, prelude::*};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, Event};
 
 use crate::units::grouped;
 
-/// Whether an event comes from where text is typed or a value chosen by typing.
+/// Whether an event comes from a field that takes keys, such as a text field or a list.
 pub fn is_typing(event: &Event) -> bool {
     const FIELDS: &str = "input:not([type=checkbox], [type=radio], [type=file], [type=button]), select, textarea";
     let element = event.target().and_then(|target| target.dyn_into::<Element>().ok());
     element.is_some_and(|element| element.matches(FIELDS).unwrap_or_default())
 }
 
-/// A number within a range. What can't be taken is said, and the last good value stays.
+/// A field for a number within a range. A value that can't be used shows an error, and the last valid value stays.
 #[component]
 pub fn NumberField<T>(
     label: &'static str,
@@ -36,7 +36,7 @@ where
     number_field(label, [least, most], step, Box::new(move || value().to_string()), Box::new(take))
 }
 
-/// The same for all kinds of numbers; `take` says whether it could be taken.
+/// The part of [`NumberField`] that doesn't depend on the type of the number; `take` returns whether the text was used.
 fn number_field(
     label: &'static str,
     [least, most]: [String; 2],
@@ -67,7 +67,7 @@ fn number_field(
     .into_any()
 }
 
-/// One of several values.
+/// A list of which one value is chosen.
 #[component]
 pub fn ChoiceField<T>(
     label: &'static str,
@@ -91,10 +91,10 @@ where
     choice_field(label.to_owned(), Box::new(options), Box::new(change))
 }
 
-/// A list with more values than this shows the first of them, and has a field to find the others.
-const MOST_OPTIONS: usize = 200;
+/// A list with more options than this shows the first of them and a search field for the others.
+const MAX_OPTIONS: usize = 200;
 
-/// The same for all kinds of values: their names and which is chosen.
+/// The part of [`ChoiceField`] that doesn't depend on the type: the names of the options and whether each is chosen.
 pub fn choice_field(
     label: String,
     options: Box<dyn Fn() -> Vec<(String, bool)> + Send>,
@@ -103,20 +103,20 @@ pub fn choice_field(
     let list = NodeRef::<html::Select>::new();
     let stands = RefCell::new(Vec::new());
     let wanted = RwSignal::new(String::new());
-    // How many there are, and which of them the list holds.
+    // The number of options, and the indices of those in the list.
     let all = RwSignal::new(0_usize);
     let listed = StoredValue::new(Vec::<usize>::new());
-    follow(move || {
+    effect(move || {
         let Some(list) = list.get() else { return };
         let options = options();
         if all.get_untracked() != options.len() {
             all.set(options.len());
         }
-        let is_long = options.len() > MOST_OPTIONS;
+        let is_long = options.len() > MAX_OPTIONS;
         let wanted = if is_long { wanted.with(|wanted| wanted.trim().to_lowercase()) } else { String::new() };
         let is_kept = |text: &str| wanted.is_empty() || text.to_lowercase().contains(&wanted);
-        let mut most = MOST_OPTIONS;
-        // What is chosen is always in the list, at its place.
+        let mut most = MAX_OPTIONS;
+        // The chosen option is always in the list, in its position.
         let kept = options.into_iter().enumerate().filter(|(_, (text, is_selected))| {
             *is_selected
                 || most > 0 && is_kept(text) && {
@@ -127,7 +127,7 @@ pub fn choice_field(
         let (places, kept): (Vec<usize>, Vec<(String, bool)>) = kept.unzip();
         listed.set_value(places);
         let (texts, is_selected): (Vec<String>, Vec<bool>) = kept.into_iter().unzip();
-        // An open list closes, or forgets where it is pointed at, when anything in it is written; so only what changed is.
+        // Writing into an open list closes it or loses its highlight, so only changes are written.
         if *stands.borrow() != texts {
             list.set_length(0);
             for text in &texts {
@@ -163,12 +163,12 @@ pub fn choice_field(
                 on:change:target=move |event| choose(event.target().selected_index() as usize)
             ></select>
         </label>
-        <Show when=move || { all.get() > MOST_OPTIONS }>{find.clone()}</Show>
+        <Show when=move || { all.get() > MAX_OPTIONS }>{find.clone()}</Show>
     }
     .into_any()
 }
 
-/// Yes or no for each of several values.
+/// Check boxes of which any number can be ticked.
 #[component]
 pub fn ManyField<T>(
     label: &'static str,
@@ -205,8 +205,8 @@ where
     }
 }
 
-/// For forms whose fields work as they change: nothing is submitted.
+/// Prevents the submission of a form whose fields take effect as they change.
 #[expect(clippy::needless_pass_by_value, reason = "handlers are given their event")]
-pub fn stay(event: leptos::ev::SubmitEvent) {
+pub fn prevent_submit(event: leptos::ev::SubmitEvent) {
     event.prevent_default();
 }

@@ -1,14 +1,14 @@
-//! What is open: rows, what was left out and why, and a button to close each file.
+//! The panel of open files: rows, what was left out and why, and a button that closes each file.
 
 use leptos::prelude::*;
 
 use super::{
-    list::{FIRST, Sentences, Shown, first_of},
-    report::Reader,
-    tuning::{Bench, OpenFile},
+    list::{INITIAL_ITEMS, ListLimit, Sentences, first_sentences},
+    report::ReportReader,
+    session::{OpenFile, Session},
 };
 use crate::{
-    app::live::{For, Show, live},
+    app::reactive::{For, Show, reactive},
     intake::{FileReport, MappingRequest, Outcome},
     order::{CompactCollect, CompactSort},
     sorted::SortedSet,
@@ -17,37 +17,38 @@ use crate::{
     units::{count, file_size, grouped},
 };
 
-/// Problems listed at once; more than anybody reads.
+/// The number of problems that are listed.
 const LISTED: usize = 200;
 
-/// The open files and what became of each.
+/// The open files, each with its result.
 #[component]
 pub fn Files() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let shown = Shown::first();
+    let session: Session = expect_context();
+    let shown = ListLimit::initial();
     let filter = RwSignal::new(String::new());
-    // In a long list, what could not be read comes first: among hundreds nobody would find it.
+    // In a long list, files that could not be read come first, where they are found.
     let open = Memo::new(move |_| -> Vec<(u32, String)> {
         let wanted = filter.with(|filter| filter.to_lowercase());
         let in_trouble: SortedSet<u32> =
-            bench.reports.with(|all| all.iter().filter(is_in_trouble).map(|r| r.id).compact_collect());
-        bench.files.with(|files| {
+            session.reports.with(|all| all.iter().filter(is_in_trouble).map(|r| r.id).compact_collect());
+        session.files.with(|files| {
             let named = |file: &OpenFile| (file.id, file.handle.name());
             let all = files.iter().map(|file| (file.not_read.is_none() && !in_trouble.contains(&file.id), named(file)));
             let kept = all.filter(|(_, (_, name))| wanted.is_empty() || name.to_lowercase().contains(&wanted));
             let mut kept: Vec<_> = kept.collect();
-            if files.len() > FIRST {
+            if files.len() > INITIAL_ITEMS {
                 kept.compact_sort_by_key(|(is_read, _)| *is_read);
             }
             kept.into_iter().map(|(_, file)| file).collect()
         })
     });
-    let is_long = move || bench.files.with(|files| files.len() > FIRST);
-    let listed = move || open.with(|open| open.iter().take(shown.most()).cloned().collect::<Vec<_>>());
-    let groups =
-        move |most: usize| bench.groups.with(|groups| (groups.iter().take(most).map(group).collect(), groups.len()));
+    let is_long = move || session.files.with(|files| files.len() > INITIAL_ITEMS);
+    let listed = move || open.with(|open| open.iter().take(shown.get()).cloned().collect::<Vec<_>>());
+    let groups = move |most: usize| {
+        session.tuning.groups.with(|groups| (groups.iter().take(most).map(group).collect(), groups.len()))
+    };
     let notes = move |most: usize| {
-        bench.notes.with(|notes| {
+        session.tuning.notes.with(|notes| {
             (notes.iter().flatten().take(most).cloned().collect(), notes.iter().map(Vec::len).sum::<usize>())
         })
     };
@@ -64,44 +65,44 @@ pub fn Files() -> impl IntoView {
             <ul class="files">
                 <For each=listed key=|(id, _)| *id children=row />
             </ul>
-            {shown.more(move || open.with(Vec::len))}
+            {shown.more_button(move || open.with(Vec::len))}
             <Sentences class="groups" first=groups />
             <Sentences class="notes" first=notes />
         </section>
     }
 }
 
-/// Whether somebody has to do something before a file can be used.
+/// Whether a file can't be used before the user does something.
 fn is_in_trouble(report: &&FileReport) -> bool {
     matches!(report.outcome, Outcome::Refused(_) | Outcome::NeedsMapping(_))
 }
 
 #[component]
 fn FileRow(id: u32, name: String) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let report = Memo::new(move |_| {
-        bench.reports.with(|reports| reports.iter().find(|report: &&FileReport| report.id == id).cloned())
+        session.reports.with(|reports| reports.iter().find(|report: &&FileReport| report.id == id).cloned())
     });
     let shown_name = name.clone();
     let name = visible(&name).into_owned();
     let close = format!("Close {name}");
     let left_out = Memo::new(move |_| {
-        bench.files.with(|files| files.iter().find(|file| file.id == id).and_then(|file| file.not_read.clone()))
+        session.files.with(|files| files.iter().find(|file| file.id == id).and_then(|file| file.not_read.clone()))
     });
     let is_unread =
-        move || report.with(Option::is_none) && left_out.with(Option::is_none) && bench.task.with(Option::is_none);
+        move || report.with(Option::is_none) && left_out.with(Option::is_none) && session.task.with(Option::is_none);
     let not_read = move |why: String| {
         view! {
             <p class="file-facts wrong">"Not read: " {visible_lines(&why).into_owned()} "."</p>
-            <button type="button" on:click=move |_| bench.read_again(id)>"Try again"</button>
+            <button type="button" on:click=move |_| session.read_again(id)>"Try again"</button>
         }
     };
-    let reader: Reader = expect_context();
-    let is_report = move || bench.documents.with(|all| all.reports.contains(&id));
-    let read = move |_| reader.open_file(bench, id, shown_name.clone());
+    let reader: ReportReader = expect_context();
+    let is_report = move || session.documents.with(|all| all.reports.contains(&id));
+    let read = move |_| reader.open_file(session, id, shown_name.clone());
     let mapped = move || {
         report.track();
-        bench.files.with(|files| files.iter().find(|file| file.id == id)?.mapping.clone()).map(|(request, _)| request)
+        session.files.with(|files| files.iter().find(|file| file.id == id)?.mapping.clone()).map(|(request, _)| request)
     };
     view! {
         <li class="file">
@@ -109,17 +110,17 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
                 <bdi class="file-name" title=name.clone()>
                     {name.clone()}
                 </bdi>
-                <button type="button" class="quiet" aria-label=close on:click=move |_| bench.close(id)>
+                <button type="button" class="quiet" aria-label=close on:click=move |_| session.close(id)>
                     "×"
                 </button>
             </div>
-            {live(move || report.get().map(|report| view! { <ReportView report /> }))}
-            {live(move || is_report().then(|| view! { <button type="button" on:click=read.clone()>"Show the report"</button> }))}
-            {live(move || left_out.get().map(not_read))}
+            {reactive(move || report.get().map(|report| view! { <ReportView report /> }))}
+            {reactive(move || is_report().then(|| view! { <button type="button" on:click=read.clone()>"Show the report"</button> }))}
+            {reactive(move || left_out.get().map(not_read))}
             <Show when=is_unread>
                 <p class="small">"Not read."</p>
             </Show>
-            {live(move || mapped().map(|request| view! { <AskForColumns id request label="Change the columns" /> }))}
+            {reactive(move || mapped().map(|request| view! { <AskForColumns id request label="Change the columns" /> }))}
         </li>
     }
 }
@@ -137,18 +138,18 @@ fn ReportView(report: FileReport) -> impl IntoView {
             view! {
                 <p class="file-facts">{count(rows, "row")} {default}</p>
                 <p class="small">{format} ", " {file_size(size_bytes)}</p>
-                <Sentences class="notes" first=move |most| first_of(&notes, most) />
+                <Sentences class="notes" first=move |most| first_sentences(&notes, most) />
                 <ProblemList problems />
             }
             .into_any()
         }
         Outcome::Known { format, holds, problems, notes } => {
-            // Of what has no parts that are counted, none can have been left out.
+            // A file without counted parts has no lines that could be left out.
             let is_counted = !holds.is_empty() || problems.count > 0;
             view! {
                 <p class="file-facts">{holds}</p>
                 <p class="small">{format} ", " {file_size(size_bytes)}</p>
-                <Sentences class="notes" first=move |most| first_of(&notes, most) />
+                <Sentences class="notes" first=move |most| first_sentences(&notes, most) />
                 {is_counted.then(|| view! { <ProblemList problems /> })}
             }
             .into_any()
@@ -166,15 +167,15 @@ fn ReportView(report: FileReport) -> impl IntoView {
 
 #[component]
 fn AskForColumns(id: u32, request: MappingRequest, label: &'static str) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     view! {
-        <button type="button" on:click=move |_| bench.asking.set(Some((id, request.clone())))>
+        <button type="button" on:click=move |_| session.asking.set(Some((id, request.clone())))>
             {label}
         </button>
     }
 }
 
-/// The lines of a file that were left out: line, column, text, and what was expected.
+/// The table of the lines of a file that were left out: line, column, text, and what was expected.
 #[component]
 fn ProblemList(problems: Problems) -> impl IntoView {
     let is_open = RwSignal::new(false);
@@ -185,7 +186,7 @@ fn ProblemList(problems: Problems) -> impl IntoView {
     let listed = kept.len().min(LISTED);
     let rest = all - listed as u64;
     let rows = move || {
-        // A thousand rows are made when somebody wants to see them.
+        // The rows are built only when the list is opened.
         let row = |problem: &crate::text::Problem| {
             view! {
                 <tr>
@@ -215,7 +216,7 @@ fn ProblemList(problems: Problems) -> impl IntoView {
                             <th scope="col">"Why"</th>
                         </tr>
                     </thead>
-                    <tbody>{live(rows)}</tbody>
+                    <tbody>{reactive(rows)}</tbody>
                 </table>
             </div>
             {(rest > 0).then(|| view! { <p class="small">"and " {count(rest, "further line")}</p> })}

@@ -1,12 +1,13 @@
-//! The address says what is shown, and each choice is an entry of the browser's history: Back undoes it, Forward does it
-//! again. What an address doesn't hold (how to learn, who reads tuner files) stays beside it, in the entry.
+//! Keeps the address and the history of the browser equal to what is chosen. Each choice is an entry of the history:
+//! Back undoes it, Forward makes it again. Choices that the address doesn't hold (how to train, the tuner reader) are
+//! stored in the state of the entry.
 
 use js_sys::Uint8Array;
 use leptos::{ev, prelude::*};
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::{JsCast, JsValue};
 
-use super::{example::Example, live, report::Reader, tuning::Bench};
+use super::{example::Example, reactive, report::ReportReader, session::Session};
 use crate::tuning::{
     address::{Address, Panel},
     aggregate::Target,
@@ -18,22 +19,22 @@ use crate::tuning::{
 };
 use crate::{form, report::Workbench};
 
-/// What is chosen besides the address.
+/// The choices that are not part of the address.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Choices {
+struct HistoryState {
     parameters: Parameters,
     target: Target,
     reader: conf::Reader,
     library: Library,
 }
 
-impl Choices {
-    fn of(bench: Bench) -> Self {
+impl HistoryState {
+    fn of(session: Session) -> Self {
         Self {
-            parameters: bench.learnt_with.get(),
-            target: bench.target.get(),
-            reader: bench.reader.get(),
-            library: bench.library.get(),
+            parameters: session.tuning.trained_with.get(),
+            target: session.tuning.target.get(),
+            reader: session.tuning.reader.get(),
+            library: session.tuning.library.get(),
         }
     }
 
@@ -45,67 +46,70 @@ impl Choices {
         postcard::from_bytes(&state.dyn_ref::<Uint8Array>()?.to_vec()).ok()
     }
 
-    /// Takes them back, and reads or learns again where that changes.
-    fn choose(self, bench: Bench) {
-        let reads_again = bench.target.get_untracked() != self.target;
-        let learns_again = bench.learnt_with.get_untracked() != self.parameters;
-        bench.target.set(self.target);
-        bench.reader.set(self.reader);
-        bench.library.set(self.library);
-        bench.learnt_with.set(self.parameters.clone());
-        bench.parameters.set(self.parameters);
-        match untrack(move || bench.has_data()) {
-            true if reads_again => bench.load(),
-            true if learns_again => bench.train(),
+    /// Sets these choices, and reads or trains again where they differ from the current ones.
+    fn restore(self, session: Session) {
+        let reads_again = session.tuning.target.get_untracked() != self.target;
+        let learns_again = session.tuning.trained_with.get_untracked() != self.parameters;
+        session.tuning.target.set(self.target);
+        session.tuning.reader.set(self.reader);
+        session.tuning.library.set(self.library);
+        session.tuning.trained_with.set(self.parameters.clone());
+        session.tuning.parameters.set(self.parameters);
+        match untrack(move || session.tuning.has_data()) {
+            true if reads_again => session.load(),
+            true if learns_again => session.train(),
             _ => {}
         }
     }
 }
 
-/// The part of the address from its `#`.
+/// The fragment of the address, with its `#`.
 pub fn fragment() -> String {
     window().location().hash().unwrap_or_default()
 }
 
-/// Where the history stands.
+/// The entry of the history that was written last.
 #[derive(Clone, PartialEq)]
-struct Entry {
-    /// The address's fragment; empty for that of nothing in particular.
+struct HistoryEntry {
+    /// The fragment of the address; empty if nothing in particular is shown.
     fragment: String,
-    choices: Choices,
+    choices: HistoryState,
     is_report: bool,
     has_data: bool,
-    /// The drag of a slider that is under way.
+    /// The number of the slider drag under way: its values share one entry.
     drag: Option<u32>,
 }
 
-/// Writes what is chosen into the history, and follows it: Back and Forward, a link pasted into the bar.
-pub fn follow(bench: Bench, reader: Reader, example: Example) {
-    let entry = StoredValue::new(None::<Entry>);
-    live::follow(move || {
-        let (address, panel, against) =
-            (bench.address.get(), bench.panel.get(), Against::default_if(bench.against_default.get()));
-        let workbench = bench.workbench.get();
+/// Writes choices into the history, and follows Back, Forward and addresses that the user enters.
+pub fn synchronize(session: Session, reader: ReportReader, example: Example) {
+    let entry = StoredValue::new(None::<HistoryEntry>);
+    reactive::effect(move || {
+        let (address, panel, against) = (
+            session.tuning.address.get(),
+            session.tuning.panel.get(),
+            Against::default_if(session.tuning.against_default.get()),
+        );
+        let workbench = session.workbench.get();
         let is_tuning = workbench == Workbench::Tuning;
-        let choices = bench.desk(workbench).choices.get();
+        let choices = session.state_of(workbench).choices.get();
         let report = reader.fragment();
-        // An address that names nothing needs no fragment, and no URL can take one away but the whole one.
+        // An empty address needs no fragment; only a full URL can remove one.
         let is_bare =
             address == Address::default() && (panel, against) == Default::default() && report.is_none() && is_tuning;
-        let now = Entry {
+        let now = HistoryEntry {
             is_report: report.is_some(),
             fragment: match report {
                 Some(report) => report,
                 None if is_bare => String::new(),
                 None if !is_tuning => {
-                    let example = if address.example || bench.shows_example() { "&x=1" } else { "" };
+                    let example = if address.example || session.shows_example() { "&x=1" } else { "" };
                     workbench.fragment() + example + &choices.suffix()
                 }
                 None => address.fragment() + &panel.suffix() + against.suffix(),
             },
-            choices: Choices::of(bench),
-            has_data: bench.has_data() || bench.desk(workbench).is_there(),
-            drag: bench.desk(workbench).drag.get_value(),
+            choices: HistoryState::of(session),
+            has_data: session.tuning.has_data() || session.state_of(workbench).has_answer(),
+            drag: session.state_of(workbench).drag.get_value(),
         };
         document().set_title(&match reader.title() {
             Some(title) => format!("{title} – Collectune"),
@@ -117,13 +121,13 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
         let here = fragment();
         let is_there = here == now.fragment;
         let is_new_choice = before.as_ref().is_some_and(|before| before.choices != now.choices);
-        // A view takes the place of the address that left its choice open, or Back would only choose it again; and what
-        // is chosen while there is no data is no step of anybody's.
+        // The address of a view replaces one that left the choice open, because Back would only choose the view again.
+        // Choices without data make no entry.
         let is_of_tuning = || is_tuning && Workbench::of(&here) == Workbench::Tuning;
         let was_open = || is_of_tuning() && Address::parse(&here).is_ok_and(|address| address == Address::default());
         let is_dragged_on = now.drag.is_some() && before.as_ref().is_some_and(|before| before.drag == now.drag);
-        // Where the browser went by itself, its entry is there already: what it says otherwise than it is written here
-        // would else be a step that Back only leads to again.
+        // After Back or Forward the entry exists already; a new one for the same address, written differently, would
+        // only be a detour.
         let is_ours = before.as_ref().is_some_and(|before| before.fragment == here);
         let is_step = is_ours
             && !is_dragged_on
@@ -143,39 +147,39 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
     });
     let listener = window_event_listener(ev::popstate, move |event| {
         let here = fragment();
-        let choices = Choices::from_state(&event.state());
-        if reader.follow(&here) {
+        let choices = HistoryState::from_state(&event.state());
+        if reader.open_address(&here) {
             return;
         }
         let workbench = Workbench::of(&here);
         match Address::parse(&here) {
-            // What is shown of a sweep stays for the way back.
-            Ok(_) if workbench != Workbench::Tuning && untrack(move || bench.has_files()) => {
-                bench.workbench.set(workbench);
-                bench.choose_all(workbench, form::Choices::parse(&here));
+            // The workload of a sweep stays for the way back.
+            Ok(_) if workbench != Workbench::Tuning && untrack(move || session.has_files()) => {
+                session.workbench.set(workbench);
+                session.choose_all(workbench, form::Choices::parse(&here));
             }
             Ok(address) => {
-                bench.workbench.set(workbench);
+                session.workbench.set(workbench);
                 if workbench != Workbench::Tuning {
-                    bench.choose_all(workbench, form::Choices::parse(&here));
+                    session.choose_all(workbench, form::Choices::parse(&here));
                 }
-                let pinned = bench.pinned(address);
+                let pinned = session.resolved(address);
                 let panel = Panel::of(&here);
-                bench.address.set(pinned);
-                bench.panel.set(panel);
-                bench.against_default.set(Against::of(&here) == Against::Default);
+                session.tuning.address.set(pinned);
+                session.tuning.panel.set(panel);
+                session.tuning.against_default.set(Against::of(&here) == Against::Default);
                 if let Some(choices) = choices {
-                    // They are of this entry, and so no new one.
+                    // They belong to this entry and must not make a new one.
                     entry.update_value(|entry| {
                         if let Some(entry) = entry {
                             entry.choices = choices.clone();
                         }
                     });
-                    choices.choose(bench);
+                    choices.restore(session);
                 }
-                example.open_if_asked(bench);
+                example.open_if_asked(session);
             }
-            Err(error) => bench.notify(format!("{error}."), true, None),
+            Err(error) => session.notify(format!("{error}."), true, None),
         }
     });
     on_cleanup(move || listener.remove());

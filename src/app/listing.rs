@@ -1,28 +1,28 @@
-//! A listing as the page shows it: heading, filter, export, table.
+//! A table with heading, filter and export.
 
 use std::sync::Arc;
 
 use leptos::prelude::*;
 
-use super::{export::ListingExport, live::Show, table::DataTable};
+use super::{export::ListingExport, reactive::Show, table::DataTable};
 use crate::text::Listing;
 
-/// A table with everything around it.
+/// A table with heading, filter and export.
 #[component]
 pub fn ListingView(
-    /// Its heading.
+    /// The heading above the table.
     #[prop(into)]
     heading: String,
-    /// The table.
+    /// The content of the table.
     #[prop(into)]
     listing: Signal<Arc<Listing>>,
-    /// The name of its export, without the extension.
+    /// The name of exported files, without the extension.
     #[prop(into)]
     name: String,
-    /// A row's class, by index.
+    /// The CSS class of a row, by index.
     #[prop(optional)]
     row_class: Option<UnsyncCallback<usize, &'static str>>,
-    /// Told which row is opened; without it no row opens.
+    /// Called with the index of a row that is opened; without it rows can't be opened.
     #[prop(optional)]
     on_open: Option<UnsyncCallback<usize>>,
 ) -> impl IntoView {

@@ -1,51 +1,52 @@
-//! The page: what is the same for every workbench; [`tuning`] is a workbench with a page of its own,
-//! [`workbench`] draws any other from data.
+//! The page.
 //!
-//! [`commands`] listens to keys, [`offline`] and [`kept`] to what stays on the device; [`diagnostics`] helps to find
-//! mistakes.
+//! [`session`] holds the state: open files, tasks, notices, workers, and the state of each workbench. [`tuning`] draws
+//! the tuning workbench, [`workbench`] draws any other from data, [`welcome`] is shown before anything is open.
 //!
-//! [`drop`] lets files in, [`client`] and [`pool`] talk to the workers, whose side is [`backstage`]; [`chart`] and
-//! [`table`] show, [`network`] plays schedules, [`status`] says what is going on and what went wrong. [`history`] is the address and the way back;
-//! [`share`] lets results leave, [`report`] shows what others found.
+//! [`drop`] opens files and [`files`] lists them; [`example`] opens examples and [`file_store`] keeps files on the
+//! device. [`chart`], [`table`] and [`network`] show results; [`status`] shows tasks and notices. [`history`] keeps the
+//! address and the history of the browser. [`share`] writes reports, [`report`] shows reports. [`worker_entry`] is the
+//! program of the workers.
 
-pub mod backstage;
+mod browser_tasks;
 pub mod chart;
-mod client;
 mod clipboard;
 mod commands;
 mod diagnostics;
 mod drop;
 mod example;
 mod export;
-mod failure;
 mod fields;
+mod file_store;
 mod files;
-mod handover;
 mod history;
-mod kept;
-mod last_words;
+mod js_error;
+mod lazy;
 mod list;
 mod listing;
-mod live;
-mod near;
 mod network;
 mod offline;
-mod pace;
-mod parts;
-mod pool;
+mod panic_page;
+mod pass_choices;
 mod printing;
+mod reactive;
 mod report;
+mod session;
 mod share;
 mod status;
 mod table;
 mod text_file;
 mod theme;
 mod tuning;
+mod welcome;
+mod words;
 mod workbench;
+mod worker_code;
+pub mod worker_entry;
 
 use std::cell::Cell;
 
-use crate::app::live::{Show, follow, live};
+use crate::app::reactive::{Show, effect, reactive};
 use leptos::{mount::mount_to_body, prelude::*};
 use wasm_bindgen::JsCast;
 
@@ -59,74 +60,77 @@ use crate::{
     units::grouped,
 };
 use diagnostics::now_ms;
-use drop::{DropZone, MOST_FILES, OnFiles, OpenButton, Opened};
+use drop::{DropZone, MAX_FILES, OnFiles, OpenButton, OpenedFiles};
 use example::Example;
-use kept::Kept;
+use file_store::FileStore;
 use printing::Printing;
-use report::{Reader, ReportPage};
+use report::{ReportPage, ReportReader};
+use session::Session;
 use share::{Share, ShareDialog};
 use status::{Notices, Status};
 use theme::{ActiveTheme, ThemeChoice};
-use tuning::{Bench, MappingDialog, Tuning};
-use workbench::{Welcome, Words, WorkbenchPage, words};
+use tuning::{MappingDialog, Tuning};
+use welcome::Welcome;
+use words::{WorkbenchWords, words};
+use workbench::WorkbenchPage;
 
-/// Opens the page.
+/// Draws the page into the body of the document.
 pub fn run() {
-    last_words::listen();
+    panic_page::install();
     mount_to_body(App);
 }
 
 #[component]
 fn App() -> impl IntoView {
-    provide_context(ActiveTheme::follow());
-    provide_context(Printing::follow());
+    provide_context(ActiveTheme::new());
+    provide_context(Printing::new());
     let fragment = history::fragment();
     let (address, broken_link) = match Address::parse(&fragment) {
         Ok(address) => (address, None),
         Err(_) if link::is_report(&fragment) => (Address::default(), None),
         Err(error) => (Address::default(), Some(error)),
     };
-    let reader = Reader::new();
+    let reader = ReportReader::new();
     provide_context(reader);
-    let bench = Bench::new(address, Panel::of(&fragment), Workbench::of(&fragment), &Choices::parse(&fragment));
-    bench.against_default.set(Against::of(&fragment) == Against::Default);
-    provide_context(bench);
-    reader.follow(&fragment);
-    reader.follow_files(bench);
+    let session = Session::new(address, Panel::of(&fragment), Workbench::of(&fragment), &Choices::parse(&fragment));
+    session.tuning.against_default.set(Against::of(&fragment) == Against::Default);
+    provide_context(session);
+    reader.open_address(&fragment);
+    reader.open_loaded_reports(session);
     if let Some(error) = broken_link {
-        bench.notify(format!("{error}."), true, None);
+        session.notify(format!("{error}."), true, None);
     }
     let collecting = RwSignal::new(false);
-    let kept = Kept::follow(bench);
-    provide_context(kept);
-    let on_files = OnFiles::new(move |Opened { files, too_many }| {
+    let file_store = FileStore::new(session);
+    provide_context(file_store);
+    let on_files = OnFiles::new(move |OpenedFiles { files, too_many }| {
         if too_many {
-            bench.notify(format!("Only the first {} files were opened.", grouped(MOST_FILES as u64)), true, None);
+            session.notify(format!("Only the first {} files were opened.", grouped(MAX_FILES as u64)), true, None);
         }
-        reader.leave();
-        kept.remember(&files);
-        bench.open(files, false);
+        reader.close();
+        file_store.add(&files);
+        session.open(files, false);
     });
     provide_context(on_files);
-    let example = Example::fetch(bench);
+    let example = Example::fetch(session);
     provide_context(example);
     commands::listen();
-    offline::announce_newer(bench);
-    history::follow(bench, reader, example);
+    offline::notify_of_update(session);
+    history::synchronize(session, reader, example);
     let share = Share::new();
     provide_context(share);
-    keep_the_pulse(bench);
-    tell_the_state(bench, collecting, example);
+    check_workers_every_second(session);
+    show_state(session, collecting, example);
 
     let tab = move |workbench: Workbench| {
-        let is_shown = move || !reader.is_open() && bench.workbench.get() == workbench;
+        let is_shown = move || !reader.is_open() && session.workbench.get() == workbench;
         view! {
             <a class="tab" href=workbench.fragment() aria-current=move || is_shown().then_some("page")>
                 {workbench.name()}
             </a>
         }
     };
-    let has_files = move || bench.has_files() || !bench.needs_files(bench.workbench.get());
+    let has_files = move || session.has_files() || !session.needs_files(session.workbench.get());
     let is_reading = move || reader.is_open();
     view! {
         <header class="masthead">
@@ -140,7 +144,7 @@ fn App() -> impl IntoView {
                 <Show when=has_files>
                     <OpenButton on_files />
                 </Show>
-                <Show when=move || share.is_there(bench, reader)>
+                <Show when=move || share.has_report(session, reader)>
                     <button type="button" class="share" on:click=move |_| share.open()>"Share"</button>
                 </Show>
                 <ThemeChoice />
@@ -156,63 +160,63 @@ fn App() -> impl IntoView {
         <ShareDialog />
         <MappingDialog />
         <DropZone on_files collecting />
-        <div class="visually-hidden" role="status" aria-live="polite">{live(move || bench.announcement.get())}</div>
+        <div class="visually-hidden" role="status" aria-live="polite">{reactive(move || session.announcement.get())}</div>
     }
 }
 
-/// The workbench, or the first visit to it.
+/// The chosen workbench, or its welcome page if no file is open.
 #[component]
 fn ShownWorkbench() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let here = Memo::new(move |_| bench.workbench.get());
+    let session: Session = expect_context();
+    let here = Memo::new(move |_| session.workbench.get());
     let welcome = || {
-        let Words { lead, reads, .. } = words(Workbench::Tuning);
+        let WorkbenchWords { lead, reads, .. } = words(Workbench::Tuning);
         view! { <Welcome workbench=Workbench::Tuning lead reads /> }
     };
     let tuning = move || {
         view! {
-            <Show when=move || bench.has_files() fallback=welcome>
+            <Show when=move || session.has_files() fallback=welcome>
                 <Tuning />
             </Show>
         }
     };
-    live(move || match here.get() {
+    reactive(move || match here.get() {
         Workbench::Tuning => tuning().into_any(),
         workbench => view! { <WorkbenchPage workbench /> }.into_any(),
     })
 }
 
-/// Listens to the workers once a second, as long as the page is looked at. A beat that comes late says that the page's own
-/// thread was busy: what workers said meanwhile was not heard, so it is none of their silence.
-fn keep_the_pulse(bench: Bench) {
+/// Checks once a second whether the workers still answer, while the page is visible. A check that comes late is left
+/// out: the page itself was busy and could not receive messages, so the workers' silence means nothing.
+fn check_workers_every_second(session: Session) {
     const LATE_MS: f64 = 1500.0;
     let last_ms = Cell::new(now_ms());
-    let beat = move || {
+    let check = move || {
         let before_ms = last_ms.replace(now_ms());
         let is_late = last_ms.get() - before_ms > LATE_MS;
         if !is_late && document().visibility_state() == web_sys::VisibilityState::Visible {
-            bench.beat();
+            session.check_workers();
         }
     };
-    if let Ok(handle) = set_interval_with_handle(beat, std::time::Duration::from_secs(1)) {
+    if let Ok(handle) = set_interval_with_handle(check, std::time::Duration::from_secs(1)) {
         on_cleanup(move || handle.clear());
     }
 }
 
-/// `<html data-state>`: `loading`, `busy`, `idle` or `failed`, for style sheets and tests.
-fn tell_the_state(bench: Bench, collecting: RwSignal<bool>, example: Example) {
+/// Sets `data-state` of `<html>` to `loading`, `busy`, `idle` or `failed`, for style sheets and tests.
+fn show_state(session: Session, collecting: RwSignal<bool>, example: Example) {
     let state = Memo::new(move |_| {
-        if example.is_stuck() {
+        if example.has_failed() {
             "failed"
         } else if !example.is_settled() {
             "loading"
-        } else if collecting.get() || bench.is_busy() {
+        } else if collecting.get() || session.is_busy() {
             "busy"
         } else {
             "idle"
         }
     });
-    follow(move || {
+    effect(move || {
         if let Some(root) = document().document_element() {
             let root: web_sys::HtmlElement = root.unchecked_into();
             let _ = root.set_attribute("data-state", state.get());

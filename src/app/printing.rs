@@ -1,14 +1,14 @@
-//! Paper is no screen: while the browser prints, what is drawn or cut for the screen is made anew.
+//! Follows whether the browser prints: charts are then drawn as SVG and tables in full.
 
 use leptos::{ev, prelude::*};
 
-/// Whether the browser prints.
+/// Whether the browser prints. Copies share it.
 #[derive(Clone, Copy)]
 pub struct Printing(pub RwSignal<bool>);
 
 impl Printing {
-    /// Listens to the browser. What follows the signal is done when it lays out the pages.
-    pub fn follow() -> Self {
+    /// Listens to the browser. Effects of the signal run before the browser lays out the pages.
+    pub fn new() -> Self {
         let is_printing = RwSignal::new(false);
         let before = window_event_listener(ev::beforeprint, move |_| is_printing.set(true));
         let after = window_event_listener(ev::afterprint, move |_| is_printing.set(false));

@@ -1,98 +1,99 @@
-//! What is going on, and what went wrong.
+//! The status line and the notices.
 
-use crate::app::live::{For, Show, live};
+use crate::app::reactive::{For, Show, reactive};
 use leptos::prelude::*;
 
 use crate::{report::Workbench, text::visible_lines};
 
 use super::{
     offline,
-    report::Reader,
-    tuning::{Bench, Held, Notice, Remedy, Stage},
-    workbench::{StudyState, words},
+    report::ReportReader,
+    session::{AnswerBasis, Notice, NoticeAction, Session, StudyState, WorkerMemory},
+    words::words,
 };
 
-/// One line of constant height: the work under way with its cancel button, or what the answer stands on.
+/// A line of constant height: the task under way with a Cancel button, otherwise what the answer is based on.
 #[component]
 pub fn Status() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let task = move || bench.current_task();
+    let session: Session = expect_context();
+    let task = move || session.current_task();
     let working = move || task().is_some();
     view! {
         <section class="status" aria-label="Work under way">
-            <Show when=working fallback=|| view! { <AtRest /> }>
-                <Working />
+            <Show when=working fallback=|| view! { <IdleStatus /> }>
+                <TaskStatus />
             </Show>
         </section>
     }
 }
 
 #[component]
-fn Working() -> impl IntoView {
-    let bench: Bench = expect_context();
+fn TaskStatus() -> impl IntoView {
+    let session: Session = expect_context();
     let words = move || {
-        let task = bench.current_task().unwrap_or_default();
+        let task = session.current_task().unwrap_or_default();
         if task.step.doing.is_empty() { task.name.to_owned() } else { format!("{}: {}", task.name, task.step.doing) }
     };
     let share = move || {
-        let step = bench.current_task().unwrap_or_default().step;
+        let step = session.current_task().unwrap_or_default().step;
         (step.total > 0).then(|| (step.done.min(step.total) as f64 / step.total as f64).clamp(0.0, 1.0))
     };
     let percent = move || share().map(|share| format!("{:.0} %", share * 100.0));
     view! {
         <span class="status-words">{words}</span>
         <progress max="1" value=share aria-label=words></progress>
-        <span class="status-percent">{live(percent)}</span>
-        <Show when=move || bench.is_silent.get()>
-            <span class="status-silent">"The worker has said nothing for long."</span>
-            <button type="button" on:click=move |_| bench.restart()>"Restart it"</button>
+        <span class="status-percent">{reactive(percent)}</span>
+        <Show when=move || session.is_silent.get()>
+            <span class="status-silent">"The worker has not responded for some time."</span>
+            <button type="button" on:click=move |_| session.restart()>"Restart it"</button>
         </Show>
-        <button type="button" class="cancel" on:click=move |_| bench.cancel()>"Cancel"</button>
+        <button type="button" class="cancel" on:click=move |_| session.cancel()>"Cancel"</button>
     }
 }
 
 #[component]
-fn AtRest() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let reader: Reader = expect_context();
-    // A report says itself what it stands on.
-    let here = move || bench.workbench.get();
-    let has_answer = move || bench.has_data() && !reader.is_open() && here() == Workbench::Tuning;
-    let has_shown = move || bench.desk(here()).is_there() && !reader.is_open();
-    let is_partial = move || has_shown() && bench.desk(here()).is_partial();
-    let is_complete = move || bench.desk(here()).state.with(|state| *state == StudyState::Answered);
-    let state = move || match (has_answer(), bench.stage.get()) {
+fn IdleStatus() -> impl IntoView {
+    let session: Session = expect_context();
+    let reader: ReportReader = expect_context();
+    // An opened report shows this by itself.
+    let here = move || session.workbench.get();
+    let has_answer = move || session.tuning.has_data() && !reader.is_open() && here() == Workbench::Tuning;
+    let has_shown = move || session.state_of(here()).has_answer() && !reader.is_open();
+    let is_partial = move || has_shown() && session.state_of(here()).is_partial();
+    let is_complete = move || session.state_of(here()).study.with(|state| *state == StudyState::Answered);
+    let state = move || match (has_answer(), session.tuning.basis.get()) {
         _ if is_partial() => words(here()).partial,
         _ if has_shown() && is_complete() => words(here()).complete,
-        _ if has_shown() => "What is chosen is not answered.",
+        _ if has_shown() => "These choices have not been answered yet.",
         (false, _) => "",
-        (true, Stage::Measured) => "The answer stands on measurements alone.",
-        (true, Stage::Trained) => "The answer is the model's and not validated.",
-        (true, Stage::Validated) => "The answer is validated on what was held out.",
+        (true, AnswerBasis::Measured) => "The answer is based on measurements only.",
+        (true, AnswerBasis::Trained) => "The answer is that of the model, which is not validated.",
+        (true, AnswerBasis::Validated) => "The answer is validated on held-out measurements.",
     };
     let untrained = move || {
         has_answer()
-            && (bench.stage.get() != Stage::Validated || matches!(bench.held.get(), Held::Nothing | Held::Sweep))
+            && (session.tuning.basis.get() != AnswerBasis::Validated
+                || matches!(session.worker_memory.get(), WorkerMemory::Nothing | WorkerMemory::Sweep))
     };
     view! {
         <span class="status-words">{state}</span>
         <Show when=untrained>
-            <button type="button" class="train" on:click=move |_| bench.train()>"Train"</button>
+            <button type="button" class="train" on:click=move |_| session.train()>"Train"</button>
         </Show>
         <Show when=is_partial>
-            <button type="button" class="train" on:click=move |_| bench.study(here())>{move || words(here()).again}</button>
+            <button type="button" class="train" on:click=move |_| session.study(here())>{move || words(here()).again}</button>
         </Show>
     }
 }
 
-/// What the user must know, until it is dismissed.
+/// The notices, until they are dismissed.
 #[component]
 pub fn Notices() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     view! {
         <div class="notices">
             <For
-                each=move || bench.notices.get()
+                each=move || session.notices.get()
                 key=|notice| notice.id
                 children=move |notice| view! { <NoticeView notice /> }
             />
@@ -102,18 +103,18 @@ pub fn Notices() -> impl IntoView {
 
 #[component]
 fn NoticeView(notice: Notice) -> impl IntoView {
-    let bench: Bench = expect_context();
-    let Notice { id, text, is_error, remedy } = notice;
-    let dismiss = move || bench.notices.update(|notices| notices.retain(|notice| notice.id != id));
-    let button = remedy.map(|remedy| {
-        let (label, act): (_, fn(Bench)) = match remedy {
-            Remedy::ReadAgain => ("Read again", Bench::load),
-            Remedy::Train => ("Train", Bench::train),
-            Remedy::Reload => ("Reload the page", |_| offline::reload()),
+    let session: Session = expect_context();
+    let Notice { id, text, is_error, action } = notice;
+    let dismiss = move || session.notices.update(|notices| notices.retain(|notice| notice.id != id));
+    let button = action.map(|action| {
+        let (label, act): (_, fn(Session)) = match action {
+            NoticeAction::ReadAgain => ("Read again", Session::load),
+            NoticeAction::Train => ("Train", Session::train),
+            NoticeAction::Reload => ("Reload the page", |_| offline::reload()),
         };
         let act = move |_| {
             dismiss();
-            act(bench);
+            act(session);
         };
         view! {
             <button type="button" on:click=act>

@@ -1,59 +1,59 @@
-//! The one table of the page: sorted by its headers, filtered by a text, walked with the keyboard.
+//! The table of the page: sorted by its headers, filtered by a text, walked with the keyboard.
 
 use std::sync::Arc;
 
-use crate::app::live::{For, Show, live};
+use crate::app::reactive::{For, Show, reactive};
 use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
-use super::{near::near, pace::count_up, printing::Printing};
+use super::{browser_tasks::count_up_in_tasks, lazy::is_near_viewport, printing::Printing};
 use crate::{
     sorted::SortedSet,
     text::{Listing, visible},
 };
 
-/// As many rows are drawn without being asked for; more would keep the page from answering.
+/// The number of rows that are drawn at first; more would block the page.
 const FIRST_ROWS: usize = 240;
 
-/// As many cells; a wide table has fewer rows at first.
+/// The number of cells that are drawn at first; a wide table has fewer rows.
 const FIRST_CELLS: usize = 6000;
 
-/// A wide table begins with these rows.
-const LEAST_ROWS: usize = 8;
+/// The least number of rows that are drawn at first.
+const MIN_ROWS: usize = 8;
 
-/// As many cells are drawn with each wish for more.
+/// The number of cells that each press of the button adds.
 const MORE_CELLS: usize = 24_000;
 
-/// Rows made in one task of the browser.
+/// The number of rows built in one task of the browser.
 const ROWS_PER_TASK: usize = 8;
 
-/// A sorted and filtered table whose rows may open something.
+/// A table that is sorted and filtered, and whose rows can be opened.
 #[component]
 pub fn DataTable(
-    /// What the table shows, for assistive technology.
+    /// The name of the table for assistive technology.
     #[prop(into)]
     caption: String,
-    /// Its content.
+    /// The content of the table.
     #[prop(into)]
     listing: Signal<Arc<Listing>>,
-    /// The row that is open.
+    /// The index of the row that is marked as current.
     #[prop(optional, into)]
     current: Signal<Option<usize>>,
-    /// A row's class, by index.
+    /// The CSS class of a row, by index.
     #[prop(default = None)]
     row_class: Option<UnsyncCallback<usize, &'static str>>,
-    /// Told which row is opened; without it no row opens.
+    /// Called with the index of a row that is opened; without it rows can't be opened.
     #[prop(default = None)]
     on_open: Option<UnsyncCallback<usize>>,
-    /// Keeps the rows with all these words.
+    /// Keeps the rows that contain all words of this text.
     #[prop(optional, into)]
     filter: Signal<String>,
 ) -> impl IntoView {
     let sort = RwSignal::new(None::<(usize, bool)>);
-    let drawn = count_up(FIRST_ROWS / ROWS_PER_TASK);
-    // Another table has other columns, and so other rows.
+    let drawn = count_up_in_tasks(FIRST_ROWS / ROWS_PER_TASK);
+    // The number of rows drawn depends on the number of columns.
     let width = Memo::new(move |_| listing.with(|listing| listing.columns.len()));
-    // Those that are shown on demand, as far as somebody asked for them.
+    // The secondary columns that the user asked for.
     let asked = RwSignal::new(SortedSet::<String>::new());
     let shown = Memo::new(move |_| {
         listing.with(|listing| {
@@ -63,17 +63,17 @@ pub fn DataTable(
             shown.map(|(index, _)| index).collect::<Vec<usize>>()
         })
     });
-    let first_rows = move || (FIRST_CELLS / width.get().max(1)).clamp(LEAST_ROWS, FIRST_ROWS);
-    let more_rows = move || (MORE_CELLS / width.get().max(1)).max(LEAST_ROWS);
-    let wished = RwSignal::new(0_usize);
+    let first_rows = move || (FIRST_CELLS / width.get().max(1)).clamp(MIN_ROWS, FIRST_ROWS);
+    let more_rows = move || (MORE_CELLS / width.get().max(1)).max(MIN_ROWS);
+    let extra_rows = RwSignal::new(0_usize);
     let Printing(is_printing) = expect_context();
-    let most = move || if is_printing.get() { usize::MAX } else { first_rows() + wished.get() };
+    let most = move || if is_printing.get() { usize::MAX } else { first_rows() + extra_rows.get() };
     let place = NodeRef::<html::Div>::new();
-    let is_near = near(move || place.get().map(Into::into));
-    let limit = move || if wished.get() > 0 { most() } else { most().min((drawn.get() + 1) * ROWS_PER_TASK) };
+    let is_near = is_near_viewport(move || place.get().map(Into::into));
+    let limit = move || if extra_rows.get() > 0 { most() } else { most().min((drawn.get() + 1) * ROWS_PER_TASK) };
     let body = NodeRef::<html::Tbody>::new();
     let order = Memo::new(move |_| listing.with(|listing| listing.visible_rows(sort.get(), &filter.get())));
-    // A third click brings back the order in which the rows came.
+    // The third click restores the original order.
     let sort_by = move |column: usize| {
         sort.update(|sort| {
             *sort = match *sort {
@@ -101,7 +101,7 @@ pub fn DataTable(
         };
         shown.get().into_iter().map(header).collect_view()
     };
-    // A row is made once; what its cells say follows the content, so that the focus survives a new answer.
+    // A row is built once and its cells follow the content, so that it keeps the focus when the content changes.
     let row = move |index: usize| {
         let columns = listing.with_untracked(|listing| listing.columns.clone());
         let text = move |column: usize| {
@@ -169,7 +169,7 @@ pub fn DataTable(
         }
     };
     let rows = move || {
-        // Other columns, other cells.
+        // The key changes with the columns, because the cells do.
         let columns = shown.with(|shown| shown.iter().fold(width.get(), |all, column| all.wrapping_mul(31) ^ column));
         let limit = if is_near.get() { limit() } else { 0 };
         order.get().into_iter().take(limit).map(move |index| (columns, index)).collect::<Vec<_>>()
@@ -218,7 +218,7 @@ pub fn DataTable(
         })
     };
     view! {
-        {live(columns)}
+        {reactive(columns)}
         <div
             node_ref=place
             class="table-box"
@@ -231,22 +231,22 @@ pub fn DataTable(
             <table class="data">
                 <caption class="visually-hidden">{title}</caption>
                 <thead>
-                    <tr>{live(move || is_near.get().then(headers))}</tr>
+                    <tr>{reactive(move || is_near.get().then(headers))}</tr>
                 </thead>
                 <tbody node_ref=body on:keydown=walk>
                     <For each=rows key=|row| *row children=move |(_, index)| row(index) />
                 </tbody>
             </table>
             <Show when=is_cut>
-                <button type="button" on:click=move |_| wished.update(|wished| *wished += untrack(more_rows))>
+                <button type="button" on:click=move |_| extra_rows.update(|extra_rows| *extra_rows += untrack(more_rows))>
                     "Show "
-                    {live(next)}
+                    {reactive(next)}
                     " further rows"
                 </button>
             </Show>
             <Show when=move || order.with(Vec::is_empty)>
                 <p class="empty">
-                    {live(move || if filter.with(String::is_empty) { "There are none." } else { "No row holds that." })}
+                    {reactive(move || if filter.with(String::is_empty) { "There are no rows." } else { "No row matches the filter." })}
                 </p>
             </Show>
         </div>

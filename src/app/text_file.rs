@@ -1,26 +1,26 @@
-//! A text to take away: shown as it is, copied, saved.
+//! A text that is shown, copied and saved.
 
 use leptos::{prelude::*, task::spawn_local};
 
-use super::{clipboard, list::Shown, live::live, parts::describe, tuning::Bench};
+use super::{clipboard, js_error::describe, list::ListLimit, reactive::reactive, session::Session};
 
-/// Longer texts are shown from their beginning.
+/// The number of lines that are shown.
 const SHOWN_LINES: usize = 400;
 
-/// A file's name, its text, and what is done with it.
+/// A text with its name, and buttons that copy and save it.
 #[component]
 pub fn TextFile(
-    /// The name to offer; empty for a text that is only copied.
+    /// The name of the file; empty for a text that is only copied.
     #[prop(into)]
     name: String,
-    /// A word or two about it.
+    /// A description of a few words.
     #[prop(optional, into)]
     about: String,
-    /// Its text.
+    /// The whole text, also if only its beginning is shown.
     #[prop(into)]
     text: String,
 ) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let lines = text.lines().count();
     let shown = text.lines().take(SHOWN_LINES).collect::<Vec<_>>().join("\n");
     let cut = (lines > SHOWN_LINES).then(|| format!("{} further lines are in the file.", lines - SHOWN_LINES));
@@ -31,9 +31,9 @@ pub fn TextFile(
         spawn_local(async move {
             let Some(text) = text.try_get_value() else { return };
             if clipboard::copy(&text).await {
-                bench.announcement.set("Copied.".into());
+                session.announcement.set("Copied.".into());
             } else {
-                bench.notify("The browser does not let the page copy; save the file instead.".into(), true, None);
+                session.notify("The browser does not let the page copy; save the file instead.".into(), true, None);
             }
         });
     };
@@ -41,7 +41,7 @@ pub fn TextFile(
     let save = move |_| {
         let outcome = text.with_value(|text| file.with_value(|name| clipboard::save(name, "text/plain", text)));
         if let Err(error) = outcome {
-            bench.notify(format!("The file could not be saved: {}.", describe(&error)), true, None);
+            session.notify(format!("The file could not be saved: {}.", describe(&error)), true, None);
         }
     };
     let names = [format!("Copy {label}"), format!("Save {name}")];
@@ -73,25 +73,25 @@ pub fn TextFile(
     }
 }
 
-/// Sentences, as a list.
+/// A list of notes; nothing if there are none.
 #[component]
 pub fn Notes(
-    /// The sentences.
+    /// The notes, a sentence each.
     notes: Vec<String>,
-    /// They warn.
+    /// Whether the notes are warnings.
     #[prop(optional)]
     warn: bool,
 ) -> impl IntoView {
-    let shown = Shown::first();
+    let shown = ListLimit::initial();
     let all = notes.len();
     (all > 0).then(|| {
         let items = move || {
             let item = |text: &String| view! { <li class:warning=warn>{text.clone()}</li> };
-            notes.iter().take(shown.most()).map(item).collect_view()
+            notes.iter().take(shown.get()).map(item).collect_view()
         };
         view! {
-            <ul class="notes">{live(items)}</ul>
-            {shown.more(move || all)}
+            <ul class="notes">{reactive(items)}</ul>
+            {shown.more_button(move || all)}
         }
     })
 }

@@ -1,31 +1,35 @@
-//! Light, dark, or as the system has it.
+//! The theme: light, dark, or that of the system.
 
 use leptos::{ev, prelude::*};
 use wasm_bindgen::{JsCast, prelude::*};
 use web_sys::MediaQueryListEvent;
 
-use crate::{app::live::follow, plot::Theme};
+use crate::{app::reactive::effect, plot::Theme};
 
-/// What the user chose.
+/// The choice of the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Choice {
+enum ThemeSetting {
     #[default]
     System,
     Light,
     Dark,
 }
 
-const CHOICES: [(Choice, &str, &str); 3] =
-    [(Choice::System, "system", "Auto"), (Choice::Light, "light", "Light"), (Choice::Dark, "dark", "Dark")];
+const SETTINGS: [(ThemeSetting, &str, &str); 3] = [
+    (ThemeSetting::System, "system", "Auto"),
+    (ThemeSetting::Light, "light", "Light"),
+    (ThemeSetting::Dark, "dark", "Dark"),
+];
 
-/// The theme of the page, for what can't take it from the style sheet.
+/// The theme of the page, for code that can't use the style sheet. Copies share it.
 #[derive(Clone, Copy)]
-pub struct ActiveTheme(Signal<Theme>, RwSignal<Choice>);
+pub struct ActiveTheme(Signal<Theme>, RwSignal<ThemeSetting>);
 
 impl ActiveTheme {
-    /// Follows the system and the stored choice.
-    pub fn follow() -> Self {
-        let choice = RwSignal::new(chosen(storage().and_then(|storage| storage.get_item("theme").ok()?).as_deref()));
+    /// Follows the system, the stored choice, and other tabs.
+    pub fn new() -> Self {
+        let setting =
+            RwSignal::new(parse_setting(storage().and_then(|storage| storage.get_item("theme").ok()?).as_deref()));
         let query = window().match_media("(prefers-color-scheme: dark)").ok().flatten();
         let system_is_dark = RwSignal::new(query.as_ref().is_some_and(web_sys::MediaQueryList::matches));
         if let Some(query) = query {
@@ -37,21 +41,21 @@ impl ActiveTheme {
             on_change.forget();
             std::mem::forget(query);
         }
-        // Other tabs of the page choose for all of them.
+        // The choice in another tab holds for all tabs.
         window_event_listener(ev::storage, move |event| {
             if event.key().as_deref() == Some("theme") {
-                choice.set(chosen(event.new_value().as_deref()));
+                setting.set(parse_setting(event.new_value().as_deref()));
             }
         });
-        let theme = Signal::derive(move || match (choice.get(), system_is_dark.get()) {
-            (Choice::Dark, _) | (Choice::System, true) => Theme::Dark,
+        let theme = Signal::derive(move || match (setting.get(), system_is_dark.get()) {
+            (ThemeSetting::Dark, _) | (ThemeSetting::System, true) => Theme::Dark,
             _ => Theme::Light,
         });
-        follow(move || {
+        effect(move || {
             let root = document().document_element();
-            let name = CHOICES.iter().find(|(c, ..)| *c == choice.get()).map(|(_, name, _)| *name);
+            let name = SETTINGS.iter().find(|(c, ..)| *c == setting.get()).map(|(_, name, _)| *name);
             if let (Some(root), Some(name)) = (root, name) {
-                // Both fail only where storage is forbidden or full; the choice then lasts for this visit.
+                // Both fail only if storage is forbidden or full; then the choice lasts for this visit.
                 let _ = match name {
                     "system" => root.remove_attribute("data-theme"),
                     name => root.set_attribute("data-theme", name),
@@ -59,38 +63,38 @@ impl ActiveTheme {
                 let _ = storage().map(|storage| storage.set_item("theme", name));
             }
         });
-        Self(theme, choice)
+        Self(theme, setting)
     }
 
-    /// Light or dark.
+    /// The light or the dark theme, with that of the system resolved.
     pub fn signal(self) -> Signal<Theme> {
         self.0
     }
 }
 
-fn chosen(stored: Option<&str>) -> Choice {
-    let stored = CHOICES.iter().find(|(_, name, _)| stored == Some(name));
-    stored.map_or(Choice::System, |(choice, ..)| *choice)
+fn parse_setting(stored: Option<&str>) -> ThemeSetting {
+    let stored = SETTINGS.iter().find(|(_, name, _)| stored == Some(name));
+    stored.map_or(ThemeSetting::System, |(setting, ..)| *setting)
 }
 
-/// What the browser keeps for the page, where it keeps anything.
+/// The local storage, if the browser allows it.
 pub fn storage() -> Option<web_sys::Storage> {
     window().local_storage().ok().flatten()
 }
 
-/// Chooses the theme.
+/// The three buttons that choose the theme.
 #[component]
 pub fn ThemeChoice() -> impl IntoView {
-    let ActiveTheme(_, choice) = expect_context();
-    let button = move |(value, name, label): (Choice, &'static str, &'static str)| {
+    let ActiveTheme(_, setting) = expect_context();
+    let button = move |(value, name, label): (ThemeSetting, &'static str, &'static str)| {
         view! {
             <label class="segment">
                 <input
                     type="radio"
                     name="theme"
                     value=name
-                    prop:checked=move || choice.get() == value
-                    on:change=move |_| choice.set(value)
+                    prop:checked=move || setting.get() == value
+                    on:change=move |_| setting.set(value)
                 />
                 <span>{label}</span>
             </label>
@@ -99,7 +103,7 @@ pub fn ThemeChoice() -> impl IntoView {
     view! {
         <fieldset class="segments">
             <legend class="visually-hidden">"Theme"</legend>
-            {CHOICES.map(button).collect_view()}
+            {SETTINGS.map(button).collect_view()}
         </fieldset>
     }
 }

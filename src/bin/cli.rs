@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line of Collectune, native only.
 
 #[cfg(not(target_arch = "wasm32"))]
 fn main() -> std::process::ExitCode {

@@ -1,8 +1,8 @@
-//! A worker of the page: a program of its own, so that the page needs not wait for what only workers do.
+//! The worker of the page: a separate program, so that the page doesn't wait for code that only workers use.
 
 #[cfg(target_arch = "wasm32")]
 fn main() {
-    collectune::app::backstage::run();
+    collectune::app::worker_entry::run();
 }
 
 #[cfg(not(target_arch = "wasm32"))]

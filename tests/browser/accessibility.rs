@@ -133,9 +133,9 @@ fn a_schedule_over_its_network() {
     page.wait_for_text("all_gather over ring:5 in");
     page.wait_until_idle();
     found.look(&page, "topology");
-    page.choose("Beside the best", "TACOS");
-    page.fill("Way of chunk", "2");
-    page.find("region", "The way of the chunk");
+    page.choose("Compare with", "TACOS");
+    page.fill("Path of chunk", "2");
+    page.find("region", "Path of the chunk");
     found.look(&page, "topology-compared");
     page.assert_clean();
 }

@@ -72,7 +72,7 @@ fn training_and_validation() {
     page.fill("Trees", "300");
     page.click("button", "Train");
     cancel(&page, "Validating");
-    page.wait_for_text("The answer is the model's and not validated.");
+    page.wait_for_text("The answer is that of the model, which is not validated.");
     page.fill("Trees", "20");
     page.click("button", "Train");
     page.wait_until_idle();
@@ -101,7 +101,7 @@ fn reading() {
 fn a_replay_of_policies() {
     let page = Page::closed();
     page.visit("#v=1&w=policy&world=clear&seeds=2000&steps=20000");
-    cancel(&page, "Playing seeds");
+    cancel(&page, "Running seeds");
     page.wait_for_text("Not everything was replayed.");
     page.visit("#v=1&w=policy&world=clear&seeds=20&steps=200");
     page.wait_until_idle();
@@ -119,7 +119,7 @@ fn the_regressors_of_a_training_step() {
     cancel(&page, "Predicting");
     page.click("button", if page.look_for("button", "Study again").is_some() { "Study again" } else { "Go on" });
     page.wait_until_idle();
-    page.wait_for_text("Errors are of what regressors had not seen.");
+    page.wait_for_text("The errors are those at samples that were held out.");
     page.assert_clean();
 }
 
@@ -174,6 +174,6 @@ fn a_comparison_of_models() {
     page.wait_for_text("Not all models were compared.");
     page.click("button", "Compare");
     page.wait_until_idle();
-    page.wait_for_text("Every model predicted only what it had not seen.");
+    page.wait_for_text("Each model was tested on kernels that it was not fitted on.");
     page.assert_clean();
 }

@@ -32,7 +32,7 @@ fn the_example_is_answered_kept_and_opens_without_a_network() {
     let idle = "document.documentElement.dataset.state === 'idle'";
     driver.go(&server.url());
     wait_until(&driver, "the page opens", idle);
-    let answer = "document.body.innerText.includes('The answer is validated on what was held out.')";
+    let answer = "document.body.innerText.includes('The answer is validated on held-out measurements.')";
     driver.run(
         "window.violations = [];
          addEventListener('securitypolicyviolation', (event) => violations.push(event.violatedDirective))",

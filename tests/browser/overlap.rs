@@ -16,7 +16,7 @@ fn compared() -> Page {
     let page = Page::open();
     page.drop_files(&[("kernels.csv", &example())]);
     page.wait_until_idle();
-    page.wait_for_text("Every model predicted only what it had not seen.");
+    page.wait_for_text("Each model was tested on kernels that it was not fitted on.");
     page
 }
 
@@ -69,7 +69,7 @@ fn the_example_opens_with_one_click_and_says_that_it_is_simulated() {
     page.click("button", "Open the example");
     page.wait_until_idle();
     page.wait_for_text("This is the example: simulated kernels, not a measurement.");
-    page.wait_for_text("Every model predicted only what it had not seen.");
+    page.wait_for_text("Each model was tested on kernels that it was not fitted on.");
     assert_eq!(page.fragment(), "#v=1&w=overlap&x=1");
     assert_eq!(page.requests().len(), before, "the example came with the page");
     page.click("link", "Tuning");
@@ -77,7 +77,7 @@ fn the_example_opens_with_one_click_and_says_that_it_is_simulated() {
     page.run("history.back()", &[]);
     page.wait_for_text("simulated kernels");
     page.reload();
-    page.wait_for_text("Every model predicted only what it had not seen.");
+    page.wait_for_text("Each model was tested on kernels that it was not fitted on.");
     page.assert_clean();
 }
 
@@ -163,7 +163,7 @@ fn bad_files_are_located_and_nothing_is_lost() {
         ("model.json", broken),
     ]);
     page.wait_until_idle();
-    page.wait_for_text("Every model predicted only what it had not seen.");
+    page.wait_for_text("Each model was tested on kernels that it was not fitted on.");
     page.wait_for_text("lines left out");
     page.unfold();
     page.wait_for_text("overlap_ratio");
@@ -185,7 +185,7 @@ fn a_comparison_is_cancelled_and_taken_up_again() {
     page.find("region", "Models, out of fold");
     page.click("button", "Compare");
     page.wait_until_idle();
-    page.wait_for_text("Every model predicted only what it had not seen.");
+    page.wait_for_text("Each model was tested on kernels that it was not fitted on.");
     page.assert_clean();
 }
 

@@ -68,7 +68,7 @@ fn strategies_are_simulated_without_any_file() {
     page.click("button", "Simulate strategies");
     page.wait_for_text("A simulation: 200 seeds of 2000 steps");
     page.wait_until_idle();
-    page.wait_for_text("Strategies play in simulated latencies.");
+    page.wait_for_text("The strategies run on simulated latencies.");
     assert_eq!(page.rows("Strategies"), 17);
     page.fill("Seeds", "20");
     page.wait_until_idle();

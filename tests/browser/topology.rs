@@ -91,7 +91,7 @@ fn without_files_a_graph_is_made() {
     let page = Page::open();
     page.click("link", "Topology");
     page.wait_for_text("all_gather over dgx1v in 60.694 µs");
-    page.wait_for_text("This is the example: a made graph.");
+    page.wait_for_text("This is the example: a generated graph.");
     page.choose("Graph", "Mesh");
     page.wait_for_text("all_gather over mesh:4x4 in 160.25 µs");
     page.fill("Rows x columns", "3x3");
@@ -164,7 +164,7 @@ fn a_long_timeline_moves_also_where_another_came_meanwhile() {
     page.run(
         "location.hash = '#v=1&w=topology&graph=mesh&mesh=20x20&with=earliest';
          const isThere = (words) => document.body.innerText.includes(words);
-         for (let step = 0; !isThere('Beside the best'); step += 1) {
+         for (let step = 0; !isThere('Compare with'); step += 1) {
              const cursor = document.querySelector('.network-scrub input');
              if (cursor && isThere('over mesh:20x20 in')) {
                  cursor.value = cursor.max * (step % 2 ? 0.3 : 0.7);
@@ -248,7 +248,7 @@ fn a_link_is_cut_by_clicking_and_restored() {
     page.click("button", "Restore");
     page.wait_until_idle();
     page.wait_for_text("all_gather over ring in 80.125 µs");
-    page.click("button", "To a tenth");
+    page.click("button", "Slow to 10 %");
     page.wait_until_idle();
     page.wait_for_text("at 10 %");
     page.assert_clean();
@@ -261,14 +261,14 @@ fn synthesizers_stand_beside_each_other() {
     page.wait_for_text("all_gather over dgx1v in 60.694 µs");
     page.wait_until_idle();
     assert_eq!(page.rows("Schedules"), 2);
-    page.choose("Beside the best", "Earliest arrival");
+    page.choose("Compare with", "Earliest arrival");
     page.wait_until(
         || page.run("return document.querySelectorAll('.network-stage').length", &[]) == 2,
         "two networks are side by side",
     );
-    page.fill("Way of chunk", "3");
-    page.find("region", "The way of the chunk");
-    assert_eq!(page.rows("The way of the chunk"), 7);
+    page.fill("Path of chunk", "3");
+    page.find("region", "Path of the chunk");
+    assert_eq!(page.rows("Path of the chunk"), 7);
     page.assert_clean();
 }
 
@@ -403,18 +403,18 @@ fn a_node_is_taken_out_and_a_new_schedule_stands_beside_the_old_one() {
     page.wait_for_text("When runs end under varying bandwidths");
     page.wait_for_text("of 100 seeds are as good as the best schedule");
     page.fill("Node or link", "4");
-    page.click("button", "Take it out");
+    page.click("button", "Take the node down");
     page.wait_until_idle();
     page.wait_for_text("Without node 4:");
     let said = answer(&page);
     // The slow pair has to carry what went round over node 4.
     assert!(said.contains("in 2.931 ms") && said.contains("undelivered among the others"), "{said}");
     page.find("heading", "Node 4");
-    page.wait_for_text("It is dead.");
+    page.wait_for_text("It is down.");
     page.click("button", "Restore");
     page.wait_until_idle();
     page.wait_for_text("all_gather over ring in 80.125 µs");
-    page.click("button", "Its links to a half");
+    page.click("button", "Slow its links to 50 %");
     page.wait_until_idle();
     page.wait_for_text("With all links of node 4 at 50 %:");
     page.assert_clean();
@@ -465,7 +465,7 @@ fn a_dump_of_a_machine_is_drawn_with_its_rings() {
     page.drop_files(&[("topo.xml", &files[0]), ("graph.xml", &files[1])]);
     page.wait_until_idle();
     page.wait_for_text("all_gather over topo in 14.353 µs");
-    page.choose("Over the links", "dumped rings");
+    page.choose("Overlay", "dumped rings");
     page.fill("Channel", "3");
     page.wait_until_idle();
     assert_eq!((page.rows("GPUs and their ports"), page.rows("Rates of links")), (8, 12));

@@ -178,7 +178,7 @@ fn a_study_that_ends_its_worker_is_told_and_not_begun_again() {
     assert!(!page.text().contains("The study has stopped"), "{}", page.text());
     page.visit("#v=1&w=topology&fatal=2");
     page.wait_for_text("The study has stopped");
-    page.wait_for_text("What is shown below was found before.");
+    page.wait_for_text("The results below are from an earlier study.");
     page.wait_until_idle();
     page.drop_files(&[("sweep.csv", sweep(6, 3).as_bytes())]);
     page.wait_for_text("validated on what was held out");

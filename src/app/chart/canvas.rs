@@ -1,4 +1,4 @@
-//! Canvases that are sharp to the device's pixel.
+//! Canvases whose pixels are the pixels of the screen, so that lines are sharp.
 
 use leptos::prelude::*;
 use plotters_canvas::CanvasBackend;
@@ -7,19 +7,19 @@ use web_sys::{CanvasRenderingContext2d, Element, EventTarget, HtmlCanvasElement,
 
 use crate::plot::{DrawError, Style};
 
-/// The size of a sheet in device pixels, and how many of them make a CSS pixel.
+/// The size of a canvas in device pixels, and the number of device pixels in a CSS pixel.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sheet {
-    /// Columns of device pixels.
+pub struct CanvasSize {
+    /// The width, in device pixels.
     pub columns: u32,
-    /// Rows of device pixels.
+    /// The height, in device pixels.
     pub rows: u32,
-    /// Device pixels of a CSS pixel.
+    /// The number of device pixels in a CSS pixel, from 0.25 to 16.
     pub pixel_ratio: f64,
 }
 
-impl Sheet {
-    /// The sheet that fills an element, or nothing while the element has no size.
+impl CanvasSize {
+    /// The size of a canvas that fills `element`, or `None` while the element has no size.
     pub fn of(element: &Element) -> Option<Self> {
         let pixel_ratio = window().device_pixel_ratio().clamp(0.25, 16.0);
         let bounds = element.get_bounding_client_rect();
@@ -28,19 +28,21 @@ impl Sheet {
         (columns > 0 && rows > 0).then_some(Self { columns, rows, pixel_ratio })
     }
 
-    /// In CSS pixels.
+    /// The width, in CSS pixels.
     pub fn width(&self) -> f64 {
         f64::from(self.columns) / self.pixel_ratio
     }
 
-    /// In CSS pixels.
+    /// The height, in CSS pixels.
     pub fn height(&self) -> f64 {
         f64::from(self.rows) / self.pixel_ratio
     }
 }
 
-/// Clears a canvas, makes it as large as the style says and draws on it. The canvas is scaled by the style's fineness,
-/// so that plotters' whole coordinates are fractions of a device pixel.
+/// Clears a canvas, resizes it as the style says and draws on it; `None` if the drawing failed.
+///
+/// The canvas is scaled by the fineness of the style, because plotters rounds coordinates: so they are rounded to
+/// fractions of a device pixel.
 pub(super) fn paint<T>(
     canvas: &HtmlCanvasElement,
     style: &Style,
@@ -67,7 +69,7 @@ pub(super) fn paint<T>(
     }
 }
 
-/// Calls back when an element's size changes, until it is dropped.
+/// Calls back whenever the size of an element changes, until it is dropped.
 pub(super) struct SizeWatch {
     observer: ResizeObserver,
     _callback: Closure<dyn FnMut()>,
@@ -88,7 +90,7 @@ impl Drop for SizeWatch {
     }
 }
 
-/// Calls back once the window's pixel ratio is no longer the given one (the page was zoomed, or moved to another
+/// Calls back once the pixel ratio of the window differs from the given one (the page was zoomed, or moved to another
 /// screen), until it is dropped.
 pub(super) struct RatioWatch {
     query: EventTarget,

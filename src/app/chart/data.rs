@@ -1,16 +1,16 @@
-//! The chart's data as a real table, for those who read better than they see, and for copying.
+//! The data of a chart as a table, for screen readers and for copying.
 
 use std::sync::Arc;
 
-use crate::app::live::live;
+use crate::app::reactive::reactive;
 use leptos::prelude::*;
 
 use crate::plot::{Chart, table};
 
-/// More rows than this would make the page slow.
-const MOST_ROWS: usize = 2000;
+/// The number of rows that are listed; the table says how many more there are. More would make the page slow.
+const MAX_ROWS: usize = 2000;
 
-/// A table that is made when it is opened.
+/// The table of the data, built when it is opened.
 #[component]
 pub(super) fn DataTable(chart: Signal<Option<Arc<Chart>>>) -> impl IntoView {
     let open = RwSignal::new(false);
@@ -21,14 +21,14 @@ pub(super) fn DataTable(chart: Signal<Option<Arc<Chart>>>) -> impl IntoView {
     view! {
         <details class="chart-data" hidden=move || chart.with(Option::is_none) on:toggle=toggle>
             <summary>"Show data"</summary>
-            {live(content)}
+            {reactive(content)}
         </details>
     }
 }
 
 fn rows(chart: &Chart) -> impl IntoView + use<> {
     let table = table(chart);
-    let left_out = table.rows.len().saturating_sub(MOST_ROWS);
+    let left_out = table.rows.len().saturating_sub(MAX_ROWS);
     let kinds = table.numeric;
     let headers = table.headers.into_iter().zip(&kinds);
     let headers =
@@ -39,7 +39,7 @@ fn rows(chart: &Chart) -> impl IntoView + use<> {
         let rest = cells.map(|(cell, numeric)| view! { <td class:number=*numeric>{cell}</td> }).collect_view();
         view! { <tr>{head}{rest}</tr> }
     };
-    let body = table.rows.into_iter().take(MOST_ROWS).map(cells).collect_view();
+    let body = table.rows.into_iter().take(MAX_ROWS).map(cells).collect_view();
     let rest = (left_out > 0).then(|| view! { <p>{format!("{left_out} more points are not listed here.")}</p> });
     view! {
         <div class="chart-data-scroll" tabindex="0" role="region" aria-label=format!("Data of {}", chart.title)>

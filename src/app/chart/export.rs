@@ -1,4 +1,4 @@
-//! The chart as a file: made in the tab, handed to the browser as a download.
+//! Saves a chart as a file. The file is made in the page and saved as a download; nothing is sent.
 
 use leptos::prelude::*;
 use wasm_bindgen::{JsCast, prelude::*};
@@ -10,7 +10,7 @@ use crate::{
     plot::{Chart, Style, draw, svg},
 };
 
-/// How much sharper than the screen's CSS pixels a PNG is.
+/// The number of pixels of a PNG per CSS pixel.
 const PNG_RATIO: f64 = 2.0;
 
 /// Saves the chart as an SVG document.
@@ -18,7 +18,7 @@ pub(super) fn save_svg(chart: &Chart, style: &Style) -> Result<(), JsValue> {
     save(&format!("{}.svg", file_stem(chart)), "image/svg+xml", &svg(chart, style))
 }
 
-/// Saves the chart as a PNG at twice the screen's size.
+/// Saves the chart as a PNG at twice the size on the page.
 pub(super) fn save_png(chart: &Chart, style: &Style) -> Result<(), JsValue> {
     let style = Style { pixel_ratio: PNG_RATIO, ..style.clone() };
     let canvas: HtmlCanvasElement = document().create_element("canvas")?.dyn_into()?;
@@ -32,7 +32,7 @@ pub(super) fn save_png(chart: &Chart, style: &Style) -> Result<(), JsValue> {
     canvas.to_blob(on_blob.unchecked_ref())
 }
 
-/// The chart's id as far as a file name may hold it.
+/// The id of the chart with characters that no file name can hold replaced by `-`, at most 80 of them.
 fn file_stem(chart: &Chart) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' };
     let stem: String = chart.id.chars().take(80).map(safe).collect();

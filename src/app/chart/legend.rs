@@ -1,8 +1,8 @@
-//! The legend: one button per series, which shows or hides it.
+//! The legend: a button for each series, which shows or hides it.
 
 use std::sync::Arc;
 
-use crate::app::{list::Shown, live::For};
+use crate::app::{list::ListLimit, reactive::For};
 use leptos::prelude::*;
 
 use crate::{
@@ -10,24 +10,24 @@ use crate::{
     sorted::SortedSet,
 };
 
-/// The sign of a series, as the address of a picture that is drawn by the code that draws the chart.
+/// The symbol of a series as a data URL of an SVG, drawn by the code that draws the chart.
 pub(super) fn key_address(colour: Colour, mark: Mark, theme: Theme) -> String {
     let series = Series { name: String::new(), colour, mark, points: Vec::new() };
     let encoded = js_sys::encode_uri_component(&key_svg(&series, theme));
     format!("data:image/svg+xml,{}", String::from(encoded))
 }
 
-/// Buttons that show or hide the series.
+/// The buttons that show or hide the series.
 #[component]
 pub(super) fn Legend(
     chart: Signal<Option<Arc<Chart>>>,
     theme: Signal<Theme>,
     hidden: RwSignal<SortedSet<String>>,
 ) -> impl IntoView {
-    let shown_series = Shown::first();
+    let shown_series = ListLimit::initial();
     let entries = move || {
         let entry = |series: &Series| (series.name.clone(), legend_text(series), series.colour, series.mark.clone());
-        let first = |chart: &Arc<Chart>| chart.series.iter().take(shown_series.most()).map(entry).collect::<Vec<_>>();
+        let first = |chart: &Arc<Chart>| chart.series.iter().take(shown_series.get()).map(entry).collect::<Vec<_>>();
         chart.with(|chart| chart.as_ref().map(first).unwrap_or_default())
     };
     let all = move || chart.with(|chart| chart.as_ref().map_or(0, |chart| chart.series.len()));
@@ -59,6 +59,6 @@ pub(super) fn Legend(
         <ul class="chart-legend" aria-label="Series">
             <For each=entries key=Clone::clone children=button/>
         </ul>
-        {shown_series.more(all)}
+        {shown_series.more_button(all)}
     }
 }

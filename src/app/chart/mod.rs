@@ -1,7 +1,8 @@
-//! The one chart of the page: two canvases, a legend of switches, a readout, the same data as a table, and exports.
+//! The chart of the page: two canvases, a legend that hides series, the values of the pinned point, the data as a
+//! table, and exports.
 //!
-//! Hovering reads a value and a click pins it; the drawing takes the focus, arrows walk the points of a series and
-//! from series to series, Home and End go to its ends, Enter pins and Escape lets go.
+//! The pointer shows the values of a point and a click pins it. With the keyboard, arrow keys go from point to point
+//! and from series to series, Home and End to the ends of a series; Enter pins the point and Escape unpins it.
 
 use std::{
     sync::Arc,
@@ -9,8 +10,8 @@ use std::{
 };
 
 use crate::app::{
-    live::{Show, live},
-    near::near,
+    lazy::is_near_viewport,
+    reactive::{Show, reactive},
 };
 use leptos::{html, prelude::*};
 use wasm_bindgen::JsCast;
@@ -19,34 +20,34 @@ use crate::plot::{Chart, Pick, Style, Theme};
 
 mod canvas;
 mod data;
+mod drawing;
 mod export;
 mod legend;
-mod paper;
-mod stage;
+mod printed;
 mod state;
 
-pub(super) use canvas::Sheet;
-pub(super) use stage::follow_size;
+pub(super) use canvas::CanvasSize;
+pub(super) use drawing::follow_size;
 
 use data::DataTable;
+use drawing::{Drawing, Values};
 use legend::Legend;
-use paper::Paper;
-use stage::{Stage, Values};
+use printed::PrintedChart;
 use state::State;
 
 /// A chart with its legend, readout, data table and exports.
 #[component]
 pub fn ChartView(
-    /// What to draw; `None` while there is nothing yet.
+    /// The chart; `None` while there is none yet.
     #[prop(into)]
     chart: Signal<Option<Arc<Chart>>>,
-    /// Light or dark.
+    /// The light or the dark theme.
     #[prop(into)]
     theme: Signal<Theme>,
-    /// Told when somebody pins a point, and with `None` when he lets it go.
+    /// Called with the point when one is pinned, and with `None` when it is unpinned.
     #[prop(optional, into)]
     on_pick: Option<Callback<Option<Pick>>>,
-    /// The point that is pinned, where something else than the chart pins points, too.
+    /// The pinned point, if it is shared with something else that pins points.
     #[prop(optional)]
     pinned: Option<RwSignal<Option<Pick>>>,
 ) -> impl IntoView {
@@ -55,24 +56,24 @@ pub fn ChartView(
     let state = State::new(chart, theme, on_pick, pinned.unwrap_or_default());
     let title = move || chart.with(|chart| chart.as_ref().map(|chart| chart.title.clone()));
     let place = NodeRef::<html::Figure>::new();
-    let is_near = near(move || place.get().map(Into::into));
+    let is_near = is_near_viewport(move || place.get().map(Into::into));
     let drawn = move || {
         let hint = hint.clone();
         view! {
             <Legend chart theme hidden=state.hidden/>
-            <Stage state described_by=hint.clone()/>
+            <Drawing state described_by=hint.clone()/>
             <Readout state hint/>
-            <p class="visually-hidden" role="status" aria-live="polite" aria-atomic="true">{state.said}</p>
+            <p class="visually-hidden" role="status" aria-live="polite" aria-atomic="true">{state.announcement}</p>
             <DataTable chart/>
-            <Paper state/>
+            <PrintedChart state/>
         }
     };
     let height = move || chart.with(|chart| chart.as_ref().and_then(|chart| chart.height()));
     let summary = move || chart.with(|chart| chart.as_ref().map(|chart| chart.summary.clone()));
-    // Who walks with the keyboard comes by as well.
+    // Keyboard focus draws the chart as well.
     let come = move |_| {
         is_near.set(true);
-        focus_stage(place);
+        focus_drawing(place);
     };
     let place_holder = move || {
         view! {
@@ -89,7 +90,7 @@ pub fn ChartView(
     view! {
         <figure node_ref=place class="chart">
             <figcaption class="chart-head">
-                <span class="chart-title">{live(title)}</span>
+                <span class="chart-title">{reactive(title)}</span>
                 <Exports state/>
             </figcaption>
             <Show when=move || is_near.get() fallback=place_holder>{drawn()}</Show>
@@ -97,17 +98,18 @@ pub fn ChartView(
     }
 }
 
-/// Gives the drawing the focus that its place had.
-fn focus_stage(place: NodeRef<html::Figure>) {
+/// Moves the focus from the placeholder to the drawing that replaces it.
+fn focus_drawing(place: NodeRef<html::Figure>) {
     request_animation_frame(move || {
-        let stage = place.try_get_untracked().flatten().and_then(|place| place.query_selector(".chart-stage").ok()?);
-        if let Some(stage) = stage {
-            let _ = stage.unchecked_into::<web_sys::HtmlElement>().focus();
+        let drawing =
+            place.try_get_untracked().flatten().and_then(|place| place.query_selector(".chart-stage").ok()?);
+        if let Some(drawing) = drawing {
+            let _ = drawing.unchecked_into::<web_sys::HtmlElement>().focus();
         }
     });
 }
 
-/// The pinned values, or how to get some.
+/// The values of the pinned point, or the hint how to pin one.
 #[component]
 fn Readout(state: State, hint: String) -> impl IntoView {
     let pinned = move || {
@@ -120,22 +122,22 @@ fn Readout(state: State, hint: String) -> impl IntoView {
     };
     view! {
         <div class="chart-readout">
-            {live(pinned)}
+            {reactive(pinned)}
             <p id=hint class="chart-hint" class:visually-hidden=move || state.pinned.get().is_some()>
-                "Point at the chart or walk it with the arrow keys to read a value; click or Enter pins it."
+                "Point at the chart or use the arrow keys to read a value; click or press Enter to pin it."
             </p>
         </div>
     }
 }
 
-/// Saves the chart as a file.
+/// The buttons that save the chart as a file.
 #[component]
 fn Exports(state: State) -> impl IntoView {
     let save = move |save: fn(&Chart, &Style) -> Result<(), wasm_bindgen::JsValue>| {
         move |_| {
             let (Some(chart), Some(style)) = (state.chart.get_untracked(), state.style_of_file()) else { return };
             if save(&chart, &style).is_err() {
-                state.said.set("The browser did not take the file".to_owned());
+                state.announcement.set("The browser could not save the file".to_owned());
             }
         }
     };

@@ -1,35 +1,35 @@
-//! What one chart on the page knows, and how pointer and keyboard change it.
+//! The state of one chart, and how pointer and keyboard change it.
 
 use std::{cell::RefCell, sync::Arc};
 
 use leptos::prelude::*;
 
-use super::canvas::Sheet;
+use super::canvas::CanvasSize;
 use crate::{
-    app::live::follow,
+    app::reactive::effect,
     plot::{Chart, Layout, Pick, PointReadout, Style, Theme, Walk, reading},
     sorted::SortedSet,
 };
 
-/// How far from a point the pointer still means it, in CSS pixels.
-const REACH: f64 = 48.0;
-/// The height of title and legend above a chart that has them in the picture, in CSS pixels.
-pub(super) const CAPTIONS: f64 = 72.0;
+/// The distance from a point within which the pointer points at it, in CSS pixels.
+const POINTER_REACH_PX: f64 = 48.0;
+/// The height that title and legend take above a chart in an exported picture, in CSS pixels.
+pub(super) const CAPTIONS_HEIGHT_PX: f64 = 72.0;
 
 #[derive(Clone, Copy)]
 pub(super) struct State {
     pub chart: Signal<Option<Arc<Chart>>>,
     pub theme: Signal<Theme>,
-    /// Names of the series switched off.
+    /// The names of the hidden series.
     pub hidden: RwSignal<SortedSet<String>>,
-    /// The point under the pointer or reached by the keyboard.
+    /// The point under the pointer, or the point that the keyboard went to.
     pub pointed: RwSignal<Option<Pick>>,
-    /// The point that stays.
+    /// The pinned point, whose values stay shown.
     pub pinned: RwSignal<Option<Pick>>,
-    pub sheet: RwSignal<Option<Sheet>>,
+    pub canvas_size: RwSignal<Option<CanvasSize>>,
     pub layout: RwSignal<Arc<Layout>>,
-    /// What a screen reader is told.
-    pub said: RwSignal<String>,
+    /// The text for screen readers.
+    pub announcement: RwSignal<String>,
     on_pick: Option<Callback<Option<Pick>>>,
 }
 
@@ -46,13 +46,13 @@ impl State {
             hidden: RwSignal::default(),
             pointed: RwSignal::new(None),
             pinned,
-            sheet: RwSignal::new(None),
+            canvas_size: RwSignal::new(None),
             layout: RwSignal::default(),
-            said: RwSignal::default(),
+            announcement: RwSignal::default(),
             on_pick,
         };
         let shown = RefCell::new(None);
-        follow(move || {
+        effect(move || {
             let chart = chart.get();
             if let Some(earlier) = shown.replace(Some(chart.clone())) {
                 state.carry_over(earlier.as_deref(), chart.as_deref());
@@ -61,7 +61,7 @@ impl State {
         state
     }
 
-    /// Another chart: the pin stays on the same point if it still exists.
+    /// Keeps pointed and pinned point when another chart is shown, if it has the same points.
     fn carry_over(&self, earlier: Option<&Chart>, chart: Option<&Chart>) {
         let same = |pick| chart.and_then(|chart| chart.same_point(earlier?, pick));
         self.pointed.set(self.pointed.get_untracked().and_then(same));
@@ -70,13 +70,13 @@ impl State {
         }
     }
 
-    /// How the chart is drawn on the page now.
+    /// The style of the drawing on the page; `None` while it has no size.
     pub fn style(&self) -> Option<Style> {
-        let sheet = self.sheet.try_get()??;
+        let canvas_size = self.canvas_size.try_get()??;
         Some(Style {
-            width: sheet.width(),
-            height: sheet.height(),
-            pixel_ratio: sheet.pixel_ratio,
+            width: canvas_size.width(),
+            height: canvas_size.height(),
+            pixel_ratio: canvas_size.pixel_ratio,
             theme: self.theme.try_get()?,
             captions: false,
             hidden: self.hidden.try_get()?,
@@ -84,11 +84,11 @@ impl State {
         })
     }
 
-    /// How it is drawn in a file: as on the page, with title and legend above it.
+    /// The style of the drawing in a file: as on the page, with title and legend above it.
     pub fn style_of_file(&self) -> Option<Style> {
         let style = untrack(|| self.style())?;
         let own = self.chart.with_untracked(|chart| chart.as_ref()?.height());
-        let (width, height) = (style.width.max(480.0), own.unwrap_or(style.height.max(320.0)) + CAPTIONS);
+        let (width, height) = (style.width.max(480.0), own.unwrap_or(style.height.max(320.0)) + CAPTIONS_HEIGHT_PX);
         Some(Style { width, height, captions: true, highlight: self.pinned.get_untracked(), ..style })
     }
 
@@ -97,13 +97,13 @@ impl State {
     }
 
     pub fn point_at(&self, x: f64, y: f64) {
-        let nearest = self.layout.with_untracked(|layout| layout.nearest(x, y, REACH));
+        let nearest = self.layout.with_untracked(|layout| layout.nearest(x, y, POINTER_REACH_PX));
         if self.pointed.get_untracked() != nearest {
             self.pointed.set(nearest);
         }
     }
 
-    pub fn point_at_nothing(&self) {
+    pub fn clear_pointed(&self) {
         if self.pointed.get_untracked().is_some() {
             self.pointed.set(None);
         }
@@ -116,30 +116,30 @@ impl State {
         }
     }
 
-    fn say(&self, before: &str, pick: Option<Pick>) {
+    fn announce(&self, before: &str, pick: Option<Pick>) {
         let sentence = untrack(|| self.reading(pick)).map(|reading| reading.sentence()).unwrap_or_default();
-        self.said.set(format!("{before}{sentence}"));
+        self.announcement.set(format!("{before}{sentence}"));
     }
 
-    /// Pins the point that is pointed at, or lets it go if it is the one that is pinned.
+    /// Pins the point that is pointed at, or unpins it if it is the pinned one.
     pub fn pin(&self) {
         let pointed = self.pointed.get_untracked();
         if pointed.is_none() || pointed == self.pinned.get_untracked() {
             self.unpin();
         } else {
             self.set_pin(pointed);
-            self.say("Pinned. ", pointed);
+            self.announce("Pinned. ", pointed);
         }
     }
 
     pub fn unpin(&self) {
         if self.pinned.get_untracked().is_some() {
             self.set_pin(None);
-            self.said.set("Not pinned any more".to_owned());
+            self.announcement.set("Unpinned".to_owned());
         }
     }
 
-    /// What a key does; false if it does nothing here.
+    /// Handles a key; returns whether it was used.
     pub fn key(&self, key: &str) -> bool {
         let step = match key {
             "ArrowLeft" => Walk::Left,
@@ -157,7 +157,7 @@ impl State {
                 return true;
             }
             "Escape" if self.pointed.get_untracked().is_some() => {
-                self.point_at_nothing();
+                self.clear_pointed();
                 return true;
             }
             _ => return false,
@@ -165,7 +165,7 @@ impl State {
         let from = self.pointed.get_untracked().or(self.pinned.get_untracked());
         let reached = self.layout.with_untracked(|layout| layout.walk(from, step));
         self.pointed.set(reached);
-        self.say("", reached);
+        self.announce("", reached);
         true
     }
 }

@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     app::{
-        chart::{Sheet, follow_size},
-        live::follow,
+        chart::{CanvasSize, follow_size},
+        reactive::effect,
         theme::ActiveTheme,
     },
     topology::form::edit::EditTarget,
@@ -23,16 +23,16 @@ use crate::{
 };
 
 /// The geometry of a drawing on a sheet, kept while both stay the same.
-type Kept = StoredValue<Option<(Key, Sheet, Rc<Geometry>)>, LocalStorage>;
+type GeometryCache = StoredValue<Option<(Key, CanvasSize, Rc<Geometry>)>, LocalStorage>;
 
-fn geometry(kept: Kept, drawing: &NetworkDrawing, sheet: &Sheet) -> Rc<Geometry> {
+fn geometry(cache: GeometryCache, drawing: &NetworkDrawing, canvas_size: &CanvasSize) -> Rc<Geometry> {
     let key = drawing.key();
-    let found = kept.with_value(|kept| {
-        kept.as_ref().filter(|(of, on, _)| *of == key && on == sheet).map(|(.., geometry)| geometry.clone())
+    let found = cache.with_value(|cache| {
+        cache.as_ref().filter(|(of, on, _)| *of == key && on == canvas_size).map(|(.., geometry)| geometry.clone())
     });
     found.unwrap_or_else(|| {
-        let geometry = Rc::new(Geometry::new(&drawing.network, sheet));
-        kept.set_value(Some((key, *sheet, geometry.clone())));
+        let geometry = Rc::new(Geometry::new(&drawing.network, canvas_size));
+        cache.set_value(Some((key, *canvas_size, geometry.clone())));
         geometry
     })
 }
@@ -47,20 +47,22 @@ pub fn NetworkCanvas(
 ) -> impl IntoView {
     let frame = NodeRef::<html::Div>::new();
     let (under, over) = (NodeRef::<html::Canvas>::new(), NodeRef::<html::Canvas>::new());
-    let sheet = RwSignal::new(None);
-    let kept: Kept = StoredValue::new_local(None);
+    let canvas_size = RwSignal::new(None);
+    let cache: GeometryCache = StoredValue::new_local(None);
     let theme = expect_context::<ActiveTheme>().signal();
-    follow_size(frame, sheet);
-    follow(move || {
-        let (Some(canvas), Some(sheet), inks) = (under.get(), sheet.get(), Inks::of(theme.get())) else { return };
+    follow_size(frame, canvas_size);
+    effect(move || {
+        let (Some(canvas), Some(canvas_size), inks) = (under.get(), canvas_size.get(), Inks::of(theme.get())) else {
+            return;
+        };
         let (picked, chunk, overlay, timeline) =
             (viewer.picked.get(), viewer.chunk.get(), viewer.over.get(), timeline.get());
         let channel = viewer.channel.get();
         let windows = if chunk.is_some() { viewer.windows.get() } else { viewer.windows.get_untracked() };
         viewer.with(|drawing| {
-            let geometry = geometry(kept, drawing, &sheet);
-            let Some(pen) = pen(&canvas, &sheet) else { return };
-            draw_links(&pen, 1.0 / sheet.pixel_ratio, &inks, drawing, &geometry, overlay, channel);
+            let geometry = geometry(cache, drawing, &canvas_size);
+            let Some(pen) = pen(&canvas, &canvas_size) else { return };
+            draw_links(&pen, 1.0 / canvas_size.pixel_ratio, &inks, drawing, &geometry, overlay, channel);
             if let (Some(chunk), Some((timeline, _))) = (chunk, drawing.window(timeline, &windows)) {
                 draw_tree(&pen, &inks, drawing, timeline, &geometry, chunk);
             }
@@ -71,8 +73,10 @@ pub fn NetworkCanvas(
             draw_nodes(&pen, &inks, drawing, &geometry, picked);
         });
     });
-    follow(move || {
-        let (Some(canvas), Some(sheet), inks) = (over.get(), sheet.get(), Inks::of(theme.get())) else { return };
+    effect(move || {
+        let (Some(canvas), Some(canvas_size), inks) = (over.get(), canvas_size.get(), Inks::of(theme.get())) else {
+            return;
+        };
         let (time, chunk, timeline) = (viewer.time_ns.get(), viewer.chunk.get(), timeline.get());
         viewer.with_window(timeline, |drawing, of, window| {
             let time = ticks(of, time).min(of.end);
@@ -80,16 +84,16 @@ pub fn NetworkCanvas(
             if !of.covers(time) && time < of.end {
                 return;
             }
-            let geometry = geometry(kept, drawing, &sheet);
-            let Some(pen) = pen(&canvas, &sheet) else { return };
-            let hair = 1.0 / sheet.pixel_ratio;
+            let geometry = geometry(cache, drawing, &canvas_size);
+            let Some(pen) = pen(&canvas, &canvas_size) else { return };
+            let hair = 1.0 / canvas_size.pixel_ratio;
             draw_transfers(&pen, hair, &inks, (drawing, &geometry), (of, window), time, chunk);
             if let Some(prepared) = drawing.timelines.get(timeline) {
                 draw_rings(&pen, &inks, (drawing, &geometry), prepared, window, time);
             }
         });
     });
-    let said = move || {
+    let description = move || {
         // Not announced during playback.
         let time = if viewer.plays.get() { return None } else { viewer.time_ns.get() };
         viewer.with(|drawing| drawing.description(timeline.get(), &viewer.windows.get(), time))
@@ -104,8 +108,9 @@ pub fn NetworkCanvas(
     };
     let click = move |event: web_sys::MouseEvent| {
         let at = (f64::from(event.offset_x()), f64::from(event.offset_y()));
-        let Some(sheet) = sheet.get_untracked() else { return };
-        let find = |drawing: &NetworkDrawing| geometry(kept, drawing, &sheet).pick(&drawing.network.topology, at);
+        let Some(canvas_size) = canvas_size.get_untracked() else { return };
+        let find =
+            |drawing: &NetworkDrawing| geometry(cache, drawing, &canvas_size).pick(&drawing.network.topology, at);
         let found = viewer.with_untracked(find).flatten();
         let picked = viewer.picked.get_untracked();
         let begins = viewer.with_untracked(|drawing| drawing.picked(picked)).flatten();
@@ -129,7 +134,7 @@ pub fn NetworkCanvas(
             on:click=click
         >
             <canvas node_ref=under class="network-under" aria-hidden="true"></canvas>
-            <canvas node_ref=over class="network-over" role="img" aria-label=said></canvas>
+            <canvas node_ref=over class="network-over" role="img" aria-label=description></canvas>
         </div>
     }
 }

@@ -21,7 +21,7 @@ impl PartialEq for Key {
 
 /// A network and its timelines, prepared for drawing.
 pub struct NetworkDrawing {
-    /// The network.
+    /// The network as the worker sent it.
     pub network: Arc<Network>,
     /// The indices in the topology of the links that timelines number: see [`Network::whole`].
     pub whole: Vec<u32>,
@@ -63,7 +63,7 @@ pub struct PreparedTimeline {
 /// A picked element of the graph.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Picked {
-    /// A node.
+    /// A node, by its number.
     Node(u32),
     /// A link, by its index in the topology.
     Link(u32),
@@ -138,7 +138,7 @@ impl PreparedTimeline {
 }
 
 impl NetworkDrawing {
-    /// Prepares a network.
+    /// Prepares a network for drawing.
     pub fn new(network: Arc<Network>) -> Self {
         let timelines = || network.timelines.iter().map(|(_, timeline)| timeline);
         Self {

@@ -1,5 +1,5 @@
-//! What is done to links and nodes: slowed, cut, restored, added, removed. Everything that is done is a choice in the
-//! address, written by [`crate::topology::form::edit`].
+//! The buttons that slow, cut, restore, add and remove links and nodes. Every change is a choice in the address,
+//! written by [`crate::topology::form::edit`].
 
 use leptos::prelude::*;
 
@@ -9,17 +9,17 @@ use super::{
 };
 use crate::{
     app::{
-        live::{Show, live},
-        tuning::Bench,
+        reactive::{Show, reactive},
+        session::Session,
     },
     form::Choices,
     topology::form::edit::{self, EditTarget},
 };
 
-fn change(bench: Bench, viewer: Viewer, change: impl FnOnce(&mut Choices)) {
-    let mut choices = bench.desk(viewer.workbench).choices.get_untracked();
+fn change(session: Session, viewer: Viewer, change: impl FnOnce(&mut Choices)) {
+    let mut choices = session.state_of(viewer.workbench).choices.get_untracked();
     change(&mut choices);
-    bench.choose_all(viewer.workbench, choices);
+    session.choose_all(viewer.workbench, choices);
 }
 
 /// A link, and its opposite where both are meant.
@@ -85,7 +85,7 @@ pub fn Picker(viewer: Viewer) -> impl IntoView {
 /// Buttons that slow, cut, restore and remove the picked link.
 #[component]
 pub fn LinkEdits(viewer: Viewer) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let both = RwSignal::new(true);
     let is_whole = move || {
         let is_whole = |drawing: &NetworkDrawing, picked| match picked {
@@ -100,19 +100,19 @@ pub fn LinkEdits(viewer: Viewer) -> impl IntoView {
         let has_back = viewer.with_untracked(|drawing| drawing.network.topology.link(to, from).is_some());
         links(from, to, both.get_untracked() && has_back == Some(true))
     };
-    let leave = move |share: f64| change(bench, viewer, |choices| edit::set_remaining(choices, &picked(), share));
+    let leave = move |share: f64| change(session, viewer, |choices| edit::set_remaining(choices, &picked(), share));
     let remove = move |_| {
-        change(bench, viewer, |choices| edit::remove(choices, &picked()));
+        change(session, viewer, |choices| edit::remove(choices, &picked()));
         // The answer takes a while: a link that was removed can't be removed again until then.
         viewer.pick(None);
     };
     view! {
         <div class="network-damage" role="group" aria-label="Damage">
-            <button type="button" on:click=move |_| leave(0.5)>"Slow to a half"</button>
-            <button type="button" on:click=move |_| leave(0.1)>"To a tenth"</button>
+            <button type="button" on:click=move |_| leave(0.5)>"Slow to 50 %"</button>
+            <button type="button" on:click=move |_| leave(0.1)>"Slow to 10 %"</button>
             <button type="button" on:click=move |_| leave(0.0)>"Cut"</button>
             <button type="button" disabled=is_whole on:click=move |_| leave(1.0)>"Restore"</button>
-            <button type="button" title="from the graph: no longer a damage, but another graph" on:click=remove>"Remove"</button>
+            <button type="button" title="Removes the link from the graph instead of damaging it" on:click=remove>"Remove"</button>
         </div>
         {both_directions(both)}
     }
@@ -121,18 +121,18 @@ pub fn LinkEdits(viewer: Viewer) -> impl IntoView {
 /// Buttons that slow the links of the picked node, remove the node, or start a link from it.
 #[component]
 pub fn NodeEdits(viewer: Viewer) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let leave = move |share: f64| {
         let picked = viewer.picked.get_untracked();
-        change(bench, viewer, |choices| edit::set_remaining(choices, picked.as_slice(), share));
+        change(session, viewer, |choices| edit::set_remaining(choices, picked.as_slice(), share));
     };
     let begins = move || viewer.begins.get();
     let begin = move |_| viewer.begins.update(|begins| *begins = !*begins);
     view! {
         <div class="network-damage" role="group" aria-label="Damage of the node">
-            <button type="button" on:click=move |_| leave(0.5)>"Its links to a half"</button>
-            <button type="button" on:click=move |_| leave(0.1)>"To a tenth"</button>
-            <button type="button" on:click=move |_| leave(0.0)>"Take it out"</button>
+            <button type="button" on:click=move |_| leave(0.5)>"Slow its links to 50 %"</button>
+            <button type="button" on:click=move |_| leave(0.1)>"Slow its links to 10 %"</button>
+            <button type="button" on:click=move |_| leave(0.0)>"Take the node down"</button>
             <button type="button" on:click=move |_| leave(1.0)>"Restore"</button>
             <button type="button" aria-pressed=move || begins().to_string() on:click=begin>"Link from here"</button>
         </div>
@@ -145,7 +145,7 @@ pub fn NodeEdits(viewer: Viewer) -> impl IntoView {
 /// A button that adds a link between two nodes without one.
 #[component]
 pub fn NewLink(viewer: Viewer) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let both = RwSignal::new(true);
     let rates = [RwSignal::new(String::new()), RwSignal::new(String::new())];
     let asked = StoredValue::new(None);
@@ -173,16 +173,16 @@ pub fn NewLink(viewer: Viewer) -> impl IntoView {
         let rates: Vec<&str> = [&*bandwidth, &*latency].into_iter().filter(|rate| !rate.is_empty()).collect();
         // On a second click before the answer, the choices no longer mention a link that was removed and restored.
         let wanted = |choices: Choices| (choices, links.clone(), rates.join("*"));
-        let chosen = || bench.desk(viewer.workbench).choices.get_untracked();
+        let chosen = || session.state_of(viewer.workbench).choices.get_untracked();
         if asked.get_value() != Some(wanted(chosen())) {
-            change(bench, viewer, |choices| edit::add(choices, &links, &rates));
+            change(session, viewer, |choices| edit::add(choices, &links, &rates));
             asked.set_value(Some(wanted(chosen())));
         }
     };
     let rate = move |which: usize, label: &'static str| {
         view! {
             <label class="field">
-                <span>{label} {live(move || (which == 0).then(unit).flatten())}</span>
+                <span>{label} {reactive(move || (which == 0).then(unit).flatten())}</span>
                 <input
                     type="number"
                     min="0"
@@ -195,7 +195,7 @@ pub fn NewLink(viewer: Viewer) -> impl IntoView {
         }
     };
     view! {
-        <h3>{live(title)}</h3>
+        <h3>{reactive(title)}</h3>
         <div class="network-rates">{rate(0, "Bandwidth, ")} {rate(1, "Latency, ns")}</div>
         {both_directions(both)}
         <button type="button" on:click=add>"Add the link"</button>

@@ -1,7 +1,7 @@
 //! Where nodes and links are on a sheet.
 
 use crate::{
-    app::chart::Sheet,
+    app::chart::CanvasSize,
     math,
     order::CompactSort,
     topology::form::edit::EditTarget,
@@ -65,10 +65,10 @@ impl Geometry {
     }
 
     /// Lays out a network on a sheet.
-    pub fn new(network: &Network, sheet: &Sheet) -> Self {
+    pub fn new(network: &Network, canvas_size: &CanvasSize) -> Self {
         /// The margin that lines and dots need beside the middle of a curve.
         const EDGE: f64 = 6.0;
-        let (width, height) = (sheet.width(), sheet.height());
+        let (width, height) = (canvas_size.width(), canvas_size.height());
         let margin = 26.0_f64.min(width / 12.0);
         // The positions are in a unit square; scale them equally in both directions and centre them.
         let scale = (width - 2.0 * margin).max(1.0);

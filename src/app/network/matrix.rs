@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     app::{
-        live::{follow, live},
+        reactive::{effect, reactive},
         theme::ActiveTheme,
     },
     plot::{INK_STEPS, Theme, step_rgb},
@@ -91,7 +91,7 @@ pub fn Matrix(
     let theme = expect_context::<ActiveTheme>().signal();
     let drawn = StoredValue::new_local(Drawn::default());
     let pointed = RwSignal::new(None::<usize>);
-    follow(move || {
+    effect(move || {
         let (Some(canvas), theme, time, timeline) = (canvas.get(), theme.get(), viewer.time_ns.get(), timeline.get())
         else {
             return;
@@ -131,7 +131,7 @@ pub fn Matrix(
                     (nodes, chunks) => format!(" (every {nodes}th and {chunks}th)"),
                 };
                 return Some(format!(
-                    "{} nodes down, {} chunks across{some}; a click shows the way of a chunk.",
+                    "{} nodes down, {} chunks across{some}; a click shows the path of a chunk.",
                     timeline.nodes, timeline.chunks
                 ));
             };
@@ -146,7 +146,7 @@ pub fn Matrix(
             })
         })
     };
-    let said = move || {
+    let description = move || {
         let time = if viewer.plays.get() { return None } else { viewer.time_ns.get() };
         viewer.with(|drawing| {
             let (timeline, prepared) = drawing.prepared(timeline.get())?;
@@ -160,12 +160,12 @@ pub fn Matrix(
             <canvas
                 node_ref=canvas
                 role="img"
-                aria-label=said
+                aria-label=description
                 on:click=choose
                 on:pointermove=move |event| pointed.set(cell(&event))
                 on:pointerleave=move |_| pointed.set(None)
             ></canvas>
-            <figcaption class="small">{live(words)}</figcaption>
+            <figcaption class="small">{reactive(words)}</figcaption>
         </figure>
     }
 }

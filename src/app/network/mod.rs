@@ -20,8 +20,8 @@ use leptos::prelude::*;
 use crate::{
     app::{
         fields::choice_field,
-        live::{Show, live},
-        tuning::Bench,
+        reactive::{Show, reactive},
+        session::Session,
     },
     report::Workbench,
     topology::listing,
@@ -36,7 +36,7 @@ use viewer::{SPEEDS, Viewer};
 /// The network view of a workbench: the network, its schedules and the controls.
 #[component]
 pub fn NetworkView(workbench: Workbench) -> impl IntoView {
-    let network = expect_context::<Bench>().desk(workbench).network;
+    let network = expect_context::<Session>().state_of(workbench).network;
     let drawing = Memo::new(move |_| network.get().map(|network| Arc::new(NetworkDrawing::new(network))));
     let viewer = Viewer::new(workbench, drawing);
     viewer.load_windows(expect_context());
@@ -45,7 +45,7 @@ pub fn NetworkView(workbench: Workbench) -> impl IntoView {
     // The schedule shown for comparison may no longer exist.
     let second = Signal::derive(move || {
         let all = viewer.with(|drawing| drawing.timelines.len()).unwrap_or(0);
-        Some(viewer.beside.get()).filter(|beside| *beside < all).unwrap_or(0)
+        Some(viewer.compared.get()).filter(|compared| *compared < all).unwrap_or(0)
     });
     let is_compared = move || second.get() > 0;
     let name = move |timeline: usize| {
@@ -66,13 +66,13 @@ pub fn NetworkView(workbench: Workbench) -> impl IntoView {
             <div class="network-views" class:is-compared=is_compared>
                 <div class="network-one">
                     <Show when=is_compared>
-                        <h3>{live(move || name(0))}</h3>
+                        <h3>{reactive(move || name(0))}</h3>
                     </Show>
                     <NetworkCanvas viewer timeline=first />
                 </div>
                 <Show when=is_compared>
                     <div class="network-one">
-                        <h3>{live(move || name(second.get()))}</h3>
+                        <h3>{reactive(move || name(second.get()))}</h3>
                         <NetworkCanvas viewer timeline=second />
                     </div>
                 </Show>
@@ -90,7 +90,7 @@ pub fn NetworkView(workbench: Workbench) -> impl IntoView {
                 <TimelineChart viewer timeline=first />
             </Show>
             <Show when=is_compared>
-                <h3>{live(move || name(second.get()))}</h3>
+                <h3>{reactive(move || name(second.get()))}</h3>
                 <TimelineChart viewer timeline=second />
             </Show>
         </section>
@@ -119,7 +119,7 @@ fn Controls(viewer: Viewer) -> impl IntoView {
         let names = viewer
             .with(|drawing| drawing.network.timelines.iter().skip(1).map(|(name, _)| name.clone()).collect::<Vec<_>>());
         let names = std::iter::once("nothing".to_owned()).chain(names.unwrap_or_default());
-        names.enumerate().map(|(index, name)| (name, index == viewer.beside.get())).collect()
+        names.enumerate().map(|(index, name)| (name, index == viewer.compared.get())).collect()
     };
     let sorts = move || {
         SORTS.iter().enumerate().map(|(index, name)| ((*name).to_owned(), index == viewer.sort.get())).collect()
@@ -147,11 +147,11 @@ fn Controls(viewer: Viewer) -> impl IntoView {
                     on:input:target=move |event| viewer.go_to(event.target().value().parse().unwrap_or(0.0))
                 />
             </label>
-            <output class="network-clock">{live(clock)}</output>
+            <output class="network-clock">{reactive(clock)}</output>
         </div>
         <div class="controls network-choices">
             {choice_field("Speed".into(), Box::new(speeds), Box::new(move |index| viewer.speed.set(index)))}
-            {choice_field("Over the links".into(), Box::new(overs), Box::new(move |index| viewer.over.set(index)))}
+            {choice_field("Overlay".into(), Box::new(overs), Box::new(move |index| viewer.over.set(index)))}
             <Show when=has_channels>
                 <label class="field">
                     <span>"Channel"</span>
@@ -166,7 +166,7 @@ fn Controls(viewer: Viewer) -> impl IntoView {
             </Show>
             {choice_field("Links over time".into(), Box::new(sorts), Box::new(move |index| viewer.sort.set(index)))}
             <Show when=has_more>
-                {choice_field("Beside the best".into(), Box::new(timelines), Box::new(move |index| viewer.beside.set(index)))}
+                {choice_field("Compare with".into(), Box::new(timelines), Box::new(move |index| viewer.compared.set(index)))}
             </Show>
         </div>
     }

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     app::{
         listing::ListingView,
-        live::{Show, live},
+        reactive::{Show, reactive},
     },
     topology::listing,
     units::significant,
@@ -46,7 +46,7 @@ pub fn Panel(viewer: Viewer) -> impl IntoView {
                     "Click a link to see what it carries, and to slow, cut or remove it; click a node to see what it has, to take it out, and to link it to another. The panel below shows links over time: orange decides when all is done."
                 </p>
             </Show>
-            {live(node_view)}
+            {reactive(node_view)}
             <Show when=is_node>
                 <NodeEdits viewer />
             </Show>
@@ -68,7 +68,7 @@ fn node_words(
     time_ns: f64,
 ) -> Option<(String, String)> {
     let title = format!("Node {}", drawing.network.topology.label(node));
-    let Some(node) = drawing.node_in_timeline(node) else { return Some((title, "It is dead.".to_owned())) };
+    let Some(node) = drawing.node_in_timeline(node) else { return Some((title, "It is down.".to_owned())) };
     let Some((timeline, prepared)) = drawing.prepared(0) else { return Some((title, String::new())) };
     let chunks = timeline.chunks as usize;
     let time = ticks(timeline, time_ns);
@@ -116,8 +116,8 @@ fn LinkPanel(viewer: Viewer) -> impl IntoView {
         facts.flatten().map(|facts| facts.into_iter().map(row).collect_view())
     };
     view! {
-        <h3>{live(title)}</h3>
-        <dl class="facts">{live(facts)}</dl>
+        <h3>{reactive(title)}</h3>
+        <dl class="facts">{reactive(facts)}</dl>
         <LinkEdits viewer />
     }
 }
@@ -182,7 +182,7 @@ fn ChunkPanel(viewer: Viewer) -> impl IntoView {
     });
     view! {
         <label class="field">
-            <span>"Way of chunk"</span>
+            <span>"Path of chunk"</span>
             <input
                 type="number"
                 min="0"
@@ -193,7 +193,7 @@ fn ChunkPanel(viewer: Viewer) -> impl IntoView {
             />
         </label>
         <Show when=move || listing.with(|listing| !listing.rows.is_empty())>
-            <ListingView heading="The way of the chunk" listing=listing name="topology-chunk" />
+            <ListingView heading="Path of the chunk" listing=listing name="topology-chunk" />
         </Show>
     }
 }

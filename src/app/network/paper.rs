@@ -3,7 +3,7 @@
 use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement};
 
 use crate::{
-    app::chart::Sheet,
+    app::chart::CanvasSize,
     plot::{Colour, Ink, Theme, css},
 };
 use wasm_bindgen::JsCast;
@@ -15,11 +15,11 @@ pub struct Inks {
     pub muted: String,
     pub axis: String,
     pub grid: String,
-    /// Busy links.
+    /// The colour of links that carry a chunk.
     pub busy: String,
-    /// The critical path.
+    /// The colour of transfers on the critical path.
     pub critical: String,
-    /// The chosen chunk.
+    /// The colour of the tree of the chosen chunk.
     pub chunk: String,
     /// The picked element, and the bottleneck.
     pub picked: String,
@@ -44,15 +44,15 @@ impl Inks {
 }
 
 /// The context of a cleared canvas with the size of the sheet. The canvas counts how often it is drawn (`data-drawn`).
-pub fn pen(canvas: &HtmlCanvasElement, sheet: &Sheet) -> Option<CanvasRenderingContext2d> {
-    if (canvas.width(), canvas.height()) != (sheet.columns, sheet.rows) {
-        canvas.set_width(sheet.columns);
-        canvas.set_height(sheet.rows);
+pub fn pen(canvas: &HtmlCanvasElement, canvas_size: &CanvasSize) -> Option<CanvasRenderingContext2d> {
+    if (canvas.width(), canvas.height()) != (canvas_size.columns, canvas_size.rows) {
+        canvas.set_width(canvas_size.columns);
+        canvas.set_height(canvas_size.rows);
     }
     let pen: CanvasRenderingContext2d = canvas.get_context("2d").ok()??.dyn_into().ok()?;
-    let ratio = sheet.pixel_ratio;
+    let ratio = canvas_size.pixel_ratio;
     pen.set_transform(ratio, 0.0, 0.0, ratio, 0.0, 0.0).ok()?;
-    pen.clear_rect(0.0, 0.0, sheet.width() + 1.0, sheet.height() + 1.0);
+    pen.clear_rect(0.0, 0.0, canvas_size.width() + 1.0, canvas_size.height() + 1.0);
     tally(canvas);
     Some(pen)
 }

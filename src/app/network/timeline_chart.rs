@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     app::{
-        chart::{Sheet, follow_size},
-        live::follow,
+        chart::{CanvasSize, follow_size},
+        reactive::effect,
         theme::ActiveTheme,
     },
     order::CompactSort,
@@ -27,12 +27,12 @@ const END: f64 = 18.0;
 /// The largest total height of all rows, in CSS pixels.
 const HIGHEST: f64 = 4000.0;
 
-/// The orders of links.
+/// The names of the orders in which links are listed.
 pub const SORTS: [&str; 3] = ["by number", "by use", "by slack"];
 
 /// The horizontal position of an instant on a sheet.
-fn across(sheet: &Sheet, time_ns: f64, end_ns: f64) -> f64 {
-    let width = (sheet.width() - GUTTER - END).max(1.0);
+fn across(canvas_size: &CanvasSize, time_ns: f64, end_ns: f64) -> f64 {
+    let width = (canvas_size.width() - GUTTER - END).max(1.0);
     GUTTER + if end_ns > 0.0 { width * time_ns / end_ns } else { 0.0 }
 }
 
@@ -70,23 +70,29 @@ pub fn TimelineChart(
     follow_size(body, sheets[1]);
     follow_size(whole, sheets[2]);
     let theme = expect_context::<ActiveTheme>().signal();
-    follow(move || {
-        let (Some(canvas), Some(sheet), inks) = (busy.get(), sheets[0].get(), Inks::of(theme.get())) else { return };
+    effect(move || {
+        let (Some(canvas), Some(canvas_size), inks) = (busy.get(), sheets[0].get(), Inks::of(theme.get())) else {
+            return;
+        };
         let timeline = timeline.get();
         viewer.with(|drawing| {
-            let (Some(pen), Some((timeline, prepared))) = (pen(&canvas, &sheet), drawing.prepared(timeline)) else {
+            let (Some(pen), Some((timeline, prepared))) = (pen(&canvas, &canvas_size), drawing.prepared(timeline))
+            else {
                 return;
             };
-            share(&pen, &inks, &sheet, timeline, prepared, drawing.end_ns);
+            share(&pen, &inks, &canvas_size, timeline, prepared, drawing.end_ns);
         });
     });
-    follow(move || {
-        let (Some(canvas), Some(sheet), inks) = (lanes.get(), sheets[1].get(), Inks::of(theme.get())) else { return };
+    effect(move || {
+        let (Some(canvas), Some(canvas_size), inks) = (lanes.get(), sheets[1].get(), Inks::of(theme.get())) else {
+            return;
+        };
         // Use the width of the upper chart, so that a scroll bar does not shift the times.
         let Some(head) = sheets[0].get() else { return };
         let (timeline, sort, chunk) = (timeline.get(), viewer.sort.get(), viewer.chunk.get());
         viewer.with(|drawing| {
-            let (Some(pen), Some((timeline, prepared))) = (pen(&canvas, &sheet), drawing.prepared(timeline)) else {
+            let (Some(pen), Some((timeline, prepared))) = (pen(&canvas, &canvas_size), drawing.prepared(timeline))
+            else {
                 return;
             };
             match timeline.summary() {
@@ -97,8 +103,8 @@ pub fn TimelineChart(
     });
     // The cursor is moved by CSS, without drawing the charts again.
     let cursor = move || {
-        let sheet = sheets[2].get()?;
-        Some(format!("translateX({:.2}px)", across(&sheet, viewer.time_ns.get(), viewer.end_ns())))
+        let canvas_size = sheets[2].get()?;
+        Some(format!("translateX({:.2}px)", across(&canvas_size, viewer.time_ns.get(), viewer.end_ns())))
     };
     let height = move || {
         let links =
@@ -123,12 +129,12 @@ pub fn TimelineChart(
         })
     };
     let seek = move |event: &web_sys::MouseEvent| {
-        let Some(sheet) = sheets[2].get_untracked() else { return };
+        let Some(canvas_size) = sheets[2].get_untracked() else { return };
         let Some(element) = event.current_target().and_then(|target| target.dyn_into::<web_sys::Element>().ok()) else {
             return;
         };
         let x = f64::from(event.client_x()) - element.get_bounding_client_rect().left();
-        let share = (x - GUTTER) / (sheet.width() - GUTTER - END).max(1.0);
+        let share = (x - GUTTER) / (canvas_size.width() - GUTTER - END).max(1.0);
         let end = viewer.with_untracked(|drawing| drawing.end_ns).unwrap_or(0.0);
         viewer.go_to(share.clamp(0.0, 1.0) * end);
     };
@@ -161,13 +167,13 @@ fn small(pen: &CanvasRenderingContext2d, size: f64) {
 fn share(
     pen: &CanvasRenderingContext2d,
     inks: &Inks,
-    sheet: &Sheet,
+    canvas_size: &CanvasSize,
     timeline: &Timeline,
     prepared: &PreparedTimeline,
     end_ns: f64,
 ) {
-    let (top, bottom) = (8.0, sheet.height() - 18.0);
-    let x = |step: usize| across(sheet, timeline.ns(timeline.end) * step as f64 / STEPS as f64, end_ns);
+    let (top, bottom) = (8.0, canvas_size.height() - 18.0);
+    let x = |step: usize| across(canvas_size, timeline.ns(timeline.end) * step as f64 / STEPS as f64, end_ns);
     let y = |share: f64| bottom - (bottom - top) * share.min(1.0);
     small(pen, 11.0);
     pen.set_fill_style_str(&inks.muted);
@@ -177,7 +183,7 @@ fn share(
     for (level, words) in [(0.0, "0"), (0.5, ""), (1.0, "100 %")] {
         pen.begin_path();
         pen.move_to(GUTTER, y(level));
-        pen.line_to(across(sheet, end_ns, end_ns), y(level));
+        pen.line_to(across(canvas_size, end_ns, end_ns), y(level));
         pen.stroke();
         let _ = pen.fill_text(words, GUTTER - 6.0, y(level));
     }
@@ -204,7 +210,7 @@ fn share(
     outline(|busy| busy.1);
     pen.stroke();
     pen.set_fill_style_str(&inks.muted);
-    let marks = if sheet.width() < 500.0 { 2 } else { 4 };
+    let marks = if canvas_size.width() < 500.0 { 2 } else { 4 };
     for mark in 0..=marks {
         let time = end_ns * f64::from(mark) / f64::from(marks);
         pen.set_text_align(if mark == marks {
@@ -214,7 +220,11 @@ fn share(
         } else {
             "center"
         });
-        let _ = pen.fill_text(&listing::time(rounded(time, end_ns)), across(sheet, time, end_ns), sheet.height() - 7.0);
+        let _ = pen.fill_text(
+            &listing::time(rounded(time, end_ns)),
+            across(canvas_size, time, end_ns),
+            canvas_size.height() - 7.0,
+        );
     }
 }
 
@@ -227,7 +237,7 @@ fn rounded(time_ns: f64, end_ns: f64) -> f64 {
     if time_ns < end_ns { (time_ns / unit).round() * unit } else { time_ns }
 }
 
-/// The number of rows.
+/// The number of rows of the chart.
 fn lanes_of(timeline: &Timeline) -> usize {
     timeline.summary().map_or(timeline.links.len(), |summary| summary.lanes.len() / STEPS)
 }
@@ -236,14 +246,14 @@ fn lanes_of(timeline: &Timeline) -> usize {
 fn lanes_summary(
     pen: &CanvasRenderingContext2d,
     inks: &Inks,
-    sheet: &Sheet,
+    canvas_size: &CanvasSize,
     summary: &TimelineSummary,
     end_ns: f64,
     all_ns: f64,
 ) {
     const SHADES: u8 = 6;
     let lane = lane(summary.lanes.len() / STEPS);
-    let x = |step: usize| across(sheet, end_ns * step as f64 / STEPS as f64, all_ns);
+    let x = |step: usize| across(canvas_size, end_ns * step as f64 / STEPS as f64, all_ns);
     pen.set_fill_style_str(&inks.busy);
     for shade in 1..=SHADES {
         pen.set_global_alpha(f64::from(shade) / f64::from(SHADES));
@@ -264,7 +274,7 @@ fn lanes_summary(
 fn bars(
     pen: &CanvasRenderingContext2d,
     inks: &Inks,
-    sheet: &Sheet,
+    canvas_size: &CanvasSize,
     drawing: &NetworkDrawing,
     (timeline, prepared): (&Timeline, &PreparedTimeline),
     sort: usize,
@@ -273,7 +283,7 @@ fn bars(
     let links = sorted(timeline, sort);
     let lane = lane(links.len());
     let end = drawing.end_ns;
-    let x = |ticks: u64| across(sheet, timeline.ns(ticks), end);
+    let x = |ticks: u64| across(canvas_size, timeline.ns(ticks), end);
     let gap = if lane > 6.0 {
         2.0
     } else if lane > 3.0 {
@@ -303,11 +313,12 @@ fn bars(
     };
     // Bars that are too narrow to be told apart are merged.
     let is_fine = (x(timeline.end) - x(0)) / timeline.len().max(1) as f64 * (links.len() as f64) < 4.0;
-    let apart = if is_fine { 0.0 } else { 1.0 };
+    let separation = if is_fine { 0.0 } else { 1.0 };
     for (group, ink) in [&inks.busy, &inks.critical, &inks.chunk].into_iter().enumerate() {
         pen.set_fill_style_str(ink);
         for (place, link) in links.iter().enumerate() {
-            let fill = |(from, to): (f64, f64)| pen.fill_rect(from, row(place), (to - from - apart).max(0.5), thick);
+            let fill =
+                |(from, to): (f64, f64)| pen.fill_rect(from, row(place), (to - from - separation).max(0.5), thick);
             let mut open: Option<(f64, f64)> = None;
             for sent in timeline.transfers_on(*link).filter(|sent| kind(sent.index, sent.chunk) == group) {
                 let (from, to) = (x(sent.start), x(sent.end));

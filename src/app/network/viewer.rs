@@ -6,7 +6,7 @@ use leptos::{prelude::*, task::spawn_local};
 
 use super::drawing::{NetworkDrawing, Picked, PreparedWindow, PreparedWindows, ticks};
 use crate::{
-    app::{diagnostics::now_ms, live::follow, tuning::Bench},
+    app::{diagnostics::now_ms, reactive::effect, session::Session},
     report::Workbench,
     schedule::timeline::Timeline,
     topology::form::edit::EditTarget,
@@ -28,7 +28,7 @@ const STEP_MS: f64 = 800.0;
 pub struct Viewer {
     /// The workbench of the network.
     pub workbench: Workbench,
-    /// The prepared network.
+    /// The prepared network; `None` before the first answer.
     pub drawing: Memo<Option<Arc<NetworkDrawing>>>,
     /// The time cursor, in ns.
     pub time_ns: RwSignal<f64>,
@@ -36,19 +36,19 @@ pub struct Viewer {
     pub plays: RwSignal<bool>,
     /// The index of the speed in [`SPEEDS`].
     pub speed: RwSignal<usize>,
-    /// What is picked: it stays when links come and go, and may be gone from the graph.
+    /// The picked element. It is kept when links come and go, and may be missing from the graph.
     pub picked: RwSignal<Option<EditTarget>>,
     /// A link is to be added from the picked node: the next click says where it leads.
     pub begins: RwSignal<bool>,
     /// The chunk whose tree is drawn.
     pub chunk: RwSignal<Option<usize>>,
     /// The index of the schedule shown for comparison; 0 for none.
-    pub beside: RwSignal<usize>,
+    pub compared: RwSignal<usize>,
     /// The overlay: 0 for none, 1 for the bottleneck, above that the dumped rings and trees.
     pub over: RwSignal<usize>,
     /// The channel of the dumped rings or trees; `None` for all.
     pub channel: RwSignal<Option<usize>>,
-    /// The index in [`super::timeline_chart::SORTS`].
+    /// The index of the order of links in [`super::timeline_chart::SORTS`].
     pub sort: RwSignal<usize>,
     /// The loaded windows of abridged timelines.
     pub windows: RwSignal<Arc<PreparedWindows>>,
@@ -57,7 +57,7 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    /// The initial state.
+    /// A viewer at the start of the schedule, with nothing picked.
     pub fn new(workbench: Workbench, drawing: Memo<Option<Arc<NetworkDrawing>>>) -> Self {
         Self {
             workbench,
@@ -68,7 +68,7 @@ impl Viewer {
             picked: RwSignal::new(None),
             begins: RwSignal::new(false),
             chunk: RwSignal::new(None),
-            beside: RwSignal::new(0),
+            compared: RwSignal::new(0),
             over: RwSignal::new(1),
             channel: RwSignal::new(None),
             sort: RwSignal::new(0),
@@ -107,8 +107,8 @@ impl Viewer {
     }
 
     /// Loads windows around the cursor where timelines are abridged, one request at a time.
-    pub fn load_windows(self, bench: Bench) {
-        follow(move || {
+    pub fn load_windows(self, session: Session) {
+        effect(move || {
             self.drawing.track();
             self.plays.track();
             let (time, chunk, windows) = (self.time_ns.get(), self.chunk.get(), self.windows.get());
@@ -118,7 +118,7 @@ impl Viewer {
                 .flatten();
             let (Some(of), false) = (of, self.is_asked.get_value()) else { return };
             self.is_asked.set_value(true);
-            let answer = bench.cut(self.workbench, time, chunk);
+            let answer = session.timeline_window(self.workbench, time, chunk);
             spawn_local(async move {
                 let loaded = answer.await;
                 if self.is_asked.try_set_value(false).is_some() {
@@ -152,7 +152,7 @@ impl Viewer {
     pub fn step(self, forth: bool) -> bool {
         let (now, windows) = (self.time_ns.get_untracked(), self.windows.get_untracked());
         let next = self.with_untracked(|drawing| {
-            let timelines = [0, self.beside.get_untracked()];
+            let timelines = [0, self.compared.get_untracked()];
             let near = timelines.iter().filter_map(|timeline| drawing.window(*timeline, &windows)).filter_map(
                 |(timeline, window)| {
                     let (time, events) = (ticks(timeline, now), &window.events);
@@ -180,7 +180,7 @@ impl Viewer {
         }
     }
 
-    /// Picks something, or nothing.
+    /// Picks an element, or nothing with `None`.
     pub fn pick(self, picked: Option<EditTarget>) {
         self.picked.set(picked);
         self.begins.set(false);

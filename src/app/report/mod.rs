@@ -1,26 +1,26 @@
-//! A report of any workbench, to be read. [`section`] shows what a workbench found, whatever it is: nothing here
-//! computes, and nothing knows a workbench.
+//! Shows reports of any workbench. Nothing here computes or depends on a workbench; [`section`] also draws the sections
+//! of the workbenches.
 
 mod reader;
 mod section;
-mod trouble;
+mod unreadable;
 mod view;
 
-pub use reader::Reader;
+pub use reader::ReportReader;
 pub use section::SectionView;
 
 use leptos::prelude::*;
 
-use crate::app::live::live;
+use crate::app::reactive::reactive;
 use reader::Source;
-use trouble::Unreadable;
+use unreadable::Unreadable;
 use view::ReportView;
 
-/// The report that was opened, or why there is none.
+/// The opened report, or why it can't be shown.
 #[component]
 pub fn ReportPage() -> impl IntoView {
-    let reader: Reader = expect_context();
-    live(move || {
+    let reader: ReportReader = expect_context();
+    reactive(move || {
         let opened = reader.opened()?;
         Some(match &opened.report {
             None => view! { <Opening /> }.into_any(),

@@ -1,4 +1,4 @@
-//! A section of a report: sentences, charts, tables, files to deploy.
+//! A section of a report: sentences, charts, tables and files.
 
 use std::sync::Arc;
 
@@ -7,49 +7,48 @@ use leptos::prelude::*;
 use crate::{
     app::{
         chart::ChartView,
-        list::Shown,
+        list::ListLimit,
         listing::ListingView,
-        live::{For, live},
+        reactive::{For, reactive},
+        session::Session,
         text_file::TextFile,
         theme::ActiveTheme,
-        tuning::Bench,
     },
     plot::Pick,
-    report::{Section, TextFile as Deployable},
+    report::{Section, TextFile as ReportFile},
 };
 
-/// A section of a report of any workbench. Its parts are those of the page: charts to be read and switched, tables to
-/// be sorted and copied, files to be saved. Charts and tables stay when what they show changes, with what was pinned,
-/// switched and sorted.
+/// A section of a report of any workbench. Charts and tables are kept when their content changes, with the pinned
+/// point, hidden series and order.
 #[component]
 pub fn SectionView(
-    /// What it shows.
+    /// The section; nothing is shown for `None`.
     #[prop(into)]
     section: Signal<Option<Section>>,
-    /// Names its heading.
+    /// The id of the heading.
     id: String,
-    /// Between its heading and what it shows.
+    /// The form between heading and content, for a section of a workbench.
     #[prop(optional)]
     form: Option<AnyView>,
 ) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
     let (heading_id, is_own) = (id.clone(), form.is_some());
     let count = move |of: fn(&Section) -> usize| (0..section.with(|s| s.as_ref().map_or(0, of))).collect::<Vec<_>>();
     let title = move || section.with(|section| section.as_ref().map(|section| section.title.clone()));
-    let listed = Shown::first();
+    let listed = ListLimit::initial();
     let text = move || {
-        let first = |section: &Section| section.text.iter().take(listed.most()).cloned().collect::<Vec<_>>();
+        let first = |section: &Section| section.text.iter().take(listed.get()).cloned().collect::<Vec<_>>();
         let text = section.with(|section| section.as_ref().map(first).unwrap_or_default());
         text.into_iter().map(|sentence| view! { <p class="sentence">{sentence}</p> }).collect_view()
     };
     let sentences = move || section.with(|section| section.as_ref().map_or(0, |section| section.text.len()));
     let chart = move |index: usize| {
         let chart = Memo::new(move |_| section.with(|s| s.as_ref()?.charts.get(index).cloned().map(Arc::new)));
-        // What a form chooses from is a report that was made on this page.
+        // Only sections with a form belong to a workbench, where a point can be chosen.
         let pick = move |pick: Option<Pick>| {
             if let Some(chart) = chart.get_untracked().filter(|_| is_own) {
-                bench.pick(bench.workbench.get_untracked(), &chart, pick);
+                session.choose_series(session.workbench.get_untracked(), &chart, pick);
             }
         };
         view! { <ChartView chart theme on_pick=pick /> }
@@ -74,7 +73,7 @@ pub fn SectionView(
                 Some((choose.key.clone(), choose.values.get(row)?.clone()))
             });
             if let Some((key, value)) = chosen {
-                bench.choose(bench.workbench.get_untracked(), &key, &value);
+                session.choose(session.workbench.get_untracked(), &key, &value);
             }
         };
         if chooses {
@@ -85,19 +84,19 @@ pub fn SectionView(
         }
     };
     let files = move || section.with(|section| section.as_ref().map(|s| s.files.clone()).unwrap_or_default());
-    let file = |Deployable { name, text, note }: Deployable| view! { <TextFile name about=note text /> };
+    let file = |ReportFile { name, text, note }: ReportFile| view! { <TextFile name about=note text /> };
     let has_charts = move || !count(|section| section.charts.len()).is_empty();
     view! {
         <section class="panel report-section" aria-labelledby=id>
-            <h2 id=heading_id tabindex="-1">{live(title)}</h2>
+            <h2 id=heading_id tabindex="-1">{reactive(title)}</h2>
             {form}
-            {live(text)}
-            {listed.more(sentences)}
+            {reactive(text)}
+            {listed.more_button(sentences)}
             <div class="charts" hidden=move || !has_charts()>
                 <For each=move || count(|section| section.charts.len()) key=|index| *index children=chart />
             </div>
             <For each=tables key=|table| (table.0, table.1.clone(), table.3) children=table />
-            {live(move || files().into_iter().map(file).collect_view())}
+            {reactive(move || files().into_iter().map(file).collect_view())}
         </section>
     }
 }

@@ -1,4 +1,4 @@
-//! A whole report: what it is, what it says first, its sections, and what it stands on.
+//! A whole report: title, summary, sections, and the files and parameters that it was computed from.
 
 use std::sync::Arc;
 
@@ -6,27 +6,27 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
 use super::{
-    reader::{Opened, Reader, Source},
+    reader::{OpenedReport, ReportReader, Source},
     section::SectionView,
 };
 use crate::{
     app::{
-        list::Shown,
-        live::{For, Show, live},
-        pace::count_up,
-        tuning::Bench,
+        browser_tasks::count_up_in_tasks,
+        list::ListLimit,
+        reactive::{For, Show, reactive},
+        session::Session,
     },
     report::{Fact, LoadedFile, Report},
     text::visible,
     units::count,
 };
 
-/// A report with more sections than this has a list of them.
+/// A report with at least this many sections has a table of contents.
 const LISTED_FROM: usize = 3;
 
-/// A report that was opened.
+/// A report that could be read.
 #[component]
-pub(super) fn ReportView(opened: Arc<Opened>) -> impl IntoView {
+pub(super) fn ReportView(opened: Arc<OpenedReport>) -> impl IntoView {
     let Some(Ok(Report { workbench, title, summary, program, made_on, files, parameters, sections, .. })) =
         &opened.report
     else {
@@ -43,8 +43,8 @@ pub(super) fn ReportView(opened: Arc<Opened>) -> impl IntoView {
     let summary: Vec<_> = summary.iter().map(|sentence| view! { <p class="sentence">{sentence.clone()}</p> }).collect();
     let basis = view! { <Basis files=files.clone() parameters=parameters.clone() /> };
     let (kind, title) = (format!("{} report", workbench.name()), title.clone());
-    // A section after the other, so that the page answers meanwhile.
-    let drawn = count_up(sections.len());
+    // One section in each task of the browser, so that the page stays responsive.
+    let drawn = count_up_in_tasks(sections.len());
     let all = sections.len();
     let section = move |index: usize| {
         let Some(Ok(report)) = &opened.report else { return None };
@@ -55,7 +55,7 @@ pub(super) fn ReportView(opened: Arc<Opened>) -> impl IntoView {
         <main class="report">
             <p class="report-notice" role="note">
                 <span><strong>{from}</strong> {origin}</span>
-                <Leave />
+                <CloseReport />
             </p>
             <header class="panel answer report-head">
                 <p class="small">{kind}</p>
@@ -78,19 +78,19 @@ fn section_id(index: usize) -> String {
     format!("section-{index}")
 }
 
-/// The way from somebody else's report to one's own.
+/// The button that closes the report.
 #[component]
-pub(super) fn Leave() -> impl IntoView {
-    let (bench, reader): (Bench, Reader) = (expect_context(), expect_context());
-    let has_files = move || bench.files.with(|files| !files.is_empty());
+pub(super) fn CloseReport() -> impl IntoView {
+    let (session, reader): (Session, ReportReader) = (expect_context(), expect_context());
+    let has_files = move || session.files.with(|files| !files.is_empty());
     view! {
-        <button type="button" on:click=move |_| reader.leave()>
+        <button type="button" on:click=move |_| reader.close()>
             <Show when=has_files fallback=|| "Start your own">"Back to the workbench"</Show>
         </button>
     }
 }
 
-/// The sections, to go to. Links would take the place of the report in the address.
+/// The table of contents. Its items are buttons: a link would replace the report in the address.
 #[component]
 fn ContentsList(titles: Vec<String>) -> impl IntoView {
     let item = |(index, title): (usize, String)| {
@@ -111,7 +111,7 @@ fn ContentsList(titles: Vec<String>) -> impl IntoView {
     }
 }
 
-/// What a report stands on: files and parameters.
+/// The files and parameters that the report was computed from.
 #[component]
 fn Basis(files: Vec<LoadedFile>, parameters: Vec<Fact>) -> impl IntoView {
     let file = |file: LoadedFile| {
@@ -131,22 +131,22 @@ fn Basis(files: Vec<LoadedFile>, parameters: Vec<Fact>) -> impl IntoView {
         }
     };
     let fact = |fact: Fact| view! { <dt>{fact.name}</dt><dd>{fact.value}</dd> };
-    let (shown_facts, all_facts) = (Shown::first(), parameters.len());
+    let (shown_facts, all_facts) = (ListLimit::initial(), parameters.len());
     let facts = (all_facts > 0).then(|| {
-        let listed = move || parameters.iter().take(shown_facts.most()).cloned().map(fact).collect_view();
+        let listed = move || parameters.iter().take(shown_facts.get()).cloned().map(fact).collect_view();
         view! {
             <h3>"Computed with"</h3>
-            <dl class="facts">{live(listed)}</dl>
-            {shown_facts.more(move || all_facts)}
+            <dl class="facts">{reactive(listed)}</dl>
+            {shown_facts.more_button(move || all_facts)}
         }
     });
-    let (shown_files, all_files) = (Shown::first(), files.len());
-    let listed = move || files.iter().take(shown_files.most()).cloned().map(file).collect_view();
+    let (shown_files, all_files) = (ListLimit::initial(), files.len());
+    let listed = move || files.iter().take(shown_files.get()).cloned().map(file).collect_view();
     view! {
         <aside class="panel report-basis" aria-labelledby="basis-heading">
-            <h2 id="basis-heading">"What it stands on"</h2>
-            <ul class="files">{live(listed)}</ul>
-            {shown_files.more(move || all_files)}
+            <h2 id="basis-heading">"Files and parameters"</h2>
+            <ul class="files">{reactive(listed)}</ul>
+            {shown_files.more_button(move || all_files)}
             {facts}
         </aside>
     }

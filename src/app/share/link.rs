@@ -1,11 +1,11 @@
-//! The link: how long it is, and who would cut it.
+//! The report as a link: its length, and which programs would cut it.
 
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
-use super::desk::Desk;
+use super::writer::ReportWriter;
 use crate::{
-    app::live::live,
+    app::reactive::reactive,
     report::{
         ReportFormat, Written,
         link::{LIMITS, Limit, Link, MOST_MADE},
@@ -13,23 +13,23 @@ use crate::{
     units::grouped,
 };
 
-/// A way to leave as a link.
+/// The link, with a button that copies it.
 #[component]
-pub(super) fn LinkWay(desk: Desk) -> impl IntoView {
-    // One shared part of the view for all that depends on the link.
-    let ready = move || match desk.written(ReportFormat::Link).as_deref() {
+pub(super) fn LinkOption(writer: ReportWriter) -> impl IntoView {
+    // One reactive part for everything that depends on the link.
+    let ready = move || match writer.written(ReportFormat::Link).as_deref() {
         Some(Ok(Written::Link(link))) => Some(link.clone()),
         _ => None,
     };
     let address = move || ready().filter(|link| link.fits).map(|link| page_address() + &link.fragment);
     let copy = move |_| {
         if let Some(address) = untrack(address) {
-            desk.copy(address, "the link can be copied by hand from the field");
+            writer.copy(address, "the link can be copied by hand from the field");
         }
     };
     let facts = move || {
-        Some(match desk.written(ReportFormat::Link).as_deref()? {
-            Ok(Written::Link(link)) => view! { <LinkFacts link=link.clone() /> }.into_any(),
+        Some(match writer.written(ReportFormat::Link).as_deref()? {
+            Ok(Written::Link(link)) => view! { <LinkLength link=link.clone() /> }.into_any(),
             Ok(Written::File { .. }) => return None,
             Err(why) => view! { <p class="wrong">{why.clone()}</p> }.into_any(),
         })
@@ -38,8 +38,8 @@ pub(super) fn LinkWay(desk: Desk) -> impl IntoView {
         <li class="way">
             <div class="way-what">
                 <h3>"Link"</h3>
-                <p class="small">"Opens read-only wherever the page does, without the data."</p>
-                {live(facts)}
+                <p class="small">"Opens read-only in any browser. It holds the report, not your files."</p>
+                {reactive(facts)}
             </div>
             <div class="way-do">
                 <button type="button" class="primary" disabled=move || address().is_none() on:click=copy>
@@ -51,14 +51,14 @@ pub(super) fn LinkWay(desk: Desk) -> impl IntoView {
 }
 
 #[component]
-fn LinkFacts(link: Link) -> impl IntoView {
+fn LinkLength(link: Link) -> impl IntoView {
     let address = page_address() + &link.fragment;
     let length = address.chars().count();
     let words = format!("{} characters", grouped(length as u64));
     if !link.fits {
         return view! {
             <p class="wrong">
-                {format!("Too long for a link: {words}, and {} are the most. ", grouped(MOST_MADE as u64))}
+                {format!("Too long for a link: {words}; at most {} fit. ", grouped(MOST_MADE as u64))}
                 "Leave measurements, charts or tuner files out of it, or send the HTML file."
             </p>
         }
@@ -94,7 +94,7 @@ fn LinkFacts(link: Link) -> impl IntoView {
     .into_any()
 }
 
-/// Where the page lies, on whatever host and path, without a fragment.
+/// The address of the page without the fragment.
 fn page_address() -> String {
     let address = window().location().href().unwrap_or_default();
     address.split('#').next().unwrap_or_default().to_owned()

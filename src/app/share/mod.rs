@@ -1,25 +1,25 @@
-//! What was found leaves the page: as a link, a file, text for a pull request, or on paper. Nothing is sent anywhere.
+//! The dialog that shares a report: as a link, a file, text for a pull request, or printed. Nothing is sent.
 
-mod desk;
 mod link;
+mod writer;
 
 use leptos::{html, prelude::*};
 
 use super::{
     clipboard,
-    live::{Show, follow, live},
-    parts::describe,
-    report::Reader,
-    tuning::Bench,
+    js_error::describe,
+    reactive::{Show, effect, reactive},
+    report::ReportReader,
+    session::Session,
 };
 use crate::{
     report::{Contents, ReportFormat, Workbench, Written},
     units::file_size,
 };
-use desk::Desk;
-use link::LinkWay;
+use link::LinkOption;
+use writer::ReportWriter;
 
-/// Whether the dialog is open. Copies are the same.
+/// Whether the dialog is open. Copies share it.
 #[derive(Clone, Copy)]
 pub struct Share(RwSignal<bool>);
 
@@ -29,30 +29,30 @@ impl Share {
         Self(RwSignal::new(false))
     }
 
-    /// Whether there is anything to share.
-    pub fn is_there(self, bench: Bench, reader: Reader) -> bool {
+    /// Whether there is a report to share.
+    pub fn has_report(self, session: Session, reader: ReportReader) -> bool {
         if reader.is_open() {
             reader.has_report()
         } else {
-            match bench.workbench.get() {
-                Workbench::Tuning => bench.has_data(),
-                workbench => bench.desk(workbench).is_there(),
+            match session.workbench.get() {
+                Workbench::Tuning => session.tuning.has_data(),
+                workbench => session.state_of(workbench).has_answer(),
             }
         }
     }
 
-    /// Opens it.
+    /// Opens the dialog, which starts writing the report.
     pub fn open(self) {
         self.0.set(true);
     }
 }
 
-/// The dialog.
+/// The dialog, empty while it is closed.
 #[component]
 pub fn ShareDialog() -> impl IntoView {
     let Share(is_open) = expect_context();
     let dialog = NodeRef::<html::Dialog>::new();
-    follow(move || {
+    effect(move || {
         let Some(dialog) = dialog.get() else { return };
         match (is_open.get(), dialog.open()) {
             (true, false) => drop(dialog.show_modal()),
@@ -63,21 +63,21 @@ pub fn ShareDialog() -> impl IntoView {
     view! {
         <dialog node_ref=dialog class="share-dialog" aria-labelledby="share-heading" on:close=move |_| is_open.set(false)>
             <Show when=move || is_open.get()>
-                <Ways is_open />
+                <ShareOptions is_open />
             </Show>
         </dialog>
     }
 }
 
-/// What travels, and how.
+/// The contents of the report, and the ways to share it.
 #[component]
-fn Ways(is_open: RwSignal<bool>) -> impl IntoView {
-    let reader: Reader = expect_context();
-    let desk = Desk::open(expect_context(), reader);
+fn ShareOptions(is_open: RwSignal<bool>) -> impl IntoView {
+    let reader: ReportReader = expect_context();
+    let writer = ReportWriter::open(expect_context(), reader);
     let is_own = !untrack(move || reader.has_report());
     let print = move |_| {
         is_open.set(false);
-        // The dialog is gone before the browser looks at the page.
+        // The dialog must be closed before the browser lays out the pages.
         set_timeout(|| drop(window().print()), std::time::Duration::from_millis(50));
     };
     view! {
@@ -90,19 +90,19 @@ fn Ways(is_open: RwSignal<bool>) -> impl IntoView {
              servers; the files are made in this tab."
         </p>
         {if is_own {
-            view! { <Switches desk /> }.into_any()
+            view! { <Switches writer /> }.into_any()
         } else {
-            view! { <p class="small">"The report travels as it was opened."</p> }.into_any()
+            view! { <p class="small">"The report is shared as it was opened."</p> }.into_any()
         }}
         <ul class="ways">
-            <LinkWay desk />
-            <FileWay
-                desk
+            <LinkOption writer />
+            <FileOption
+                writer
                 form=ReportFormat::Html
-                about="One file with all tables and charts, readable without scripts and on paper; dropped on this page it is live again."
+                about="One file with all tables and charts, readable without scripts and on paper; drop it on this page to open it again."
             />
-            <FileWay desk form=ReportFormat::Markdown about="For a pull request or a chat." />
-            <FileWay desk form=ReportFormat::Json about="For scripts; dropped on this page it is live again." />
+            <FileOption writer form=ReportFormat::Markdown about="For a pull request or a chat." />
+            <FileOption writer form=ReportFormat::Json about="For scripts; drop it on this page to open it again." />
             <li class="way">
                 <div class="way-what">
                     <h3>"Paper"</h3>
@@ -114,39 +114,44 @@ fn Ways(is_open: RwSignal<bool>) -> impl IntoView {
             </li>
         </ul>
         <div class="share-foot">
-            <p class="small" role="status" aria-live="polite">{live(move || desk.said.get())}</p>
-            <Show when=move || desk.is_writing()>
-                <button type="button" on:click=move |_| desk.stop()>"Cancel"</button>
+            <p class="small" role="status" aria-live="polite">{reactive(move || writer.message.get())}</p>
+            <Show when=move || writer.is_writing()>
+                <button type="button" on:click=move |_| writer.stop()>"Cancel"</button>
             </Show>
         </div>
     }
 }
 
-/// What goes into the report.
+/// The switches of what the report contains.
 #[component]
-fn Switches(desk: Desk) -> impl IntoView {
-    /// A part of every report, or of a sweep's alone.
-    enum Of {
-        All,
-        Sweep,
+fn Switches(writer: ReportWriter) -> impl IntoView {
+    /// Which reports have a part.
+    enum AppliesTo {
+        EveryReport,
+        SweepReport,
     }
-    type Part = (Of, &'static str, fn(&Contents) -> bool, fn(&mut Contents, bool));
+    type Part = (AppliesTo, &'static str, fn(&Contents) -> bool, fn(&mut Contents, bool));
     const PARTS: [Part; 5] = [
-        (Of::All, "File names", |c| c.file_names, |c, on| c.file_names = on),
-        (Of::All, "Charts", |c| c.charts, |c, on| c.charts = on),
-        (Of::Sweep, "Tuner files", |c| c.deployables, |c, on| c.deployables = on),
-        (Of::Sweep, "Measurements, to compare with later", |c| c.measurements, |c, on| c.measurements = on),
-        (Of::All, "Today's date", |c| c.made_on.is_some(), |c, on| c.made_on = on.then(desk::today)),
+        (AppliesTo::EveryReport, "File names", |c| c.file_names, |c, on| c.file_names = on),
+        (AppliesTo::EveryReport, "Charts", |c| c.charts, |c, on| c.charts = on),
+        (AppliesTo::SweepReport, "Tuner files", |c| c.deployables, |c, on| c.deployables = on),
+        (
+            AppliesTo::SweepReport,
+            "Measurements, to compare with later",
+            |c| c.measurements,
+            |c, on| c.measurements = on,
+        ),
+        (AppliesTo::EveryReport, "Today's date", |c| c.made_on.is_some(), |c, on| c.made_on = on.then(writer::today)),
     ];
-    let is_tuning = desk.contents.with_untracked(|contents| contents.workbench == Workbench::Tuning);
-    let is_there = move |(of, ..): &Part| is_tuning || matches!(of, Of::All);
+    let is_tuning = writer.contents.with_untracked(|contents| contents.workbench == Workbench::Tuning);
+    let is_there = move |(of, ..): &Part| is_tuning || matches!(of, AppliesTo::EveryReport);
     let switch = move |(_, label, is_on, set): Part| {
         view! {
             <label class="check">
                 <input
                     type="checkbox"
-                    prop:checked=move || desk.contents.with(is_on)
-                    on:change:target=move |event| desk.choose(|contents| set(contents, event.target().checked()))
+                    prop:checked=move || writer.contents.with(is_on)
+                    on:change:target=move |event| writer.choose(|contents| set(contents, event.target().checked()))
                 />
                 <span>{label}</span>
             </label>
@@ -154,33 +159,33 @@ fn Switches(desk: Desk) -> impl IntoView {
     };
     view! {
         <fieldset class="field many">
-            <legend>"What travels"</legend>
+            <legend>"What the report contains"</legend>
             <div class="checks">{PARTS.into_iter().filter(is_there).map(switch).collect_view()}</div>
         </fieldset>
     }
 }
 
-/// A way to leave as a file.
+/// The report as a file, with a button that saves it.
 #[component]
-fn FileWay(desk: Desk, form: ReportFormat, about: &'static str) -> impl IntoView {
+fn FileOption(writer: ReportWriter, form: ReportFormat, about: &'static str) -> impl IntoView {
     let is_text = form == ReportFormat::Markdown;
     let size = move || {
-        Some(match desk.written(form)?.as_ref() {
+        Some(match writer.written(form)?.as_ref() {
             Ok(Written::File { text, .. }) => file_size(text.len() as u64),
             Ok(Written::Link(_)) => return None,
             Err(why) => why.clone(),
         })
     };
-    let not_ready = move || !matches!(desk.written(form).as_deref(), Some(Ok(_)));
+    let not_ready = move || !matches!(writer.written(form).as_deref(), Some(Ok(_)));
     let copy = move |_| {
-        if let Some(Ok(Written::File { text, .. })) = untrack(move || desk.written(form)).as_deref() {
-            desk.copy(text.clone(), "the file can be saved instead");
+        if let Some(Ok(Written::File { text, .. })) = untrack(move || writer.written(form)).as_deref() {
+            writer.copy(text.clone(), "the file can be saved instead");
         }
     };
     let save = move |_| {
-        let written = untrack(move || desk.written(form));
+        let written = untrack(move || writer.written(form));
         let Some(Ok(Written::File { name, media_type, text })) = written.as_deref() else { return };
-        desk.say(match clipboard::save(name, media_type, text) {
+        writer.set_message(match clipboard::save(name, media_type, text) {
             Ok(()) => format!("Saved as {name}."),
             Err(error) => format!("The file could not be saved: {}.", describe(&error)),
         });
@@ -190,7 +195,7 @@ fn FileWay(desk: Desk, form: ReportFormat, about: &'static str) -> impl IntoView
     view! {
         <li class="way">
             <div class="way-what">
-                <h3>{form.name()}" " <span class="small">{live(size)}</span></h3>
+                <h3>{form.name()}" " <span class="small">{reactive(size)}</span></h3>
                 <p class="small">{about}</p>
             </div>
             <div class="way-do">

@@ -1,10 +1,10 @@
-//! The answer for the workload shown: what to deploy, what to expect, and what it stands on.
+//! The recommendation for the workload shown: what to deploy, the expected busbw and gain, and what they are based on.
 
 use leptos::prelude::*;
 
-use super::Bench;
 use crate::{
-    app::{handover::handover, live::live, text_file::Notes},
+    app::session::Session,
+    app::{pass_choices::pass_choices_button, reactive::reactive, text_file::Notes},
     collective::{Algorithm, Configuration},
     registry::passed_choices::tuned_curve,
     tuning::{
@@ -15,22 +15,22 @@ use crate::{
     units::{count, microseconds, percent, significant},
 };
 
-/// So many configurations of a set are named.
-const NAMED: usize = 8;
+/// The number of configurations that a note names.
+const MAX_NAMED: usize = 8;
 
-/// The answer.
+/// The recommendation for the workload shown.
 #[component]
 pub fn Answer() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let recommendation = Memo::new(move |_| bench.recommendation());
+    let session: Session = expect_context();
+    let recommendation = Memo::new(move |_| session.tuning.recommendation());
     let curve = move || {
-        let shown = bench.workload()?;
-        bench.answer.with(|answer| tuned_curve(answer, shown.collective, shown.scale))
+        let shown = session.tuning.workload()?;
+        session.tuning.answer.with(|answer| tuned_curve(answer, shown.collective, shown.scale))
     };
     view! {
         <section class="panel answer" aria-label="Answer">
-            {live(move || recommendation.get().map(|recommendation| view! { <AnswerView recommendation /> }))}
-            <div class="export">{handover(|| "Use this curve in training time".to_owned(), curve)}</div>
+            {reactive(move || recommendation.get().map(|recommendation| view! { <AnswerView recommendation /> }))}
+            <div class="export">{pass_choices_button(|| "Use this curve in training time".to_owned(), curve)}</div>
         </section>
     }
 }
@@ -50,17 +50,17 @@ fn AnswerView(recommendation: Recommendation) -> impl IntoView {
             view! { <span class="choice">"Measure first:"</span> <ConfigurationView choice /> }.into_any()
         }
         (Advice::Deploy, Some(choice)) => view! { <ConfigurationView choice /> }.into_any(),
-        _ => view! { <span class="choice">"Nothing known"</span> }.into_any(),
+        _ => view! { <span class="choice">"No recommendation"</span> }.into_any(),
     };
     let expected = if recommendation.source == Source::Measured { "Measured" } else { "Predicted" };
     let interval = interval_90.map(|i| {
         view! {
-            <span class="figure-note" title="Nine of ten new measurements should fall in here">
+            <span class="figure-note" title="90 % of new measurements are expected in this interval">
                 {significant(i.low_gbps)} " – " {significant(i.high_gbps)} " (90 %)"
             </span>
         }
     });
-    let beside = beside(&recommendation);
+    let notes = notes(&recommendation);
     let certain = recommendation.gain.map_or_else(
         || "over the default".to_owned(),
         |gain| format!("{} at {:.0} %, from {}", words::range(&gain), gain.level * 100.0, gain.basis.name()),
@@ -107,15 +107,15 @@ fn AnswerView(recommendation: Recommendation) -> impl IntoView {
             {measured_figure("Measured best", measured_best, "not measured at this size", time)}
         </dl>
         {exhaustive}
-        <Notes notes=beside />
+        <Notes notes=notes />
     }
 }
 
-/// What must be known beside the figures: ties, aliases, what would decide, a witness that contradicts.
-fn beside(recommendation: &Recommendation) -> Vec<String> {
+/// Notes on the recommendation: ties, configurations that ran the same, noise, runs that contradict it.
+fn notes(recommendation: &Recommendation) -> Vec<String> {
     let list = |all: &[Configuration]| {
-        let named: Vec<String> = all.iter().take(NAMED).map(ToString::to_string).collect();
-        let rest = all.len().saturating_sub(NAMED);
+        let named: Vec<String> = all.iter().take(MAX_NAMED).map(ToString::to_string).collect();
+        let rest = all.len().saturating_sub(MAX_NAMED);
         if rest > 0 { format!("{} and {rest} more", named.join(", ")) } else { named.join(", ") }
     };
     let mut notes = Vec::new();
@@ -129,7 +129,7 @@ fn beside(recommendation: &Recommendation) -> Vec<String> {
         let more = noise.more_runs.words();
         let more = if more.is_empty() { String::new() } else { format!("; runs that would decide: {more}") };
         notes.push(format!(
-            "One run spreads by {:.1} %, so these runs show gains from {}{more}",
+            "Single runs vary by {:.1} %, so gains below {} do not show{more}",
             noise.spread_pct,
             percent(noise.visible_gain_pct)
         ));
@@ -159,7 +159,7 @@ fn measured_figure<T: IntoView>(
         view! {
             <dd>{significant(measured.busbw_gbps)} <span class="unit">" GB/s"</span></dd>
             {time(measured.busbw_gbps)}
-            <dd class="figure-note">{ran(measured.configuration)}</dd>
+            <dd class="figure-note">{configuration_label(measured.configuration)}</dd>
             <dd class="figure-note">{repeats(&measured)}</dd>
         }
     });
@@ -173,8 +173,8 @@ fn measured_figure<T: IntoView>(
     }
 }
 
-/// What ran, for people.
-fn ran(configuration: Configuration) -> String {
+/// The configuration that ran, as text.
+fn configuration_label(configuration: Configuration) -> String {
     if configuration.algorithm == Algorithm::None {
         "the library's choice".to_owned()
     } else {

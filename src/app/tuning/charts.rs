@@ -1,15 +1,15 @@
-//! The charts, each from the view that the worker sent.
+//! The charts of the workload shown.
 
 use std::sync::Arc;
 
 use leptos::prelude::*;
 
-use super::{Bench, Stage};
 use crate::{
+    app::session::{AnswerBasis, Session},
     app::{
+        browser_tasks,
         chart::ChartView,
-        live::{Show, follow},
-        pace,
+        reactive::{Show, effect},
         theme::ActiveTheme,
     },
     plot::{Chart, Pick},
@@ -21,18 +21,18 @@ use crate::{
     },
 };
 
-/// One chart of the view; each is drawn in a task of its own.
-fn chart_of(bench: Bench, tasks: usize, part: fn(&View) -> Option<&Chart>) -> Signal<Option<Arc<Chart>>> {
-    let view = pace::later(tasks, Signal::from(bench.view));
+/// One chart of the view, drawn `tasks` tasks of the browser after the view has come.
+fn chart_of(session: Session, tasks: usize, part: fn(&View) -> Option<&Chart>) -> Signal<Option<Arc<Chart>>> {
+    let view = browser_tasks::delayed(tasks, Signal::from(session.tuning.view));
     Memo::new(move |_| view.with(|view: &Option<Arc<View>>| part(view.as_ref()?).cloned().map(Arc::new))).into()
 }
 
-/// busbw over size, with what dips marked.
-fn over_size(bench: Bench) -> Signal<Option<Arc<Chart>>> {
-    let chart = chart_of(bench, 1, |view| Some(&view.busbw_over_size));
+/// busbw over size, with hotspots marked.
+fn over_size(session: Session) -> Signal<Option<Arc<Chart>>> {
+    let chart = chart_of(session, 1, |view| Some(&view.busbw_over_size));
     Memo::new(move |_| {
-        let (chart, workload) = (chart.get()?, bench.workload()?);
-        let marks = bench.hotspots.with(|all| {
+        let (chart, workload) = (chart.get()?, session.tuning.workload()?);
+        let marks = session.tuning.hotspots.with(|all| {
             all.as_ref().map(|all| hotspots::marks(all, workload.collective, workload.scale)).unwrap_or_default()
         });
         if marks.is_empty() {
@@ -45,26 +45,26 @@ fn over_size(bench: Bench) -> Signal<Option<Arc<Chart>>> {
     .into()
 }
 
-/// busbw against size, and against channels. Their places are there before they are.
+/// busbw over size and over channels. The panels are there before the charts, so that the page doesn't jump.
 #[component]
 pub fn Charts(first: Signal<bool>, second: Signal<bool>) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
     view! {
         <div class="charts">
             <section class="panel">
                 <Show when=move || first.get()>
                     {
-                        let chart = over_size(bench);
-                        view! { <ChartView chart theme pinned=pinned(bench, chart) /> }
+                        let chart = over_size(session);
+                        view! { <ChartView chart theme pinned=pinned(session, chart) /> }
                     }
                 </Show>
             </section>
             <section class="panel">
                 <Show when=move || second.get()>
                     {
-                        let chart = chart_of(bench, 2, |view| Some(&view.busbw_over_channels));
-                        view! { <ChartView chart theme pinned=pinned(bench, chart) /> }
+                        let chart = chart_of(session, 2, |view| Some(&view.busbw_over_channels));
+                        view! { <ChartView chart theme pinned=pinned(session, chart) /> }
                     }
                 </Show>
             </section>
@@ -72,11 +72,13 @@ pub fn Charts(first: Signal<bool>, second: Signal<bool>) -> impl IntoView {
     }
 }
 
-/// The point of a chart that is pinned: that of the heat map's configuration at the shown size, whenever another is shown.
-fn pinned(bench: Bench, chart: Signal<Option<Arc<Chart>>>) -> RwSignal<Option<Pick>> {
+/// The pinned point of a chart: that of the configuration that is pinned in the heat map, at the shown size.
+fn pinned(session: Session, chart: Signal<Option<Arc<Chart>>>) -> RwSignal<Option<Pick>> {
     let pinned = RwSignal::new(None);
-    follow(move || {
-        let (Some(configuration), Some(workload)) = (bench.pinned.get(), bench.workload()) else { return };
+    effect(move || {
+        let (Some(configuration), Some(workload)) = (session.tuning.pinned.get(), session.tuning.workload()) else {
+            return;
+        };
         let same = chart.with(|chart| same_point(chart.as_ref()?, workload.size_bytes, &configuration));
         if same.is_some() {
             pinned.set(same);
@@ -85,15 +87,17 @@ fn pinned(bench: Bench, chart: Signal<Option<Arc<Chart>>>) -> RwSignal<Option<Pi
     pinned
 }
 
-/// What each configuration loses at each size. A cell opens its size, and is pinned in the other charts.
+/// The loss of each configuration at each size. A click on a cell shows its size and pins its configuration in the
+/// other charts.
 #[component]
 pub fn HeatMap() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
-    let chart = chart_of(bench, 3, |view| view.heat_map.as_ref());
+    let chart = chart_of(session, 3, |view| view.heat_map.as_ref());
     let has_default = move || {
-        let workload = bench.workload();
-        bench
+        let workload = session.tuning.workload();
+        session
+            .tuning
             .groups
             .with(|groups| workload.and_then(|shown| group_of(groups, &shown)).is_some_and(|g| g.default_sizes > 0))
     };
@@ -103,36 +107,36 @@ pub fn HeatMap() -> impl IntoView {
             Some((size, configuration.to_owned()))
         });
         if let Some((size, _)) = &point {
-            bench.address.update(|address| address.size_bytes = Some(*size));
+            session.tuning.address.update(|address| address.size_bytes = Some(*size));
         }
-        bench.pinned.set(point.map(|(_, configuration)| configuration));
+        session.tuning.pinned.set(point.map(|(_, configuration)| configuration));
     };
     view! {
         <Show when=move || chart.with(Option::is_some)>
             <section class="panel heat-map">
                 <label class="check" hidden=move || !has_default()>
-                    <input type="checkbox" bind:checked=bench.against_default />
+                    <input type="checkbox" bind:checked=session.tuning.against_default />
                     <span>"Compare with the default"</span>
                 </label>
-                <ChartView chart theme on_pick=pick pinned=pinned(bench, chart) />
+                <ChartView chart theme on_pick=pick pinned=pinned(session, chart) />
             </section>
         </Show>
     }
 }
 
-/// Predicted against measured, out of fold.
+/// Predicted over measured busbw, out of fold.
 #[component]
 pub fn Accuracy() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
     let is_there = move || {
-        bench.stage.get() == Stage::Validated
-            && bench.view.with(|view| view.as_ref().is_some_and(|view| view.predicted_over_measured.is_some()))
+        session.tuning.basis.get() == AnswerBasis::Validated
+            && session.tuning.view.with(|view| view.as_ref().is_some_and(|view| view.predicted_over_measured.is_some()))
     };
     view! {
         <Show when=is_there>
             <section class="panel">
-                <ChartView chart=chart_of(bench, 3, |view| view.predicted_over_measured.as_ref()) theme />
+                <ChartView chart=chart_of(session, 3, |view| view.predicted_over_measured.as_ref()) theme />
             </section>
         </Show>
     }

@@ -1,10 +1,10 @@
-//! What is shown: collective, scale and size. Every choice is part of the URL.
+//! The choice of set, collective, scale and size. Every choice is part of the address.
 
 use leptos::prelude::*;
 
-use super::Bench;
 use crate::{
-    app::{fields::ChoiceField, live::Show},
+    app::session::Session,
+    app::{fields::ChoiceField, reactive::Show},
     collective::{Collective, Scale},
     order::CompactSort,
     tuning::{
@@ -18,9 +18,9 @@ use crate::{
 /// The choices above the answer.
 #[component]
 pub fn Controls() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let workload = Memo::new(move |_| bench.workload());
-    let groups = move || bench.groups.get();
+    let session: Session = expect_context();
+    let workload = Memo::new(move |_| session.tuning.workload());
+    let groups = move || session.tuning.groups.get();
     let collectives = move || {
         let mut all: Vec<Collective> = groups().iter().map(|group| group.collective).collect();
         all.compact_sort();
@@ -41,35 +41,35 @@ pub fn Controls() -> impl IntoView {
         let mut choices: Vec<(u64, String)> =
             sizes.get().into_iter().map(|size| (size, Size(size).to_string())).collect();
         if let Some(own) = workload.get().map(|w| w.size_bytes).filter(|own| !sizes.get().contains(own)) {
-            let place = choices.partition_point(|(size, _)| *size < own);
-            choices.insert(place, (own, format!("{} (not measured)", Size(own))));
+            let index = choices.partition_point(|(size, _)| *size < own);
+            choices.insert(index, (own, format!("{} (not measured)", Size(own))));
         }
         choices
     };
     let choose = move |change: &dyn Fn(&mut Address)| {
-        let mut address = bench.address.get_untracked();
-        address.example = bench.files.with_untracked(|files| files.iter().all(|file| file.is_example));
+        let mut address = session.tuning.address.get_untracked();
+        address.example = session.files.with_untracked(|files| files.iter().all(|file| file.is_example));
         change(&mut address);
-        // Where the other collective has no such scale or size, what it has is chosen.
-        let groups = bench.groups.get_untracked();
-        let answer = bench.answer.get_untracked();
+        // If the other collective has no such scale or size, one that it has is chosen.
+        let groups = session.tuning.groups.get_untracked();
+        let answer = session.tuning.answer.get_untracked();
         for relax in [|_: &mut Address| (), |a: &mut Address| a.scale = None] {
             relax(&mut address);
-            if let Ok(workload) = address.resolve(&groups, &bench.sets.read_untracked(), &answer) {
-                bench.address.set(Address::of(&workload, address.set, address.example));
+            if let Ok(workload) = address.resolve(&groups, &session.tuning.sets.read_untracked(), &answer) {
+                session.tuning.address.set(Address::of(&workload, address.set, address.example));
                 return;
             }
         }
     };
-    let has_sets = Memo::new(move |_| bench.sets.with(|sets| !sets.all.is_empty()));
+    let has_sets = Memo::new(move |_| session.tuning.sets.with(|sets| !sets.all.is_empty()));
     let sets = move || {
-        bench.sets.with(|sets| {
+        session.tuning.sets.with(|sets| {
             let named = |set: Choice, label: &str, rows| (set, format!("{label} · {}", count(rows, "row")));
             let of_sets = sets.all.iter().map(|set| named(Choice::One(set.key), &set.label, set.rows));
             of_sets.chain([named(Choice::Pooled, Sets::POOLED, sets.pooled_rows)]).collect::<Vec<_>>()
         })
     };
-    let on_set = move |set: Choice| bench.address.update(|address| address.set = set);
+    let on_set = move |set: Choice| session.tuning.address.update(|address| address.set = set);
     let on_collective = move |collective: Collective| choose(&|a| a.collective = Some(collective));
     let on_scale = move |scale: Scale| choose(&|a| a.scale = Some(scale));
     let on_size = move |size: u64| choose(&|a| a.size_bytes = Some(size));
@@ -85,13 +85,13 @@ pub fn Controls() -> impl IntoView {
     };
     let is_last = move |up: bool| Signal::derive(move || neighbour(up).is_none());
     view! {
-        <section class="controls" aria-label="What is shown">
+        <section class="controls" aria-label="Workload">
             <Show when=move || has_sets.get()>
                 <div class="sets">
                     <ChoiceField
                         label="Measured with"
                         choices=sets
-                        value=move || Some(bench.chosen_set())
+                        value=move || Some(session.tuning.chosen_set())
                         on_value=on_set
                     />
                 </div>

@@ -1,15 +1,15 @@
-//! Where to search: channels, algorithms, protocols.
+//! The fields of search limits: channels, algorithms, protocols.
 
 use leptos::prelude::*;
 
 use crate::{
     app::fields::ManyField,
-    app::live::Show,
+    app::reactive::Show,
     collective::{Algorithm, Protocol},
     tuning::parameters::SearchLimits,
 };
 
-/// The limits of a search.
+/// The fields of search limits.
 #[component]
 pub fn LimitFields(limits: RwSignal<SearchLimits>) -> impl IntoView {
     let wrong = RwSignal::new(false);

@@ -1,23 +1,23 @@
-//! Asks which column is which, where a table's headers don't say it.
+//! The dialog that asks which column of a table is which, if its headers don't say it.
 
 use leptos::{ev, html, prelude::*};
 
-use super::Bench;
 use crate::{
-    app::live::{Show, follow, live},
+    app::reactive::{Show, effect, reactive},
+    app::session::Session,
     intake::{ColumnSource, Mapping, MappingRequest, Outcome, WantedColumn},
     tuning::columns::Columns,
 };
 
-/// The dialog; it opens by itself for the first file that needs it.
+/// The dialog. It opens by itself once for each file that needs it.
 #[component]
 pub fn MappingDialog() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let dialog = NodeRef::<html::Dialog>::new();
-    // A file is asked about once by itself, and whenever its button is pressed.
+    // The dialog opens by itself once for each file, and whenever its button is pressed.
     let asked = StoredValue::new(Vec::new());
-    follow(move || {
-        let needing = bench.reports.with(|reports| {
+    effect(move || {
+        let needing = session.reports.with(|reports| {
             reports.iter().find_map(|report| match &report.outcome {
                 Outcome::NeedsMapping(request) if !asked.with_value(|asked| asked.contains(&report.id)) => {
                     Some((report.id, request.clone()))
@@ -27,34 +27,34 @@ pub fn MappingDialog() -> impl IntoView {
         });
         if let Some((id, request)) = needing {
             asked.update_value(|asked| asked.push(id));
-            bench.asking.set(Some((id, request)));
+            session.asking.set(Some((id, request)));
         }
     });
-    follow(move || {
+    effect(move || {
         let Some(dialog) = dialog.get() else { return };
-        match (bench.asking.with(Option::is_some), dialog.open()) {
+        match (session.asking.with(Option::is_some), dialog.open()) {
             (true, false) => drop(dialog.show_modal()),
             (false, true) => dialog.close(),
             _ => {}
         }
     });
-    let form = move || bench.asking.get().map(|(id, request)| view! { <MappingForm id request /> });
+    let form = move || session.asking.get().map(|(id, request)| view! { <MappingForm id request /> });
     view! {
         <dialog
             node_ref=dialog
             class="mapping"
             aria-labelledby="mapping-heading"
-            on:close=move |_| bench.asking.set(None)
+            on:close=move |_| session.asking.set(None)
         >
-            {live(form)}
+            {reactive(form)}
         </dialog>
     }
 }
 
-/// The columns that say what ran, the algorithm first.
+/// The columns of the configuration, the algorithm first.
 const WHAT_RAN: [&str; 3] = ["algo", "proto", "nchannels"];
 
-/// What a wanted column is taken from: index of a header, a constant, or nothing.
+/// The source of a wanted column: the index of a header, a constant, or nothing.
 #[derive(Clone, Debug, PartialEq)]
 enum Choice {
     Nothing,
@@ -64,9 +64,9 @@ enum Choice {
 
 #[component]
 fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let MappingRequest { problem, headers, sample, wanted } = request.clone();
-    let file = bench.files.with_untracked(|files| files.iter().find(|file| file.id == id).cloned());
+    let file = session.files.with_untracked(|files| files.iter().find(|file| file.id == id).cloned());
     let name = file.as_ref().map(|file| file.handle.name());
     let answered = file.and_then(|file| file.mapping).map(|(_, mapping)| mapping.columns).unwrap_or_default();
     let first_choice = |column: &WantedColumn| match answered.iter().find(|(name, _)| *name == column.name) {
@@ -74,7 +74,7 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
         Some((_, ColumnSource::Constant(text))) => Choice::Constant(text.clone()),
         None => column.guess.map_or(Choice::Nothing, Choice::Column),
     };
-    // A log tells everything but what ran: then that is all that is asked.
+    // A log may tell everything but the configuration: then only that is asked.
     let is_unsaid = |column: &&WantedColumn| WHAT_RAN.contains(&column.name.as_str());
     let asks_what_ran = wanted.iter().filter(|c| c.needed && c.guess.is_none()).all(|column| is_unsaid(&column))
         && wanted.iter().filter(is_unsaid).all(|column| column.guess.is_none());
@@ -97,8 +97,8 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
     };
     let submit = move |event: ev::SubmitEvent| {
         event.prevent_default();
-        bench.asking.set(None);
-        bench.map(id, (request.clone(), mapping.get_untracked()));
+        session.asking.set(None);
+        session.read_with_mapping(id, (request.clone(), mapping.get_untracked()));
     };
     let sample_rows = sample.into_iter().map(|row| {
         view! { <tr>{row.into_iter().map(|cell| view! { <td class="verbatim">{cell}</td> }).collect_view()}</tr> }
@@ -142,14 +142,14 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
                 <button type="submit" class="primary" disabled=move || wrong.with(Option::is_some)>
                     {if asks_what_ran { "Read" } else { "Read with these columns" }}
                 </button>
-                <button type="button" on:click=move |_| bench.asking.set(None)>"Not now"</button>
-                <span class="small" role="status">{live(move || wrong.get().map(|why| format!("Not yet: {why}.")))}</span>
+                <button type="button" on:click=move |_| session.asking.set(None)>"Not now"</button>
+                <span class="small" role="status">{reactive(move || wrong.get().map(|why| format!("Not yet: {why}.")))}</span>
             </div>
         </form>
     }
 }
 
-/// The configuration of all rows of a log that names none: the library's own choice, or one that was forced.
+/// Asks for the configuration of all rows of a log that names none: the default, or a forced configuration.
 #[component]
 fn WhatRan(fields: Vec<(RwSignal<Choice>, WantedColumn)>) -> impl IntoView {
     let is_default = RwSignal::new(false);
@@ -161,8 +161,8 @@ fn WhatRan(fields: Vec<(RwSignal<Choice>, WantedColumn)>) -> impl IntoView {
     }
     let toggle = move |on: bool| {
         is_default.set(on);
-        for (place, choice) in choices.iter().enumerate() {
-            choice.set(match (on, place) {
+        for (index, choice) in choices.iter().enumerate() {
+            choice.set(match (on, index) {
                 (true, 0) => Choice::Constant("DEFAULT".to_owned()),
                 (true, _) => Choice::Nothing,
                 (false, _) => Choice::Constant(String::new()),

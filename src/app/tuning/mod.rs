@@ -1,29 +1,24 @@
 //! The tuning workbench: from a dropped sweep to the configuration to deploy.
 
 mod answer;
-mod bench;
 mod charts;
 mod controls;
-mod flow;
-mod form;
-mod inquiry;
+mod custom_sizes;
 mod limits;
 mod mapping;
 mod panels;
 mod parameters;
 mod quality;
-mod questions;
 mod table;
+mod worker_query;
 
-pub use bench::{Bench, Held, Notice, OpenFile, Remedy, Stage, Task};
-pub use flow::Stop;
 pub use mapping::MappingDialog;
 
 use leptos::prelude::*;
 
-use super::{export, files::Files, pace};
+use super::{browser_tasks, files::Files, session::Session};
 use crate::{
-    app::live::{Show, follow, live},
+    app::reactive::{Show, effect, reactive},
     intake::{FileReport, Outcome},
     tuning::address::Panel,
     worker::protocol::DocumentFiles,
@@ -31,35 +26,35 @@ use crate::{
 use answer::Answer;
 use charts::{Accuracy, Charts, HeatMap};
 use controls::Controls;
-use form::OwnWorkloads;
-use panels::{Hotspots, Side, Tabs};
+use custom_sizes::CustomSizes;
+use panels::{ChosenPanel, Hotspots, Tabs};
 use parameters::ParametersForm;
 use quality::{Importances, Quality};
 use table::OptimalConfigurations;
 
-/// The workbench with at least one file open.
+/// The workbench while a file is open.
 #[component]
 pub fn Tuning() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let has_data = move || bench.has_data();
-    let has_documents = move || bench.documents.with(|all| **all != DocumentFiles::default());
+    let session: Session = expect_context();
+    let has_data = move || session.tuning.has_data();
+    let has_documents = move || session.documents.with(|all| **all != DocumentFiles::default());
     let is_empty = move || {
         let is_refused = |file: &FileReport| matches!(file.outcome, Outcome::Refused(_));
-        bench.reports.with(|files| !files.is_empty() && files.iter().all(is_refused))
+        session.reports.with(|files| !files.is_empty() && files.iter().all(is_refused))
     };
-    let is_answer = move || bench.panel.get() == Panel::Answer;
-    let shows_workload = move || bench.workload().is_some();
-    follow(move || {
-        bench.shown.track();
-        bench.against_default.track();
-        bench.refresh_view();
+    let is_answer = move || session.tuning.panel.get() == Panel::Answer;
+    let shows_workload = move || session.tuning.workload().is_some();
+    effect(move || {
+        session.tuning.shown.track();
+        session.tuning.against_default.track();
+        session.refresh_view();
     });
-    follow(move || bench.follow_set());
+    effect(move || session.reload_other_set());
     view! {
         <div class="bench">
             <main class="bench-main">
                 <h1 class="visually-hidden">"Tuning"</h1>
-                <Show when=move || bench.shows_example()>
+                <Show when=move || session.shows_example()>
                     <p class="simulated">
                         "This is the example: a simulated sweep, not a measurement. Drop your own to replace it."
                     </p>
@@ -70,12 +65,12 @@ pub fn Tuning() -> impl IntoView {
                         class="panels"
                         role="tabpanel"
                         id="panel"
-                        aria-labelledby=move || format!("tab-{}", bench.panel.get().key())
+                        aria-labelledby=move || format!("tab-{}", session.tuning.panel.get().key())
                     >
                         <Show when=move || !has_data() || shows_workload() fallback=|| view! { <NotLoadedView /> }>
                             <Show when=is_answer fallback=|| view! { <OtherPanel /> }>
                                 <Show when=has_data fallback=|| view! { <NoSweep /> }>
-                                    <Centre />
+                                    <AnswerPanel />
                                 </Show>
                             </Show>
                         </Show>
@@ -85,36 +80,36 @@ pub fn Tuning() -> impl IntoView {
                     <section class="panel">
                         <h2>"Nothing to show"</h2>
                         <p class="small">
-                            "None of the open files could be read; beside each stands why. Drop a sweep, a tuner file, the log \
+                            "None of the open files could be read. The list of files says why. Drop a sweep, a tuner file, the log \
                              of a job, or a report."
                         </p>
                     </section>
                 </Show>
             </main>
-            <aside class="bench-side" aria-label="What was loaded and how good it is">
+            <aside class="bench-side" aria-label="Loaded files and model quality">
                 <Files />
                 <Show when=has_data>
-                    <QualitySide />
+                    <QualitySidebar />
                 </Show>
             </aside>
         </div>
     }
 }
 
-/// Another panel, below the choices that it may follow.
+/// The chosen panel other than the answer, below the choice of the workload.
 #[component]
 fn OtherPanel() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let shows_workload = move || bench.workload().is_some();
+    let session: Session = expect_context();
+    let shows_workload = move || session.tuning.workload().is_some();
     view! {
         <Show when=shows_workload>
             <Controls />
         </Show>
-        <Side />
+        <ChosenPanel />
     }
 }
 
-/// The answer, where nothing was measured.
+/// The answer panel while no sweep is open.
 #[component]
 fn NoSweep() -> impl IntoView {
     view! {
@@ -125,10 +120,10 @@ fn NoSweep() -> impl IntoView {
     }
 }
 
-/// Answer first, then what stands behind it.
+/// The answer panel. Its parts are built in several tasks of the browser, the answer first.
 #[component]
-fn Centre() -> impl IntoView {
-    let step = pace::count_up(7);
+fn AnswerPanel() -> impl IntoView {
+    let step = browser_tasks::count_up_in_tasks(7);
     let is_at = move |first: usize| step.get() >= first;
     view! {
         <Show when=move || is_at(1)>
@@ -148,14 +143,14 @@ fn Centre() -> impl IntoView {
             <Importances />
         </Show>
         <Show when=move || is_at(7)>
-            <OwnWorkloads />
+            <CustomSizes />
         </Show>
     }
 }
 
 #[component]
-fn QualitySide() -> impl IntoView {
-    let step = pace::count_up(9);
+fn QualitySidebar() -> impl IntoView {
+    let step = browser_tasks::count_up_in_tasks(9);
     view! {
         <Show when=move || step.get() == 9>
             <Quality />
@@ -164,16 +159,16 @@ fn QualitySide() -> impl IntoView {
     }
 }
 
-/// The address names what is not loaded: no other data may stand in for it.
+/// Says that the workload of the address is not loaded. No other data is shown in its place.
 #[component]
 fn NotLoadedView() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let missing = move || bench.shown.get().and_then(Result::err).map(|missing| missing.address);
-    let is_example = move || missing().is_some_and(|address| address.example) && !bench.shows_example();
+    let session: Session = expect_context();
+    let missing = move || session.tuning.shown.get().and_then(Result::err).map(|missing| missing.address);
+    let is_example = move || missing().is_some_and(|address| address.example) && !session.shows_example();
     let name = move || missing().map(|address| address.to_string());
     let show_loaded = move |_| {
-        let anything = crate::tuning::address::Address { example: bench.shows_example(), ..Default::default() };
-        bench.address.set(bench.pinned(anything));
+        let anything = crate::tuning::address::Address { example: session.shows_example(), ..Default::default() };
+        session.tuning.address.set(session.resolved(anything));
     };
     view! {
         <section class="panel not-loaded" role="status">
@@ -183,8 +178,8 @@ fn NotLoadedView() -> impl IntoView {
                 fallback=move || {
                     view! {
                         <p>
-                            "The link shows " <strong>{live(name)}</strong>
-                            ", which none of the open files holds. Drop the sweep that was measured there."
+                            "The link shows " <strong>{reactive(name)}</strong>
+                            ", which is not in the open files. Drop the sweep that contains it."
                         </p>
                     }
                 }

@@ -1,14 +1,15 @@
-//! What to learn with, and the model as a file.
+//! The parameters of training, and the model as a file.
 
 use leptos::{prelude::*, task::spawn_local};
 
-use super::{Bench, Held, limits::LimitFields};
+use super::limits::LimitFields;
 use crate::{
+    app::session::{Session, WorkerMemory},
     app::{
         clipboard,
         fields::{ChoiceField, NumberField},
-        live::{Show, follow},
-        parts::describe,
+        js_error::describe,
+        reactive::{Show, effect},
     },
     tuning::{
         aggregate::Target,
@@ -18,15 +19,15 @@ use crate::{
 
 const TARGETS: [(Target, &str); 2] = [(Target::Time, "from the time"), (Target::Printed, "as printed")];
 
-/// The model's parameters and the button that trains it.
+/// The form of the parameters, with buttons that train and save the model.
 #[component]
 pub fn ParametersForm() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let parameters = bench.parameters;
+    let session: Session = expect_context();
+    let parameters = session.tuning.parameters;
     let preset = Memo::new(move |_| parameters.with(|p| p.preset));
     let limits = RwSignal::new(parameters.with_untracked(|p| p.search.clone()));
-    follow(move || limits.set(parameters.with(|p| p.search.clone())));
-    follow(move || {
+    effect(move || limits.set(parameters.with(|p| p.search.clone())));
+    effect(move || {
         let limits = limits.get();
         if parameters.with_untracked(|p| p.search != limits) {
             parameters.update(|p| p.search = limits);
@@ -34,11 +35,11 @@ pub fn ParametersForm() -> impl IntoView {
     });
     let submit = move |event: leptos::ev::SubmitEvent| {
         event.prevent_default();
-        bench.train();
+        session.train();
     };
     let retarget = move |target| {
-        bench.target.set(target);
-        bench.load();
+        session.tuning.target.set(target);
+        session.load();
     };
     view! {
         <section class="panel" aria-labelledby="parameters-heading">
@@ -74,7 +75,7 @@ pub fn ParametersForm() -> impl IntoView {
                 <ChoiceField
                     label="busbw"
                     choices=|| TARGETS.map(|(target, name)| (target, name.to_owned())).to_vec()
-                    value=move || Some(bench.target.get())
+                    value=move || Some(session.tuning.target.get())
                     on_value=retarget
                 />
                 <details class="limits">
@@ -130,21 +131,21 @@ fn BoostingFields(parameters: RwSignal<Parameters>) -> impl IntoView {
 
 #[component]
 fn SaveModel() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let save = move |_| {
         spawn_local(async move {
-            let saved = match bench.save_model().await {
+            let saved = match session.save_model().await {
                 Ok(text) => clipboard::save("collectune-model.json", "application/json", &text)
                     .map_err(|error| format!("The model could not be saved: {}.", describe(&error))),
-                Err(failure) if failure.is_no_fault() => Ok(()),
+                Err(failure) if failure.is_expected() => Ok(()),
                 Err(failure) => Err(failure.to_string()),
             };
             if let Err(message) = saved {
-                bench.notify(message, true, None);
+                session.notify(message, true, None);
             }
         });
     };
-    let cannot = move || bench.held.get() < Held::Model || bench.is_busy();
+    let cannot = move || session.worker_memory.get() < WorkerMemory::Model || session.is_busy();
     view! {
         <button
             type="button"

@@ -1,10 +1,10 @@
-//! How far to trust the answer: the model's honest error beside what needs no learning.
+//! The errors of the model in validation, beside those of the baselines.
 
 use leptos::prelude::*;
 
-use super::{Bench, Held, Stage};
 use crate::{
-    app::live::{Show, live},
+    app::reactive::{Show, reactive},
+    app::session::{AnswerBasis, Session, WorkerMemory},
     tuning::{
         result::{FoldScores, Importance, Score, Source},
         wording::{contestants, source, verdict, winner},
@@ -12,12 +12,12 @@ use crate::{
     units::significant,
 };
 
-/// The evaluation.
+/// The table of errors by kind of validation.
 #[component]
 pub fn Quality() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let evaluation = move || {
-        bench.evaluation.get().map(|evaluation| {
+        session.tuning.evaluation.get().map(|evaluation| {
             view! {
                 <Scores
                     heading="Unseen sizes"
@@ -57,16 +57,16 @@ pub fn Quality() -> impl IntoView {
             }
         })
     };
-    let pending = move || match (bench.evaluation.with(Option::is_none), bench.stage.get()) {
-        (true, Stage::Measured) => Some("Nothing is learnt yet."),
+    let pending = move || match (session.tuning.evaluation.with(Option::is_none), session.tuning.basis.get()) {
+        (true, AnswerBasis::Measured) => Some("No model has been trained yet."),
         (true, _) => Some("Not validated yet."),
         _ => None,
     };
     view! {
         <section class="panel quality" aria-labelledby="quality-heading">
             <h2 id="quality-heading">"Model quality"</h2>
-            {live(move || pending().map(|words| view! { <p class="small">{words}</p> }))}
-            {live(evaluation)}
+            {reactive(move || pending().map(|words| view! { <p class="small">{words}</p> }))}
+            {reactive(evaluation)}
         </section>
     }
 }
@@ -120,12 +120,12 @@ fn Scores(heading: &'static str, hint: &'static str, scores: FoldScores) -> impl
     }
 }
 
-/// Which features the model needs; computed when asked for.
+/// The feature importances, computed when the user asks for them.
 #[component]
 pub fn Importances() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let rows = move || {
-        bench.importances.get().map(|importances| {
+        session.tuning.importances.get().map(|importances| {
             let row = |importance: &Importance| {
                 let impurity = importance.impurity.map_or_else(|| "–".to_owned(), |share| format!("{share:.4}"));
                 view! {
@@ -161,21 +161,23 @@ pub fn Importances() -> impl IntoView {
         })
     };
     let can_ask = move || {
-        bench.importances.with(Option::is_none) && bench.held.get() >= Held::Model && bench.task.with(Option::is_none)
+        session.tuning.importances.with(Option::is_none)
+            && session.worker_memory.get() >= WorkerMemory::Model
+            && session.task.with(Option::is_none)
     };
     view! {
-        <Show when=move || bench.stage.get() != Stage::Measured>
+        <Show when=move || session.tuning.basis.get() != AnswerBasis::Measured>
             <section class="panel" aria-labelledby="importances-heading">
                 <div class="panel-head">
                     <h2 id="importances-heading">"Feature importance"</h2>
                     <Show when=can_ask>
-                        <button type="button" on:click=move |_| bench.ask_importances()>"Compute"</button>
+                        <button type="button" on:click=move |_| session.ask_importances()>"Compute"</button>
                     </Show>
                 </div>
                 {rows}
                 <p class="small">
                     "How much the prediction needs each feature. A small importance of algorithm or channels says "
-                    "nothing about regret: most of the variance is the size's."
+                    "nothing about regret, because most of the variance comes from the size."
                 </p>
             </section>
         </Show>

@@ -1,13 +1,13 @@
-//! The optimal configuration of every measured workload.
+//! The table of recommendations for all measured workloads.
 
 use std::sync::Arc;
 
 use leptos::prelude::*;
 
-use super::{Bench, export::ExportMenu};
 use crate::{
-    app::live::Show,
+    app::reactive::Show,
     app::table::DataTable,
+    app::{export::ExportMenu, session::Session},
     tuning::{
         address::Address,
         export::Format,
@@ -17,26 +17,26 @@ use crate::{
     },
 };
 
-/// The table of answers, of the collective and scale shown or of all.
+/// The recommendations for the collective and scale shown, or for all.
 #[component]
 pub fn OptimalConfigurations() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let all = RwSignal::new(false);
     let filter = RwSignal::new(String::new());
-    let several = move || bench.groups.with(|groups| groups.len() > 1);
+    let several = move || session.tuning.groups.with(|groups| groups.len() > 1);
     let rows = Memo::new(move |_| {
-        let shown = bench.workload().filter(|_| !all.get());
+        let shown = session.tuning.workload().filter(|_| !all.get());
         let is_shown = |r: &&Recommendation| {
             shown.is_none_or(|w| w.collective == r.workload.collective && w.scale == r.workload.scale)
         };
-        Arc::new(bench.answer.with(|answer| answer.iter().filter(is_shown).cloned().collect::<Vec<_>>()))
+        Arc::new(session.tuning.answer.with(|answer| answer.iter().filter(is_shown).cloned().collect::<Vec<_>>()))
     });
     let write = UnsyncCallback::new(move |format: Format| {
         let kept = rows.with_untracked(|rows| {
             let kept = listing::recommendations(rows).visible_rows(None, &filter.get_untracked());
             kept.into_iter().filter_map(|index| rows.get(index).cloned()).collect::<Vec<_>>()
         });
-        format.write(&kept, bench.set_label().as_deref())
+        format.write(&kept, session.tuning.set_label().as_deref())
     });
     view! {
         <section class="panel" aria-labelledby="table-heading">
@@ -59,24 +59,24 @@ pub fn OptimalConfigurations() -> impl IntoView {
     }
 }
 
-/// Recommendations as a table; opening a row shows its workload.
+/// A table of recommendations; opening a row shows its workload.
 #[component]
 pub fn RecommendationTable(
     #[prop(into)] rows: Signal<Arc<Vec<Recommendation>>>,
     #[prop(into)] filter: Signal<String>,
     caption: &'static str,
 ) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let listing = Memo::new(move |_| Arc::new(rows.with(|rows| listing::recommendations(rows))));
     let current = Memo::new(move |_| {
-        let workload = bench.workload()?;
+        let workload = session.tuning.workload()?;
         rows.with(|rows| rows.iter().position(|r| r.workload == workload))
     });
     let workload_of = move |index: usize| rows.with_untracked(|rows| rows.get(index).map(|r| r.workload));
     let on_open = UnsyncCallback::new(move |index: usize| {
         if let Some(workload) = workload_of(index) {
-            let Address { set, example, .. } = bench.address.get_untracked();
-            bench.address.set(Address::of(&workload, set, example));
+            let Address { set, example, .. } = session.tuning.address.get_untracked();
+            session.tuning.address.set(Address::of(&workload, set, example));
         }
     });
     let row_class = UnsyncCallback::new(move |index: usize| {

@@ -1,15 +1,15 @@
-//! Draws a form. A field stays as long as its key and kind do, whatever it holds: nobody loses the place where he types.
+//! Draws the form of a workbench. A field is kept while its key and kind stay the same, so that the focus stays in it
+//! when the answer changes.
 
 use leptos::prelude::*;
 
-use super::state::Desk;
 use crate::{
     app::{
-        fields::{choice_field, stay},
-        handover::handover,
-        list::Shown,
-        live::{For, Show, live},
-        tuning::Bench,
+        fields::{choice_field, prevent_submit},
+        list::ListLimit,
+        pass_choices::pass_choices_button,
+        reactive::{For, Show, reactive},
+        session::{Session, WorkbenchState},
     },
     form::{Control, Field},
     registry::passed_choices::slowdown,
@@ -18,19 +18,19 @@ use crate::{
     workbench::AttachmentKind,
 };
 
-/// So many texts are offered where one is typed.
-const MOST_LIKELY: usize = 200;
+/// The number of suggestions of a text field.
+const MAX_SUGGESTIONS: usize = 200;
 
-/// More files than this are chosen from a list.
-const MOST_BUTTONS: usize = 5;
+/// The number of files up to which each has a button that saves it; more files are chosen from a list.
+const MAX_BUTTONS: usize = 5;
 
-/// The choices above the answer, with those of groups that have no section, and what can be saved.
+/// The fields above the answer, those of groups that have no section, and the files to save.
 #[component]
-pub(super) fn Bar(workbench: Workbench) -> impl IntoView {
-    let bench: Bench = expect_context();
-    let desk = bench.desk(workbench);
-    let folds = move || {
-        desk.shown.with(|shown| {
+pub(super) fn ChoiceBar(workbench: Workbench) -> impl IntoView {
+    let session: Session = expect_context();
+    let state = session.state_of(workbench);
+    let groups = move || {
+        state.shown.with(|shown| {
             let Some(shown) = shown else { return Vec::new() };
             let has_section = |group: &str| shown.report.sections.iter().any(|section| section.title == group);
             let mut groups: Vec<String> = Vec::new();
@@ -42,33 +42,33 @@ pub(super) fn Bar(workbench: Workbench) -> impl IntoView {
             groups
         })
     };
-    let fold = move |group: String| {
+    let group_view = move |group: String| {
         let words = {
             let group = group.clone();
-            move || desk.shown.with(|shown| shown.as_ref().map(|shown| summary(&group, &shown.form)))
+            move || state.shown.with(|shown| shown.as_ref().map(|shown| summary(&group, &shown.form)))
         };
         view! {
             <details class="limits">
-                <summary>{live(words)}</summary>
+                <summary>{reactive(words)}</summary>
                 <div class="own">
                     <Fields workbench group />
                 </div>
             </details>
         }
     };
-    let files = move || desk.shown.with(|shown| shown.as_ref().map(|shown| shown.files.clone()).unwrap_or_default());
+    let files = move || state.shown.with(|shown| shown.as_ref().map(|shown| shown.files.clone()).unwrap_or_default());
     let button = move |(key, label): (String, String)| {
-        view! { <button type="button" on:click=move |_| bench.save(workbench, key.clone())>{label}</button> }
+        view! { <button type="button" on:click=move |_| session.save(workbench, key.clone())>{label}</button> }
     };
     let times = move || {
-        desk.shown.with(|shown| shown.as_ref().and_then(|shown| shown.attachment::<f64>(AttachmentKind::Slowdown)))
+        state.shown.with(|shown| shown.as_ref().and_then(|shown| shown.attachment::<f64>(AttachmentKind::Slowdown)))
     };
     let label = move || format!("Use ×{} in training time", times().map(significant).unwrap_or_default());
     let given = move || times().map(slowdown);
     let chosen = RwSignal::new(0_usize);
     let save = move || {
         let all = files();
-        if all.len() <= MOST_BUTTONS {
+        if all.len() <= MAX_BUTTONS {
             return all.into_iter().map(button).collect_view().into_any();
         }
         let names = move || {
@@ -77,7 +77,7 @@ pub(super) fn Bar(workbench: Workbench) -> impl IntoView {
         };
         let save = move |_| {
             if let Some((key, _)) = untrack(files).into_iter().nth(chosen.get_untracked()) {
-                bench.save(workbench, key);
+                session.save(workbench, key);
             }
         };
         let file = choice_field("File".to_owned(), Box::new(names), Box::new(move |at| chosen.set(at)));
@@ -88,20 +88,20 @@ pub(super) fn Bar(workbench: Workbench) -> impl IntoView {
         .into_any()
     };
     view! {
-        <section class="controls" aria-label="What is chosen">
+        <section class="controls" aria-label="Choices">
             <Fields workbench group=String::new() />
-            <For each=folds key=String::clone children=fold />
-            {handover(label, given)}
+            <For each=groups key=String::clone children=group_view />
+            {pass_choices_button(label, given)}
             <Show when=move || !files().is_empty()>
                 <div class="export" role="group" aria-label="Files">
-                    {live(save)}
+                    {reactive(save)}
                 </div>
             </Show>
         </section>
     }
 }
 
-/// What a fold holds, without opening it.
+/// The heading of a collapsed group, which says what is chosen in it.
 fn summary(group: &str, form: &[Field]) -> String {
     let mut fields = form.iter().filter(|field| field.group == group);
     match (fields.next(), fields.next()) {
@@ -113,25 +113,25 @@ fn summary(group: &str, form: &[Field]) -> String {
     }
 }
 
-/// The form of a group, by itself.
+/// The form of a group in its section.
 #[component]
 pub(super) fn GroupForm(
     workbench: Workbench,
-    /// Its title.
+    /// The title of the group.
     #[prop(into)]
     group: Signal<String>,
 ) -> impl IntoView {
-    let desk = expect_context::<Bench>().desk(workbench);
+    let state = expect_context::<Session>().state_of(workbench);
     let groups = move || {
         let group = group.get();
-        let has = desk.shown.with(|shown| {
+        let has = state.shown.with(|shown| {
             shown.as_ref().is_some_and(|shown| shown.form.iter().any(|field| field.group == group && !group.is_empty()))
         });
         has.then_some(group).into_iter().collect::<Vec<_>>()
     };
     let form = move |group: String| {
         view! {
-            <form class="own" on:submit=stay>
+            <form class="own" on:submit=prevent_submit>
                 <Fields workbench group />
             </form>
         }
@@ -142,15 +142,15 @@ pub(super) fn GroupForm(
 /// The fields of a group.
 #[component]
 fn Fields(workbench: Workbench, group: String) -> impl IntoView {
-    let desk = expect_context::<Bench>().desk(workbench);
+    let state = expect_context::<Session>().state_of(workbench);
     let fields = move || {
-        desk.shown.with(|shown| {
+        state.shown.with(|shown| {
             let fields = shown.as_ref().map(|shown| shown.form.as_slice()).unwrap_or_default();
             let of_group = fields.iter().filter(|field| field.group == group);
             of_group.map(|field| (field.key.clone(), field.label.clone(), kind(&field.control))).collect::<Vec<_>>()
         })
     };
-    let view = move |(key, label, kind): (String, String, u8)| field(workbench, desk, key, label, kind);
+    let view = move |(key, label, kind): (String, String, u8)| field(workbench, state, key, label, kind);
     view! { <For each=fields key=Clone::clone children=view /> }
 }
 
@@ -166,29 +166,29 @@ fn kind(control: &Control) -> u8 {
     }
 }
 
-fn field(workbench: Workbench, desk: Desk, key: String, label: String, kind: u8) -> AnyView {
-    let bench: Bench = expect_context();
-    // What every kind needs: what stands there, and what happens when it changes.
+fn field(workbench: Workbench, state: WorkbenchState, key: String, label: String, kind: u8) -> AnyView {
+    let session: Session = expect_context();
+    // Every kind of field needs its value and the handler of changes.
     let key = StoredValue::new(key);
-    // Only another value is written into a field: an answer that goes on must not take away what is being typed.
-    let held = Memo::new(move |_| key.with_value(|key| desk.of_field(key, |field| field.value.clone())));
+    // A field is written only when its value differs: an answer must not overwrite what is being typed.
+    let held = Memo::new(move |_| key.with_value(|key| state.of_field(key, |field| field.value.clone())));
     let value = move || held.get().unwrap_or_default();
-    let choose = move |value: &str| bench.choose(workbench, &key.get_value(), value.trim());
-    let hint = move || key.with_value(|key| desk.of_field(key, |field| field.hint.clone())).unwrap_or_default();
+    let choose = move |value: &str| session.choose(workbench, &key.get_value(), value.trim());
+    let hint = move || key.with_value(|key| state.of_field(key, |field| field.hint.clone())).unwrap_or_default();
     let options = move || {
         let find = |field: &Field| match &field.control {
             Control::One(options) | Control::Many(options) => options.clone(),
             Control::Text(likely) => likely.iter().map(|text| (text.clone(), String::new())).collect(),
             _ => Vec::new(),
         };
-        key.with_value(|key| desk.of_field(key, find)).unwrap_or_default()
+        key.with_value(|key| state.of_field(key, find)).unwrap_or_default()
     };
     match kind {
         0 => {
-            // The list stands at what is chosen by now: an answer to what was chosen before may still come.
+            // The list shows the current choice: an answer to an earlier one may still come.
             let chosen = move |key: &String| {
-                let chosen = desk.choices.with(|choices| choices.get(key).map(str::to_owned));
-                chosen.or_else(|| desk.of_field(key, |field| field.usual.clone()))
+                let chosen = state.choices.with(|choices| choices.get(key).map(str::to_owned));
+                chosen.or_else(|| state.of_field(key, |field| field.usual.clone()))
             };
             let all = move || {
                 let options = options();
@@ -216,15 +216,15 @@ fn field(workbench: Workbench, desk: Desk, key: String, label: String, kind: u8)
                 let is_on = move || value().split(',').any(|held| held == name);
                 check(text, Box::new(is_on), Box::new(move |on| toggle(&option, on)))
             };
-            let shown = Shown::first();
-            let listed = move || options().into_iter().take(shown.most()).collect::<Vec<_>>();
+            let shown = ListLimit::initial();
+            let listed = move || options().into_iter().take(shown.get()).collect::<Vec<_>>();
             view! {
                 <fieldset class="field many">
                     <legend class="visually-hidden">{label}</legend>
                     <div class="checks">
                         <For each=listed key=|option| option.0.clone() children=item />
                     </div>
-                    {shown.more(move || options().len())}
+                    {shown.more_button(move || options().len())}
                 </fieldset>
             }
             .into_any()
@@ -250,13 +250,13 @@ fn field(workbench: Workbench, desk: Desk, key: String, label: String, kind: u8)
                     Control::Slider { least, most, step } => [least, most, step][which].to_string(),
                     _ => String::new(),
                 };
-                key.with_value(|key| desk.of_field(key, find)).unwrap_or_default()
+                key.with_value(|key| state.of_field(key, find)).unwrap_or_default()
             };
-            // A change ends no drag: a key that is held makes one with each value.
-            let end = move || desk.drag.set_value(None);
+            // A change does not end the drag: a key that is held down makes a change with each value.
+            let end = move || state.drag.set_value(None);
             view! {
                 <label class="field slider">
-                    <span>{label} " " <output>{live(value)}</output></span>
+                    <span>{label} " " <output>{reactive(value)}</output></span>
                     <input
                         type="range"
                         min=move || bound(0)
@@ -264,7 +264,7 @@ fn field(workbench: Workbench, desk: Desk, key: String, label: String, kind: u8)
                         step=move || bound(2)
                         title=hint
                         prop:value=value
-                        on:input:target=move |event| desk.drag_on(|| choose(&event.target().value()))
+                        on:input:target=move |event| state.continue_drag(|| choose(&event.target().value()))
                         on:pointerup=move |_| end()
                         on:pointercancel=move |_| end()
                         on:keyup=move |_| end()
@@ -277,7 +277,7 @@ fn field(workbench: Workbench, desk: Desk, key: String, label: String, kind: u8)
         5 => {
             let list = format!("likely-{}", key.get_value());
             let likely = move || {
-                let likely = options().into_iter().take(MOST_LIKELY);
+                let likely = options().into_iter().take(MAX_SUGGESTIONS);
                 likely.map(|(text, _)| view! { <option value=text></option> }).collect_view()
             };
             view! {
@@ -292,7 +292,7 @@ fn field(workbench: Workbench, desk: Desk, key: String, label: String, kind: u8)
                         prop:value=value
                         on:change:target=move |event| choose(&event.target().value())
                     />
-                    <datalist id=list>{live(likely)}</datalist>
+                    <datalist id=list>{reactive(likely)}</datalist>
                 </label>
             }
             .into_any()

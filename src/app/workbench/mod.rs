@@ -1,161 +1,94 @@
-//! Any workbench but tuning: its form over its report, both drawn from data.
+//! The page of any workbench but tuning: its form and its report, both drawn from data.
 
-mod flow;
 mod form;
-mod state;
-mod words;
-
-pub use state::{Desk, StudyState};
-pub use words::{Words, words};
 
 use leptos::prelude::*;
 
 use super::{
-    drop::{OnFiles, OpenButton},
-    example::Example,
     files::Files,
-    kept::KeptFiles,
-    list::Shown,
+    list::ListLimit,
     network::NetworkView,
     report::SectionView,
-    tuning::Bench,
+    session::{Session, StudyState},
+    welcome::Welcome,
+    words::words,
 };
 use crate::{
-    app::live::{For, Show, follow, live},
+    app::reactive::{For, Show, effect, reactive},
     report::{Fact, Report, Section, Workbench},
 };
-use form::{Bar, GroupForm};
+use form::{ChoiceBar, GroupForm};
 
-/// The workbench, or the first visit to it.
+/// The page of the workbench, or its welcome page if there is nothing to study.
 #[component]
 pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
-    let bench: Bench = expect_context();
-    let has_files = move || bench.can_study(workbench);
-    // An example that is made is there at once.
-    follow(move || {
-        let is_free = bench.task.with(Option::is_none);
-        let is_new = bench.desk(workbench).state.with(|state| *state == StudyState::NotStudied);
-        if is_free && is_new && bench.can_study(workbench) {
-            bench.study(workbench);
+    let session: Session = expect_context();
+    let has_files = move || session.can_study(workbench);
+    // Generated data needs no file, so it is studied at once.
+    effect(move || {
+        let is_free = session.task.with(Option::is_none);
+        let is_new = session.state_of(workbench).study.with(|state| *state == StudyState::NotStudied);
+        if is_free && is_new && session.can_study(workbench) {
+            session.study(workbench);
         }
     });
-    let is_made = move || !bench.needs_files(workbench) && bench.documents.with(|all| !all.has(workbench));
+    let is_made = move || !session.needs_files(workbench) && session.documents.with(|all| !all.has(workbench));
     view! {
         <Show when=has_files fallback=move || view! { <Welcome workbench lead=words(workbench).lead reads=words(workbench).reads /> }>
             <div class="bench">
                 <main class="bench-main">
                     <h1 class="visually-hidden">{workbench.name()}</h1>
-                    <Show when=move || bench.shows_example() && !is_made()>
+                    <Show when=move || session.shows_example() && !is_made()>
                         <p class="simulated">{words(workbench).example}</p>
                     </Show>
                     <Show when=is_made>
                         <p class="simulated">{words(workbench).made}</p>
                     </Show>
-                    <Centre workbench />
+                    <WorkbenchBody workbench />
                 </main>
-                <aside class="bench-side" aria-label="What was loaded">
-                    <Show when=move || bench.has_files()>
+                <aside class="bench-side" aria-label="Loaded files">
+                    <Show when=move || session.has_files()>
                         <Files />
                     </Show>
-                    <Basis workbench />
+                    <ComputedWith workbench />
                 </aside>
             </div>
         </Show>
     }
 }
 
-/// The first visit: nothing is open yet.
+/// The choices and the answer.
 #[component]
-pub fn Welcome(
-    workbench: Workbench,
-    /// What to drop, and what comes of it.
-    lead: &'static str,
-    /// What it reads.
-    reads: &'static str,
-) -> impl IntoView {
-    let bench: Bench = expect_context();
-    let on_files: OnFiles = expect_context();
-    let example: Example = expect_context();
-    let is_reading = move || bench.has_files() && bench.task.with(Option::is_some);
-    // A link says what was looked at; what was measured did not travel with it.
-    let awaited = move || {
-        let address = bench.address.get();
-        (workbench == Workbench::Tuning && address.is_particular()).then(|| {
-            view! {
-                <p class="awaited" role="status">
-                    "This link shows " <strong>{address.to_string()}</strong> ". Drop the sweep that was measured there."
-                </p>
-            }
-        })
-    };
-    let name = if workbench == Workbench::Tuning { "Collectune" } else { workbench.name() };
-    view! {
-        <main class="welcome">
-            <div class="welcome-zone">
-                <h1>{name}</h1>
-                <Show when=is_reading>
-                    <p role="status">"Reading …"</p>
-                </Show>
-                <p class="lead">{lead}</p>
-                {live(awaited)}
-                <p class="welcome-drop">"Drop files or a folder anywhere on this page, or paste their text."</p>
-                <div class="welcome-actions">
-                    <OpenButton on_files primary=true />
-                    <Show when=move || example.is_there(workbench)>
-                        <button type="button" id="open-example" on:click=move |_| example.open(bench, workbench)>
-                            "Open the example"
-                        </button>
-                    </Show>
-                    <Show when=move || workbench == Workbench::Policy>
-                        <button type="button" on:click=move |_| bench.choose(workbench, "world", "clear")>
-                            "Simulate strategies"
-                        </button>
-                    </Show>
-                </div>
-                <p class="small">{reads}</p>
-            </div>
-            // What was opened and has nothing for this workbench, and why.
-            <Show when=move || bench.has_files()>
-                <Files />
-            </Show>
-            <KeptFiles />
-            <p class="promise">"Nothing is uploaded. Files are read and trained on in this tab."</p>
-        </main>
-    }
-}
-
-/// The choices over the answer.
-#[component]
-fn Centre(workbench: Workbench) -> impl IntoView {
-    let bench: Bench = expect_context();
-    let desk = bench.desk(workbench);
-    let title = move || desk.shown.with(|shown| shown.as_ref().map(|shown| shown.report.title.clone()));
+fn WorkbenchBody(workbench: Workbench) -> impl IntoView {
+    let session: Session = expect_context();
+    let state = session.state_of(workbench);
+    let title = move || state.shown.with(|shown| shown.as_ref().map(|shown| shown.report.title.clone()));
     let summary = move || {
-        let sentences = desk.shown.with(|shown| shown.as_ref().map(|shown| shown.report.summary.clone()));
+        let sentences = state.shown.with(|shown| shown.as_ref().map(|shown| shown.report.summary.clone()));
         let sentence = |text: String| view! { <p class="sentence">{text}</p> };
         sentences.unwrap_or_default().into_iter().map(sentence).collect_view()
     };
     let sections = move || {
-        let all = desk.shown.with(|shown| shown.as_ref().map_or(0, |shown| shown.report.sections.len()));
+        let all = state.shown.with(|shown| shown.as_ref().map_or(0, |shown| shown.report.sections.len()));
         (0..all).collect::<Vec<_>>()
     };
     let section = move |index: usize| {
         let find = move |report: &Report| report.sections.get(index).cloned();
-        // What stays the same between two steps is not drawn again.
-        let section = Memo::new(move |_| desk.shown.with(|shown| find(&shown.as_ref()?.report)));
+        // A section that two answers have in common is not drawn again.
+        let section = Memo::new(move |_| state.shown.with(|shown| find(&shown.as_ref()?.report)));
         let group = Signal::derive(move || section.with(|section| title_of(section.as_ref())));
         let form = view! { <GroupForm workbench group /> }.into_any();
         view! { <SectionView section=section id=format!("section-{index}") form /> }
     };
     view! {
-        {live(move || why_unanswered(bench, workbench))}
-        <Show when=move || desk.is_there()>
-            <Bar workbench />
+        {reactive(move || why_unanswered(session, workbench))}
+        <Show when=move || state.has_answer()>
+            <ChoiceBar workbench />
             <section class="panel answer" aria-labelledby="answer-heading">
-                <h2 id="answer-heading">{live(title)}</h2>
-                {live(summary)}
+                <h2 id="answer-heading">{reactive(title)}</h2>
+                {reactive(summary)}
             </section>
-            <Show when=move || desk.network.with(Option::is_some)>
+            <Show when=move || state.network.with(Option::is_some)>
                 <NetworkView workbench />
             </Show>
             <div class="panels">
@@ -165,10 +98,10 @@ fn Centre(workbench: Workbench) -> impl IntoView {
     }
 }
 
-/// Why what is chosen is not answered, with the way on.
-fn why_unanswered(bench: Bench, workbench: Workbench) -> Option<AnyView> {
-    let desk = bench.desk(workbench);
-    let (heading, why, is_wrong) = match desk.state.get() {
+/// Why the choices are not answered, with a button that tries again.
+fn why_unanswered(session: Session, workbench: Workbench) -> Option<AnyView> {
+    let state = session.state_of(workbench);
+    let (heading, why, is_wrong) = match state.study.get() {
         StudyState::Refused(why) => {
             let alert = view! {
                 <section class="panel" role="alert">
@@ -179,19 +112,20 @@ fn why_unanswered(bench: Bench, workbench: Workbench) -> Option<AnyView> {
             return Some(alert.into_any());
         }
         StudyState::Failed(why) => ("The study has stopped", why, true),
-        // What was computed for what is chosen is taken up again beside the sentence that says how much it is.
-        StudyState::Cancelled if !desk.is_partial() => {
-            ("The study was cancelled", "It begins again when something else is chosen, or here.".to_owned(), false)
+        // A partial answer is continued by the button in the status line.
+        StudyState::Cancelled if !state.is_partial() => {
+            ("The study was cancelled", "Choose something else or press the button to start again.".to_owned(), false)
         }
         _ => return None,
     };
-    let older = desk.is_there().then(|| view! { <p class="small">"What is shown below was found before."</p> });
+    let older =
+        state.has_answer().then(|| view! { <p class="small">"The results below are from an earlier study."</p> });
     let view = view! {
         <section class="panel" role=if is_wrong { "alert" } else { "status" }>
             <h2>{heading}</h2>
             <p class:wrong=is_wrong>{why}</p>
             {older}
-            <button type="button" class="study-again" on:click=move |_| bench.study(workbench)>"Study again"</button>
+            <button type="button" class="study-again" on:click=move |_| session.study(workbench)>"Study again"</button>
         </section>
     };
     Some(view.into_any())
@@ -201,26 +135,26 @@ fn title_of(section: Option<&Section>) -> String {
     section.map(|section| section.title.clone()).unwrap_or_default()
 }
 
-/// What the answer was computed with.
+/// The parameters that the answer was computed with.
 #[component]
-fn Basis(workbench: Workbench) -> impl IntoView {
-    let desk = expect_context::<Bench>().desk(workbench);
+fn ComputedWith(workbench: Workbench) -> impl IntoView {
+    let state = expect_context::<Session>().state_of(workbench);
     let row = |Fact { name, value }: Fact| view! { <dt>{name}</dt> <dd>{value}</dd> };
-    let listed = Shown::first();
+    let listed = ListLimit::initial();
     let facts = move || {
         let first = |shown: &crate::workbench::WorkbenchView| {
-            shown.report.parameters.iter().take(listed.most()).cloned().collect::<Vec<_>>()
+            shown.report.parameters.iter().take(listed.get()).cloned().collect::<Vec<_>>()
         };
-        let facts = desk.shown.with(|shown| shown.as_ref().map(|shown| first(shown)));
+        let facts = state.shown.with(|shown| shown.as_ref().map(|shown| first(shown)));
         facts.unwrap_or_default().into_iter().map(row).collect_view()
     };
-    let all = move || desk.shown.with(|shown| shown.as_ref().map_or(0, |shown| shown.report.parameters.len()));
+    let all = move || state.shown.with(|shown| shown.as_ref().map_or(0, |shown| shown.report.parameters.len()));
     view! {
-        <Show when=move || desk.is_there()>
+        <Show when=move || state.has_answer()>
             <section class="panel" aria-labelledby="basis-heading">
                 <h2 id="basis-heading">"Computed with"</h2>
-                <dl class="facts">{live(facts)}</dl>
-                {listed.more(all)}
+                <dl class="facts">{reactive(facts)}</dl>
+                {listed.more_button(all)}
             </section>
         </Show>
     }

@@ -268,7 +268,7 @@ fn kernels_beside_collectives() {
         page.wait_until_idle();
         page.drop_files(&[("merged_features_82sm.csv", &kernels)]);
         page.wait_until_idle();
-        page.wait_for_text("Every model predicted only what it had not seen.");
+        page.wait_for_text("Each model was tested on kernels that it was not fitted on.");
         let timeline = page.run("return timeline", &[]);
         let grew = page.run("return models.grew", &[]);
         let dropped = timeline["dropped"].as_f64().unwrap();

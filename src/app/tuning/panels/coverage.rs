@@ -1,24 +1,22 @@
-//! Coverage: the sizes that a job really sends, against the rules of a tuner file and the measurements.
+//! Coverage panel: the sizes that a job sends, compared with the rules of a tuner file and with the measurements.
 
 use std::sync::Arc;
 
 use leptos::prelude::*;
 
 use super::{
-    super::{Bench, inquiry::Inquiry},
+    super::worker_query::WorkerQuery,
     documents::{DocumentChoice, DocumentField},
-    listing::ListingView,
-    place,
-    text_file::Notes,
-    tuner_files::{Failed, ReaderFields},
+    shared::{Failed, ReaderFields, workload_label},
 };
 use crate::{
     app::{
         chart::ChartView,
-        fields::{ChoiceField, NumberField, stay},
-        live::{Show, follow, live},
+        fields::{ChoiceField, NumberField, prevent_submit},
+        reactive::{Show, effect, reactive},
         theme::ActiveTheme,
     },
+    app::{listing::ListingView, session::Session, text_file::Notes},
     collective::{Collective, Scale},
     order::CompactSort,
     plot::Chart,
@@ -29,21 +27,21 @@ use crate::{
     worker::protocol::{Request, Response},
 };
 
-/// So many sizes are named that nobody measured.
-const NAMED: usize = 12;
+/// The number of unmeasured workloads that are named.
+const MAX_NAMED: usize = 12;
 
 const DATA_TYPES: [&str; 5] = ["bfloat16", "float16", "float32", "float8", "int8"];
 
-/// What a job sends, from its log or typed.
+/// The calls of a job, from its log or entered, and how they are covered.
 #[component]
 pub fn CoveragePanel() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
-    let has_log = Memo::new(move |_| bench.documents.with(|all| !all.jobs.is_empty()));
+    let has_log = Memo::new(move |_| session.documents.with(|all| !all.jobs.is_empty()));
     let by_hand = RwSignal::new(false);
     let is_typed = Memo::new(move |_| by_hand.get() || !has_log.get());
     let typed = RwSignal::new(None::<Typed>);
-    let conf = DocumentChoice::new(move || bench.documents.with(|all| all.confs.clone()));
+    let conf = DocumentChoice::new(move || session.documents.with(|all| all.confs.clone()));
     let scale = RwSignal::new(None::<Scale>);
     let divide_by = RwSignal::new(1_u32);
     let question = Signal::derive(move || {
@@ -51,45 +49,46 @@ pub fn CoveragePanel() -> impl IntoView {
         Some(Request::Coverage(Question {
             typed,
             conf: conf.chosen.get(),
-            reader: bench.reader.get(),
-            library: bench.library.get(),
-            scale: scale.get().or_else(|| bench.workload().map(|workload| workload.scale)),
+            reader: session.tuning.reader.get(),
+            library: session.tuning.library.get(),
+            scale: scale.get().or_else(|| session.tuning.workload().map(|workload| workload.scale)),
             divide_by: divide_by.get(),
         }))
     });
-    let found = Inquiry::new(bench, question);
+    let found = WorkerQuery::new(session, question);
     fn coverage(response: &Response) -> Option<&Answer> {
         if let Response::Coverage(answer) = response { Some(answer) } else { None }
     }
-    // What matters and was never measured goes to the plan.
-    follow(move || {
+    // Calls that were never measured go to the plan.
+    effect(move || {
         if let Some(uncovered) = found.get(|response| Some(coverage(response)?.measure_next.clone())) {
-            bench.uncovered.set(uncovered);
+            session.tuning.uncovered.set(uncovered);
         }
     });
     let scales = move || {
-        let mut scales: Vec<Scale> = bench.groups.with(|groups| groups.iter().map(|group| group.scale).collect());
+        let mut scales: Vec<Scale> =
+            session.tuning.groups.with(|groups| groups.iter().map(|group| group.scale).collect());
         scales.compact_sort();
         scales.dedup();
         let named = scales.into_iter().map(|scale| (Some(scale), scale.to_string()));
         std::iter::once((None, "the scale shown".to_owned())).chain(named).collect::<Vec<_>>()
     };
-    let is_there = found.is(|response| coverage(response).is_some_and(|answer| !answer.listing.rows.is_empty()));
+    let is_there = found.holds(|response| coverage(response).is_some_and(|answer| !answer.listing.rows.is_empty()));
     let listing = found.listing(|response| Some(&coverage(response)?.listing));
     let histogram = found.chart(|response| Some(&coverage(response)?.histogram));
     let sentence = move || found.get(|response| Some(coverage(response)?.sentence.clone()));
     let notes = move || found.get(|response| Some(view! { <Notes notes=coverage(response)?.notes.clone() /> }));
     let next = move || {
-        let mut all: Vec<String> =
-            found.get(|r| Some(coverage(r)?.measure_next.iter().map(|(workload, _)| place(workload)).collect()))?;
-        let rest = all.len().saturating_sub(NAMED);
-        all.truncate(NAMED);
+        let mut all: Vec<String> = found
+            .get(|r| Some(coverage(r)?.measure_next.iter().map(|(workload, _)| workload_label(workload)).collect()))?;
+        let rest = all.len().saturating_sub(MAX_NAMED);
+        all.truncate(MAX_NAMED);
         let rest = (rest > 0).then(|| format!("And {rest} more. "));
         (!all.is_empty()).then(|| {
             view! {
                 <h3>"Called and never measured"</h3>
                 <Notes notes=all />
-                <p class="small">{rest} "They head what to measure next."</p>
+                <p class="small">{rest} "They come first in What to measure next."</p>
             }
         })
     };
@@ -98,7 +97,7 @@ pub fn CoveragePanel() -> impl IntoView {
         <section class="panel" aria-labelledby="coverage-heading">
             <div class="panel-head">
                 <h2 id="coverage-heading">"Coverage"</h2>
-                <span class="small">"What the job sends, and what a tuner file would make of it."</span>
+                <span class="small">"The sizes that a job sends, and what a tuner file chooses for them."</span>
             </div>
             <Show when=move || has_log.get() fallback=|| view! {
                 <p class="small">
@@ -107,17 +106,17 @@ pub fn CoveragePanel() -> impl IntoView {
             }>
                 <label class="check">
                     <input type="checkbox" bind:checked=by_hand />
-                    <span>"Typed, not from the loaded logs"</span>
+                    <span>"Enter calls instead of using the loaded logs"</span>
                 </label>
             </Show>
             <Show when=move || is_typed.get()>
                 <TypedCalls typed />
             </Show>
-            <form class="own" on:submit=stay>
+            <form class="own" on:submit=prevent_submit>
                 <DocumentField label="Tuner file" choice=conf none="none" />
                 <ReaderFields />
                 <ChoiceField
-                    label="Scale where not said"
+                    label="Scale if the log does not say"
                     choices=scales
                     value=move || Some(scale.get())
                     on_value=move |chosen| scale.set(chosen)
@@ -131,10 +130,10 @@ pub fn CoveragePanel() -> impl IntoView {
             </form>
             <Failed error=found.error />
             <Show when=is_there>
-                <p class="sentence" role="status">{live(sentence)}</p>
-                {live(notes)}
+                <p class="sentence" role="status">{reactive(sentence)}</p>
+                {reactive(notes)}
                 <ListingView heading="Calls" listing name="coverage" />
-                {live(next)}
+                {reactive(next)}
                 <ChartView chart=histogram theme />
             </Show>
             <Costs charts=costs />
@@ -142,7 +141,7 @@ pub fn CoveragePanel() -> impl IntoView {
     }
 }
 
-/// What the library believes, one collective at a time.
+/// The cost table of the library as charts, one collective at a time.
 #[component]
 fn Costs(#[prop(into)] charts: Signal<Vec<Chart>>) -> impl IntoView {
     let theme = expect_context::<ActiveTheme>().signal();
@@ -155,7 +154,7 @@ fn Costs(#[prop(into)] charts: Signal<Vec<Chart>>) -> impl IntoView {
     view! {
         <Show when=any>
             <div class="panel-head">
-                <h3>"What the library believes, beside what was measured"</h3>
+                <h3>"The library's cost table beside the measurements"</h3>
                 <ChoiceField
                     label="Cost table"
                     choices
@@ -168,7 +167,7 @@ fn Costs(#[prop(into)] charts: Signal<Vec<Chart>>) -> impl IntoView {
     }
 }
 
-/// batch × hidden × data type.
+/// The form for calls by batch size, hidden size and data type.
 #[component]
 fn TypedCalls(typed: RwSignal<Option<Typed>>) -> impl IntoView {
     let collective = RwSignal::new(Collective::AllReduce);
@@ -221,7 +220,7 @@ fn TypedCalls(typed: RwSignal<Option<Typed>>) -> impl IntoView {
                     aria-invalid=move || wrong.with(Option::is_some).then_some("true")
                     bind:value=batches
                 />
-                {live(move || wrong.get().map(|error| view! { <small class="wrong" role="alert">{error}</small> }))}
+                {reactive(move || wrong.get().map(|error| view! { <small class="wrong" role="alert">{error}</small> }))}
             </label>
             <NumberField
                 label="Hidden size"

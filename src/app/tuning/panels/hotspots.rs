@@ -1,41 +1,41 @@
-//! Hotspots: sizes at which a curve dips.
+//! Hotspots panel: sizes at which busbw drops.
 
 use std::sync::Arc;
 
 use leptos::prelude::*;
 
-use super::{
-    super::{Bench, inquiry::Inquiry},
-    listing::ListingView,
-    text_file::TextFile,
-};
+use super::super::worker_query::WorkerQuery;
 use crate::{
-    app::fields::{NumberField, stay},
-    app::live::{Show, follow, live},
+    app::fields::{NumberField, prevent_submit},
+    app::reactive::{Show, effect, reactive},
+    app::{listing::ListingView, session::Session, text_file::TextFile},
     tuning::hotspots::{Answer, FILE_NAME, Question, Rule},
     worker::protocol::{Request, Response},
 };
 
-/// The hotspots of everything loaded.
+/// The hotspots of all loaded measurements.
 #[component]
 pub fn Hotspots() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let rule = RwSignal::new(Rule::default());
-    let question = Signal::derive(move || bench.has_data().then(|| Request::Hotspots(Question { rule: rule.get() })));
-    let found = Inquiry::new(bench, question);
+    let question =
+        Signal::derive(move || session.tuning.has_data().then(|| Request::Hotspots(Question { rule: rule.get() })));
+    let found = WorkerQuery::new(session, question);
     fn hotspots(response: &Response) -> Option<&Answer> {
         if let Response::Hotspots(answer) = response { Some(answer) } else { None }
     }
     // The chart of busbw over size marks them.
-    follow(move || bench.hotspots.set(found.get(|response| Some(Arc::new(hotspots(response)?.hotspots.clone())))));
+    effect(move || {
+        session.tuning.hotspots.set(found.get(|response| Some(Arc::new(hotspots(response)?.hotspots.clone()))));
+    });
     on_cleanup(move || {
-        bench.hotspots.try_set(None);
+        session.tuning.hotspots.try_set(None);
     });
     let listing = found.listing(|response| Some(&hotspots(response)?.listing));
-    let none = found.is(|response| hotspots(response).is_some_and(|answer| answer.hotspots.is_empty()));
-    let any = found.is(|response| hotspots(response).is_some_and(|answer| !answer.hotspots.is_empty()));
+    let none = found.holds(|response| hotspots(response).is_some_and(|answer| answer.hotspots.is_empty()));
+    let any = found.holds(|response| hotspots(response).is_some_and(|answer| !answer.hotspots.is_empty()));
     let report = move || {
-        // A header line alone reports nothing.
+        // A header line alone is an empty report.
         let text = found.get(|response| Some(hotspots(response)?.report.clone()))?;
         (text.lines().count() > 1).then(|| {
             view! {
@@ -50,9 +50,9 @@ pub fn Hotspots() -> impl IntoView {
         <section class="panel" aria-labelledby="hotspots-heading">
             <div class="panel-head">
                 <h2 id="hotspots-heading">"Hotspots"</h2>
-                <span class="small">"Sizes that run slower than a smaller one. An alarm, not a search."</span>
+                <span class="small">"Sizes with a lower busbw than a smaller size."</span>
             </div>
-            <form class="own" on:submit=stay>
+            <form class="own" on:submit=prevent_submit>
                 <NumberField
                     label="Drop of more than, %"
                     value=move || rule.get().threshold_pct
@@ -69,12 +69,12 @@ pub fn Hotspots() -> impl IntoView {
                 />
             </form>
             <Show when=none>
-                <p class="small">"No curve dips: not the default's, not the best measured, not what is to be deployed."</p>
+                <p class="small">"No hotspots: not for the default, the best measured or the recommended configurations."</p>
             </Show>
             <Show when=any>
-                <ListingView heading="Where curves dip" listing name="hotspots-found" />
+                <ListingView heading="Where busbw drops" listing name="hotspots-found" />
             </Show>
-            {live(report)}
+            {reactive(report)}
         </section>
     }
 }

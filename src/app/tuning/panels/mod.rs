@@ -1,12 +1,13 @@
-//! The sides of the workbench: a strip of tabs, and one panel at a time. A panel asks the worker only while it is shown.
+//! The panels of the workbench: a row of tabs, and the chosen panel. A panel asks the worker only while it is shown.
 
-mod change;
-mod comparison;
+mod ab;
+mod compare;
 mod coverage;
 mod documents;
 mod hotspots;
 mod noise;
 mod plan;
+mod shared;
 mod tables;
 mod tuner_files;
 
@@ -15,36 +16,25 @@ pub use hotspots::Hotspots;
 use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
-use super::Bench;
 use crate::{
     app::{
-        listing,
-        live::{follow, live},
-        text_file,
+        reactive::{effect, reactive},
+        session::Session,
     },
-    collective::Workload,
-    tuning::{
-        address::{Address, Panel},
-        sets::Choice,
-    },
+    tuning::address::Panel,
 };
 
-/// A workload in words: `all_reduce, 16 MiB, 2 nodes, 16 ranks`.
-fn place(workload: &Workload) -> String {
-    Address::of(workload, Choice::Largest, false).to_string()
-}
-
-/// So much of the tab before the one shown can be seen.
+/// The width of the tab before the chosen one that stays in view, in CSS pixels.
 const PEEK_PX: i32 = 40;
 
-/// The strip of tabs.
+/// The row of tabs, one for each panel.
 #[component]
 pub fn Tabs() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let strip = NodeRef::<html::Div>::new();
-    let is_there = move |panel: Panel| panel != Panel::Tables || bench.documents.with(|all| !all.listings.is_empty());
+    let is_there = move |panel: Panel| panel != Panel::Tables || session.documents.with(|all| !all.listings.is_empty());
     let tab = move |panel: Panel| {
-        let is_shown = move || bench.panel.get() == panel;
+        let is_shown = move || session.tuning.panel.get() == panel;
         view! {
             <button
                 type="button"
@@ -53,7 +43,7 @@ pub fn Tabs() -> impl IntoView {
                 aria-controls="panel"
                 aria-selected=move || if is_shown() { "true" } else { "false" }
                 tabindex=move || if is_shown() { "0" } else { "-1" }
-                on:click=move |_| bench.panel.set(panel)
+                on:click=move |_| session.tuning.panel.set(panel)
             >
                 {panel.name()}
             </button>
@@ -62,7 +52,7 @@ pub fn Tabs() -> impl IntoView {
     let tabs = move || Panel::ALL.iter().copied().filter(|panel| is_there(*panel)).map(tab).collect_view();
     let walk = move |event: ev::KeyboardEvent| {
         let shown: Vec<Panel> = Panel::ALL.iter().copied().filter(|panel| untrack(|| is_there(*panel))).collect();
-        let here = shown.iter().position(|panel| *panel == bench.panel.get_untracked()).unwrap_or(0);
+        let here = shown.iter().position(|panel| *panel == session.tuning.panel.get_untracked()).unwrap_or(0);
         let there = match event.key().as_str() {
             "ArrowRight" => (here + 1) % shown.len(),
             "ArrowLeft" => (here + shown.len() - 1) % shown.len(),
@@ -71,16 +61,16 @@ pub fn Tabs() -> impl IntoView {
             _ => return,
         };
         event.prevent_default();
-        bench.panel.set(shown[there]);
+        session.tuning.panel.set(shown[there]);
         let name = format!("#tab-{}", shown[there].key());
         let button = strip.get_untracked().and_then(|strip| strip.query_selector(&name).ok().flatten());
         if let Some(button) = button.and_then(|button| button.dyn_into::<web_sys::HtmlElement>().ok()) {
             let _ = button.focus();
         }
     };
-    // In a narrow window the row scrolls; the tab shown is in view.
-    follow(move || {
-        let name = format!("#tab-{}", bench.panel.get().key());
+    // In a narrow window the row scrolls; the chosen tab is kept in view.
+    effect(move || {
+        let name = format!("#tab-{}", session.tuning.panel.get().key());
         let Some(strip) = strip.get() else { return };
         if let Some(button) = strip.query_selector(&name).ok().flatten() {
             let left = button.get_bounding_client_rect().left() - strip.get_bounding_client_rect().left();
@@ -88,24 +78,24 @@ pub fn Tabs() -> impl IntoView {
         }
     });
     view! {
-        <div class="tabs" role="tablist" aria-label="Sides of the answer" node_ref=strip on:keydown=walk>
-            {live(tabs)}
+        <div class="tabs" role="tablist" aria-label="Panels" node_ref=strip on:keydown=walk>
+            {reactive(tabs)}
         </div>
     }
 }
 
-/// The panel shown, where it is not the answer.
+/// The chosen panel, unless it is the answer.
 #[component]
-pub fn Side() -> impl IntoView {
-    let bench: Bench = expect_context();
-    live(move || match bench.panel.get() {
+pub fn ChosenPanel() -> impl IntoView {
+    let session: Session = expect_context();
+    reactive(move || match session.tuning.panel.get() {
         Panel::Answer => ().into_any(),
         Panel::Noise => view! { <noise::NoisePanel /> }.into_any(),
         Panel::TunerFiles => view! { <tuner_files::TunerFilesPanel /> }.into_any(),
         Panel::Coverage => view! { <coverage::CoveragePanel /> }.into_any(),
         Panel::Plan => view! { <plan::PlanPanel /> }.into_any(),
-        Panel::Comparison => view! { <comparison::ComparisonPanel /> }.into_any(),
-        Panel::Change => view! { <change::ChangePanel /> }.into_any(),
+        Panel::Comparison => view! { <ab::AbPanel /> }.into_any(),
+        Panel::Change => view! { <compare::ComparePanel /> }.into_any(),
         Panel::Tables => view! { <tables::TablesPanel /> }.into_any(),
     })
 }

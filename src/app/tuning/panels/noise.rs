@@ -1,59 +1,59 @@
-//! Noise: the runs behind the answer, what stalled, what is set aside, and how sure a gain must be.
+//! Noise panel: the runs behind the answer, stalled runs, configurations that are set aside, and the required
+//! confidence.
 
 use leptos::prelude::*;
 
 use super::{
-    super::{Bench, inquiry::Inquiry},
-    listing::ListingView,
-    place as place_of,
-    tuner_files::Failed,
+    super::worker_query::WorkerQuery,
+    shared::{Failed, workload_label},
 };
 use crate::{
-    app::fields::{NumberField, stay},
-    app::list::Shown,
-    app::live::{Show, follow, live},
+    app::fields::{NumberField, prevent_submit},
+    app::list::ListLimit,
+    app::reactive::{Show, effect, reactive},
+    app::{listing::ListingView, session::Session},
     tuning::{parameters::SetAside, record},
     units::percent,
     worker::protocol::{Request, Response},
 };
 
-fn inquire(bench: Bench, question: impl Fn() -> Option<record::Question> + Send + Sync + 'static) -> Inquiry {
-    Inquiry::new(bench, Signal::derive(move || question().map(Request::Record)))
+fn query(session: Session, question: impl Fn() -> Option<record::Question> + Send + Sync + 'static) -> WorkerQuery {
+    WorkerQuery::new(session, Signal::derive(move || question().map(Request::Record)))
 }
 
 fn recorded(response: &Response) -> Option<&record::Answer> {
     if let Response::Record(answer) = response { Some(answer) } else { None }
 }
 
-/// The record of the workload shown, and the stalls of all.
+/// The runs of the workload shown, and the stalled runs of all.
 #[component]
 pub fn NoisePanel() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let has_data = move || bench.has_data();
+    let session: Session = expect_context();
+    let has_data = move || session.tuning.has_data();
     view! {
         <Show
             when=has_data
             fallback=|| view! { <p class="panel small">"Drop a sweep to see how noisy it is."</p> }
         >
-            <Asked />
-            <Record />
+            <ConfidenceForm />
+            <RunsPanel />
             <Stalls />
         </Show>
     }
 }
 
-/// How sure a gain must be.
+/// The form for the confidence and the smallest gain.
 #[component]
-fn Asked() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let parameters = bench.parameters;
+fn ConfidenceForm() -> impl IntoView {
+    let session: Session = expect_context();
+    let parameters = session.tuning.parameters;
     view! {
         <section class="panel" aria-labelledby="confidence-heading">
             <div class="panel-head">
-                <h2 id="confidence-heading">"How sure"</h2>
-                <span class="small">"What does not beat the default over its whole interval is not recommended."</span>
+                <h2 id="confidence-heading">"Required confidence"</h2>
+                <span class="small">"A configuration is recommended only if its whole interval is above the default."</span>
             </div>
-            <form class="own" on:submit=stay>
+            <form class="own" on:submit=prevent_submit>
                 <NumberField
                     label="Confidence, %"
                     value=move || parameters.with(|p| (p.confidence.level * 1000.0).round() / 10.0)
@@ -61,7 +61,7 @@ fn Asked() -> impl IntoView {
                     step="any"
                     on_value=move |pct: f64| {
                         parameters.update(|p| p.confidence.level = pct / 100.0);
-                        bench.train();
+                        session.train();
                     }
                 />
                 <NumberField
@@ -71,7 +71,7 @@ fn Asked() -> impl IntoView {
                     step="any"
                     on_value=move |pct| {
                         parameters.update(|p| p.confidence.minimum_gain_pct = pct);
-                        bench.train();
+                        session.train();
                     }
                 />
             </form>
@@ -79,17 +79,17 @@ fn Asked() -> impl IntoView {
     }
 }
 
-/// What was measured at the workload shown.
+/// The measured configurations of the workload shown, and its noise.
 #[component]
-fn Record() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let found = inquire(bench, move || Some(record::Question { workload: Some(bench.workload()?) }));
+fn RunsPanel() -> impl IntoView {
+    let session: Session = expect_context();
+    let found = query(session, move || Some(record::Question { workload: Some(session.tuning.workload()?) }));
     let listing = found.listing(|response| Some(&recorded(response)?.listing));
-    let place = move || bench.workload().map(|workload| place_of(&workload));
+    let label = move || session.tuning.workload().map(|workload| workload_label(&workload));
     let open = RwSignal::new(None::<usize>);
-    // Another workload has other configurations.
-    follow(move || {
-        bench.shown.track();
+    // The index belongs to the workload before.
+    effect(move || {
+        session.tuning.shown.track();
         open.set(None);
     });
     let noise = move || {
@@ -98,7 +98,7 @@ fn Record() -> impl IntoView {
         Some(view! {
             <dl class="figures">
                 <Figure name="Spread of one run" value=format!("{:.1} %", noise.spread_pct) note="standard deviation, pooled over this and the neighbouring sizes" />
-                <Figure name="Visible gain" value=percent(noise.visible_gain_pct) note="the smallest that these runs show half of the time" />
+                <Figure name="Visible gain" value=percent(noise.visible_gain_pct) note="the smallest that these runs detect half of the time" />
                 <Figure
                     name="Runs"
                     value=format!("{} and {}", noise.repeats, noise.default_repeats)
@@ -114,7 +114,7 @@ fn Record() -> impl IntoView {
     };
     let row_class = UnsyncCallback::new(move |row: usize| {
         found
-            .now(|response| {
+            .get_untracked(|response| {
                 let measured = recorded(response)?.measured.get(row)?;
                 Some(if measured.is_set_aside {
                     "dead"
@@ -130,10 +130,10 @@ fn Record() -> impl IntoView {
         <section class="panel" aria-labelledby="record-heading">
             <div class="panel-head">
                 <h2 id="record-heading">"Runs behind the answer"</h2>
-                <span class="small">{live(place)}</span>
+                <span class="small">{reactive(label)}</span>
             </div>
             <Failed error=found.error />
-            {live(noise)}
+            {reactive(noise)}
             <ListingView
                 heading="What was measured; open a row to see its runs"
                 listing
@@ -141,7 +141,7 @@ fn Record() -> impl IntoView {
                 row_class
                 on_open=UnsyncCallback::new(move |row| open.update(|open| *open = (*open != Some(row)).then_some(row)))
             />
-            <OneConfiguration found open />
+            <ConfigurationRuns found open />
             <SetAsideList />
         </section>
     }
@@ -160,10 +160,10 @@ fn Figure(name: &'static str, value: String, note: &'static str) -> impl IntoVie
 
 /// The runs of the opened configuration, and the button that sets it aside.
 #[component]
-fn OneConfiguration(found: Inquiry, open: RwSignal<Option<usize>>) -> impl IntoView {
-    let bench: Bench = expect_context();
-    live(move || {
-        let (workload, row) = (bench.workload()?, open.get()?);
+fn ConfigurationRuns(found: WorkerQuery, open: RwSignal<Option<usize>>) -> impl IntoView {
+    let session: Session = expect_context();
+    reactive(move || {
+        let (workload, row) = (session.tuning.workload()?, open.get()?);
         let measured = found.get(|response| recorded(response)?.measured.get(row).cloned())?;
         let name = if measured.is_default { "The default".to_owned() } else { measured.configuration.to_string() };
         let aside =
@@ -171,7 +171,7 @@ fn OneConfiguration(found: Inquiry, open: RwSignal<Option<usize>>) -> impl IntoV
         let switch = (!measured.is_default).then(|| {
             let words = if measured.is_set_aside { "Use it again" } else { "Set aside at every size of this scale" };
             view! {
-                <button type="button" on:click=move |_| bench.toggle_aside(aside)>
+                <button type="button" on:click=move |_| session.toggle_set_aside(aside)>
                     {words}
                 </button>
             }
@@ -190,7 +190,7 @@ fn OneConfiguration(found: Inquiry, open: RwSignal<Option<usize>>) -> impl IntoV
         };
         let label = format!("Runs of {name}");
         let runs = measured.runs;
-        let (shown, all_runs) = (Shown::first(), runs.len());
+        let (shown, all_runs) = (ListLimit::initial(), runs.len());
         Some(view! {
             <div class="panel-head">
                 <h3>{name}</h3>
@@ -207,73 +207,74 @@ fn OneConfiguration(found: Inquiry, open: RwSignal<Option<usize>>) -> impl IntoV
                             <th scope="col">"Use"</th>
                         </tr>
                     </thead>
-                    <tbody>{live(move || runs.iter().take(shown.most()).cloned().map(run).collect_view())}</tbody>
+                    <tbody>{reactive(move || runs.iter().take(shown.get()).cloned().map(run).collect_view())}</tbody>
                 </table>
-                {shown.more(move || all_runs)}
+                {shown.more_button(move || all_runs)}
             </div>
         })
     })
 }
 
-/// What was set aside by hand, with a button each to bring it back.
+/// The configurations that were set aside by hand, each with a button that brings it back.
 #[component]
 fn SetAsideList() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let shown = Shown::first();
-    let count = move || bench.parameters.with(|p| p.screening.set_aside.len());
-    let all =
-        move || bench.parameters.with(|p| p.screening.set_aside.iter().take(shown.most()).copied().collect::<Vec<_>>());
+    let session: Session = expect_context();
+    let shown = ListLimit::initial();
+    let count = move || session.tuning.parameters.with(|p| p.screening.set_aside.len());
+    let all = move || {
+        session.tuning.parameters.with(|p| p.screening.set_aside.iter().take(shown.get()).copied().collect::<Vec<_>>())
+    };
     let item = move |aside: SetAside| {
         let words = format!("{} of {} on {}", aside.configuration, aside.collective, aside.scale);
         let label = format!("Bring back {words}");
         view! {
             <li>
                 {words} " "
-                <button type="button" aria-label=label on:click=move |_| bench.toggle_aside(aside)>
+                <button type="button" aria-label=label on:click=move |_| session.toggle_set_aside(aside)>
                     "Bring back"
                 </button>
             </li>
         }
     };
-    live(move || {
+    reactive(move || {
         let all = all();
         (!all.is_empty()).then(|| {
             view! {
                 <h3>"Set aside by hand"</h3>
                 <ul class="notes">{all.into_iter().map(item).collect_view()}</ul>
-                {shown.more(count)}
+                {shown.more_button(count)}
             }
         })
     })
 }
 
-/// What stalled anywhere.
+/// The stalled runs of all workloads.
 #[component]
 fn Stalls() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let found = inquire(bench, move || bench.has_data().then(record::Question::default));
+    let session: Session = expect_context();
+    let found = query(session, move || session.tuning.has_data().then(record::Question::default));
     let listing = found.listing(|response| Some(&recorded(response)?.stall_listing));
-    let any = found.is(|response| recorded(response).is_some_and(|answer| !answer.stalls.is_empty()));
-    let none = found.is(|response| recorded(response).is_some_and(|answer| answer.stalls.is_empty()));
-    let keeps = Memo::new(move |_| bench.parameters.with(|p| p.screening.keep_stalls));
+    let any = found.holds(|response| recorded(response).is_some_and(|answer| !answer.stalls.is_empty()));
+    let none = found.holds(|response| recorded(response).is_some_and(|answer| answer.stalls.is_empty()));
+    let keeps = Memo::new(move |_| session.tuning.parameters.with(|p| p.screening.keep_stalls));
     let keep = move |keep: bool| {
-        bench.parameters.update(|p| p.screening.keep_stalls = keep);
-        bench.train();
+        session.tuning.parameters.update(|p| p.screening.keep_stalls = keep);
+        session.train();
     };
     let row_class = UnsyncCallback::new(move |row: usize| {
-        let set_aside = found.now(|response| Some(recorded(response)?.stalls.get(row)?.set_aside));
+        let set_aside = found.get_untracked(|response| Some(recorded(response)?.stalls.get(row)?.set_aside));
         if set_aside == Some(true) { "dead" } else { "" }
     });
     let toggle = UnsyncCallback::new(move |row: usize| {
-        if let Some(stall) = found.now(|response| recorded(response)?.stalls.get(row).copied()) {
-            bench.toggle_stall(&stall);
+        if let Some(stall) = found.get_untracked(|response| recorded(response)?.stalls.get(row).copied()) {
+            session.toggle_stall(&stall);
         }
     });
     view! {
         <section class="panel" aria-labelledby="stalls-heading">
             <div class="panel-head">
                 <h2 id="stalls-heading">"Stalled runs"</h2>
-                <span class="small">"Something else held the machine up: measure these again. Open a row to use its run, or to set it aside again."</span>
+                <span class="small">"These runs were much slower than their repeats. Measure them again. Open a row to use its run, or to set it aside again."</span>
             </div>
             <Show when=none>
                 <p class="small">"No run stalled."</p>

@@ -1,16 +1,19 @@
-//! What to measure next, within a budget of launches, as a script to run.
+//! Plan panel: what to measure next within a number of launches, as a script.
 
 use leptos::prelude::*;
 
 use super::{
-    super::{Bench, inquiry::Inquiry},
-    listing::ListingView,
-    text_file::{Notes, TextFile},
-    tuner_files::Failed,
+    super::worker_query::WorkerQuery,
+    shared::{Failed, LauncherField},
 };
 use crate::{
-    app::fields::{ChoiceField, NumberField, stay},
-    app::live::{Show, live},
+    app::fields::{NumberField, prevent_submit},
+    app::reactive::{Show, reactive},
+    app::{
+        listing::ListingView,
+        session::Session,
+        text_file::{Notes, TextFile},
+    },
     tuning::{
         launch::Launcher,
         plan::{Answer, Question, script::FILE_NAME},
@@ -18,48 +21,37 @@ use crate::{
     worker::protocol::{Request, Response},
 };
 
-/// The choice of what starts the ranks.
-#[component]
-pub fn LauncherField(launcher: RwSignal<Launcher>) -> impl IntoView {
-    let choices = || vec![(Launcher::Mpirun, "mpirun".to_owned()), (Launcher::Srun, "srun".to_owned())];
-    view! {
-        <ChoiceField
-            label="Launched by"
-            choices
-            value=move || Some(launcher.get())
-            on_value=move |chosen| launcher.set(chosen)
-        />
-    }
-}
-
-/// The plan.
+/// The form of the plan, and the plan.
 #[component]
 pub fn PlanPanel() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let runs = RwSignal::new(Question::default().runs);
     let repeats = RwSignal::new(Question::default().repeats);
     let launcher = RwSignal::new(Launcher::default());
     let only_shown = RwSignal::new(false);
     let question = Signal::derive(move || {
-        bench.has_data().then(|| {
-            let of =
-                bench.workload().filter(|_| only_shown.get()).map(|workload| (workload.collective, workload.scale));
+        session.tuning.has_data().then(|| {
+            let of = session
+                .tuning
+                .workload()
+                .filter(|_| only_shown.get())
+                .map(|workload| (workload.collective, workload.scale));
             Request::Plan(Question {
                 of,
                 runs: runs.get(),
                 repeats: repeats.get(),
                 launcher: launcher.get(),
-                uncovered: bench.uncovered.get(),
+                uncovered: session.tuning.uncovered.get(),
                 ..Question::default()
             })
         })
     });
-    let found = Inquiry::new(bench, question);
+    let found = WorkerQuery::new(session, question);
     fn plan(response: &Response) -> Option<&Answer> {
         if let Response::Plan(answer) = response { Some(answer) } else { None }
     }
     let listing = found.listing(|response| Some(&plan(response)?.listing));
-    let any = found.is(|response| plan(response).is_some_and(|answer| !answer.listing.rows.is_empty()));
+    let any = found.holds(|response| plan(response).is_some_and(|answer| !answer.listing.rows.is_empty()));
     let notes = move || found.get(|response| Some(view! { <Notes notes=plan(response)?.notes.clone() /> }));
     let scripts = move || {
         let (script, arguments) = found.get(|response| {
@@ -74,7 +66,7 @@ pub fn PlanPanel() -> impl IntoView {
             </details>
         })
     };
-    let several = move || bench.groups.with(|groups| groups.len() > 1);
+    let several = move || session.tuning.groups.with(|groups| groups.len() > 1);
     view! {
         <section class="panel" aria-labelledby="plan-heading">
             <div class="panel-head">
@@ -82,18 +74,18 @@ pub fn PlanPanel() -> impl IntoView {
                 <span class="small">"One launch measures every size with one configuration."</span>
             </div>
             <Show
-                when=move || bench.has_data()
+                when=move || session.tuning.has_data()
                 fallback=|| view! { <p class="small">"Drop a sweep first: the plan says what to add to it."</p> }
             >
-                <form class="own" on:submit=stay>
+                <form class="own" on:submit=prevent_submit>
                     <NumberField
-                        label="At most so many launches"
+                        label="Launches, at most"
                         value=move || runs.get()
                         range=1..=Question::MOST_RUNS
                         on_value=move |number| runs.set(number)
                     />
                     <NumberField
-                        label="Repeats of what is new"
+                        label="Repeats of new configurations"
                         value=move || repeats.get()
                         range=1..=Question::MOST_REPEATS
                         on_value=move |number| repeats.set(number)
@@ -107,11 +99,11 @@ pub fn PlanPanel() -> impl IntoView {
                     </Show>
                 </form>
                 <Failed error=found.error />
-                {live(notes)}
+                {reactive(notes)}
                 <Show when=any>
                     <ListingView heading="The most urgent first" listing name="measure-next" />
                 </Show>
-                {live(scripts)}
+                {reactive(scripts)}
             </Show>
         </section>
     }

@@ -1,62 +1,41 @@
-//! Tuner files: written from the answer for one of their readers, and checked and laid over the sweep when dropped.
+//! Tuner files panel: writes a tuner file from the answer, checks loaded ones, and compares their choices with the
+//! sweep.
 
 use std::sync::Arc;
 
 use leptos::prelude::*;
 
 use super::{
-    super::{Bench, inquiry::Inquiry},
+    super::worker_query::WorkerQuery,
     documents::{DocumentChoice, DocumentField},
-    listing::ListingView,
-    place as place_of,
-    text_file::{Notes, TextFile},
+    shared::{Failed, ReaderFields, workload_label},
 };
 use crate::{
     app::{
         chart::ChartView,
-        fields::{ChoiceField, stay},
-        live::{Show, live},
+        fields::prevent_submit,
+        reactive::{Show, reactive},
         theme::ActiveTheme,
+    },
+    app::{
+        listing::ListingView,
+        session::Session,
+        text_file::{Notes, TextFile},
     },
     collective::Workload,
     plot::Chart,
     text::Listing,
-    tuning::{
-        conf::{
-            Finding, Reader, Severity,
-            export::{self, Options},
-            question::{Answer, Question},
-        },
-        support::Library,
+    tuning::conf::{
+        Finding, Reader, Severity,
+        export::{self, Options},
+        question::{Answer, Question},
     },
     worker::protocol::{Request, Response},
 };
 
-/// Who reads the file, on which library: the same for all panels.
-#[component]
-pub fn ReaderFields() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let readers = || Reader::ALL.iter().map(|reader| (*reader, reader.name().to_owned())).collect::<Vec<_>>();
-    let libraries = || vec![(Library::Rccl, "RCCL".to_owned()), (Library::Nccl, "NCCL".to_owned())];
-    view! {
-        <ChoiceField
-            label="Read by"
-            choices=readers
-            value=move || Some(bench.reader.get())
-            on_value=move |reader| bench.reader.set(reader)
-        />
-        <ChoiceField
-            label="Library"
-            choices=libraries
-            value=move || Some(bench.library.get())
-            on_value=move |library| bench.library.set(library)
-        />
-    }
-}
-
-/// Asks about tuner files; the answer is any of them.
-fn inquire(bench: Bench, question: impl Fn() -> Option<Question> + Send + Sync + 'static) -> Inquiry {
-    Inquiry::new(bench, Signal::derive(move || question().map(Request::Conf)))
+/// A query of the worker about tuner files.
+fn query(session: Session, question: impl Fn() -> Option<Question> + Send + Sync + 'static) -> WorkerQuery {
+    WorkerQuery::new(session, Signal::derive(move || question().map(Request::Conf)))
 }
 
 fn exported(response: &Response) -> Option<(&export::Export, &Listing)> {
@@ -82,23 +61,23 @@ fn overlaid(response: &Response) -> Option<(&Listing, &str, &Charts)> {
     }
 }
 
-/// Loaded tuner files first, as they are what was asked about; then what is written.
+/// The check of loaded tuner files, then the file that is written.
 #[component]
 pub fn TunerFilesPanel() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let has_conf = move || bench.documents.with(|all| !all.confs.is_empty());
-    let has_data = move || bench.has_data();
+    let session: Session = expect_context();
+    let has_conf = move || session.documents.with(|all| !all.confs.is_empty());
+    let has_data = move || session.tuning.has_data();
     view! {
         <Show when=has_conf>
-            <Check />
+            <CheckTunerFile />
         </Show>
         <Show when=has_data>
-            <Export />
-            <Environment />
+            <WriteTunerFile />
+            <EnvironmentVariables />
         </Show>
         <Show when=move || !has_conf()>
             <p class="panel small">
-                "Drop a tuner conf to see what each of its rules does in each reader, and what it would choose at every \
+                "Drop a tuner file to see what each of its rules does in each reader, and what it would choose at every \
                  measured size."
             </p>
         </Show>
@@ -106,17 +85,17 @@ pub fn TunerFilesPanel() -> impl IntoView {
 }
 
 #[component]
-fn Export() -> impl IntoView {
-    let bench: Bench = expect_context();
+fn WriteTunerFile() -> impl IntoView {
+    let session: Session = expect_context();
     let by_scale = RwSignal::new(false);
     let open_ends = RwSignal::new(false);
     let architecture = RwSignal::new(String::new());
-    let found = inquire(bench, move || {
+    let found = query(session, move || {
         let written = architecture.with(|text| text.trim().to_owned());
-        bench.has_data().then(|| {
+        session.tuning.has_data().then(|| {
             Question::Export(Options {
-                reader: bench.reader.get(),
-                library: bench.library.get(),
+                reader: session.tuning.reader.get(),
+                library: session.tuning.library.get(),
                 by_scale: by_scale.get(),
                 open_ends: open_ends.get(),
                 architecture: Some(written).filter(|text| !text.is_empty()),
@@ -128,8 +107,9 @@ fn Export() -> impl IntoView {
     let result = move || {
         found.get(|response| Some(exported(response)?.0.clone())).map(|export| {
             let refusals = export.refusals.iter().map(export::Refusal::message).collect::<Vec<_>>();
-            let none = (export.files.is_empty() && refusals.is_empty())
-                .then(|| view! { <p class="small">"No rule beats the default: a tuner file would hold nothing."</p> });
+            let none = (export.files.is_empty() && refusals.is_empty()).then(
+                || view! { <p class="small">"No configuration beats the default, so a tuner file would be empty."</p> },
+            );
             let files = export.files.into_iter().map(|file| {
                 let about = crate::units::count(file.rules as u64, "rule");
                 view! { <TextFile name=file.name about text=file.text /> }
@@ -138,7 +118,7 @@ fn Export() -> impl IntoView {
                 <Notes notes=refusals warn=true />
                 {none}
                 {files.collect_view()}
-                <TextFile name="" about="how this reader is made to read it" text=export.loading />
+                <TextFile name="" about="how to make this reader load the file" text=export.loading />
                 <Notes notes=export.warnings warn=true />
             }
         })
@@ -146,9 +126,9 @@ fn Export() -> impl IntoView {
     view! {
         <section class="panel" aria-labelledby="export-heading">
             <h2 id="export-heading">"Write a tuner file"</h2>
-            <form class="own" on:submit=stay>
+            <form class="own" on:submit=prevent_submit>
                 <ReaderFields />
-                <Show when=move || bench.reader.get() == Reader::Rccl>
+                <Show when=move || session.tuning.reader.get() == Reader::Rccl>
                     <label class="field">
                         <span>"Architecture"</span>
                         <input type="text" placeholder="gfx950" spellcheck="false" bind:value=architecture />
@@ -160,24 +140,24 @@ fn Export() -> impl IntoView {
                 </label>
                 <label class="check" title="The lowest rule begins at 0 and the highest has no end">
                     <input type="checkbox" bind:checked=open_ends />
-                    <span>"Beyond the measured sizes too"</span>
+                    <span>"Also for sizes beyond the measured ones"</span>
                 </label>
             </form>
             <Failed error=found.error />
-            {live(result)}
+            {reactive(result)}
             <ListingView heading="What this reader will run" listing name="what-will-run" />
         </section>
     }
 }
 
 #[component]
-fn Environment() -> impl IntoView {
-    let bench: Bench = expect_context();
+fn EnvironmentVariables() -> impl IntoView {
+    let session: Session = expect_context();
     let of_size = RwSignal::new(false);
-    let found = inquire(bench, move || {
-        let Workload { collective, scale, .. } = bench.workload()?;
-        let configuration = if of_size.get() { Some(bench.recommendation()?.configuration?) } else { None };
-        Some(Question::Environment { collective, scale, configuration, library: bench.library.get() })
+    let found = query(session, move || {
+        let Workload { collective, scale, .. } = session.tuning.workload()?;
+        let configuration = if of_size.get() { Some(session.tuning.recommendation()?.configuration?) } else { None };
+        Some(Question::Environment { collective, scale, configuration, library: session.tuning.library.get() })
     });
     let content = move || {
         found.get(|response| match response {
@@ -191,36 +171,36 @@ fn Environment() -> impl IntoView {
             _ => None,
         })
     };
-    let place = move || bench.workload().map(|workload| place_of(&workload));
+    let label = move || session.tuning.workload().map(|workload| workload_label(&workload));
     view! {
         <details class="panel">
             <summary>"As environment variables, for the whole job"</summary>
             <label class="check">
                 <input type="checkbox" bind:checked=of_size />
-                <span>"The choice for " {live(place)} ", not the one that serves all sizes best"</span>
+                <span>"The choice for " {reactive(label)} ", not the one that serves all sizes best"</span>
             </label>
             <Failed error=found.error />
-            {live(content)}
+            {reactive(content)}
         </details>
     }
 }
 
-/// What is wrong with a loaded file, and what it would choose.
+/// The findings about a loaded file, and its choices.
 #[component]
-fn Check() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let conf = DocumentChoice::new(move || bench.documents.with(|all| all.confs.clone()));
+fn CheckTunerFile() -> impl IntoView {
+    let session: Session = expect_context();
+    let conf = DocumentChoice::new(move || session.documents.with(|all| all.confs.clone()));
     let all_readers = RwSignal::new(false);
-    let has_data = move || bench.has_data();
-    let lint = inquire(bench, move || {
-        let readers = if all_readers.get() { Vec::new() } else { vec![bench.reader.get()] };
-        Some(Question::Lint { file: conf.chosen.get()?, readers, library: bench.library.get() })
+    let has_data = move || session.tuning.has_data();
+    let lint = query(session, move || {
+        let readers = if all_readers.get() { Vec::new() } else { vec![session.tuning.reader.get()] };
+        Some(Question::Lint { file: conf.chosen.get()?, readers, library: session.tuning.library.get() })
     });
     let summary = move || lint.get(|response| Some(linted(response)?.2.to_owned()));
     let findings = lint.listing(|response| Some(linted(response)?.1));
-    let has_findings = lint.is(|response| linted(response).is_some_and(|(findings, ..)| !findings.is_empty()));
+    let has_findings = lint.holds(|response| linted(response).is_some_and(|(findings, ..)| !findings.is_empty()));
     let row_class = UnsyncCallback::new(move |row: usize| {
-        match lint.now(|response| Some(linted(response)?.0.get(row)?.severity)) {
+        match lint.get_untracked(|response| Some(linted(response)?.0.get(row)?.severity)) {
             Some(Severity::Changes) => "changes",
             Some(Severity::Dead) => "dead",
             _ => "",
@@ -229,7 +209,7 @@ fn Check() -> impl IntoView {
     view! {
         <section class="panel" aria-labelledby="check-heading">
             <h2 id="check-heading">"What this tuner file does"</h2>
-            <form class="own" on:submit=stay>
+            <form class="own" on:submit=prevent_submit>
                 <DocumentField label="Tuner file" choice=conf />
                 <ReaderFields />
                 <label class="check">
@@ -252,19 +232,23 @@ fn Check() -> impl IntoView {
     }
 }
 
-/// A loaded file over the sweep.
+/// The choices of a loaded file at the measured sizes.
 #[component]
 fn Overlay(conf: Memo<Option<u32>>) -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
-    let found = inquire(bench, move || {
-        Some(Question::Overlay { file: conf.get()?, reader: bench.reader.get(), library: bench.library.get() })
+    let found = query(session, move || {
+        Some(Question::Overlay {
+            file: conf.get()?,
+            reader: session.tuning.reader.get(),
+            library: session.tuning.library.get(),
+        })
     });
     let summary = move || found.get(|response| Some(overlaid(response)?.1.to_owned()));
     let listing = found.listing(|response| Some(overlaid(response)?.0));
     // The chart follows the collective and scale that the controls above choose.
     let chart = Memo::new(move |_| {
-        let shown = bench.workload()?;
+        let shown = session.tuning.workload()?;
         let is_shown = |of: &&(Workload, Chart)| (of.0.collective, of.0.scale) == (shown.collective, shown.scale);
         found.get(|response| Some(Arc::new(overlaid(response)?.2.iter().find(is_shown)?.1.clone())))
     });
@@ -274,10 +258,4 @@ fn Overlay(conf: Memo<Option<u32>>) -> impl IntoView {
         <ChartView chart=chart theme />
         <ListingView heading="What it would choose at the measured sizes" listing name="overlay" />
     }
-}
-
-/// Why a panel has no answer.
-#[component]
-pub fn Failed(error: RwSignal<Option<String>>) -> impl IntoView {
-    live(move || error.get().map(|error| view! { <p class="wrong" role="alert">{error}</p> }))
 }

@@ -1,19 +1,19 @@
-//! Keeps the page answering: what takes long to build or to draw is spread over several tasks of the browser, so
-//! that a click never waits for all of it.
+//! Spreads work that takes long to build or to draw over several tasks of the browser, so that a click is handled
+//! between two of them.
 
 use std::time::Duration;
 
 use leptos::prelude::*;
 
-use super::live::follow;
+use super::reactive::effect;
 
-/// Counts from 0 to `last`, one step per task.
-pub fn count_up(last: usize) -> ReadSignal<usize> {
+/// A signal that counts from 0 to `last`, one step in each task of the browser. It stops when its owner is disposed of.
+pub fn count_up_in_tasks(last: usize) -> ReadSignal<usize> {
     let (step, set_step) = signal(0);
     fn next(step: ReadSignal<usize>, set_step: WriteSignal<usize>, last: usize) {
         set_timeout(
             move || {
-                // Nothing is left to count for once the owner is gone.
+                // The owner may have been disposed of.
                 let Some(reached) = step.try_get_untracked() else { return };
                 set_step.set(reached + 1);
                 if reached + 1 < last {
@@ -27,8 +27,8 @@ pub fn count_up(last: usize) -> ReadSignal<usize> {
     step
 }
 
-/// The same value, some tasks later.
-pub fn later<T>(tasks: usize, source: Signal<T>) -> Signal<T>
+/// A signal with the value of `source`, delayed by `tasks` tasks of the browser.
+pub fn delayed<T>(tasks: usize, source: Signal<T>) -> Signal<T>
 where
     T: Clone + Send + Sync + 'static,
 {
@@ -37,7 +37,7 @@ where
     }
     let value = RwSignal::new(source.get_untracked());
     let is_first = StoredValue::new(true);
-    follow(move || {
+    effect(move || {
         source.track();
         if is_first.try_update_value(|first| std::mem::replace(first, false)) == Some(false) {
             wait(tasks, move || {

@@ -1,5 +1,5 @@
-//! What changes in a view, without a copy of the framework's code for each place: a closure in a view, an effect, a `Show`
-//! or a `For` of leptos is two to fifteen kilobytes of the page by itself, of which these share all but the closure.
+//! Reactive parts of views that share their code. A closure in a view, an effect, a `Show` or a `For` of leptos adds 2
+//! to 15 kB to the page for each place where it is used; of these only the closure itself is repeated.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -8,50 +8,50 @@ use std::{
 
 use leptos::{children::ViewFn, prelude::*};
 
-/// A part of a view that follows the signals that it reads.
-pub fn live<V: IntoView + 'static>(view: impl Fn() -> V + Send + 'static) -> AnyView {
+/// A part of a view that is drawn again whenever a signal that it reads changes.
+pub fn reactive<V: IntoView + 'static>(view: impl Fn() -> V + Send + 'static) -> AnyView {
     fn shared(view: Box<dyn Fn() -> AnyView + Send>) -> AnyView {
         (move || view()).into_any()
     }
     shared(Box::new(move || view().into_any()))
 }
 
-/// Does something now, and again whenever a signal that it reads has changed; as long as its owner lives.
-pub fn follow(work: impl Fn() + 'static) {
+/// Runs `work` now, and again whenever a signal that it reads changes, until its owner is disposed of.
+pub fn effect(work: impl Fn() + 'static) {
     fn shared(work: Box<dyn Fn()>) {
         Effect::new(work);
     }
     shared(Box::new(work));
 }
 
-/// Its children while a condition holds, else the fallback.
+/// Shows its children while a condition holds, and the fallback otherwise.
 #[component]
 pub fn Show<W: Fn() -> bool + Send + Sync + 'static>(
     /// Shown while the condition holds.
     children: ChildrenFn,
-    /// The condition.
+    /// The condition; it is tracked.
     when: W,
-    /// Shown while it does not; nothing, where there is none.
+    /// Shown while the condition doesn't hold; nothing by default.
     #[prop(optional, into)]
     fallback: ViewFn,
 ) -> impl IntoView {
     fn shared(children: ChildrenFn, when: Arc<dyn Fn() -> bool + Send + Sync>, fallback: ViewFn) -> AnyView {
         let when = ArcMemo::new(move |_| when());
-        live(move || if when.get() { children() } else { fallback.run() })
+        reactive(move || if when.get() { children() } else { fallback.run() })
     }
     shared(children, Arc::new(when), fallback)
 }
 
 type Row = (u64, Arc<dyn Fn() -> AnyView + Send + Sync>);
 
-/// A view for each of several things; that of a thing whose key stays is kept.
+/// Shows a view for each item. Views of items whose key stays are kept.
 #[component]
 pub fn For<T, K, V>(
-    /// The things.
+    /// The items; they are tracked.
     each: impl Fn() -> Vec<T> + Send + Sync + 'static,
-    /// What tells them apart.
+    /// The key of an item; must be unique.
     key: impl Fn(&T) -> K + Send + Sync + 'static,
-    /// The view of one.
+    /// The view of an item.
     children: impl Fn(T) -> V + Send + Sync + 'static,
 ) -> impl IntoView
 where

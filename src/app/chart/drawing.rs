@@ -1,31 +1,33 @@
-//! The two canvases: the chart, and over it what is pointed at and pinned.
+//! The drawing of a chart: one canvas for the chart, and one above it for the points that are pointed at or pinned.
 
 use std::sync::Arc;
 
-use crate::app::live::{Show, follow, live};
+use crate::app::reactive::{Show, effect, reactive};
 use leptos::{html, prelude::*};
 
 use super::{
-    canvas::{RatioWatch, Sheet, SizeWatch, paint},
+    canvas::{CanvasSize, RatioWatch, SizeWatch, paint},
     legend::key_address,
     state::State,
 };
 use crate::plot::{Layout, Pick, PointReadout, beside, draw, draw_highlights};
 
-/// The drawing itself. It takes the focus; keys walk its points.
+/// The drawing. It takes the keyboard focus; keys go from point to point.
 #[component]
-pub(super) fn Stage(state: State, described_by: String) -> impl IntoView {
-    let stage = NodeRef::<html::Div>::new();
+pub(super) fn Drawing(state: State, described_by: String) -> impl IntoView {
+    let frame = NodeRef::<html::Div>::new();
     let under = NodeRef::<html::Canvas>::new();
     let over = NodeRef::<html::Canvas>::new();
-    follow_size(stage, state.sheet);
+    follow_size(frame, state.canvas_size);
     draw_in_frames(under, state);
     draw_marking(over, state);
 
     let text = move |part: fn(&crate::plot::Chart) -> &String| {
         move || state.chart.with(|chart| chart.as_deref().map(|chart| part(chart).clone()))
     };
-    let side = |length: fn(&Sheet) -> f64| move || state.sheet.get().map(|sheet| format!("{}px", length(&sheet)));
+    let side = |length: fn(&CanvasSize) -> f64| {
+        move || state.canvas_size.get().map(|canvas_size| format!("{}px", length(&canvas_size)))
+    };
     let height = move || {
         let own = state.chart.with(|chart| chart.as_ref().and_then(|chart| chart.height()));
         own.map(|height| format!("{height}px"))
@@ -46,7 +48,7 @@ pub(super) fn Stage(state: State, described_by: String) -> impl IntoView {
     };
     view! {
         <div
-            node_ref=stage
+            node_ref=frame
             class="chart-stage"
             style:height=height
             tabindex="0"
@@ -55,65 +57,65 @@ pub(super) fn Stage(state: State, described_by: String) -> impl IntoView {
             aria-label=text(|chart| &chart.title)
             aria-describedby=described_by
             on:keydown=on_key
-            on:blur=move |_| state.point_at_nothing()
+            on:blur=move |_| state.clear_pointed()
         >
             <canvas
                 node_ref=under
                 role="img"
                 aria-label=text(|chart| &chart.summary)
-                style:width=side(Sheet::width)
-                style:height=side(Sheet::height)
+                style:width=side(CanvasSize::width)
+                style:height=side(CanvasSize::height)
             ></canvas>
             <canvas
                 node_ref=over
                 class="chart-over"
                 aria-hidden="true"
-                style:width=side(Sheet::width)
-                style:height=side(Sheet::height)
+                style:width=side(CanvasSize::width)
+                style:height=side(CanvasSize::height)
                 on:pointermove=move |event| point(&event)
-                on:pointerleave=move |_| state.point_at_nothing()
+                on:pointerleave=move |_| state.clear_pointed()
                 on:click=click
             ></canvas>
             <Tip state/>
             <Show when=move || state.chart.with(Option::is_none)>
-                <p class="chart-waiting">"Nothing to draw yet"</p>
+                <p class="chart-waiting">"No chart yet"</p>
             </Show>
         </div>
     }
 }
 
-/// Keeps the sheet as large as the element, at the screen's pixel ratio.
-pub fn follow_size(stage: NodeRef<html::Div>, kept: RwSignal<Option<Sheet>>) {
+/// Keeps `kept` equal to the size of the element and the pixel ratio of the screen.
+pub fn follow_size(frame: NodeRef<html::Div>, kept: RwSignal<Option<CanvasSize>>) {
     let measure = move || {
-        let Some(element) = stage.try_get_untracked().flatten() else { return };
-        let sheet = Sheet::of(&element);
-        if kept.try_get_untracked().is_some_and(|before| before != sheet) {
-            kept.try_set(sheet);
+        let Some(element) = frame.try_get_untracked().flatten() else { return };
+        let canvas_size = CanvasSize::of(&element);
+        if kept.try_get_untracked().is_some_and(|before| before != canvas_size) {
+            kept.try_set(canvas_size);
         }
     };
     let size_watch = StoredValue::new_local(None);
-    follow(move || {
-        if let Some(element) = stage.get() {
+    effect(move || {
+        if let Some(element) = frame.get() {
             measure();
             size_watch.set_value(SizeWatch::new(&element, measure));
         }
     });
-    let pixel_ratio = Memo::new(move |_| kept.get().map(|sheet| sheet.pixel_ratio));
+    let pixel_ratio = Memo::new(move |_| kept.get().map(|canvas_size| canvas_size.pixel_ratio));
     let ratio_watch = StoredValue::new_local(None);
-    follow(move || {
+    effect(move || {
         let ratio = pixel_ratio.get();
         ratio_watch.set_value(ratio.and_then(|ratio| RatioWatch::new(ratio, measure)));
     });
 }
 
-/// Draws the chart before the next frame whenever something that it shows has changed.
+/// Draws the chart before the next frame whenever the chart, the theme, the hidden series or the size have changed.
 fn draw_in_frames(canvas: NodeRef<html::Canvas>, state: State) {
     let waiting: StoredValue<Option<AnimationFrameRequestHandle>> = StoredValue::new(None);
-    follow(move || {
+    effect(move || {
         state.chart.track();
         state.theme.track();
         state.hidden.track();
-        state.sheet.track();
+        state.canvas_size.track();
         canvas.track();
         let frame = request_animation_frame_with_handle(move || {
             let Some(Some(canvas)) = canvas.try_get_untracked() else { return };
@@ -131,9 +133,9 @@ fn draw_in_frames(canvas: NodeRef<html::Canvas>, state: State) {
     });
 }
 
-/// Draws what is pointed at and what is pinned, over the chart.
+/// Draws the markers of the point that is pointed at and of the point that is pinned.
 fn draw_marking(canvas: NodeRef<html::Canvas>, state: State) {
-    follow(move || {
+    effect(move || {
         let (layout, pointed, pinned) = (state.layout.get(), state.pointed.get(), state.pinned.get());
         let (Some(canvas), Some(style)) = (canvas.get(), untrack(|| state.style())) else { return };
         let Some(chart) = state.chart.get_untracked() else { return };
@@ -142,20 +144,22 @@ fn draw_marking(canvas: NodeRef<html::Canvas>, state: State) {
     });
 }
 
-/// More series than this are not listed beside a point.
-const MOST_BESIDE: usize = 8;
+/// The number of other series whose values are shown beside a point.
+const MAX_BESIDE: usize = 8;
 
-/// The values of the point that is pointed at, beside it, and those of the other series at the same x.
+/// The values of the point that is pointed at, and those of the other series at the same x, beside the point.
 #[component]
 fn Tip(state: State) -> impl IntoView {
     let place = Memo::new(move |_| state.layout.with(|layout| layout.place(state.pointed.get()?)));
-    let half = move |length: fn(&Sheet) -> f64| state.sheet.get().map_or(f64::INFINITY, |sheet| length(&sheet) / 2.0);
+    let half_of = move |length: fn(&CanvasSize) -> f64| {
+        state.canvas_size.get().map_or(f64::INFINITY, |canvas_size| length(&canvas_size) / 2.0)
+    };
     let pixels = |length: f64| format!("{length:.1}px");
     let others = move |pick: Pick| {
         let layout = state.layout.get();
         let picks = state.chart.with(|chart| chart.as_ref().map(|chart| beside(chart, &layout, pick)));
         let readings =
-            picks.unwrap_or_default().into_iter().take(MOST_BESIDE).filter_map(|pick| state.reading(Some(pick)));
+            picks.unwrap_or_default().into_iter().take(MAX_BESIDE).filter_map(|pick| state.reading(Some(pick)));
         let row =
             |reading: PointReadout| view! { <dt>{reading.series}</dt><dd>{reading.value.unwrap_or(reading.y).1}</dd> };
         let rows: Vec<_> = readings.map(row).collect();
@@ -172,19 +176,19 @@ fn Tip(state: State) -> impl IntoView {
     view! {
         <div
             class="chart-tip"
-            class:to-left=move || place.get().is_some_and(|place| place.x > half(Sheet::width))
-            class:to-top=move || place.get().is_some_and(|place| place.y > half(Sheet::height))
+            class:to-left=move || place.get().is_some_and(|place| place.x > half_of(CanvasSize::width))
+            class:to-top=move || place.get().is_some_and(|place| place.y > half_of(CanvasSize::height))
             aria-hidden="true"
             hidden=move || place.get().is_none()
             style:left=move || place.get().map(|place| pixels(place.x))
             style:top=move || place.get().map(|place| pixels(place.y))
         >
-            {live(content)}
+            {reactive(content)}
         </div>
     }
 }
 
-/// A reading as a small table of labels and values.
+/// The values of a point as a list of labels and values.
 #[component]
 pub(super) fn Values(state: State, reading: PointReadout, pick: Pick) -> impl IntoView {
     let key = move || {

@@ -1,4 +1,4 @@
-//! Further workers, which share folds among them.
+//! A pool of workers that share jobs.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -6,7 +6,7 @@ use futures::future::try_join_all;
 use js_sys::ArrayBuffer;
 
 use super::{
-    client::{Client, Weight},
+    client::{Client, JobKind},
     failure::Failure,
 };
 use crate::{
@@ -16,25 +16,25 @@ use crate::{
     worker::protocol::{Request, Response},
 };
 
-/// Some workers that hold no document.
+/// Workers that hold no files.
 #[derive(Clone)]
 pub struct Pool(Rc<Vec<Client>>);
 
-/// Shared by the workers while they compute: which folds are left, and how far the others are.
-struct Ledger {
+/// The jobs that remain and the progress of the others, shared by the workers of a call.
+struct FoldProgress {
     costs: Vec<f64>,
-    /// The most expensive last, where it is taken first.
-    left: Vec<u32>,
-    /// The finished share of each fold.
+    /// The remaining jobs in ascending order of cost; they are taken from the end.
+    pending: Vec<u32>,
+    /// The finished share of each job, from 0 to 1.
     shares: Vec<f64>,
 }
 
-impl Ledger {
+impl FoldProgress {
     fn new(costs: &[f64]) -> Self {
         let costs: Vec<f64> = costs.iter().map(|cost| if *cost > 0.0 { *cost } else { 1.0 }).collect();
-        let mut left: Vec<u32> = (0..costs.len() as u32).collect();
-        left.compact_sort_by(|a, b| costs[*a as usize].total_cmp(&costs[*b as usize]));
-        Self { left, shares: vec![0.0; costs.len()], costs }
+        let mut pending: Vec<u32> = (0..costs.len() as u32).collect();
+        pending.compact_sort_by(|a, b| costs[*a as usize].total_cmp(&costs[*b as usize]));
+        Self { pending, shares: vec![0.0; costs.len()], costs }
     }
 
     fn share(&self) -> f64 {
@@ -44,31 +44,35 @@ impl Ledger {
 }
 
 impl Pool {
-    /// As many workers as the machine has spare cores, four at most; they start when they are needed.
+    /// A pool with a worker for each core but one, at least 1 and at most 4. They start when they are needed.
     pub fn new(cores: f64) -> Self {
         let members = (cores as usize).saturating_sub(1).clamp(1, 4);
-        // An idle member that dies is replaced when it is needed.
+        // An idle worker that ends is replaced when it is needed.
         Self(Rc::new((0..members).map(|_| Client::new(|_| ())).collect()))
     }
 
-    /// Starts the workers before there is work.
+    /// Starts the workers before there are jobs.
     pub fn warm_up(&self) {
         self.0.iter().for_each(Client::warm_up);
     }
 
-    /// Ends the workers that are at work.
+    /// Ends the workers that have a job.
     pub fn stop(&self) {
-        self.0.iter().filter(|member| member.at_work()).for_each(Client::stop);
+        self.0.iter().filter(|member| member.is_working()).for_each(Client::stop);
     }
 
-    /// See [`Client::beat`].
-    pub fn beat(&self) -> bool {
-        // Every member needs its beat, so no short circuit.
-        self.0.iter().fold(false, |silent, member| member.beat() | silent)
+    /// Checks every worker, see [`Client::check_alive`].
+    pub fn check_alive(&self) -> bool {
+        // Every worker must be checked, so no short circuit.
+        self.0.iter().fold(false, |silent, member| member.check_alive() | silent)
     }
 
-    /// Computes every fold of `costs`, each on the next free worker; `request` asks for one, from the rows `training`;
-    /// `progress` is told the finished share.
+    /// Does one job for each of `costs`, each on the next free worker. `request` makes the request of a job, which is
+    /// sent with the data `training`; `progress` is called with the finished share, from 0 to 1. A job whose worker
+    /// ended is tried again once.
+    ///
+    /// # Errors
+    /// Returns the failure of the first job that could not be done.
     pub async fn folds(
         &self,
         training: &ArrayBuffer,
@@ -76,18 +80,18 @@ impl Pool {
         request: &dyn Fn(u32) -> Request,
         progress: Rc<dyn Fn(f64)>,
     ) -> Result<Vec<Vec<u8>>, Failure> {
-        let ledger = Rc::new(RefCell::new(Ledger::new(costs)));
+        let fold_progress = Rc::new(RefCell::new(FoldProgress::new(costs)));
         let member = async |client: &Client| {
             let mut results = Vec::new();
             let mut failed_once = false;
             loop {
-                let Some(fold) = ledger.borrow_mut().left.pop() else { return Ok(results) };
-                let (shared, told) = (ledger.clone(), progress.clone());
+                let Some(fold) = fold_progress.borrow_mut().pending.pop() else { return Ok(results) };
+                let (shared, on_progress) = (fold_progress.clone(), progress.clone());
                 let report = move |step: Step| {
                     shared.borrow_mut().shares[fold as usize] = step.done as f64 / step.total.max(1) as f64;
-                    told(shared.borrow().share());
+                    on_progress(shared.borrow().share());
                 };
-                let answer = client.ask(Weight::Work, request(fold), &[training.into()], Box::new(report)).await;
+                let answer = client.ask(JobKind::Long, request(fold), &[training.into()], Box::new(report)).await;
                 let result = answer.map(|answer| match answer.response {
                     Response::FoldsDone(result) => Some(result),
                     Response::Study(answer) => match *answer {
@@ -99,15 +103,15 @@ impl Pool {
                 match result {
                     Ok(Some(result)) => {
                         results.push(result);
-                        ledger.borrow_mut().shares[fold as usize] = 1.0;
-                        progress(ledger.borrow().share());
+                        fold_progress.borrow_mut().shares[fold as usize] = 1.0;
+                        progress(fold_progress.borrow().share());
                     }
-                    Ok(None) => return Err(Failure::Garbled),
+                    Ok(None) => return Err(Failure::InvalidMessage),
                     Err(failure @ (Failure::Cancelled | Failure::Refused(_))) => return Err(failure),
-                    Err(failure) if failed_once || !failure.is_curable() => return Err(failure),
+                    Err(failure) if failed_once || !failure.can_retry() => return Err(failure),
                     Err(_) => {
                         failed_once = true;
-                        ledger.borrow_mut().left.push(fold);
+                        fold_progress.borrow_mut().pending.push(fold);
                     }
                 }
             }

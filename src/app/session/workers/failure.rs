@@ -1,4 +1,4 @@
-//! What can go wrong with a worker, in words, and what to do about it.
+//! The ways in which a job of a worker can fail, with what the user can do.
 
 use thiserror::Error;
 
@@ -7,87 +7,91 @@ use crate::worker::protocol::BUILD;
 /// Why a job was not answered.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Failure {
-    /// The worker lives and says why it can't.
+    /// The worker can't do it, for this reason.
     #[error("{0}")]
     Refused(String),
     /// The page ended the worker.
     #[error("It was cancelled.")]
     Cancelled,
     /// Another job ended the worker before this one began.
-    #[error("The worker stopped at another question before it came to this one. Ask again.")]
-    WithAnother,
-    /// The worker ended at this work: what it was about, in words, and how it ended.
+    #[error("The worker stopped during another request before it came to this one. Try again.")]
+    EndedByOtherJob,
+    /// The worker ended during this work, for this reason.
     #[error("{0}: {1}")]
     During(String, Box<Failure>),
-    /// A mistake of ours.
+    /// The worker panicked, with this message.
     #[error(
         "The worker stopped because of a mistake in Collectune. Your files are still open; if it happens again with \
          the same files, please report this: {0}"
     )]
     Panicked(String),
-    /// Ended without a panic, which is how WebAssembly runs out of memory.
+    /// The worker ended without a panic, which is how WebAssembly runs out of memory.
     #[error(
         "The worker stopped, most likely because the browser gave it no more memory. Remove a file, or split the \
          sweep into one file per collective and scale, then go on."
     )]
     OutOfMemory,
-    /// The browser reports an error in it.
+    /// The browser reported an error in the worker.
     #[error("The worker stopped: {0}. Your files are still open.")]
-    Died(String),
-    /// It doesn't answer.
+    Crashed(String),
+    /// The worker stopped sending messages.
     #[error("The worker no longer answers and was ended. Your files are still open.")]
-    Silent,
-    /// It belongs to another version.
+    NotResponding,
+    /// The worker is of another build than the page.
     #[error(
         "The page ({BUILD}) and its worker ({0}) are of different versions, so one of them comes from an old cache. \
          Reload the page; your files have to be opened again."
     )]
     WrongBuild(String),
-    /// It says what nobody understands.
+    /// The message of the worker can't be decoded.
     #[error("The worker's answer could not be read. Reload the page; your files have to be opened again.")]
-    Garbled,
-    /// Its code did not come.
+    InvalidMessage,
+    /// The code of the workers could not be fetched.
     #[error("The workers' code could not be loaded: {0}. Check the connection, then try again.")]
     NotLoaded(String),
-    /// It never came to life.
+    /// The browser could not start the worker.
     #[error("The worker could not be started: {0}. Reload the page; check that the browser allows workers.")]
     NotStarted(String),
 }
 
 impl Failure {
-    /// Reads the message of a worker's `error` event. A panic says so before it ends the worker, so a bare trap
-    /// is a failed allocation.
+    /// Classifies the message of a worker's `error` event. A panic is reported before it ends the worker, so a trap
+    /// without one is a failed allocation.
     pub fn of_error_event(message: &str) -> Self {
         let lower = message.to_ascii_lowercase();
         let starved = ["unreachable", "memory", "allocation", "out of bounds"];
         match lower.as_str() {
-            "" => Self::Died("the browser does not say why".to_owned()),
+            "" => Self::Crashed("the browser does not say why".to_owned()),
             text if starved.iter().any(|word| text.contains(word)) => Self::OutOfMemory,
-            _ => Self::Died(message.to_owned()),
+            _ => Self::Crashed(message.to_owned()),
         }
     }
 
-    /// Whether a new worker with the same files may do better.
-    pub fn is_curable(&self) -> bool {
-        !matches!(self.cause(), Self::WrongBuild(_) | Self::Garbled | Self::NotStarted(_))
+    /// Whether a new worker with the same files may succeed.
+    pub fn can_retry(&self) -> bool {
+        !matches!(self.cause(), Self::WrongBuild(_) | Self::InvalidMessage | Self::NotStarted(_))
     }
 
     /// Whether a job ended the worker.
-    pub fn is_death(&self) -> bool {
-        matches!(self.cause(), Self::Panicked(_) | Self::OutOfMemory | Self::Died(_) | Self::Silent)
+    pub fn ended_worker(&self) -> bool {
+        matches!(self.cause(), Self::Panicked(_) | Self::OutOfMemory | Self::Crashed(_) | Self::NotResponding)
     }
 
-    /// Whether nothing went wrong with this job itself.
-    pub const fn is_no_fault(&self) -> bool {
-        matches!(self, Self::Cancelled | Self::WithAnother)
+    /// Whether it is no error of this job itself, and not to be reported.
+    pub const fn is_expected(&self) -> bool {
+        matches!(self, Self::Cancelled | Self::EndedByOtherJob)
     }
 
-    /// The same, with what the work was about where the worker ended at it.
+    /// Adds the work during which the worker ended, if it did.
     pub fn during(self, what: impl FnOnce() -> String) -> Self {
-        if self.is_death() && !matches!(self, Self::During(..)) { Self::During(what(), Box::new(self)) } else { self }
+        if self.ended_worker() && !matches!(self, Self::During(..)) {
+            Self::During(what(), Box::new(self))
+        } else {
+            self
+        }
     }
 
-    /// How it ended, without what it was about: this names no file and no choice.
+    /// The reason without the work, which could name files and choices.
     pub fn cause(&self) -> &Self {
         match self {
             Self::During(_, cause) => cause.cause(),

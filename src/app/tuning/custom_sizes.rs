@@ -1,31 +1,37 @@
-//! Workloads of one's own: sizes that need not be measured, with limits for this question.
+//! Recommendations for sizes that the user enters, measured or not, with their own search limits.
 
 use std::sync::Arc;
 
 use leptos::{ev, prelude::*, task::spawn_local};
 
-use super::{Bench, Held, export::ExportMenu, limits::LimitFields, questions::request_for, table::RecommendationTable};
+use super::{limits::LimitFields, table::RecommendationTable};
 use crate::{
-    app::live::{Show, follow, live},
+    app::reactive::{Show, effect, reactive},
+    app::{
+        export::ExportMenu,
+        session::{Session, WorkerMemory},
+    },
+    collective::Workload,
     tuning::{export::Format, parameters::SearchLimits, result::Recommendation, sizes::parse_sizes},
+    worker::protocol::Request,
 };
 
-/// Asks for sizes and answers with a table.
+/// The form for the sizes, and the table of recommendations.
 #[component]
-pub fn OwnWorkloads() -> impl IntoView {
-    let bench: Bench = expect_context();
+pub fn CustomSizes() -> impl IntoView {
+    let session: Session = expect_context();
     let text = RwSignal::new(String::new());
     let limits = RwSignal::new(SearchLimits::default());
     let error = RwSignal::new(None::<String>);
     let rows = RwSignal::new(Arc::new(Vec::<Recommendation>::new()));
-    // Answers of other data would be wrong ones.
-    follow(move || {
-        bench.groups.track();
+    // The recommendations belong to the data before.
+    effect(move || {
+        session.tuning.groups.track();
         rows.set(Arc::default());
     });
     let ask = move |event: ev::SubmitEvent| {
         event.prevent_default();
-        let Some(workload) = untrack(move || bench.workload()) else { return };
+        let Some(workload) = untrack(move || session.tuning.workload()) else { return };
         let sizes = match parse_sizes(&text.get_untracked()) {
             Ok(sizes) => sizes,
             Err(wrong) => return error.set(Some(wrong.to_string())),
@@ -33,15 +39,15 @@ pub fn OwnWorkloads() -> impl IntoView {
         error.set(None);
         let request = request_for(&workload, sizes, limits.get_untracked());
         spawn_local(async move {
-            match bench.recommend(request).await {
+            match session.recommend(request).await {
                 Ok(answers) => rows.set(Arc::new(answers)),
-                Err(failure) if failure.is_no_fault() => {}
+                Err(failure) if failure.is_expected() => {}
                 Err(failure) => error.set(Some(failure.to_string())),
             }
         });
     };
-    let place = move || bench.workload().map(|w| format!("{} on {}", w.collective, w.scale));
-    let cannot = move || bench.held.get() < Held::Model || bench.workload().is_none();
+    let label = move || session.tuning.workload().map(|w| format!("{} on {}", w.collective, w.scale));
+    let cannot = move || session.worker_memory.get() < WorkerMemory::Model || session.tuning.workload().is_none();
     let differs = move |r: &Recommendation| {
         let (other, busbw) = r.exhaustive?;
         let size = crate::units::Size(r.workload.size_bytes);
@@ -57,13 +63,13 @@ pub fn OwnWorkloads() -> impl IntoView {
         }
     };
     let write = UnsyncCallback::new(move |format: Format| {
-        rows.with_untracked(|rows| format.write(rows, bench.set_label().as_deref()))
+        rows.with_untracked(|rows| format.write(rows, session.tuning.set_label().as_deref()))
     });
     view! {
         <section class="panel" aria-labelledby="own-heading">
             <div class="panel-head">
                 <h2 id="own-heading">"Sizes of your own"</h2>
-                <span class="small">{live(place)}</span>
+                <span class="small">{reactive(label)}</span>
             </div>
             <form class="own" on:submit=ask>
                 <label class="field wide">
@@ -76,7 +82,7 @@ pub fn OwnWorkloads() -> impl IntoView {
                         aria-invalid=move || error.with(Option::is_some).then_some("true")
                         bind:value=text
                     />
-                    {live(move || error.get().map(|error| view! { <small class="wrong" role="alert">{error}</small> }))}
+                    {reactive(move || error.get().map(|error| view! { <small class="wrong" role="alert">{error}</small> }))}
                 </label>
                 <details class="limits">
                     <summary>"Search limits"</summary>
@@ -89,8 +95,13 @@ pub fn OwnWorkloads() -> impl IntoView {
                     <ExportMenu write name="answers" />
                 </div>
                 <RecommendationTable rows filter=String::new() caption="Answers for sizes of your own" />
-                {live(check)}
+                {reactive(check)}
             </Show>
         </section>
     }
+}
+
+/// The request for recommendations at these sizes.
+fn request_for(workload: &Workload, sizes: Vec<u64>, search: SearchLimits) -> Request {
+    Request::Recommend { collective: workload.collective, scale: workload.scale, sizes, search }
 }

@@ -1,16 +1,16 @@
-//! A report that can't be read: why, and what to do.
+//! The message in place of a report that can't be read: why, and what to do.
 
 use leptos::prelude::*;
 
-use super::view::Leave;
+use super::view::CloseReport;
 use crate::app::drop::{OnFiles, OpenButton};
 
-/// Why there is no report. Nothing else stands in for it.
+/// Says why there is no report.
 #[component]
 pub(super) fn Unreadable(
-    /// Whether it came from a link; else from a file.
+    /// Whether the report came from a link; otherwise from a file.
     is_link: bool,
-    /// Why it can't be read, in a sentence.
+    /// Why it can't be read, as a sentence.
     why: String,
 ) -> impl IntoView {
     let on_files: OnFiles = expect_context();
@@ -31,7 +31,7 @@ pub(super) fn Unreadable(
                 <p>{advice}</p>
                 <div class="welcome-actions">
                     <OpenButton on_files primary=true />
-                    <Leave />
+                    <CloseReport />
                 </div>
             </section>
         </main>

@@ -1,9 +1,9 @@
-//! The worker's side of the conversation: takes requests from the page, hands them to the executor, answers.
+//! The program of a worker: takes requests from the page, hands them to the executor, and answers.
 //!
-//! A message, either way, is an array: first the encoded [`ToWorker`] or [`FromWorker`], then what the browser can
-//! carry better than postcard. These are the handles of the files of a `Load`, and the training rows of `Trained` and
-//! `Folds` (of other workbenches: the basis of jobs), whose field in the message stays empty: the page passes them on
-//! without looking at them.
+//! A message in either direction is an array: first the encoded [`ToWorker`] or [`FromWorker`], then the attachments,
+//! which the browser passes without a copy in the encoding: the handles of the files of a `Load`, and the training rows
+//! of `Trained` and `Folds` (for other workbenches: the data of jobs). The field of an attachment is empty in the
+//! encoded message.
 
 use std::{
     cell::RefCell,
@@ -17,7 +17,7 @@ use js_sys::{Array, ArrayBuffer, Uint8Array};
 use wasm_bindgen::{JsCast, prelude::*};
 use web_sys::{DedicatedWorkerGlobalScope, FileReaderSync, MessageEvent};
 
-use super::parts::describe;
+use super::js_error::describe;
 use crate::{
     progress::{Progress, Step},
     workbench::{WorkbenchAnswer, WorkbenchQuestion},
@@ -45,7 +45,8 @@ fn scope() -> DedicatedWorkerGlobalScope {
     js_sys::global().unchecked_into()
 }
 
-/// What the page posted. Nothing where it can't be read: a page of another build, which the handshake has told.
+/// Decodes a message of the page. `None` if it can't be decoded: the page is of another build, which `Ready` has told
+/// it.
 fn received(data: JsValue) -> Option<(ToWorker, Vec<FileSource>)> {
     let parts: Array = data.dyn_into().ok()?;
     let mut message: ToWorker = postcard::from_bytes(&bytes_of(&parts.get(0))?).ok()?;
@@ -62,7 +63,7 @@ fn received(data: JsValue) -> Option<(ToWorker, Vec<FileSource>)> {
             _ => {}
         }
     }
-    Some((message, Shelf::sources(blobs)))
+    Some((message, FileBatch::sources(blobs)))
 }
 
 fn bytes_of(part: &JsValue) -> Option<Vec<u8>> {
@@ -89,16 +90,16 @@ fn answer(executor: &mut Executor, ToWorker { job, request }: ToWorker, files: V
     }
 }
 
-fn post(message: &FromWorker, beside: &[Vec<u8>]) {
-    // Both fail only where the page is gone or the memory is; nobody is left to be told.
+fn post(message: &FromWorker, attachments: &[Vec<u8>]) {
+    // Both fail only if the page is gone or memory is exhausted; then nothing can be reported.
     if let Ok(bytes) = postcard::to_stdvec(message) {
         let parts: Array =
-            iter::once(&bytes).chain(beside).map(|bytes| Uint8Array::from(bytes.as_slice()).buffer()).collect();
+            iter::once(&bytes).chain(attachments).map(|bytes| Uint8Array::from(bytes.as_slice()).buffer()).collect();
         let _ = scope().post_message_with_transfer(&parts, &parts);
     }
 }
 
-/// Passes progress on to the page, as often as a bar on a screen can show it.
+/// Sends progress to the page, at most every [`Self::EVERY_MS`] for the same step.
 struct Reporter {
     job: u32,
     last: Step,
@@ -125,35 +126,35 @@ impl Progress for Reporter {
     }
 }
 
-/// The most bytes that are asked of the browser at once.
+/// The number of bytes that are read from the browser at once.
 const PIECE_BYTES: u64 = 8 << 20;
 
 fn read_blob(blob: &web_sys::Blob) -> Result<Vec<u8>, JsValue> {
     Ok(Uint8Array::new(&FileReaderSync::new()?.read_as_array_buffer(blob)?.into()).to_vec())
 }
 
-/// The files of a request. Small ones are read ahead, many at once: a call to the browser takes about a millisecond,
+/// The files of a request. Small ones are read ahead together, because a call to the browser takes about a millisecond,
 /// however little it reads.
-struct Shelf {
+struct FileBatch {
     blobs: Vec<Blob>,
-    /// Of each file what was read ahead: all of it.
+    /// The content of the files that were read ahead.
     ahead: Vec<Option<Vec<u8>>>,
-    /// Files before this one were read ahead, or can't be.
+    /// The number of files for which reading ahead was tried.
     tried: usize,
 }
 
-impl Shelf {
+impl FileBatch {
     fn sources(blobs: Vec<Blob>) -> Vec<FileSource> {
         let sizes: Vec<u64> = blobs.iter().map(Blob::size).collect();
-        let shelf = Rc::new(RefCell::new(Self { ahead: vec![None; blobs.len()], blobs, tried: 0 }));
+        let batch = Rc::new(RefCell::new(Self { ahead: vec![None; blobs.len()], blobs, tried: 0 }));
         let source = |(at, size_bytes)| {
-            let content = BlobReader { shelf: Rc::clone(&shelf), at, size_bytes, next: 0, piece: Vec::new(), taken: 0 };
+            let content = BlobReader { batch: Rc::clone(&batch), at, size_bytes, next: 0, piece: Vec::new(), taken: 0 };
             FileSource { size_bytes, content: Box::new(content) }
         };
         sizes.into_iter().enumerate().map(source).collect()
     }
 
-    /// A piece of a file, from a byte on.
+    /// A piece of a file from byte `from` on.
     fn piece(&mut self, at: usize, from: u64) -> Result<Vec<u8>, JsValue> {
         if from == 0 {
             if at >= self.tried {
@@ -167,8 +168,8 @@ impl Shelf {
         read_blob(blob.slice(from, (from + PIECE_BYTES).min(blob.size())).as_ref())
     }
 
-    /// Reads a file and those after it, as many as make a piece. Where one of them can't be read none is, and each is tried by
-    /// itself.
+    /// Reads a file and those after it that fit into a piece together. If one of them can't be read, none is, and each
+    /// is read by itself.
     fn read_ahead(&mut self, at: usize) {
         let mut bytes = 0;
         let fits = |blob: &&Blob| {
@@ -184,7 +185,7 @@ impl Shelf {
         let length: usize = sizes.iter().sum();
         let all: Array = together.into_iter().map(|blob| web_sys::Blob::clone(blob.as_ref())).collect();
         let read = web_sys::Blob::new_with_blob_sequence(&all).and_then(|all| read_blob(&all));
-        // A file that has become shorter would pass on the bytes of the next one as its own.
+        // If a file has become shorter, the offsets of those after it are wrong.
         let Some(all) = read.ok().filter(|all| all.len() == length) else { return };
         let mut rest = all.as_slice();
         for (size, ahead) in sizes.into_iter().zip(&mut self.ahead[at..]) {
@@ -195,13 +196,13 @@ impl Shelf {
     }
 }
 
-/// Streams a file: only a piece of it is in memory at a time.
+/// Reads a file piece by piece, so that only one piece is in memory.
 struct BlobReader {
-    shelf: Rc<RefCell<Shelf>>,
-    /// Which file of the shelf.
+    batch: Rc<RefCell<FileBatch>>,
+    /// The index of the file.
     at: usize,
     size_bytes: u64,
-    /// Where in the file the next piece starts.
+    /// The byte at which the next piece starts.
     next: u64,
     piece: Vec<u8>,
     taken: usize,
@@ -210,7 +211,7 @@ struct BlobReader {
 impl Read for BlobReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.taken == self.piece.len() && self.next < self.size_bytes {
-            self.piece = self.shelf.borrow_mut().piece(self.at, self.next).map_err(|error| {
+            self.piece = self.batch.borrow_mut().piece(self.at, self.next).map_err(|error| {
                 io::Error::other(format!(
                     "the browser can't read it any more; it was moved or changed since it was opened, so open it again ({})",
                     describe(&error)

@@ -1,21 +1,23 @@
-//! A/B: which rules of a tuner file a campaign lets stand, and the script of the next campaign.
+//! A/B panel: which rules of a tuner file a campaign confirms, and the script of the next campaign.
 
 use leptos::prelude::*;
 
 use super::{
-    super::{Bench, inquiry::Inquiry},
+    super::worker_query::WorkerQuery,
     documents::{DocumentChoice, DocumentField, name_of},
-    listing::ListingView,
-    plan::LauncherField,
-    text_file::{Notes, TextFile},
-    tuner_files::Failed,
+    shared::{Failed, LauncherField},
 };
 use crate::{
     app::{
         chart::ChartView,
-        fields::{ChoiceField, NumberField, stay},
-        live::{Show, live},
+        fields::{ChoiceField, NumberField, prevent_submit},
+        reactive::{Show, reactive},
         theme::ActiveTheme,
+    },
+    app::{
+        listing::ListingView,
+        session::Session,
+        text_file::{Notes, TextFile},
     },
     collective::Collective,
     tuning::{
@@ -29,12 +31,12 @@ use crate::{
     worker::protocol::{Request, Response},
 };
 
-/// The verdict on a loaded campaign, and the next one.
+/// The verdict on the loaded campaign, and the next campaign.
 #[component]
-pub fn ComparisonPanel() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let any = move || bench.documents.with(|all| !all.comparisons.is_empty());
-    let has_data = move || bench.workload().is_some();
+pub fn AbPanel() -> impl IntoView {
+    let session: Session = expect_context();
+    let any = move || session.documents.with(|all| !all.comparisons.is_empty());
+    let has_data = move || session.tuning.workload().is_some();
     view! {
         <section class="panel" aria-labelledby="ab-heading">
             <h2 id="ab-heading">"A/B"</h2>
@@ -47,7 +49,7 @@ pub fn ComparisonPanel() -> impl IntoView {
                     </p>
                 }
             >
-                <Judgement />
+                <CampaignVerdict />
             </Show>
         </section>
         <Show when=has_data>
@@ -57,11 +59,11 @@ pub fn ComparisonPanel() -> impl IntoView {
 }
 
 #[component]
-fn Judgement() -> impl IntoView {
-    let bench: Bench = expect_context();
+fn CampaignVerdict() -> impl IntoView {
+    let session: Session = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
-    let file = DocumentChoice::new(move || bench.documents.with(|all| all.comparisons.clone()));
-    let conf = DocumentChoice::new(move || bench.documents.with(|all| all.confs.clone()));
+    let file = DocumentChoice::new(move || session.documents.with(|all| all.comparisons.clone()));
+    let conf = DocumentChoice::new(move || session.documents.with(|all| all.confs.clone()));
     let collective = RwSignal::new(None::<Collective>);
     let limits = RwSignal::new(Limits::default());
     let question = Signal::derive(move || {
@@ -73,7 +75,7 @@ fn Judgement() -> impl IntoView {
             limits: limits.get(),
         }))
     });
-    let found = Inquiry::new(bench, question);
+    let found = WorkerQuery::new(session, question);
     fn compared(response: &Response) -> Option<&Answer> {
         if let Response::Compared(answer) = response { Some(answer) } else { None }
     }
@@ -96,7 +98,7 @@ fn Judgement() -> impl IntoView {
     let chart = found.chart(|response| compared(response)?.chart.as_ref());
     let row_class = UnsyncCallback::new(move |row: usize| {
         found
-            .now(|response| {
+            .get_untracked(|response| {
                 Some(match compared(response)?.verdicts.get(row)? {
                     Verdict::Keep => "keep",
                     Verdict::Drop(_) => "changes",
@@ -108,7 +110,7 @@ fn Judgement() -> impl IntoView {
     let trimmed = move || {
         let text = found.get(|response| compared(response)?.trimmed.clone())?;
         let name =
-            conf.chosen.get().map_or_else(|| "trimmed.conf".to_owned(), |conf| trimmed_name(&name_of(bench, conf)));
+            conf.chosen.get().map_or_else(|| "trimmed.conf".to_owned(), |conf| trimmed_name(&name_of(session, conf)));
         Some(view! { <TextFile name about="what is left of the tuner file" text /> })
     };
     let collectives = || {
@@ -116,7 +118,7 @@ fn Judgement() -> impl IntoView {
         std::iter::once((None, "as the files say".to_owned())).chain(all).collect::<Vec<_>>()
     };
     view! {
-        <form class="own" on:submit=stay>
+        <form class="own" on:submit=prevent_submit>
             <DocumentField label="Campaign" choice=file />
             <Show when=move || conf.chosen.get().is_some()>
                 <DocumentField label="Its tuner file" choice=conf />
@@ -135,14 +137,14 @@ fn Judgement() -> impl IntoView {
                 on_value=move |pct| limits.update(|limits| limits.confidence = pct / 100.0)
             />
             <NumberField
-                label="Least gain, %"
+                label="Smallest gain, %"
                 value=move || limits.get().min_gain_pct
                 range=0.0..=100.0
                 step="any"
                 on_value=move |pct| limits.update(|limits| limits.min_gain_pct = pct)
             />
             <NumberField
-                label="Most loss, %"
+                label="Largest loss, %"
                 value=move || limits.get().max_loss_pct
                 range=0.0..=100.0
                 step="any"
@@ -150,16 +152,16 @@ fn Judgement() -> impl IntoView {
             />
         </form>
         <Failed error=found.error />
-        {live(void)}
-        {live(notes)}
+        {reactive(void)}
+        {reactive(notes)}
         <ListingView heading="By rule" listing=by_rule name="ab-by-rule" row_class=row_class />
         <ChartView chart=chart theme />
         <ListingView heading="By size" listing=by_size name="ab-by-size" />
-        {live(trimmed)}
+        {reactive(trimmed)}
     }
 }
 
-/// `tuner.conf` becomes `tuner.trimmed.conf`.
+/// The name of a trimmed tuner file: `tuner.trimmed.conf` for `tuner.conf`.
 fn trimmed_name(name: &str) -> String {
     match name.rsplit_once('.') {
         Some((stem, extension)) => format!("{stem}.trimmed.{extension}"),
@@ -167,17 +169,17 @@ fn trimmed_name(name: &str) -> String {
     }
 }
 
-/// The script of three arms for the collective and scale shown.
+/// The script of a campaign with three arms for the collective and scale shown.
 #[component]
 fn NextCampaign() -> impl IntoView {
-    let bench: Bench = expect_context();
+    let session: Session = expect_context();
     let repeats = RwSignal::new(6_u32);
     let launcher = RwSignal::new(Launcher::default());
     let plugin = RwSignal::new("/path/to/libnccl-tuner.so".to_owned());
     let conf = RwSignal::new("/path/to/tuner.conf".to_owned());
     let question = Signal::derive(move || {
-        let shown = bench.workload()?;
-        let sizes = bench.groups.with(|groups| {
+        let shown = session.tuning.workload()?;
+        let sizes = session.tuning.groups.with(|groups| {
             let group = groups.iter().find(|g| (g.collective, g.scale) == (shown.collective, shown.scale))?;
             Some(Sizes::to_cover(*group.sizes.first()?, *group.sizes.last()?))
         })?;
@@ -192,9 +194,9 @@ fn NextCampaign() -> impl IntoView {
             conf: conf.get(),
         }))
     });
-    let found = Inquiry::new(bench, question);
+    let found = WorkerQuery::new(session, question);
     let script = move || {
-        let shown = bench.workload()?;
+        let shown = session.tuning.workload()?;
         let text = found.get(|response| match response {
             Response::Campaign(script) => Some(script.clone()),
             _ => None,
@@ -208,7 +210,7 @@ fn NextCampaign() -> impl IntoView {
                 <h2 id="campaign-heading">"The next campaign"</h2>
                 <span class="small">"No plugin, the plugin with the tuner file, the plugin with an empty one."</span>
             </div>
-            <form class="own" on:submit=stay>
+            <form class="own" on:submit=prevent_submit>
                 <NumberField
                     label="Launches of each arm"
                     value=move || repeats.get()
@@ -225,7 +227,7 @@ fn NextCampaign() -> impl IntoView {
                     <input type="text" spellcheck="false" autocomplete="off" bind:value=conf />
                 </label>
             </form>
-            {live(script)}
+            {reactive(script)}
         </section>
     }
 }

@@ -1,35 +1,35 @@
-//! What the page says of each workbench.
+//! The texts of each workbench.
 
 use crate::report::Workbench;
 
-/// Words of a workbench.
-pub struct Words {
-    /// What to drop, and what comes of it.
+/// The texts of a workbench.
+pub struct WorkbenchWords {
+    /// What to drop, and what it answers.
     pub lead: &'static str,
-    /// What it reads.
+    /// The formats that it reads.
     pub reads: &'static str,
-    /// What the example is.
+    /// The sentence above an opened example.
     pub example: &'static str,
-    /// What is shown before anything is loaded.
+    /// The sentence above generated data, if it shows some before a file is loaded.
     pub made: &'static str,
-    /// What the worker does.
+    /// The name of the task of the main worker.
     pub doing: &'static str,
-    /// What other workers do.
+    /// The step of the task while the pool works.
     pub jobs: &'static str,
-    /// Why there is no answer.
+    /// The heading if it can't answer.
     pub refused: &'static str,
-    /// Something was cancelled.
+    /// The status if jobs remain after a cancellation.
     pub partial: &'static str,
-    /// Takes up what was cancelled.
+    /// The label of the button that does the remaining jobs.
     pub again: &'static str,
-    /// Everything was done.
+    /// The status of a complete answer.
     pub complete: &'static str,
 }
 
-/// The words of a workbench.
-pub const fn words(workbench: Workbench) -> Words {
+/// The texts that the page shows for `workbench`.
+pub const fn words(workbench: Workbench) -> WorkbenchWords {
     match workbench {
-        Workbench::Overlap => Words {
+        Workbench::Overlap => WorkbenchWords {
             lead: "Drop kernel metrics and slowdown statistics and see how much slower kernels get beside collectives, \
                    and whether learning predicts it better than no model at all.",
             reads: "Reads merged features (CSV), slowdown statistics (XLSX or CSV) with kernel metrics (CSV, JSON, ncu \
@@ -42,9 +42,9 @@ pub const fn words(workbench: Workbench) -> Words {
             refused: "Nothing to compare",
             partial: "Not all models were compared.",
             again: "Compare",
-            complete: "Every model predicted only what it had not seen.",
+            complete: "Each model was tested on kernels that it was not fitted on.",
         },
-        Workbench::Tuning => Words {
+        Workbench::Tuning => WorkbenchWords {
             lead: "Drop a sweep of collectives and see which algorithm, protocol and channel count to deploy for each \
                    message size.",
             reads: "Reads the tables of rccl-sweep, logs and tables of nccl-tests and rccl-tests, debug logs of jobs \
@@ -52,7 +52,7 @@ pub const fn words(workbench: Workbench) -> Words {
                     not. The example is simulated, not measured.",
             ..OTHER
         },
-        Workbench::TrainingTime => Words {
+        Workbench::TrainingTime => WorkbenchWords {
             lead: "Drop the samples of single operators and collectives, and see what a training step costs with a layout, \
                    what it is made of, whether it fits, and which layout is best.",
             reads: "Reads folders or zips of samples (CSV) of estimate-train-time with their regressor and sampling \
@@ -65,41 +65,41 @@ pub const fn words(workbench: Workbench) -> Words {
             refused: "Nothing to predict",
             partial: "Not all regressors were trained.",
             again: "Go on",
-            complete: "Errors are of what regressors had not seen.",
+            complete: "The errors are those at samples that were held out.",
         },
-        Workbench::Topology => Words {
+        Workbench::Topology => WorkbenchWords {
             lead: "Drop a link graph, or the topology dump of NCCL or RCCL, and see a schedule of a collective for it, \
                    how far it can be from the best possible one, and why.",
             reads: "Reads topologies as CSV, NCCL_TOPO_DUMP_FILE and NCCL_GRAPH_DUMP_FILE as XML, schedules as CSV, \
-                    algorithms of MSCCL as XML, and conditions of a collective as JSON. The example is made, not measured.",
-            example: "This is the example: a made graph. Drop your own to replace it.",
-            made: "This is the example: a made graph. Drop your own to replace it.",
+                    algorithms of MSCCL as XML, and conditions of a collective as JSON. The example is generated, not measured.",
+            example: "This is the example: a generated graph. Drop your own to replace it.",
+            made: "This is the example: a generated graph. Drop your own to replace it.",
             doing: "Synthesizing",
             jobs: "",
             refused: "Nothing to synthesize",
-            partial: "Not all synthesizers were asked.",
+            partial: "Not all synthesizers were run.",
             again: "Go on",
             complete: "Every schedule that is shown was verified.",
         },
-        Workbench::Policy => Words {
+        Workbench::Policy => WorkbenchWords {
             lead: "Drop reward logs of a job's tuner, and see what a bandit would have learnt, what it would have cost, \
                    and whether any arm is worth deploying.",
             reads: "Reads reward logs, lists of times, means of episodes and of arms (JSON, CSV), and the policy files and \
                     records by whose schedule arms ran. The example is simulated, not measured.",
             example: "This is the example: simulated rewards, not measurements. Drop your own to replace them.",
-            made: "Strategies play in simulated latencies. Drop a reward log to let them play in measured ones.",
+            made: "The strategies run on simulated latencies. Drop a reward log to run them on measured ones.",
             doing: "Replaying",
-            jobs: "Playing seeds",
+            jobs: "Running seeds",
             refused: "Nothing to replay",
             partial: "Not everything was replayed.",
             again: "Go on",
-            complete: "Every estimate says how sure it is.",
+            complete: "Each estimate is shown with its uncertainty.",
         },
     }
 }
 
-/// What the workbench with a page of its own says elsewhere.
-const OTHER: Words = Words {
+/// The texts that tuning, which has its own page, doesn't use.
+const OTHER: WorkbenchWords = WorkbenchWords {
     lead: "",
     reads: "",
     example: "",

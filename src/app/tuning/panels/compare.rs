@@ -1,21 +1,24 @@
-//! Compare: two measured states, before and after a driver, a firmware, a topology.
+//! Compare panel: two measured states, such as before and after a change of driver, firmware or topology.
 
 use leptos::prelude::*;
 
 use super::{
-    super::{Bench, inquiry::Inquiry},
+    super::worker_query::WorkerQuery,
     documents::{DocumentChoice, DocumentField, name_of},
-    listing::ListingView,
-    text_file::{Notes, TextFile},
-    tuner_files::Failed,
+    shared::Failed,
 };
 use crate::{
     app::{
         chart::ChartView,
-        fields::{ChoiceField, NumberField, stay},
-        live::{Show, live},
-        report::Reader,
+        fields::{ChoiceField, NumberField, prevent_submit},
+        reactive::{Show, reactive},
+        report::ReportReader,
         theme::ActiveTheme,
+    },
+    app::{
+        listing::ListingView,
+        session::Session,
+        text_file::{Notes, TextFile},
     },
     intake::{FileReport, Outcome},
     plot::Chart,
@@ -23,23 +26,24 @@ use crate::{
     worker::protocol::{ComparedState, FileToLoad, Request, Response},
 };
 
-/// Stands for the only sweep that is loaded, where a file has a number.
+/// The number of the only loaded sweep; files are numbered from 1.
 const LOADED: u32 = 0;
-/// Stands for several loaded sweeps together.
+/// The number of all loaded sweeps together.
 const TOGETHER: u32 = u32::MAX - 1;
-/// Stands for the report that was opened from a link.
+/// The number of the report that was opened from a link.
 const LINKED: u32 = u32::MAX;
 
-/// What can be compared, by number: reports first, which are older than what is loaded, then sweeps.
-fn states(bench: Bench, reader: Reader) -> Vec<(u32, String)> {
-    let named = |file: u32| (file, name_of(bench, file));
+/// The states that can be compared, with their numbers and names: reports first, because they are older than what is
+/// loaded, then sweeps.
+fn states(session: Session, reader: ReportReader) -> Vec<(u32, String)> {
+    let named = |file: u32| (file, name_of(session, file));
     let mut states = Vec::new();
-    states.extend(reader.linked().map(|report| (LINKED, format!("{}, from a link", report.title))));
-    states.extend(bench.documents.with(|all| all.reports.clone()).into_iter().map(named));
+    states.extend(reader.report_from_link().map(|report| (LINKED, format!("{}, from a link", report.title))));
+    states.extend(session.documents.with(|all| all.reports.clone()).into_iter().map(named));
     let is_sweep = |file: &&FileReport| matches!(file.outcome, Outcome::Loaded { .. });
-    let sweeps = bench.reports.with(|files| files.iter().filter(is_sweep).map(|file| file.id).collect::<Vec<_>>());
+    let sweeps = session.reports.with(|files| files.iter().filter(is_sweep).map(|file| file.id).collect::<Vec<_>>());
     if let [only] = sweeps[..] {
-        states.push((LOADED, name_of(bench, only)));
+        states.push((LOADED, name_of(session, only)));
     } else if !sweeps.is_empty() {
         states.extend(sweeps.into_iter().map(named));
         states.push((TOGETHER, "all that is loaded".to_owned()));
@@ -47,24 +51,25 @@ fn states(bench: Bench, reader: Reader) -> Vec<(u32, String)> {
     states
 }
 
-/// A state as the worker is asked about it.
-fn side(bench: Bench, reader: Reader, state: u32) -> Option<ComparedState> {
+/// A state as the request to the worker names it; `None` if it is gone.
+fn compared_state(session: Session, reader: ReportReader, state: u32) -> Option<ComparedState> {
     Some(match state {
         LOADED | TOGETHER => ComparedState::Loaded,
-        LINKED => ComparedState::Snapshot(Box::new(reader.linked()?.snapshot?)),
+        LINKED => ComparedState::Snapshot(Box::new(reader.report_from_link()?.snapshot?)),
         file => {
-            let mapping = bench.files.with(|files| Some(files.iter().find(|open| open.id == file)?.mapping.clone()))?;
+            let mapping =
+                session.files.with(|files| Some(files.iter().find(|open| open.id == file)?.mapping.clone()))?;
             let mapping = mapping.map(|(_, mapping)| mapping);
-            ComparedState::Files(vec![FileToLoad { id: file, name: name_of(bench, file), mapping }])
+            ComparedState::Files(vec![FileToLoad { id: file, name: name_of(session, file), mapping }])
         }
     })
 }
 
-/// Two states, and what changed between them.
+/// The choice of two states, and what changed between them.
 #[component]
-pub fn ChangePanel() -> impl IntoView {
-    let (bench, reader): (Bench, Reader) = (expect_context(), expect_context());
-    let states = Memo::new(move |_| states(bench, reader));
+pub fn ComparePanel() -> impl IntoView {
+    let (session, reader): (Session, ReportReader) = (expect_context(), expect_context());
+    let states = Memo::new(move |_| states(session, reader));
     let several = Memo::new(move |_| states.with(|states| states.len() > 1));
     view! {
         <section class="panel" aria-labelledby="change-heading">
@@ -81,40 +86,40 @@ pub fn ChangePanel() -> impl IntoView {
                     </p>
                 }
             >
-                <Comparison states />
+                <StateComparison states />
             </Show>
         </section>
     }
 }
 
 #[component]
-fn Comparison(states: Memo<Vec<(u32, String)>>) -> impl IntoView {
-    let (bench, reader): (Bench, Reader) = (expect_context(), expect_context());
+fn StateComparison(states: Memo<Vec<(u32, String)>>) -> impl IntoView {
+    let (session, reader): (Session, ReportReader) = (expect_context(), expect_context());
     let theme = expect_context::<ActiveTheme>().signal();
-    let wishes = RwSignal::new([None, None]);
-    // The state that is wished for, as long as it is there; else the first before, and the last by itself after.
-    let chosen = move |place: usize| {
+    let selected = RwSignal::new([None, None]);
+    // The selected state while it exists; by default the first before, and the last single one after.
+    let chosen = move |side: usize| {
         states.with(|states| {
-            let is_there = |wish: &u32| states.iter().any(|(state, _)| state == wish);
+            let is_there = |selection: &u32| states.iter().any(|(state, _)| state == selection);
             let mut by_themselves = states.iter().filter(|(state, _)| *state != TOGETHER);
-            let other = if place == 0 { by_themselves.next() } else { by_themselves.next_back() };
-            wishes.get()[place].filter(is_there).or(other.map(|(state, _)| *state))
+            let other = if side == 0 { by_themselves.next() } else { by_themselves.next_back() };
+            selected.get()[side].filter(is_there).or(other.map(|(state, _)| *state))
         })
     };
-    let choose = move |place: usize| move |state: u32| wishes.update(|wishes| wishes[place] = Some(state));
-    let swap = move |_| wishes.set(untrack(move || [chosen(1), chosen(0)]));
-    let conf = DocumentChoice::without(move || bench.documents.with(|all| all.confs.clone()));
-    let has_conf = Memo::new(move |_| bench.documents.with(|all| !all.confs.is_empty()));
+    let choose = move |side: usize| move |state: u32| selected.update(|selected| selected[side] = Some(state));
+    let swap = move |_| selected.set(untrack(move || [chosen(1), chosen(0)]));
+    let conf = DocumentChoice::without(move || session.documents.with(|all| all.confs.clone()));
+    let has_conf = Memo::new(move |_| session.documents.with(|all| !all.confs.is_empty()));
     let asked = RwSignal::new(Question::default());
     let question = Signal::derive(move || {
         let (before, after) = (chosen(0)?, chosen(1)?);
-        let (reader_of_conf, library) = (bench.reader.get(), bench.library.get());
+        let (reader_of_conf, library) = (session.tuning.reader.get(), session.tuning.library.get());
         let deployment = |file| Deployment { file, reader: reader_of_conf, library };
         let question = Question { conf: conf.chosen.get().map(deployment), ..asked.get() };
-        let (before, after) = (side(bench, reader, before)?, side(bench, reader, after)?);
+        let (before, after) = (compared_state(session, reader, before)?, compared_state(session, reader, after)?);
         Some(Request::Change { before, after, question })
     });
-    let found = Inquiry::new(bench, question);
+    let found = WorkerQuery::new(session, question);
     fn changed(response: &Response) -> Option<&Answer> {
         if let Response::Changed(answer) = response { Some(answer) } else { None }
     }
@@ -141,10 +146,10 @@ fn Comparison(states: Memo<Vec<(u32, String)>>) -> impl IntoView {
     };
     let by_size = found.listing(|response| Some(&changed(response)?.by_size));
     let standing = found.listing(|response| Some(&changed(response)?.standing));
-    let apart = found.listing(|response| Some(&changed(response)?.apart));
-    let is_apart = Memo::new(move |_| apart.with(|listing| !listing.rows.is_empty()));
+    let one_sided = found.listing(|response| Some(&changed(response)?.apart));
+    let has_one_sided = Memo::new(move |_| one_sided.with(|listing| !listing.rows.is_empty()));
     view! {
-        <form class="own" on:submit=stay>
+        <form class="own" on:submit=prevent_submit>
             <ChoiceField label="Before" choices=move || states.get() value=move || chosen(0) on_value=choose(0) />
             <ChoiceField label="After" choices=move || states.get() value=move || chosen(1) on_value=choose(1) />
             <button type="button" on:click=swap>"Swap"</button>
@@ -167,13 +172,13 @@ fn Comparison(states: Memo<Vec<(u32, String)>>) -> impl IntoView {
             />
         </form>
         <Failed error=found.error />
-        {live(summary)}
-        {live(charts)}
+        {reactive(summary)}
+        {reactive(charts)}
         <ListingView heading="What changed" listing=by_size name="change-by-size" />
         <ListingView heading="What is deployed" listing=standing name="change-of-deployed" />
-        <Show when=move || is_apart.get()>
-            <ListingView heading="Measured on one side only" listing=apart name="change-apart" />
+        <Show when=move || has_one_sided.get()>
+            <ListingView heading="Measured on one side only" listing=one_sided name="change-apart" />
         </Show>
-        {live(markdown)}
+        {reactive(markdown)}
     }
 }

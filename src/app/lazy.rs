@@ -1,5 +1,5 @@
-//! What is drawn when somebody comes near it: a report may hold a hundred charts and tables, and a browser that draws all
-//! of them at once answers nobody meanwhile.
+//! Draws elements when they come near the visible part of the page. A report may hold a hundred charts and tables;
+//! drawing all of them at once would block the page.
 
 use std::{cell::Cell, rc::Rc};
 
@@ -8,17 +8,17 @@ use leptos::prelude::*;
 use wasm_bindgen::prelude::*;
 use web_sys::Element;
 
-use super::{live::follow, printing::Printing};
+use super::{printing::Printing, reactive::effect};
 
-/// As many are drawn wherever they stand: all that an ordinary page has.
-const AT_ONCE: usize = 24;
+/// The number of elements that are drawn wherever they are; an ordinary page has no more.
+const EAGER_ELEMENTS: usize = 24;
 
-/// This far outside of the window counts as near.
-const MARGIN: &str = "800px 0px";
+/// The distance from the window within which an element counts as near.
+const VIEWPORT_MARGIN: &str = "800px 0px";
 
 thread_local! {
-    /// Those that are drawn wherever they stand.
-    static DRAWN_AT_ONCE: Cell<usize> = const { Cell::new(0) };
+    /// The number of elements on the page that are drawn wherever they are.
+    static EAGER_COUNT: Cell<usize> = const { Cell::new(0) };
 }
 
 #[wasm_bindgen]
@@ -32,13 +32,13 @@ extern "C" {
     fn disconnect(this: &IntersectionObserver);
 }
 
-/// Calls back once an element is near, until it is dropped.
-struct NearWatch {
+/// Calls back once an element is near the visible part of the page, until it is dropped.
+struct ViewportWatch {
     observer: IntersectionObserver,
     _callback: Closure<dyn Fn(Array)>,
 }
 
-impl NearWatch {
+impl ViewportWatch {
     fn new(element: &Element, on_near: impl Fn() + 'static) -> Option<Self> {
         let callback = Closure::<dyn Fn(Array)>::new(move |entries: Array| {
             let is_near =
@@ -48,51 +48,52 @@ impl NearWatch {
             }
         });
         let options = Object::new();
-        Reflect::set(&options, &"rootMargin".into(), &MARGIN.into()).ok()?;
+        Reflect::set(&options, &"rootMargin".into(), &VIEWPORT_MARGIN.into()).ok()?;
         let observer = IntersectionObserver::new(callback.as_ref().unchecked_ref(), &options).ok()?;
         observer.observe(element);
         Some(Self { observer, _callback: callback })
     }
 }
 
-impl Drop for NearWatch {
+impl Drop for ViewportWatch {
     fn drop(&mut self) {
         self.observer.disconnect();
     }
 }
 
-/// Whether an element is near, or was: what was drawn once stays. On paper everything is.
-pub fn near(element: impl Fn() -> Option<Element> + 'static) -> RwSignal<bool> {
-    let is_at_once = DRAWN_AT_ONCE.get() < AT_ONCE;
+/// Whether an element is or was near the visible part of the page: what was drawn stays. While the browser prints, all
+/// elements are.
+pub fn is_near_viewport(element: impl Fn() -> Option<Element> + 'static) -> RwSignal<bool> {
+    let is_at_once = EAGER_COUNT.get() < EAGER_ELEMENTS;
     if is_at_once {
-        DRAWN_AT_ONCE.set(DRAWN_AT_ONCE.get() + 1);
-        on_cleanup(|| DRAWN_AT_ONCE.set(DRAWN_AT_ONCE.get().saturating_sub(1)));
+        EAGER_COUNT.set(EAGER_COUNT.get() + 1);
+        on_cleanup(|| EAGER_COUNT.set(EAGER_COUNT.get().saturating_sub(1)));
     }
     let is_near = RwSignal::new(is_at_once);
     if is_at_once {
         return is_near;
     }
     let Printing(is_printing) = expect_context();
-    follow(move || {
+    effect(move || {
         if is_printing.get() && !is_near.get_untracked() {
             is_near.set(true);
         }
     });
-    let watch: Rc<Cell<Option<NearWatch>>> = Rc::default();
-    let kept = StoredValue::new_local(watch);
-    follow(move || {
+    let watch: Rc<Cell<Option<ViewportWatch>>> = Rc::default();
+    let current_watch = StoredValue::new_local(watch);
+    effect(move || {
         let (Some(element), false) = (element(), is_near.get()) else {
-            kept.with_value(|watch| watch.set(None));
+            current_watch.with_value(|watch| watch.set(None));
             return;
         };
-        // The browser says it within a frame; where it can't say it at all, everything is near.
-        let watch = NearWatch::new(&element, move || {
+        // The browser reports it within a frame. Without the observer every element counts as near.
+        let watch = ViewportWatch::new(&element, move || {
             is_near.try_set(true);
         });
         if watch.is_none() {
             is_near.set(true);
         }
-        kept.with_value(|kept| kept.set(watch));
+        current_watch.with_value(|current| current.set(watch));
     });
     is_near
 }

@@ -1,0 +1,53 @@
+//! Notices: messages that stay on the page until they are dismissed.
+
+use leptos::prelude::*;
+
+use super::{Session, workers::failure::Failure};
+use crate::app::diagnostics;
+
+/// A message for the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The number of the notice, unique in the session.
+    pub id: u32,
+    /// The text of the message.
+    pub text: String,
+    /// Whether it reports an error.
+    pub is_error: bool,
+    /// The action that the notice offers.
+    pub action: Option<NoticeAction>,
+}
+
+/// The action of the button of a [`Notice`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoticeAction {
+    /// Reads the open files again.
+    ReadAgain,
+    /// Trains with the same parameters again.
+    Train,
+    /// Reloads the page in the browser.
+    Reload,
+}
+
+impl Session {
+    /// Shows a notice, in place of an older one with the same text.
+    pub fn notify(self, text: String, is_error: bool, action: Option<NoticeAction>) {
+        let id = self.next_id();
+        self.notices.update(|notices| {
+            notices.retain(|notice| notice.text != text);
+            notices.push(Notice { id, text, is_error, action });
+        });
+    }
+
+    /// Shows a failure as a notice that offers `action`, or to reload the page if trying again can't help.
+    pub fn notify_failure(self, failure: &Failure, action: NoticeAction) {
+        diagnostics::note_error(&failure.cause().to_string());
+        let action = if failure.can_retry() { action } else { NoticeAction::Reload };
+        self.notify(failure.to_string(), true, Some(action));
+    }
+
+    /// Removes the notices that offer an action: the new run replaces it.
+    pub(super) fn dismiss_actionable_notices(self) {
+        self.notices.update(|notices| notices.retain(|notice| notice.action.is_none()));
+    }
+}

@@ -1,0 +1,18 @@
+//! A file that is open on the page.
+
+use crate::intake::{Mapping, MappingRequest};
+
+/// A file that is open on the page.
+#[derive(Clone)]
+pub struct OpenFile {
+    /// The number of the file, which the worker uses as well; unique in the session.
+    pub id: u32,
+    /// The handle of the browser; the content stays on the disk.
+    pub handle: web_sys::File,
+    /// For a table with unknown headers: the question that was asked, and the answer.
+    pub mapping: Option<(MappingRequest, Mapping)>,
+    /// Whether it is the example of the page.
+    pub is_example: bool,
+    /// Why the file is left out, if the worker ended while reading it.
+    pub not_read: Option<String>,
+}

@@ -1,0 +1,73 @@
+//! The page of a workbench before any file is open: what it answers, what to drop, and its example.
+
+use leptos::prelude::*;
+
+use super::{
+    drop::{OnFiles, OpenButton},
+    example::Example,
+    file_store::StoredFiles,
+    files::Files,
+    reactive::{Show, reactive},
+    session::Session,
+};
+use crate::report::Workbench;
+
+/// The page of a workbench before any file is open.
+#[component]
+pub fn Welcome(
+    workbench: Workbench,
+    /// What to drop, and what it answers.
+    lead: &'static str,
+    /// The formats that it reads.
+    reads: &'static str,
+) -> impl IntoView {
+    let session: Session = expect_context();
+    let on_files: OnFiles = expect_context();
+    let example: Example = expect_context();
+    let is_reading = move || session.has_files() && session.task.with(Option::is_some);
+    // A link names the workload that was shown; it does not hold the measurements.
+    let awaited = move || {
+        let address = session.tuning.address.get();
+        (workbench == Workbench::Tuning && address.is_particular()).then(|| {
+            view! {
+                <p class="awaited" role="status">
+                    "This link shows " <strong>{address.to_string()}</strong> ". Drop the sweep that was measured there."
+                </p>
+            }
+        })
+    };
+    let name = if workbench == Workbench::Tuning { "Collectune" } else { workbench.name() };
+    view! {
+        <main class="welcome">
+            <div class="welcome-zone">
+                <h1>{name}</h1>
+                <Show when=is_reading>
+                    <p role="status">"Reading …"</p>
+                </Show>
+                <p class="lead">{lead}</p>
+                {reactive(awaited)}
+                <p class="welcome-drop">"Drop files or a folder anywhere on this page, or paste their text."</p>
+                <div class="welcome-actions">
+                    <OpenButton on_files primary=true />
+                    <Show when=move || example.has(workbench)>
+                        <button type="button" id="open-example" on:click=move |_| example.open(session, workbench)>
+                            "Open the example"
+                        </button>
+                    </Show>
+                    <Show when=move || workbench == Workbench::Policy>
+                        <button type="button" on:click=move |_| session.choose(workbench, "world", "clear")>
+                            "Simulate strategies"
+                        </button>
+                    </Show>
+                </div>
+                <p class="small">{reads}</p>
+            </div>
+            // Open files that have nothing for this workbench, with the reason.
+            <Show when=move || session.has_files()>
+                <Files />
+            </Show>
+            <StoredFiles />
+            <p class="promise">"Nothing is uploaded. Files are read and trained on in this tab."</p>
+        </main>
+    }
+}

@@ -1,6 +1,6 @@
 //! The single runs behind the points, kept compactly: to judge noise, to set runs aside, to bring them back.
 
-use std::cmp::Ordering::Equal;
+use std::{cmp::Ordering::Equal, collections::HashMap};
 
 use super::{
     aggregate::{Point, Target},
@@ -106,9 +106,7 @@ impl Runs {
     /// A million rows are more than half of what a page holds of them: they become runs in their own memory, row by row.
     #[must_use]
     pub fn new(mut rows: Vec<Row>, target: Target) -> Self {
-        // The default is one place, whatever it chose.
-        let place = |row: &Row| (row.workload, row.kind, (row.kind == Kind::Asked).then_some(row.ran));
-        rows.compact_sort_by_key(|row| (place(row), row.file, row.line));
+        sort_rows(&mut rows);
         let mut out = Self::default();
         let mut in_place = SortedMap::new();
         let mut counts = Vec::new();
@@ -121,7 +119,7 @@ impl Runs {
                 out.notes.push(unused(group.len() - measured, of.0, of.1));
             }
             in_place.insert(of, measured > 0);
-            for same in group.chunk_by(|a, b| place(a) == place(b)) {
+            for same in group.chunk_by(|a, b| place_of(a) == place_of(b)) {
                 let used = same.iter().filter(|row| measured == 0 || row.in_place.is_some()).count();
                 counts.push((same[0].workload, same[0].kind, used));
             }
@@ -370,6 +368,53 @@ fn most_frequent<T: Ord>(items: impl Iterator<Item = (T, u32)>) -> Option<T> {
         *counts.entry(item).or_default() += u64::from(repeats);
     }
     counts.into_iter().reduce(|most, next| if next.1 > most.1 { next } else { most }).map(|(item, _)| item)
+}
+
+/// The workload, kind and configuration of a row. The default is one place, whatever it chose.
+fn place_of(row: &Row) -> (Workload, Kind, Option<Configuration>) {
+    (row.workload, row.kind, (row.kind == Kind::Asked).then_some(row.ran))
+}
+
+/// Sorts rows by place, file and line. Many rows have few places and mostly stand in the order of files and lines: counting
+/// them by place and swapping each into its own position is a fraction of the time that comparing them takes, and needs four
+/// bytes a row beside them.
+fn sort_rows(rows: &mut [Row]) {
+    let mut numbers = HashMap::new();
+    let mut positions = Vec::with_capacity(rows.len());
+    let mut counts: Vec<u32> = Vec::new();
+    for row in &*rows {
+        let number = *numbers.entry(place_of(row)).or_insert(counts.len());
+        if number == counts.len() {
+            counts.push(0);
+        }
+        counts[number] += 1;
+        positions.push(number as u32);
+    }
+    let mut places: Vec<_> = numbers.into_iter().collect();
+    places.sort_unstable();
+    let mut free = vec![0; counts.len()];
+    let mut begin = 0;
+    for (_, number) in places {
+        free[number] = begin;
+        begin += counts[number];
+    }
+    for position in &mut positions {
+        let next = &mut free[*position as usize];
+        *position = *next;
+        *next += 1;
+    }
+    for at in 0..rows.len() {
+        while positions[at] as usize != at {
+            let to = positions[at] as usize;
+            rows.swap(at, to);
+            positions.swap(at, to);
+        }
+    }
+    for same in rows.chunk_by_mut(|a, b| place_of(a) == place_of(b)) {
+        if !same.is_sorted_by_key(|row| (row.file, row.line)) {
+            same.sort_by_key(|row| (row.file, row.line));
+        }
+    }
 }
 
 fn group_of(row: &Row) -> (Collective, Scale) {

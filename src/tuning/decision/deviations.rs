@@ -40,6 +40,8 @@ const SHAPED: usize = 30;
 pub struct Deviations {
     groups: SortedMap<(Collective, Scale), Group>,
     normal: Draws,
+    /// What each place's runs tell, by the index of its first run.
+    owns: Vec<(usize, Own)>,
 }
 
 #[derive(Clone, Debug)]
@@ -84,10 +86,12 @@ impl Deviations {
     #[must_use]
     pub fn new(runs: &Runs, screened: &Screened) -> Self {
         let mut collected: SortedMap<(Collective, Scale), SortedMap<u64, Vec<Own>>> = SortedMap::new();
+        let mut owns = Vec::new();
         for (place, first, of_place) in runs.places() {
             let Workload { collective, scale, size_bytes } = place.workload;
-            let sizes = collected.entry((collective, scale)).or_default();
-            sizes.entry(size_bytes).or_default().push(Own::new(place, first, of_place, screened));
+            let own = Own::new(place, first, of_place, screened);
+            owns.push((first, own));
+            collected.entry((collective, scale)).or_default().entry(size_bytes).or_default().push(own);
         }
         let mut groups = SortedMap::new();
         for (group, sizes) in collected {
@@ -101,11 +105,17 @@ impl Deviations {
             counts.dedup();
             let sizes = sizes.iter().map(|(size, owns)| (*size, pool(owns.iter().map(|o| o.variance))));
             let mut group_noise = Group { basis, sizes: sizes.collect(), draws: Draws::default() };
-            let shape = residuals(runs, screened, group, &group_noise);
+            let shape = residuals(runs, screened, group, &group_noise, &owns);
             group_noise.draws = Draws::new(if shape.len() < SHAPED { &[] } else { &shape }, &counts);
             groups.insert(group, group_noise);
         }
-        Self { groups, normal: Draws::new(&[], &[1]) }
+        Self { groups, normal: Draws::new(&[], &[1]), owns }
+    }
+
+    /// What the runs of the place whose first run has this index tell by themselves.
+    #[must_use]
+    pub fn own(&self, first: usize) -> Own {
+        own_of(&self.owns, first)
     }
 
     /// The noise at a size; `None` where no repeats and no spreads tell it.
@@ -187,19 +197,20 @@ impl Own {
     /// What the used runs of a place tell.
     #[must_use]
     pub fn new(place: &Place, first: usize, runs: &[Run], screened: &Screened) -> Self {
-        let used =
-            || runs.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).run).map(|(run, _)| run);
-        let count = used().fold(0_u32, |sum, run| sum.saturating_add(run.repeats));
-        let singles = used().filter(|run| run.repeats == 1).count();
-        if singles > 1 && singles == used().count() {
-            let mean = used().map(|run| ln(run.busbw_gbps)).sum::<f64>() / singles as f64;
-            let squares: f64 = used().map(|run| (ln(run.busbw_gbps) - mean) * (ln(run.busbw_gbps) - mean)).sum();
+        let kept = runs.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).run);
+        let used: Vec<&Run> = kept.map(|(run, _)| run).collect();
+        let count = used.iter().fold(0_u32, |sum, run| sum.saturating_add(run.repeats));
+        let singles = used.iter().filter(|run| run.repeats == 1).count();
+        if singles > 1 && singles == used.len() {
+            let logarithms: Vec<f64> = used.iter().map(|run| ln(run.busbw_gbps)).collect();
+            let mean = logarithms.iter().sum::<f64>() / singles as f64;
+            let squares: f64 = logarithms.iter().map(|value| (value - mean) * (value - mean)).sum();
             let freedom = (singles - 1) as f64;
             // What rounding hides is no noise: intervals have it beside ([`printed`]).
             let variance = Pooled { variance: squares / freedom, freedom };
             return Self { runs: count, variance, is_of_runs: true };
         }
-        let of_spreads = used().filter(|run| run.repeats > 1).filter_map(|run| {
+        let of_spreads = used.into_iter().filter(|run| run.repeats > 1).filter_map(|run| {
             let range = ln(1.0 + run.spread_pct()? / 100.0);
             let digit = printed::of_range(run.busbw_gbps);
             let deviation = (range * range + digit * digit).sqrt() / mean_range(run.repeats);
@@ -207,6 +218,10 @@ impl Own {
         });
         Self { runs: count, variance: pool(of_spreads), is_of_runs: false }
     }
+}
+
+fn own_of(owns: &[(usize, Own)], first: usize) -> Own {
+    owns.binary_search_by_key(&first, |(first, _)| *first).map_or_else(|_| Own::default(), |at| owns[at].1)
 }
 
 fn doublings(a: u64, b: u64) -> f64 {
@@ -222,24 +237,28 @@ fn pool(variances: impl Iterator<Item = Pooled>) -> Pooled {
 
 /// The deviations of single runs from the mean of their place, over the deviation of their size, widened by what the
 /// mean takes out of them.
-fn residuals(runs: &Runs, screened: &Screened, group: (Collective, Scale), noise: &Group) -> Vec<f64> {
+fn residuals(
+    runs: &Runs,
+    screened: &Screened,
+    group: (Collective, Scale),
+    noise: &Group,
+    owns: &[(usize, Own)],
+) -> Vec<f64> {
     let mut all = Vec::new();
     let deviations: SortedMap<u64, f64> =
         noise.sizes.iter().map(|(size, _)| (*size, noise.near(*size).deviation())).collect();
-    for (place, first, of_place) in runs.places() {
-        if (place.workload.collective, place.workload.scale) != group {
-            continue;
-        }
-        let own = Own::new(place, first, of_place, screened);
+    for (place, first, of_place) in runs.places_of(group) {
+        let own = own_of(owns, first);
         if !own.is_of_runs {
             continue;
         }
         let Some(deviation) = deviations.get(&place.workload.size_bytes) else { continue };
-        let used = || of_place.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).run);
+        let used = of_place.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).run);
+        let logarithms: Vec<f64> = used.map(|(run, _)| ln(run.busbw_gbps)).collect();
         let n = f64::from(own.runs);
-        let mean = used().map(|(run, _)| ln(run.busbw_gbps)).sum::<f64>() / n;
+        let mean = logarithms.iter().sum::<f64>() / n;
         let widened = (n / (n - 1.0)).sqrt() / deviation;
-        all.extend(used().map(|(run, _)| (ln(run.busbw_gbps) - mean) * widened));
+        all.extend(logarithms.iter().map(|value| (value - mean) * widened));
     }
     all
 }

@@ -127,7 +127,7 @@ impl Judge<'_> {
     #[must_use]
     pub fn own_alone(&self, workload: &Workload, kind: Kind, configuration: Configuration) -> Own {
         let found = self.runs.of(workload, kind, configuration);
-        found.map(|(place, first, runs)| Own::new(place, first, runs, self.screened)).unwrap_or_default()
+        found.map(|(_, first, _)| self.deviations.own(first)).unwrap_or_default()
     }
 
     /// What the runs of a configuration, or of the default, and those of the neighbouring sizes tell of their noise.

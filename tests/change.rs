@@ -29,23 +29,12 @@ use serde_json::Value;
 use support::{
     campaigns::{any_change, campaign, changed, read, slower, snapshot, whole_changed},
     counts::Count,
+    real,
     threads::on_threads,
 };
 
 /// Sweeps with three single runs of everything.
 const SWEEPS: [&str; 4] = ["all_gather_2n", "all_reduce_1n", "broadcast_1n", "broadcast_2n"];
-
-/// The rows of a real sweep; `None`, and a line that says so, where the data are not there.
-fn real(name: &str) -> Option<Vec<Row>> {
-    let shared = std::env::var_os("COLLECTUNE_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let path = shared.join("tuning").join(name).with_extension("csv");
-    let Ok(bytes) = std::fs::read(&path) else {
-        eprintln!("SKIPPED: {} is not there", path.display());
-        return None;
-    };
-    Some(read(name, &bytes))
-}
 
 /// Splits the runs of each place in two, at random; the odd one is the first half's.
 fn split(rows: &[Row], stream: &mut Stream) -> [Vec<Row>; 2] {
@@ -72,8 +61,9 @@ fn as_default(rows: &[Row], configuration: Configuration) -> Vec<Row> {
 
 /// At small sizes of all_gather the library runs one thing whatever is asked: 27 runs each of several configurations.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn real_repeats_split_in_two_raise_no_more_false_alarms_than_stated() {
-    let Some(rows) = real("all_gather_2n") else { return };
+    let rows = real::rows("all_gather_2n");
     let rows: Vec<Row> = rows.into_iter().filter(|row| row.ran.algorithm == Algorithm::Direct).collect();
     let mut configurations: Vec<Configuration> = rows.iter().map(|row| row.ran).collect();
     configurations.sort();
@@ -97,9 +87,10 @@ fn real_repeats_split_in_two_raise_no_more_false_alarms_than_stated() {
 
 /// The first pass over a sweep was slower than the others as a whole: two campaigns may differ as much.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn what_passes_differ_in_is_no_change() {
     for name in SWEEPS {
-        let Some(rows) = real(name) else { return };
+        let rows = real::rows(name);
         let of_sweep = snapshot(rows, Extent::Whole);
         let drift = of_sweep.groups[0].drift.unwrap();
         println!("{name}: passes lie {:.2} % from each other", drift.deviation_pct);
@@ -185,6 +176,7 @@ fn redrawn_by_launch(rows: &[Row], stream: &mut Stream) -> Vec<Row> {
 /// runs are drawn one by one, and of those that keep what launches and passes have in common, which may differ as a
 /// whole.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn a_change_of_real_sweeps_is_found_by_all_of_a_size_together() {
     const CAMPAIGNS: usize = 16;
     type Redrawn = fn(&[Row], &mut Stream) -> Vec<Row>;
@@ -192,7 +184,7 @@ fn a_change_of_real_sweeps_is_found_by_all_of_a_size_together() {
     for (design, redrawn) in designs {
         let mut alarms = [Count::default(); 3];
         for name in SWEEPS {
-            let Some(rows) = real(name) else { return };
+            let rows = real::rows(name);
             let mut sizes: Vec<u64> = rows.iter().map(|row| row.workload.size_bytes).collect();
             sizes.sort_unstable();
             sizes.dedup();
@@ -269,25 +261,20 @@ fn a_change_of_real_sweeps_is_found_by_all_of_a_size_together() {
 }
 
 /// The nine runs of the default and of a tuner file at each size of a real campaign, as they were printed.
-fn nine_runs() -> Option<Vec<(u64, [Vec<f64>; 2])>> {
-    let shared = std::env::var_os("COLLECTUNE_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let path = shared.join("tuning/ab/allreduce_1n.per_size_stats.csv");
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        eprintln!("SKIPPED: {} is not there", path.display());
-        return None;
-    };
+fn nine_runs() -> Vec<(u64, [Vec<f64>; 2])> {
+    let text = real::text("tuning/ab/allreduce_1n.per_size_stats.csv");
     let runs = |cell: &str| cell.split(';').map(|run| run.parse().unwrap()).collect::<Vec<f64>>();
     let size = |line: &str| {
         let cells: Vec<&str> = line.split(',').collect();
         (cells[1].parse().unwrap(), [runs(cells[12]), runs(cells[13])])
     };
-    Some(text.lines().skip(1).map(size).collect())
+    text.lines().skip(1).map(size).collect()
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn nine_real_repeats_split_in_two_raise_no_more_false_alarms_than_stated() {
-    let Some(sizes) = nine_runs() else { return };
+    let sizes = nine_runs();
     let mut stream = Stream::new(5);
     let splits = 60;
     let (mut alarms, mut wrong) = (0, 0);

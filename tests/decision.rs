@@ -18,10 +18,11 @@ use support::{
 
 /// How the sizes of each real sweep end: deploy, keep the default, no default measured; and what stalled in place.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn real_sweeps_end_as_they_did() {
     println!("{:<22} {:>8} {:>8} {:>8} {:>10} {:>8}", "", "deploy", "keep", "no def.", "ambiguous", "stalls");
     for (name, expected) in SWEEPS.iter().zip([[0, 0, 18], [9, 9, 0], [2, 16, 0], [3, 15, 0], [0, 0, 18], [0, 0, 18]]) {
-        let Some(rows) = rows(name) else { return };
+        let rows = rows(name);
         let court = Court::new(&rows, &Screening::default());
         let mut counts = [0; 3];
         let mut ambiguous = 0;
@@ -50,9 +51,10 @@ fn real_sweeps_end_as_they_did() {
 
 /// The noisy sweeps have few stalls beyond what the quiet ones have, and no place loses more than half of its runs.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn stalls_of_real_sweeps_are_few() {
     for (name, most) in [("all_gather_2n", 10), ("all_reduce_1n", 2), ("broadcast_1n", 3), ("broadcast_2n", 80)] {
-        let Some(rows) = rows(name) else { return };
+        let rows = rows(name);
         let court = Court::new(&rows, &Screening::default());
         let in_place = |stall: &&Stall| stall.half == Half::InPlace;
         let found = court.screened.stalls.iter().filter(in_place).count();

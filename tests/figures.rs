@@ -50,13 +50,12 @@ fn print(title: &str, scores: &[Score]) -> (f64, f64) {
     average
 }
 
-fn evaluations(parameters: &Parameters) -> Option<Vec<Evaluation>> {
+fn evaluations(parameters: &Parameters) -> Vec<Evaluation> {
     evaluations_of(Target::Printed, parameters)
 }
 
-fn evaluations_of(target: Target, parameters: &Parameters) -> Option<Vec<Evaluation>> {
-    let sweep = |name: &&str| Some(aggregate(&rows(name)?, target).sweep);
-    SWEEPS.iter().map(|name| Some(evaluate(&sweep(name)?, parameters))).collect()
+fn evaluations_of(target: Target, parameters: &Parameters) -> Vec<Evaluation> {
+    SWEEPS.iter().map(|name| evaluate(&aggregate(&rows(name), target).sweep, parameters)).collect()
 }
 
 fn scores(evaluations: &[Evaluation], score: fn(&Evaluation) -> &Score) -> Vec<Score> {
@@ -65,9 +64,10 @@ fn scores(evaluations: &[Evaluation], score: fn(&Evaluation) -> &Score) -> Vec<S
 
 /// scikit-learn's figures for the seed's hyper-parameters on the same folds; its ties fall otherwise.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn the_seed_s_preset_does_as_scikit_learn_s_boosting() {
     let parameters = Parameters { preset: Preset::Seed, ..Parameters::default() };
-    let Some(evaluations) = evaluations(&parameters) else { return };
+    let evaluations = evaluations(&parameters);
     let (mape, regret) = print("Seed's preset, by size", &scores(&evaluations, |e| &e.by_size.model));
     assert!((mape - 29.8).abs() < 1.0 && (regret - 4.33).abs() < 0.5, "by size: {mape} / {regret}");
     let (mape, regret) = print("Seed's preset, by configuration", &scores(&evaluations, |e| &e.by_configuration.model));
@@ -75,8 +75,9 @@ fn the_seed_s_preset_does_as_scikit_learn_s_boosting() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn the_default_keeps_its_floors_on_held_out_sizes_and_configurations() {
-    let Some(evaluations) = evaluations(&Parameters::default()) else { return };
+    let evaluations = evaluations(&Parameters::default());
     let by_size = print("Default, by size", &scores(&evaluations, |e| &e.by_size.model));
     let by_configuration = print("Default, by configuration", &scores(&evaluations, |e| &e.by_configuration.model));
     let interpolation =
@@ -135,9 +136,10 @@ fn what_one_protocol_does_tells_of_the_others_on_simulated_sweeps() {
 
 /// What is deployed at held-out sizes, beside the best of the baselines; and whether intervals hold what they say.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn what_is_deployed_loses_no_more_than_a_baseline_and_intervals_hold() {
     for target in [Target::Time, Target::Printed] {
-        let Some(evaluations) = evaluations_of(target, &Parameters::default()) else { return };
+        let evaluations = evaluations_of(target, &Parameters::default());
         println!("{target:?}: regret of the deployed, nested, best baseline; coverage by size, by configuration, %");
         for (name, evaluation) in SWEEPS.iter().zip(&evaluations) {
             let Evaluation { by_size, by_configuration, .. } = evaluation;
@@ -163,11 +165,9 @@ fn what_is_deployed_loses_no_more_than_a_baseline_and_intervals_hold() {
 /// The largest one, two and three sizes of each sweep are left out and expected from what remains: by the model and by
 /// interpolation, for every configuration that was measured there.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn beyond_the_measured_sizes_busbw_stays_below_a_ceiling_and_intervals_hold() {
     let names = all_sweeps();
-    if names.is_empty() {
-        return;
-    }
     println!(
         "Largest sizes left out: median error of the model, of interpolation; inside the 90 % intervals; half width, %"
     );
@@ -175,7 +175,7 @@ fn beyond_the_measured_sizes_busbw_stays_below_a_ceiling_and_intervals_hold() {
     for left_out in 1..=3 {
         let (mut held_here, mut widths) = ([0_usize; 2], Vec::new());
         for name in &names {
-            let whole = sweep(name).unwrap();
+            let whole = sweep(name);
             let mut sizes: Vec<u64> = whole.points.iter().map(|point| point.workload.size_bytes).collect();
             sizes.sort_unstable();
             sizes.dedup();
@@ -234,9 +234,10 @@ fn beyond_the_measured_sizes_busbw_stays_below_a_ceiling_and_intervals_hold() {
 
 /// Holding out a whole scale of the three all_reduce sweeps.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn an_unseen_scale_is_a_question_of_its_own() {
     let names = ["all_reduce_1n", "all_reduce_2n_median", "all_reduce_3n_median"];
-    let Some(rows) = names.iter().map(|name| rows(name)).collect::<Option<Vec<_>>>() else { return };
+    let rows = names.map(rows);
     let evaluation = evaluate(&aggregate(&rows.concat(), Target::Time).sweep, &Parameters::default());
     let show = |name: &str, score: &Score| {
         println!(
@@ -256,6 +257,7 @@ fn an_unseen_scale_is_a_question_of_its_own() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn the_seed_s_preset_scores_as_published() {
     const SEEDS: usize = 20;
     for (name, published) in [
@@ -265,7 +267,7 @@ fn the_seed_s_preset_scores_as_published() {
         ("broadcast_1n", 0.9999),
         ("broadcast_2n", 0.9335),
     ] {
-        let Some(rows) = rows(name) else { return };
+        let rows = rows(name);
         let mut r2 = on_threads(SEEDS, |seed| {
             let parameters = Parameters { preset: Preset::Seed, seed: seed as u64, ..Parameters::default() };
             let split = random_split(&rows, Target::Printed, &parameters, 0.2, &mut Silent).unwrap();

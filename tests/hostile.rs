@@ -301,44 +301,38 @@ fn leaves_whole(what: &str, report: &Report) {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn reports_of_real_data_stay_below_the_bounds() {
     let contents = |workbench| Contents { workbench, ..Contents::whole() };
-    let sweeps: Vec<(String, Vec<u8>)> = real::SWEEPS
-        .iter()
-        .filter_map(|name| Some((format!("{name}.csv"), real::file(&format!("tuning/{name}.csv"))?)))
-        .collect();
-    if !sweeps.is_empty() {
-        let named: Vec<(&str, &[u8])> = sweeps.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
-        let mut worker = Executor::default();
-        load(&mut worker, &named);
-        leaves_whole("tuning", &worker.report(&contents(Workbench::Tuning)).unwrap());
+    let sweeps = real::SWEEPS.map(|name| (format!("{name}.csv"), real::file(&format!("tuning/{name}.csv"))));
+    let named: Vec<(&str, &[u8])> = sweeps.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
+    let mut worker = Executor::default();
+    load(&mut worker, &named);
+    leaves_whole("tuning", &worker.report(&contents(Workbench::Tuning)).unwrap());
+    let logs = ["rewards_2x4_64MB_a.log", "rewards_2x4_64MB_b.log", "overlap_1x8_a100.csv"];
+    let kernels = ["merged_features.csv", "merged_features_82sm.csv", "xgb_model.json"];
+    let dumps = ["nccl/mi355x_1x8_topo.xml", "nccl/mi355x_1x8_graph.xml"];
+    for (workbench, folder, names, choices) in [
+        (Workbench::Policy, "policy", &logs[..], "#"),
+        (Workbench::Overlap, "overlap", &kernels, "#"),
+        (Workbench::Topology, "topology", &dumps, "#with=tacos,earliest"),
+    ] {
+        let contents: Vec<Vec<u8>> = names.iter().map(|name| real::file(&format!("{folder}/{name}"))).collect();
+        let files: Vec<(&str, &[u8])> = names.iter().copied().zip(contents.iter().map(Vec::as_slice)).collect();
+        leaves_whole(workbench.key(), &studied(workbench, &files, choices).report);
     }
+}
+
+#[test]
+fn reports_of_simulated_data_stay_below_the_bounds() {
     let clusters = Simulation::example().files();
     let samples: Vec<(&str, &[u8])> = clusters.iter().map(|(name, text)| (name.as_str(), text.as_bytes())).collect();
-    let some = |names: &[&'static str]| -> Vec<(&'static str, Vec<u8>)> {
-        names.iter().filter_map(|name| Some((*name, real::file(name)?))).collect()
-    };
-    let policy =
-        some(&["policy/rewards_2x4_64MB_a.log", "policy/rewards_2x4_64MB_b.log", "policy/overlap_1x8_a100.csv"]);
-    let overlap = some(&["overlap/merged_features.csv", "overlap/merged_features_82sm.csv", "overlap/xgb_model.json"]);
-    let topology = some(&["topology/nccl/mi355x_1x8_topo.xml", "topology/nccl/mi355x_1x8_graph.xml"]);
-    let borrowed = |files: &'static [(&'static str, Vec<u8>)]| -> Vec<(&'static str, &'static [u8])> {
-        files.iter().map(|(name, bytes)| (*name, bytes.as_slice())).collect()
-    };
-    let leak = |files: Vec<(&'static str, Vec<u8>)>| -> &'static [(&'static str, Vec<u8>)] { Vec::leak(files) };
     for (workbench, files, choices) in [
-        (Workbench::TrainingTime, samples, "#s.gpus=64&s.all=1"),
-        (Workbench::Policy, borrowed(leak(policy)), "#"),
-        (Workbench::Policy, Vec::new(), "#world=clear&steps=200&seeds=10"),
-        (Workbench::Overlap, borrowed(leak(overlap)), "#"),
-        (Workbench::Topology, borrowed(leak(topology)), "#with=tacos,earliest"),
-        (Workbench::Topology, Vec::new(), "#graph=mesh&mesh=8x8"),
+        (Workbench::TrainingTime, &samples[..], "#s.gpus=64&s.all=1"),
+        (Workbench::Policy, &[], "#world=clear&steps=200&seeds=10"),
+        (Workbench::Topology, &[], "#graph=mesh&mesh=8x8"),
     ] {
-        if files.is_empty() && !matches!(workbench, Workbench::Policy | Workbench::Topology) {
-            continue;
-        }
-        let shown = studied(workbench, &files, choices);
-        leaves_whole(workbench.key(), &shown.report);
+        leaves_whole(workbench.key(), &studied(workbench, files, choices).report);
     }
 }
 

@@ -15,9 +15,10 @@ use collectune::{
 use support::real;
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn the_published_report_comes_out_byte_for_byte() {
-    let Some(curve) = real::file("tuning/curves/broadcast_reduce_default_curves.csv") else { return };
-    let Some(published) = real::text("tuning/curves/broadcast_reduce_hotspots_10.csv") else { return };
+    let curve = real::file("tuning/curves/broadcast_reduce_default_curves.csv");
+    let published = real::text("tuning/curves/broadcast_reduce_hotspots_10.csv");
     let (report, content) = intake::open(&curve[..], "curves.csv", curve.len() as u64, 0, None, &mut Silent);
     let FileContent::Rows(rows) = content else { panic!("{report:?}") };
     let sweep = aggregate(&rows, Target::Printed).sweep;

@@ -376,6 +376,7 @@ fn nothing_private_leaves_the_reader() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn real_tables() {
     for (name, rows, empty, scale) in [
         ("scale_2x1gpu_all_reduce.log", 32, 0, Scale { nodes: 2, ranks: 2 }),
@@ -383,7 +384,7 @@ fn real_tables() {
         ("scale_8gpu_all_reduce.log", 32, 0, Scale { nodes: 1, ranks: 8 }),
         ("scale_8gpu_alltoall.log", 27, 5, Scale { nodes: 1, ranks: 8 }),
     ] {
-        let Some(bytes) = real::file(&format!("tuning/logs/{name}")) else { return };
+        let bytes = real::file(&format!("tuning/logs/{name}"));
         let text = String::from_utf8_lossy(&bytes);
         let request = asks(&text, name);
         assert!(request.problem.starts_with("does not say which algorithm ran"), "{}", request.problem);
@@ -393,10 +394,18 @@ fn real_tables() {
         assert_eq!(notes.iter().any(|n| n.starts_with(&format!("{empty} rows of size 0"))), empty > 0, "{notes:?}");
         assert!(read_rows.iter().all(|row| row.in_place.is_some() && row.out_of_place.is_some()));
     }
-    let Some(bytes) = real::file("tuning/logs/scale_2x8gpu_alltoall.log") else { return };
+    let bytes = real::file("tuning/logs/scale_2x8gpu_alltoall.log");
     let (rows, problems, ..) = read(&String::from_utf8_lossy(&bytes), "dead.log", None);
     assert_eq!((rows.len(), problems.count), (0, 1));
     assert!(problems.kept[0].to_string().contains("\"a run of alltoall\" has no row in its table"));
+}
+
+/// A table and a log of debug lines, read together.
+fn table_and_debug_log(texts: [&str; 2]) -> OpenedFiles {
+    let named = |(id, name): (u32, &str)| FileToLoad { id, name: name.to_owned(), mapping: None };
+    let names: Vec<FileToLoad> = (0..).zip(["table.log", "debug.log"]).map(named).collect();
+    let sources = texts.map(|text| FileSource { content: Box::new(Cursor::new(text.to_owned())), size_bytes: 1 });
+    read_files(&names, sources.into(), &mut Silent)
 }
 
 #[test]
@@ -409,48 +418,45 @@ fn what_ran_is_told_in_another_file() {
         decided(4 << 20, "RING proto SIMPLE channel{Lo..Hi}={0..15}"),
     ]
     .concat();
-    let load = |texts: [&str; 2]| {
-        let names = ["table.log", "debug.log"];
-        let named = |(id, name): (u32, &str)| FileToLoad { id, name: name.to_owned(), mapping: None };
-        let names: Vec<FileToLoad> = (0..).zip(names).map(named).collect();
-        let sources = texts.map(|text| FileSource { content: Box::new(Cursor::new(text.to_owned())), size_bytes: 1 });
-        read_files(&names, sources.into(), &mut Silent)
-    };
-    let opened = load([&log(), &debug]);
+    let opened = table_and_debug_log([&log(), &debug]);
     assert_eq!(ran(&opened.rows), ["TREE/LL/4 Executed", "RING/LL/8 Executed", "RING/SIMPLE/16 Executed"]);
     assert!(matches!(&opened.files[0].outcome, Outcome::Loaded { notes, .. }
         if notes[0] == "What ran is told by debug.log, a log of the same processes"));
     assert_eq!(opened.documents.jobs.len(), 1);
     // Of other processes: it says nothing about this table.
-    let opened = load([&log(), &debug.replace("4711", "4799")]);
+    let opened = table_and_debug_log([&log(), &debug.replace("4711", "4799")]);
     assert!(opened.rows.is_empty() && matches!(opened.files[0].outcome, Outcome::NeedsMapping(_)));
-    // The real ones.
+}
+
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn what_ran_is_told_in_another_real_file() {
     let names = ["scale_2x1gpu_all_reduce.log", "scale_2x1gpu_all_reduce_nccl_debug_excerpt.log"];
-    let [Some(table), Some(debug)] = names.map(|name| real::file(&format!("tuning/logs/{name}"))) else { return };
-    let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
-    let opened = load([&text(&table), &text(&debug)]);
+    let [table, debug] = names.map(|name| real::file(&format!("tuning/logs/{name}")));
+    let opened = table_and_debug_log([&String::from_utf8_lossy(&table), &String::from_utf8_lossy(&debug)]);
     assert_eq!((opened.rows.len(), opened.rows[0].ran.to_string()), (32, "TREE/LL/1".to_owned()));
     assert!(opened.rows.iter().all(|row| row.kind == Kind::Default && row.evidence == Evidence::Executed));
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn real_debug_logs() {
     let job = |name: &str| {
-        let bytes = real::file(&format!("tuning/logs/{name}"))?;
+        let bytes = real::file(&format!("tuning/logs/{name}"));
         match open_named(&bytes, name, None) {
             (FileReport { outcome: Outcome::Known { format, .. }, .. }, FileContent::Log { rows, job }) => {
                 assert_eq!((format.as_str(), rows.len()), ("debug log of RCCL", 0));
-                Some(job)
+                job
             }
             (report, _) => panic!("{report:?}"),
         }
     };
-    let Some(excerpt) = job("scale_2x1gpu_all_reduce_nccl_debug_excerpt.log") else { return };
+    let excerpt = job("scale_2x1gpu_all_reduce_nccl_debug_excerpt.log");
     assert_eq!((excerpt.decisions.len(), excerpt.calls.values().sum::<u64>(), excerpt.torn_lines), (32, 31, 0));
-    let Some(silent) = real::file("tuning/logs/scale_2x8gpu_alltoall_nccl_debug.log") else { return };
+    let silent = real::file("tuning/logs/scale_2x8gpu_alltoall_nccl_debug.log");
     let (report, _) = open_named(&silent, "silent.log", None);
     assert!(matches!(report.outcome, Outcome::Refused(why) if why.contains("NCCL_DEBUG_SUBSYS=COLL,TUNING")));
-    let Some(torn) = job("scale_2x8gpu_all_reduce_nccl_debug.log") else { return };
+    let torn = job("scale_2x8gpu_all_reduce_nccl_debug.log");
     let (calls, decisions) = (torn.calls.values().sum::<u64>(), torn.decisions.values().sum::<u64>());
     // 1,789 calls begin in this file; of 11 the end is torn off.
     assert_eq!((calls, decisions, torn.torn_lines), (1778, 345, 11));

@@ -24,19 +24,11 @@ use collectune::{
 };
 use flate2::{Compression, write::DeflateEncoder};
 
-#[path = "support/kfold.rs"]
-mod kfold;
+mod support;
 
-/// The published data; `None`, and a line that says so, where they are not there.
-fn published(name: &str) -> Option<Vec<u8>> {
-    let shared = std::env::var_os("COLLECTUNE_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let path = shared.join("overlap").join(name);
-    let bytes = std::fs::read(&path).ok();
-    if bytes.is_none() {
-        eprintln!("SKIPPED: {} is not there", path.display());
-    }
-    bytes
+/// A file of the published data.
+fn published(name: &str) -> Vec<u8> {
+    support::real::file(&format!("overlap/{name}"))
 }
 
 fn open(name: &str, bytes: &[u8]) -> (FileReport, FileContent) {
@@ -84,14 +76,13 @@ fn close(found: f64, reference: f64, relative: f64) {
 const STATISTICS: &str = "id,kShortName,kDemangledName,ground_truth,duration,overlap_ratio,slowdown\n";
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn the_shipped_pair_merges_to_the_shipped_file() {
-    let (Some(xlsx), Some(metrics), Some(merged)) = (
+    let (xlsx, metrics, merged) = (
         published("slowdown_stats_output_device_0.xlsx"),
         published("kernel_metric_output.csv"),
         published("merged_features.csv"),
-    ) else {
-        return;
-    };
+    );
     let parts = || vec![part("stats.xlsx", &xlsx), part("metrics.csv", &metrics), part("merged.csv", &merged)];
     for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
         let loaded = bring_together(order.iter().map(|index| parts()[*index].clone()).collect());
@@ -113,8 +104,9 @@ fn the_shipped_pair_merges_to_the_shipped_file() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn the_published_model_predicts_as_published() {
-    let (Some(merged), Some(model)) = (published("merged_features.csv"), published("xgb_model.json")) else { return };
+    let (merged, model) = (published("merged_features.csv"), published("xgb_model.json"));
     let (_, studied) = study(&[("merged.csv", &merged), ("model.json", &model)]);
     let raw = studied.imported[0].raw.unwrap();
     close(raw.mae, 1.1174428876295175, 1e-6);
@@ -128,8 +120,9 @@ fn the_published_model_predicts_as_published() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn no_slowdown_scores_as_in_the_reference() {
-    let Some(merged) = published("merged_features.csv") else { return };
+    let merged = published("merged_features.csv");
     let (_, studied) = study(&[("merged.csv", &merged)]);
     let score = mean(&studied.results, Kind::NoSlowdown);
     for (found, reference) in [
@@ -173,15 +166,16 @@ fn the_published_preset_agrees_with_xgboost() {
 /// The reference's own protocol: scikit-learn's `KFold(5, shuffle=True, random_state=r)` for r from 0 to 4, over all rows;
 /// the errors of the rows that overlap.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn the_published_preset_scores_as_in_the_reference() {
-    let Some(merged) = published("merged_features.csv") else { return };
+    let merged = published("merged_features.csv");
     let loaded = bring_together(vec![part("merged.csv", &merged)]);
     let dataset = &loaded.datasets[0];
     let chosen = chosen(dataset, &Settings::default());
     let columns = Columns { names: &dataset.columns, chosen: &chosen };
     let mut repeats = Vec::new();
     for seed in 0..5 {
-        let folds = kfold::shuffled(dataset.kernels.len(), 5, seed);
+        let folds = support::kfold::shuffled(dataset.kernels.len(), 5, seed);
         let mut pairs = Vec::new();
         for fold in 0..5 {
             let (held_out, training): (Vec<_>, Vec<_>) =
@@ -203,9 +197,10 @@ fn the_published_preset_scores_as_in_the_reference() {
 
 /// The accuracy that is promised, with the spec's folds.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn the_default_keeps_its_promise() {
     for (name, limits) in [("merged_features.csv", (13.6, 0.0)), ("merged_features_82sm.csv", (11.7, 53.0))] {
-        let Some(bytes) = published(name) else { return };
+        let bytes = published(name);
         let (mut study, studied) = study(&[(name, &bytes)]);
         let results = judged(&mut study, &studied);
         println!("{name}");
@@ -366,8 +361,12 @@ fn files_that_can_not_be_used_are_refused_with_a_reason() {
     assert!(refused("s.xlsx", &bomb).contains("more than 200 times its size"), "{}", refused("s.xlsx", &bomb));
     let torn = zip(&[("xl/worksheets/sheet1.xml", "<worksheet><row><c")]);
     assert!(refused("s.xlsx", &torn).contains("is no XML at byte 16"), "{}", refused("s.xlsx", &torn));
-    let Some(model) = published("xgb_model.json") else { return };
-    let model = String::from_utf8(model).unwrap();
+}
+
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn models_that_can_not_be_used_are_refused_with_a_reason() {
+    let model = String::from_utf8(published("xgb_model.json")).unwrap();
     let other = model.replace("reg:squarederror", "binary:logistic");
     assert!(refused("m.json", other.as_bytes()).contains("is a model for binary:logistic; only regression"));
     let cycle = model.replacen("\"left_children\":[1,", "\"left_children\":[2,", 1);

@@ -104,8 +104,9 @@ fn equal_rows_are_held_out_together_and_named() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn equal_rows_of_the_published_run_do_not_leak() {
-    let Some(path) = real::path("overlap/merged_features.csv") else { return };
+    let path = real::path("overlap/merged_features.csv");
     let published = std::fs::read_to_string(path).unwrap();
     let (header, rows) = published.split_once('\n').unwrap();
     let doubled = format!("{header}\n{rows}{rows}").into_bytes();
@@ -200,11 +201,9 @@ const SCALER: &str = r#"{"mean": [455686.4707070707, 24.188929292929334, 49.1209
 34.22938181928257, 32.86044632569068, 27.985979379547686, 14.345656637063943, 26.016390787650636]}"#;
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn a_scaler_can_be_given_with_a_model() {
-    let (Some(run), Some(model)) = (real::path("overlap/merged_features.csv"), real::path("overlap/xgb_model.json"))
-    else {
-        return;
-    };
+    let (run, model) = (real::path("overlap/merged_features.csv"), real::path("overlap/xgb_model.json"));
     let (run, model) = (run.display().to_string(), model.display().to_string());
     let folder = TempDir::new().unwrap();
     let scaler = write(&folder, "scaler.json", SCALER);

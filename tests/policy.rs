@@ -777,6 +777,7 @@ fn keys_arms_and_strategies_have_an_end() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn real_tables_of_means_are_read() {
     for (name, rows, keys) in [
         ("overlap_1x8_a100.csv", true, 0),
@@ -786,7 +787,7 @@ fn real_tables_of_means_are_read() {
     ] {
         // Of 20 its size is a guess: `4MB?`.
         let guessed = if rows { 0 } else { 20 };
-        let Some(text) = support::real::text(&format!("policy/{name}")) else { return };
+        let text = support::real::text(&format!("policy/{name}"));
         let (log, problems, _) = opened(name, text.as_bytes()).unwrap();
         let lines = text.lines().filter(|line| !line.starts_with('#')).count() - 1;
         let read = if rows { log.table.unwrap().rows.len() } else { log.rows.len() };
@@ -981,6 +982,7 @@ proptest::proptest! {
 
 /// The real logs. n, mean, median, sd, ρ₁, n_eff, b.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn real_logs_have_the_figures_of_the_reference() {
     let files = [
         ("times_auto_2x4_64MB_a.txt", 0, "auto", (200, 217.654, 143.785, 119.998, 0.290, 110.0, 5)),
@@ -990,7 +992,7 @@ fn real_logs_have_the_figures_of_the_reference() {
     ];
     let mut logs = Vec::new();
     for (name, from_line, arm, figures) in files {
-        let Some(text) = support::real::text(&format!("policy/{name}")) else { return };
+        let text = support::real::text(&format!("policy/{name}"));
         let settings = || Settings {
             logs: vec![LogSettings { arm: Arm::parse(arm), from_line, ..LogSettings::default() }],
             ..Settings::default()
@@ -1029,9 +1031,10 @@ fn real_logs_have_the_figures_of_the_reference() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn real_episodes_and_the_whole_of_a_log_lead_to_no_decision() {
     for name in ["rewards_2x4_64MB_a.log", "rewards_2x4_64MB_b.log", "rewards_2x4_256MB_a.log"] {
-        let Some(text) = support::real::text(&format!("policy/{name}")) else { return };
+        let text = support::real::text(&format!("policy/{name}"));
         let of = one(&[(name, &text)], Settings::default());
         assert_eq!(of.verdict.split("; ").find(|word| word.contains("decision")), Some("no decision"), "{of:?}");
         // The schedule that they are said to follow leaves no trace in them.

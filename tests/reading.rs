@@ -94,6 +94,7 @@ fn example() -> String {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn real_sweeps_load_whole() {
     for (name, defaults) in [
         ("all_gather_2n.csv", 0),
@@ -107,7 +108,7 @@ fn real_sweeps_load_whole() {
         ("curves/all_gather_broadcast_default_curves.csv", 90),
         ("curves/broadcast_reduce_default_curves.csv", 72),
     ] {
-        let Some(bytes) = real::file(&format!("tuning/{name}")) else { return };
+        let bytes = real::file(&format!("tuning/{name}"));
         let data_lines = bytes.iter().filter(|b| **b == b'\n').count() - 1;
         let (rows, problems) = loaded(&bytes);
         assert_eq!((rows.len(), problems.count), (data_lines, 0), "{name}: {:?}", problems.kept.first());
@@ -116,8 +117,9 @@ fn real_sweeps_load_whole() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn real_medians_are_those_of_the_printed_values() {
-    let Some(bytes) = real::file("tuning/all_reduce_1n.csv") else { return };
+    let bytes = real::file("tuning/all_reduce_1n.csv");
     let (rows, _) = loaded(&bytes);
     let sweep = aggregate(&rows, Target::Printed).sweep;
     assert_eq!((sweep.points.len(), sweep.defaults.len()), (540, 18));
@@ -137,11 +139,12 @@ fn real_medians_are_those_of_the_printed_values() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn winners_and_default_curves_are_noticed() {
-    let Some(bytes) = real::file("tuning/optimized/all_reduce_2n_optimized.csv") else { return };
+    let bytes = real::file("tuning/optimized/all_reduce_2n_optimized.csv");
     let notes = aggregate(&loaded(&bytes).0, Target::Time).sweep.notes();
     assert!(notes.iter().any(|n| n.contains("only one configuration per size") && n.contains("merged")), "{notes:?}");
-    let Some(bytes) = real::file("tuning/curves/broadcast_reduce_default_curves.csv") else { return };
+    let bytes = real::file("tuning/curves/broadcast_reduce_default_curves.csv");
     let notes = aggregate(&loaded(&bytes).0, Target::Time).sweep.notes();
     assert!(notes.iter().all(|n| n.contains("only runs of the default")), "{notes:?}");
 }
@@ -156,6 +159,7 @@ fn known(bytes: &[u8]) -> (String, String, FileContent) {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn other_real_files_are_known() {
     for (name, format, holds) in [
         ("curves/broadcast_reduce_hotspots_10.csv", "report of hotspots", "1 hotspot"),
@@ -169,7 +173,7 @@ fn other_real_files_are_known() {
         ("conf/all_reduce_2n_adaptive.conf", "tuner conf", "11 rules"),
         ("conf/one_rule_no_newline.conf", "tuner conf", "1 rule"),
     ] {
-        let Some(bytes) = real::file(&format!("tuning/{name}")) else { return };
+        let bytes = real::file(&format!("tuning/{name}"));
         let (found_format, found_holds, content) = known(&bytes);
         assert_eq!((found_format.as_str(), found_holds.as_str()), (format, holds), "{name}");
         match content {

@@ -53,12 +53,6 @@ fn typical() -> Vec<(&'static str, Vec<u8>)> {
     vec![("all_reduce.csv", simulation.to_csv().into_bytes())]
 }
 
-fn real_sweeps() -> Option<Vec<(&'static str, Vec<u8>)>> {
-    let data = env::var_os("COLLECTUNE_DATA").map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
-    let names = ["all_reduce_1n.csv", "all_reduce_2n_median.csv", "all_reduce_3n_median.csv"];
-    names.into_iter().map(|name| Some((name, fs::read(data.join("tuning").join(name)).ok()?))).collect()
-}
-
 /// A report's link in each stage of coarseness, printed; the one that is made.
 fn measured_link(what: &str, executor: &Executor) -> link::Link {
     let report = executor.report(&of_a_link()).unwrap();
@@ -88,11 +82,10 @@ fn a_typical_report_fits_a_link() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn a_report_of_real_sweeps_fits_a_link() {
-    let Some(files) = real_sweeps() else {
-        println!("skipped: ../shared/data/tuning/all_reduce_*.csv are not here");
-        return;
-    };
+    let names = ["all_reduce_1n.csv", "all_reduce_2n_median.csv", "all_reduce_3n_median.csv"];
+    let files = names.map(|name| (name, real::file(&format!("tuning/{name}"))));
     let link = measured_link("real all_reduce on 1, 2 and 3 nodes", &studied(&files));
     assert!(link.fits && link.chars <= link::MOST_MADE, "{} characters", link.chars);
 }

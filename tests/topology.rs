@@ -45,9 +45,9 @@ fn made(form: &str) -> Topology {
 }
 
 /// A graph of the reference figures, from its file, or made where it can be.
-fn graph(name: &str) -> Option<Topology> {
-    let text = real::text(&format!("topology/{name}.csv"))?;
-    Some(read::read(&text, name, Options::default()).unwrap().topology)
+fn graph(name: &str) -> Topology {
+    let text = real::text(&format!("topology/{name}.csv"));
+    read::read(&text, name, Options::default()).unwrap().topology
 }
 
 fn wanted(collective: Collective) -> CollectiveRequest {
@@ -125,9 +125,10 @@ const REFERENCE: [(&str, f64, f64, f64, f64); 20] = [
 ];
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn bounds_are_those_of_the_reference() {
     for (name, fluid, cut, path, _) in REFERENCE {
-        let Some(topology) = graph(name) else { return };
+        let topology = graph(name);
         let (problem, clock) = CollectiveRequest::default().problem(&topology).unwrap();
         let of = &problem.bounds()[0];
         let near = clock.fluid_ns(of.fluid.chunks, of.fluid.rate);
@@ -139,9 +140,10 @@ fn bounds_are_those_of_the_reference() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn schedules_are_as_short_as_the_reference() {
     for (name, _, _, _, optimum) in REFERENCE {
-        let Some(topology) = graph(name) else { return };
+        let topology = graph(name);
         for seed in 1..=3 {
             let (search, clock) = searched(&topology, &CollectiveRequest::default(), Method::Auto, seed, 20_000_000);
             let (schedule, _) = search.best().unwrap();
@@ -592,6 +594,7 @@ fn the_verifier_sees_what_is_wrong() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn forms_are_those_of_the_files() {
     for (form, file) in [
         ("ring:5", "ring5_bi"),
@@ -608,7 +611,7 @@ fn forms_are_those_of_the_files() {
         ("dgx1v", "dgx1v"),
         ("twogroups:4x2", "twogroup4x2"),
     ] {
-        let Some(file) = graph(file) else { return };
+        let file = graph(file);
         let ends = |topology: &Topology| {
             let mut ends: Vec<String> = topology
                 .links
@@ -940,12 +943,9 @@ fn schedules_are_replayed_and_made_again() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn dumps_become_links() {
-    let (Some(one), Some(two)) =
-        (real::text("topology/nccl/mi355x_1x8_topo.xml"), real::text("topology/nccl/mi355x_2x8_topo.xml"))
-    else {
-        return;
-    };
+    let (one, two) = (real::text("topology/nccl/mi355x_1x8_topo.xml"), real::text("topology/nccl/mi355x_2x8_topo.xml"));
     let Dump::Machine(machine) = dump::read(&one).unwrap() else { panic!() };
     assert_eq!((machine.gpus.len(), machine.nics.len()), (8, 8));
     assert!(machine.gpus.iter().all(|gpu| gpu.neighbours.len() == 7 && gpu.generation == "gfx950"));
@@ -964,7 +964,7 @@ fn dumps_become_links() {
     assert_eq!(search.problem.faults(&schedule), []);
     assert!(search.time().unwrap() as f64 / search.bound() as f64 <= 1.1);
 
-    let Some(rings) = real::text("topology/nccl/mi355x_1x8_graph.xml") else { return };
+    let rings = real::text("topology/nccl/mi355x_1x8_graph.xml");
     let Dump::Patterns(patterns) = dump::read(&rings).unwrap() else { panic!() };
     assert_eq!(patterns[0].kind, "rings");
     assert_eq!((patterns[0].channels.len(), patterns[0].channels[0].len()), (28, 8));
@@ -972,7 +972,7 @@ fn dumps_become_links() {
     let (topology, _) = machine.topology("node", &Rates::default()).unwrap();
     let ring_ns = patterns[0].takes_ns(Collective::AllGather, &topology, None, 1 << 20).unwrap();
     assert!(ring_ns >= all_gather_ns(&topology, Method::Auto, 1), "{ring_ns}");
-    let Some(rings) = real::text("topology/nccl/mi355x_2x8_graph.xml") else { return };
+    let rings = real::text("topology/nccl/mi355x_2x8_graph.xml");
     let Dump::Patterns(mut patterns) = dump::read(&rings).unwrap() else { panic!() };
     let Dump::Machine(machine) = dump::read(&two).unwrap() else { panic!() };
     let rates = Rates { nodes: 2, ..Rates::default() };

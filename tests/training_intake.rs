@@ -93,10 +93,9 @@ fn rows_that_cannot_be_used_are_located() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn a_renamed_operator_is_asked_for() {
-    let Some(text) = real::text("training_time/ett/Perlmutter/operator/NVIDIAA100-SXM4-80GB_linear3_fp16.csv") else {
-        return;
-    };
+    let text = real::text("training_time/ett/Perlmutter/operator/NVIDIAA100-SXM4-80GB_linear3_fp16.csv");
     let path = "Perlmutter/operator/NVIDIAA100-SXM4-80GB_renamed_fp16.csv";
     let mut all = DroppedFiles::new(dropped(&[(path, &text)]));
     let asked = all.bundle().questions.clone();
@@ -205,7 +204,13 @@ fn runs_in_three_forms() {
         (of_v_train.bandwidths, of_v_train.run.model.architecture.as_deref()),
         (Some([100.0, 235.0]), Some("gpt"))
     );
-    let Some(text) = real::text("training_time/ett/examples/llemma_7b_4_2_2_P.yml") else { return };
+}
+
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn a_published_run_is_the_short_form() {
+    let short = run(SHORT).unwrap();
+    let text = real::text("training_time/ett/examples/llemma_7b_4_2_2_P.yml");
     let published = run(&text).unwrap();
     assert_eq!(
         (published.cluster.as_deref(), published.gpu.as_deref()),
@@ -322,10 +327,10 @@ fn measured_steps() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn shared_steps_and_tables_are_read() {
     let paths = ["vtrain/ground_truth_multi.csv", "vtrain/ground_truth_single.csv", "reference/selene_measured.csv"];
-    let texts: Option<Vec<String>> = paths.iter().map(|path| real::text(&format!("training_time/{path}"))).collect();
-    let Some(texts) = texts else { return };
+    let texts = paths.map(|path| real::text(&format!("training_time/{path}")));
     let files: Vec<(&str, &str)> = paths.iter().copied().zip(texts.iter().map(String::as_str)).collect();
     let bundle = bundle(&files);
     let counts: Vec<usize> = bundle.steps.iter().map(|table| table.steps.len()).collect();
@@ -333,7 +338,7 @@ fn shared_steps_and_tables_are_read() {
     assert!(bundle.files.iter().all(|file| file.problems.count == 0), "{:?}", bundle.files);
     assert!(bundle.steps[2].steps.iter().any(|step| step.recompute == Recompute::Selective && step.sequence_parallel));
     for (name, ranks) in [("a100/AR_GPU2", 2), ("a100/AR_GPU4", 4), ("a100/AR_GPU8", 8), ("v100/AR_GPU8", 8)] {
-        let text = real::text(&format!("training_time/vtrain/trace/{name}_1M_1024M_LUT")).unwrap();
+        let text = real::text(&format!("training_time/vtrain/trace/{name}_1M_1024M_LUT"));
         // Without its name the bus bandwidth tells the ranks.
         for path in [format!("{name}_1M_1024M_LUT"), "table.csv".to_owned()] {
             let table = bring_together(dropped(&[(&path, &text)]), &Vec::new()).reduces.remove(0);
@@ -343,8 +348,9 @@ fn shared_steps_and_tables_are_read() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn bytes_for_elements_are_suspected() {
-    let Some(files) = real::dropped(&["ett/Vista/nccl"]) else { return };
+    let files = real::dropped(&["ett/Vista/nccl"]);
     let mut files = files;
     for file in &mut files {
         if file.path.ends_with("allreduce_large_fp16_2_1.csv")
@@ -403,9 +409,10 @@ fn pickles_stay_closed() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn what_a_run_lacks_is_named() {
-    let Some(mut files) = real::dropped(&["ett/Perlmutter"]) else { return };
-    let Some(text) = real::text("training_time/ett/examples/llemma_7b_4_2_2_P.yml") else { return };
+    let mut files = real::dropped(&["ett/Perlmutter"]);
+    let text = real::text("training_time/ett/examples/llemma_7b_4_2_2_P.yml");
     files.extend(dropped(&[("P.yml", &text)]));
     let complete = bring_together(files.clone(), &Vec::new());
     let configured = &complete.runs[0];
@@ -453,9 +460,10 @@ fn what_a_run_lacks_is_named() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn coverage_of_the_published_samplings() {
-    let Some(bundle) = real::clusters() else { return };
-    let Some(files) = real::dropped(&["ett/sampling"]) else { return };
+    let bundle = real::clusters();
+    let files = real::dropped(&["ett/sampling"]);
     let samplings = bring_together(files, &Vec::new()).samplings;
     let of = |cluster: usize, name: &str| {
         let sampling = samplings.iter().find(|sampling| sampling.function == name).unwrap();
@@ -484,9 +492,10 @@ fn coverage_of_the_published_samplings() {
 
 /// Mean deviation of rows with equal features, as the reference's table has it.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn noise_is_the_reference_s() {
-    let Some(bundle) = real::clusters() else { return };
-    let Some(table) = real::text("training_time/reference/operator_scores.csv") else { return };
+    let bundle = real::clusters();
+    let table = real::text("training_time/reference/operator_scores.csv");
     let all: Vec<_> = bundle.clusters.iter().map(|cluster| health(cluster, &bundle.catalogue)).collect();
     let mut compared = 0;
     for line in table.lines().skip(1) {
@@ -508,8 +517,9 @@ fn noise_is_the_reference_s() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn rows_can_be_left_out() {
-    let Some(files) = real::dropped(&["ett/Vista"]) else { return };
+    let files = real::dropped(&["ett/Vista"]);
     let mut all = DroppedFiles::new(files);
     let before = all.bundle().clusters[0].operator("firstStage_optimizer").unwrap().len();
     let found = health(&all.bundle().clusters[0], &all.bundle().catalogue);

@@ -43,9 +43,10 @@ fn work(library: &Library, regressors: &[u32], task: Task) {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn parity_lies_within_the_seeds_of_the_reference() {
-    let Some(cluster) = cluster("Perlmutter") else { return };
-    let Some(reference) = real::text("training_time/reference/example_p.json") else { return };
+    let cluster = cluster("Perlmutter");
+    let reference = real::text("training_time/reference/example_p.json");
     let reference: serde_json::Value = serde_json::from_str(&reference).unwrap();
     let library = library(&cluster, Mode::Parity);
     let needed = library.needed(|regressors| drop(ask(regressors)));
@@ -77,8 +78,9 @@ fn parity_lies_within_the_seeds_of_the_reference() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn marks_of_the_example_are_those_of_the_specification() {
-    let Some(cluster) = cluster("Perlmutter") else { return };
+    let cluster = cluster("Perlmutter");
     for mode in [Mode::Parity, Mode::Default] {
         let library = library(&cluster, mode);
         let needed = library.needed(|regressors| drop(ask(regressors)));
@@ -124,10 +126,11 @@ fn median_and_mean(values: &[f64]) -> (f64, f64) {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn grouped_errors_stay_below_their_floors() {
     let (mut grouped, mut trivial, mut collectives, mut straight) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for name in ["Perlmutter", "Vista"] {
-        let Some(cluster) = cluster(name) else { return };
+        let cluster = cluster(name);
         let library = library(&cluster, Mode::Default);
         let targets = operator_targets(&library);
         work(&library, &targets, Task::Validate);
@@ -180,11 +183,12 @@ fn grouped_errors_stay_below_their_floors() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn what_lies_outside_the_samples_is_predicted_within_the_floors() {
     let mut errors: Vec<(&str, f64, Vec<f64>)> =
         vec![("dim", 6144.0, vec![]), ("l", 4096.0, vec![]), ("b", 4.0, vec![]), ("mp", 1.0, vec![])];
     for name in ["Perlmutter", "Vista"] {
-        let Some(cluster) = cluster(name) else { return };
+        let cluster = cluster(name);
         let library = library(&cluster, Mode::Default);
         for (input, above, medians) in &mut errors {
             for regressor in operator_targets(&library) {
@@ -217,8 +221,9 @@ fn what_lies_outside_the_samples_is_predicted_within_the_floors() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn what_workers_learn_is_what_is_learnt_here_and_can_be_shown() {
-    let Some(cluster) = cluster("Perlmutter") else { return };
+    let cluster = cluster("Perlmutter");
     let (here, there) = (library(&cluster, Mode::Default), library(&cluster, Mode::Default));
     let over = Communicator { nodes: 2, per_node: 1 };
     let curve = RegressorTarget::Collective { name: "p2p".to_owned(), communicator: Some(over) };
@@ -257,8 +262,9 @@ fn what_workers_learn_is_what_is_learnt_here_and_can_be_shown() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn settings_that_were_found_are_written_as_the_files_have_them() {
-    let Some(cluster) = cluster("Perlmutter") else { return };
+    let cluster = cluster("Perlmutter");
     let bare = Arc::new(Cluster { settings: Vec::new(), ..(*cluster).clone() });
     let searched = library(&bare, Mode::Parity);
     let target =

@@ -522,8 +522,9 @@ fn every_option_that_is_named_exists() {
 
 /// What corrupt rows have taught is suspect in parity too, also where other rows were sampled.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn no_optimizer_of_corrupt_samples_is_measured() {
-    let Some(vista) = real::path("training_time/ett/Vista") else { return };
+    let vista = real::path("training_time/ett/Vista");
     let folder = TempDir::new().unwrap();
     let (mut cases, mut named) = (0, 0);
     for hidden in [2048, 4096, 6144, 8192] {

@@ -41,8 +41,9 @@ fn lint_alone(text: impl AsRef<[u8]>, reader: Reader) -> Vec<Finding> {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn each_half_wildcard_of_the_shared_conf_is_found() {
-    let Some(bytes) = real::file("tuning/conf/gfx950_base_tuner.conf") else { return };
+    let bytes = real::file("tuning/conf/gfx950_base_tuner.conf");
     for (reader, severity, what) in [
         (Reader::Example, Severity::Changes, "read as ring"),
         (Reader::DnTuner, Severity::Changes, "memory outside the table"),
@@ -311,8 +312,9 @@ fn a_conf_without_a_rule_is_told_where_it_matters() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn a_conf_is_linted_in_milliseconds() {
-    let Some(bytes) = real::file("tuning/conf/gfx950_base_tuner.conf") else { return };
+    let bytes = real::file("tuning/conf/gfx950_base_tuner.conf");
     let start = Instant::now();
     const TIMES: u32 = 5;
     for _ in 0..TIMES {
@@ -509,16 +511,16 @@ fn what_is_exported_runs_as_its_column_says() {
     assert!(compared > 300_000, "{compared}");
 }
 
-fn study(names: &[&str]) -> Option<Study> {
+fn study(names: &[&str]) -> Study {
     let mut rows = Vec::new();
     for (id, name) in (0..).zip(names) {
-        let bytes = real::file(&format!("tuning/{name}"))?;
+        let bytes = real::file(&format!("tuning/{name}"));
         let (_, content) = intake::open(&bytes[..], name, bytes.len() as u64, id, None, &mut Silent);
         if let FileContent::Rows(of_file) = content {
             rows.extend(of_file);
         }
     }
-    Some(Study::new(aggregate(&rows, Target::Time).sweep, Target::Time))
+    Study::new(aggregate(&rows, Target::Time).sweep, Target::Time)
 }
 
 const SWEEPS: [&str; 6] = [
@@ -531,10 +533,11 @@ const SWEEPS: [&str; 6] = [
 ];
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn real_sweeps_run_as_their_column_says() {
     let mut stream = Stream::new(5);
     for names in SWEEPS.iter().map(std::slice::from_ref).chain([&SWEEPS[..]]) {
-        let Some(mut study) = study(names) else { return };
+        let mut study = study(names);
         let winners = study.winners().unwrap();
         let predicted = study.train(Parameters::default(), &mut Silent).unwrap().to_vec();
         for recommendations in [winners, predicted] {
@@ -556,8 +559,9 @@ fn export_of(study: &Study, reader: Reader) -> Export {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn direct_all_gather_becomes_channels_only_for_the_reader_that_knows_it() {
-    let Some(study) = study(&["all_gather_2n.csv"]) else { return };
+    let study = study(&["all_gather_2n.csv"]);
     let dn = export_of(&study, Reader::DnTuner);
     // Direct was measured up to 4 MiB, other algorithms from 8 MiB on.
     let end = boundary(4 << 20, 8 << 20);

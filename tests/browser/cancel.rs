@@ -125,8 +125,8 @@ fn the_regressors_of_a_training_step() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
-fn a_real_training_folder() {
-    let Some(files) = real::files(&["ett/Perlmutter"]) else { return };
+fn a_real_training_folder_with_shared_data() {
+    let files = real::files(&["ett/Perlmutter"]);
     let page = Page::closed();
     page.visit("#v=1&w=training-time");
     page.wait_until_idle();

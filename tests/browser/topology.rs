@@ -457,10 +457,9 @@ fn an_algorithm_that_was_saved_is_run_again() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
-fn a_dump_of_a_machine_is_drawn_with_its_rings() {
+fn a_dump_of_a_machine_is_drawn_with_its_rings_with_shared_data() {
     let names = ["topology/nccl/mi355x_1x8_topo.xml", "topology/nccl/mi355x_1x8_graph.xml"];
-    let files: Option<Vec<Vec<u8>>> = names.into_iter().map(real::file).collect();
-    let Some(files) = files else { return };
+    let files = names.map(real::file);
     let page = Page::open();
     page.drop_files(&[("topo.xml", &files[0]), ("graph.xml", &files[1])]);
     page.wait_until_idle();

@@ -8,6 +8,7 @@ pub mod clusters;
 pub mod counts;
 pub mod court;
 pub mod hostile;
+pub mod kfold;
 #[cfg(unix)]
 pub mod launcher;
 pub mod real;

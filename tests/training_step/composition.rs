@@ -9,13 +9,14 @@ use super::{
     support::real,
 };
 
-fn json(name: &str) -> Option<Value> {
-    real::text(&format!("training_time/reference/{name}.json")).map(|text| serde_json::from_str(&text).unwrap())
+fn json(name: &str) -> Value {
+    serde_json::from_str(&real::text(&format!("training_time/reference/{name}.json"))).unwrap()
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn parity_composes_all_cases_of_the_reference() {
-    let Some(sweep) = json("sweep_perlmutter_llemma_7b") else { return };
+    let sweep = json("sweep_perlmutter_llemma_7b");
     let cases = sweep["cases"].as_array().unwrap();
     let mut worst: f64 = 0.0;
     for case in cases {
@@ -47,8 +48,9 @@ fn parity_composes_all_cases_of_the_reference() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn shares_of_example_p_are_the_references() {
-    let Some(example) = json("example_p") else { return };
+    let example = json("example_p");
     let plan = step::plan(&run_of(&example["run"]), Mode::Parity, &Catalogue::built_in(), &One).unwrap();
     let step = plan.evaluate(&times_of(&example["run"], &plan));
     // The reference counts tensor all-reduce and messages in all m − 1 + pp slots, ours in m of them and the bubble.
@@ -65,8 +67,9 @@ fn shares_of_example_p_are_the_references() {
 
 /// Example P's components with real layers and messages between nodes at every boundary, as the figures have it.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn ours_simulates_example_p() {
-    let Some(example) = json("example_p") else { return };
+    let example = json("example_p");
     let case = &example["run"];
     let mut run = run_of(case);
     let spans = [None, Some(vec![8, 9, 9, 6])].map(|layers| {

@@ -33,10 +33,10 @@ use super::{
     support::real,
 };
 
-fn bundle() -> Option<&'static Bundle> {
-    static BUNDLE: OnceLock<Option<Bundle>> = OnceLock::new();
+fn bundle() -> &'static Bundle {
+    static BUNDLE: OnceLock<Bundle> = OnceLock::new();
     let folders = ["ett/Perlmutter", "ett/Vista", "ett/examples", "vtrain", "reference/selene_measured.csv"];
-    BUNDLE.get_or_init(|| real::dropped(&folders).map(|files| bring_together(files, &Vec::new()))).as_ref()
+    BUNDLE.get_or_init(|| bring_together(real::dropped(&folders), &Vec::new()))
 }
 
 fn named<'a>(bundle: &'a Bundle, name: &str) -> &'a Cluster {
@@ -51,10 +51,10 @@ fn vista(bundle: &Bundle) -> &Cluster {
     named(bundle, "Vista")
 }
 
-fn library(mode: Mode) -> Option<Library> {
-    let bundle = bundle()?;
+fn library(mode: Mode) -> Library {
+    let bundle = bundle();
     let options = Options { mode, precision: "fp16".to_owned(), ..Options::default() };
-    Some(Library::new(Arc::new(perlmutter(bundle).clone()), Arc::new(bundle.catalogue.clone()), options))
+    Library::new(Arc::new(perlmutter(bundle).clone()), Arc::new(bundle.catalogue.clone()), options)
 }
 
 fn work(library: &Library, ask: impl FnOnce(&dyn Regressors), task: Task) {
@@ -71,22 +71,23 @@ fn work(library: &Library, ask: impl FnOnce(&dyn Regressors), task: Task) {
     });
 }
 
-fn json(name: &str) -> Option<Value> {
-    real::text(&format!("training_time/reference/{name}.json")).map(|text| serde_json::from_str(&text).unwrap())
+fn json(name: &str) -> Value {
+    serde_json::from_str(&real::text(&format!("training_time/reference/{name}.json"))).unwrap()
 }
 
 fn plan(run: &Run, library: &Library) -> Plan {
-    step::plan(run, library.mode(), &bundle().unwrap().catalogue, library).unwrap()
+    step::plan(run, library.mode(), &bundle().catalogue, library).unwrap()
 }
 
-fn parity() -> Option<&'static Library> {
-    static PARITY: OnceLock<Option<Library>> = OnceLock::new();
-    PARITY.get_or_init(|| library(Mode::Parity)).as_ref()
+fn parity() -> &'static Library {
+    static PARITY: OnceLock<Library> = OnceLock::new();
+    PARITY.get_or_init(|| library(Mode::Parity))
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn parity_totals_are_the_references() {
-    let (Some(library), Some(sweep)) = (parity(), json("sweep_perlmutter_llemma_7b")) else { return };
+    let (library, sweep) = (parity(), json("sweep_perlmutter_llemma_7b"));
     let cases = sweep["cases"].as_array().unwrap();
     work(
         library,
@@ -109,7 +110,7 @@ fn parity_totals_are_the_references() {
     println!("{} totals: median deviation {:.2} %, worst {:.2} %", cases.len(), absolute[21], absolute[41]);
     assert!(absolute[21] <= 1.0 && absolute[41] <= 5.0);
 
-    let example = json("example_p").unwrap();
+    let example = json("example_p");
     let plan = plan(&run_of(&example["run"]), library);
     let total = plan.step().total_us;
     println!("example P: {total:.0} µs");
@@ -144,8 +145,9 @@ fn parity_totals_are_the_references() {
 
 /// The order of section 7, of the layouts that it lists.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn layouts_of_16_gpus_rank_as_the_figures_have_it() {
-    let (Some(library), Some(bundle)) = (parity(), bundle()) else { return };
+    let (library, bundle) = (parity(), bundle());
     let mut question = SearchSettings::new(bundle.runs[0].run.clone(), 16, 64);
     (question.mode, question.micro_batches, question.tensor_between_nodes) = (Mode::Parity, vec![4], true);
     let known = SearchContext::new(library, &bundle.catalogue, bundle.catalogue.gpu("A100"));
@@ -182,7 +184,7 @@ fn layouts_of_16_gpus_rank_as_the_figures_have_it() {
             assert!(time / other < 1.02 || place(*fast) < place(*slow), "{fast:?} {slow:?}");
         }
     }
-    let ours = ours().unwrap();
+    let ours = ours();
     question.mode = Mode::Default;
     let known = SearchContext::new(ours, &bundle.catalogue, bundle.catalogue.gpu("A100"));
     for row in search::search(&question, &known, &mut Silent, &mut |_| ControlFlow::Continue(())).rows {
@@ -199,14 +201,15 @@ fn layouts_of_16_gpus_rank_as_the_figures_have_it() {
     }
 }
 
-fn ours() -> Option<&'static Library> {
-    static OURS: OnceLock<Option<Library>> = OnceLock::new();
-    OURS.get_or_init(|| library(Mode::Default)).as_ref()
+fn ours() -> &'static Library {
+    static OURS: OnceLock<Library> = OnceLock::new();
+    OURS.get_or_init(|| library(Mode::Default))
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn example_p_in_the_default_mode() {
-    let (Some(library), Some(bundle)) = (ours(), bundle()) else { return };
+    let (library, bundle) = (ours(), bundle());
     let run = &bundle.runs[0].run;
     let begin = Instant::now();
     let ask = |rehearsal: &dyn Regressors| drop(step::plan(run, Mode::Default, &bundle.catalogue, rehearsal));
@@ -234,8 +237,9 @@ fn example_p_in_the_default_mode() {
 
 /// A message of P over two nodes at 25 GB/s instead of 2.9 makes P faster by about 5 %.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn a_faster_network_shortens_example_p() {
-    let Some(example) = json("example_p") else { return };
+    let example = json("example_p");
     let case = &example["run"];
     let plan = step::plan(&run_of(case), Mode::Parity, &Catalogue::built_in(), &One).unwrap();
     let mut times = super::reference::times_of(case, &plan);
@@ -249,8 +253,9 @@ fn a_faster_network_shortens_example_p() {
 
 /// Defect 6: what lies outside of the samples.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn defect_6_what_was_not_sampled_is_not_made_up() {
-    let (Some(theirs), Some(ours)) = (parity(), ours()) else { return };
+    let (theirs, ours) = (parity(), ours());
     let within = Communicator { nodes: 1, per_node: 2 };
     let at = |library: &Library, elements| library.collective("allreduce", elements, within).unwrap();
     assert_eq!(at(theirs, 1_000).time_us, at(theirs, 1_000_000).time_us);
@@ -263,8 +268,9 @@ fn defect_6_what_was_not_sampled_is_not_made_up() {
 
 /// Defect 8: an operator that was sampled for one tensor degree only.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn defect_8_one_sampled_degree_is_extrapolated_by_its_work() {
-    let (Some(theirs), Some(ours), Some(bundle)) = (parity(), ours(), bundle()) else { return };
+    let (theirs, ours, bundle) = (parity(), ours(), bundle());
     let scope = bundle.runs[0].run.scope();
     let linear2 = |library: &Library, direction| library.operator("linear2", direction, &scope).unwrap();
     let [wrong, forward] = [theirs, ours].map(|library| linear2(library, Direction::Forward));
@@ -277,9 +283,10 @@ fn defect_8_one_sampled_degree_is_extrapolated_by_its_work() {
 
 /// Defect 9: rows that are wrong.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn defect_9_corrupt_samples_are_named_and_can_be_left_out() {
     use collectune::training_time::health::{LeftOut, health};
-    let Some(bundle) = bundle() else { return };
+    let bundle = bundle();
     let health = health(vista(bundle), &bundle.catalogue);
     let wrong = health.flags.iter().find(|flag| flag.target.to_string() == "firstStage_optimizer").unwrap();
     println!("{} rows of {}: {}", wrong.count, wrong.of, wrong.what);
@@ -301,17 +308,17 @@ fn defect_9_corrupt_samples_are_named_and_can_be_left_out() {
     assert!(with > 3.0 * without);
 }
 
-fn table(name: &str) -> Option<&'static StepTable> {
-    bundle()?.steps.iter().find(|table| table.name.contains(name))
+fn table(name: &str) -> &'static StepTable {
+    bundle().steps.iter().find(|table| table.name.contains(name)).unwrap()
 }
 
 /// The measured steps of a table and what predicts them, trained.
-fn steps(name: &str) -> Option<(Vec<Measured>, Library)> {
-    let (bundle, table) = (bundle()?, table(name)?);
+fn steps(name: &str) -> (Vec<Measured>, Library) {
+    let (bundle, table) = (bundle(), table(name));
     let samples = perlmutter(bundle);
     let entry = match name {
-        "selene" => bundle.catalogue.cluster("Selene")?,
-        _ => bundle.catalogue.cluster("vTrain")?,
+        "selene" => bundle.catalogue.cluster("Selene").unwrap(),
+        _ => bundle.catalogue.cluster("vTrain").unwrap(),
     };
     assert_eq!(measured::cluster_entry(table, samples, &bundle.catalogue).map(|found| &found.name), Some(&entry.name));
     let cluster = measured::on_cluster(samples, entry, &bundle.reduces, &bundle.catalogue);
@@ -327,12 +334,11 @@ fn steps(name: &str) -> Option<(Vec<Measured>, Library)> {
         }
     };
     work(&library, ask, Task::Train);
-    Some((runs, library))
+    (runs, library)
 }
 
 fn told(name: &str, terms: Terms, steps: &[Measured], library: &dyn Regressors) -> Calibration {
-    let calibration =
-        calibrate(steps, Vec::new(), Mode::Default, terms, &bundle().unwrap().catalogue, library).unwrap();
+    let calibration = calibrate(steps, Vec::new(), Mode::Default, terms, &bundle().catalogue, library).unwrap();
     let of = &calibration;
     println!(
         "{name} {terms:?}: uncalibrated {:.1} %; 5×5 folds {:.1} [{:.1}, {:.1}] %, unseen model {:.1} %, Spearman {:.3}, \
@@ -356,7 +362,7 @@ fn told(name: &str, terms: Terms, steps: &[Measured], library: &dyn Regressors) 
 
 /// Median errors of uncalibrated predictions by one factor after the other: what they share, the model lacks.
 fn by_factor(steps: &[Measured], library: &dyn Regressors) {
-    let catalogue = &bundle().unwrap().catalogue;
+    let catalogue = &bundle().catalogue;
     let error = |step: &Measured| {
         let total = step::plan(&step.run, Mode::Default, catalogue, library).unwrap().step().total_us;
         (total / step.time_us - 1.0) * 100.0
@@ -387,8 +393,9 @@ fn by_factor(steps: &[Measured], library: &dyn Regressors) {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn steps_over_several_nodes_are_calibrated() {
-    let Some((runs, library)) = steps("ground_truth_multi") else { return };
+    let (runs, library) = steps("ground_truth_multi");
     assert_eq!(runs.len(), 73);
     by_factor(&runs, &library);
     for terms in [Terms::Four, Terms::Six] {
@@ -401,8 +408,9 @@ fn steps_over_several_nodes_are_calibrated() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn steps_on_one_node_are_calibrated() {
-    let Some((runs, library)) = steps("ground_truth_single") else { return };
+    let (runs, library) = steps("ground_truth_single");
     assert_eq!(runs.len(), 1020);
     let begin = Instant::now();
     let four = told("single", Terms::Four, &runs, &library);
@@ -417,10 +425,11 @@ fn steps_on_one_node_are_calibrated() {
 /// The intervals as they are shown, of the steps' residuals and of the draws of their regressors' errors: they hold 85 to
 /// 95 % of the measured steps. Those of the draws alone hold fewer, and are called a spread.
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn steps_lie_in_their_intervals() {
     for (name, each) in [("ground_truth_multi", 1), ("ground_truth_single", 20)] {
-        let Some((runs, library)) = steps(name) else { return };
-        let catalogue = &bundle().unwrap().catalogue;
+        let (runs, library) = steps(name);
+        let catalogue = &bundle().catalogue;
         let ask = |rehearsal: &dyn Regressors| {
             for step in runs.iter().step_by(each) {
                 drop(step::plan(&step.run, Mode::Default, catalogue, rehearsal));
@@ -456,8 +465,9 @@ fn steps_lie_in_their_intervals() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn selene_is_predicted_uncalibrated() {
-    let Some((steps, library)) = steps("selene") else { return };
+    let (steps, library) = steps("selene");
     for step in &steps {
         let plan = plan(&step.run, &library);
         let found = plan.step();

@@ -58,8 +58,9 @@ fn finish(bench: &mut TrainingTime) -> usize {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn a_dropped_bundle_with_a_run_is_answered() {
-    let Some(files) = real::dropped(&["ett/Perlmutter", "ett/examples"]) else { return };
+    let files = real::dropped(&["ett/Perlmutter", "ett/examples"]);
     let mut bench = TrainingTime::new(DroppedFiles::new(files));
     bench.choose(Choices::default(), &mut Silent).unwrap();
     println!("{} jobs", finish(&mut bench));
@@ -102,8 +103,9 @@ fn a_dropped_bundle_with_a_run_is_answered() {
 }
 
 #[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn samples_without_a_run_show_their_health_and_the_search() {
-    let Some(files) = real::dropped(&["ett/Vista"]) else { return };
+    let files = real::dropped(&["ett/Vista"]);
     let mut bench = TrainingTime::new(DroppedFiles::new(files));
     bench.choose(Choices::default(), &mut Silent).unwrap();
     assert!(bench.jobs().unwrap().rounds.is_empty());
@@ -359,9 +361,9 @@ impl Progress for Counting {
 /// `cargo test --release --test training_step full_grid -- --ignored --nocapture`: the whole grid of a real operator with
 /// two directions, as a worker searches it.
 #[test]
-#[ignore = "minutes"]
+#[ignore = "minutes, and needs ../shared/data"]
 fn the_full_grid_is_searched_to_its_end() {
-    let Some(files) = real::dropped(&["ett/Perlmutter/operator"]) else { return };
+    let files = real::dropped(&["ett/Perlmutter/operator"]);
     let settings = |file: &DroppedFile| file.path.ends_with("80GB.csv");
     let bare: Vec<DroppedFile> = files.iter().filter(|file| !settings(file)).cloned().collect();
     let mut bench = TrainingTime::new(DroppedFiles::new(bare.clone()));

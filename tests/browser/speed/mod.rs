@@ -190,8 +190,8 @@ fn the_first_load() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask bench"]
-fn first_answer() {
-    let Some(folder) = real::path("tuning") else { return };
+fn first_answer_with_shared_data() {
+    let folder = real::path("tuning");
     let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
     let names = ["all_reduce_1n.csv", "all_reduce_2n_median.csv", "all_reduce_3n_median.csv"];
     let contents = names.map(read);
@@ -258,8 +258,8 @@ const WATCH_MODELS: &str = "
 
 #[test]
 #[ignore = "needs the built page: cargo xtask bench"]
-fn kernels_beside_collectives() {
-    let Some(kernels) = real::file("overlap/merged_features_82sm.csv") else { return };
+fn kernels_beside_collectives_with_shared_data() {
+    let kernels = real::file("overlap/merged_features_82sm.csv");
     for _ in 0..3 {
         let page = Page::closed();
         page.before_loading(WATCH);

@@ -17,7 +17,6 @@ use collectune::{
         },
         simulate::Simulation,
         support::Support,
-        sweep::Sweep,
     },
 };
 use criterion::{Criterion, criterion_group, criterion_main};

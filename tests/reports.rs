@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod support;
+
 use std::{env, fs, path::PathBuf};
 
 use collectune::{
@@ -85,7 +87,7 @@ fn a_typical_report_fits_a_link() {
 #[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn a_report_of_real_sweeps_fits_a_link() {
     let names = ["all_reduce_1n.csv", "all_reduce_2n_median.csv", "all_reduce_3n_median.csv"];
-    let files = names.map(|name| (name, real::file(&format!("tuning/{name}"))));
+    let files = names.map(|name| (name, support::real::file(&format!("tuning/{name}"))));
     let link = measured_link("real all_reduce on 1, 2 and 3 nodes", &studied(&files));
     assert!(link.fits && link.chars <= link::MOST_MADE, "{} characters", link.chars);
 }

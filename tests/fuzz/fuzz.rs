@@ -9,7 +9,7 @@ mod clock;
 mod memory;
 mod mutate;
 mod readers;
-#[path = "../samples/mod.rs"]
+#[path = "../support/samples.rs"]
 mod samples;
 mod studies;
 mod topologies;

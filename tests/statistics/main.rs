@@ -5,9 +5,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../training_step/physics.rs"]
+#[path = "../training_time/physics.rs"]
 mod physics;
-#[path = "../training_step/reference.rs"]
+#[path = "../training_time/reference.rs"]
 #[allow(dead_code, reason = "its runs and models are all that is needed")]
 mod reference;
 #[path = "../support"]

@@ -13,6 +13,7 @@ pub mod kfold;
 pub mod launcher;
 pub mod real;
 pub mod rewards;
+pub mod samples;
 pub mod terminal;
 pub mod threads;
 pub mod worker;

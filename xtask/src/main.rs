@@ -198,8 +198,8 @@ fn check_layers() -> Result<()> {
     for fault in &faults {
         eprintln!("{fault}");
     }
-    println!("{files} files, {} imports that point up or sideways", faults.len());
-    if faults.is_empty() { Ok(()) } else { Err("modules may only import from the floors below them".to_owned()) }
+    println!("{files} files, {} imports that point up, sideways or in a circle", faults.len());
+    if faults.is_empty() { Ok(()) } else { Err("modules may only import from what is below them".to_owned()) }
 }
 
 fn check_format() -> Result<()> {

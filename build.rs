@@ -5,8 +5,8 @@ use std::{env, path::PathBuf};
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(shared_data)");
-    // A path that is not there, watched, would have everything built again each time. A test says when the folder has come or
-    // gone since: `tests/common/shared_data.rs`.
+    // A path that is not there, watched, would have everything built again each time. A test says when the folder has
+    // come or gone since: `tests/common/shared_data.rs`.
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=COLLECTUNE_DATA");
     let folder = env::var_os("COLLECTUNE_DATA").map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);

@@ -1,14 +1,14 @@
-//! What any workbench can be asked, and what it answers: choices in, a form and a report out, jobs that any worker can do
-//! in between. The page draws it, and knows no workbench but [`tuning`](crate::tuning), which has a page of its own.
+//! What any workbench can be asked, and what it answers: choices in, a form and a report out, jobs that any worker can
+//! do in between. The page draws it, and knows no workbench but [`tuning`](crate::tuning), which has a page of its own.
 //!
-//! A [`Study`] holds what was loaded for a workbench, and what came out of it. The page sends [`WorkbenchQuestion::Choose`],
-//! shows what comes back, has the [`Jobs`] done by other workers, gives the results in with [`WorkbenchQuestion::Take`], and shows
-//! what comes back then; until nothing is left to do. A search that one worker does alone is continued by
-//! [`WorkbenchQuestion::GoOn`].
+//! A [`Study`] holds what was loaded for a workbench, and what came out of it. The page sends
+//! [`WorkbenchQuestion::Choose`], shows what comes back, has the [`Jobs`] done by other workers, gives the results in
+//! with [`WorkbenchQuestion::Take`], and shows what comes back then; until nothing is left to do. A search that one
+//! worker does alone is continued by [`WorkbenchQuestion::GoOn`].
 //!
 //! A further workbench is a file here that implements [`Study`] and maps [`Choices`] to what it is asked, an entry in
-//! [`Studies`] and [`work`], and its words in `app/workbench/words.rs`. A field's group is the title of the section that
-//! it stands in; [`Exhibit::choose`](crate::report::Exhibit::choose) makes the rows of a table choices.
+//! [`Studies`] and [`work`], and its words in `app/workbench/words.rs`. A field's group is the title of the section
+//! that it stands in; [`Exhibit::choose`](crate::report::Exhibit::choose) makes the rows of a table choices.
 
 mod overlap;
 pub mod passed_choices;
@@ -77,8 +77,8 @@ pub enum WorkbenchQuestion {
     },
     /// Adopts the results of jobs, in any order. Answered by [`WorkbenchAnswer::Shown`].
     Take(Vec<Vec<u8>>),
-    /// Works on for a moment, where [`Jobs::goes_on`]; the moment before took so many ms, 0 where there was none. Answered by
-    /// [`WorkbenchAnswer::Shown`].
+    /// Works on for a moment, where [`Jobs::goes_on`]; the moment before took so many ms, 0 where there was none.
+    /// Answered by [`WorkbenchAnswer::Shown`].
     GoOn(u32),
     /// The file with this key. Answered by [`WorkbenchAnswer::File`].
     Save(String),
@@ -138,8 +138,8 @@ pub struct Jobs {
     pub rounds: Vec<Vec<(u32, f64)>>,
     /// Nothing that was done for earlier choices holds any more.
     pub is_anew: bool,
-    /// The study itself can find something better by [`WorkbenchQuestion::GoOn`]: each takes a moment (a tenth of a second, or
-    /// so), so that a search is left by asking no more, and nothing that was found is lost.
+    /// The study itself can find something better by [`WorkbenchQuestion::GoOn`]: each takes a moment (a tenth of a
+    /// second, or so), so that a search is left by asking no more, and nothing that was found is lost.
     pub goes_on: bool,
 }
 
@@ -174,8 +174,8 @@ pub trait Study {
         Ok(())
     }
 
-    /// Searches on for a moment, where [`Jobs::goes_on`]. Nothing here has a clock: `last_ms` is how long the moment before
-    /// took, 0 where there was none.
+    /// Searches on for a moment, where [`Jobs::goes_on`]. Nothing here has a clock: `last_ms` is how long the moment
+    /// before took, 0 where there was none.
     ///
     /// # Errors
     /// Returns an error if nothing is there to study.

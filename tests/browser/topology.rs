@@ -35,7 +35,8 @@ fn cursor(page: &Page) -> f64 {
     page.run("return Number(document.querySelector('.network-scrub input').value)", &[]).as_f64().unwrap()
 }
 
-/// Clicks places of the network, as shares of its width and height, line by line until its panel has a heading. Answers where.
+/// Clicks places of the network, as shares of its width and height, line by line until its panel has a heading. Answers
+/// where.
 fn click_until(page: &Page, heading: &str, across: [f64; 2], down: [f64; 2]) -> [f64; 2] {
     let place = page.run(
         "const [heading, [left, right], [top, bottom]] = arguments;
@@ -156,7 +157,8 @@ fn lists_are_left_alone_while_answers_come_in() {
     page.assert_clean();
 }
 
-/// A long timeline is asked for piece by piece. Where another schedule comes meanwhile, the pieces of both are asked for.
+/// A long timeline is asked for piece by piece. Where another schedule comes meanwhile, the pieces of both are asked
+/// for.
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_long_timeline_moves_also_where_another_came_meanwhile() {

@@ -1,9 +1,10 @@
-//! Cases in which the commands of `collectune policy` once gave a wrong answer without a word: each asserts the sentence, the
-//! flag in the JSON or the file that was not written, and the exit code.
+//! Cases in which the commands of `collectune policy` once gave a wrong answer without a word: each asserts the
+//! sentence, the flag in the JSON or the file that was not written, and the exit code.
 //!
-//! Cases of the same kinds stand where their matter is, in `tests/policy`: winners where there are none in `strategies.rs` and
-//! `reward_logs.rs` (designs of equal arms), refused tuner files and `doctor` in `reward_logs.rs`, bad logs and policy files in
-//! `bad_input.rs`; what `watch` waits for and logs with a bad first line in `tests/cli/policy.rs`.
+//! Cases of the same kinds stand where their matter is, in `tests/policy`: winners where there are none in
+//! `strategies.rs` and `reward_logs.rs` (designs of equal arms), refused tuner files and `doctor` in `reward_logs.rs`,
+//! bad logs and policy files in `bad_input.rs`; what `watch` waits for and logs with a bad first line in
+//! `tests/cli/policy.rs`.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 

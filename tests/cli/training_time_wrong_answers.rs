@@ -1,5 +1,5 @@
-//! Ways in which a step's time was wrong without a warning: each case states the sentence, the flag in JSON and the exit
-//! code that stand there instead.
+//! Ways in which a step's time was wrong without a warning: each case states the sentence, the flag in JSON and the
+//! exit code that stand there instead.
 
 #![allow(clippy::unwrap_used)]
 

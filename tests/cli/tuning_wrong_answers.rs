@@ -1,7 +1,7 @@
-//! Cases in which the commands of tuning (`train`, `predict`, `conf`, `coverage`, `plan`, `ab`, `compare`, `report`) once gave
-//! a wrong answer without a word: each asserts the sentence, the flag in the JSON or the file that was not written, and the exit
-//! code. Verdicts between measured sizes are in `tests/tuning/between_sizes.rs`; what readers make of
-//! files in `tests/tuning/tuner_files.rs`.
+//! Cases in which the commands of tuning (`train`, `predict`, `conf`, `coverage`, `plan`, `ab`, `compare`, `report`)
+//! once gave a wrong answer without a word: each asserts the sentence, the flag in the JSON or the file that was not
+//! written, and the exit code. Verdicts between measured sizes are in `tests/tuning/between_sizes.rs`; what readers
+//! make of files in `tests/tuning/tuner_files.rs`.
 
 #![allow(clippy::unwrap_used)]
 

@@ -12,7 +12,6 @@ use collectune::{
     progress::{Progress, Silent},
     report::Contents,
     tuning::{
-        aggregate::Target,
         comparison,
         conf::{self, export::Options},
         heat_map::Against,

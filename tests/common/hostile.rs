@@ -1,5 +1,5 @@
-//! Files and links that once took the page, a worker or the terminal down: each ends within ten seconds and a gigabyte, with a
-//! sentence, and what stands beside it is read.
+//! Files and links that once took the page, a worker or the terminal down: each ends within ten seconds and a gigabyte,
+//! with a sentence, and what stands beside it is read.
 
 #![allow(clippy::unwrap_used)]
 

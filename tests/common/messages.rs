@@ -1,5 +1,5 @@
-//! What page and terminal say of themselves: every option and command that a message names is there, an error ends with a code
-//! that is not 0, and the terminal does not speak of what only a page has.
+//! What page and terminal say of themselves: every option and command that a message names is there, an error ends with
+//! a code that is not 0, and the terminal does not speak of what only a page has.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,8 +1,9 @@
-//! Page and terminal say the same of the same files and choices, and what is saved means the same when it is read again; over
-//! random choices, damages and contents.
+//! Page and terminal say the same of the same files and choices, and what is saved means the same when it is read
+//! again; over random choices, damages and contents.
 //!
-//! Files that are read again in tests of their own: tuner files of every reader in `tests/tuning/tuner_files.rs`, reports in `reports.rs`,
-//! models in `tests/cli/train_and_predict.rs`, schedules and their units in `tests/cli/topology_wrong_answers.rs`.
+//! Files that are read again in tests of their own: tuner files of every reader in `tests/tuning/tuner_files.rs`,
+//! reports in `reports.rs`, models in `tests/cli/train_and_predict.rs`, schedules and their units in
+//! `tests/cli/topology_wrong_answers.rs`.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 

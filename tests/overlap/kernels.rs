@@ -161,8 +161,8 @@ fn the_published_preset_agrees_with_xgboost() {
     assert!(largest < 1e-4, "{largest}");
 }
 
-/// The reference's own protocol: scikit-learn's `KFold(5, shuffle=True, random_state=r)` for r from 0 to 4, over all rows;
-/// the errors of the rows that overlap.
+/// The reference's own protocol: scikit-learn's `KFold(5, shuffle=True, random_state=r)` for r from 0 to 4, over all
+/// rows; the errors of the rows that overlap.
 #[test]
 #[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn the_published_preset_scores_as_in_the_reference() {

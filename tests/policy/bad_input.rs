@@ -1,7 +1,8 @@
 //! What no log, no policy and no answer of a form should be: each is met with a sentence.
 //!
-//! Two further ones have tests of their own because they take long or run in the plugin: ten million lines and a line of two
-//! gigabytes in `tests/policy/reward_logs.rs`; tuner files that nobody can follow, and folders that vanish, in `plugin/host/tests`.
+//! Two further ones have tests of their own because they take long or run in the plugin: ten million lines and a line
+//! of two gigabytes in `tests/policy/reward_logs.rs`; tuner files that nobody can follow, and folders that vanish, in
+//! `plugin/host/tests`.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -22,7 +23,8 @@ use collectune::{
     progress::Silent,
 };
 
-/// Everything that is said of a file: why it is refused, or what could not be used, what must be known, and what it comes to.
+/// Everything that is said of a file: why it is refused, or what could not be used, what must be known, and what it
+/// comes to.
 fn said(bytes: &[u8]) -> String {
     let (report, content) = intake::open(bytes, "rewards.log", bytes.len() as u64, 0, None, &mut Silent);
     let mut all = match report.outcome {

@@ -29,8 +29,8 @@ pub fn all_sweeps() -> Vec<String> {
     names
 }
 
-/// The path of a file, such as `tuning/broadcast_1n.csv`, which must be there. `COLLECTUNE_DATA` names another folder than the
-/// one beside the project.
+/// The path of a file, such as `tuning/broadcast_1n.csv`, which must be there. `COLLECTUNE_DATA` names another folder
+/// than the one beside the project.
 #[track_caller]
 pub fn path(name: &str) -> PathBuf {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");

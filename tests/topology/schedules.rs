@@ -479,7 +479,8 @@ fn no_search_beats_what_is_proven() {
 
 #[test]
 fn what_is_proven_is_what_a_search_over_everything_finds() {
-    // All schedules of tiny graphs, by brute force over orders: every order of (link, chunk) pairs, each as early as can be.
+    // All schedules of tiny graphs, by brute force over orders: every order of (link, chunk) pairs, each as early as
+    // can be.
     for seed in 0..60 {
         let topology = random(2_000_000 + seed, 3);
         let (search, _) = searched(&topology, &CollectiveRequest::default(), Method::Exact, seed, 1_000_000);
@@ -502,8 +503,8 @@ fn what_is_proven_of_an_alltoall_is_what_a_search_over_everything_finds() {
     }
 }
 
-/// The shortest schedule of what is copied by trying every sequence of transfers that bring a node something new, if it is
-/// shorter than `known`.
+/// The shortest schedule of what is copied by trying every sequence of transfers that bring a node something new, if it
+/// is shorter than `known`.
 fn brute(problem: &Problem, known: u64) -> u64 {
     fn go(problem: &Problem, at: &mut Vec<u64>, free: &mut Vec<u64>, best: &mut u64) {
         let (chunks, graph, demand) = (problem.chunks(), &problem.graph, problem.copy.as_ref().unwrap());
@@ -893,7 +894,8 @@ fn schedules_are_replayed_and_made_again() {
     // Chunks 0 and 1 come to 2, 3 and 4 over it.
     assert_eq!(damaged[0].undelivered, 6);
     assert!(damaged[0].resynthesis.as_ref().is_some_and(|again| again.time_ns.is_some()));
-    // Without node 1, chunk 0 does not come to 2 and 3, nor theirs to 0 and 4; what is left is a line over the slow pair.
+    // Without node 1, chunk 0 does not come to 2 and 3, nor theirs to 0 and 4; what is left is a line over the slow
+    // pair.
     let node = &damaged[1];
     assert!(node.half_ns > 80_125.0 && node.tenth_ns > node.half_ns && node.undelivered > 0, "{node:?}");
     assert_eq!(node.resynthesis.as_ref().unwrap().time_ns, Some(2_931_187.5));

@@ -422,8 +422,8 @@ fn steps_on_one_node_are_calibrated() {
     assert!((85.0..=95.0).contains(&best.coverage), "{}", best.coverage);
 }
 
-/// The intervals as they are shown, of the steps' residuals and of the draws of their regressors' errors: they hold 85 to
-/// 95 % of the measured steps. Those of the draws alone hold fewer, and are called a spread.
+/// The intervals as they are shown, of the steps' residuals and of the draws of their regressors' errors: they hold 85
+/// to 95 % of the measured steps. Those of the draws alone hold fewer, and are called a spread.
 #[test]
 #[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn steps_lie_in_their_intervals() {

@@ -358,8 +358,8 @@ impl Progress for Counting {
     }
 }
 
-/// `cargo test --release --test training_time full_grid -- --ignored --nocapture`: the whole grid of a real operator with
-/// two directions, as a worker searches it.
+/// `cargo test --release --test training_time full_grid -- --ignored --nocapture`: the whole grid of a real operator
+/// with two directions, as a worker searches it.
 #[test]
 #[ignore = "minutes, and needs ../shared/data"]
 fn the_full_grid_is_searched_to_its_end() {

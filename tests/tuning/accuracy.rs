@@ -1,4 +1,5 @@
-//! The accuracy that is promised, measured on real sweeps: `cargo test --test tuning accuracy -- --nocapture` prints the tables.
+//! The accuracy that is promised, measured on real sweeps: `cargo test --test tuning accuracy -- --nocapture` prints
+//! the tables.
 
 #![allow(clippy::unwrap_used)]
 
@@ -96,8 +97,8 @@ fn the_default_keeps_its_floors_on_held_out_sizes_and_configurations() {
     );
 }
 
-/// The sweeps that the default's settings were chosen on: the real ones judge them. One channel is a case of its own on them
-/// for every protocol, so that a configuration with one channel is only known from the other protocols.
+/// The sweeps that the default's settings were chosen on: the real ones judge them. One channel is a case of its own on
+/// them for every protocol, so that a configuration with one channel is only known from the other protocols.
 #[test]
 fn what_one_protocol_does_tells_of_the_others_on_simulated_sweeps() {
     let mut lost = Vec::new();

@@ -1,5 +1,5 @@
-//! Verdicts between measured sizes: all doors give one, none says more than its interval bears, and on real sweeps with sizes
-//! left out those that are deployed gain.
+//! Verdicts between measured sizes: all doors give one, none says more than its interval bears, and on real sweeps with
+//! sizes left out those that are deployed gain.
 
 #![allow(clippy::unwrap_used)]
 
@@ -214,8 +214,8 @@ fn no_gain_within_the_rounding_of_both_neighbours_is_deployed_between_them() {
     }
 }
 
-/// Every third size of each sweep is left out with its default, three times; what is then said of it is held against what was
-/// measured there.
+/// Every third size of each sweep is left out with its default, three times; what is then said of it is held against
+/// what was measured there.
 #[test]
 #[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn what_is_deployed_at_sizes_that_were_left_out_gains() {

@@ -1,5 +1,6 @@
-//! What a comparison of two states promises, on real repeats split in two: `cargo test --test tuning compare_states -- --nocapture`
-//! prints the rates. Those of simulated campaigns are checked in `tests/statistics`.
+//! What a comparison of two states promises, on real repeats split in two:
+//! `cargo test --test tuning compare_states -- --nocapture` prints the rates. Those of simulated campaigns are checked
+//! in `tests/statistics`.
 
 #![allow(clippy::unwrap_used)]
 

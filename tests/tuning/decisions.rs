@@ -1,5 +1,5 @@
-//! What the decisions say of real sweeps: `cargo test --test tuning decisions -- --nocapture` prints the tables. What they promise is
-//! checked on simulated noise in `tests/statistics`.
+//! What the decisions say of real sweeps: `cargo test --test tuning decisions -- --nocapture` prints the tables. What
+//! they promise is checked on simulated noise in `tests/statistics`.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
-//! What to measure next, rehearsed: `cargo test --test tuning plan_strategies -- --nocapture` prints the tables. The settings of the search
-//! were chosen on simulated sweeps; the real ones judge them.
+//! What to measure next, rehearsed: `cargo test --test tuning plan_strategies -- --nocapture` prints the tables. The
+//! settings of the search were chosen on simulated sweeps; the real ones judge them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -97,9 +97,9 @@ fn between(stream: &mut Stream, low: f64, high: f64) -> f64 {
     exp(ln(low) + (ln(high) - ln(low)) * stream.unit())
 }
 
-/// A sweep that nobody measured: latency, a bandwidth of channels and a ceiling of the fabric, all drawn, waves and humps over
-/// channels and sizes, channels that small messages don't use, one channel that is faster than others at some sizes, and
-/// what is left of the noise of three runs.
+/// A sweep that nobody measured: latency, a bandwidth of channels and a ceiling of the fabric, all drawn, waves and
+/// humps over channels and sizes, channels that small messages don't use, one channel that is faster than others at
+/// some sizes, and what is left of the noise of three runs.
 fn simulated(seed: u64) -> Sweep {
     let mut stream = Stream::new(seed * 7919 + 13);
     let stream = &mut stream;

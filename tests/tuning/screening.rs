@@ -15,7 +15,7 @@ use collectune::{
     },
     worker::{
         executor::{self, Executor},
-        protocol::{Request, Response},
+        protocol::{Request, Response, Trained},
     },
 };
 

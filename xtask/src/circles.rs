@@ -220,7 +220,8 @@ impl Crate {
         found
     }
 
-    /// A path from the crate's root; `None` where it leads out of the crate. `but` is a name whose own declaration this is.
+    /// A path from the crate's root; `None` where it leads out of the crate. `but` is a name whose own declaration this
+    /// is.
     fn absolute(&self, module: &[String], path: &[String], but: Option<&String>) -> Option<Vec<String>> {
         let (first, rest) = path.split_first()?;
         let base = match first.as_str() {

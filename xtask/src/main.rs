@@ -19,8 +19,8 @@ const USAGE: &str = "\
 cargo xtask serve [--port N]    build the page and serve it on loopback (a free port by default)
 cargo xtask build               build the page into dist/
 cargo xtask plugin              build the tuner plugin for NCCL and RCCL, and say where it is
-cargo xtask test [--only PART]… check everything, or parts of it: layers, format, deny, lint, lint-wasm, unit, plugin,
-                                build, same-bits, weight, browser
+cargo xtask test [--only PART]… check everything, or parts of it: layers, format, deny, lint, lint-wasm, doc, unit,
+                                plugin, build, same-bits, weight, browser
 cargo xtask bench               weigh the page and time it in the browser, from its first load on
 cargo xtask fuzz [--minutes N | --executions N | --each N] [--reader NAME]... [--seed N] [--input FILE] [--threads N]
                                 feed the readers with mutated files (a million executions by default)
@@ -149,6 +149,7 @@ const PARTS: &[Part] = &[
     Part { name: "deny", check: check_dependencies, needs: None },
     Part { name: "lint", check: lint, needs: None },
     Part { name: "lint-wasm", check: lint_wasm, needs: None },
+    Part { name: "doc", check: check_documentation, needs: None },
     Part { name: "unit", check: unit_tests, needs: None },
     Part { name: "plugin", check: plugin_tests, needs: None },
     Part { name: "build", check: build, needs: None },
@@ -236,6 +237,13 @@ fn lint_wasm() -> Result<()> {
         .args(["xtask"].iter().chain(&PLUGIN_PACKAGES).flat_map(|name| ["--exclude", name]))
         .args(target)
         .args(["--", "-D", "warnings"]))
+}
+
+/// Every item's documentation, private ones' too: links lead somewhere, and what looks like HTML is none.
+fn check_documentation() -> Result<()> {
+    run(cargo()
+        .args(["doc", "--workspace", "--no-deps", "--document-private-items", "--lib"])
+        .env("RUSTDOCFLAGS", "-D warnings"))
 }
 
 fn unit_tests() -> Result<()> {

@@ -330,8 +330,8 @@ fn a_replay_of_all_strategies() {
     }
 }
 
-/// Writes down how long each frame took: script with all that follows from it, and the drawing of the canvases, which reading
-/// a pixel brings about at once.
+/// Writes down how long each frame took: script with all that follows from it, and the drawing of the canvases, which
+/// reading a pixel brings about at once.
 const WATCH_FRAMES: &str = "
     window.frames_ms = [];
     const ask = window.requestAnimationFrame;

@@ -1,5 +1,5 @@
-//! Steps of training: how long samples take from the drop to the breakdown, learning, searching, and what sliders answer.
-//! The figures of the reference are printed by `benches/against_training_reference/compare.py`.
+//! Steps of training: how long samples take from the drop to the breakdown, learning, searching, and what sliders
+//! answer. The figures of the reference are printed by `benches/against_training_reference/compare.py`.
 
 use serde_json::Value;
 
@@ -150,8 +150,8 @@ fn all_regressors_of_a_cluster_with_shared_data() {
     }
 }
 
-/// Writes down how long the worker read the files, by what it said of its progress, and how long of that it waited for the
-/// browser to hand over their bytes.
+/// Writes down how long the worker read the files, by what it said of its progress, and how long of that it waited for
+/// the browser to hand over their bytes.
 const WATCH_READING: &str = "
     window.reading = { handed: 0 };
     new BroadcastChannel('handed').onmessage = (event) => { reading.handed += event.data; };
@@ -204,7 +204,8 @@ fn both_clusters_are_parsed_with_shared_data() {
     assert!(best(&parsed) <= 100.0, "{parsed:?}");
 }
 
-/// Answers how long each of some changes of a control took until the page said something else, and until that was drawn.
+/// Answers how long each of some changes of a control took until the page said something else, and until that was
+/// drawn.
 const TIME_CHANGES: &str = "
     const [label, event, values] = arguments;
     const field = [...document.querySelectorAll('label.field')].find((field) => field.innerText.includes(label)).querySelector('input');
@@ -229,8 +230,8 @@ const TIME_CHANGES: &str = "
     return times;
 ";
 
-/// Answers how long it took after each choice of a number of GPUs until the first layouts for it stood there, and until the
-/// last did; lets all work end before the next.
+/// Answers how long it took after each choice of a number of GPUs until the first layouts for it stood there, and until
+/// the last did; lets all work end before the next.
 const TIME_SEARCHES: &str = "
     const field = [...document.querySelectorAll('label.field')].find((field) => field.innerText.includes('GPUs of the job')).querySelector('input');
     const rows = () => document.querySelectorAll('[role=region][aria-label=\"Layouts by step time\"] tbody tr');

@@ -17,7 +17,6 @@ use collectune::{
         },
         simulate::Simulation,
         support::Support,
-        sweep::Sweep,
     },
 };
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -36,9 +35,7 @@ fn after(spent: &[Spent], launches: usize) -> f64 {
 
 fn curve() {
     const SEEDS: u64 = 20;
-    let Some(sweeps) = real::SWEEPS.iter().map(|name| real::sweep(name)).collect::<Option<Vec<Sweep>>>() else {
-        return;
-    };
+    let sweeps = real::SWEEPS.map(real::sweep);
     let rehearsals: Vec<Rehearsal> = sweeps.iter().map(|sweep| Rehearsal::new(sweep).unwrap()).collect();
     let follow = |r: &Rehearsal, strategy| r.follow(&r.order(strategy, Worth::default()));
     println!("Mean regret in per cent over six sweeps, after a share of the launches of the grid");
@@ -60,7 +57,11 @@ fn curve() {
 }
 
 fn planning(criterion: &mut Criterion) {
-    curve();
+    if cfg!(shared_data) {
+        curve();
+    } else {
+        println!("Real sweeps are left out: they need ../shared/data");
+    }
     let mut group = criterion.benchmark_group("plan");
     group.sample_size(10);
     // All but a few configurations of six collectives at four scales were measured.
@@ -69,7 +70,8 @@ fn planning(criterion: &mut Criterion) {
     group.bench_function("twenty_runs_for_24_groups", |bencher| {
         bencher.iter(|| black_box(plan::plan(&sweep, &[], &Support::default(), &question, &mut Silent)));
     });
-    if let Some(real) = real::sweep("all_reduce_3n_median") {
+    if cfg!(shared_data) {
+        let real = real::sweep("all_reduce_3n_median");
         let rehearsal = Rehearsal::new(&real).unwrap();
         group.bench_function("a_real_sweep_from_nothing_to_the_end", |bencher| {
             bencher.iter(|| black_box(rehearsal.order(Strategy::Ours, Worth::default())));

@@ -1,7 +1,7 @@
 //! Reward logs: how fast they are read and judged, and how fast strategies play.
 //!
-//! `cargo bench --bench policy`. The page has five seconds for 200 seeds of 2,000 steps of all strategies, and shows the
-//! first tenth as soon as it is there.
+//! `cargo bench --bench policy`. The page has five seconds for 200 seeds of 2,000 steps of all strategies, and shows
+//! the first tenth as soon as it is there.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 

@@ -45,7 +45,11 @@ fn needed(library: &Library) -> Vec<u32> {
 }
 
 fn training(criterion: &mut Criterion) {
-    let Some(cluster) = clusters::cluster("Perlmutter") else { return };
+    if !cfg!(shared_data) {
+        println!("Nothing is timed: this needs ../shared/data");
+        return;
+    }
+    let cluster = clusters::cluster("Perlmutter");
     for mode in [Mode::Default, Mode::Parity] {
         for (name, of) in [("all", all as fn(&Library) -> Vec<u32>), ("example_p", needed)] {
             let library = library(&cluster, mode);

@@ -166,8 +166,8 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// The time in µs at a bus bandwidth in GB/s, as nccl-tests relates them; `None` where a bandwidth tells no time, as of
-    /// one rank alone.
+    /// The time in µs at a bus bandwidth in GB/s, as nccl-tests relates them; `None` where a bandwidth tells no time,
+    /// as of one rank alone.
     ///
     /// ```
     /// use collectune::collective::{Collective, Scale, Workload};

@@ -1,5 +1,5 @@
-//! The CRC-32 of gzip (RFC 1952, section 8), byte by byte. The library that inflates has one of sixteen tables, which are
-//! seventeen kilobytes of the page.
+//! The CRC-32 of gzip (RFC 1952, section 8), byte by byte. The library that inflates has one of sixteen tables, which
+//! are seventeen kilobytes of the page.
 
 use std::array;
 

@@ -23,8 +23,9 @@
 //! | 1 | [`sorted`], [`zip`] | sorted maps and sets; zip archives |
 //! | 0 | [`units`], [`math`], [`order`], [`progress`], [`crc32`] | sizes and numbers; functions with the same bits everywhere; sorting; progress; a checksum |
 //!
-//! [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`math`], [`order`], [`progress`] and what of [`text`] cuts a stream
-//! into records live in the folder `compute`, a crate of their own: the page is built for size, and they for speed.
+//! [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`math`], [`order`], [`progress`] and what of [`text`] cuts a
+//! stream into records live in the folder `compute`, a crate of their own: the page is built for size, and they for
+//! speed.
 //!
 //! The tuner plugin, the folder `plugin`, uses the library without its feature `workbenches`: the nouns, [`conf`] and
 //! [`policy::file`].
@@ -42,8 +43,8 @@
 //! 7. Other workers predict held-out folds ([`tuning::validate`]); their errors become intervals, and where a
 //!    baseline lost less than the model, it answers instead: the last answer.
 //! 8. [`tuning::charts`] makes charts of it, [`plot`] draws them on the page's canvas or as SVG.
-//! 9. [`tuning::export`] and [`tuning::model_file`] let it leave as CSV, Markdown, JSON, or a model; [`tuning::conf`] as
-//!    the file that a library's tuner reads.
+//! 9. [`tuning::export`] and [`tuning::model_file`] let it leave as CSV, Markdown, JSON, or a model; [`tuning::conf`]
+//!   as the file that a library's tuner reads.
 
 #[cfg(feature = "workbenches")]
 pub mod ceiling;

@@ -229,8 +229,8 @@ impl<K: Ord, V> Extend<(K, V)> for SortedMap<K, V> {
 }
 
 impl<K: Ord, V> SortedMap<K, V> {
-    /// After others were put at its end: one after the other, each that comes before others would move them. The last of
-    /// equal keys stays.
+    /// After others were put at its end: one after the other, each that comes before others would move them. The last
+    /// of equal keys stays.
     fn put_in_order(&mut self) {
         if self.0.is_sorted_by(|(a, _), (b, _)| a < b) {
             return;

@@ -1,8 +1,8 @@
 //! Tuner files, byte for byte as the C code that reads them, and as our own plugin does.
 //!
 //! [`scan`] cuts bytes, [`number`] reads digits, [`words`] knows the words, [`reader`] says how the readers differ, and
-//! [`rule`] puts rules together, [`mod@write`] writes them; [`strict`] is the tuner file as Collectune's own plugin reads
-//! it. What a workbench makes of them is its own.
+//! [`rule`] puts rules together, [`mod@write`] writes them; [`strict`] is the tuner file as Collectune's own plugin
+//! reads it. What a workbench makes of them is its own.
 
 pub mod number;
 pub mod reader;

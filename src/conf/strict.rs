@@ -1,10 +1,10 @@
 //! The tuner file as Collectune's own plugin reads it.
 //!
 //! The grammar is that of NVIDIA's example (NVIDIA/nccl, plugins/tuner/example): `colltype,minbytes,maxbytes,algorithm,
-//! protocol,channels,nNodes,nRanks[,numPipeOps[,regBuff]]`. What the readers in C guess at is a [`RuleFault`] here, and the
-//! line is skipped: an unknown word never becomes ring, nor an unknown collective allreduce. Words are read in any case,
-//! blanks may stand anywhere around a field, `#` begins a comment anywhere, sizes may end in K, M or G (powers of 1024),
-//! and `auto` and -1 leave a choice to the library.
+//! protocol,channels,nNodes,nRanks[,numPipeOps[,regBuff]]`. What the readers in C guess at is a [`RuleFault`] here, and
+//! the line is skipped: an unknown word never becomes ring, nor an unknown collective allreduce. Words are read in any
+//! case, blanks may stand anywhere around a field, `#` begins a comment anywhere, sizes may end in K, M or G (powers of
+//! 1024), and `auto` and -1 leave a choice to the library.
 
 use super::words::{ALGORITHMS, COLLECTIVES, PROTOCOLS};
 use crate::collective::{Algorithm, Collective, Protocol};
@@ -30,8 +30,8 @@ pub struct Rule {
     pub ranks: Option<u32>,
     /// Number of aggregated operations that matches; `None` matches any.
     pub pipe_ops: Option<u32>,
-    /// It asks for registered or unregistered buffers, which the plugin does not look at: they can differ between ranks,
-    /// and what ranks choose must not.
+    /// It asks for registered or unregistered buffers, which the plugin does not look at: they can differ between
+    /// ranks, and what ranks choose must not.
     pub asks_for_registration: bool,
 }
 
@@ -100,7 +100,8 @@ pub enum LineContent {
 /// use collectune::conf::strict::{LineContent, lines};
 /// let conf = b"# rules\nAllReduce, 0, 64K, Tree, LL, 8, 2, 16 # small\nalltoall,0,1M,ring,simple,4,-1,-1\n";
 /// let read: Vec<LineContent> = lines(conf).map(|(_, content)| content).collect();
-/// assert!(matches!(&read[..], [LineContent::Nothing, LineContent::Rule(rule), LineContent::Fault(_)] if rule.max_bytes == 65536));
+/// let [LineContent::Nothing, LineContent::Rule(rule), LineContent::Fault(_)] = &read[..] else { panic!() };
+/// assert_eq!(rule.max_bytes, 65536);
 /// ```
 pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (u32, LineContent)> {
     let mut rest = bytes.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(bytes);

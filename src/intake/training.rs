@@ -1,5 +1,5 @@
-//! Samples of operators and collectives, runs, samplings, catalogues: what the training-time workbench takes in, also as
-//! an archive of all of them.
+//! Samples of operators and collectives, runs, samplings, catalogues: what the training-time workbench takes in, also
+//! as an archive of all of them.
 
 use super::{
     Outcome,

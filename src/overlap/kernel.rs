@@ -47,8 +47,8 @@ pub fn ratio(slowdown: f64, overlap_ratio: f64) -> f64 {
     (1.0 + overlap_ratio * slowdown).max(0.0)
 }
 
-/// The first of these kernels that each is equal to: of the same name, durations, overlap ratio and metrics, of which the
-/// first `metrics` count. Most are only equal to themselves.
+/// The first of these kernels that each is equal to: of the same name, durations, overlap ratio and metrics, of which
+/// the first `metrics` count. Most are only equal to themselves.
 #[must_use]
 pub fn first_equals(kernels: &[&Kernel], metrics: usize) -> Vec<usize> {
     let mut known: HashMap<(&str, Vec<u64>), usize> = HashMap::with_capacity(kernels.len());

@@ -1,14 +1,14 @@
 //! The overlap workbench: how much slower a kernel gets beside a collective, told honestly.
 //!
 //! For a launch with the duration `alone` by itself and `duration` in a distributed run, of which the share
-//! `overlap_ratio` runs beside communication: `duration = alone · (1 + overlap_ratio · s)`, and s is the slowdown (Echo,
-//! arXiv 2412.12487). Errors are told of durations, since s explodes where the overlap is small.
+//! `overlap_ratio` runs beside communication: `duration = alone · (1 + overlap_ratio · s)`, and s is the slowdown
+//! (Echo, arXiv 2412.12487). Errors are told of durations, since s explodes where the overlap is small.
 //!
-//! The way of the data: [`read`] turns tables ([`sheet`], [`xlsx`]) into statistics and metrics, [`trace`] what profilers
-//! write; [`files`] brings them together by [`merge`] as the [`kernel::Dataset`]s of runs; [`checks`] says what is odd
-//! about one; [`features`] chooses columns, [`models`] learns from them, [`validate`] predicts what was held out, by
-//! kernels and by names; [`verdict`] says which model to use, if any; [`study`] holds it all,
-//! with [`predict`], [`noise`], [`importance`], [`listing`], [`charts`] and [`export`].
+//! The way of the data: [`read`] turns tables ([`sheet`], [`xlsx`]) into statistics and metrics, [`trace`] what
+//! profilers write; [`files`] brings them together by [`merge`] as the [`kernel::Dataset`]s of runs; [`checks`] says
+//! what is odd about one; [`features`] chooses columns, [`models`] learns from them, [`validate`] predicts what was
+//! held out, by kernels and by names; [`verdict`] says which model to use, if any; [`study`] holds it all, with
+//! [`predict`], [`noise`], [`importance`], [`listing`], [`charts`] and [`export`].
 
 pub mod charts;
 pub mod checks;

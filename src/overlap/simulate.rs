@@ -1,8 +1,8 @@
 //! Kernels without a GPU: launches of a made-up training step beside made-up collectives, for examples and tests.
 //!
-//! A kernel that moves much memory, fills many of the GPU's processors and runs long is slowed down more, as a collective
-//! takes both from it. Names, metrics and durations are of the order that a step of a transformer shows. They are made
-//! up, and so is every file that comes from here.
+//! A kernel that moves much memory, fills many of the GPU's processors and runs long is slowed down more, as a
+//! collective takes both from it. Names, metrics and durations are of the order that a step of a transformer shows.
+//! They are made up, and so is every file that comes from here.
 
 use crate::{
     math::{Stream, exp},
@@ -18,8 +18,8 @@ pub struct Simulation {
     pub seed: u64,
 }
 
-/// A kernel: its name; compute, memory and DRAM throughput, achieved and maximum occupancy, hit rates of the caches, all
-/// in per cent; its duration alone in µs; the share of its launches beside a collective.
+/// A kernel: its name; compute, memory and DRAM throughput, achieved and maximum occupancy, hit rates of the caches,
+/// all in per cent; its duration alone in µs; the share of its launches beside a collective.
 type Shape = (&'static str, [f64; 7], f64, f64);
 
 const SHAPES: [Shape; 12] = [

@@ -282,8 +282,8 @@ impl OverlapStudy {
         })
     }
 
-    /// Whose predictions are shown: those of the verdict where nothing else is chosen, and those of the default trees where
-    /// there is none.
+    /// Whose predictions are shown: those of the verdict where nothing else is chosen, and those of the default trees
+    /// where there is none.
     ///
     /// # Errors
     /// Returns an error if there is no run.

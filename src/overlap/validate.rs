@@ -1,9 +1,9 @@
 //! Predictions of what was held out: five repeats of five folds of the kernels that overlap, and five folds of names.
 //!
-//! The fold of overlapped kernel i (from 0) in repeat r (from 0) is splitmix64(r · 2³² + i) mod 5, and that of a kernel that
-//! is equal to an earlier one is the earlier one's: else it would be known to a model that is asked for it. A name's is its
-//! rank in byte order mod 5. Models that learn nothing are made on the spot; the others' folds are [`Job`]s, which any worker can
-//! do from the dataset alone.
+//! The fold of overlapped kernel i (from 0) in repeat r (from 0) is splitmix64(r · 2³² + i) mod 5, and that of a kernel
+//! that is equal to an earlier one is the earlier one's: else it would be known to a model that is asked for it. A
+//! name's is its rank in byte order mod 5. Models that learn nothing are made on the spot; the others' folds are
+//! [`Job`]s, which any worker can do from the dataset alone.
 
 use serde::{Deserialize, Serialize};
 

@@ -149,8 +149,8 @@ fn lettering(paper: &Paper<'_>, series: &Series, quantity: &Quantity, scales: &S
     (gap, size)
 }
 
-/// Draws cells, with their values in them where all have room. Of those that lie below a line (`again`) only the values, each
-/// on its own colour: the line passes behind.
+/// Draws cells, with their values in them where all have room. Of those that lie below a line (`again`) only the
+/// values, each on its own colour: the line passes behind.
 pub(super) fn cells(
     paper: &Paper<'_>,
     series: &Series,

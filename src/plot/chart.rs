@@ -108,7 +108,8 @@ impl Quantity {
 /// The mapping from values to positions on an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Spacing {
-    /// In proportion. Amounts start at zero where none is negative; sizes and counts, which are positions, where they start.
+    /// In proportion. Amounts start at zero where none is negative; sizes and counts, which are positions, where they
+    /// start.
     Linear,
     /// By the logarithm; values at or below zero are not drawn.
     Logarithmic,

@@ -30,7 +30,8 @@ impl Arm {
     /// ```
     /// use collectune::policy::arm::Arm;
     /// assert_eq!(Arm::parse("tree_simple"), Arm::parse("Tree+Simple"));
-    /// assert_eq!(Arm::parse("collnet-direct simple 24").map(|arm| arm.to_string()).as_deref(), Some("collnet_direct/simple/24"));
+    /// let arm = Arm::parse("collnet-direct simple 24").map(|arm| arm.to_string());
+    /// assert_eq!(arm.as_deref(), Some("collnet_direct/simple/24"));
     /// assert_eq!(Arm::parse("AUTO"), Some(Arm::Auto));
     /// assert_eq!(Arm::parse("tree"), None);
     /// ```

@@ -225,8 +225,8 @@ pub fn attribute(
     Ok(Attributed { how, lines, notes, no_trace })
 }
 
-/// P that the arms' latencies differ as much by chance, where that is likely: of the first key's attributed lines. Turns of a
-/// schedule have no period, so lines are first put in an order in which they have one.
+/// P that the arms' latencies differ as much by chance, where that is likely: of the first key's attributed lines.
+/// Turns of a schedule have no period, so lines are first put in an order in which they have one.
 fn trace(lines: &[Observation], arms: usize) -> Option<f64> {
     let key = lines.first()?.key;
     let of_key = || lines.iter().filter(move |line| line.key == key && line.arm.is_some());

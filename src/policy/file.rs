@@ -1,7 +1,7 @@
 //! The policy file: what the plugin loads, and what a record of an epoch carries.
 //!
-//! UTF-8 JSON, then a last line `#crc32 XXXXXXXX LENGTH` over the bytes before it, so that a file that is torn anywhere is
-//! known to be torn:
+//! UTF-8 JSON, then a last line `#crc32 XXXXXXXX LENGTH` over the bytes before it, so that a file that is torn anywhere
+//! is known to be torn:
 //!
 //! ```json
 //! {"format":"collectune-policy","version":1,"generation":17,"library":"2.28.9","bands":[1024,262144],"seed":"0x2a",
@@ -275,8 +275,8 @@ impl Policy {
         if first.overlap.is_some() { Some(place) } else { Some(fitting.next().map_or(place, |(place, _)| place)) }
     }
 
-    /// The call of a key before which it explores, counted since the communicator was created; from it on it runs `auto`,
-    /// because no reward of it ever came in.
+    /// The call of a key before which it explores, counted since the communicator was created; from it on it runs
+    /// `auto`, because no reward of it ever came in.
     #[must_use]
     pub fn explores_until(&self, key: &BandKey) -> u64 {
         let (Some(limit), Some(place)) = (self.unrewarded_calls, self.place(key)) else { return u64::MAX };

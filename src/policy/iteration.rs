@@ -1,4 +1,5 @@
-//! The objective is iteration time: with and without overlap, two policies; and how a collective that is faster alone can lose.
+//! The objective is iteration time: with and without overlap, two policies; and how a collective that is faster alone
+//! can lose.
 
 use super::{
     judge::{JudgedKey, REQUIRED_PROBABILITY},
@@ -117,8 +118,8 @@ pub fn listing(pairs: &[Pair]) -> Listing {
     Listing { columns, rows: pairs.iter().map(row).collect() }
 }
 
-/// A job's iteration: some computation, and one collective after it or beside it. While a collective runs it takes as many
-/// multiprocessors as it has channels.
+/// A job's iteration: some computation, and one collective after it or beside it. While a collective runs it takes as
+/// many multiprocessors as it has channels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Iteration {
     /// The time of the computation alone, in milliseconds.
@@ -128,8 +129,8 @@ pub struct Iteration {
 }
 
 impl Iteration {
-    /// How long an iteration takes with a collective of `time_ms` on `channels`, in milliseconds: C + t without overlap; with
-    /// overlap C + t · channels / multiprocessors.
+    /// How long an iteration takes with a collective of `time_ms` on `channels`, in milliseconds: C + t without
+    /// overlap; with overlap C + t · channels / multiprocessors.
     ///
     /// ```
     /// use collectune::policy::iteration::Iteration;

@@ -239,8 +239,8 @@ fn flags(pool: &Pool, drift: &Drift, result: &mut KeyResult) {
     result.flags = flags.into_iter().filter(|(_, holds)| *holds).map(|(flag, _)| flag).collect();
 }
 
-/// Resampled means per arm: by the arm's own blocks; where the level drifts and arms took turns, by stretches of time that
-/// hold every arm, so that the drift is common to all.
+/// Resampled means per arm: by the arm's own blocks; where the level drifts and arms took turns, by stretches of time
+/// that hold every arm, so that the drift is common to all.
 fn draws(pool: &Pool, series: &[Vec<f64>], summaries: &[Summary], drifts: bool, seed: u64) -> Vec<Vec<f64>> {
     if drifts && pool.is_interleaved() {
         let lines: Vec<(usize, f64)> = pool.lines.iter().map(|line| (line.arm, line.latency_ms)).collect();
@@ -455,8 +455,8 @@ fn verdict(result: &KeyResult) -> Vec<String> {
     words
 }
 
-/// Takes back what another size of the same band forbids: an arm is deployed for a band only where no size in it is worse for
-/// it beyond doubt. Answers the bands with several winners, in words.
+/// Takes back what another size of the same band forbids: an arm is deployed for a band only where no size in it is
+/// worse for it beyond doubt. Answers the bands with several winners, in words.
 pub fn agree(results: &mut [KeyResult], bands: &super::bands::Bands) -> Vec<String> {
     let mut told = Vec::new();
     for index in 0..results.len() {

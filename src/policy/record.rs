@@ -146,8 +146,8 @@ impl Next {
     }
 }
 
-/// The policy that a record carries, the first or a later one; `None` where its ranks keep what they followed before, follow
-/// a tuner file, or nothing.
+/// The policy that a record carries, the first or a later one; `None` where its ranks keep what they followed before,
+/// follow a tuner file, or nothing.
 ///
 /// # Errors
 /// Returns an error if the record is incomplete or not valid, or if its policy is not.

@@ -46,8 +46,8 @@ pub struct ReplaySettings {
 pub struct Highlight {
     /// The name of an arm, which is emphasised in every chart that shows it.
     pub arm: Option<String>,
-    /// A strategy by its place among [`ReplaySettings::strategies`]; its shares of arms are shown. `None`: those of the strategy of the
-    /// lowest regret that can be run.
+    /// A strategy by its place among [`ReplaySettings::strategies`]; its shares of arms are shown. `None`: those of the
+    /// strategy of the lowest regret that can be run.
     pub strategy: Option<u32>,
 }
 

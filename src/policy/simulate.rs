@@ -32,8 +32,8 @@ pub fn log(world: &Simulation, arms: &[&str], size_bytes: u64, rounds: u64, seed
     text
 }
 
-/// The worked case as a log: 25 ms of computation on 108 multiprocessors; ring/simple on 24 channels takes 2.0 ms, tree/ll128
-/// on 4 takes 2.6, the library's choice 2.4 on 20. Alone the first wins; beside computation it loses.
+/// The worked case as a log: 25 ms of computation on 108 multiprocessors; ring/simple on 24 channels takes 2.0 ms,
+/// tree/ll128 on 4 takes 2.6, the library's choice 2.4 on 20. Alone the first wins; beside computation it loses.
 #[must_use]
 pub fn overlap_log(seed: u64) -> String {
     const ARMS: [(&str, f64, u32); 3] = [("auto", 2.4, 20), ("ring/simple/24", 2.0, 24), ("tree/ll128/4", 2.6, 4)];

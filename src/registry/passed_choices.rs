@@ -23,8 +23,8 @@ pub struct PassedChoices {
     pub choices: Vec<(String, String)>,
 }
 
-/// The times of a collective as it would be deployed, for the curves of a training step that are this collective. `None`
-/// where a step has no such collective, or less than two sizes have a figure.
+/// The times of a collective as it would be deployed, for the curves of a training step that are this collective.
+/// `None` where a step has no such collective, or less than two sizes have a figure.
 #[must_use]
 pub fn tuned_curve(answer: &[Recommendation], of: Collective, scale: Scale) -> Option<PassedChoices> {
     let keys: &[&str] = match of {

@@ -91,9 +91,10 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// Comma-separated, RFC 4180 quotes, LF. What a spreadsheet could take for a formula gets a `'` before it (OWASP ASVS
-    /// 1.2.10): a text that begins with `=`, `+`, `-` or `@`, or has a part that does behind any sign that a spreadsheet may
-    /// take for the end of a cell. Numbers stay numbers.
+    /// Comma-separated, RFC 4180 quotes, LF. What a spreadsheet could take for a formula gets a `'` before it (OWASP
+    /// ASVS
+    /// 1.2.10): a text that begins with `=`, `+`, `-` or `@`, or has a part that does behind any sign that a
+    /// spreadsheet may take for the end of a cell. Numbers stay numbers.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
@@ -134,8 +135,8 @@ impl Table {
     }
 }
 
-/// A text, with `'` before each part of it that a spreadsheet could take for a formula, whatever it takes for the end of a
-/// cell.
+/// A text, with `'` before each part of it that a spreadsheet could take for a formula, whatever it takes for the end
+/// of a cell.
 fn guarded(text: &str) -> Cow<'_, str> {
     const SEPARATORS: [char; 6] = [',', ';', '\t', '\n', '\r', '|'];
     let begins_unseen = text.starts_with(['\t', '\n', '\r', '\0']);
@@ -152,8 +153,8 @@ fn guarded(text: &str) -> Cow<'_, str> {
     safe.into()
 }
 
-/// Whether a spreadsheet could take a text for a formula, in whatever width its first sign is written, and after whatever
-/// can't be seen.
+/// Whether a spreadsheet could take a text for a formula, in whatever width its first sign is written, and after
+/// whatever can't be seen.
 fn is_formula(text: &str) -> bool {
     const SIGNS: [char; 12] = ['=', '+', '-', '@', '＝', '＋', '－', '＠', '﹦', '﹢', '﹣', '﹫'];
     text.trim_start_matches(|c| is_invisible(c) || c == '"').starts_with(SIGNS)

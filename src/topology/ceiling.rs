@@ -1,11 +1,11 @@
-//! The highest bus bandwidths over links, whatever the schedule: the size over the fluid bounds of its time, without latency
-//! and with parts as fine as one likes.
+//! The highest bus bandwidths over links, whatever the schedule: the size over the fluid bounds of its time, without
+//! latency and with parts as fine as one likes.
 //!
-//! Of all_gather, reduce_scatter and alltoall these are the bounds of [`crate::schedule::bound`]. An all_reduce need not be a
-//! reduce_scatter and then an all_gather, and a broadcast may begin anywhere; for these, with M the size: over every cut an
-//! all_reduce sends M both ways and a broadcast or a reduce M one way; and of each part of M an all_reduce sends at least
-//! 2 (n − 1) messages (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", Journal of
-//! Parallel and Distributed Computing 69, 2009), a broadcast or a reduce n − 1.
+//! Of all_gather, reduce_scatter and alltoall these are the bounds of [`crate::schedule::bound`]. An all_reduce need
+//! not be a reduce_scatter and then an all_gather, and a broadcast may begin anywhere; for these, with M the size: over
+//! every cut an all_reduce sends M both ways and a broadcast or a reduce M one way; and of each part of M an all_reduce
+//! sends at least 2 (n − 1) messages (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
+//! workstations", Journal of Parallel and Distributed Computing 69, 2009), a broadcast or a reduce n − 1.
 
 use super::{
     conditions::{CollectiveRequest, RequestError},

@@ -76,8 +76,8 @@ pub fn padded_vocabulary(vocabulary: u32, tensor: u32) -> f64 {
 }
 
 impl Anatomy {
-    /// That of a run: its operators, or its architecture's where they are the same; and the architecture's parameters, or
-    /// those of a GPT with biases.
+    /// That of a run: its operators, or its architecture's where they are the same; and the architecture's parameters,
+    /// or those of a GPT with biases.
     #[must_use]
     pub fn of(run: &Run, catalogue: &Catalogue) -> Self {
         let architecture = run.model.architecture.as_ref().and_then(|name| catalogue.architecture(name));
@@ -150,8 +150,8 @@ fn spreads(run: &Run, name: &str) -> bool {
     run.execution.sequence_parallel && SPREAD.contains(&name)
 }
 
-/// Operators with the architecture's repeats and overrides, as long as the run names the same, each item once or as often
-/// as it runs; equal ones together.
+/// Operators with the architecture's repeats and overrides, as long as the run names the same, each item once or as
+/// often as it runs; equal ones together.
 fn items(architecture: &Architecture, run: &Run, scope: &Scope) -> Option<Vec<OperatorUse>> {
     let once = architecture.layer.iter().map(|item| &item.operator).eq(&run.model.layer);
     let is_same = once || architecture.layer_names(scope).ok()? == run.model.layer;

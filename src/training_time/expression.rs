@@ -1,7 +1,7 @@
 //! Expressions of a catalogue: `ceil(vocabulary/(128*mp))*128`.
 //!
-//! Whole and decimal numbers, names, `+ - * / // %`, brackets, `min`, `max`, `ceil`, `floor`. `//` and `%` round towards
-//! minus infinity, as in Python, where the reference's features come from.
+//! Whole and decimal numbers, names, `+ - * / // %`, brackets, `min`, `max`, `ceil`, `floor`. `//` and `%` round
+//! towards minus infinity, as in Python, where the reference's features come from.
 
 use std::{cell::RefCell, fmt};
 

@@ -67,8 +67,8 @@ pub enum Basis {
     /// No residuals were computed yet, so there is no interval.
     #[default]
     Nothing,
-    /// The errors of the single times alone: how far these spread a step, and no interval of steps, which are off by more
-    /// than that.
+    /// The errors of the single times alone: how far these spread a step, and no interval of steps, which are off by
+    /// more than that.
     Samples,
     /// Measured steps, of which such intervals held a share in per cent; `None` where nothing tells.
     Steps(Option<f64>),

@@ -39,8 +39,8 @@ pub fn on_cluster(samples: &Cluster, entry: &ClusterEntry, reduces: &[ReduceTabl
     Cluster { name: entry.name.clone(), collectives, ..samples.clone() }
 }
 
-/// The samples with the all-reduce tables of their GPU, over GPUs of a node over which nobody sampled; and what became of
-/// each table, in words. Parity composes from samples alone.
+/// The samples with the all-reduce tables of their GPU, over GPUs of a node over which nobody sampled; and what became
+/// of each table, in words. Parity composes from samples alone.
 #[must_use]
 pub fn with_tables(
     samples: &Cluster,
@@ -130,8 +130,8 @@ enum ArchitectureSource {
     Run,
 }
 
-/// Its steps as runs: each of the architecture that its row says, or else that was said by hand, that is published of its
-/// cluster's steps, or that the run to predict has. A row that fits none of them is left out.
+/// Its steps as runs: each of the architecture that its row says, or else that was said by hand, that is published of
+/// its cluster's steps, or that the run to predict has. A row that fits none of them is left out.
 #[must_use]
 pub fn runs(
     table: &StepTable,

@@ -79,8 +79,8 @@ pub struct Prediction {
     /// The number of the regressor that predicted the time, among [`Regressors`]. Predictions of one regressor err
     /// together.
     pub regressor: u32,
-    /// The least time in µs that it can take, by the peaks of the GPU and by what it is part of; 0 where nothing is known.
-    /// What is suspect is weighed by this where it is more than its time.
+    /// The least time in µs that it can take, by the peaks of the GPU and by what it is part of; 0 where nothing is
+    /// known. What is suspect is weighed by this where it is more than its time.
     pub least_us: f64,
 }
 

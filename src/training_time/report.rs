@@ -1,5 +1,5 @@
-//! The report of the training-time workbench: the step and what it is made of, memory, the best layouts, calibration, and
-//! the health of the samples.
+//! The report of the training-time workbench: the step and what it is made of, memory, the best layouts, calibration,
+//! and the health of the samples.
 
 mod samples;
 

@@ -61,8 +61,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// A dense model of so many layers, hidden size, heads and sequence, as the reference has them: an MLP four times as
-    /// wide, as many key-value heads, and a vocabulary of 50257. Its layer is of no architecture yet.
+    /// A dense model of so many layers, hidden size, heads and sequence, as the reference has them: an MLP four times
+    /// as wide, as many key-value heads, and a vocabulary of 50257. Its layer is of no architecture yet.
     #[must_use]
     pub fn dense(layers: u32, hidden: u32, heads: u32, sequence: u32) -> Self {
         Self {
@@ -84,8 +84,8 @@ impl Model {
         }
     }
 
-    /// With what an architecture says: the operators of its layer, its all-reduces, its norm, and its variables where they
-    /// are names of a run.
+    /// With what an architecture says: the operators of its layer, its all-reduces, its norm, and its variables where
+    /// they are names of a run.
     #[must_use]
     pub fn with_layer_of(mut self, architecture: &Architecture) -> Self {
         self.architecture = Some(architecture.name.clone());

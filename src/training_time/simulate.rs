@@ -1,5 +1,5 @@
-//! A training cluster without a GPU: samples of made-up operators and collectives with a run to predict, for examples and
-//! tests.
+//! A training cluster without a GPU: samples of made-up operators and collectives with a run to predict, for examples
+//! and tests.
 //!
 //! Times follow the work of each operator on a made-up GPU and network, with some noise, and a few of the oddities that
 //! real samples have: rows that are far off, an operator that was sampled for one tensor degree only. They are made up,

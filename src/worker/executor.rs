@@ -241,8 +241,8 @@ impl Executor {
         Ok(plan::plan(sweep, recommendations, &Support::new(matrix, sweep), &question, progress))
     }
 
-    /// The library and its version, as the measurements say them, else the library that runs what was measured; `None` where
-    /// nothing tells, or different ones are told.
+    /// The library and its version, as the measurements say them, else the library that runs what was measured; `None`
+    /// where nothing tells, or different ones are told.
     #[must_use]
     pub fn platform(&self) -> Option<Platform> {
         let words = self.measured_with.values().flatten().map(String::as_str);
@@ -641,8 +641,8 @@ pub struct OpenedFiles {
     saved_hashes: Vec<String>,
 }
 
-/// Reads files, each as what it is; `names` and `files` go together. Of measurements that must not be pooled the largest
-/// set is kept.
+/// Reads files, each as what it is; `names` and `files` go together. Of measurements that must not be pooled the
+/// largest set is kept.
 #[must_use]
 pub fn read_files(names: &[FileToLoad], files: Vec<FileSource>, progress: &mut dyn Progress) -> OpenedFiles {
     read_set(names, files, &mut |_| Choice::Largest, progress)

@@ -2,8 +2,9 @@
 //!
 //! A conversation: the worker says [`FromWorker::Ready`] with its [`BUILD`]; the page sends [`ToWorker`] with a
 //! job number and a [`Request`]; the worker answers with any number of `Progress` and `Reading` and one `Done` or
-//! `Failed` for that job. It does one job after the other, in the order in which they came. A job is cancelled by terminating the worker. Messages travel as postcard bytes; the handles of
-//! files travel beside them, in the order of [`Request::Load`]'s files.
+//! `Failed` for that job. It does one job after the other, in the order in which they came. A job is cancelled by
+//! terminating the worker. Messages travel as postcard bytes; the handles of files travel beside them, in the order of
+//! [`Request::Load`]'s files.
 //!
 //! One worker holds the document (files, model, evaluation) and answers views at any time. Folds are computed by
 //! further workers of the same code, from the training rows that `Trained` carries, and come back to the first
@@ -206,8 +207,8 @@ pub enum Request {
 pub enum ComparedState {
     /// The loaded measurements, with the latest answer.
     Loaded,
-    /// Sweeps that are read for this question alone, or one report. Their handles travel beside the request, those of the
-    /// state before first.
+    /// Sweeps that are read for this question alone, or one report. Their handles travel beside the request, those of
+    /// the state before first.
     Files(Vec<FileToLoad>),
     /// The snapshot within an opened report.
     Snapshot(Box<Snapshot>),

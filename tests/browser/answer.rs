@@ -47,8 +47,8 @@ fn a_dropped_sweep_becomes_the_answer() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
-fn real_sweeps_open() {
-    let Some(folder) = real::path("tuning") else { return };
+fn real_sweeps_open_with_shared_data() {
+    let folder = real::path("tuning");
     let page = Page::closed();
     let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     names.retain(|path| path.extension().is_some_and(|extension| extension == "csv"));

@@ -1,5 +1,5 @@
-//! Cancel ends every kind of work within a second, and it stays ended: nothing begins again by itself, and what was there
-//! before is still there.
+//! Cancel ends every kind of work within a second, and it stays ended: nothing begins again by itself, and what was
+//! there before is still there.
 
 use serde_json::Value;
 
@@ -10,8 +10,8 @@ fn cancel(page: &Page, doing: &str) {
     cancel_beside(page, doing, "");
 }
 
-/// Waits in the page until the work under way says `doing` and the page shows `shown`, presses Cancel, and makes sure that the
-/// work ends within a second and that none begins for a while after it.
+/// Waits in the page until the work under way says `doing` and the page shows `shown`, presses Cancel, and makes sure
+/// that the work ends within a second and that none begins for a while after it.
 fn cancel_beside(page: &Page, doing: &str, shown: &str) {
     let ended = page.run(
         "const [doing, shown] = arguments;
@@ -125,8 +125,8 @@ fn the_regressors_of_a_training_step() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
-fn a_real_training_folder() {
-    let Some(files) = real::files(&["ett/Perlmutter"]) else { return };
+fn a_real_training_folder_with_shared_data() {
+    let files = real::files(&["ett/Perlmutter"]);
     let page = Page::closed();
     page.visit("#v=1&w=training-time");
     page.wait_until_idle();

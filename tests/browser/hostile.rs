@@ -1,5 +1,5 @@
-//! Short files and links that once took the page down: it says what is wrong, reads what stands beside, and is idle again within
-//! ten seconds.
+//! Short files and links that once took the page down: it says what is wrong, reads what stands beside, and is idle
+//! again within ten seconds.
 
 use std::time::{Duration, Instant};
 

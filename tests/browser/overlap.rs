@@ -117,14 +117,12 @@ fn a_kernel_is_predicted() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
-fn statistics_and_metrics_come_together_with_the_published_model() {
-    let (Some(statistics), Some(metrics), Some(model)) = (
+fn statistics_and_metrics_come_together_with_the_published_model_with_shared_data() {
+    let (statistics, metrics, model) = (
         real::file("overlap/slowdown_stats_output_device_0.xlsx"),
         real::file("overlap/kernel_metric_output.csv"),
         real::file("overlap/xgb_model.json"),
-    ) else {
-        return;
-    };
+    );
     let page = Page::open();
     page.drop_files(&[("stats.xlsx", &statistics), ("metrics.csv", &metrics), ("xgb_model.json", &model)]);
     page.wait_until_idle();

@@ -115,8 +115,8 @@ impl Page {
         self.text_of("return document.documentElement.dataset.state")
     }
 
-    /// Waits until files are read, the model is trained and validation is filled in. What the browser still has to do (an
-    /// event on its way, a frame to be drawn) may be the beginning of work, so it is waited for as well.
+    /// Waits until files are read, the model is trained and validation is filled in. What the browser still has to do
+    /// (an event on its way, a frame to be drawn) may be the beginning of work, so it is waited for as well.
     pub fn wait_until_idle(&self) {
         loop {
             self.wait_for_state("idle");
@@ -173,8 +173,8 @@ impl Page {
         self.driver.run("return arguments[0].innerText", &[element.into()]).as_str().unwrap().to_owned()
     }
 
-    /// How many rows the table of that name has, its head left out. They are drawn some at a time, so they are counted when
-    /// no further ones come.
+    /// How many rows the table of that name has, its head left out. They are drawn some at a time, so they are counted
+    /// when no further ones come.
     pub fn rows(&self, table: &str) -> u64 {
         let region = self.find("region", table);
         self.driver

@@ -206,8 +206,8 @@ fn what_to_measure_next_leaves_as_a_script() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
-fn a_comparison_is_judged_rule_by_rule() {
-    let Some(folder) = real::path("tuning") else { return };
+fn a_comparison_is_judged_rule_by_rule_with_shared_data() {
+    let folder = real::path("tuning");
     let read = |name: &str| fs::read(folder.join("ab").join(name)).unwrap();
     let page = Page::open();
     page.drop_files(&[

@@ -35,7 +35,8 @@ fn cursor(page: &Page) -> f64 {
     page.run("return Number(document.querySelector('.network-scrub input').value)", &[]).as_f64().unwrap()
 }
 
-/// Clicks places of the network, as shares of its width and height, line by line until its panel has a heading. Answers where.
+/// Clicks places of the network, as shares of its width and height, line by line until its panel has a heading. Answers
+/// where.
 fn click_until(page: &Page, heading: &str, across: [f64; 2], down: [f64; 2]) -> [f64; 2] {
     let place = page.run(
         "const [heading, [left, right], [top, bottom]] = arguments;
@@ -156,7 +157,8 @@ fn lists_are_left_alone_while_answers_come_in() {
     page.assert_clean();
 }
 
-/// A long timeline is asked for piece by piece. Where another schedule comes meanwhile, the pieces of both are asked for.
+/// A long timeline is asked for piece by piece. Where another schedule comes meanwhile, the pieces of both are asked
+/// for.
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_long_timeline_moves_also_where_another_came_meanwhile() {
@@ -457,10 +459,9 @@ fn an_algorithm_that_was_saved_is_run_again() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
-fn a_dump_of_a_machine_is_drawn_with_its_rings() {
+fn a_dump_of_a_machine_is_drawn_with_its_rings_with_shared_data() {
     let names = ["topology/nccl/mi355x_1x8_topo.xml", "topology/nccl/mi355x_1x8_graph.xml"];
-    let files: Option<Vec<Vec<u8>>> = names.into_iter().map(real::file).collect();
-    let Some(files) = files else { return };
+    let files = names.map(real::file);
     let page = Page::open();
     page.drop_files(&[("topo.xml", &files[0]), ("graph.xml", &files[1])]);
     page.wait_until_idle();

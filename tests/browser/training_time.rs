@@ -4,15 +4,15 @@ pub use crate::support::real::files as samples;
 use crate::{look::assert_fits_a_phone, page::Page, support::real};
 
 /// The page with a folder of the shared samples and other files beside it, everything answered.
-fn dropped(fragment: &str, folders: &[&str], beside: &[(&str, &[u8])]) -> Option<Page> {
-    let files = samples(folders)?;
+fn dropped(fragment: &str, folders: &[&str], beside: &[(&str, &[u8])]) -> Page {
+    let files = samples(folders);
     let mut files: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
     files.extend(beside);
     let page = Page::open_at(fragment);
     page.drop_folder("bundle", &files);
     page.wait_until(|| page.look_for("button", "Share").is_some(), "the files are read");
     page.wait_until_idle();
-    Some(page)
+    page
 }
 
 /// The page with the example open, all regressors trained and validated.
@@ -113,10 +113,10 @@ fn the_workbench_fits_a_narrow_window_and_is_readable() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
-fn a_tuned_curve_is_handed_over() {
-    let Some(sweep) = real::file("tuning/all_reduce_1n.csv") else { return };
+fn a_tuned_curve_is_handed_over_with_shared_data() {
+    let sweep = real::file("tuning/all_reduce_1n.csv");
     let beside = [("all_reduce_1n.csv", sweep.as_slice())];
-    let Some(page) = dropped("", &["ett/Perlmutter", "ett/examples"], &beside) else { return };
+    let page = dropped("", &["ett/Perlmutter", "ett/examples"], &beside);
     page.click("link", "Training time");
     page.wait_until_idle();
     let before = answer(&page);
@@ -139,10 +139,10 @@ fn a_tuned_curve_is_handed_over() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
-fn a_slowdown_is_handed_over() {
-    let Some(kernels) = real::file("overlap/merged_features_82sm.csv") else { return };
+fn a_slowdown_is_handed_over_with_shared_data() {
+    let kernels = real::file("overlap/merged_features_82sm.csv");
     let beside = [("merged_features_82sm.csv", kernels.as_slice())];
-    let Some(page) = dropped("", &["ett/Perlmutter", "ett/examples"], &beside) else { return };
+    let page = dropped("", &["ett/Perlmutter", "ett/examples"], &beside);
     page.click("link", "Overlap");
     page.wait_until_idle();
     page.click("button", "in training time");
@@ -220,8 +220,8 @@ fn sliders_answer_and_are_undone() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
-fn what_is_missing_is_named_and_can_be_sampled() {
-    let Some(mut files) = samples(&["ett/Perlmutter", "ett/examples"]) else { return };
+fn what_is_missing_is_named_and_can_be_sampled_with_shared_data() {
+    let mut files = samples(&["ett/Perlmutter", "ett/examples"]);
     files.retain(|(name, _)| !name.contains("_p2p_") && !name.contains("flash_atten"));
     let files: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
     let page = Page::open();
@@ -243,9 +243,9 @@ fn what_is_missing_is_named_and_can_be_sampled() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
-fn coverage_curves_and_files_are_shown() {
+fn coverage_curves_and_files_are_shown_with_shared_data() {
     let folders = ["ett/Perlmutter", "ett/examples", "ett/sampling"];
-    let Some(page) = dropped("", &folders, &[]) else { return };
+    let page = dropped("", &folders, &[]);
     page.wait_for_text("Coverage of the samplings");
     assert!(page.rows("Which points of the samplings are there") > 15);
     assert!(page.rows("What was sampled") > 40 && page.rows("What became of each file") > 60);

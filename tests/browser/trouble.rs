@@ -94,9 +94,9 @@ fn a_worker_that_runs_out_of_memory_is_said() {
     page.assert_clean();
 }
 
-/// Before the page loads: workers that panic at any study whose choices hold the key `fatal`, and that run out of memory
-/// when they come to a file whose name begins with `killer`. Both as the page sees them in earnest: the message of the
-/// worker's panic hook, and the event of a trap.
+/// Before the page loads: workers that panic at any study whose choices hold the key `fatal`, and that run out of
+/// memory when they come to a file whose name begins with `killer`. Both as the page sees them in earnest: the message
+/// of the worker's panic hook, and the event of a trap.
 const DYING_WORKERS: &str = "
     window.deaths = 0;
     const text = (buffer) => Array.from(new Uint8Array(buffer), (byte) => String.fromCharCode(byte)).join('');

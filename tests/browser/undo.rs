@@ -50,7 +50,8 @@ fn how_to_learn_is_a_choice_as_well() {
     page.assert_clean();
 }
 
-/// A click on a tab and a fragment that is typed make an entry of the browser's own, whose address is written otherwise.
+/// A click on a tab and a fragment that is typed make an entry of the browser's own, whose address is written
+/// otherwise.
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn back_leaves_what_the_browser_went_to_by_itself() {

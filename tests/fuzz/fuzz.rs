@@ -1,15 +1,16 @@
 //! Feeds every reader with mutated samples, on all processors, for as long as one likes: `cargo xtask fuzz`.
 //!
-//! Each execution is a seed: from it come the sample and its mutations, so that `--reader NAME --seed N` repeats it. Each is
-//! timed by the processor, and what it allocates is counted. An input that panics, takes too long or too much room is made
-//! smaller as long as it still does, printed, and saved below `target/fuzz`, from where `--reader NAME --input FILE` reads it
-//! again. Studies are fed as readers are: a line of choices and a file, and each question to the worker is timed by itself.
+//! Each execution is a seed: from it come the sample and its mutations, so that `--reader NAME --seed N` repeats it.
+//! Each is timed by the processor, and what it allocates is counted. An input that panics, takes too long or too much
+//! room is made smaller as long as it still does, printed, and saved below `target/fuzz`, from where
+//! `--reader NAME --input FILE` reads it again. Studies are fed as readers are: a line of choices and a file, and each
+//! question to the worker is timed by itself.
 
 mod clock;
 mod memory;
 mod mutate;
 mod readers;
-#[path = "../samples/mod.rs"]
+#[path = "../support/samples.rs"]
 mod samples;
 mod studies;
 mod topologies;

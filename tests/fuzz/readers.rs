@@ -340,8 +340,8 @@ fn comparisons(bytes: &[u8]) {
     );
 }
 
-/// Parts of a workbook, and its shared texts behind a line of dashes. A mutated archive breaks its checksums, and nothing
-/// of it would be read.
+/// Parts of a workbook, and its shared texts behind a line of dashes. A mutated archive breaks its checksums, and
+/// nothing of it would be read.
 const SHEETS: [&str; 2] = [
     "<worksheet><sheetData><row r=\"1\"><c r=\"A1\" t=\"s\"><v>0</v></c><c r=\"B1\" t=\"s\"><v>1</v></c><c t=\"inlineStr\"><is>\
      <t>duration</t></is></c><c r=\"D1\" t=\"inlineStr\"><is><t>overlap_ratio</t></is></c></row><row r=\"2\"><c r=\"A2\"><v>a&lt;b\

@@ -1,7 +1,7 @@
 //! The studies behind the readers: what the page asks a worker, with choices at random out of the study's own form.
 //!
-//! An input is a line of choices, as they stand in an address, and below it a file. Each question is timed by itself: it is
-//! what the page waits for.
+//! An input is a line of choices, as they stand in an address, and below it a file. Each question is timed by itself:
+//! it is what the page waits for.
 
 use std::{cell::RefCell, sync::LazyLock, time::Duration};
 
@@ -227,8 +227,8 @@ pub struct Scene {
     pub files: fn() -> &'static [Vec<u8>],
 }
 
-/// Values of numbers that forms don't expect, and some that they do. 4096 is none of them: a topology of so many nodes is
-/// allowed more than a study is otherwise (docs/fuzzing.md).
+/// Values of numbers that forms don't expect, and some that they do. 4096 is none of them: a topology of so many nodes
+/// is allowed more than a study is otherwise (docs/fuzzing.md).
 const NUMBERS: [&str; 22] = [
     "0",
     "1",

@@ -69,7 +69,8 @@ struct Simulated {
     level: Level,
     /// All repeats of a configuration one after the other, and not one pass over all after the other.
     back_to_back: bool,
-    /// Bandwidths are printed with two decimals, and this is about what they are: half of it to one and a half, a size each.
+    /// Bandwidths are printed with two decimals, and this is about what they are: half of it to one and a half, a size
+    /// each.
     printed_gbps: Option<f64>,
     /// Only the default is printed so: the times of the others have more digits.
     default_alone: bool,
@@ -278,8 +279,8 @@ fn noise_alone_is_deployed_no_more_often_than_stated() {
     table.settle();
 }
 
-/// What no sweep can tell: whether something changed between the repeats of one configuration and those of the next. Nothing
-/// is stated of it.
+/// What no sweep can tell: whether something changed between the repeats of one configuration and those of the next.
+/// Nothing is stated of it.
 #[test]
 fn repeats_back_to_back_hide_what_changes_between_them() {
     let mut table = Table::new(

@@ -14,9 +14,9 @@ use collectune::training_time::{
 use super::real;
 
 /// The samples of a cluster.
-pub fn cluster(name: &str) -> Option<Arc<Cluster>> {
-    let bundle = real::clusters()?;
-    bundle.clusters.into_iter().find(|cluster| cluster.name == name).map(Arc::new)
+pub fn cluster(name: &str) -> Arc<Cluster> {
+    let mut clusters = real::clusters().clusters.into_iter();
+    Arc::new(clusters.find(|cluster| cluster.name == name).unwrap())
 }
 
 /// The regressors of samples.

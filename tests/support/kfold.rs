@@ -1,5 +1,5 @@
-//! The folds of scikit-learn's `KFold(n_splits, shuffle=True, random_state=seed)`: numpy's `RandomState(seed).shuffle`, cut
-//! into parts. It draws from the Mersenne twister MT19937 (Matsumoto, Nishimura 1998).
+//! The folds of scikit-learn's `KFold(n_splits, shuffle=True, random_state=seed)`: numpy's `RandomState(seed).shuffle`,
+//! cut into parts. It draws from the Mersenne twister MT19937 (Matsumoto, Nishimura 1998).
 
 const LENGTH: usize = 624;
 

@@ -8,10 +8,12 @@ pub mod clusters;
 pub mod counts;
 pub mod court;
 pub mod hostile;
+pub mod kfold;
 #[cfg(unix)]
 pub mod launcher;
 pub mod real;
 pub mod rewards;
+pub mod samples;
 pub mod terminal;
 pub mod threads;
 pub mod worker;

@@ -1,4 +1,5 @@
-//! Real measurements, which a clone elsewhere has not: a test that finds none says so and ends.
+//! Real measurements, which a clone elsewhere has not. A test that reads them carries
+//! `#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]`; `build.rs` sets `shared_data`.
 
 use std::path::{Path, PathBuf};
 
@@ -19,8 +20,7 @@ pub const SWEEPS: [&str; 6] =
 
 /// The sweeps that are there, by name: those of the figures and any other CSV file beside them.
 pub fn all_sweeps() -> Vec<String> {
-    let Some(folder) = path("tuning") else { return Vec::new() };
-    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let names = std::fs::read_dir(path("tuning")).unwrap().map(|entry| entry.unwrap().path());
     let mut names: Vec<String> = names
         .filter(|path| path.extension().is_some_and(|extension| extension == "csv"))
         .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
@@ -29,48 +29,48 @@ pub fn all_sweeps() -> Vec<String> {
     names
 }
 
-/// Where a file lies, `tuning/broadcast_1n.csv`; `None`, and a line that says so, where it does not.
-/// `COLLECTUNE_DATA` names another folder than the one beside the project.
-pub fn path(name: &str) -> Option<PathBuf> {
+/// The path of a file, such as `tuning/broadcast_1n.csv`, which must be there. `COLLECTUNE_DATA` names another folder
+/// than the one beside the project.
+#[track_caller]
+pub fn path(name: &str) -> PathBuf {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
     let path = std::env::var_os("COLLECTUNE_DATA").map_or(beside, PathBuf::from).join(name);
-    if path.exists() {
-        return Some(path);
-    }
-    eprintln!("SKIPPED: {} is not there", path.display());
-    None
+    assert!(path.exists(), "{} is not there", path.display());
+    path
 }
 
 /// What a file holds.
-pub fn file(name: &str) -> Option<Vec<u8>> {
-    path(name).map(|path| std::fs::read(path).unwrap())
+#[track_caller]
+pub fn file(name: &str) -> Vec<u8> {
+    std::fs::read(path(name)).unwrap()
 }
 
 /// What a file of text holds.
-pub fn text(name: &str) -> Option<String> {
-    path(name).map(|path| std::fs::read_to_string(path).unwrap())
+#[track_caller]
+pub fn text(name: &str) -> String {
+    std::fs::read_to_string(path(name)).unwrap()
 }
 
 /// The rows of one of [`SWEEPS`].
-pub fn rows(name: &str) -> Option<Vec<Row>> {
-    let bytes = file(&format!("tuning/{name}.csv"))?;
+pub fn rows(name: &str) -> Vec<Row> {
+    let bytes = file(&format!("tuning/{name}.csv"));
     match intake::open(&bytes[..], name, bytes.len() as u64, 0, None, &mut Silent) {
-        (_, FileContent::Rows(rows)) => Some(rows),
+        (_, FileContent::Rows(rows)) => rows,
         (report, _) => panic!("{report:?}"),
     }
 }
 
 /// One of [`SWEEPS`], its repeats brought together.
-pub fn sweep(name: &str) -> Option<Sweep> {
-    rows(name).map(|rows| aggregate(&rows, Target::Time).sweep)
+pub fn sweep(name: &str) -> Sweep {
+    aggregate(&rows(name), Target::Time).sweep
 }
 
 /// All files in folders below `training_time/`, by their paths from there or from `training_time/ett/` on.
-pub fn files(folders: &[&str]) -> Option<Vec<(String, Vec<u8>)>> {
+pub fn files(folders: &[&str]) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     for folder in folders {
-        let roots = [path("training_time/ett")?, path("training_time")?];
-        let mut waiting = vec![path(&format!("training_time/{folder}"))?];
+        let roots = [path("training_time/ett"), path("training_time")];
+        let mut waiting = vec![path(&format!("training_time/{folder}"))];
         let mut paths = Vec::new();
         while let Some(next) = waiting.pop() {
             if next.is_dir() {
@@ -86,11 +86,11 @@ pub fn files(folders: &[&str]) -> Option<Vec<(String, Vec<u8>)>> {
             files.push((name, std::fs::read(&path).unwrap()));
         }
     }
-    Some(files)
+    files
 }
 
 /// The same files as they are dropped.
-pub fn dropped(folders: &[&str]) -> Option<Vec<DroppedFile>> {
+pub fn dropped(folders: &[&str]) -> Vec<DroppedFile> {
     let read = |(name, bytes): (String, Vec<u8>)| match intake::open(
         &bytes[..],
         &name,
@@ -105,10 +105,10 @@ pub fn dropped(folders: &[&str]) -> Option<Vec<DroppedFile>> {
             Vec::new()
         }
     };
-    files(folders).map(|files| files.into_iter().flat_map(read).collect())
+    files(folders).into_iter().flat_map(read).collect()
 }
 
 /// What the folders of Perlmutter and Vista hold.
-pub fn clusters() -> Option<Bundle> {
-    dropped(&["ett/Perlmutter", "ett/Vista"]).map(|files| bring_together(files, &Vec::new()))
+pub fn clusters() -> Bundle {
+    bring_together(dropped(&["ett/Perlmutter", "ett/Vista"]), &Vec::new())
 }

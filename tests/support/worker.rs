@@ -1,22 +1,28 @@
 //! A worker that is asked natively.
 
 use collectune::{
-    progress::Silent,
+    progress::{Progress, Silent},
+    tuning::{aggregate::Target, parameters::Parameters, sets::Choice},
     worker::{
         executor::{Executor, FileSource},
-        protocol::{FileToLoad, Loaded, Request, Response},
+        protocol::{FileToLoad, Loaded, Request, Response, Trained},
     },
 };
 
 /// Loads files, numbered from 0, into a worker instead of what it had.
 pub fn load(worker: &mut Executor, files: &[(&str, &[u8])]) -> Loaded {
+    load_set(worker, files, Choice::Largest, &mut Silent)
+}
+
+/// As [`load`], of one way of measuring.
+pub fn load_set(worker: &mut Executor, files: &[(&str, &[u8])], set: Choice, progress: &mut dyn Progress) -> Loaded {
     let names = (0..).zip(files).map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None });
     let sources = files.iter().map(|(_, bytes)| FileSource {
         size_bytes: bytes.len() as u64,
         content: Box::new(std::io::Cursor::new(bytes.to_vec())),
     });
-    let request = Request::Load { files: names.collect(), target: Default::default(), set: Default::default() };
-    match worker.execute(request, sources.collect(), &mut Silent) {
+    let request = Request::Load { files: names.collect(), target: Target::Time, set };
+    match worker.execute(request, sources.collect(), progress) {
         Ok(Response::Loaded(loaded)) => loaded,
         other => panic!("{other:?}"),
     }
@@ -28,6 +34,14 @@ pub fn with(files: &[(&str, String)]) -> Executor {
     let files: Vec<(&str, &[u8])> = files.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
     load(&mut worker, &files);
     worker
+}
+
+/// Trains a worker on what it has loaded.
+pub fn train(worker: &mut Executor, parameters: &Parameters) -> Trained {
+    match ask(worker, Request::Train { parameters: parameters.clone() }) {
+        Response::Trained(trained) => trained,
+        other => panic!("{other:?}"),
+    }
 }
 
 /// What a worker answers.

@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::circles;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// The folders that hold rooms: the library's, and those of the crate that computes, which the library takes in as its
@@ -70,12 +71,13 @@ pub fn check(root: &Path) -> io::Result<(usize, Vec<Fault>)> {
         rust_files(&folder, &mut files)?;
         files.sort();
         count += files.len();
-        for file in &files {
-            let text = fs::read_to_string(file)?;
-            let in_file = check_file(file.strip_prefix(&folder).unwrap_or(file), &text);
-            let place = file.strip_prefix(root).unwrap_or(file);
-            faults.extend(in_file.into_iter().map(|fault| Fault { file: place.to_owned(), ..fault }));
-        }
+        let read =
+            |file: PathBuf| Ok((file.strip_prefix(&folder).unwrap_or(&file).to_owned(), fs::read_to_string(file)?));
+        let files = files.into_iter().map(read).collect::<io::Result<Vec<_>>>()?;
+        let mut found: Vec<Fault> = files.iter().flat_map(|(file, text)| check_file(file, text)).collect();
+        found.extend(circles::check(&files));
+        let place = folder.strip_prefix(root).unwrap_or(&folder);
+        faults.extend(found.into_iter().map(|fault| Fault { file: place.join(&fault.file), ..fault }));
     }
     Ok((count, faults))
 }
@@ -113,7 +115,7 @@ pub fn check_file(file: &Path, text: &str) -> Vec<Fault> {
 }
 
 /// `tuning/read.rs` is the module `tuning::read`; the doors are their own crates' roots.
-fn module_path(file: &Path) -> Vec<String> {
+pub(crate) fn module_path(file: &Path) -> Vec<String> {
     let mut path: Vec<String> =
         file.with_extension("").components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
     if path.last().is_some_and(|name| name == "mod") {
@@ -226,7 +228,7 @@ impl Walk<'_> {
 }
 
 /// The module of a group: `module`, or one deeper if `mod name` stands before the group's brace.
-fn inner_module(before: &[TokenTree], module: &[String]) -> Vec<String> {
+pub(crate) fn inner_module(before: &[TokenTree], module: &[String]) -> Vec<String> {
     let mut inner = module.to_vec();
     if let [.., word, TokenTree::Ident(name)] = before
         && is_ident(Some(word), "mod")
@@ -241,7 +243,7 @@ fn is_ident(token: Option<&TokenTree>, name: &str) -> bool {
 }
 
 /// Whether `::` comes next.
-fn is_separator(tokens: &[TokenTree]) -> bool {
+pub(crate) fn is_separator(tokens: &[TokenTree]) -> bool {
     matches!(tokens, [TokenTree::Punct(a), TokenTree::Punct(b), ..] if a.as_char() == ':' && b.as_char() == ':')
 }
 

@@ -6,11 +6,13 @@
 //! | [`shell`] | running them |
 //! | [`server`] | the static server of `serve` and of the browser tests |
 //! | [`layers`] | the check that no module imports upward or sideways |
+//! | [`circles`] | the check that files do not import each other |
 //! | [`site`] | what makes a site of what trunk built: the build's name, the offline copy, headers |
 //! | [`notices`] | the third-party notices |
 //! | [`plugin`] | the tuner plugin, built as it is deployed |
 //! | [`weight`] | what the shipped page weighs |
 
+pub mod circles;
 pub mod layers;
 pub mod notices;
 pub mod plugin;

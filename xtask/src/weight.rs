@@ -10,8 +10,8 @@ struct Moment {
     name: &'static str,
     /// Whether a file, by its name, comes before it.
     comes: fn(&str) -> bool,
-    /// What all these files may weigh, in bytes: 520 and 1,700 kB, and 3 kB more, since code is ordered by names that differ
-    /// from folder to folder, which moves its weight.
+    /// What all these files may weigh, in bytes: 520 and 1,700 kB, and 3 kB more, since code is ordered by names that
+    /// differ from folder to folder, which moves its weight.
     ceiling_bytes: usize,
 }
 

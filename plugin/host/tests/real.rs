@@ -1,7 +1,7 @@
 //! Real libraries load the plugin by their own code.
 //!
 //! `COLLECTUNE_NCCL` names libraries, or folders in which they lie at any depth, as `PATH` does: those of the wheels
-//! `nvidia-nccl-cu12` and `nvidia-nccl-cu13`, unpacked. Where it is not set the tests say that they skip.
+//! `nvidia-nccl-cu12` and `nvidia-nccl-cu13`, unpacked. Run with `--ignored`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -36,6 +36,7 @@ fn loaded(library: &Path, name: &Path) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "needs real libraries, which COLLECTUNE_NCCL names: docs/plugin.md"]
 fn every_library_takes_the_newest_version_that_it_knows() {
     for library in support::libraries() {
         // 2.27.3 opens no path, only names that it completes.

@@ -1,5 +1,5 @@
-//! Metrics of Nsight Compute: `ncu --csv` prints a row for each metric of each launch (`--page details`, its default, or
-//! `--metrics`).
+//! Metrics of Nsight Compute: `ncu --csv` prints a row for each metric of each launch (`--page details`, its default,
+//! or `--metrics`).
 
 use crate::{
     overlap::{

@@ -127,7 +127,8 @@ pub fn is_header(headers: &[String]) -> bool {
     Columns::of(&headers).is_some()
 }
 
-/// Whether a text is a reward log below lines that are none: most of its first lines are of one, or one of them is a header.
+/// Whether a text is a reward log below lines that are none: most of its first lines are of one, or one of them is a
+/// header.
 #[must_use]
 pub fn begins_late(text: &str) -> bool {
     const LOOKED_AT: usize = 24;

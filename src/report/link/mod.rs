@@ -2,7 +2,8 @@
 //!
 //! `d` is base64url (RFC 4648 §5, without padding) of nine bytes and a raw deflate stream (RFC 1951) of the report's
 //! JSON: the format (1), the stream's length and its CRC-32, both little-endian. So a link that was cut on its way is
-//! told from one that was changed. Reading is bounded: characters, then inflated bytes, then what [`super::wire`] bounds.
+//! told from one that was changed. Reading is bounded: characters, then inflated bytes, then what [`super::wire`]
+//! bounds.
 
 mod base64url;
 mod coarse;

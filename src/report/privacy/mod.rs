@@ -1,9 +1,10 @@
 //! Names of files and folders leave a report where they are not to travel, and paths always.
 //!
-//! Much in a report is named after a file: the topology of a dump, the run of a configuration, the cluster of a folder, an
-//! operator of a file of samples. So not only whole names are replaced, but also what is made of them: the path, its end,
-//! the name without its extensions, each folder, and each word of these. A word that stands in reports of simulated data as
-//! well ([`vocabulary`]) says nothing about a file and stays. Every text of a report passes through here ([`texts`]).
+//! Much in a report is named after a file: the topology of a dump, the run of a configuration, the cluster of a folder,
+//! an operator of a file of samples. So not only whole names are replaced, but also what is made of them: the path, its
+//! end, the name without its extensions, each folder, and each word of these. A word that stands in reports of
+//! simulated data as well ([`vocabulary`]) says nothing about a file and stays. Every text of a report passes through
+//! here ([`texts`]).
 
 mod replacer;
 mod texts;

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-/// In lower case, ascending, a line each. Written by `cargo test --test privacy write_the_vocabulary -- --ignored`.
+/// In lower case, ascending, a line each. Written by `cargo test --test common write_the_vocabulary -- --ignored`.
 const WORDS: &str = include_str!("words.txt");
 
 /// Parts of words shorter than this may occur in any word.

@@ -8,8 +8,8 @@
 //!
 //! Tables and charts stand column by column (`tables`, `charts`), numbers have the digits that are shown (`numbers`);
 //! what is empty is left out. A reader takes what it knows: unknown fields are passed over, missing ones are empty, and
-//! what can't be is told with its place. Before any of it is parsed, `bounds` counts what there is. A report of an older
-//! version goes through `upgrade` first. `docs/report-format.md` is the description for others.
+//! what can't be is told with its place. Before any of it is parsed, `bounds` counts what there is. A report of an
+//! older version goes through `upgrade` first. `docs/report-format.md` is the description for others.
 
 mod bounds;
 mod charts;

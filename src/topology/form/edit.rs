@@ -113,8 +113,8 @@ fn set(choices: &mut Choices, list: &str, words: &[&str]) {
     if words.is_empty() { choices.clear(list) } else { choices.set(list, &words.join(",")) }
 }
 
-/// Leaves a share of their bandwidth to links, or to all links of nodes, whatever was left to them before: 0 cuts a link and
-/// takes a node out, 1 restores.
+/// Leaves a share of their bandwidth to links, or to all links of nodes, whatever was left to them before: 0 cuts a
+/// link and takes a node out, 1 restores.
 pub fn set_remaining(choices: &mut Choices, spots: &[EditTarget], share: f64) {
     for spot in spots {
         for list in DAMAGE {
@@ -139,8 +139,9 @@ pub fn remove(choices: &mut Choices, links: &[EditTarget]) {
     }
 }
 
-/// Adds links to the graph, with their bandwidth and their latency in ns where they are given, as they were typed. One that
-/// was removed comes back as it was, unless it is to have rates of its own; one that was added has what is given now.
+/// Adds links to the graph, with their bandwidth and their latency in ns where they are given, as they were typed. One
+/// that was removed comes back as it was, unless it is to have rates of its own; one that was added has what is given
+/// now.
 pub fn add(choices: &mut Choices, links: &[EditTarget], rates: &[&str]) {
     for link in links {
         remove_entry(choices, "add", *link);

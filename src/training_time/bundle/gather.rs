@@ -478,8 +478,8 @@ impl Gathering<'_> {
         self.bundle
     }
 
-    /// Sizes in bytes that are read as elements make a collective twice as fast as it is: its large messages against its
-    /// small ones, where both ranges meet.
+    /// Sizes in bytes that are read as elements make a collective twice as fast as it is: its large messages against
+    /// its small ones, where both ranges meet.
     fn suspect_bytes(&mut self) {
         let mut asks = Vec::new();
         for cluster in &self.bundle.clusters {

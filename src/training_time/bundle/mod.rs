@@ -133,8 +133,8 @@ impl Bundle {
         run.execution.memory_gib.or_else(of_gpu)
     }
 
-    /// The cluster whose samples a run names: by its cluster, else by its GPU. Where it names none, the only one; and where
-    /// it names a cluster that is not there, but no GPU, the only one stands in.
+    /// The cluster whose samples a run names: by its cluster, else by its GPU. Where it names none, the only one; and
+    /// where it names a cluster that is not there, but no GPU, the only one stands in.
     #[must_use]
     pub fn cluster_for(&self, run: &Run) -> Option<usize> {
         let is_of_gpu = |cluster: &Cluster| run.gpu.is_none() || self.is_of_gpu(run, cluster);
@@ -146,8 +146,8 @@ impl Bundle {
         named.or_else(by_gpu).or_else(only)
     }
 
-    /// Whether samples are of the GPU that a run names, by any name that the catalogue has for it. Samples without a GPU's
-    /// name are.
+    /// Whether samples are of the GPU that a run names, by any name that the catalogue has for it. Samples without a
+    /// GPU's name are.
     fn is_of_gpu(&self, run: &Run, cluster: &Cluster) -> bool {
         let Some(wanted) = run.gpu.as_deref() else { return true };
         let name = |gpu: &str| self.catalogue.gpu(gpu).map_or(gpu, |known| known.name.as_str()).to_ascii_lowercase();

@@ -189,8 +189,8 @@ pub struct Calibration {
 pub struct Applied {
     /// Those that change nothing where the calibration is not used.
     pub coefficients: Coefficients,
-    /// ln(predicted ÷ measured) of the measured steps as this model is predicted: calibrated or not, by coefficients that
-    /// have seen it or not.
+    /// ln(predicted ÷ measured) of the measured steps as this model is predicted: calibrated or not, by coefficients
+    /// that have seen it or not.
     pub residuals: Vec<f64>,
     /// The share of measured steps that lie within intervals of such residuals, in per cent; `None` if there is
     /// nothing to derive it from.

@@ -1,7 +1,7 @@
 //! What is known besides samples: GPUs, clusters, operators, collectives and architectures.
 //!
-//! All of it is data: a file of YAML or JSON with `catalogue: 1`, with [`Expression`]s where a value depends on the run.
-//! What is built in is such a file as well, `built_in.yaml`.
+//! All of it is data: a file of YAML or JSON with `catalogue: 1`, with [`Expression`]s where a value depends on the
+//! run. What is built in is such a file as well, `built_in.yaml`.
 
 mod architecture;
 mod read;
@@ -192,8 +192,8 @@ impl Operator {
         self.gemm.is_some() || self.flop.is_some()
     }
 
-    /// The least time in µs of one pass forward on a GPU, by its peaks; 0 where nothing is known. What a cache holds moves
-    /// [`CACHED`] times as fast as memory.
+    /// The least time in µs of one pass forward on a GPU, by its peaks; 0 where nothing is known. What a cache holds
+    /// moves [`CACHED`] times as fast as memory.
     #[must_use]
     pub fn least_us(&self, gpu: &Gpu, precision: &str, scope: &Scope) -> f64 {
         let flop = self.flop(scope).ok().flatten().unwrap_or_default();

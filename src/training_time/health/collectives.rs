@@ -136,8 +136,8 @@ impl Rows<'_> {
     }
 }
 
-/// The median of the rows around each, cut at the ends: rows max(0, i − 10) to min(n − 1, i + 10). The window stays sorted
-/// while it moves.
+/// The median of the rows around each, cut at the ends: rows max(0, i − 10) to min(n − 1, i + 10). The window stays
+/// sorted while it moves.
 fn running_medians(rows: &[CollectiveRow]) -> Vec<f64> {
     let mut window: Vec<f64> = Vec::with_capacity(2 * REACH + 1);
     let place = |window: &[f64], time: f64| window.partition_point(|known| known.total_cmp(&time).is_lt());

@@ -75,8 +75,8 @@ impl RunNode {
     }
 }
 
-/// Reads a table of this trade, whose header is the next record that is no comment. `notes` are told of columns that say
-/// nothing.
+/// Reads a table of this trade, whose header is the next record that is no comment. `notes` are told of columns that
+/// say nothing.
 ///
 /// # Errors
 /// Returns the reason why the table can't be read, phrased to follow the file's name.

@@ -219,8 +219,8 @@ impl Library {
     }
 
     /// Takes in the saved regressors, which need no training: in parity mode, those that want as many features as there
-    /// are. How they err is read from rows spread over all samples; no error of theirs is quoted, for nobody knows which
-    /// rows they were trained on.
+    /// are. How they err is read from rows spread over all samples; no error of theirs is quoted, for nobody knows
+    /// which rows they were trained on.
     fn adopt(&mut self) {
         if self.options.mode != Mode::Parity {
             return;

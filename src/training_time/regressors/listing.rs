@@ -105,8 +105,8 @@ impl Library {
         (0..self.targets().count() as u32).filter(has_rows)
     }
 
-    /// A chart of what a regressor says beside its samples: of a collective over the size of its messages, of an operator
-    /// over one of its inputs, the others as the scope has them.
+    /// A chart of what a regressor says beside its samples: of a collective over the size of its messages, of an
+    /// operator over one of its inputs, the others as the scope has them.
     #[must_use]
     pub fn chart(&self, regressor: u32, input: Option<&str>, scope: &Scope) -> Option<Chart> {
         let first = || self.inputs(regressor).last().cloned();

@@ -53,8 +53,8 @@ impl Library {
         Some(Prediction { time_us, mark, beyond, regressor, least_us: floor_us.max(moving_us) })
     }
 
-    /// The least time of an operator's computing, backward twice that forward, and of its moving with all that a cache may
-    /// spare; 0 where the peaks are not known.
+    /// The least time of an operator's computing, backward twice that forward, and of its moving with all that a cache
+    /// may spare; 0 where the peaks are not known.
     fn computing_us(&self, name: &str, direction: Direction, scope: &Scope) -> f64 {
         let (Some(gpu), Some(operator)) = (&self.peaks, self.catalogue.operator(name)) else { return 0.0 };
         let flop = operator.flop(scope).ok().flatten().unwrap_or_default();

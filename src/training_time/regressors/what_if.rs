@@ -34,8 +34,8 @@ pub enum To {
     Table {
         /// Message sizes in elements with times in µs.
         points: Vec<(f64, f64)>,
-        /// Over which GPUs it was measured. Over others it is scaled to the same bus bandwidth, between nodes or within a
-        /// node as it was measured; the other way it says nothing. `None` for a table of any GPUs.
+        /// Over which GPUs it was measured. Over others it is scaled to the same bus bandwidth, between nodes or within
+        /// a node as it was measured; the other way it says nothing. `None` for a table of any GPUs.
         over: Option<Communicator>,
     },
 }
@@ -225,7 +225,8 @@ mod tests {
         assert_eq!((time("p2p", 1, over)?, time("p2p", 1, within)?), (10.0, 100.0));
         assert_eq!((time("allreduce", 15, over)?, time("alltoall", 10, over)?), (4.5, 5.0));
         assert_eq!(changed.collective("allreduce", 99, over)?.mark, Mark::Extrapolated);
-        // A table over two ranks, asked for four: between nodes as well, its bus bandwidth holds; within a node it is silent.
+        // A table over two ranks, asked for four: between nodes as well, its bus bandwidth holds; within a node it is
+        // silent.
         let four = Communicator { nodes: 2, per_node: 2 };
         assert_eq!((time("allgather_large", 5, over)?, time("allgather_large", 5, four)?), (2.0, 6.0));
         assert_eq!(time("allgather_large", 5, within)?, 100.0);

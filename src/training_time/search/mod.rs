@@ -43,8 +43,8 @@ pub struct SearchContext<'a> {
     pub gpu: Option<&'a Gpu>,
     /// The calibration by measured steps, as it applies to the model.
     pub applied: Option<&'a Applied>,
-    /// The least that any operator was scaled by, at most 1: what is changed may be faster than the hardware. 0 where the
-    /// hardware's peak bounds nothing, so that every candidate is looked at.
+    /// The least that any operator was scaled by, at most 1: what is changed may be faster than the hardware. 0 where
+    /// the hardware's peak bounds nothing, so that every candidate is looked at.
     pub least_factor: f64,
     /// The seed of the draws.
     pub seed: u64,
@@ -218,7 +218,8 @@ fn floor<'a>(known: &SearchContext<'a>) -> &'a [f64] {
     known.applied.map_or(&[], |applied| &applied.residuals)
 }
 
-/// A candidate whose time is at least its bound can't be among the best on as many GPUs, nor be the best that is covered.
+/// A candidate whose time is at least its bound can't be among the best on as many GPUs, nor be the best that is
+/// covered.
 fn is_proven(plans: &[(Row, Plan)], best: usize, candidate: &Candidate) -> bool {
     let gpus = candidate.run.layout.gpus();
     let mut same = plans.iter().map(|(row, _)| row).filter(|row| row.layout.gpus() == gpus);
@@ -251,8 +252,8 @@ fn row(candidate: &Candidate, step: &Step, marks: [f64; 4], gpu: Option<&Gpu>) -
     }
 }
 
-/// Draws the first rows on each number of GPUs; who can't be told from the first of a rank shares it: among the draws, which share their
-/// errors, it is not slower in 95 %.
+/// Draws the first rows on each number of GPUs; who can't be told from the first of a rank shares it: among the draws,
+/// which share their errors, it is not slower in 95 %.
 fn rank(plans: &mut [(Row, Plan)], best: usize, draws: &mut Draws<'_>, known: &SearchContext<'_>) {
     let coefficients = known.applied.map(|applied| applied.coefficients).unwrap_or_default();
     let mut residuals = floor(known).to_vec();

@@ -57,8 +57,8 @@ fn point(timed: &Timed, plan: &Plan) -> Point {
     Point { note, ..Point::span(timed.start, timed.end, timed.stage) }
 }
 
-/// The colour of a component, in every chart of a step. The nine of any step differ; what only experts and calibration add
-/// takes one of those that lie far from it.
+/// The colour of a component, in every chart of a step. The nine of any step differ; what only experts and calibration
+/// add takes one of those that lie far from it.
 const fn colour(component: Component) -> Colour {
     match component {
         Component::Forward => Colour::Palette(4),

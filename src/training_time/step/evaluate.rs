@@ -82,8 +82,8 @@ impl Plan {
         }
     }
 
-    /// Shares of the step's time by where it comes from, in the order of [`crate::training_time::prediction::Mark`]; the
-    /// bubble's are those of the pipeline. What is suspect counts with what it takes at least ([`Plan::weights`]).
+    /// Shares of the step's time by where it comes from, in the order of [`crate::training_time::prediction::Mark`];
+    /// the bubble's are those of the pipeline. What is suspect counts with what it takes at least ([`Plan::weights`]).
     #[must_use]
     pub fn marks(&self, step: &Step) -> [f64; 4] {
         let (times, weights) = (self.times(), self.weights());

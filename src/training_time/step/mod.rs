@@ -1,8 +1,8 @@
 //! The step: composed of times of operators and collectives.
 //!
 //! [`Plan`] holds the times and how often each is used where, made as the reference does (`parity`) or with real layers
-//! and communicators (`default_mode`); [`evaluate`] turns it, with these times or others, into a [`Step`] of [`component`]s. So one
-//! composition serves predictions, intervals, calibration and questions of what if.
+//! and communicators (`default_mode`); [`evaluate`] turns it, with these times or others, into a [`Step`] of
+//! [`component`]s. So one composition serves predictions, intervals, calibration and questions of what if.
 
 pub mod charts;
 pub mod component;

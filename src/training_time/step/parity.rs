@@ -71,8 +71,8 @@ pub(super) fn plan(run: &Run, anatomy: &Anatomy, regressors: &dyn Regressors) ->
     Ok(Plan { mode, run: run.clone(), parts, layer: [forward, backward], first, last, stages })
 }
 
-/// The step with given times of parts: (m − 1 + pp) · (max forward + max backward) + all-reduce of the first stage + the
-/// longest update.
+/// The step with given times of parts: (m − 1 + pp) · (max forward + max backward) + all-reduce of the first stage +
+/// the longest update.
 pub(super) fn evaluate(plan: &Plan, times: &[f64]) -> Step {
     let [forward, backward] = [0, 1].map(|way| {
         let layer = sum(&plan.layer[way], times);

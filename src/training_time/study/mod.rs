@@ -484,8 +484,8 @@ impl TrainingTimeStudy {
         }
     }
 
-    /// The cluster of the catalogue that a table of measured steps, by index, ran on; `None` where neither its path nor the
-    /// samples name one.
+    /// The cluster of the catalogue that a table of measured steps, by index, ran on; `None` where neither its path nor
+    /// the samples name one.
     #[must_use]
     pub fn ran_on(&self, table: usize) -> Option<&str> {
         let steps = self.dropped.bundle().steps.get(table)?;

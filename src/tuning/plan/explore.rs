@@ -10,7 +10,7 @@
 //! differences everywhere: beyond [`NEAR`] below the best a height counts for [`BEYOND`] of its distance. One channel count
 //! can be faster than its neighbours on both sides, where a message happens to fill the chunks of its channels: [`ALONE`] of
 //! the covariance belongs to a launch alone. These and what is worth a launch were chosen on simulated sweeps
-//! (`tests/planning.rs`), not on those that the plan is judged by.
+//! (`tests/tuning/plan_strategies.rs`), not on those that the plan is judged by.
 //!
 //! Before any of that, each algorithm and protocol is launched with its most channels, and with its fewest where as much
 //! is expected of it as of any launch that is worth making: the curve over channels can have two humps, and one at a single

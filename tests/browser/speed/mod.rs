@@ -190,8 +190,8 @@ fn the_first_load() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask bench"]
-fn first_answer() {
-    let Some(folder) = real::path("tuning") else { return };
+fn first_answer_with_shared_data() {
+    let folder = real::path("tuning");
     let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
     let names = ["all_reduce_1n.csv", "all_reduce_2n_median.csv", "all_reduce_3n_median.csv"];
     let contents = names.map(read);
@@ -258,8 +258,8 @@ const WATCH_MODELS: &str = "
 
 #[test]
 #[ignore = "needs the built page: cargo xtask bench"]
-fn kernels_beside_collectives() {
-    let Some(kernels) = real::file("overlap/merged_features_82sm.csv") else { return };
+fn kernels_beside_collectives_with_shared_data() {
+    let kernels = real::file("overlap/merged_features_82sm.csv");
     for _ in 0..3 {
         let page = Page::closed();
         page.before_loading(WATCH);
@@ -330,8 +330,8 @@ fn a_replay_of_all_strategies() {
     }
 }
 
-/// Writes down how long each frame took: script with all that follows from it, and the drawing of the canvases, which reading
-/// a pixel brings about at once.
+/// Writes down how long each frame took: script with all that follows from it, and the drawing of the canvases, which
+/// reading a pixel brings about at once.
 const WATCH_FRAMES: &str = "
     window.frames_ms = [];
     const ask = window.requestAnimationFrame;

@@ -1,5 +1,5 @@
-//! Steps of training: how long samples take from the drop to the breakdown, learning, searching, and what sliders answer.
-//! The figures of the reference are printed by `benches/against_training_reference/compare.py`.
+//! Steps of training: how long samples take from the drop to the breakdown, learning, searching, and what sliders
+//! answer. The figures of the reference are printed by `benches/against_training_reference/compare.py`.
 
 use serde_json::Value;
 
@@ -67,8 +67,8 @@ impl Seen {
 }
 
 /// Drops folders with a run, at an address.
-fn drop_at(fragment: &str, folders: &[&str], run: Option<&[u8]>) -> Option<Page> {
-    let files = samples(folders)?;
+fn drop_at(fragment: &str, folders: &[&str], run: Option<&[u8]>) -> Page {
+    let files = samples(folders);
     let page = Page::closed();
     page.before_loading(WATCH);
     page.before_loading(WATCH_MEMORY);
@@ -78,7 +78,7 @@ fn drop_at(fragment: &str, folders: &[&str], run: Option<&[u8]>) -> Option<Page>
     let mut files: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
     files.extend(run.map(|run| ("run.yml", run)));
     page.drop_folder("bundle", &files);
-    Some(page)
+    page
 }
 
 /// So many regressors are trained.
@@ -94,12 +94,12 @@ fn best(times: &[f64]) -> f64 {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask bench"]
-fn samples_to_the_breakdown() {
+fn samples_to_the_breakdown_with_shared_data() {
     for (mode, floor_ms) in [("default", 2000.0), ("parity", f64::INFINITY)] {
         let (mut read, mut whole, mut learnt) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..5 {
             let fragment = format!("&mode={mode}");
-            let Some(page) = drop_at(&fragment, &["ett/Perlmutter", "ett/examples"], None) else { return };
+            let page = drop_at(&fragment, &["ett/Perlmutter", "ett/examples"], None);
             page.wait_until(|| Seen::of(&page).broken_down_ms() > 0.0, "there is a breakdown");
             let seen = Seen::of(&page);
             read.push(seen.first(|moment| moment.line.starts_with("Predicting")));
@@ -135,12 +135,12 @@ encoder_function_list: [layernorm, RMSlayernorm, linear1, RoPE, flash_atten, bad
 
 #[test]
 #[ignore = "needs the built page: cargo xtask bench"]
-fn all_regressors_of_a_cluster() {
+fn all_regressors_of_a_cluster_with_shared_data() {
     for mode in ["default", "parity"] {
         let (mut learnt, mut count) = (Vec::new(), 0);
         for _ in 0..3 {
             let fragment = format!("&mode={mode}&s.gpus=32&s.between=1&s.b=4");
-            let Some(page) = drop_at(&fragment, &["ett/Perlmutter"], Some(EVERYTHING.as_bytes())) else { return };
+            let page = drop_at(&fragment, &["ett/Perlmutter"], Some(EVERYTHING.as_bytes()));
             page.wait_until(|| Seen::of(&page).first(|moment| moment.layouts > 0) > 0.0, "there are layouts");
             let seen = Seen::of(&page);
             count = trained(&page);
@@ -150,8 +150,8 @@ fn all_regressors_of_a_cluster() {
     }
 }
 
-/// Writes down how long the worker read the files, by what it said of its progress, and how long of that it waited for the
-/// browser to hand over their bytes.
+/// Writes down how long the worker read the files, by what it said of its progress, and how long of that it waited for
+/// the browser to hand over their bytes.
 const WATCH_READING: &str = "
     window.reading = { handed: 0 };
     new BroadcastChannel('handed').onmessage = (event) => { reading.handed += event.data; };
@@ -185,10 +185,10 @@ const WATCH_READING: &str = "
 
 #[test]
 #[ignore = "needs the built page: cargo xtask bench"]
-fn both_clusters_are_parsed() {
+fn both_clusters_are_parsed_with_shared_data() {
     let (mut parsed, mut handed, mut merged) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..5 {
-        let Some(page) = drop_at("", &["ett/Perlmutter", "ett/Vista"], None) else { return };
+        let page = drop_at("", &["ett/Perlmutter", "ett/Vista"], None);
         page.wait_until_idle();
         let seen = page.run("return [reading.ended - reading.began, reading.handed]", &[]);
         let [read_ms, handed_ms] = [0, 1].map(|at: usize| seen[at].as_f64().unwrap());
@@ -204,7 +204,8 @@ fn both_clusters_are_parsed() {
     assert!(best(&parsed) <= 100.0, "{parsed:?}");
 }
 
-/// Answers how long each of some changes of a control took until the page said something else, and until that was drawn.
+/// Answers how long each of some changes of a control took until the page said something else, and until that was
+/// drawn.
 const TIME_CHANGES: &str = "
     const [label, event, values] = arguments;
     const field = [...document.querySelectorAll('label.field')].find((field) => field.innerText.includes(label)).querySelector('input');
@@ -229,8 +230,8 @@ const TIME_CHANGES: &str = "
     return times;
 ";
 
-/// Answers how long it took after each choice of a number of GPUs until the first layouts for it stood there, and until the
-/// last did; lets all work end before the next.
+/// Answers how long it took after each choice of a number of GPUs until the first layouts for it stood there, and until
+/// the last did; lets all work end before the next.
 const TIME_SEARCHES: &str = "
     const field = [...document.querySelectorAll('label.field')].find((field) => field.innerText.includes('GPUs of the job')).querySelector('input');
     const rows = () => document.querySelectorAll('[role=region][aria-label=\"Layouts by step time\"] tbody tr');
@@ -265,9 +266,9 @@ fn changes(page: &Page, label: &str, event: &str, values: &[&str]) -> (Vec<f64>,
 
 #[test]
 #[ignore = "needs the built page: cargo xtask bench"]
-fn the_search_of_1024_gpus() {
+fn the_search_of_1024_gpus_with_shared_data() {
     let fragment = "&s.gpus=512&s.batch=1024";
-    let Some(page) = drop_at(fragment, &["ett/Perlmutter", "ett/examples"], None) else { return };
+    let page = drop_at(fragment, &["ett/Perlmutter", "ett/examples"], None);
     page.wait_until(|| Seen::of(&page).broken_down_ms() > 0.0, "there is a breakdown");
     page.wait_until_idle();
     page.wait_for_text("The errors are those at samples that were held out.");
@@ -284,8 +285,8 @@ fn the_search_of_1024_gpus() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask bench"]
-fn sliders() {
-    let Some(page) = drop_at("", &["ett/Perlmutter", "ett/examples"], None) else { return };
+fn sliders_with_shared_data() {
+    let page = drop_at("", &["ett/Perlmutter", "ett/examples"], None);
     page.wait_until(|| Seen::of(&page).broken_down_ms() > 0.0, "there is a breakdown");
     page.wait_until_idle();
     page.wait_for_text("The errors are those at samples that were held out.");

@@ -90,8 +90,6 @@ pub fn libraries() -> Vec<PathBuf> {
         }
     }
     found.sort();
-    if found.is_empty() {
-        eprintln!("SKIPPED: COLLECTUNE_NCCL names no libnccl.so");
-    }
+    assert!(!found.is_empty(), "COLLECTUNE_NCCL names no libnccl.so");
     found
 }

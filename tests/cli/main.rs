@@ -1,0 +1,16 @@
+//! The command line: what each command says and writes, and how it ends.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod conf_and_coverage;
+mod overlap_wrong_answers;
+mod policy;
+mod policy_wrong_answers;
+mod terminal;
+mod topology;
+mod topology_wrong_answers;
+mod train_and_predict;
+mod training_time;
+mod training_time_wrong_answers;
+mod tuning_wrong_answers;

@@ -1,0 +1,246 @@
+//! What `collectune synthesize`, `collectune verify` and `collectune report` say and write of links and schedules, and
+//! how they end.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::support::{
+    real,
+    terminal::{collectune, ended, json, text, write},
+};
+use collectune::report::{self, Workbench};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Five nodes in a ring with one slow pair: 80,125 ns is optimal for an all_gather of 1 MiB.
+const RING: &str = "5\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,500,50\n1,0,500,50\n1,2,500,50\n2,1,500,50\n2,3,500,1\n\
+                    3,2,500,1\n3,4,500,50\n4,3,500,50\n4,0,500,50\n0,4,500,50\n";
+const HEADER: &str = "Src,Dest,Latency (ns),Bandwidth (GB/s)\n";
+
+#[track_caller]
+fn refused(arguments: &[&str], code: i32, why: &str) {
+    let output = collectune(arguments);
+    ended(&output, code);
+    assert!(text(&output.stderr).contains(why), "{arguments:?}: {}", text(&output.stderr));
+}
+
+fn read(folder: &TempDir, name: &str) -> String {
+    std::fs::read_to_string(folder.path().join(name)).unwrap()
+}
+
+#[test]
+fn a_schedule_is_told_with_its_bound_and_its_proof() {
+    let folder = TempDir::new().unwrap();
+    let ring = write(&folder, "ring.csv", RING);
+    let found = json(&["synthesize", &ring, "--json"]);
+    assert_eq!((found["time_ns"].as_f64(), found["bound_ns"].as_f64()), (Some(80_125.0), Some(80_125.0)));
+    assert_eq!((found["verified"].as_bool(), found["proven_optimal"].as_bool()), (Some(true), Some(true)));
+    assert!(found["synthesis_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{found}");
+    assert!((found["fluid_bound_ns"].as_f64().unwrap() - 76_593.137).abs() < 0.001, "{found}");
+    assert_eq!((found["transfers"].as_u64(), found["faults"].as_array().map(Vec::len)), (Some(20), Some(0)));
+    let said = ended(&collectune(&["synthesize", &ring]), 0);
+    for words in ["80.125 µs: proven optimal", "20 transfers, checked", "Found by earliest", "must come to", "L2"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+#[test]
+fn what_is_asked_for_can_be_chosen() {
+    let folder = TempDir::new().unwrap();
+    let ring = write(&folder, "ring.csv", RING);
+    let time = |arguments: &[&str]| {
+        let found = json(&[&["synthesize", "--json"], arguments].concat());
+        assert_eq!(found["verified"], true, "{arguments:?}");
+        found["time_ns"].as_f64().unwrap()
+    };
+    assert_eq!(time(&[&ring, "--chunks", "4"]), 320_500.0);
+    assert_eq!(time(&[&ring, "--decimal"]), 85_886.08);
+    assert_eq!(time(&[&ring, "--collective", "all_reduce"]), 160_250.0);
+    assert_eq!(time(&["line:3", "--collective", "broadcast", "--root", "1"]), 20_031.25);
+    assert_eq!(time(&["line:3", "--collective", "broadcast"]), 40_062.5);
+    assert_eq!(time(&["ring:5", "--chunk", "512KiB"]), 2.0 * (500.0 + 9_765.625));
+    for collective in ["reduce_scatter", "reduce", "scatter", "gather", "alltoall"] {
+        assert!(time(&["ring:4", "--collective", collective]) >= 20_031.25, "{collective}");
+    }
+    let own = write(
+        &folder,
+        "own.json",
+        r#"{"chunk_size": 1048576, "chunks": [7], "preconditions": {"0": [7]}, "postconditions": {"2": [7]}}"#,
+    );
+    assert_eq!(time(&["line:3", "--conditions", &own]), 40_062.5);
+    for synthesizer in ["auto", "tacos", "earliest", "restarts", "beam", "symmetric", "exact"] {
+        let limit = ["--synthesizer", synthesizer, "--time-limit", "300ms", "--seed", "3"];
+        assert!(time(&[&["ring:5"], &limit[..]].concat()) >= 40_062.5, "{synthesizer}");
+    }
+    // Two dimensions of a mesh with links of two speeds; a switch shares its ports.
+    let rates = ["--latency", "500", "--bandwidth", "50", "--slow-bandwidth", "5", "--slow-latency", "500"];
+    assert_eq!(time(&[&["mesh:4x4"], &rates[..], &["--time-limit", "3s"]].concat()), 647_531.25);
+    assert_eq!(time(&["switch:5", "--latency", "0", "--bandwidth", "4"]), 976_562.5);
+    let twice = write(&folder, "twice.csv", format!("2\n{HEADER}0,1,500,50\n0,1,500,50\n1,0,500,100\n"));
+    assert_eq!(time(&[&twice, "--merge"]), 500.0 + 9_765.625);
+}
+
+#[test]
+fn a_schedule_is_saved_in_every_form_and_verified_again() {
+    let folder = TempDir::new().unwrap();
+    let ring = write(&folder, "ring.csv", RING);
+    for name in ["found.csv", "found.json", "found.trace.json", "found.xml"] {
+        let path = folder.path().join(name).display().to_string();
+        ended(&collectune(&["synthesize", &ring, "-o", &path, "--json"]), 0);
+    }
+    let again = folder.path().join("again.csv").display().to_string();
+    ended(&collectune(&["synthesize", "mesh:2x3", "--save-topology", &again]), 0);
+    assert!(read(&folder, "again.csv").starts_with("6\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n"));
+
+    let saved = folder.path().join("found.csv").display().to_string();
+    let checked = json(&["verify", &saved, "--graph", &ring, "--json"]);
+    assert_eq!((checked["verified"].as_bool(), checked["time_ns"].as_f64()), (Some(true), Some(80_125.0)));
+    assert_eq!((checked["bound_ns"].as_f64(), checked["faults"].as_array().map(Vec::len)), (Some(80_125.0), Some(0)));
+    let said = ended(&collectune(&["verify", &saved]), 0);
+    assert!(said.contains("Nothing is wrong with it; it takes 1.000 times the bound"), "{said}");
+    let found: Value = serde_json::from_str(&read(&folder, "found.json")).unwrap();
+    assert!(found.is_object(), "{found}");
+    let trace: Value = serde_json::from_str(&read(&folder, "found.trace.json")).unwrap();
+    assert!(trace.as_array().or(trace["traceEvents"].as_array()).is_some_and(|events| events.len() > 20));
+    let algorithm = folder.path().join("found.xml").display().to_string();
+    let said = ended(&collectune(&["verify", &algorithm]), 0);
+    assert!(said.contains("It computes its allgather on 5 ranks and never stands still."), "{said}");
+}
+
+#[test]
+fn robustness_has_links_and_nodes() {
+    let said = ended(&collectune(&["synthesize", "ring:4", "--robustness"]), 0);
+    for words in ["in half of the runs", "0 to 1", "Undelivered", "Node", "New ns"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+/// What the verifier sees ends with 3, each with its place.
+#[test]
+fn a_wrong_schedule_ends_with_3() {
+    let folder = TempDir::new().unwrap();
+    let ring = write(&folder, "ring.csv", RING);
+    let path = folder.path().join("found.csv").display().to_string();
+    ended(&collectune(&["synthesize", &ring, "-o", &path, "--json"]), 0);
+    let saved = read(&folder, "found.csv");
+    // The first transfer of the first link is left out.
+    let lines: Vec<String> = saved
+        .lines()
+        .map(|line| {
+            let cells: Vec<&str> = line.split(',').collect();
+            let is_link = cells.len() > 4 && cells[0] == "0" && cells[1] == "1";
+            if is_link { [&cells[..4], &cells[5..]].concat().join(",") } else { line.to_owned() }
+        })
+        .collect();
+    let less = write(&folder, "less.csv", lines.join("\n"));
+    let output = collectune(&["verify", &less, "--graph", &ring, "--json"]);
+    let checked: Value = serde_json::from_str(&ended(&output, 3)).unwrap();
+    assert_eq!(checked["verified"], false);
+    let faults = checked["faults"].to_string();
+    assert!(faults.contains("never comes to node") || faults.contains("never comes there"), "{faults}");
+    assert!(ended(&collectune(&["verify", &less]), 3).contains("It can't be run"));
+    // It is for another graph.
+    let said = ended(&collectune(&["verify", &path, "--graph", "line:5"]), 3);
+    assert!(said.contains("from 0 to 4, which the graph has not: is it of another graph?"), "{said}");
+    // It is for another collective.
+    let said = ended(&collectune(&["verify", &path, "--graph", &ring, "--collective", "alltoall"]), 3);
+    assert!(said.contains("It can't be run"), "{said}");
+    let xml = write(&folder, "broken.xml", "<algo name=\"x\"></algo>");
+    assert!(ended(&collectune(&["verify", &xml]), 3).contains("- line 1"), "an attribute is missing");
+}
+
+#[test]
+fn bad_input_is_told_with_its_place() {
+    let folder = TempDir::new().unwrap();
+    let file = |name: &str, links: &str| write(&folder, name, links);
+    for (name, content, why) in [
+        ("count.csv", format!("five\n{HEADER}0,1,500,50\n"), "line 1, whole line: \"five\" is not the number of nodes"),
+        ("id.csv", format!("2\n{HEADER}0,1,500,50\n1,7,500,50\n"), "line 4, column Dest: \"7\" is no node"),
+        ("loop.csv", format!("2\n{HEADER}0,0,500,50\n"), "line 3, whole line: \"0,0,500,50\" can't be used"),
+        ("twice.csv", format!("2\n{HEADER}0,1,500,50\n0,1,500,5\n"), "is a second link from 0 to 1, as line 3"),
+        ("zero.csv", format!("2\n{HEADER}0,1,500,0\n1,0,500,50\n"), "line 3, column Bandwidth (GB/s): \"0\" can't"),
+        ("minus.csv", format!("2\n{HEADER}0,1,500,-5\n1,0,500,50\n"), "column Bandwidth (GB/s): \"-5\" can't"),
+        ("text.csv", format!("2\n{HEADER}0,1,soon,50\n"), "line 3, column Latency (ns): \"soon\" is not a number"),
+        ("apart.csv", format!("4\n{HEADER}0,1,500,50\n1,0,500,50\n"), "chunk 0 can't come to node 2"),
+        ("dump.xml", "<system version=\"1\"/>".to_owned(), "it has no GPU"),
+        ("graphs.xml", "<graphs version=\"1\"/>".to_owned(), "give the dump of the machine"),
+    ] {
+        let path = file(name, &content);
+        refused(&["synthesize", &path, "--json"], 1, why);
+    }
+    let apart = folder.path().join("apart.csv").display().to_string();
+    refused(&["synthesize", &apart], 1, "Nodes 2, 3 have no links");
+    refused(&["synthesize", "nowhere.csv"], 1, "can't be opened");
+    refused(&["synthesize", "torus:4xq"], 1, "is no topology");
+    refused(&["synthesize", "ring:5", "--root", "9", "--collective", "broadcast"], 1, "there is no node 9");
+    refused(&["synthesize", "ring:5", "--chunks", "0"], 1, "at least one chunk");
+    refused(&["synthesize", "ring:5", "--collective", "gossip"], 2, "is no collective");
+    refused(&["synthesize", "ring:5", "--synthesizer", "magic"], 2, "possible values");
+    refused(&["synthesize", "ring:5", "--time-limit", "soon"], 2, "is no time");
+    refused(&["synthesize", "ring:5", "--chunk", "much"], 2, "--chunk");
+    refused(&["synthesize", "ring:5", "--latency=-1"], 2, "--latency");
+    refused(&["synthesize", "ring:5", "--bandwidth", "0"], 1, "bandwidth is not above zero");
+    refused(&["synthesize", "ring:5", "--rate", "gfx950"], 2, "write gfx950=76.8");
+    refused(&["synthesize", "ring:5", "-o", "schedule.txt"], 2, "ends in .csv, .json, .trace.json or .xml");
+    let own = file("own.json", r#"{"chunks": [0], "preconditions": {"9": [0]}, "postconditions": {"1": [0]}}"#);
+    refused(&["synthesize", "ring:5", "--conditions", &own], 1, "chunk 0 is about node 9, and there is no such node");
+    let none = file("none.json", r#"{"chunks": 3}"#);
+    refused(&["synthesize", "ring:5", "--conditions", &none], 1, "\"chunks\" is no list");
+    let result = file(
+        "result.csv",
+        "NPUs Count,2\nLinks Count,1\nSrcID,DestID,Latency (ns),Bandwidth (GB/s),Chunks\n0,x,1,1,0\n",
+    );
+    refused(&["verify", &result], 1, "line 4");
+    refused(&["verify", "nowhere.csv"], 1, "can't be opened");
+}
+
+#[test]
+fn a_report_of_links_comes_in_every_form() {
+    let folder = TempDir::new().unwrap();
+    let ring = write(&folder, "ring.csv", RING);
+    let markdown = ended(&collectune(&["report", &ring, "--date", "2026-11-22"]), 0);
+    for words in ["# all_gather over ring in 80.125 µs", "proven optimal", "## Bounds", "## Robustness", "ring.csv"] {
+        assert!(markdown.contains(words), "{words}: {markdown}");
+    }
+    for name in ["r.html", "r.json", "r.md"] {
+        let path = folder.path().join(name).display().to_string();
+        ended(&collectune(&["report", &ring, "-o", &path]), 0);
+        assert!(read(&folder, name).contains("80.125"), "{name}");
+    }
+    let html = read(&folder, "r.html");
+    let opened = report::open::open(&html).unwrap();
+    assert_eq!(opened.workbench, Workbench::Topology);
+    let link = ended(&collectune(&["report", &ring, "--link", "--site", "https://example.org/", "--no-charts"]), 0);
+    assert!(link.starts_with("https://example.org/#") && link.len() < 20_000, "{} characters", link.len());
+
+    // What stands in the page's address can be chosen, and a form needs no file.
+    let said = ended(&collectune(&["report", &ring, "--choices", "collective=all_reduce&cut=0-1,1-0"]), 0);
+    assert!(said.contains("Without the links between 0 and 1"), "{said}");
+    let said = ended(&collectune(&["report", "mesh:3x3", "--no-tuner-files"]), 0);
+    assert!(said.contains("# all_gather over mesh:3x3 in 80.125 µs") && !said.contains("MSCCL"), "{said}");
+    refused(&["report", "mesh:3xq"], 1, "is no topology");
+    refused(&["report", &ring, "--choices", "cut=0-2"], 1, "is not a link of this graph");
+
+    // A schedule is checked in it.
+    let found = folder.path().join("found.csv").display().to_string();
+    ended(&collectune(&["synthesize", &ring, "-o", &found, "--json"]), 0);
+    let said = ended(&collectune(&["report", &ring, &found]), 0);
+    assert!(said.contains("Nothing is wrong with it; it takes 1.000 times the bound of 80.125 µs"), "{said}");
+    let said = ended(&collectune(&["report", &found]), 0);
+    assert!(said.contains("Nothing is wrong with it"), "{said}");
+    refused(&["report", &write(&folder, "id.csv", format!("2\n{HEADER}0,7,500,50\n"))], 1, "nothing could be read");
+}
+
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn a_dump_of_machines_is_joined() {
+    let dump = real::path("topology/nccl/mi355x_2x8_topo.xml");
+    let dump = dump.display().to_string();
+    let found = json(&["synthesize", &dump, "--nodes", "2", "--json", "--time-limit", "2s"]);
+    assert_eq!((found["verified"].as_bool(), found["faults"].as_array().map(Vec::len)), (Some(true), Some(0)));
+    assert!(found["time_ns"].as_f64() >= found["bound_ns"].as_f64(), "{found}");
+    let faster = json(&["synthesize", &dump, "--rate", "gfx950=153.6", "--json"]);
+    let usual = json(&["synthesize", &dump, "--json"]);
+    assert!(faster["time_ns"].as_f64() < usual["time_ns"].as_f64(), "{faster} {usual}");
+    let said = ended(&collectune(&["report", &dump, "--choices", "machines=2&limit=1"]), 0);
+    assert!(said.contains("GPUs and their ports"), "{said}");
+}

@@ -1,0 +1,204 @@
+//! What `collectune step` and `collectune layouts` write and say, and how they end.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+
+use crate::support::terminal::{collectune, ended, json, text, write};
+use collectune::training_time::simulate::Simulation;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Samples of a made-up cluster, with a run.
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/public/examples/simulated_training.zip");
+
+fn sum(of: &Value) -> f64 {
+    of.as_object().unwrap().values().map(|value| value.as_f64().unwrap()).sum()
+}
+
+#[test]
+fn a_step_is_written_with_its_parts() {
+    let step = json(&["step", EXAMPLE, "--json"]);
+    let total = step["total_us"].as_f64().unwrap();
+    let [low, high] = [0, 1].map(|end| step["spread_us"][end].as_f64().unwrap());
+    assert!(low < total && total < high, "{low} {total} {high}");
+    assert_eq!(step["mode"], "default");
+    let keys: Vec<&str> = step["components"].as_object().unwrap().keys().map(String::as_str).collect();
+    for key in [
+        "forward",
+        "backward",
+        "recompute",
+        "tensor_all_reduce",
+        "p2p",
+        "bubble",
+        "gradient_all_reduce",
+        "optimizer",
+        "all_gather",
+    ] {
+        assert!(keys.contains(&key), "{keys:?}");
+    }
+    assert!((sum(&step["components"]) / total - 1.0).abs() < 1e-9);
+    assert!((sum(&step["marks"]) - 1.0).abs() < 1e-9);
+    assert_eq!(step["stages"].as_array().unwrap().len(), 4);
+    let people = ended(&collectune(&["step", EXAMPLE]), 0);
+    assert!(people.contains("on 16 GPUs: pp 4, tp 2, dp 2, b 4, m 8; default mode"), "{people}");
+}
+
+#[test]
+fn the_best_layouts_on_each_number_of_gpus_are_written() {
+    let found = json(&["layouts", EXAMPLE, "--gpus", "8,16", "--batch", "64", "--best", "4", "--json"]);
+    let rows = found["rows"].as_array().unwrap();
+    let degree = |row: &Value, key: &str| row[key].as_u64().unwrap();
+    let gpus = |row: &Value| degree(row, "tp") * degree(row, "pp") * degree(row, "dp");
+    for count in [8, 16] {
+        assert_eq!(rows.iter().filter(|row| gpus(row) == count).count(), 4);
+    }
+    assert!(rows.iter().all(|row| degree(row, "micro_batch") * degree(row, "micro_batches") * degree(row, "dp") == 64));
+    let times: Vec<f64> = rows.iter().map(|row| row["total_us"].as_f64().unwrap()).collect();
+    assert!(times.is_sorted());
+    assert!(rows.iter().map(|row| degree(row, "rank")).is_sorted() && rows[0]["rank"] == 1);
+    assert_eq!(found["nothing"], Value::Null);
+    // The same as where each is searched alone.
+    let alone = json(&["layouts", EXAMPLE, "--gpus", "8", "--batch", "64", "--best", "4", "--json"]);
+    let of_eight: Vec<&Value> = rows.iter().filter(|row| gpus(row) == 8).map(|row| &row["total_us"]).collect();
+    assert_eq!(of_eight, alone["rows"].as_array().unwrap().iter().map(|row| &row["total_us"]).collect::<Vec<_>>());
+
+    let none = json(&["layouts", EXAMPLE, "--gpus", "8", "--batch", "64", "--memory", "3", "--json"]);
+    let why = none["nothing"].as_str().unwrap();
+    println!("{why}");
+    assert!(why.contains("because a stage needs more memory than a device has") && why.contains("the smallest needs"));
+    assert!(none["dropped"]["memory"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn what_can_not_be_predicted_says_why() {
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let run = write("wide.yml", "training_config: [4, 3, 2, 4, 32, 4096, 4096, 8, 4]\nencoders: 32\n");
+    let refused = collectune(&["step", EXAMPLE, "--run", &run]);
+    assert!(!refused.status.success());
+    let why = "line 1, column 18, mp: mp = 3 does not divide h = 32; 2 does";
+    assert!(text(&refused.stderr).contains(why), "{}", text(&refused.stderr));
+    // Another file than a run is none, though the archive holds one.
+    let notes = write("notes.yml", "a: &b [1]\nc: *b\n");
+    let refused = collectune(&["step", EXAMPLE, "--run", &notes]);
+    assert!(
+        !refused.status.success() && text(&refused.stderr).contains("notes.yml: no configuration can be read from it"),
+        "{}",
+        text(&refused.stderr)
+    );
+    let own = write("own.yml", "training_config: [2, 2, 2, 4, 32, 4096, 4096, 8, 4]\nencoders: 32\n");
+    let people = ended(&collectune(&["step", EXAMPLE, "--run", &own]), 0);
+    assert!(people.contains("on 8 GPUs: pp 2, tp 2, dp 2"), "{people}");
+    let no_samples = write("run.yml", "training_config: [4, 2, 2, 4, 32, 4096, 4096, 8, 4]\nencoders: 32\n");
+    let nothing = collectune(&["step", &no_samples]);
+    assert!(
+        !nothing.status.success() && text(&nothing.stderr).contains("there are no samples to study"),
+        "{}",
+        text(&nothing.stderr)
+    );
+    assert!(!collectune(&["layouts", EXAMPLE, "--gpus", "0", "--batch", "64"]).status.success());
+}
+
+/// The files of the example, one of them renamed, with measured steps in seconds beside them.
+fn untold(folder: &TempDir) -> (String, String) {
+    for (path, text) in Simulation::example().files() {
+        let path = folder.path().join(path.replace("_linear3_", "_renamed_"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let header = "# GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,tensor parallelism,\
+                  data parallelism,pipeline parallelism,iteration time (ms)\n";
+    let rows: String = (0..12).map(|step| format!("2,16,8,1024,16,24,1024,1,1,2,0.{}\n", 372_160 + step)).collect();
+    let steps = write(folder, "steps.csv", format!("{header}{rows}"));
+    (folder.path().join("simulated").display().to_string(), steps)
+}
+
+#[test]
+fn what_files_do_not_tell_is_asked_and_answered() {
+    let folder = TempDir::new().unwrap();
+    let (samples, steps) = untold(&folder);
+    let asked = collectune(&["step", &samples]);
+    let said = text(&asked.stderr);
+    assert_eq!(asked.status.code(), Some(1));
+    assert!(said.contains("renamed_fp16.csv: Which operator is it: linear2, linear3"), "{said}");
+    assert!(said.contains("It does not count until --answer"), "{said}");
+    assert!(said.contains("there are no samples of operator linear3"), "{said}");
+    let answer = "SimulatedGPU_renamed_fp16.csv=linear3";
+    let told = collectune(&["step", &samples, "--answer", answer]);
+    assert!(ended(&told, 0).contains("linear3"));
+    assert!(!text(&told.stderr).contains("Which operator"));
+    for (wrong, why) in [
+        ("SimulatedGPU_renamed_fp16.csv=linear9", "linear9 is no answer; linear2, linear3"),
+        ("elsewhere.csv=linear3", "nothing is asked of it"),
+        ("renamed", "--answer takes FILE=ANSWER"),
+    ] {
+        let refused = collectune(&["step", &samples, "--answer", wrong]);
+        assert!(refused.status.code() == Some(1) && text(&refused.stderr).contains(why), "{}", text(&refused.stderr));
+    }
+
+    // Steps in seconds are not calibrated on before somebody says that they are.
+    let seconds = collectune(&["step", &samples, "--answer", answer, "--calibrate", &steps]);
+    let said = text(&seconds.stderr);
+    assert!(seconds.status.code() == Some(1) && said.contains("are they seconds? It does not count until"), "{said}");
+    assert!(said.contains("its times have a doubtful unit") && said.contains("steps.csv=seconds"), "{said}");
+    let calibrate = ["step", &samples, "--answer", answer, "--answer", "steps.csv=seconds", "--calibrate", &steps];
+    let said = text(&collectune(&calibrate).stderr);
+    // They are of one model, and the run is of another.
+    assert!(said.contains("not calibrated: all of the 12 measured steps"), "{said}");
+    // A table that the bundle has besides is not the one that is named.
+    let own = fs::read_to_string(&steps).unwrap().replace(",0.", ",1.");
+    fs::write(format!("{samples}/own.csv"), own).unwrap();
+    let said = text(&collectune(&calibrate).stderr);
+    assert!(!said.contains("--calibrate takes one table"), "{said}");
+    let nowhere = [&calibrate[..], &["--measured-on", "nowhere"]].concat();
+    let said = text(&collectune(&nowhere).stderr);
+    assert!(said.contains("--measured-on nowhere: the catalogue knows"), "{said}");
+}
+
+#[test]
+fn what_was_not_sampled_is_said_before() {
+    let folder = TempDir::new().unwrap();
+    let run = write(
+        &folder,
+        "other.yml",
+        "training_config: [2, 2, 32, 4, 32, 4096, 4096, 8, 4]\nencoders: 32\nprecision: bf16\n",
+    );
+    let other = collectune(&["step", EXAMPLE, "--run", &run]);
+    let (out, said) = (ended(&other, 0), text(&other.stderr));
+    assert!(said.contains("note: The run is bf16, the samples are fp16"), "{said}");
+    assert!(said.contains("note: allreduce_large was not sampled over 16×2 but over 1×2"), "{said}");
+    assert!(said.contains("odd samples, on which predictions are suspect"), "{said}");
+    assert!(out.contains("% extrapolated"), "{out}");
+}
+
+#[test]
+fn what_is_too_large_is_refused() {
+    let folder = TempDir::new().unwrap();
+    for (name, config, says) in [
+        ("long.yml", "[2, 2, 2, 4, 32, 4096, 4096, 4294967295, 4]\nencoders: 32", "the nearest is steps_per_update = "),
+        ("wide.yml", "[4294967295, 1, 1, 1, 32, 4096, 4096, 8, 4]\nencoders: 4294967295", "the nearest is pp = 4096"),
+        (
+            "chunks.yml",
+            "[2, 2, 2, 4, 32, 4096, 4096, 8, 4]\nencoders: 32\nvirtual_stages: 4294967295\nschedule: interleaved",
+            "the nearest is virtual_stages = 16",
+        ),
+    ] {
+        let run = write(&folder, name, format!("training_config: {config}\n"));
+        for mode in ["default", "parity"].iter().take(if name == "wide.yml" { 2 } else { 1 }) {
+            let refused = collectune(&["step", EXAMPLE, "--run", &run, "--mode", mode]);
+            let said = text(&refused.stderr);
+            assert!(refused.status.code() == Some(1) && said.contains(says), "{name}: {said}");
+        }
+    }
+    let none = json(&["layouts", EXAMPLE, "--gpus", "8", "--batch", "4000000000", "--json"]);
+    assert!(none["nothing"].as_str().unwrap().contains("than are simulated"), "{none}");
+    for wrong in [["--memory", "nan"], ["--reserve", "inf"], ["--coefficients", "5"]] {
+        let arguments = [&["layouts", EXAMPLE, "--gpus", "8", "--batch", "64"], &wrong[..]].concat();
+        assert_eq!(collectune(&arguments).status.code(), Some(2), "{wrong:?}");
+    }
+}

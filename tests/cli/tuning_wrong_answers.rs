@@ -1,0 +1,511 @@
+//! Cases in which the commands of tuning (`train`, `predict`, `conf`, `coverage`, `plan`, `ab`, `compare`, `report`)
+//! once gave a wrong answer without a word: each asserts the sentence, the flag in the JSON or the file that was not
+//! written, and the exit code. Verdicts between measured sizes are in `tests/tuning/between_sizes.rs`; what readers
+//! make of files in `tests/tuning/tuner_files.rs`.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{fs, path::Path};
+
+use crate::support::terminal::{collectune, ended, json, text, write};
+use collectune::{
+    collective::Collective,
+    math::Stream,
+    tuning::{conf::Reader, simulate::Simulation},
+};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const HEADER: &str = "collective,num_nodes,num_gpus,size_bytes,busbw_ip,algo,proto,nchannels\n";
+
+fn simulated(folder: &TempDir) -> String {
+    let simulation = Simulation {
+        collectives: vec![Collective::AllReduce],
+        nodes: vec![1],
+        sizes: (14..=18).map(|log2| 1 << log2).collect(),
+        channels: vec![1, 4],
+        ..Simulation::example()
+    };
+    write(folder, "sweep.csv", simulation.to_csv())
+}
+
+/// A sweep of two scales: on one node forcing wins, on two it loses to the default.
+fn two_scales() -> String {
+    let mut text = HEADER.to_owned();
+    for (nodes, forced) in [(1, 20.0), (2, 5.0)] {
+        for log2 in 14..=18 {
+            for repeat in 0..3 {
+                let (size, more) = (1_u64 << log2, f64::from(log2 - 14) + 0.01 * f64::from(repeat));
+                text += &format!("all_reduce_perf,{nodes},{},{size},{},RING,LL,4\n", 8 * nodes, forced + more);
+                text += &format!("all_reduce_perf,{nodes},{},{size},{},TREE,LL,4\n", 8 * nodes, forced + more - 1.0);
+                text += &format!("all_reduce_perf,{nodes},{},{size},{},DEFAULT,DEFAULT,0\n", 8 * nodes, 10.0 + more);
+            }
+        }
+    }
+    text
+}
+
+fn said(arguments: &[&str], code: i32) -> String {
+    let output = collectune(arguments);
+    assert_eq!(output.status.code(), Some(code), "{}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stderr)
+}
+
+#[test]
+fn a_refused_scale_writes_nothing_and_ends_with_1() {
+    let folder = TempDir::new().unwrap();
+    let sweep = write(&folder, "two.csv", two_scales());
+    let conf = folder.path().join("out.conf");
+    let path = conf.display().to_string();
+    let export = ["conf", "export", &sweep, "--reader", "example", "-o", &path];
+    let told = said(&export, 1);
+    assert!(
+        told.contains("error: Nothing is written for 2 nodes, 16 ranks: this reader can't keep the default"),
+        "{told}"
+    );
+    assert!(told.contains("--by-scale writes a file for each of the other scales") && !conf.exists(), "{told}");
+    // Nothing on the standard output either, which may be a file.
+    let output = collectune(&export[..5]);
+    assert!(ended(&output, 1).is_empty(), "{}", text(&output.stdout));
+    let told = said(&[&export[..], &["--by-scale"]].concat(), 1);
+    assert!(
+        told.contains("Nothing is written for 2 nodes, 16 ranks") && !told.contains("no tuner file is written"),
+        "{told}"
+    );
+    let written = fs::read_to_string(&conf).unwrap();
+    assert!(
+        written.contains("allreduce,0,18446744073709551615,ring,ll,4,1,8") && !written.contains(",2,16,"),
+        "{written}"
+    );
+    // What keeps the default is not refused.
+    ended(&collectune(&["conf", "export", &sweep, "--reader", "dn-tuner", "-o", &path]), 0);
+}
+
+#[test]
+fn a_scale_of_which_only_the_default_is_known_is_refused_as_well() {
+    let folder = TempDir::new().unwrap();
+    let mut sweep = two_scales();
+    for log2 in 14..=18 {
+        sweep += &format!("all_gather_perf,1,8,{},7.5,DEFAULT,DEFAULT,0\n", 1 << log2);
+    }
+    let sweep = write(&folder, "default.csv", sweep);
+    let told = said(&["conf", "export", &sweep, "--reader", "example"], 1);
+    assert!(told.contains("without a rule that can be written, all_gather would run on one channel"), "{told}");
+}
+
+#[test]
+fn how_to_load_a_file_names_the_file_that_was_written() {
+    let folder = TempDir::new().unwrap();
+    let sweep = simulated(&folder);
+    let conf = folder.path().join("ours.csv").display().to_string();
+    let output =
+        collectune(&["conf", "export", &sweep, "--reader", "dn-tuner", "-o", &conf, "--architecture", "gfx942"]);
+    let written = ended(&output, 0);
+    assert!(written.contains("NCCL_TUNER_CONFIG_FILE=/absolute/path/ours.csv"), "{written}");
+    let told = text(&output.stderr);
+    assert!(told.contains("warning: --architecture is not used: only the name that RCCL looks for has it"), "{told}");
+}
+
+#[test]
+fn many_sweeps_take_three_lines_of_a_tuner_file() {
+    let folder = TempDir::new().unwrap();
+    let sweep = fs::read_to_string(simulated(&folder)).unwrap();
+    let mut paths = Vec::new();
+    for (number, chunk) in sweep.lines().skip(1).collect::<Vec<_>>().chunks(9).enumerate() {
+        let inside = folder.path().join(format!("day{number}"));
+        fs::create_dir(&inside).unwrap();
+        let path = inside.join("merged_metrics.csv");
+        let header = sweep.lines().next().unwrap();
+        fs::write(&path, format!("{header}\n{}\n", chunk.join("\n"))).unwrap();
+        paths.push(path.display().to_string());
+    }
+    let export = |paths: &[String]| {
+        let mut arguments = vec!["conf", "export", "--reader", "dn-tuner"];
+        arguments.extend(paths.iter().map(String::as_str));
+        let text = ended(&collectune(&arguments), 0);
+        text.lines().filter(|line| line.contains("sweep")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(paths.len() > 3, "{}", paths.len());
+    let last = format!("# the last sweep: day{}/merged_metrics.csv", paths.len() - 1);
+    let first = "# the first sweep: day0/merged_metrics.csv".to_owned();
+    assert_eq!(export(&paths), [format!("# sweeps: {}", paths.len()), first, last]);
+    // No more of a path than tells the files apart.
+    let two = export(&paths[..2]);
+    assert_eq!(two, ["# sweep: day0/merged_metrics.csv", "# sweep: day1/merged_metrics.csv"]);
+}
+
+#[test]
+fn equal_findings_stand_once_with_their_number() {
+    let folder = TempDir::new().unwrap();
+    let rule = |size: u64| format!("allreduce,{size},{size},-1,ll,4,2,16\n");
+    let conf = write(&folder, "many.conf", (0..40).map(|step| rule(4096 << (step / 2) | step)).collect::<String>());
+    let lint = |more: &[&str]| ended(&collectune(&[&["conf", "lint", &conf], more].concat()), 3);
+    let (grouped, all) = (lint(&[]), lint(&["--all"]));
+    assert!(grouped.lines().count() < 30 && all.lines().count() > 150, "{grouped}");
+    assert!(grouped.contains("(39 more like it: lines 2, 3, 4, 5, 6, 7, …)"), "{grouped}");
+    assert!(grouped.contains("--all lists every finding.") && !all.contains("--all"), "{grouped}");
+    // The JSON has every finding.
+    let findings: Value = serde_json::from_str(&lint(&["--json"])).unwrap();
+    let of = |reader: Reader| findings.as_array().unwrap().iter().filter(|f| f["reader"] == reader.key()).count();
+    assert!(Reader::ALL.iter().all(|reader| of(*reader) >= 40), "{}", of(Reader::Example));
+}
+
+#[test]
+fn an_empty_file_is_no_tuner_file() {
+    let folder = TempDir::new().unwrap();
+    let empty = write(&folder, "empty.conf", "\n");
+    let runs = write(&folder, "runs.csv", "nodes,size_bytes,def_runs,cfg_runs\n1,4096,1;1.01;1.02,2;2.01;2.02\n");
+    let out = folder.path().join("out.conf");
+    let output = collectune(&["conf", "lint", &empty]);
+    assert!(ended(&output, 1).is_empty() && text(&output.stderr).contains("is empty: there is no rule to judge"));
+    let told = said(&["ab", &runs, "--conf", &empty, "-o", &out.display().to_string()], 1);
+    assert!(told.contains("is empty: there is no rule to judge") && !out.exists(), "{told}");
+    // A file of comments has no rules; its sizes are shown and not judged.
+    let comments = write(&folder, "comments.conf", "# none\n");
+    let told = said(&["ab", &runs, "--conf", &comments, "-o", &out.display().to_string()], 1);
+    assert!(told.contains("no campaign ran a tuner file with rules: nothing is written") && !out.exists(), "{told}");
+    let report = json(&["ab", &runs, "--conf", &comments, "--json"]);
+    assert_eq!(report[0]["rules"].as_array().unwrap().len(), 0);
+    assert!(report[0]["notes"].to_string().contains("The tuner file has no rule"), "{report}");
+}
+
+#[test]
+fn the_arm_of_an_empty_file_is_not_judged_as_rules() {
+    let text = "# collective: all_reduce\n# the arms ran in a balanced order\n# the second arm is the plugin with an empty \
+                tuner file\nnodes,size_bytes,def_runs,cfg_runs\n1,4096,1;1.01;1.02,0.5;0.51;0.52\n";
+    let folder = TempDir::new().unwrap();
+    let runs = write(&folder, "runs.csv", text);
+    let report = json(&["ab", &runs, "--json"]);
+    assert_eq!(report[0]["rules"].as_array().unwrap().len(), 0, "{report}");
+    let people = ended(&collectune(&["ab", &runs]), 0);
+    assert!(people.contains("4 KiB") && !people.contains("landmine"), "{people}");
+}
+
+#[test]
+fn medians_of_older_tables_are_read_and_prove_nothing() {
+    let folder = TempDir::new().unwrap();
+    let conf = write(&folder, "a.conf", "allreduce,4096,8192,tree,ll,2,1,8\n");
+    let older = "nodes,size_bytes,def_median,cfg_median,gain_pct,psup,n_def,n_cfg\n1,4096,0.32,0.36,12.5,1.0,9,9\n";
+    let older = write(&folder, "allreduce_1n.per_size.csv", older);
+    let report = json(&["ab", &older, "--conf", &conf, "--json"]);
+    assert!(report[0]["notes"].to_string().contains("The file has medians and not the runs behind them"), "{report}");
+    let rule = &report[0]["rules"][0];
+    assert_eq!(
+        (rule["verdict"].as_str(), rule["sizes"][0]["gain_pct"].as_f64().map(f64::round)),
+        (Some("drop"), Some(13.0))
+    );
+    assert_eq!(report[0]["problems"].as_array().unwrap().len(), 0, "{report}");
+    // A table that is none says what is needed, in an option that the command has.
+    let none = write(&folder, "sizes.csv", "size,before,after\n4096,1,2\n");
+    let told = said(&["ab", &none], 1);
+    assert!(
+        told.contains("def_runs and cfg_runs, or def_median and cfg_median") && !told.contains("--configuration"),
+        "{told}"
+    );
+}
+
+/// A campaign of nine runs of each arm; `run` says by how much one of the default is slower.
+fn campaign(seed: u64, deviation: f64, slow: Option<(usize, f64)>) -> String {
+    let mut stream = Stream::new(seed);
+    let mut normal = || stream.normal();
+    let mut text =
+        "# collective: all_reduce\n# the arms ran in a balanced order\nnodes,size_bytes,def_runs,cfg_runs\n".to_owned();
+    for log2 in 12..=29 {
+        let middle = 100.0 * f64::from(log2 - 11);
+        let mut runs = |slow: Option<(usize, f64)>| {
+            let run = |place: usize, z: f64| {
+                let factor = slow.filter(|(of, _)| *of == place).map_or(1.0, |(_, factor)| factor);
+                format!("{:.2}", middle * (1.0 + deviation * z) * factor)
+            };
+            (0..9).map(|place| run(place, normal())).collect::<Vec<_>>().join(";")
+        };
+        text += &format!("1,{},{},{}\n", 1_u64 << log2, runs(slow), runs(None));
+    }
+    text
+}
+
+#[test]
+fn nine_ordinary_runs_are_not_disturbed() {
+    let disturbed = |text: &str| {
+        let answer = collectune::tuning::comparison::judge(text, "", None, &Default::default());
+        answer.notes.into_iter().filter(|note| note.contains("disturbed")).collect::<Vec<_>>()
+    };
+    let mut alarms = 0;
+    for seed in 0..60 {
+        for deviation in [0.005, 0.02, 0.05] {
+            alarms += usize::from(!disturbed(&campaign(seed, deviation, None)).is_empty());
+        }
+    }
+    // Of 180 campaigns without a disturbed run.
+    assert!(alarms <= 4, "{alarms}");
+    let found = (0..60).filter(|seed| {
+        let said = disturbed(&campaign(*seed, 0.01, Some((4, 0.92))));
+        said.len() == 1 && said[0].starts_with("Run 5 of the default is more than")
+    });
+    assert!(found.count() >= 57);
+}
+
+#[test]
+fn a_log_says_on_how_many_nodes_its_communicators_are() {
+    let folder = TempDir::new().unwrap();
+    let line = "node0:115:115 [0] NCCL INFO ";
+    let called = format!(
+        "{line}AllReduce: opCount 36 sendbuff 0x1 recvbuff 0x1 count 1048576 datatype 7 op 0 root 0 comm 0x55 [nranks=8] stream 0x1\n"
+    );
+    let told = write(
+        &folder,
+        "told.log",
+        format!("{line}comm 0x55 rank 0 nRanks 8 nNodes 2 localRanks 4 localRank 0 MNNVL 0\n{called}"),
+    );
+    let untold = write(&folder, "untold.log", &called);
+    let conf = write(&folder, "one.conf", "allreduce,0,99999999,ring,ll,8,1,8,-1,-1\n");
+    let ask = |log: &str| {
+        let report = json(&["coverage", log, "--conf", &conf, "--reader", "rccl", "--json"]);
+        let line = &report["lines"][0];
+        (
+            line["num_nodes"].as_u64(),
+            line["num_gpus"].as_u64(),
+            line["hits"].as_str().unwrap().to_owned(),
+            report["notes"].to_string(),
+        )
+    };
+    let (nodes, ranks, hits, notes) = ask(&told);
+    assert_eq!((nodes, ranks, hits.as_str()), (Some(2), Some(8), "gap"), "{notes}");
+    assert!(!notes.contains("are taken for"), "{notes}");
+    let (nodes, _, hits, notes) = ask(&untold);
+    assert_eq!((nodes, hits.as_str()), (Some(1), "rule"));
+    assert!(notes.contains("communicators of 8 ranks are taken for 1 node"), "{notes}");
+}
+
+#[test]
+fn fewer_ranks_than_nodes_are_refused() {
+    let folder = TempDir::new().unwrap();
+    let sweep = simulated(&folder);
+    let why = "--nodes 2 --ranks 1: ranks are counted over all nodes, so there are at least as many";
+    for arguments in [
+        &["predict", &sweep, "--collective", "all_reduce", "--nodes", "2", "--ranks", "1", "--size", "1M"][..],
+        &[
+            "ab",
+            "plan",
+            "--collective",
+            "all_reduce",
+            "--nodes",
+            "2",
+            "--ranks",
+            "1",
+            "--plugin",
+            "/a.so",
+            "--conf",
+            "a",
+        ],
+        &["coverage", "--batches", "1", "--hidden", "4096", "--nodes", "2", "--ranks", "1"],
+        &["policy", "replay", &sweep, "--nodes", "2", "--ranks", "1"],
+    ] {
+        let output = collectune(arguments);
+        assert!(ended(&output, 1).is_empty(), "{}", text(&output.stdout));
+        // A file of another kind may be named first.
+        let is_said = text(&output.stderr).contains(why) || arguments[0] == "policy";
+        assert!(is_said, "{}", text(&output.stderr));
+    }
+    let rows = write(&folder, "rows.csv", format!("{HEADER}all_reduce_perf,2,1,4096,0.2,TREE,LL,2\n"));
+    let told = said(&["train", &rows], 1);
+    assert!(told.contains("column num_gpus: \"1\" is fewer than the 2 nodes: ranks count over all nodes"), "{told}");
+}
+
+#[test]
+fn a_default_curve_alone_gives_a_report_with_its_dips() {
+    let folder = TempDir::new().unwrap();
+    let mut curve = HEADER.to_owned();
+    for (step, busbw) in [1.0, 2.0, 4.0, 8.0, 3.0, 16.0].iter().enumerate() {
+        curve += &format!("all_reduce_perf,2,16,{},{busbw},DEFAULT,DEFAULT,0\n", 4096 << step);
+    }
+    let curve = write(&folder, "curve.csv", curve);
+    let output = collectune(&["report", &curve]);
+    let report = ended(&output, 0);
+    assert!(report.contains("Only the library's default was measured") && report.contains("64 KiB"), "{report}");
+    assert!(report.to_lowercase().contains("dip") || report.to_lowercase().contains("hotspot"), "{report}");
+    // There is nothing to learn, and what can be had is named.
+    let told = said(&["train", &curve], 1);
+    assert!(
+        told.contains("only the library's default was measured; a report shows its curve and where it dips"),
+        "{told}"
+    );
+}
+
+#[test]
+fn scripts_lists_and_single_rows_are_called_what_they_are() {
+    let folder = TempDir::new().unwrap();
+    let perl = write(&folder, "a.pl", "#!/usr/bin/perl\nuse strict;\nmy @a = (1, 2, 3);\n");
+    let list = write(&folder, "a.json", "[1, 2, 3]\n");
+    let words = write(&folder, "b.json", "[\"a\", \"b\"]\n");
+    let one = write(&folder, "one.csv", format!("{HEADER}all_reduce_perf,2,16,4096,0.2,TREE,LL,2\n"));
+    assert!(said(&["train", &perl], 1).contains("a.pl is a Perl script, not a table: give what it writes."));
+    for list in [list, words] {
+        assert!(said(&["train", &list], 1).contains("is a JSON list without a name for anything in it"));
+    }
+    let told = said(&["train", &one], 1);
+    assert!(told.contains("there is 1 row to learn from, and at least 2 are needed"), "{told}");
+}
+
+#[test]
+fn options_that_are_of_no_use_are_named_or_refused() {
+    let folder = TempDir::new().unwrap();
+    let sweep = simulated(&folder);
+    let conf = write(&folder, "a.conf", "allreduce,0,4095,tree,ll,4,2,16\n");
+    let told = said(&["train", &sweep, "--test-split", "0", "--stages", "10", "--learning-rate", "0.5", "--json"], 0);
+    for option in ["--stages", "--learning-rate"] {
+        assert!(told.contains(&format!("warning: {option} is not used: they are of boosting")), "{told}");
+    }
+    let told = said(&["train", &sweep, "--test-split", "0", "--preset", "seed", "--stages", "10", "--trees", "9"], 0);
+    assert!(told.contains("--trees is not used: the preset seed") && !told.contains("--stages is"), "{told}");
+    let aside = ["train", &sweep, "--test-split", "0", "--set-aside", "all_reduce:4x32:RING/LL/8"];
+    let told = said(&aside, 0);
+    let why =
+        "RING/LL/8 of all_reduce on 4 nodes, 32 ranks is to be left out and was not measured: nothing is left out";
+    assert!(told.contains(why), "{told}");
+    let notes = json(&[&aside[..], &["--json"]].concat())["notes"].to_string();
+    assert!(notes.contains(why), "{notes}");
+    assert!(said(&["conf", "lint", &conf, "--set", "1"], 3).contains("--set is not used: no sweep is given (--sweep)"));
+    for arguments in [
+        &["coverage", "a.log", "--collective", "broadcast"][..],
+        &["coverage", "a.log", "--type", "fp64"],
+        &["coverage", "a.log", "--calls", "4"],
+        &["coverage", "a.log", "--reader", "rccl"],
+        &["coverage", "--batches", "1", "--hidden", "4096", "--nodes", "1", "--ranks", "8", "--steps", "100"],
+        &["coverage", "--batches", "1", "--hidden", "0", "--nodes", "1", "--ranks", "8"],
+        &["report", &sweep, "--date", "banana"],
+    ] {
+        said(arguments, 2);
+    }
+    let backwards = ["ab", "plan", "--collective", "all_reduce", "--nodes", "2", "--ranks", "16", "--plugin", "/a.so"];
+    let backwards = [&backwards[..], &["--conf", "a.conf", "--min", "1G", "--max", "4K"]].concat();
+    assert!(said(&backwards, 1).contains("--min is above --max"));
+}
+
+#[test]
+fn files_that_a_command_does_not_use_are_named() {
+    let folder = TempDir::new().unwrap();
+    let sweep = simulated(&folder);
+    let rewards = write(&folder, "rewards.log", "allreduce,4194304,1,8,12.34\nallreduce,4194304,1,8,12.35\n");
+    let conf = write(&folder, "a.conf", "allreduce,0,4095,tree,ll,4,2,16\n");
+    for file in [&rewards, &conf] {
+        for command in [&["train", &sweep, file, "--test-split", "0"][..], &["plan", &sweep, file]] {
+            let told = said(command, 0);
+            assert!(told.contains(&format!("warning: {file} is not used: it holds")), "{told}");
+        }
+        let told = said(&["report", &sweep, file], 0);
+        assert!(told.contains(&format!("warning: {file} is not in the report: it holds")), "{told}");
+    }
+    // A report that is written again stays as it was made, and says which options do nothing.
+    let made = folder.path().join("made.json").display().to_string();
+    said(&["report", &sweep, "-o", &made], 0);
+    let told = said(&["report", &made, "--no-charts", "--preset", "seed"], 0);
+    assert!(told.contains("--no-charts is not used: a report is written again as it was made"), "{told}");
+    assert!(told.contains("--preset is not used: only a report of sweeps has it"), "{told}");
+}
+
+#[test]
+fn typed_calls_are_of_one_step() {
+    let folder = TempDir::new().unwrap();
+    let typed =
+        ["coverage", "--batches", "1,4611686018427387904", "--hidden", "4096", "--calls", "160", "--nodes", "1"];
+    let report = json(&[&typed[..], &["--ranks", "8", "--json"]].concat());
+    assert_eq!(report["total"]["calls"].as_f64(), Some(160.0));
+    assert!(report["notes"].to_string().contains("1 batch size left out"), "{report}");
+    drop(folder);
+}
+
+#[test]
+fn a_campaign_says_its_collective_itself() {
+    let folder = TempDir::new().unwrap();
+    let text = "# collective: all_reduce\n# the arms ran in a balanced order\nnodes,size_bytes,def_runs,cfg_runs\n\
+                1,4096,1;1.01;1.02;1;1.01,2;2.01;2.02;2;2.01\n";
+    let runs = write(&folder, "runs.csv", text);
+    let conf = write(&folder, "a.conf", "allreduce,4096,4096,tree,ll,2,1,8\n");
+    let report = json(&["ab", &runs, "--conf", &conf, "--collective", "broadcast", "--json"]);
+    assert_eq!(report[0]["rules"][0]["verdict"].as_str(), Some("keep"), "{report}");
+    let why = "These logs are of all_reduce: broadcast, which is given, is not used";
+    assert!(report[0]["notes"].to_string().contains(why), "{report}");
+}
+
+#[test]
+fn what_one_campaign_leaves_is_written_and_what_none_does_is_not() {
+    let folder = TempDir::new().unwrap();
+    let runs = |name: &str, gain: f64| {
+        let arm = |factor: f64| {
+            (0..9).map(|i| format!("{:.3}", (10.0 + 0.01 * f64::from(i)) * factor)).collect::<Vec<_>>().join(";")
+        };
+        let text = format!("nodes,size_bytes,def_runs,cfg_runs\n1,4096,{},{}\n", arm(1.0), arm(gain));
+        write(&folder, name, text)
+    };
+    let conf = write(&folder, "a.conf", "allreduce,4096,4096,tree,ll,2,1,8\n");
+    let out = folder.path().join("out.conf");
+    let path = out.display().to_string();
+    let (won, lost) = (runs("allreduce_won.csv", 1.3), runs("allreduce_lost.csv", 0.7));
+    let both = said(&["ab", &won, &lost, "--conf", &conf, "-o", &path], 1);
+    assert!(both.contains("-o takes what one campaign leaves") && !out.exists(), "{both}");
+    let told = said(&["ab", &lost, "--conf", &conf, "-o", &path], 0);
+    assert!(told.contains("No rule is kept: deploy no tuner file") && Path::new(&path).exists(), "{told}");
+    let told = said(&["ab", &won, "--conf", &conf, "-o", &path], 0);
+    assert!(!told.contains("No rule is kept"), "{told}");
+    assert!(fs::read_to_string(&out).unwrap().contains("\nallreduce,4096,4096,tree,ll,2,1,8\n"));
+}
+
+#[test]
+fn a_saved_model_keeps_what_it_was_learnt_from() {
+    let folder = TempDir::new().unwrap();
+    let sweep = simulated(&folder);
+    let (model, again) = (folder.path().join("a.json"), folder.path().join("b.json"));
+    let [model, again] = [model, again].map(|path| path.display().to_string());
+    said(&["train", &sweep, "--test-split", "0", "--target", "printed", "--save", &model], 0);
+    let told = said(&["train", &model, "--test-split", "0", "--target", "time", "--save", &again], 0);
+    assert!(told.contains("--target is not used: a saved model says it"), "{told}");
+    let target =
+        |path: &str| serde_json::from_str::<Value>(&fs::read_to_string(path).unwrap()).unwrap()["target"].clone();
+    assert_eq!((target(&model), target(&again)), ("printed".into(), "printed".into()));
+}
+
+#[test]
+fn a_gain_lies_in_its_own_interval() {
+    for seed in 0..400 {
+        let stream = &mut Stream::new(seed);
+        let runs = 2 + stream.below(8);
+        let mut arm = || {
+            let run = |_| format!("{:.2}", 10.0 * (1.0 + 0.3 * stream.unit() * stream.unit() * stream.unit()));
+            (0..runs).map(run).collect::<Vec<_>>().join(";")
+        };
+        let text = format!("nodes,size_bytes,def_runs,cfg_runs\n1,4096,{},{}\n", arm(), arm());
+        let answer = collectune::tuning::comparison::judge(&text, "", None, &Default::default());
+        let effect = &answer.rules[0].effects[0];
+        let ((low, high), gain) = (effect.interval_90_pct, effect.gain_pct);
+        assert!(low <= gain && gain <= high, "{seed}: {gain} is not in {low} to {high}: {text}");
+    }
+}
+
+#[test]
+fn a_model_whose_points_were_changed_says_so() {
+    let folder = TempDir::new().unwrap();
+    let sweep = simulated(&folder);
+    let model = folder.path().join("a.json").display().to_string();
+    said(&["train", &sweep, "--test-split", "0", "--save", &model], 0);
+    let mut file: Value = serde_json::from_str(&fs::read_to_string(&model).unwrap()).unwrap();
+    let busbw = file["points"][0]["busbw_gbps"].as_f64().unwrap();
+    file["points"][0]["busbw_gbps"] = (busbw * 1.5).into();
+    let changed = write(&folder, "changed.json", file.to_string());
+    let told = said(&["train", &changed, "--test-split", "0"], 0);
+    assert!(told.contains("1 point contradicted by the median of its runs"), "{told}");
+    assert!(told.contains("predicts differently here"), "{told}");
+}
+
+#[test]
+fn what_is_chosen_of_one_set_or_named_for_rccl_is_not_passed_over() {
+    let folder = TempDir::new().unwrap();
+    let sweep = simulated(&folder);
+    let told = said(&["train", &sweep, "--test-split", "0", "--set", "2.26"], 0);
+    assert!(told.contains("--set 2.26 chooses nothing: these files hold one set of measurements"), "{told}");
+    assert!(!said(&["train", &sweep, "--test-split", "0", "--set", "1"], 0).contains("chooses nothing"));
+    let conf = folder.path().join("ours.csv").display().to_string();
+    let export = ["conf", "export", &sweep, "--reader", "rccl", "--architecture", "gfx942", "-o", &conf];
+    let written = ended(&collectune(&export), 0);
+    assert!(written.contains("# there under the name rccl_tuner_gfx942.csv"), "{written}");
+}

@@ -1,0 +1,15 @@
+//! What all workbenches share: reading, reports, charts, the executor, and what page and terminal say alike.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod charts;
+mod executor;
+mod hostile;
+mod messages;
+mod privacy;
+mod reading;
+mod reports;
+mod same_answers;
+mod shared_data;
+mod timelines;

@@ -1,0 +1,552 @@
+//! Reports travel: every form, there and back, and what hostile hands make of them.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{env, fs, path::PathBuf};
+
+use collectune::{
+    intake::{self, FileContent, Outcome},
+    plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
+    progress::Silent,
+    report::{
+        Contents, Exhibit, Fact, LoadedFile, Report, ReportFormat, Section, TextFile, Workbench, Written, html,
+        link::{self, LinkError},
+        markdown, open, wire,
+    },
+    text::{Column, Entry, Listing, is_control},
+    tuning::{aggregate::Target, parameters::Parameters, simulate::Simulation},
+    worker::{
+        executor::{self, ExecuteError, Executor, FileSource, read_files},
+        protocol::{FileToLoad, Request, Response},
+    },
+};
+use proptest::prelude::*;
+
+/// Loads, learns and validates as the page does, with few trees.
+fn studied(files: &[(&str, Vec<u8>)]) -> Executor {
+    let names: Vec<FileToLoad> =
+        (0..).zip(files).map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None }).collect();
+    let sources = files.iter().map(|(_, bytes)| FileSource {
+        content: Box::new(std::io::Cursor::new(bytes.clone())),
+        size_bytes: bytes.len() as u64,
+    });
+    let opened = read_files(&names, sources.collect(), &mut Silent);
+    let mut executor = Executor::default();
+    executor.take_in(opened, Target::Time, &mut Silent).unwrap();
+    let parameters = Parameters { trees: 10, stages: 20, ..Parameters::default() };
+    let trained = executor.train(parameters.clone(), &mut Silent).unwrap();
+    let all: Vec<u32> = (0..trained.folds.len() as u32).collect();
+    let folds = executor::predict_folds(&trained.training, &parameters, &all, &mut Silent).unwrap();
+    executor.validate(&[folds], &mut Silent).unwrap();
+    executor
+}
+
+/// One collective at twenty sizes on three scales.
+fn typical() -> Vec<(&'static str, Vec<u8>)> {
+    let sizes: Vec<u64> = (12..32).map(|power| 1 << power).collect();
+    let simulation = Simulation {
+        sizes,
+        nodes: vec![1, 2, 4],
+        collectives: vec![collectune::collective::Collective::AllReduce],
+        ..Simulation::example()
+    };
+    vec![("all_reduce.csv", simulation.to_csv().into_bytes())]
+}
+
+/// A report's link in each stage of coarseness, printed; the one that is made.
+fn measured_link(what: &str, executor: &Executor) -> link::Link {
+    let report = executor.report(&of_a_link()).unwrap();
+    println!("{what}: JSON of the whole report {} characters", wire::write(&report).len());
+    for (coarse, left_out) in link::for_link(&report) {
+        let json = wire::write(&coarse);
+        println!("  {} characters of JSON, link without {}", json.len(), left_out.last().unwrap());
+    }
+    let link = link::encode(&report);
+    println!("  link: {} characters, fits: {}, without {:?}", link.chars, link.fits, link.left_out);
+    let opened = link::decode(&link.fragment).unwrap();
+    assert_eq!(opened.title, report.title);
+    assert_eq!(opened.sections.len(), report.sections.len());
+    assert!(opened.sections.iter().any(|section| !section.charts.is_empty()), "curves travel");
+    link
+}
+
+/// What a link is asked to hold.
+fn of_a_link() -> Contents {
+    Contents { measurements: false, ..Contents::whole() }
+}
+
+#[test]
+fn a_typical_report_fits_a_link() {
+    let link = measured_link("simulated, 20 sizes on 3 scales", &studied(&typical()));
+    assert!(link.fits && link.chars <= link::MOST_MADE, "{} characters", link.chars);
+}
+
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn a_report_of_real_sweeps_fits_a_link() {
+    let names = ["all_reduce_1n.csv", "all_reduce_2n_median.csv", "all_reduce_3n_median.csv"];
+    let files = names.map(|name| (name, crate::support::real::file(&format!("tuning/{name}"))));
+    let link = measured_link("real all_reduce on 1, 2 and 3 nodes", &studied(&files));
+    assert!(link.fits && link.chars <= link::MOST_MADE, "{} characters", link.chars);
+}
+
+/// A report with something everywhere, all words the given ones.
+fn filled(words: &str, value: f64) -> Report {
+    let text = || words.to_owned();
+    let point = |x: f64, y: f64| Point { x, y, ..Point::default() };
+    let whisker = Point { low: Some(value), value: Some(value), note: text(), ..point(value, value) };
+    let series = Series { name: text(), colour: Colour::Palette(3), mark: Mark::Whiskers, points: vec![whisker] };
+    let axis = Axis { label: text(), quantity: Quantity::TimeUs, spacing: Spacing::Linear };
+    let bar = Point { value: Some(0.0), note: text(), ..point(value, 0.0) };
+    let cell = Point { value: Some(value), ..point(0.0, 0.0) };
+    let cells = Mark::Cells(Quantity::Share, Spacing::Logarithmic);
+    let areas = |mark, x: &Axis, points| Chart {
+        id: "areas".to_owned(),
+        title: text(),
+        summary: text(),
+        x: x.clone(),
+        y: Axis::of_names(words, vec!["a".to_owned(), "b".to_owned()]),
+        series: vec![Series { name: text(), colour: Colour::Answer, mark, points }],
+    };
+    let timeline = areas(Mark::Spans, &axis, vec![bar]);
+    let heat_map = areas(cells, &timeline.y, vec![cell, Point { value: None, ..point(0.0, 1.0) }]);
+    let chart = Chart {
+        id: "chart".to_owned(),
+        title: text(),
+        summary: text(),
+        x: axis.clone(),
+        y: axis,
+        series: vec![series],
+    };
+    let column =
+        |is_numeric| Column { name: text().into(), meaning: text().into(), is_numeric, is_secondary: is_numeric };
+    let rows = vec![
+        vec![Entry { text: text(), number: Some(value) }, Entry::text(text())],
+        vec![Entry::text("12 of 13"), Entry { text: String::new(), number: None }],
+    ];
+    let listing = Listing { columns: vec![column(true), column(false)], rows };
+    let file = TextFile { name: "tuner.conf".to_owned(), text: text(), note: text() };
+    Report {
+        workbench: Workbench::Overlap,
+        title: text(),
+        summary: vec![text(), text()],
+        program: text(),
+        made_on: Some(text()).filter(|day| !day.is_empty()),
+        files: vec![LoadedFile { name: Some("a.csv".to_owned()), format: text(), holds: text(), left_out: 3 }],
+        parameters: vec![Fact { name: text(), value: text() }],
+        sections: vec![Section {
+            title: text(),
+            text: vec![text()],
+            charts: vec![chart, timeline, heat_map],
+            tables: vec![Exhibit::new("table", text(), listing)],
+            files: vec![file],
+        }],
+        snapshot: None,
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_report_comes_back(words: String, value in prop_oneof![
+        any::<f64>().prop_filter("not a number equals nothing", |value| !value.is_nan()),
+        Just(f64::INFINITY), Just(16_777_216.0), Just(0.0),
+    ]) {
+        let report = filled(&words, value);
+        let once = wire::read(&wire::write(&report)).unwrap();
+        // What is rounded once stays.
+        prop_assert_eq!(&wire::read(&wire::write(&once)).unwrap(), &once);
+        let rounded = once.sections[0].charts[0].series[0].points[0].x;
+        prop_assert!(rounded == value || (rounded - value).abs() <= value.abs() * 5.1e-5, "{} {}", value, rounded);
+        let exact = filled(&words, rounded);
+        prop_assert_eq!(&wire::read(&wire::write(&exact)).unwrap(), &exact);
+        // By every way.
+        let page = html::html(&exact).unwrap();
+        prop_assert!(open::is_report(&page));
+        prop_assert_eq!(&open::open(&page).unwrap(), &exact);
+        let (coarse, _) = link::for_link(&exact).swap_remove(0);
+        prop_assert_eq!(link::decode(&link::encode(&exact).fragment).unwrap(), wire::read(&wire::write(&coarse)).unwrap());
+    }
+
+    #[test]
+    fn no_text_is_read_with_a_panic(json in "[\\[\\]{}\",:0-9a-z]{0,200}") {
+        let _ = wire::read(&json);
+        let _ = open::open(&json);
+        let _ = link::decode(&format!("#v=1&w=report&d={json}"));
+    }
+}
+
+#[test]
+fn what_is_not_finite_travels() {
+    for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let read = wire::read(&wire::write(&filled("x", value))).unwrap();
+        let point = &read.sections[0].charts[0].series[0].points[0];
+        let number = read.sections[0].tables[0].listing.rows[0][0].number.unwrap();
+        assert!(
+            [point.x, point.low.unwrap(), number]
+                .iter()
+                .all(|n| n.to_bits() == value.to_bits() || n.is_nan() && value.is_nan())
+        );
+        html::html(&read).unwrap();
+    }
+}
+
+#[test]
+fn bars_of_a_long_run_keep_their_places() {
+    let mut report = filled("x", 1.0);
+    let bars = &mut report.sections[0].charts[1].series[0].points;
+    *bars = vec![Point::span(61_234_567.25, 61_234_789.5, 0), Point::span(0.126_456_7, 3.2, 1)];
+    let read = wire::read(&wire::write(&report)).unwrap();
+    let bars: Vec<_> =
+        read.sections[0].charts[1].series[0].points.iter().map(|bar| (bar.x, bar.value, bar.y)).collect();
+    assert_eq!(bars, [(61_234_567.0, Some(222.25), 0.0), (0.126_46, Some(3.0735), 1.0)]);
+}
+
+const HOSTILE: [&str; 9] = [
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "\"><svg onload=alert(1)>",
+    "' onmouseover='alert(1)",
+    "<!--<script>",
+    "]]>&lt;b&gt;",
+    "```\n# Title\n<script>alert(1)</script>\n```\n````",
+    "[x](javascript:alert(1)) ![y](https://e.vil/z) **b** <https://e.vil> www.e.vil",
+    "\u{2028}\u{2029}\0\u{1b}[31m\r\n- item\n1. one\n    code",
+];
+
+#[test]
+fn no_word_becomes_html() {
+    let plain = html::html(&filled("plain", 1.0)).unwrap();
+    let tags = |page: &str| page.matches('<').count();
+    for words in HOSTILE {
+        let page = html::html(&filled(words, 1.0)).unwrap();
+        assert_eq!(tags(&page), tags(&plain), "{words}");
+        assert_eq!(page.matches("<script").count(), 1, "the data, and nothing else");
+        // Quotes in words are escaped: as many attributes as in a plain page.
+        let body = |page: &str| {
+            page.split_once("</head>")
+                .unwrap()
+                .1
+                .replace(" class=\"wide\"", "")
+                .replace(" class=\"n\"", "")
+                .matches('"')
+                .count()
+        };
+        assert_eq!(body(&page), body(&plain), "{words}");
+        assert!(!page.contains('\0') && !page.contains('\u{1b}'), "{words}");
+    }
+    assert!(
+        !plain.contains("style=\"") && !plain.contains("http://")
+            || plain.matches("http://").count() == plain.matches("xmlns=\"http://www.w3.org/2000/svg\"").count()
+    );
+    assert!(plain.contains("default-src 'none'") && !plain.contains("src=") && !plain.contains("https://"));
+}
+
+#[test]
+fn no_word_becomes_markdown() {
+    for words in HOSTILE {
+        let text = markdown::markdown(&filled(words, 1.0));
+        // What stands in a block of code is shown as it is.
+        let (mut outside, mut fence) = (String::new(), None::<usize>);
+        for line in text.lines() {
+            let ticks = line.len() - line.trim_start_matches('`').len();
+            match fence {
+                None if ticks >= 3 => fence = Some(ticks),
+                Some(open) if ticks >= open && line.len() == ticks => fence = None,
+                Some(_) => {}
+                None => outside += &format!("{line}\n"),
+            }
+        }
+        assert_eq!(fence, None, "every block of code ends: {words}");
+        let known = ["<details>", "</details>", "<summary>", "</summary>"];
+        let bare = known.iter().fold(outside.clone(), |text, tag| text.replace(tag, ""));
+        assert!(!bare.contains('<'), "{words}: {bare}");
+        let mut marks = String::new();
+        let mut letters = bare.chars();
+        while let Some(c) = letters.next() {
+            // What stands behind a backslash is no markup.
+            if c == '\\' {
+                letters.next();
+            } else {
+                marks.push(c);
+            }
+        }
+        let bare = marks;
+        assert!(
+            !bare.contains("](") && !bare.contains("**") && !bare.contains("://") && !bare.contains("www."),
+            "{words}"
+        );
+        let headings = outside.lines().filter(|line| line.starts_with('#')).count();
+        assert_eq!(headings, 4, "title, section, table, how it was made: {outside}");
+        let lists = outside
+            .lines()
+            .filter(|line| line.starts_with("- ") || line.starts_with("1. ") || line.starts_with("    "));
+        assert_eq!(lists.count(), 2, "the program and one parameter: {outside}");
+    }
+}
+
+#[test]
+fn controls_are_shown_and_names_are_isolated() {
+    let words = "gpj\u{202e}exe\u{1b}[31m\u{9b}2J\u{7}\u{2066}\u{61c} @user #12";
+    let report = filled(words, 1.0);
+    let page = html::html(&report).unwrap();
+    let left = |text: &str| text.chars().find(|c| is_control(*c) && !matches!(c, '\n' | '\t'));
+    assert_eq!(left(&page), None);
+    let shown = "gpj\\u{202e}exe\\u{1b}[31m\\u{9b}2J\\u{7}\\u{2066}\\u{61c} @user #12";
+    // The title, the cells of words, and the names of files; not what is said of columns.
+    for around in ["<h1>", "<td>"] {
+        assert!(page.contains(&format!("{around}<bdi>{shown}</bdi>")), "{around}: {page}");
+    }
+    assert!(page.contains("<summary><bdi>tuner.conf</bdi>") && page.contains("<bdi>a.csv</bdi>"));
+    assert_eq!(page.matches("<bdi>").count(), page.matches("</bdi>").count());
+    // The data in its head is the same report.
+    assert_eq!(open::open(&page).unwrap().title, words);
+    let text = markdown::markdown(&report);
+    assert_eq!(left(&text), None);
+    assert!(text.contains("gpj&lt;U+202E&gt;exe&lt;U+001B&gt;"), "{text}");
+    let outside: String = text.split("```").step_by(2).collect();
+    assert!(outside.contains("@&#8203;user \\#&#8203;12") && !outside.contains("@user"), "{text}");
+}
+
+#[test]
+fn every_cut_and_every_change_of_a_link_is_told() {
+    let link = link::encode(&filled("words", 1.5)).fragment;
+    assert!(link::is_report(&link) && link::decode(&link).is_ok());
+    for end in 0..link.len() {
+        let error = link::decode(&link[..end]).expect_err("it was cut");
+        let data = link.find("&d=").unwrap() + 3;
+        match error {
+            LinkError::Cut { found, whole } => assert_eq!((found, whole), (end - data, link.len() - data)),
+            LinkError::CutEarly => assert!(end < data + 12),
+            LinkError::NoReport | LinkError::Damaged => assert!(end < data, "{end}: {error}"),
+            other => panic!("{end}: {other}"),
+        }
+    }
+    let data = link.find("&d=").unwrap() + 3;
+    for at in data..link.len() {
+        let mut changed = link.clone().into_bytes();
+        changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
+        let changed = String::from_utf8(changed).unwrap();
+        match link::decode(&changed) {
+            // The last character may have bits that stand for nothing.
+            Ok(report) => assert!(at + 1 == link.len() && report.title == "words", "{at}"),
+            Err(LinkError::Damaged | LinkError::Cut { .. } | LinkError::Newer(_)) => {}
+            Err(other) => panic!("{at}: {other}"),
+        }
+    }
+    // Sentences end, and pages write links as HTML.
+    for around in [
+        format!("{link})."),
+        format!("https://tuning.example/x/{link}"),
+        link.replace('&', "&amp;"),
+        link.replacen('#', "", 1),
+    ] {
+        assert_eq!(link::decode(&around).map(|report| report.title), Ok("words".to_owned()), "{around}");
+    }
+    // Chats and scanners of mail encode once more what is encoded already.
+    for equals in ["%3D", "%3d"] {
+        let again = link.replace('=', equals).replace('&', "%26");
+        assert!(link::is_report(&again), "{again}");
+        for again in [format!("https://tuning.example/x/{again}"), again] {
+            assert_eq!(link::decode(&again).map(|report| report.title), Ok("words".to_owned()), "{again}");
+        }
+    }
+    assert_eq!(link::decode(&link.replace("v=1", "v=7")), Err(LinkError::Newer(7)));
+    assert_eq!(link::decode("#v=1&w=tuning&c=all_reduce"), Err(LinkError::NoReport));
+    assert!(matches!(link::decode(&format!("{link}{}", "A".repeat(100_000))), Err(LinkError::TooLong(_))));
+}
+
+#[test]
+fn hostile_json_is_told_with_its_place() {
+    let report = wire::write(&filled("w", 1.0));
+    for (from, to, told) in [
+        (
+            "\"collectune_report\":1",
+            "\"collectune_report\":3",
+            "made by a newer Collectune (format 3; this one reads up to 1)",
+        ),
+        ("\"collectune_report\":1", "\"collectune_report\":-1", "collectune_report: a version"),
+        ("\"collectune_report\":1", "\"other\":1", "no report of Collectune"),
+        ("\"overlap\"", "\"attic\"", "at workbench: a workbench that this version knows"),
+        ("\"12 of 13\"", "12", "at sections[0].tables[0].columns[0].text[1]: text"),
+        ("\"whiskers\"", "\"pie\"", "at sections[0].charts[0].series[0].mark: a mark"),
+        ("\"colour\":3", "\"colour\":300", "series[0].colour: a number up to 255"),
+        ("\"x\":[1]", "\"x\":[1,2]", "series[0].y: 2, as many as there are in x,"),
+        ("\"y\":[1]", "\"y\":[null]", "series[0].y[0]: a number"),
+        ("\"values\":[1]", "\"values\":[1,2]", "series[0].values: 1, as many as there are in x,"),
+        ("\"names\",\"linear\"", "\"manes\",\"linear\"", "charts[1].y[1]: a quantity"),
+        ("[\"a\",\"b\"]", "[\"a\",1]", "charts[1].y[3][1]: text"),
+        (",[\"a\",\"b\"]", "", "charts[1].y[1]: a quantity"),
+        ("[\"\",\"share\",\"log\"]", "\"share\"", "charts[2].series[0].value: a label, a quantity and a spacing"),
+        ("\"left_out\":3", "\"left_out\":-3", "files[0].left_out: a whole number"),
+        ("\"parameters\":[[", "\"parameters\":[[\"a\",", "parameters[0]: a name and a value"),
+        ("\"summary\":[", "\"summary\":{\"a\":[", "is not JSON"),
+    ] {
+        assert!(report.contains(from), "{from}: {report}");
+        let error = wire::read(&report.replacen(from, to, 1)).expect_err(to).to_string();
+        assert!(error.contains(told), "{to}: {error}");
+    }
+    // A later field, and an earlier one twice.
+    let later = report.replacen("\"title\":\"w\"", "\"later\":{\"a\":[1]},\"title\":\"v\",\"title\":\"w\"", 1);
+    assert_eq!(wire::read(&later).unwrap(), wire::read(&report).unwrap());
+    assert_eq!(wire::read("{\"collectune_report\":1,\"workbench\":\"tuning\"}").unwrap(), Report::default());
+    for huge in ["1e999", "-1e999", "123456789012345678901234567890"] {
+        let _ = wire::read(&report.replacen("\"x\":[1]", &format!("\"x\":[{huge}]"), 1));
+    }
+    assert!(wire::read(&"[".repeat(1_000_000)).is_err());
+    assert!(wire::read(&format!("{{\"collectune_report\":1,\"a\":[{}0]}}", "0,".repeat(1_000_000))).is_err());
+}
+
+#[test]
+fn golden_files_of_every_version_open() {
+    let samples = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/samples/reports");
+    for version in 1..=wire::VERSION {
+        for extension in ["json", "html", "link"] {
+            let path = samples.join(format!("v{version}.{extension}"));
+            let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let report = match extension {
+                "link" => link::decode(text.trim()).unwrap(),
+                _ => open::open(&text).unwrap(),
+            };
+            assert_eq!(report.title, "all_reduce on 2 nodes, 16 ranks", "{}", path.display());
+            assert_eq!(report.workbench, Workbench::Tuning);
+            let section = &report.sections[0];
+            assert_eq!(section.tables[0].listing.columns[0].name, "Size");
+            assert_eq!(section.tables[0].listing.rows[0][0].number, Some(4096.0));
+            assert!(section.charts[0].series.iter().any(|series| series.colour == Colour::Answer));
+        }
+    }
+}
+
+/// Writes the golden files of the newest version: once for each, by hand.
+#[test]
+#[ignore = "golden files are never written again"]
+fn write_golden_files() {
+    let simulation =
+        Simulation { sizes: vec![4096, 1 << 20, 16 << 20], channels: vec![1, 8, 32], ..Simulation::example() };
+    let text = simulation.to_csv();
+    let wanted = |line: &str| line.starts_with("run_id,") || line.contains(",all_reduce_perf,2,16,");
+    let text: String = text.lines().filter(|line| wanted(line)).map(|line| format!("{line}\n")).collect();
+    let executor = studied(&[("sweep.csv", text.into_bytes())]);
+    let report = executor.report(&Contents { made_on: Some("2026-11-22".to_owned()), ..Contents::whole() }).unwrap();
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/samples/reports");
+    fs::create_dir_all(&folder).unwrap();
+    let path = |extension: &str| folder.join(format!("v{}.{extension}", wire::VERSION));
+    fs::write(path("json"), wire::write(&report) + "\n").unwrap();
+    fs::write(path("html"), html::html(&report).unwrap()).unwrap();
+    fs::write(path("link"), link::encode(&report).fragment + "\n").unwrap();
+}
+
+fn dropped(name: &str, text: &str) -> Executor {
+    let (report, content) = intake::open(text.as_bytes(), name, text.len() as u64, 0, None, &mut Silent);
+    assert!(matches!(&report.outcome, Outcome::Known { format, .. } if format == "report"), "{:?}", report.outcome);
+    assert!(matches!(content, FileContent::Report(_)));
+    let mut executor = Executor::default();
+    let source =
+        FileSource { content: Box::new(std::io::Cursor::new(text.as_bytes().to_vec())), size_bytes: text.len() as u64 };
+    let request = Request::Load {
+        files: vec![FileToLoad { id: 7, name: name.to_owned(), mapping: None }],
+        target: Target::Time,
+        set: Default::default(),
+    };
+    match executor.execute(request, vec![source], &mut Silent).unwrap() {
+        Response::Loaded(loaded) => assert_eq!(loaded.documents.reports, [7]),
+        other => panic!("{other:?}"),
+    }
+    executor
+}
+
+#[test]
+fn a_dropped_report_opens_by_its_content() {
+    let report = filled("<b>&\u{2028}</script>", 2.5);
+    for (name, text) in [("x.txt", wire::write(&report)), ("download", html::html(&report).unwrap())] {
+        let mut executor = dropped(name, &text);
+        let opened = match executor.execute(Request::OpenReport { file: 7 }, Vec::new(), &mut Silent).unwrap() {
+            Response::Report(opened) => opened,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(*opened, report);
+        let missing = executor.execute(Request::OpenReport { file: 8 }, Vec::new(), &mut Silent);
+        assert!(matches!(missing, Err(ExecuteError::NoReport)));
+        // And leaves again.
+        for form in ReportFormat::ALL {
+            let request = Request::WriteOpened { report: opened.clone(), form: *form };
+            match executor.execute(request, Vec::new(), &mut Silent).unwrap() {
+                Response::Written(Written::Link(link)) => {
+                    let again = link::decode(&format!("https://x.example/{}", link.fragment)).unwrap();
+                    assert_eq!(again.title, report.title);
+                }
+                Response::Written(Written::File { name, text, .. }) => {
+                    assert!(name.ends_with(form.extension()) && !text.is_empty());
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    let cut = html::html(&report).unwrap();
+    let cut = &cut[..cut.find("\"sections\"").unwrap()];
+    let (told, _) = intake::open(cut.as_bytes(), "cut.html", cut.len() as u64, 0, None, &mut Silent);
+    assert!(matches!(&told.outcome, Outcome::Refused(why) if why.contains("missing or cut off")), "{:?}", told.outcome);
+}
+
+#[test]
+fn names_stay_at_home_where_they_are_not_to_travel() {
+    let simulation = Simulation { sizes: vec![4096, 1 << 20], channels: vec![1, 8], ..Simulation::example() };
+    let executor = studied(&[("/home/secret-user/secret-cluster.csv", simulation.to_csv().into_bytes())]);
+    let text = |contents: &Contents| wire::write(&executor.report(contents).unwrap());
+    let shown = text(&Contents::whole());
+    assert!(shown.contains("secret-cluster.csv") && !shown.contains("secret-user"), "names, and never a path");
+    assert!(!text(&Contents { file_names: false, ..Contents::whole() }).contains("secret"));
+}
+
+#[test]
+fn the_terminal_writes_what_the_page_writes() {
+    let simulation = Simulation { sizes: vec![4096, 1 << 20, 16 << 20], channels: vec![1, 8], ..Simulation::example() };
+    let csv = simulation.to_csv();
+    let folder = tempfile::tempdir().unwrap();
+    let sweep = folder.path().join("sweep.csv");
+    fs::write(&sweep, &csv).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_collectune"));
+        command.arg("report").arg(&sweep).args(["--trees", "10", "--stages", "20"]).args(arguments);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let mut executor = studied(&[("sweep.csv", csv.into_bytes())]);
+    let mut page = |contents: Contents, form| match executor
+        .execute(Request::WriteReport { contents, form }, Vec::new(), &mut Silent)
+        .unwrap()
+    {
+        Response::Written(Written::File { text, .. }) => text,
+        Response::Written(Written::Link(link)) => link.fragment,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(run(&[]), page(Contents::whole(), ReportFormat::Markdown));
+    for (name, form) in
+        [("r.html", ReportFormat::Html), ("r.json", ReportFormat::Json), ("r.md", ReportFormat::Markdown)]
+    {
+        let path = folder.path().join(name);
+        assert_eq!(run(&["-o", path.to_str().unwrap()]), "");
+        assert_eq!(fs::read_to_string(path).unwrap(), page(Contents::whole(), form), "{name}");
+    }
+    let link = run(&["--link", "--site", "https://tuning.example/c/#old"]);
+    let fragment = page(of_a_link(), ReportFormat::Link);
+    assert_eq!(link, format!("https://tuning.example/c/{fragment}\n"));
+    // A report is written again.
+    let json = folder.path().join("r.json");
+    let again = std::process::Command::new(env!("CARGO_BIN_EXE_collectune")).arg("report").arg(&json).output().unwrap();
+    let opened = open::open(&fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!(String::from_utf8(again.stdout).unwrap(), markdown::markdown(&opened));
+}
+
+#[test]
+fn shells_complete_every_command() {
+    for shell in ["bash", "zsh", "fish", "powershell"] {
+        let output =
+            std::process::Command::new(env!("CARGO_BIN_EXE_collectune")).args(["completions", shell]).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        for command in ["train", "report", "coverage", "completions", "no-file-names"] {
+            assert!(text.contains(command), "{shell}: {command}");
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Overlap: kernels beside collectives.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod kernels;

@@ -1,0 +1,7 @@
+//! Topology: schedules of collectives over links.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod schedules;
+mod workbench;

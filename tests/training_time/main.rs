@@ -1,0 +1,21 @@
+//! The step of training, against what the reference computes.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod architectures;
+mod composition;
+mod defects;
+mod experts;
+mod intake;
+mod measured_steps;
+mod memory;
+mod physics;
+mod reference;
+mod regressors;
+mod rules;
+mod samples;
+mod search;
+mod workbench;

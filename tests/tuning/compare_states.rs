@@ -1,0 +1,598 @@
+//! What a comparison of two states promises, on real repeats split in two:
+//! `cargo test --test tuning compare_states -- --nocapture` prints the rates. Those of simulated campaigns are checked
+//! in `tests/statistics`.
+
+#![allow(clippy::unwrap_used)]
+
+use std::process::Command;
+
+use crate::support::{
+    campaigns::{any_change, campaign, changed, slower, snapshot, whole_changed},
+    counts::Count,
+    real,
+    threads::on_threads,
+};
+use collectune::{
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale},
+    math::{Stream, exp, ln, median},
+    progress::Silent,
+    tuning::{
+        aggregate::Target,
+        change::{Answer, Difference, Question, Subject, Verdict, beside::Moved, change, find},
+        read::{Kind, Row, Sample},
+        sets::Choice,
+        simulate::Simulation,
+        snapshot::{AtSize, Deployed, Extent, Group, Measured, Measurement, Snapshot},
+    },
+    worker::{
+        executor::{Executor, FileSource},
+        protocol::{ComparedState, FileToLoad, Request, Response},
+    },
+};
+use proptest::prelude::*;
+use serde_json::Value;
+
+/// Sweeps with three single runs of everything.
+const SWEEPS: [&str; 4] = ["all_gather_2n", "all_reduce_1n", "broadcast_1n", "broadcast_2n"];
+
+/// Splits the runs of each place in two, at random; the odd one is the first half's.
+fn split(rows: &[Row], stream: &mut Stream) -> [Vec<Row>; 2] {
+    let key = |row: &Row| (row.workload, row.kind, (row.kind == Kind::Asked).then_some(row.ran));
+    let mut sorted = rows.to_vec();
+    sorted.sort_by_key(|row| (key(row), row.line));
+    let mut halves = [Vec::new(), Vec::new()];
+    for place in sorted.chunk_by(|a, b| key(a) == key(b)) {
+        let mut runs = place.to_vec();
+        stream.shuffle(&mut runs);
+        halves[1].extend(runs.split_off(runs.len().div_ceil(2)));
+        halves[0].append(&mut runs);
+    }
+    halves
+}
+
+/// Rows of one configuration as though it had been the default's.
+fn as_default(rows: &[Row], configuration: Configuration) -> Vec<Row> {
+    let is_it = |row: &&Row| row.kind == Kind::Asked && row.ran == configuration;
+    let asked = rows.iter().filter(|row| row.kind == Kind::Asked).copied();
+    let defaults = rows.iter().filter(is_it).map(|row| Row { kind: Kind::Default, line: row.line + 1_000_000, ..*row });
+    asked.chain(defaults).collect()
+}
+
+/// At small sizes of all_gather the library runs one thing whatever is asked: 27 runs each of several configurations.
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn real_repeats_split_in_two_raise_no_more_false_alarms_than_stated() {
+    let rows = real::rows("all_gather_2n");
+    let rows: Vec<Row> = rows.into_iter().filter(|row| row.ran.algorithm == Algorithm::Direct).collect();
+    let mut configurations: Vec<Configuration> = rows.iter().map(|row| row.ran).collect();
+    configurations.sort();
+    configurations.dedup();
+    let mut stream = Stream::new(11);
+    let (mut alarms, mut wrong, mut compared, mut splits) = (0, 0, 0, 0);
+    for configuration in configurations {
+        let rows = as_default(&rows, configuration);
+        for _ in 0..6 {
+            let [before, after] = split(&rows, &mut stream).map(|half| snapshot(half, Extent::Whole));
+            let findings = find(&before, &after, None, &any_change(&Question::default()));
+            alarms += u32::from(changed(&findings) > 0);
+            wrong += changed(&findings);
+            compared += findings.differences.iter().filter(|difference| difference.interval_pct.is_some()).count();
+            splits += 1;
+        }
+    }
+    println!("all_gather_2n: {alarms} of {splits} splits with any alarm, {wrong} of {compared} comparisons");
+    assert!(Count { of: alarms, all: splits }.is_at_most(0.1), "{alarms}");
+}
+
+/// The first pass over a sweep was slower than the others as a whole: two campaigns may differ as much.
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn what_passes_differ_in_is_no_change() {
+    for name in SWEEPS {
+        let rows = real::rows(name);
+        let of_sweep = snapshot(rows, Extent::Whole);
+        let drift = of_sweep.groups[0].drift.unwrap();
+        println!("{name}: passes lie {:.2} % from each other", drift.deviation_pct);
+        let expected = if name == "broadcast_2n" { 2.0..8.0 } else { 0.0..0.5 };
+        assert!(drift.passes == 3 && expected.contains(&drift.deviation_pct), "{drift:?}");
+        // Everything as much slower as the passes differ.
+        let mut slowed = of_sweep.clone();
+        for at in slowed.groups.iter_mut().flat_map(|group| &mut group.sizes) {
+            for measurement in at.measured.iter_mut().chain(&mut at.default) {
+                let Measured::Each(runs) = &mut measurement.runs else { continue };
+                runs.iter_mut().for_each(|run| *run /= 1.0 + drift.deviation_pct / 100.0);
+            }
+        }
+        let findings = find(&of_sweep, &slowed, None, &any_change(&Question::default()));
+        assert_eq!(changed(&findings), 0, "{name}");
+    }
+}
+
+/// A campaign of a real sweep's medians with the noise of its runs: each run is off by what some run of that size lies
+/// off the median of its three, widened by what the median takes out.
+fn redrawn(rows: &[Row], stream: &mut Stream) -> Vec<Row> {
+    const WIDENED: f64 = 1.13;
+    let key = |row: &Row| (row.workload, row.kind, (row.kind == Kind::Asked).then_some(row.ran));
+    let busbw = |row: &Row| Target::Time.busbw_gbps(&row.workload, &row.in_place.unwrap());
+    let middle = |place: &[Row]| median(&mut place.iter().map(busbw).collect::<Vec<_>>()).unwrap();
+    let mut sorted: Vec<Row> = rows.iter().filter(|row| row.in_place.is_some()).copied().collect();
+    sorted.sort_by_key(|row| (key(row), row.line));
+    let mut drawn = Vec::new();
+    for size in sorted.chunk_by(|a, b| a.workload == b.workload) {
+        let places: Vec<&[Row]> = size.chunk_by(|a, b| key(a) == key(b)).collect();
+        let off_of = |place: &&[Row]| {
+            let middle = ln(middle(place));
+            place.iter().map(|row| (ln(busbw(row)) - middle) * WIDENED).collect::<Vec<f64>>()
+        };
+        let off: Vec<f64> = places.iter().filter(|place| place.len() > 1).flat_map(off_of).collect();
+        for place in places {
+            let middle = middle(place);
+            for row in place {
+                let busbw_gbps = middle * exp(off[stream.below(off.len())]);
+                drawn.push(Row { in_place: Some(Sample { time_us: None, busbw_gbps }), out_of_place: None, ..*row });
+            }
+        }
+    }
+    drawn
+}
+
+/// A campaign of a real sweep's medians that keeps what its launches and passes have in common: each of its passes is
+/// one of the three of the sweep, and each launch of it is off its medians, at all sizes, by as much as some launch of
+/// that pass.
+fn redrawn_by_launch(rows: &[Row], stream: &mut Stream) -> Vec<Row> {
+    let busbw = |row: &Row| Target::Time.busbw_gbps(&row.workload, &row.in_place.unwrap());
+    // What was asked for: at small sizes the library runs one thing whatever that is.
+    let launched = |row: &Row| (row.kind, row.asked);
+    let mut sorted: Vec<Row> = rows.iter().filter(|row| row.in_place.is_some()).copied().collect();
+    sorted.sort_by_key(|row| (launched(row), row.workload, row.line));
+    let things: Vec<Vec<&[Row]>> = sorted
+        .chunk_by(|a, b| launched(a) == launched(b))
+        .map(|of| of.chunk_by(|a, b| a.workload == b.workload).collect())
+        .collect();
+    let sizes = things.iter().map(Vec::len).max().unwrap();
+    let whole: Vec<&Vec<&[Row]>> =
+        things.iter().filter(|of| of.len() == sizes && of.iter().all(|place| place.len() == 3)).collect();
+    let middle = |place: &[Row]| median(&mut place.iter().map(busbw).collect::<Vec<_>>()).unwrap();
+    let mut order = [0, 1, 2];
+    stream.shuffle(&mut order);
+    let mut drawn = Vec::new();
+    for (pass, of) in order.into_iter().enumerate() {
+        for thing in &whole {
+            let like = whole[stream.below(whole.len())];
+            for (place, other) in thing.iter().zip(like) {
+                let off = busbw(&other[of]) / middle(other);
+                let sample = Sample { time_us: None, busbw_gbps: middle(place) * off };
+                // Lines in the order in which passes follow one another.
+                let line = (pass * sorted.len() + drawn.len()) as u32;
+                drawn.push(Row { in_place: Some(sample), out_of_place: None, line, ..place[0] });
+            }
+        }
+    }
+    drawn
+}
+
+/// What is found of a change of real sweeps, and how often anything is found where nothing changed; of campaigns whose
+/// runs are drawn one by one, and of those that keep what launches and passes have in common, which may differ as a
+/// whole.
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn a_change_of_real_sweeps_is_found_by_all_of_a_size_together() {
+    const CAMPAIGNS: usize = 16;
+    type Redrawn = fn(&[Row], &mut Stream) -> Vec<Row>;
+    let designs: [(&str, Redrawn); 2] = [("runs", redrawn), ("launches", redrawn_by_launch)];
+    for (design, redrawn) in designs {
+        let mut alarms = [Count::default(); 3];
+        for name in SWEEPS {
+            let rows = real::rows(name);
+            let mut sizes: Vec<u64> = rows.iter().map(|row| row.workload.size_bytes).collect();
+            sizes.sort_unstable();
+            sizes.dedup();
+            let slowed = &sizes[10..14];
+            let one =
+                rows.iter().find(|row| row.kind == Kind::Asked && row.workload.size_bytes == sizes[12]).unwrap().ran;
+            let of_all = |difference: &Difference| matches!(difference.subject, Subject::All { .. });
+            let of_campaign = |seed: usize| {
+                let mut stream = Stream::new(1000 + seed as u64);
+                let [before, after, mut shifted, mut four] = [(); 4].map(|()| redrawn(&rows, &mut stream));
+                // The level of the second day is another one.
+                let level = exp(0.02 * stream.normal());
+                slower(&mut shifted, level, |_| true);
+                let before = snapshot(before, Extent::Whole);
+                let [alike, on_a_day] = [after.clone(), shifted].map(|rows| {
+                    let findings =
+                        find(&before, &snapshot(rows, Extent::Whole), None, &any_change(&Question::default()));
+                    let is = |of: fn(&Subject) -> bool| {
+                        let is_changed = |verdict| matches!(verdict, Verdict::Slower | Verdict::Faster);
+                        findings.differences.iter().any(|d| of(&d.subject) && is_changed(d.verdict))
+                    };
+                    let by = [
+                        is(|subject| matches!(subject, Subject::All { .. })),
+                        is(|subject| !matches!(subject, Subject::All { .. })),
+                        !findings.moved.is_empty(),
+                    ];
+                    (changed(&findings) > 0, whole_changed(&findings), by)
+                });
+                slower(&mut four, 1.08, |row| slowed.contains(&row.workload.size_bytes));
+                let findings = find(&before, &snapshot(four, Extent::Whole), None, &Question::default());
+                let (mut found, mut alone, mut elsewhere) = (Count::default(), Count::default(), Count::default());
+                for difference in &findings.differences {
+                    let is = difference.verdict == Verdict::Slower;
+                    match (slowed.contains(&difference.workload.size_bytes), of_all(difference)) {
+                        (true, true) => found.add(is),
+                        (true, false) => alone.add(is),
+                        (false, _) => elsewhere.add(difference.verdict == Verdict::Faster || is),
+                    }
+                }
+                let mut slower_one = after;
+                slower(&mut slower_one, 1.25, |row| row.kind == Kind::Asked && row.ran == one);
+                let findings = find(&before, &snapshot(slower_one, Extent::Whole), None, &Question::default());
+                let is_named = |moved: &Moved| moved.configuration == Some(one) && moved.beside_pct < 0.0;
+                (alike, on_a_day, [found, alone, elsewhere], findings.moved.iter().any(is_named))
+            };
+            let (mut alike, mut whole, mut by) = (Count::default(), Count::default(), [Count::default(); 3]);
+            let (mut found, mut named, mut another_day) = ([Count::default(); 3], Count::default(), Count::default());
+            for (equal, on_a_day, places, is_named) in on_threads(CAMPAIGNS, of_campaign) {
+                alike.add(equal.0);
+                another_day.add(on_a_day.0);
+                whole.add(equal.1);
+                by.iter_mut().zip(equal.2).for_each(|(count, is)| count.add(is));
+                found.iter_mut().zip(places).for_each(|(sum, of)| *sum = sum.plus(of));
+                named.add(is_named);
+            }
+            let [found, alone, elsewhere] = found;
+            println!(
+                "{name}, {design} drawn: alike, any alarm {alike} (all of a size {}, one of it {}, a configuration {}), \
+                 the whole {whole}; on days that differ by 2 %, any alarm beside the whole {another_day}; 8 % at four sizes: \
+                 all together {found}, the default, the deployed or the best alone {alone}, elsewhere {elsewhere}; one \
+                 configuration slower by 25 % is named {named}",
+                by[0], by[1], by[2]
+            );
+            alarms[0] = alarms[0].plus(alike);
+            alarms[1] = alarms[1].plus(another_day);
+            alarms[2] = alarms[2].plus(whole);
+            assert!(found.is_at_least(0.97), "{name}: {found}");
+            assert!(named.is_at_least(0.9), "{name}: {named}");
+            assert!(elsewhere.is_at_most(0.01), "{name}: {elsewhere}");
+        }
+        println!("{design} drawn: alike {}, on another day {}, the whole {}", alarms[0], alarms[1], alarms[2]);
+        assert!(alarms.iter().all(|alarms| alarms.is_at_most(0.1)), "{alarms:?}");
+    }
+}
+
+/// The nine runs of the default and of a tuner file at each size of a real campaign, as they were printed.
+fn nine_runs() -> Vec<(u64, [Vec<f64>; 2])> {
+    let text = real::text("tuning/ab/allreduce_1n.per_size_stats.csv");
+    let runs = |cell: &str| cell.split(';').map(|run| run.parse().unwrap()).collect::<Vec<f64>>();
+    let size = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        (cells[1].parse().unwrap(), [runs(cells[12]), runs(cells[13])])
+    };
+    text.lines().skip(1).map(size).collect()
+}
+
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn nine_real_repeats_split_in_two_raise_no_more_false_alarms_than_stated() {
+    let sizes = nine_runs();
+    let mut stream = Stream::new(5);
+    let splits = 60;
+    let (mut alarms, mut wrong) = (0, 0);
+    for _ in 0..splits {
+        let mut halves = [Vec::new(), Vec::new()];
+        for (size_bytes, arms) in &sizes {
+            let dealt = arms.clone().map(|mut runs| {
+                stream.shuffle(&mut runs);
+                let second = runs.split_off(5);
+                [runs, second]
+            });
+            for (half, sizes) in halves.iter_mut().enumerate() {
+                sizes.push(at_size(*size_bytes, &dealt[0][half], &[(8, &dealt[1][half])]));
+            }
+        }
+        let [before, after] = halves.map(of_sizes);
+        let findings = find(&before, &after, None, &any_change(&Question::default()));
+        alarms += u32::from(changed(&findings) > 0);
+        wrong += changed(&findings);
+    }
+    println!("nine runs, five against four: {alarms} of {splits} splits with any alarm, {wrong} comparisons");
+    assert!(Count { of: alarms, all: splits }.is_at_most(0.1), "{alarms}");
+}
+
+const RING: Configuration = Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll, channels: 8 };
+const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
+
+fn at_size(size_bytes: u64, default: &[f64], measured: &[(u32, &[f64])]) -> AtSize {
+    let measurement = |configuration: Configuration, runs: &[f64]| {
+        (!runs.is_empty()).then(|| Measurement { configuration, executed: true, runs: Measured::Each(runs.to_vec()) })
+    };
+    AtSize {
+        size_bytes,
+        deployed: measured.first().map_or(Deployed::Unknown, |(channels, _)| {
+            Deployed::Configuration(Configuration { channels: *channels, ..RING })
+        }),
+        default: measurement(RING, default),
+        measured: measured
+            .iter()
+            .filter_map(|(channels, runs)| measurement(Configuration { channels: *channels, ..RING }, runs))
+            .collect(),
+    }
+}
+
+fn of_sizes(sizes: Vec<AtSize>) -> Snapshot {
+    let group =
+        Group { collective: Collective::AllReduce, scale: SCALE, measured_with: Vec::new(), drift: None, sizes };
+    Snapshot { program: "collectune 0.1.0".to_owned(), is_whole: true, groups: vec![group] }
+}
+
+#[test]
+fn a_deployed_configuration_that_got_slower_no_longer_holds() {
+    let before = snapshot(campaign(1, 5), Extent::Whole);
+    let at = 1 << 20;
+    let deployed = before.groups[0].sizes.iter().find(|size| size.size_bytes == at).unwrap();
+    let of_protocol = |c: &Configuration| match deployed.deployed {
+        Deployed::Configuration(d) => (c.algorithm, c.protocol) == (d.algorithm, d.protocol),
+        _ => false,
+    };
+    let mut rows = campaign(2, 5);
+    slower(&mut rows, 2.0, |row| row.kind == Kind::Asked && row.workload.size_bytes == at && of_protocol(&row.ran));
+    let findings = find(&before, &snapshot(rows, Extent::Whole), None, &Question::default());
+    let standing = findings.standings.iter().find(|standing| standing.workload.size_bytes == at).unwrap();
+    assert!(standing.stands.fails(), "{standing:?}");
+    let slower: Vec<&Subject> = findings
+        .differences
+        .iter()
+        .filter(|difference| difference.verdict == Verdict::Slower)
+        .map(|difference| &difference.subject)
+        .collect();
+    assert!(slower.iter().any(|subject| matches!(subject, Subject::Deployed(_))), "{slower:?}");
+    assert!(findings.differences.iter().all(|d| d.subject != Subject::Default || d.verdict != Verdict::Slower));
+}
+
+#[test]
+fn the_same_state_twice_has_not_changed() {
+    let whole = snapshot(campaign(1, 3), Extent::Whole);
+    let thinned = snapshot(campaign(1, 3), Extent::Thinned);
+    for (after, said) in [(&whole, "Both sides hold the same runs"), (&thinned, "Nothing changed")] {
+        let answer = change(&whole, after, None, &Question::default());
+        assert!(!answer.got_slower && answer.summary[0].starts_with(said), "{:?}", answer.summary);
+        assert_eq!(answer.by_size.rows.is_empty(), after.is_whole);
+        assert_eq!(answer.standing.rows.len(), if after.is_whole { 0 } else { 16 });
+        assert_eq!(answer.notes.is_empty(), after.is_whole, "{:?}", answer.notes);
+        assert!(answer.apart.rows.is_empty(), "{:?}", answer.apart.rows);
+    }
+}
+
+#[test]
+fn what_only_one_side_has_is_listed() {
+    let before = of_sizes(vec![at_size(1024, &[1.0, 1.1], &[(8, &[2.0, 2.1])]), at_size(2048, &[1.0], &[])]);
+    let after = of_sizes(vec![at_size(1024, &[1.0, 1.1], &[(16, &[2.0, 2.1])])]);
+    let answer = change(&before, &after, None, &Question::default());
+    let words: Vec<String> = answer.apart.rows.iter().map(|row| format!("{}: {}", row[2].text, row[3].text)).collect();
+    assert_eq!(words, ["before: size 2 KiB", "before: configuration RING/LL/8", "after: configuration RING/LL/16"]);
+    assert_eq!(answer.by_size.rows.len(), 1);
+    assert_eq!(answer.standing.rows[0].last().unwrap().text, "not measured after");
+    let nothing = change(&before, &Snapshot::default(), None, &Question::default());
+    assert_eq!(nothing.summary, ["The two sides have no measurement in common."]);
+}
+
+#[test]
+fn single_runs_on_both_sides_tell_nothing() {
+    let before = of_sizes(vec![at_size(1024, &[1.0], &[(8, &[2.0])])]);
+    let after = of_sizes(vec![at_size(1024, &[0.1], &[(8, &[0.2])])]);
+    let answer = change(&before, &after, None, &Question::default());
+    assert!(!answer.got_slower);
+    assert!(answer.summary.iter().any(|line| line.contains("measure at least twice")), "{:?}", answer.summary);
+}
+
+#[test]
+fn a_snapshot_travels_as_json() {
+    for extent in [Extent::Whole, Extent::Thinned] {
+        let snapshot = snapshot(campaign(3, 3), extent);
+        let text = snapshot.to_value().to_string();
+        println!("{extent:?}: {} bytes of JSON for 16 sizes", text.len());
+        assert_eq!(Snapshot::from_value(&serde_json::from_str(&text).unwrap()).unwrap(), snapshot);
+    }
+}
+
+#[test]
+fn what_is_wrong_in_a_snapshot_has_a_place() {
+    let good = snapshot(campaign(3, 1), Extent::Whole).to_value();
+    for (path, value, said) in [
+        ("/groups/0/channels/0", Value::from(5000), "groups[0].channels: a whole number up to 1024 was expected"),
+        ("/groups/0/sizes", Value::from("x"), "groups[0].sizes: a list was expected"),
+        ("/groups/0/at/3", Value::from(99), "groups[0].at: one of 16 sizes was expected"),
+        ("/groups/0/ran/3", Value::from(i64::MIN), "groups[0].ran: one of "),
+        ("/groups/0/busbw_gbps/0", Value::from(-1.0), "groups[0].busbw_gbps: a number above zero was expected"),
+        ("/groups/0/collective", Value::from("<script>"), "groups[0].collective: a name that this version knows"),
+    ] {
+        let mut bad = good.clone();
+        *bad.pointer_mut(path).unwrap() = value;
+        let error = Snapshot::from_value(&bad).unwrap_err().to_string();
+        assert!(error.starts_with(said), "{error}");
+    }
+    let mut marked = good;
+    marked["groups"][0]["measured_with"] = vec!["NCCL 2.29 <img src=x>"].into();
+    let read = Snapshot::from_value(&marked).unwrap();
+    assert_eq!(read.groups[0].measured_with, ["NCCL 2.29 img srcx"]);
+}
+
+fn any_runs() -> impl Strategy<Value = Vec<f64>> {
+    prop::collection::vec(prop_oneof![4 => 0.5_f64..400.0, 1 => Just(1e-9), 1 => Just(1e9)], 0..4)
+}
+
+fn any_snapshot() -> impl Strategy<Value = Snapshot> {
+    let size = [any_runs(), any_runs(), any_runs()];
+    prop::collection::vec(size, 0..5).prop_map(|sizes| {
+        let at = |(log2, [default, a, b]): (u32, [Vec<f64>; 3])| at_size(1 << log2, &default, &[(4, &a), (8, &b)]);
+        of_sizes((10..).zip(sizes).map(at).collect())
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn sides_can_be_swapped_and_units_do_not_matter(before in any_snapshot(), after in any_snapshot()) {
+        let question = Question::default();
+        let there = find(&before, &after, None, &question).differences;
+        let back = find(&after, &before, None, &question).differences;
+        prop_assert_eq!(there.len(), back.len());
+        for (there, back) in there.iter().zip(&back).filter(|(difference, _)| difference.subject != Subject::Best) {
+            if !(-99.0..1e4).contains(&there.change_pct) {
+                continue;
+            }
+            let product = (1.0 + there.change_pct / 100.0) * (1.0 + back.change_pct / 100.0);
+            prop_assert!((product - 1.0).abs() < 1e-6);
+            prop_assert_eq!(there.interval_pct.is_some(), back.interval_pct.is_some());
+        }
+        for difference in &there {
+            prop_assert!(difference.change_pct.is_finite(), "{difference:?}");
+            if let Some((low, high)) = difference.interval_pct {
+                prop_assert!(low <= high && !low.is_nan() && !high.is_nan());
+            }
+        }
+    }
+
+    #[test]
+    fn no_snapshot_panics(value in any_json()) {
+        if let Ok(snapshot) = Snapshot::from_value(&value) {
+            let Answer { markdown, json, .. } = change(&snapshot, &snapshot, None, &Question::default());
+            prop_assert!(!markdown.is_empty() && serde_json::from_str::<Value>(&json).is_ok());
+        }
+    }
+}
+
+/// A small snapshot in which something was replaced.
+fn any_json() -> impl Strategy<Value = Value> {
+    let replacement = prop_oneof![
+        Just(Value::Null),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        ".{0,8}".prop_map(Value::from),
+        prop::collection::vec(any::<u8>(), 0..4).prop_map(Value::from),
+    ];
+    let columns =
+        ["sizes", "deployed", "algorithms", "protocols", "channels", "at", "ran", "busbw_gbps", "nodes", "runs"];
+    let place = (prop::sample::select(columns.to_vec()), 0_usize..6, any::<bool>());
+    (any_snapshot(), place, replacement).prop_map(|(snapshot, (column, at, whole), replacement)| {
+        let mut value = snapshot.to_value();
+        let path = if whole { format!("/groups/0/{column}") } else { format!("/groups/0/{column}/{at}") };
+        if let Some(place) = value.pointer_mut(&path) {
+            *place = replacement;
+        }
+        value
+    })
+}
+
+fn csv(seed: u64, repeats: u32, factor: f64) -> String {
+    let text = Simulation {
+        collectives: vec![Collective::Broadcast],
+        nodes: vec![1],
+        sizes: (16..22).map(|log2| 1 << log2).collect(),
+        channels: vec![8, 16],
+        repeats,
+        seed,
+    }
+    .to_csv();
+    // A slower network: sizes stay, times grow.
+    let mut lines = text.lines();
+    let mut out = lines.next().unwrap().to_owned() + "\n";
+    for line in lines {
+        let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+        for (time, bandwidths) in [(8, [9, 10]), (12, [13, 14])] {
+            cells[time] = format!("{:.2}", cells[time].parse::<f64>().unwrap() * factor);
+            bandwidths
+                .into_iter()
+                .for_each(|at| cells[at] = format!("{:.2}", cells[at].parse::<f64>().unwrap() / factor));
+        }
+        out += &(cells.join(",") + "\n");
+    }
+    out
+}
+
+fn load(name: &str, text: &str) -> (FileToLoad, FileSource) {
+    let file = FileToLoad { id: 0, name: name.to_owned(), mapping: None };
+    let content = Box::new(std::io::Cursor::new(text.as_bytes().to_vec()));
+    (file, FileSource { content, size_bytes: text.len() as u64 })
+}
+
+fn of_file(file: FileToLoad) -> ComparedState {
+    ComparedState::Files(vec![file])
+}
+
+#[test]
+fn the_page_compares_files_with_what_is_loaded_and_with_reports() {
+    let mut worker = Executor::default();
+    let (file, source) = load("before.csv", &csv(1, 5, 1.0));
+    let request = Request::Load { files: vec![file], target: Target::Time, set: Choice::Largest };
+    worker.execute(request, vec![source], &mut Silent).unwrap();
+    let report = worker.report(&collectune::report::Contents::whole()).unwrap();
+    let of_report = report.snapshot.clone().unwrap();
+    let written = collectune::report::wire::write(&report);
+    for before in [
+        (ComparedState::Loaded, None),
+        (ComparedState::Snapshot(Box::new(of_report)), None),
+        (of_file(load("report.json", &written).0), Some(load("report.json", &written).1)),
+        (of_file(load("before.csv", "").0), Some(load("before.csv", &csv(1, 5, 1.0)).1)),
+    ] {
+        let (file, source) = load("after.csv", &csv(2, 5, 1.2));
+        let request = Request::Change { before: before.0, after: of_file(file), question: Question::default() };
+        let sources = before.1.into_iter().chain([source]).collect();
+        let Response::Changed(answer) = worker.execute(request, sources, &mut Silent).unwrap() else { panic!() };
+        assert!(answer.got_slower);
+        assert_eq!(answer.charts.len(), 1);
+    }
+    let request = Request::Change {
+        before: ComparedState::Loaded,
+        after: ComparedState::Files(Vec::new()),
+        question: Question::default(),
+    };
+    let error = worker.execute(request, Vec::new(), &mut Silent).unwrap_err().to_string();
+    assert_eq!(error, "there is no state after: a sweep, or one report, is needed");
+}
+
+#[test]
+fn the_terminal_ends_with_3_where_something_got_slower() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_collectune")).arg("compare").args(arguments).output().unwrap();
+        let [out, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        (output.status.code(), out, error)
+    };
+    let before = write("before.csv", &csv(1, 5, 1.0));
+    let same = write("same.csv", &csv(2, 5, 1.0));
+    let slow = write("slow.csv", &csv(3, 5, 1.2));
+    let (code, out, error) = run(&[&before, &slow]);
+    assert_eq!(code, Some(3), "{error}");
+    assert!(out.contains("slower beyond noise") && out.contains("What was deployed:"), "{out}");
+    let (code, out, error) = run(&[&before, &same, "--markdown"]);
+    assert_eq!(code, Some(0), "{out}{error}");
+    assert!(out.starts_with("## Before and after\n\n- Nothing changed beyond noise"), "{out}");
+    // Faster is no failure, and several files are one side.
+    let parts = format!("{},{}", write("one.csv", &csv(4, 2, 1.0)), write("two.csv", &csv(5, 3, 1.0)));
+    let (code, out, _) = run(&[&slow, &parts, "--json"]);
+    let found: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, found["got_slower"].as_bool()), (Some(0), Some(false)));
+    assert_eq!(found["as_a_whole"][0]["verdict"], "faster");
+    let compared = found["compared"].as_array().unwrap();
+    assert!(compared.iter().all(|row| row["measured_pct"].as_f64() > Some(10.0)), "{out}");
+    assert!(compared.iter().all(|row| row["verdict"] != "slower" && row["verdict"] != "faster"), "{out}");
+    // What is deployed can stand in a file.
+    let conf = write("a.conf", "broadcast,0,1048575,ring,ll,8,1,8\nbroadcast,1048576,1048576,ring,simple,-1,1,8\n");
+    let to = folder.path().join("change.json").display().to_string();
+    let (code, out, error) = run(&[&before, &same, "--conf", &conf, "--reader", "rccl", "-o", &to]);
+    assert_eq!((code, out.as_str()), (Some(0), ""), "{error}");
+    let found: Value = serde_json::from_str(&std::fs::read_to_string(&to).unwrap()).unwrap();
+    let deployed: Vec<&str> =
+        found["deployed"].as_array().unwrap().iter().map(|row| row["deployed"].as_str().unwrap()).collect();
+    assert_eq!(deployed[..4], ["RING/LL/8"; 4]);
+    assert_eq!(deployed[4..], ["RING/SIMPLE, channels of the library's choice", "default"]);
+    let (code, _, error) = run(&[&before, &write("no.csv", "what is this\n")]);
+    assert_eq!(code, Some(1), "{error}");
+    assert!(error.contains("there is no state after"), "{error}");
+}

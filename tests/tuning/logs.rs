@@ -1,0 +1,499 @@
+//! What becomes of logs: the tables of nccl-tests and rccl-tests of every version, and a job's debug lines.
+
+use std::io::Cursor;
+
+use collectune::{
+    collective::{Collective, Scale},
+    intake::{self, FileContent, FileReport, Mapping, MappingRequest, Outcome},
+    progress::Silent,
+    text::Problems,
+    tuning::{
+        job::JobLog,
+        read::{Evidence, Kind, Row},
+    },
+    worker::{
+        executor::{FileSource, OpenedFiles, read_files},
+        protocol::FileToLoad,
+    },
+};
+use proptest::prelude::*;
+
+use crate::support::{
+    real,
+    samples::{CALL, COSTS, DECISION, END, HEADER, JSON, REPORT, ROWS, START, log},
+};
+
+fn open_named(bytes: &[u8], name: &str, configuration: Option<&str>) -> (FileReport, FileContent) {
+    let mapping = configuration.map(|text| Mapping::configuration(text).expect("it is a configuration"));
+    intake::open(bytes, name, bytes.len() as u64, 3, mapping.as_ref(), &mut Silent)
+}
+
+/// Rows, problems, notes and job of a log that can be read.
+#[track_caller]
+fn read(text: &str, name: &str, configuration: Option<&str>) -> (Vec<Row>, Problems, Vec<String>, JobLog) {
+    match open_named(text.as_bytes(), name, configuration) {
+        (
+            FileReport { outcome: Outcome::Loaded { rows, default_rows, problems, notes, .. }, .. },
+            FileContent::Log { rows: read, job },
+        ) => {
+            assert_eq!(rows, read.len() as u64);
+            assert_eq!(default_rows, read.iter().filter(|r| r.kind == Kind::Default).count() as u64);
+            (read, problems, notes, job)
+        }
+        (report, _) => panic!("{report:?}"),
+    }
+}
+
+#[track_caller]
+fn asks(text: &str, name: &str) -> MappingRequest {
+    match open_named(text.as_bytes(), name, None) {
+        (FileReport { outcome: Outcome::NeedsMapping(request), .. }, FileContent::Nothing) => request,
+        (report, _) => panic!("{report:?}"),
+    }
+}
+
+/// What the rows ran, and how that is known.
+fn ran(rows: &[Row]) -> Vec<String> {
+    rows.iter().map(|row| format!("{} {:?}", row.ran, row.evidence)).collect()
+}
+
+#[test]
+fn a_log_says_everything_but_the_configuration() {
+    let request = asks(&log(), "log.txt");
+    assert_eq!(
+        request.problem,
+        "does not say which algorithm ran, which protocol and on how many channels; give the same for all its rows, or \
+         DEFAULT as the algorithm where the library chose"
+    );
+    assert_eq!(request.headers[..4], ["collective", "num_nodes", "num_gpus", "size_bytes"]);
+    assert_eq!(request.sample[0], ["all_reduce", "2", "2", "1048576", "126.1", "8.31", "8.31", "131.1", "8", "8"]);
+    let lacks: Vec<&str> =
+        request.wanted.iter().filter(|w| w.needed && w.guess.is_none()).map(|w| w.name.as_str()).collect();
+    assert_eq!(lacks, ["algo", "proto", "nchannels"]);
+
+    let (rows, problems, notes, _) = read(&log(), "log.txt", Some("ring/LL128/24"));
+    assert_eq!((problems.count, notes), (0, vec![]));
+    assert_eq!(ran(&rows), ["RING/LL128/24 Given"; 3]);
+    let row = rows[0];
+    assert_eq!((row.workload.collective, row.workload.scale), (Collective::AllReduce, Scale { nodes: 2, ranks: 2 }));
+    assert_eq!((row.workload.size_bytes, row.line, row.file, row.kind), (1 << 20, 12, 3, Kind::Asked));
+    assert_eq!(row.in_place.and_then(|s| s.time_us), Some(131.1));
+    assert_eq!(row.out_of_place.map(|s| s.busbw_gbps), Some(8.31));
+
+    let (rows, ..) = read(&log(), "log.txt", Some("default"));
+    assert!(rows.iter().all(|row| row.kind == Kind::Default && row.ran.channels == 0), "{rows:?}");
+}
+
+#[test]
+fn where_the_configuration_is() {
+    let all = "NCCL_ALGO=Ring NCCL_PROTO=LL128 NCCL_MIN_NCHANNELS=24 NCCL_MAX_NCHANNELS=24";
+    let tuning = |size: u64, what: &str| format!("secret-a:7:7 [0] NCCL INFO AllReduce: {size} Bytes -> Algo {what}\n");
+    let decided = |what: &str| [1 << 20, 2 << 20, 4 << 20].map(|size| tuning(size, what)).concat();
+    let whole = log();
+    let with = |before: &str, in_it: &str| format!("{before}{START}{in_it}{HEADER}{}\n{END}", ROWS.join("\n"));
+    let columns =
+        ROWS.iter().fold(whole.clone(), |all, row| all.replace(row, &format!("{row}     RING*   LL128          24")));
+    for (text, name, expected) in [
+        (with(&format!("{all} mpirun -np 2 ./all_reduce_perf -b 1M\n"), ""), "log", "RING/LL128/24 Asked"),
+        (
+            with("", "secret-a:7:7 [0] NCCL INFO NCCL_ALGO set by environment to Tree\n"),
+            "a_simple_c8.log",
+            "TREE/SIMPLE/8 FileName",
+        ),
+        (whole.clone(), "all_reduce_2n_ring_ll128_c24.log", "RING/LL128/24 FileName"),
+        (with("", &decided("RING proto LL128 channel{Lo..Hi}={0..23}")), "log", "RING/LL128/24 Executed"),
+        (with("", &decided("1 proto 1 time 43.5")), "x_c24.log", "RING/LL128/24 FileName"),
+        (columns, "log", "RING/LL128/24 Planned"),
+    ] {
+        let (rows, problems, ..) = read(&text, name, None);
+        assert_eq!((rows.len(), problems.count), (3, 0), "{text}\n{:?}", problems.kept);
+        assert_eq!(ran(&rows), [expected; 3], "{text}");
+        assert!(rows.iter().all(|row| row.kind == Kind::Asked && !row.marks.substituted));
+    }
+    // What was asked for and what ran disagree.
+    let (rows, ..) =
+        read(&with(&format!("{all} mpirun x\n"), &decided("TREE proto LL channel{Lo..Hi}={0..3}")), "log", None);
+    assert!(rows.iter().all(|row| row.marks.substituted && row.asked.channels.is_some_and(|n| n.get() == 24)));
+    assert_eq!(ran(&rows), ["TREE/LL/4 Executed"; 3]);
+    // Nothing was asked for, and what ran changes with the size.
+    let own = format!(
+        "{}{}{}",
+        tuning(1 << 20, "TREE proto LL channel{Lo..Hi}={0..3}"),
+        tuning(2 << 20, "RING proto LL channel{Lo..Hi}={0..7}"),
+        tuning(4 << 20, "RING proto SIMPLE channel{Lo..Hi}={0..15}")
+    );
+    let (rows, _, notes, job) = read(&with("", &own), "log", None);
+    assert!(rows.iter().all(|row| row.kind == Kind::Default));
+    assert_eq!(ran(&rows)[2], "RING/SIMPLE/16 Executed");
+    assert!(notes[0].starts_with("3 rows for which nothing says what was asked"), "{notes:?}");
+    assert_eq!(job.decisions.len(), 3);
+}
+
+#[test]
+fn tables_of_every_version() {
+    let table = |names: &str, rows: &[&str]| format!("{START}# {names}\n{}\n{END}", rows.join("\n"));
+    let two = "time algbw busbw #wrong time algbw busbw #wrong";
+    let old = "time algbw busbw error time algbw busbw error";
+    let iterations = "time algbw busbw #wrong i_min i_max i_p99 i_cv% time algbw busbw #wrong i_min i_max i_p99 i_cv%";
+    let halves = "126.1 8.31 8.31 0 131.1 8.00 8.00 N/A";
+    for text in [
+        table(&format!("size count type redop root {two}"), &[&format!("1048576 262144 float sum -1 {halves}")]),
+        table(&format!("size count type {old}"), &["1048576 262144 float 126.1 8.31 8.31 5e-07 131.1 8.00 8.00 5e-07"]),
+        table(
+            &format!("size count type redop {old}"),
+            &["1048576 262144 float sum 126.1 8.31 8.31 0e+00 131.1 8.00 8.00 N/A"],
+        ),
+        table(&format!("size count type root {two}"), &[&format!("1048576 524288 bfloat16 0 {halves}")]),
+        table(
+            &format!("size count type redop root {two} timestamp"),
+            &[&format!("1048576 262144 float sum -1 {halves} 2026-11-21 10:11:12")],
+        ),
+        table(
+            &format!("size count type redop root {iterations}"),
+            &["1048576 262144 float sum -1 126.1 8.31 8.31 0 120 130.5 130 2.1 131.1 8.00 8.00 0 121 140 139 1.2"],
+        ),
+        // Without a header, in place only, behind a label, with numbers that shrank.
+        format!("{START}0: 1048576 262144 float sum -1 {halves}\n"),
+        format!("{START}[1,0]<stdout>:     1048576 262144 float sum -1 131.1 8.0 8.0 0\n"),
+        table(
+            &format!("size count type redop root {two}"),
+            &["1048576 262144 float sum -1 1.3e+02 8.31 8.31 0 1.3e+02 8 8 0"],
+        ),
+    ] {
+        let (rows, problems, ..) = read(&text, "log", Some("RING/LL/8"));
+        assert_eq!((rows.len(), problems.count), (1, 0), "{text}\n{:?}", problems.kept);
+        let time = rows[0].in_place.and_then(|s| s.time_us);
+        assert!(time.is_some_and(|t| (129.0..132.0).contains(&t)), "{text}\n{rows:?}");
+    }
+    let out_of_place = "#   out-of-place\n# size count type redop root time algbw busbw #wrong\n1048576 262144 float sum -1 131.1 8.00 8.00 0\n";
+    let (rows, ..) = read(&format!("{START}{out_of_place}{END}"), "log", Some("RING/LL/8"));
+    assert!(rows[0].in_place.is_none() && rows[0].out_of_place.is_some());
+}
+
+#[test]
+fn lines_of_others_in_between() {
+    // With the debug output on the same stream, a row is printed in pieces.
+    let speech =
+        "secret-a:4711:4711 [0] NCCL INFO AllReduce: 1048576 Bytes -> Algo RING proto LL128 channel{Lo..Hi}={0..23}";
+    let text = format!(
+        "{START}{HEADER}     1048576        262144     float     sum      -1{speech}\n{speech}\n    126.1    8.31    8.31       0{speech}\n\
+         srun: something else 12\n    131.1    8.00    8.00       0\n{END}"
+    );
+    let (rows, problems, _, job) = read(&text, "log", None);
+    assert_eq!(problems.count, 0, "{:?}", problems.kept);
+    assert_eq!(ran(&rows), ["RING/LL128/24 Executed"]);
+    assert_eq!(rows[0].in_place.and_then(|s| s.time_us), Some(131.1));
+    assert_eq!(job.decisions.values().sum::<u64>(), 3);
+    // Labels of the launcher.
+    for label in ["0: ", "[1,0]<stdout>:", "[1,0]<stdout>: ", "10: "] {
+        let labelled: String = log().lines().map(|line| format!("{label}{line}\n")).collect();
+        let (rows, problems, ..) = read(&labelled, "log", Some("RING/LL/8"));
+        assert_eq!((rows.len(), problems.count, rows[0].workload.scale.nodes), (3, 0, 2), "{label}");
+    }
+}
+
+#[test]
+fn several_runs_in_a_file() {
+    let run = |command: &str| format!("{command}\n{}", log());
+    let ring = "NCCL_ALGO=Ring NCCL_PROTO=LL NCCL_MIN_NCHANNELS=8 NCCL_MAX_NCHANNELS=8 mpirun ./all_reduce_perf";
+    let tree = "NCCL_ALGO=Tree NCCL_PROTO=LL NCCL_MIN_NCHANNELS=4 NCCL_MAX_NCHANNELS=4 mpirun ./all_reduce_perf";
+    let (rows, ..) = read(&format!("{}{}", run(ring), run(tree)), "log", None);
+    let expected = [["RING/LL/8 Asked"; 3], ["TREE/LL/4 Asked"; 3]].concat();
+    assert_eq!(ran(&rows), expected);
+    // A command that asks for nothing does not inherit what the one before asked for.
+    let request = asks(&format!("{}{}", run(ring), run("mpirun ./all_reduce_perf")), "log");
+    assert!(request.problem.contains("which algorithm"), "{}", request.problem);
+    // What is exported holds on.
+    let exported = format!(
+        "export NCCL_ALGO=Ring\nexport NCCL_PROTO=LL\nNCCL_MIN_NCHANNELS=8\nNCCL_MAX_NCHANNELS=8\n{0}{0}",
+        log()
+    );
+    assert_eq!(ran(&read(&exported, "log", None).0), ["RING/LL/8 Asked"; 6]);
+    // Older ones name no collective; the command does.
+    let nameless =
+        log().lines().filter(|l| !l.contains("Collective test")).fold(String::new(), |all, l| all + l + "\n");
+    let broadcast = format!("$ mpirun ./build/broadcast_perf -b 8\n{nameless}");
+    assert_eq!(read(&broadcast, "log", Some("RING/LL/8")).0[0].workload.collective, Collective::Broadcast);
+    assert!(asks(&nameless, "ring_ll_c8.log").problem.starts_with("does not say which collective it measured; give"));
+}
+
+#[test]
+fn what_can_not_be_used_is_located() {
+    let row = ROWS[1];
+    for (spoilt, expected) in [
+        (
+            row.replace("183.8", "18x.8"),
+            "line 13, whole line: \"2097152 524288 float sum -1 201.1 10.43 10.43 0\" has 9 cells where the table has 13; the row was left out",
+        ),
+        (
+            row.replace("11.41       0", "11.41       3"),
+            "line 13, column #wrong: \"3\" wrong values came out of this run; the row was left out",
+        ),
+        (
+            row.replace("11.41   11.41", "11.41   51.41"),
+            "line 13, column busbw: \"51.41\" contradicts size / time, which is 11.41 GB/s; the row was left out",
+        ),
+        (
+            row.replace(" 524288", " 52428"),
+            "line 13, column count: \"52428\" contradicts the size; the row was left out",
+        ),
+        (
+            row.replace("  183.8   11.41   11.41       0", ""),
+            "line 13, whole line: \"2097152 524288 float sum -1 201.1 10.43 10.43 0\" has 9 cells where the table has 13; the row was left out",
+        ),
+        (row.replace("183.8", "0.00"), "line 13, column time: \"0\" is not a time above zero; the row was left out"),
+    ] {
+        let (rows, problems, ..) = read(&log().replace(row, &spoilt), "log", Some("RING/LL/8"));
+        assert_eq!((rows.len(), problems.count), (2, 1), "{spoilt}");
+        assert_eq!(problems.kept[0].to_string(), expected);
+    }
+    // The run died before its first row.
+    let dead = format!("{START}{HEADER}");
+    let (rows, problems, ..) = read(&format!("{dead}{}", log()), "log", Some("RING/LL/8"));
+    assert_eq!(rows.len(), 3);
+    assert_eq!(
+        problems.kept[0].to_string(),
+        "line 1, whole line: \"a run of all_reduce\" has no row in its table: it died, or its rows went elsewhere"
+    );
+    // Wrong values, and no row says where.
+    let failed = log().replace(": 0 OK", ": 12 FAILED");
+    let (rows, problems, ..) = read(&failed, "log", Some("RING/LL/8"));
+    assert_eq!((rows.len(), problems.count), (0, 3));
+    assert!(problems.kept[0].to_string().contains("no row says which"));
+    // Times of the CPU.
+    let cpu = log()
+        .replace("126.1 ", "5.1 ")
+        .replace("131.1 ", "5.2 ")
+        .replace("201.1 ", "5.3 ")
+        .replace("183.8 ", "6.1 ")
+        .replace("236.0 ", "6.4 ")
+        .replace("234.8 ", "6.5 ");
+    let (rows, problems, ..) = read(&cpu, "log", Some("RING/LL/8"));
+    assert_eq!(rows.len(), 0);
+    assert_eq!(
+        problems.kept[0].to_string(),
+        "line 12, column time: \"5.2\" is a time of the CPU (option -C), not of the operation, as busbw shows; the table was left out"
+    );
+    let (rows, ..) = read(&log().replace("  time ", " cputime "), "log", Some("RING/LL/8"));
+    assert_eq!(rows.len(), 0);
+}
+
+#[test]
+fn cut_logs_and_cold_ones_say_so() {
+    let whole = log();
+    let cut = &whole[..whole.find(ROWS[2]).expect("it is there") + 40];
+    let (rows, problems, notes, _) = read(cut, "log", Some("RING/LL/8"));
+    assert_eq!((rows.len(), problems.count), (2, 1));
+    assert!(
+        problems.kept[0].to_string().starts_with("line 14, whole line: \"4194304 1048576 float"),
+        "{:?}",
+        problems.kept
+    );
+    assert!(notes.iter().any(|note| note.starts_with("1 run without an end")), "{notes:?}");
+    let (.., notes, _) = read(&whole.replace("warmup iters: 1", "warmup iters: 0"), "log", Some("RING/LL/8"));
+    assert!(notes[0].starts_with("1 run without warm-up"), "{notes:?}");
+}
+
+#[test]
+fn alltoall_has_rows_of_size_0_and_no_algorithm() {
+    let text = log()
+        .replace("all_reduce_perf", "alltoall_perf")
+        .replace(ROWS[0], "           0             0     float    none      -1     0.13    0.00    0.00      0     0.04    0.00    0.00    N/A")
+        .replace(ROWS[1], "     2097152        262144     float    none      -1    201.1   10.43    5.21      0    183.8   11.41    5.70    N/A")
+        .replace(ROWS[2], "     4194304        524288     float    none      -1    236.0   17.78    8.89      0    234.8   17.87    8.93    N/A");
+    let (rows, problems, notes, _) = read(&text, "log", Some("default"));
+    assert_eq!((rows.len(), problems.count), (2, 0), "{:?}", problems.kept);
+    assert!(notes[0].starts_with("1 row of size 0"), "{notes:?}");
+    let pinned = format!("-x NCCL_MIN_P2P_NCHANNELS=8 -x NCCL_MAX_P2P_NCHANNELS=8 mpirun ./alltoall_perf\n{text}");
+    assert_eq!(ran(&read(&pinned, "log", None).0), ["N/A/N/A/8 Asked"; 2]);
+}
+
+#[test]
+fn json_of_nccl_tests() {
+    let whole = format!("{JSON}],\"out_of_bounds\":{{\"count\":0,\"okay\":\"true\"}},\"end_time\":\"\"}}");
+    let (rows, problems, notes, _) = read(&whole, "x.json", None);
+    assert_eq!((rows.len(), problems.count, notes), (2, 0, vec![]));
+    assert_eq!(ran(&rows), ["RING/SIMPLE/8 Asked"; 2]);
+    assert_eq!(
+        (rows[0].workload.collective, rows[0].workload.scale),
+        (Collective::AllGather, Scale { nodes: 1, ranks: 2 })
+    );
+    assert!(rows[1].out_of_place.is_none() && rows[0].out_of_place.is_some());
+    // Cut off: what is whole is read.
+    for cut in [format!("{JSON},"), format!("{JSON},{{\"size\":4194304,\"count\""), JSON[..JSON.len() - 3].to_owned()] {
+        let (rows, _, notes, _) = read(&cut, "x.json", None);
+        assert!(!rows.is_empty() && notes[0].starts_with("1 run without an end"), "{notes:?}");
+    }
+    // An environment that asks for nothing is a run of the default.
+    let nothing = whole.replace("NCCL_ALGO=", "A=").replace("NCCL_PROTO=", "B=").replace("NCCL_M", "M");
+    let (rows, _, notes, _) = read(&nothing, "x.json", None);
+    assert!(
+        rows.iter().all(|row| row.kind == Kind::Default) && notes[0].contains("as their environment shows"),
+        "{notes:?}"
+    );
+    let bad = whole.replace("\"count\":262144", "\"count\":\"many\"");
+    let (rows, problems, ..) = read(&bad, "x.json", None);
+    assert_eq!((rows.len(), problems.count), (1, 1));
+    assert_eq!(
+        problems.kept[0].to_string(),
+        "line 2, column results[1].count: \"\"many\"\" is not a number of elements; the result was left out"
+    );
+    let cpu = whole.replace("\"time\":", "\"cpu_time\":");
+    assert!(read(&cpu, "x.json", None).0.is_empty());
+}
+
+#[test]
+fn reports_of_rccl_tests() {
+    let (read_rows, problems, ..) = read(&REPORT.replace("128.1", "wrong"), "x.csv", Some("RING/LL/8"));
+    assert_eq!((read_rows.len(), problems.count), (2, 1));
+    assert_eq!(problems.kept[0].to_string(), "line 5, column time: \"wrong\" is not a number; the row was left out");
+    assert!(read_rows[0].in_place.is_some() && read_rows[0].out_of_place.is_some() && read_rows[1].in_place.is_none());
+    assert_eq!(read_rows[0].workload.scale, Scale { nodes: 2, ranks: 2 });
+    let json = r#"[
+{"numCycle":0,"name":"AllReduce","gpus":8,"size":1048576,"type":"float","redop":"sum","inPlace":1,"time":131.1,"algBw":8.0,"busBw":14.0,"wrong":"N/A"},
+{"numCycle":0,"name":"AllReduce","gpus":8,"size":2097152,"type":"float","redop":"sum","inPlace":1,"time":183.8,"algBw":11.41,"busBw":19.97,"wrong":0}
+]"#;
+    let (rows, ..) = read(json, "ring_ll_c8.json", None);
+    assert_eq!((rows.len(), rows[0].workload.scale), (2, Scale { nodes: 1, ranks: 8 }));
+}
+
+#[test]
+fn nothing_private_leaves_the_reader() {
+    let speech =
+        "secret-a:4711:4711 [0] NCCL INFO AllReduce: 1048576 Bytes -> Algo RING proto LL128 channel{Lo..Hi}={0..23}\n";
+    let command = "NCCL_ALGO=Ring HF_TOKEN=secret /home/secret/all_reduce_perf\n";
+    let torn = format!("     1048576        262144     float     sum      -1secret-a secret /home/secret\n{}", ROWS[0]);
+    let text = format!("{command}{START}{HEADER}{speech}{torn}\n");
+    for text in [text.as_str(), JSON, &log(), &log().replace("0 OK", "7 FAILED")] {
+        for configuration in [None, Some("default"), Some("RING/LL/8")] {
+            let (report, content) = open_named(text.as_bytes(), "log", configuration);
+            assert!(!format!("{report:?}{content:?}").contains("secret"), "{report:?}");
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn real_tables() {
+    for (name, rows, empty, scale) in [
+        ("scale_2x1gpu_all_reduce.log", 32, 0, Scale { nodes: 2, ranks: 2 }),
+        ("scale_2x8gpu_all_reduce.log", 32, 0, Scale { nodes: 2, ranks: 16 }),
+        ("scale_8gpu_all_reduce.log", 32, 0, Scale { nodes: 1, ranks: 8 }),
+        ("scale_8gpu_alltoall.log", 27, 5, Scale { nodes: 1, ranks: 8 }),
+    ] {
+        let bytes = real::file(&format!("tuning/logs/{name}"));
+        let text = String::from_utf8_lossy(&bytes);
+        let request = asks(&text, name);
+        assert!(request.problem.starts_with("does not say which algorithm ran"), "{}", request.problem);
+        let (read_rows, problems, notes, _) = read(&text, name, Some("default"));
+        assert_eq!((read_rows.len(), problems.count), (rows, 0), "{name}: {:?}", problems.kept);
+        assert_eq!(read_rows[0].workload.scale, scale);
+        assert_eq!(notes.iter().any(|n| n.starts_with(&format!("{empty} rows of size 0"))), empty > 0, "{notes:?}");
+        assert!(read_rows.iter().all(|row| row.in_place.is_some() && row.out_of_place.is_some()));
+    }
+    let bytes = real::file("tuning/logs/scale_2x8gpu_alltoall.log");
+    let (rows, problems, ..) = read(&String::from_utf8_lossy(&bytes), "dead.log", None);
+    assert_eq!((rows.len(), problems.count), (0, 1));
+    assert!(problems.kept[0].to_string().contains("\"a run of alltoall\" has no row in its table"));
+}
+
+/// A table and a log of debug lines, read together.
+fn table_and_debug_log(texts: [&str; 2]) -> OpenedFiles {
+    let named = |(id, name): (u32, &str)| FileToLoad { id, name: name.to_owned(), mapping: None };
+    let names: Vec<FileToLoad> = (0..).zip(["table.log", "debug.log"]).map(named).collect();
+    let sources = texts.map(|text| FileSource { content: Box::new(Cursor::new(text.to_owned())), size_bytes: 1 });
+    read_files(&names, sources.into(), &mut Silent)
+}
+
+#[test]
+fn what_ran_is_told_in_another_file() {
+    let decided =
+        |size: u64, what: &str| format!("secret-a:4711:4720 [0] NCCL INFO AllReduce: {size} Bytes -> Algo {what}\n");
+    let debug = [
+        decided(1 << 20, "TREE proto LL channel{Lo..Hi}={0..3}"),
+        decided(2 << 20, "RING proto LL channel{Lo..Hi}={0..7}"),
+        decided(4 << 20, "RING proto SIMPLE channel{Lo..Hi}={0..15}"),
+    ]
+    .concat();
+    let opened = table_and_debug_log([&log(), &debug]);
+    assert_eq!(ran(&opened.rows), ["TREE/LL/4 Executed", "RING/LL/8 Executed", "RING/SIMPLE/16 Executed"]);
+    assert!(matches!(&opened.files[0].outcome, Outcome::Loaded { notes, .. }
+        if notes[0] == "What ran is told by debug.log, a log of the same processes"));
+    assert_eq!(opened.documents.jobs.len(), 1);
+    // Of other processes: it says nothing about this table.
+    let opened = table_and_debug_log([&log(), &debug.replace("4711", "4799")]);
+    assert!(opened.rows.is_empty() && matches!(opened.files[0].outcome, Outcome::NeedsMapping(_)));
+}
+
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn what_ran_is_told_in_another_real_file() {
+    let names = ["scale_2x1gpu_all_reduce.log", "scale_2x1gpu_all_reduce_nccl_debug_excerpt.log"];
+    let [table, debug] = names.map(|name| real::file(&format!("tuning/logs/{name}")));
+    let opened = table_and_debug_log([&String::from_utf8_lossy(&table), &String::from_utf8_lossy(&debug)]);
+    assert_eq!((opened.rows.len(), opened.rows[0].ran.to_string()), (32, "TREE/LL/1".to_owned()));
+    assert!(opened.rows.iter().all(|row| row.kind == Kind::Default && row.evidence == Evidence::Executed));
+}
+
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn real_debug_logs() {
+    let job = |name: &str| {
+        let bytes = real::file(&format!("tuning/logs/{name}"));
+        match open_named(&bytes, name, None) {
+            (FileReport { outcome: Outcome::Known { format, .. }, .. }, FileContent::Log { rows, job }) => {
+                assert_eq!((format.as_str(), rows.len()), ("debug log of RCCL", 0));
+                job
+            }
+            (report, _) => panic!("{report:?}"),
+        }
+    };
+    let excerpt = job("scale_2x1gpu_all_reduce_nccl_debug_excerpt.log");
+    assert_eq!((excerpt.decisions.len(), excerpt.calls.values().sum::<u64>(), excerpt.torn_lines), (32, 31, 0));
+    let silent = real::file("tuning/logs/scale_2x8gpu_alltoall_nccl_debug.log");
+    let (report, _) = open_named(&silent, "silent.log", None);
+    assert!(matches!(report.outcome, Outcome::Refused(why) if why.contains("NCCL_DEBUG_SUBSYS=COLL,TUNING")));
+    let torn = job("scale_2x8gpu_all_reduce_nccl_debug.log");
+    let (calls, decisions) = (torn.calls.values().sum::<u64>(), torn.decisions.values().sum::<u64>());
+    // 1,789 calls begin in this file; of 11 the end is torn off.
+    assert_eq!((calls, decisions, torn.torn_lines), (1778, 345, 11));
+    assert!(torn.calls.keys().all(|call| call.ranks == Some(16) && call.collective == Collective::AllReduce));
+}
+
+fn mutated(text: &str, edits: &[(prop::sample::Index, u8)]) -> Vec<u8> {
+    let mut bytes = text.as_bytes().to_vec();
+    for (index, byte) in edits {
+        let at = index.index(bytes.len());
+        bytes[at] = *byte;
+    }
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_edit(edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..80), cut in any::<prop::sample::Index>()) {
+        for text in [format!("{}{DECISION}{CALL}{COSTS}{}", log(), log()), JSON.to_owned()] {
+            let bytes = mutated(&text, &edits);
+            for bytes in [&bytes[..], &bytes[..cut.index(bytes.len())]] {
+                for configuration in [None, Some("default"), Some("RING/LL/8")] {
+                    let (report, content) = open_named(bytes, "log", configuration);
+                    if let Outcome::Loaded { problems, .. } = &report.outcome {
+                        prop_assert!(problems.kept.iter().all(|problem| problem.line > 0));
+                    }
+                    if let FileContent::Log { rows, .. } = content {
+                        let is_sound = |row: &Row| row.in_place.or(row.out_of_place).is_some_and(|s| s.busbw_gbps.is_finite());
+                        prop_assert!(rows.iter().all(|row| is_sound(row) && row.evidence >= Evidence::Executed));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_cut(at in any::<prop::sample::Index>()) {
+        let text = log();
+        open_named(&text.as_bytes()[..at.index(text.len())], "log", Some("RING/LL/8"));
+    }
+}

@@ -1,0 +1,19 @@
+//! Tuning: from sweeps to configurations, tuner files, plans and comparisons.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod ab_scripts;
+mod ab_verdicts;
+mod accuracy;
+mod between_sizes;
+mod c_readers;
+mod compare_states;
+mod coverage;
+mod decisions;
+mod hotspots;
+mod logs;
+mod plan;
+mod plan_strategies;
+mod screening;
+mod tuner_files;

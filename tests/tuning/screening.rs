@@ -1,0 +1,197 @@
+//! What is set aside, brought back and decided anew, in conversations with a worker.
+
+#![allow(clippy::unwrap_used)]
+
+use collectune::{
+    collective::{Collective, Scale, Workload},
+    progress::Silent,
+    tuning::{
+        decision::Decision,
+        parameters::{Confidence, Parameters, Preset, Screening, SetAside},
+        record::{self, Question},
+        result::Recommendation,
+        simulate::Simulation,
+        stalls::Half,
+    },
+    worker::{
+        executor::{self, Executor},
+        protocol::{Request, Response, Trained},
+    },
+};
+
+use crate::support::worker::{ask, load, train};
+
+const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
+
+fn workload(size_bytes: u64) -> Workload {
+    Workload { collective: Collective::AllReduce, scale: SCALE, size_bytes }
+}
+
+fn record(worker: &mut Executor, workload: Option<Workload>) -> record::Answer {
+    match ask(worker, Request::Record(Question { workload })) {
+        Response::Record(answer) => answer,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn parameters() -> Parameters {
+    Parameters { preset: Preset::ExtraTrees, trees: 8, ..Parameters::default() }
+}
+
+/// A sweep whose 100th line stalled in place: its time is ten times what it was.
+fn with_a_stall() -> (String, u32) {
+    const LINE: usize = 100;
+    let simulation = Simulation {
+        collectives: vec![Collective::AllReduce],
+        nodes: vec![2],
+        sizes: (12..21).map(|log2| 1 << log2).collect(),
+        channels: vec![1, 4, 8, 16],
+        repeats: 3,
+        seed: 4,
+    };
+    let csv = simulation.to_csv();
+    let header: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    let change = |(index, line): (usize, &str)| {
+        let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+        if index + 1 == LINE {
+            for (cell, name) in cells.iter_mut().zip(&header) {
+                match *name {
+                    "time_ip_us" => *cell = format!("{:.2}", cell.parse::<f64>().unwrap() * 10.0),
+                    "algbw_ip" | "busbw_ip" => *cell = format!("{:.2}", cell.parse::<f64>().unwrap() / 10.0),
+                    _ => {}
+                }
+            }
+        }
+        cells.join(",") + "\n"
+    };
+    (csv.lines().enumerate().map(change).collect(), LINE as u32)
+}
+
+#[test]
+fn a_stall_is_named_set_aside_and_brought_back() {
+    let (csv, line) = with_a_stall();
+    let mut worker = Executor::default();
+    let loaded = load(&mut worker, &[("noisy.csv", csv.as_bytes())]);
+    assert!(loaded.notes.iter().any(|note| note.contains("stalled")), "{:?}", loaded.notes);
+    let all = record(&mut worker, None);
+    let stall = all.stalls.iter().find(|stall| stall.line == line && stall.half == Half::InPlace).unwrap();
+    assert!((5.0..20.0).contains(&stall.times_slower()) && stall.set_aside && stall.of == 3, "{stall:?}");
+    let row = all.stall_listing.rows.iter().find(|row| row.iter().any(|cell| cell.text == "noisy.csv 100")).unwrap();
+    assert_eq!(row.len(), all.stall_listing.columns.len());
+
+    let one = record(&mut worker, Some(stall.workload));
+    let measured = one.measured.iter().find(|m| m.runs.iter().any(|run| run.line == line)).unwrap();
+    assert_eq!((measured.runs.len(), measured.repeats), (3, 2));
+    assert_eq!(measured.runs.iter().filter(|run| !run.is_used).map(|run| run.line).collect::<Vec<_>>(), [line]);
+    assert!(measured.spread_pct.unwrap() < 50.0 && measured.runs[0].file == "noisy.csv");
+    assert_eq!(one.listing.rows.len(), one.measured.len());
+    assert!(one.noise.is_some() && one.measured.last().unwrap().is_default);
+
+    let before = train(&mut worker, &parameters());
+    let kept = Screening { keep_stalls: true, ..Screening::default() };
+    let after = train(&mut worker, &Parameters { screening: kept, ..parameters() });
+    assert_ne!(before.training, after.training);
+    let measured_anew = record(&mut worker, Some(stall.workload));
+    let again = measured_anew.measured.iter().find(|m| m.configuration == measured.configuration).unwrap();
+    assert_eq!(again.repeats, 3);
+    assert!(again.spread_pct.unwrap() > 50.0 && measured_anew.stalls.iter().all(|stall| !stall.set_aside));
+    assert_eq!(train(&mut worker, &parameters()).training, before.training);
+}
+
+#[test]
+fn a_configuration_is_set_aside_by_hand_and_comes_back() {
+    let (csv, _) = with_a_stall();
+    let mut worker = Executor::default();
+    let loaded = load(&mut worker, &[("a.csv", csv.as_bytes())]);
+    let chosen = loaded.winners[4].configuration.unwrap();
+    let aside = SetAside { collective: Collective::AllReduce, scale: SCALE, configuration: chosen };
+    let screening = Screening { set_aside: vec![aside], ..Screening::default() };
+    let trained = train(&mut worker, &Parameters { screening, ..parameters() });
+    assert_eq!(trained.groups[0].points + 9, loaded.groups[0].points);
+    assert!(trained.answer.iter().all(|answer| answer.configuration != Some(chosen)));
+    let record = record(&mut worker, Some(loaded.winners[4].workload));
+    let set_aside: Vec<_> = record.measured.iter().filter(|m| m.is_set_aside).map(|m| m.configuration).collect();
+    assert_eq!(set_aside, [chosen]);
+    assert_eq!(train(&mut worker, &parameters()).groups, loaded.groups);
+}
+
+/// The level and the smallest gain decide anew without a new training: validation stays.
+#[test]
+fn confidence_decides_anew_without_training() {
+    let (csv, _) = with_a_stall();
+    let mut worker = Executor::default();
+    load(&mut worker, &[("a.csv", csv.as_bytes())]);
+    let trained = train(&mut worker, &parameters());
+    let folds: Vec<u32> = (0..trained.folds.len() as u32).collect();
+    let done = executor::predict_folds(&trained.training, &parameters(), &folds, &mut Silent).unwrap();
+    let validated = worker.validate(&[done], &mut Silent).unwrap();
+    let deployed =
+        |answer: &[Recommendation]| answer.iter().filter(|answer| answer.decision == Decision::Deploy).count();
+    assert!(deployed(&validated.answer) > 0);
+
+    let decide = |worker: &mut Executor, level, minimum_gain_pct| {
+        train(worker, &Parameters { confidence: Confidence { level, minimum_gain_pct }, ..parameters() })
+    };
+    let demanding = decide(&mut worker, 0.9, 1e6);
+    assert_eq!(deployed(&demanding.answer), 0);
+    assert_eq!(demanding.training, trained.training);
+    assert!(demanding.answer.iter().all(|answer| answer.interval_90.is_some()), "validation was lost");
+    let widths = |trained: &Trained| -> Vec<f64> {
+        trained.answer.iter().filter_map(|answer| answer.gain.map(|gain| gain.high_pct - gain.low_pct)).collect()
+    };
+    let (narrow, wide) = (widths(&decide(&mut worker, 0.6, 0.0)), widths(&decide(&mut worker, 0.98, 0.0)));
+    assert!(narrow.iter().sum::<f64>() < wide.iter().sum::<f64>());
+    let again = decide(&mut worker, parameters().confidence.level, parameters().confidence.minimum_gain_pct);
+    let decisions =
+        |answer: &[Recommendation]| answer.iter().map(|a| (a.configuration, a.decision)).collect::<Vec<_>>();
+    assert_eq!(decisions(&again.answer), decisions(&validated.answer));
+}
+
+/// A reopened model knows the runs and decides as before; it no longer knows their files and lines.
+#[test]
+fn a_reopened_model_decides_as_before() {
+    let (csv, line) = with_a_stall();
+    let mut worker = Executor::default();
+    load(&mut worker, &[("a.csv", csv.as_bytes())]);
+    let trained = train(&mut worker, &parameters());
+    let Response::ModelFile(file) = ask(&mut worker, Request::SaveModel) else { panic!() };
+    let stalls = record(&mut worker, None).stalls;
+    let mut elsewhere = Executor::default();
+    load(&mut elsewhere, &[("model.json", file.as_bytes())]);
+    let again = train(&mut elsewhere, &parameters());
+    assert_eq!((again.answer, again.notes), (trained.answer, vec![]));
+    let reopened = record(&mut elsewhere, None).stalls;
+    let what =
+        |stall: &collectune::tuning::stalls::Stall| (stall.workload, stall.configuration, stall.repeat, stall.half);
+    assert_eq!(reopened.iter().map(what).collect::<Vec<_>>(), stalls.iter().map(what).collect::<Vec<_>>());
+    assert!(stalls.iter().any(|stall| stall.line == line));
+}
+
+/// Between measured sizes the gain is over what the default's neighbouring sizes let expect.
+#[test]
+fn between_sizes_the_default_is_interpolated() {
+    let (csv, _) = with_a_stall();
+    let mut worker = Executor::default();
+    load(&mut worker, &[("a.csv", csv.as_bytes())]);
+    let trained = train(&mut worker, &parameters());
+    let recommend = |worker: &mut Executor| {
+        let Workload { collective, scale, .. } = workload(0);
+        let sizes = vec![100_000, 1 << 30];
+        match ask(worker, Request::Recommend { collective, scale, sizes, search: Default::default() }) {
+            Response::Recommended(answers) => answers,
+            other => panic!("{other:?}"),
+        }
+    };
+    let before = recommend(&mut worker);
+    assert!(before[0].gain.is_none() && before[0].default_between_gbps.is_some(), "no interval is known yet");
+    assert_eq!(before[0].decision, Decision::MeasureFirst, "without an interval nothing is deployed");
+    let folds: Vec<u32> = (0..trained.folds.len() as u32).collect();
+    let done = executor::predict_folds(&trained.training, &parameters(), &folds, &mut Silent).unwrap();
+    worker.validate(&[done], &mut Silent).unwrap();
+    let [between, beyond] = &recommend(&mut worker)[..] else { panic!() };
+    let (gain, default) = (between.gain.unwrap(), between.default_between_gbps.unwrap());
+    let expected = (between.predicted_busbw_gbps.unwrap() / default - 1.0) * 100.0;
+    assert!((gain.pct - expected).abs() < 1e-6 && gain.low_pct < gain.pct && gain.pct < gain.high_pct);
+    assert!(between.gain_pct.is_none() && between.default.is_none(), "the default was not measured here");
+    assert_eq!((beyond.decision, beyond.gain), (Decision::MeasureFirst, None));
+}

@@ -1,6 +1,5 @@
 //! Finds runs that are contained in two files.
 
-use crate::order::CompactSort;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::FileReport;
@@ -22,7 +21,7 @@ pub fn duplicate_runs(files: &[FileReport], rows: &[Row]) -> Vec<String> {
             Some((hasher.finish(), index))
         })
         .collect();
-    hashes.compact_sort();
+    hashes.sort();
     /// Rows of one file that another file contains, with the first and last line of them in both.
     struct Pair {
         files: [u16; 2],
@@ -46,7 +45,7 @@ pub fn duplicate_runs(files: &[FileReport], rows: &[Row]) -> Vec<String> {
             }
         }
     }
-    pairs.compact_sort_by_key(|pair| pair.files);
+    pairs.sort_by_key(|pair| pair.files);
     let name = |number: u16| {
         files
             .iter()

@@ -24,7 +24,6 @@ use crate::{
     collective::{Collective, Scale},
     conf::words::{COLLECTIVES, word},
     crc32::Crc32,
-    sorted::SortedSet,
     text::json,
 };
 
@@ -365,7 +364,7 @@ impl Policy {
             notes.push(format!("what is not known in it is not used: {}", named.join(", ")));
         }
         let mut keys = Vec::with_capacity(document.keys.len());
-        let mut known = SortedSet::new();
+        let mut known = BTreeSet::new();
         for (index, key) in document.keys.into_iter().enumerate() {
             let entry = entry(index, key, &bands, arms.len(), &mut notes)?;
             let place = (entry.collective, entry.band, entry.scale, entry.overlap);

@@ -16,7 +16,6 @@ use super::{
 use crate::{
     collective::{Configuration, Workload},
     learn::LearnError,
-    order::CompactSort,
     text::json::{exact, exact_or_none},
 };
 
@@ -258,7 +257,7 @@ pub fn hash(model: &BusbwModel, points: &[Point]) -> Result<String, LearnError> 
             (workload, Configuration { channels: 0, ..p.configuration })
         })
         .collect();
-    pairs.compact_sort();
+    pairs.sort();
     pairs.dedup();
     let mut asks = Vec::new();
     for (workload, configuration) in pairs {

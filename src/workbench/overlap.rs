@@ -1,5 +1,7 @@
 //! The overlap workbench: which run, which metrics, whose predictions, which kernel.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Jobs, ReportContext, Study, WorkbenchError};
@@ -19,7 +21,6 @@ use crate::{
     },
     progress::Progress,
     report::{self, Contents, Exhibit, Report, Section, TextFile},
-    sorted::SortedSet,
     text::{Listing, excerpt},
     units::count,
 };
@@ -36,7 +37,7 @@ pub struct Overlap {
     studied: Option<OverlapOverview>,
     /// Tells apart what workers did for this run from what they did for another.
     run: u32,
-    done: SortedSet<u32>,
+    done: BTreeSet<u32>,
     is_anew: bool,
     prediction: Option<Section>,
     slowdown: Option<f64>,
@@ -257,7 +258,7 @@ impl Study for Overlap {
         let settings = self.settings()?;
         self.is_anew = self.studied.as_ref().is_none_or(|studied| studied.settings != settings);
         if self.is_anew {
-            (self.studied, self.done) = (None, SortedSet::default());
+            (self.studied, self.done) = (None, BTreeSet::default());
             let studied = self.study.study(settings)?;
             self.run = Crc32::of(&studied.run);
             self.studied = Some(studied);

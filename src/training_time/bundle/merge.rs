@@ -1,7 +1,6 @@
 //! Rows of several files come together: identical rows of two files count once, repeats within one stay.
 
 use super::super::samples::{CollectiveRow, CollectiveSamples, OperatorSamples};
-use crate::order::CompactSort;
 
 /// A hash of all bits of a row, by which equal rows are found.
 fn hash(values: impl Iterator<Item = f64>) -> u64 {
@@ -31,7 +30,7 @@ struct Known {
 
 impl Known {
     fn new(mut hashes: Vec<u64>) -> Self {
-        hashes.compact_sort();
+        hashes.sort();
         Self { met: vec![0; hashes.len()], hashes }
     }
 

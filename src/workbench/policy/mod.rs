@@ -1,5 +1,7 @@
 //! The policy workbench: which arm ran where the logs don't say it, which key is shown, and in what strategies play.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 mod simulator;
@@ -22,7 +24,6 @@ use crate::{
     },
     progress::Progress,
     report::{self, Contents, Report, TextFile, policy::STRATEGIES},
-    sorted::{SortedMap, SortedSet},
     units::Size,
 };
 
@@ -54,8 +55,8 @@ pub struct Policy {
     /// With the checksum of its game, by which workers name it.
     prepared: Option<(u32, PreparedReplay)>,
     /// The results of the replay so far, by job.
-    played: SortedMap<u32, Vec<u8>>,
-    done: SortedSet<u32>,
+    played: BTreeMap<u32, Vec<u8>>,
+    done: BTreeSet<u32>,
     is_anew: bool,
 }
 
@@ -274,7 +275,7 @@ impl Study for Policy {
         let start = self.start()?;
         self.is_anew = start != self.start || start.is_none();
         if self.is_anew {
-            (self.played, self.done, self.prepared) = (SortedMap::new(), SortedSet::default(), None);
+            (self.played, self.done, self.prepared) = (BTreeMap::new(), BTreeSet::default(), None);
             self.prepared = match &start {
                 Some(start) => {
                     let prepared = self.study.prepare(start)?;

@@ -1,6 +1,8 @@
 //! Finds runs that are contained in two files.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
+
+use fnv::FnvHasher;
 
 use super::FileReport;
 use crate::tuning::read::Row;
@@ -16,7 +18,7 @@ pub fn duplicate_runs(files: &[FileReport], rows: &[Row]) -> Vec<String> {
         .zip(rows)
         .filter_map(|(index, row)| {
             let times = [row.in_place?.time_us?, row.out_of_place?.time_us?].map(f64::to_bits);
-            let mut hasher = DefaultHasher::new();
+            let mut hasher = FnvHasher::default();
             (row.workload, row.kind, row.ran, row.repeats, times).hash(&mut hasher);
             Some((hasher.finish(), index))
         })

@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    model_file::fnv1a,
     origin::{Aspect, Origins},
     read::Row,
 };
 use crate::{
     collective::{Collective, Scale},
+    math::hash,
     units::{count, grouped},
 };
 
@@ -346,7 +346,7 @@ impl<'a> Apart<'a> {
             let label = self.label(&values, &nodes);
             let of_mask = |differs: &Differs| rows.get(&(*differs, only(values, *differs)));
             let rows = masks.iter().filter_map(of_mask).sum();
-            (values, Set { key: fnv1a(label.bytes()) as u32, label, rows })
+            (values, Set { key: hash(label.as_bytes()) as u32, label, rows })
         };
         let mut sets: Vec<(Values, Set)> = found.into_iter().map(described).collect();
         sets.sort_by_key(|(_, set)| std::cmp::Reverse(set.rows));

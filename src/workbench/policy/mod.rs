@@ -11,8 +11,8 @@ use crate::{
     bandit::strategies::StrategyKind,
     collective::{Collective, Scale},
     conf::Reader,
-    crc32::Crc32,
     form::{ChoiceError, Choices, Control, Field},
+    math::hash,
     policy::{
         arm::Arm,
         attribution::{LogSettings, Schedule},
@@ -52,8 +52,8 @@ pub struct Policy {
     choices: Choices,
     studied: Option<PolicyOverview>,
     start: Option<ReplaySettings>,
-    /// With the checksum of its game, by which workers name it.
-    prepared: Option<(u32, PreparedReplay)>,
+    /// With the hash of its game, by which workers name it.
+    prepared: Option<(u64, PreparedReplay)>,
     /// The results of the replay so far, by job.
     played: BTreeMap<u32, Vec<u8>>,
     done: BTreeSet<u32>,
@@ -63,7 +63,7 @@ pub struct Policy {
 /// The result of a job.
 #[derive(Serialize, Deserialize)]
 struct Done {
-    game: u32,
+    game: u64,
     jobs: Vec<u32>,
     played: Vec<u8>,
 }
@@ -74,7 +74,7 @@ struct Done {
 /// Returns an error if the game comes from another build.
 pub(super) fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, WorkbenchError> {
     let played = replay::play(basis, jobs, progress)?;
-    Ok(postcard::to_allocvec(&Done { game: Crc32::of(basis), jobs: jobs.to_vec(), played })?)
+    Ok(postcard::to_allocvec(&Done { game: hash(basis), jobs: jobs.to_vec(), played })?)
 }
 
 impl Policy {
@@ -279,7 +279,7 @@ impl Study for Policy {
             self.prepared = match &start {
                 Some(start) => {
                     let prepared = self.study.prepare(start)?;
-                    Some((Crc32::of(&prepared.game), prepared))
+                    Some((hash(&prepared.game), prepared))
                 }
                 None => None,
             };

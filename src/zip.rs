@@ -9,8 +9,6 @@ use std::{
 use memchr::memmem;
 use zip::{CompressionMethod, ZipArchive, result::ZipError as Fault};
 
-use crate::order::CompactSort;
-
 /// The most bytes of an entry.
 pub const LONGEST: u64 = 128 << 20;
 /// The most bytes that are read from an archive in all, counting an entry each time that it is read.
@@ -116,7 +114,7 @@ impl<'a> Archive<'a> {
             Some((entry.header_start(), entry.compressed_size(), place))
         };
         let mut entries: Vec<(u64, u64, usize)> = (0..self.names.len()).filter_map(entry).collect();
-        entries.compact_sort_by_key(|(start, ..)| *start);
+        entries.sort_by_key(|(start, ..)| *start);
         let shared = entries.windows(2).find(|pair| pair[1].0 < pair[0].0.saturating_add(HEADER + pair[0].1));
         shared.map_or(Ok(()), |pair| {
             let [first, second] = [pair[0].2, pair[1].2].map(|place| printable_name(&self.names[place]));

@@ -2,6 +2,7 @@
 
 use std::{
     cell::{Cell, RefCell},
+    collections::BTreeMap,
     future::Future,
     rc::Rc,
 };
@@ -14,7 +15,6 @@ use web_sys::{ErrorEvent, MessageEvent, Worker};
 use super::{failure::Failure, parts};
 use crate::{
     progress::Step,
-    sorted::SortedMap,
     worker::protocol::{BUILD, FromWorker, Request, Response, ToWorker},
 };
 
@@ -29,7 +29,7 @@ struct Shared {
     ready: Cell<bool>,
     /// What can't be sent before the worker is ready.
     unsent: RefCell<Vec<(Array, ArrayBuffer)>>,
-    jobs: RefCell<SortedMap<u32, Job>>,
+    jobs: RefCell<BTreeMap<u32, Job>>,
     last_job: Cell<u32>,
     /// The file that the worker reads, or was reading when it ended.
     reading: Cell<Option<u32>>,

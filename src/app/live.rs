@@ -2,10 +2,11 @@
 //! or a `For` of leptos is two to fifteen kilobytes of the page by itself, of which these share all but the closure.
 
 use std::{
-    hash::{DefaultHasher, Hash, Hasher},
+    hash::{Hash, Hasher},
     sync::Arc,
 };
 
+use fnv::FnvHasher;
 use leptos::{children::ViewFn, prelude::*};
 
 /// A part of a view that follows the signals that it reads.
@@ -65,7 +66,7 @@ where
     let children = Arc::new(children);
     shared(Arc::new(move || {
         let row = |thing: T| -> Row {
-            let mut hasher = DefaultHasher::new();
+            let mut hasher = FnvHasher::default();
             key(&thing).hash(&mut hasher);
             let children = children.clone();
             (hasher.finish(), Arc::new(move || children(thing.clone()).into_any()))

@@ -1,16 +1,13 @@
 //! The one table of the page: sorted by its headers, filtered by a text, walked with the keyboard.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use crate::app::live::{For, Show, live};
 use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
 use super::{near::near, pace::count_up, printing::Printing};
-use crate::{
-    sorted::SortedSet,
-    text::{Listing, visible},
-};
+use crate::text::{Listing, visible};
 
 /// As many rows are drawn without being asked for; more would keep the page from answering.
 const FIRST_ROWS: usize = 240;
@@ -54,7 +51,7 @@ pub fn DataTable(
     // Another table has other columns, and so other rows.
     let width = Memo::new(move |_| listing.with(|listing| listing.columns.len()));
     // Those that are shown on demand, as far as somebody asked for them.
-    let asked = RwSignal::new(SortedSet::<String>::new());
+    let asked = RwSignal::new(BTreeSet::<String>::new());
     let shown = Memo::new(move |_| {
         listing.with(|listing| {
             let columns = listing.columns.iter().enumerate();

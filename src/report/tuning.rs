@@ -3,13 +3,14 @@
 mod measurements;
 mod trust;
 
+use std::collections::BTreeMap;
+
 use super::{
     Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, privacy::NameReplacements,
 };
 use crate::{
     collective::{Collective, Scale},
     plot::Chart,
-    sorted::SortedMap,
     text::Problems,
     tuning::{
         conf::{
@@ -48,7 +49,7 @@ pub struct TuningReportInput<'a> {
     /// The names of the files with measurements.
     pub names: &'a [String],
     /// The names of all files, by the numbers that runs refer to.
-    pub numbered: &'a SortedMap<u16, String>,
+    pub numbered: &'a BTreeMap<u16, String>,
     /// Notes about all files.
     pub notes: Vec<String>,
     /// The set of measurements that was studied, if there are several.
@@ -72,7 +73,7 @@ pub fn report(material: TuningReportInput<'_>, contents: &Contents) -> Result<Re
     let mut sections = Vec::new();
     let mut predicted = Vec::new();
     let groups = study.groups();
-    let mut mine: SortedMap<(Collective, Scale), Vec<Recommendation>> = SortedMap::new();
+    let mut mine: BTreeMap<(Collective, Scale), Vec<Recommendation>> = BTreeMap::new();
     for recommendation in answer {
         let of = (recommendation.workload.collective, recommendation.workload.scale);
         mine.entry(of).or_default().push(recommendation.clone());

@@ -6,6 +6,8 @@
 mod drift;
 mod wire;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -20,8 +22,6 @@ use super::{
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::{exp, median},
-    order::CompactSort,
-    sorted::SortedMap,
 };
 
 pub use drift::Drift;
@@ -107,7 +107,7 @@ pub enum Measured {
 }
 
 /// With what each collective and scale was measured, in words.
-pub type MeasuredWith = SortedMap<(Collective, Scale), Vec<String>>;
+pub type MeasuredWith = BTreeMap<(Collective, Scale), Vec<String>>;
 
 /// The libraries, data types and operations of rows, and a short number for each set of nodes, which tells sets apart and
 /// names none.
@@ -131,7 +131,7 @@ pub fn measured_with(rows: &[Row], origins: &Origins) -> MeasuredWith {
             }
         }
     }
-    words.values_mut().for_each(|words| words.compact_sort());
+    words.values_mut().for_each(|words| words.sort());
     words
 }
 
@@ -158,7 +158,7 @@ impl Snapshot {
     /// None as long as nothing was learnt.
     pub fn new(study: &Study, extent: Extent) -> Result<Self, StudyError> {
         let answer = study.to_deploy()?;
-        let answer: SortedMap<Workload, &Recommendation> =
+        let answer: BTreeMap<Workload, &Recommendation> =
             answer.iter().rev().map(|recommendation| (recommendation.workload, recommendation)).collect();
         let (runs, screened) = (study.runs(), study.screened());
         let mut groups: Vec<Group> = Vec::new();
@@ -230,13 +230,13 @@ impl Snapshot {
 
     /// Brings groups, sizes and configurations into their order, one of each.
     fn put_in_order(&mut self) {
-        self.groups.compact_sort_by_key(|group| (group.collective, group.scale));
+        self.groups.sort_by_key(|group| (group.collective, group.scale));
         self.groups.dedup_by_key(|group| (group.collective, group.scale));
         for group in &mut self.groups {
-            group.sizes.compact_sort_by_key(|at| at.size_bytes);
+            group.sizes.sort_by_key(|at| at.size_bytes);
             group.sizes.dedup_by_key(|at| at.size_bytes);
             for at in &mut group.sizes {
-                at.measured.compact_sort_by_key(|measurement| measurement.configuration);
+                at.measured.sort_by_key(|measurement| measurement.configuration);
                 at.measured.dedup_by_key(|measurement| measurement.configuration);
             }
         }

@@ -1,6 +1,6 @@
 //! What one chart on the page knows, and how pointer and keyboard change it.
 
-use std::{cell::RefCell, sync::Arc};
+use std::{cell::RefCell, collections::BTreeSet, sync::Arc};
 
 use leptos::prelude::*;
 
@@ -8,7 +8,6 @@ use super::canvas::Sheet;
 use crate::{
     app::live::follow,
     plot::{Chart, Layout, Pick, PointReadout, Style, Theme, Walk, reading},
-    sorted::SortedSet,
 };
 
 /// How far from a point the pointer still means it, in CSS pixels.
@@ -21,7 +20,7 @@ pub(super) struct State {
     pub chart: Signal<Option<Arc<Chart>>>,
     pub theme: Signal<Theme>,
     /// Names of the series switched off.
-    pub hidden: RwSignal<SortedSet<String>>,
+    pub hidden: RwSignal<BTreeSet<String>>,
     /// The point under the pointer or reached by the keyboard.
     pub pointed: RwSignal<Option<Pick>>,
     /// The point that stays.

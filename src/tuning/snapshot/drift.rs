@@ -5,12 +5,13 @@
 //! between two campaigns. It is a variance component: that of the means of the passes, less what the noise of single runs
 //! brings to them (one-way random effects by the method of moments: Searle, Casella, McCulloch 1992).
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
     collective::{Collective, Scale},
     math::ln,
-    sorted::SortedMap,
     tuning::{
         runs::{Run, Runs},
         stalls::Screened,
@@ -39,11 +40,11 @@ impl Drift {
                     && of.iter().zip(*first..).all(|(run, at)| run.repeats == 1 && screened.keep(place, at).run)
             })
         };
-        let mut counts: SortedMap<usize, usize> = SortedMap::new();
+        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
         all().for_each(|(_, _, of)| *counts.entry(of.len()).or_default() += 1);
         let passes = counts.iter().max_by_key(|(_, places)| **places).map(|(passes, _)| *passes)?;
         let of_passes = || all().filter(|(_, _, of)| of.len() == passes);
-        let mut variances: SortedMap<u64, (f64, f64)> = SortedMap::new();
+        let mut variances: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
         for (place, _, of) in of_passes() {
             let (squares, freedom) = variances.entry(place.workload.size_bytes).or_default();
             *squares += residuals(of).map(|residual| residual * residual).sum::<f64>();

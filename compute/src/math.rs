@@ -3,7 +3,24 @@
 //! The standard library's `exp`, `ln` and friends differ by one unit in the last place between a native
 //! build and WebAssembly; these come from the `libm` crate on both.
 
+use std::hash::Hasher;
+
+use fnv::FnvHasher;
+
 pub use libm::{cos, erfc, exp, exp2, log as ln, log2, pow, sin};
+
+/// The 64-bit FNV-1a hash (Fowler, Noll, Vo) of some bytes. Policies schedule by it, and model files and links carry it: it
+/// is the same on every target and in every version.
+///
+/// ```
+/// assert_eq!(collectune_compute::math::hash(b"allreduce/5/2/8/0"), 0xD8FD_171D_3B55_A31B);
+/// ```
+#[must_use]
+pub fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = FnvHasher::default();
+    hasher.write(bytes);
+    hasher.finish()
+}
 
 /// The step of [`Stream`]'s state: 2⁶⁴ divided by the golden ratio.
 pub const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;

@@ -17,9 +17,8 @@ use std::{
 };
 
 use collectune::{
-    bandit::schedule::Fnv,
-    crc32::Crc32,
-    math::mix,
+    crc32::CRC32,
+    math::{hash, mix},
     policy::{file::Policy, record::Next},
 };
 
@@ -143,7 +142,7 @@ impl Agreement {
         loop {
             let problem = match files::read(&self.record(epoch)) {
                 Ok(bytes) => match read(&bytes) {
-                    Some(record) => return Some((record, Crc32::of(&bytes))),
+                    Some(record) => return Some((record, CRC32.checksum(&bytes))),
                     None => io::Error::other("the record can't be read"),
                 },
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -181,7 +180,7 @@ impl Agreement {
         if !self.has_others {
             return false;
         }
-        let turn = mix(Fnv::new().text(&self.member).number(epoch).value()) % MAX_TURN_POLLS;
+        let turn = mix(hash(format!("{}{epoch}", self.member).as_bytes())) % MAX_TURN_POLLS;
         (0..turn).any(|_| {
             thread::sleep(POLL_INTERVAL);
             self.record(epoch).exists()

@@ -5,7 +5,7 @@ use std::path::Path;
 use collectune::{
     collective::Scale,
     conf::strict::{LineContent, Rule, lines},
-    crc32::Crc32,
+    crc32::CRC32,
     policy::{
         file::Policy,
         record::{Active, First, Follow, Next, beginning, returning},
@@ -417,7 +417,7 @@ fn own(settings: &Settings, scale: Scale, comm_id: Option<u64>, log: &mut Log) -
         Mode::Passive => First::Passive,
         Mode::Static(path) => match files::read(path) {
             Ok(bytes) => {
-                log.info(format_args!("{} has the checksum {:08X}", path.display(), Crc32::of(&bytes)));
+                log.info(format_args!("{} has the checksum {:08X}", path.display(), CRC32.checksum(&bytes)));
                 active(Follow::Static, String::from_utf8_lossy(&bytes).into_owned())
             }
             Err(error) => {
@@ -445,7 +445,7 @@ fn policy(path: &Path, log: &mut Log) -> Option<String> {
     };
     match Policy::read(&bytes) {
         Ok(_) => {
-            log.info(format_args!("{} has the checksum {:08X}", path.display(), Crc32::of(&bytes)));
+            log.info(format_args!("{} has the checksum {:08X}", path.display(), CRC32.checksum(&bytes)));
             String::from_utf8(bytes).ok()
         }
         Err(error) => {

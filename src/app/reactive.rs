@@ -2,10 +2,11 @@
 //! to 15 kB to the page for each place where it is used; of these only the closure itself is repeated.
 
 use std::{
-    hash::{DefaultHasher, Hash, Hasher},
+    hash::{Hash, Hasher},
     sync::Arc,
 };
 
+use fnv::FnvHasher;
 use leptos::{children::ViewFn, prelude::*};
 
 /// A part of a view that is drawn again whenever a signal that it reads changes.
@@ -65,7 +66,7 @@ where
     let children = Arc::new(children);
     shared(Arc::new(move || {
         let row = |thing: T| -> Row {
-            let mut hasher = DefaultHasher::new();
+            let mut hasher = FnvHasher::default();
             key(&thing).hash(&mut hasher);
             let children = children.clone();
             (hasher.finish(), Arc::new(move || children(thing.clone()).into_any()))

@@ -1,16 +1,13 @@
 //! The table of the page: sorted by its headers, filtered by a text, walked with the keyboard.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use crate::app::reactive::{For, Show, reactive};
 use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
 use super::{browser_tasks::count_up_in_tasks, lazy::is_near_viewport, printing::Printing};
-use crate::{
-    sorted::SortedSet,
-    text::{Listing, visible},
-};
+use crate::text::{Listing, visible};
 
 /// The number of rows that are drawn at first; more would block the page.
 const FIRST_ROWS: usize = 240;
@@ -54,7 +51,7 @@ pub fn DataTable(
     // The number of rows drawn depends on the number of columns.
     let width = Memo::new(move |_| listing.with(|listing| listing.columns.len()));
     // The secondary columns that the user asked for.
-    let asked = RwSignal::new(SortedSet::<String>::new());
+    let asked = RwSignal::new(BTreeSet::<String>::new());
     let shown = Memo::new(move |_| {
         listing.with(|listing| {
             let columns = listing.columns.iter().enumerate();

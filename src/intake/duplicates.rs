@@ -1,7 +1,8 @@
 //! Finds runs that are contained in two files.
 
-use crate::order::CompactSort;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
+
+use fnv::FnvHasher;
 
 use super::FileReport;
 use crate::tuning::read::Row;
@@ -17,12 +18,12 @@ pub fn duplicate_runs(files: &[FileReport], rows: &[Row]) -> Vec<String> {
         .zip(rows)
         .filter_map(|(index, row)| {
             let times = [row.in_place?.time_us?, row.out_of_place?.time_us?].map(f64::to_bits);
-            let mut hasher = DefaultHasher::new();
+            let mut hasher = FnvHasher::default();
             (row.workload, row.kind, row.ran, row.repeats, times).hash(&mut hasher);
             Some((hasher.finish(), index))
         })
         .collect();
-    hashes.compact_sort();
+    hashes.sort();
     /// Rows of one file that another file contains, with the first and last line of them in both.
     struct Pair {
         files: [u16; 2],
@@ -46,7 +47,7 @@ pub fn duplicate_runs(files: &[FileReport], rows: &[Row]) -> Vec<String> {
             }
         }
     }
-    pairs.compact_sort_by_key(|pair| pair.files);
+    pairs.sort_by_key(|pair| pair.files);
     let name = |number: u16| {
         files
             .iter()

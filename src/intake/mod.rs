@@ -2,7 +2,6 @@
 
 mod documents;
 mod duplicates;
-mod gzip;
 mod inflate;
 mod kernels;
 mod logs;

@@ -1,6 +1,8 @@
 //! Joins dropped files, independent of their order: each run becomes a dataset.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
+
+use fnv::FnvHasher;
 
 use super::{
     kernel::Dataset,
@@ -162,7 +164,7 @@ fn time_traces(
 }
 
 fn content_of_trace(launches: &[Launch]) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = FnvHasher::default();
     for Launch { name, device, start_ns, duration_ns, .. } in launches {
         (name, device, start_ns.to_bits(), duration_ns.to_bits()).hash(&mut hasher);
     }
@@ -171,7 +173,7 @@ fn content_of_trace(launches: &[Launch]) -> u64 {
 
 /// Tells contents apart, by names and the bits of numbers.
 fn content(reading: &KernelTable) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = FnvHasher::default();
     for statistic in &reading.statistics {
         let timed = [statistic.timed.alone_ns, statistic.timed.duration_ns, statistic.timed.overlap_ratio];
         (&statistic.name, timed.map(f64::to_bits)).hash(&mut hasher);

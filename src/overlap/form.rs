@@ -1,10 +1,12 @@
 //! The overlap workbench: which run, which metrics, whose predictions, which kernel.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    crc32::Crc32,
     form::{Choices, Control, Field, RowChoice},
+    math::hash,
     overlap::{
         export::TreesError,
         features::{Settings, chosen},
@@ -18,7 +20,6 @@ use crate::{
     },
     progress::Progress,
     report::{Contents, Exhibit, Report, Section, TextFile},
-    sorted::SortedSet,
     text::{Listing, excerpt},
     units::count,
     workbench::{Attachment, AttachmentKind, Jobs, ReportContext, Study, WorkbenchError},
@@ -35,8 +36,8 @@ pub struct Overlap {
     choices: Choices,
     studied: Option<OverlapOverview>,
     /// Tells apart what workers did for this run from what they did for another.
-    run: u32,
-    done: SortedSet<u32>,
+    run: u64,
+    done: BTreeSet<u32>,
     is_anew: bool,
     prediction: Option<Section>,
     slowdown: Option<f64>,
@@ -45,7 +46,7 @@ pub struct Overlap {
 /// The result of a job.
 #[derive(Serialize, Deserialize)]
 struct Done {
-    run: u32,
+    run: u64,
     jobs: Vec<u32>,
     folds: Vec<u8>,
     importances: Option<Listing>,
@@ -67,7 +68,7 @@ pub fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<V
     let importances =
         if jobs.contains(&importance_job()) { Some(study::compute_importances(basis, progress)?) } else { None };
     let folds = study::do_jobs(basis, jobs, progress)?;
-    Ok(postcard::to_allocvec(&Done { run: Crc32::of(basis), jobs: jobs.to_vec(), folds, importances })?)
+    Ok(postcard::to_allocvec(&Done { run: hash(basis), jobs: jobs.to_vec(), folds, importances })?)
 }
 
 impl Overlap {
@@ -263,9 +264,9 @@ impl Study for Overlap {
         let settings = self.settings()?;
         self.is_anew = self.studied.as_ref().is_none_or(|studied| studied.settings != settings);
         if self.is_anew {
-            (self.studied, self.done) = (None, SortedSet::default());
+            (self.studied, self.done) = (None, BTreeSet::default());
             let studied = self.study.study(settings)?;
-            self.run = Crc32::of(&studied.run);
+            self.run = hash(&studied.run);
             self.studied = Some(studied);
         }
         self.study.show(self.shown());

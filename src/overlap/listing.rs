@@ -1,5 +1,7 @@
 //! The tables of the overlap workbench.
 
+use std::collections::BTreeMap;
+
 use super::{
     importance::Importance,
     imported::{FeatureScaling, ImportedScores},
@@ -9,7 +11,6 @@ use super::{
 };
 use crate::{
     math::median,
-    sorted::SortedMap,
     text::{Column, Entry, Listing},
     units::{percent, significant},
 };
@@ -105,7 +106,7 @@ pub fn names(dataset: &Dataset, estimates: &[Option<Predicted>]) -> Listing {
         estimates: Vec<f64>,
         errors: Vec<f64>,
     }
-    let mut by_name: SortedMap<&str, Name> = SortedMap::new();
+    let mut by_name: BTreeMap<&str, Name> = BTreeMap::new();
     for (kernel, estimates) in dataset.overlapped().zip(estimates.iter().copied().chain(std::iter::repeat(None))) {
         let name = by_name.entry(&kernel.name).or_default();
         name.alone_ns += kernel.alone_ns;

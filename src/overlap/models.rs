@@ -1,5 +1,7 @@
 //! The models of slowdown, from a constant to a neural network.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -15,7 +17,6 @@ use crate::{
     },
     math::{exp, ln, median},
     progress::Progress,
-    sorted::SortedMap,
 };
 
 /// A model of slowdown.
@@ -148,7 +149,7 @@ pub enum Model {
     /// A constant slowdown.
     Constant(f64),
     /// A slowdown for each name, and one for other names.
-    Names(SortedMap<String, f64>, f64),
+    Names(BTreeMap<String, f64>, f64),
     /// A regressor of slowdowns on [`features::published`]; slowdowns below 0 are clipped when durations are
     /// computed.
     Slowdown(Box<dyn Regressor>),
@@ -271,8 +272,8 @@ fn log_ratios(kernels: &[&Kernel]) -> Vec<f64> {
     kernels.iter().map(|kernel| ln(kernel.duration_ns / kernel.alone_ns)).collect()
 }
 
-fn name_medians(kernels: &[&Kernel]) -> SortedMap<String, f64> {
-    let mut by_name: SortedMap<&str, Vec<f64>> = SortedMap::new();
+fn name_medians(kernels: &[&Kernel]) -> BTreeMap<String, f64> {
+    let mut by_name: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for kernel in kernels {
         by_name.entry(&kernel.name).or_default().push(kernel.slowdown());
     }

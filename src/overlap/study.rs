@@ -1,5 +1,7 @@
 //! Holds what was dropped and learnt, and answers questions about it.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -20,7 +22,6 @@ use super::{
 use crate::{
     learn::LearnError,
     progress::Progress,
-    sorted::SortedSet,
     text::{Listing, excerpt},
     units::count,
 };
@@ -135,7 +136,7 @@ impl OverlapStudy {
         let dataset = self.dataset()?;
         let run = postcard::to_allocvec(&JobInput { dataset: dataset.clone(), settings: self.settings.clone() })?;
         let folds = validate::trivial_folds(dataset, &self.settings)?;
-        let names: SortedSet<&str> = dataset.overlapped().map(|kernel| kernel.name.as_str()).collect();
+        let names: BTreeSet<&str> = dataset.overlapped().map(|kernel| kernel.name.as_str()).collect();
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         let repeatability = self.repeatability();
         let (imported, mut notes) = self.imported()?;
@@ -429,7 +430,7 @@ fn first(estimates: &OutOfFold) -> &[Option<Predicted>] {
 }
 
 fn run_of(dataset: &Dataset) -> Run {
-    let names: SortedSet<&str> = dataset.overlapped().map(|kernel| kernel.name.as_str()).collect();
+    let names: BTreeSet<&str> = dataset.overlapped().map(|kernel| kernel.name.as_str()).collect();
     Run {
         name: dataset.name.clone(),
         kernels: dataset.kernels.len() as u64,

@@ -5,6 +5,8 @@
 //! name's is its rank in byte order mod 5. Models that learn nothing are made on the spot; the others' folds are
 //! [`Job`]s, which any worker can do from the dataset alone.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -17,7 +19,6 @@ use crate::{
     learn::{LearnError, folds},
     math::Stream,
     progress::Progress,
-    sorted::SortedSet,
 };
 
 /// The number of repeats when kernels are held out.
@@ -125,7 +126,7 @@ pub fn predict_fold(
     let columns = Columns { names: &dataset.columns, chosen: &chosen };
     let (kept, held_out) = folds::split(&job.scheme.assign(dataset), job.fold);
     // Kernels that overlap nothing are known to all; of unseen names they would tell what must not be known.
-    let names: SortedSet<&str> = held_out.iter().map(|index| overlapped[*index].name.as_str()).collect();
+    let names: BTreeSet<&str> = held_out.iter().map(|index| overlapped[*index].name.as_str()).collect();
     let held_names = |kernel: &&Kernel| job.scheme != Scheme::Names || !names.contains(kernel.name.as_str());
     let others = dataset.kernels.iter().filter(|kernel| !kernel.is_overlapped()).filter(held_names);
     let training: Vec<&Kernel> = kept.iter().map(|index| overlapped[*index]).chain(others).collect();

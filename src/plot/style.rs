@@ -1,6 +1,6 @@
 //! The parameters of a drawing besides the chart itself.
 
-use crate::sorted::SortedSet;
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ pub struct Style {
     /// Title, legend and paper are part of the picture. The page has them beside it and turns this off.
     pub captions: bool,
     /// The names of the series that are not drawn.
-    pub hidden: SortedSet<String>,
+    pub hidden: BTreeSet<String>,
     /// The point that is marked with a ring and lines to the axes.
     pub highlight: Option<Pick>,
 }
@@ -57,7 +57,7 @@ impl Default for Style {
             fineness: 8,
             theme: Theme::Light,
             captions: true,
-            hidden: SortedSet::new(),
+            hidden: BTreeSet::new(),
             highlight: None,
         }
     }

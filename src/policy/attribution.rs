@@ -171,7 +171,7 @@ pub fn attribute(
             format!("It does not say by which of {} policy files its lines ran", policies.len())
         });
     }
-    let mut counts = crate::sorted::SortedMap::new();
+    let mut counts = std::collections::BTreeMap::new();
     let mut dealt = DealtArms::default();
     let mut lines = Vec::with_capacity(log.rows.len());
     let mut beyond = 0_u64;

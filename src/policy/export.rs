@@ -1,5 +1,7 @@
 //! Exported files: tuner files, the policy file, and a script of further measurements.
 
+use std::collections::BTreeSet;
+
 use super::{
     arm::Arm,
     bands::Bands,
@@ -15,8 +17,6 @@ use crate::{
         words::{COLLECTIVES, word},
         write::{FIELDS, channels_of_library, line},
     },
-    order::CompactSort,
-    sorted::SortedSet,
     units::Size,
 };
 
@@ -35,7 +35,7 @@ fn places(results: &[KeyResult]) -> Vec<(KeyGroup, Vec<(Key, &KeyResult)>)> {
     let mut all: Vec<(Key, &KeyResult)> = results.iter().filter_map(|of| Some((of.key?, of))).collect();
     all.retain(|(key, _)| word(&COLLECTIVES, &key.collective).is_some());
     let place = |key: &Key| (key.collective, key.scale, key.overlap);
-    all.compact_sort_by_key(|(key, _)| (place(key), key.size_bytes));
+    all.sort_by_key(|(key, _)| (place(key), key.size_bytes));
     all.chunk_by(|a, b| place(&a.0) == place(&b.0)).map(|same| (place(&same[0].0), same.to_vec())).collect()
 }
 
@@ -147,7 +147,7 @@ fn not_covered<'a>(
         }
         return Some(format!("On {scale} nothing is known to beat the library's choice for {}.", places.join(", ")));
     }
-    let sizes: SortedSet<u64> = keys.iter().map(|(key, _)| key.size_bytes).collect();
+    let sizes: BTreeSet<u64> = keys.iter().map(|(key, _)| key.size_bytes).collect();
     let size = Size(sizes.first().copied()?);
     (sizes.len() == 1).then(|| {
         format!(
@@ -226,7 +226,7 @@ fn close_gaps(spans: &mut [Span]) {
 #[must_use]
 pub fn policy(results: &[KeyResult], settings: &Settings, generation: u64) -> Policy {
     let all = places(results);
-    let mut bounds: SortedSet<u64> = settings.bands.bounds().iter().copied().collect();
+    let mut bounds: BTreeSet<u64> = settings.bands.bounds().iter().copied().collect();
     for (_, keys) in &all {
         for pair in keys.windows(2) {
             let ((a, one), (b, other)) = (&pair[0], &pair[1]);

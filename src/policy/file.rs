@@ -23,8 +23,7 @@ use crate::{
     bandit::schedule::{MAX_ARMS, MAX_BLOCK_CALLS, block_length},
     collective::{Collective, Scale},
     conf::words::{COLLECTIVES, word},
-    crc32::Crc32,
-    sorted::SortedSet,
+    crc32::CRC32,
     text::json,
 };
 
@@ -365,7 +364,7 @@ impl Policy {
             notes.push(format!("what is not known in it is not used: {}", named.join(", ")));
         }
         let mut keys = Vec::with_capacity(document.keys.len());
-        let mut known = SortedSet::new();
+        let mut known = BTreeSet::new();
         for (index, key) in document.keys.into_iter().enumerate() {
             let entry = entry(index, key, &bands, arms.len(), &mut notes)?;
             let place = (entry.collective, entry.band, entry.scale, entry.overlap);
@@ -445,7 +444,7 @@ fn entry(
 /// The text with a last line that holds its checksum and length.
 #[must_use]
 pub fn with_checksum(text: String) -> String {
-    let footer = format!("{FOOTER}{:08X} {}\n", Crc32::of(text.as_bytes()), text.len());
+    let footer = format!("{FOOTER}{:08X} {}\n", CRC32.checksum(text.as_bytes()), text.len());
     text + &footer
 }
 
@@ -472,7 +471,7 @@ pub fn without_checksum(bytes: &[u8]) -> Result<&[u8], FileError> {
         return Err(FileError::Torn { declared, found: before.len() });
     }
     let declared = u32::from_str_radix(checksum, 16).ok().ok_or(FileError::NoChecksum)?;
-    let found = Crc32::of(before);
+    let found = CRC32.checksum(before);
     if declared == found { Ok(before) } else { Err(FileError::Checksum { declared, found }) }
 }
 

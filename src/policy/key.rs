@@ -4,9 +4,9 @@ use std::fmt;
 
 use super::bands::Bands;
 use crate::{
-    bandit::schedule::Fnv,
     collective::{Collective, Scale, Workload},
     conf::words::{COLLECTIVES, word},
+    math::hash,
     units::Size,
 };
 
@@ -79,16 +79,8 @@ impl BandKey {
     #[must_use]
     pub fn hash(&self) -> u64 {
         let Scale { nodes, ranks } = self.scale;
-        Fnv::new()
-            .text(word(&COLLECTIVES, &self.collective).unwrap_or_default())
-            .text("/")
-            .number(u64::from(self.band))
-            .text("/")
-            .number(u64::from(nodes))
-            .text("/")
-            .number(u64::from(ranks))
-            .text("/")
-            .number(u64::from(self.overlap))
-            .value()
+        let collective = word(&COLLECTIVES, &self.collective).unwrap_or_default();
+        let Self { band, overlap, .. } = self;
+        hash(format!("{collective}/{band}/{nodes}/{ranks}/{}", u8::from(*overlap)).as_bytes())
     }
 }

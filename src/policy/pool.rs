@@ -1,12 +1,14 @@
 //! Joins logs by key: the latencies of each arm, in the order of time.
 
+use std::collections::BTreeMap;
+
 use super::{
     arm::Arm,
     attribution::{Attributed, Attribution},
     key::Key,
     read::Objective,
 };
-use crate::{bandit::estimators::Line, order::CompactSort, sorted::SortedMap};
+use crate::bandit::estimators::Line;
 
 /// All measurements of one key.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,9 +104,9 @@ pub struct PooledLog<'a> {
 /// Joins logs by key.
 #[must_use]
 pub fn pools(sources: &[PooledLog<'_>]) -> Vec<Pool> {
-    let (mut places, mut pools) = (SortedMap::new(), Vec::new());
+    let (mut places, mut pools) = (BTreeMap::new(), Vec::new());
     let mut in_time: Vec<(usize, &PooledLog<'_>)> = sources.iter().enumerate().collect();
-    in_time.compact_sort_by_key(|(_, source)| source.round);
+    in_time.sort_by_key(|(_, source)| source.round);
     for (file, source) in in_time {
         let learns = source.strategies.iter().find(|name| learns(name));
         for line in &source.attributed.lines {
@@ -136,7 +138,7 @@ pub fn pools(sources: &[PooledLog<'_>]) -> Vec<Pool> {
             pool.lines.push(PoolLine { arm: place, latency_ms, propensity, file, round: source.round });
         }
     }
-    pools.compact_sort_by_key(|pool| pool.key);
+    pools.sort_by_key(|pool| pool.key);
     pools
 }
 

@@ -1,5 +1,7 @@
 //! Holds the logs that were dropped and what they say, and answers questions about them.
 
+use std::collections::BTreeMap;
+
 use super::{
     attribution::{self, Attributed, Attribution, LogSettings, Schedule},
     charts, export,
@@ -16,7 +18,7 @@ use super::{
     },
     result::KeyResult,
 };
-use crate::{progress::Progress, sorted::SortedMap};
+use crate::progress::Progress;
 
 /// The reason why a question can't be answered. Messages are shown to users.
 #[derive(Debug, thiserror::Error)]
@@ -214,7 +216,7 @@ impl PolicyStudy {
     fn schedule(&mut self, settings: &Settings) -> Schedule {
         let given = settings.schedule.policies.iter().map(|policy| ("the schedule", policy));
         let dropped = self.logs.iter().filter_map(|named| Some((named.name.as_str(), named.log.policy.as_ref()?)));
-        let mut policies: SortedMap<u64, (&str, &Policy)> = SortedMap::new();
+        let mut policies: BTreeMap<u64, (&str, &Policy)> = BTreeMap::new();
         for (name, policy) in given.chain(dropped) {
             let (first, known) = *policies.entry(policy.generation).or_insert((name, policy));
             if known != policy {

@@ -1,6 +1,6 @@
 //! Shortens paths to the parts that distinguish them.
 
-use crate::sorted::SortedMap;
+use std::collections::BTreeMap;
 
 /// Each path shortened to the file's name and as many of its folders as distinguish it from the others.
 ///
@@ -14,7 +14,7 @@ pub fn apart(paths: &[String]) -> Vec<&str> {
     let mut ends: Vec<&str> = paths.iter().map(|path| end(path, 1)).collect();
     let longest = paths.iter().map(|path| path.matches(SEPARATORS).count() + 1).max().unwrap_or(1);
     for parts in 2..=longest {
-        let mut of_end: SortedMap<&str, Vec<usize>> = SortedMap::new();
+        let mut of_end: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (place, end) in ends.iter().enumerate() {
             of_end.entry(*end).or_default().push(place);
         }

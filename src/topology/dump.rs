@@ -3,14 +3,14 @@
 
 mod pattern;
 
+use std::collections::BTreeMap;
+
 use super::{
     generate::{self, RecipeError},
     model::{Link, Topology, Unit},
     msccl::{Element, parse},
 };
 use crate::{
-    order::CompactSort,
-    sorted::SortedMap,
     text::{Column, Entry, Listing, number},
     units::{count as count_of, grouped},
 };
@@ -181,8 +181,8 @@ pub fn read(text: &str) -> Result<Dump, String> {
                 let name = format!("cpu {}", cpu.get("numaid").unwrap_or("0"));
                 walk(cpu, &mut vec![name], f64::INFINITY, &mut machine)?;
             }
-            machine.gpus.compact_sort_by_key(|gpu| gpu.dev);
-            machine.nics.compact_sort_by_key(|nic| nic.dev);
+            machine.gpus.sort_by_key(|gpu| gpu.dev);
+            machine.nics.sort_by_key(|nic| nic.dev);
             machine.nics.dedup_by(|a, b| a.name == b.name && a.dev == b.dev);
             if machine.gpus.is_empty() {
                 return Err("it has no GPU".to_owned());
@@ -294,7 +294,7 @@ impl Machine {
     }
 
     /// The index of each GPU by its bus address.
-    fn places(&self) -> SortedMap<&str, usize> {
+    fn places(&self) -> BTreeMap<&str, usize> {
         self.gpus.iter().enumerate().rev().map(|(place, gpu)| (gpu.busid.as_str(), place)).collect()
     }
 
@@ -361,7 +361,7 @@ impl Machine {
         }
         let ports: Vec<Option<&Nic>> =
             self.gpus.iter().map(|gpu| self.nearest(gpu).filter(|nic| nic.gbps > 0.0)).collect();
-        let mut sharing: SortedMap<u32, u32> = SortedMap::new();
+        let mut sharing: BTreeMap<u32, u32> = BTreeMap::new();
         for gpu in &self.gpus {
             self.nearest(gpu).into_iter().for_each(|nic| *sharing.entry(nic.dev).or_default() += 1);
         }

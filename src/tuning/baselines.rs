@@ -1,14 +1,15 @@
 //! Predictors that need no learning, to be beaten or to be used.
 
-use std::ops::Bound;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Bound,
+};
 
 use super::{aggregate::Point, features::Ask};
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     learn::latency_bandwidth::growth,
     math::{exp, ln, log2},
-    order::CompactCollect,
-    sorted::{SortedMap, SortedSet},
 };
 
 /// Nothing beyond the largest measured size of a collective and scale is expected to be faster than this times the largest
@@ -17,7 +18,7 @@ pub const CEILING: f64 = 1.15;
 
 /// The largest ln busbw that is expected beyond the measured sizes of each (collective, scale): see [`CEILING`].
 #[derive(Clone, Debug, Default)]
-pub struct Ceilings(SortedMap<(Collective, Scale), f64>);
+pub struct Ceilings(BTreeMap<(Collective, Scale), f64>);
 
 impl Ceilings {
     /// The ceilings over points with a positive busbw.
@@ -95,11 +96,11 @@ impl Curve {
 /// The measurements of each (collective, scale), by size and configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Measurements {
-    by_size: SortedMap<(Collective, Scale), SortedMap<u64, SortedMap<Configuration, f64>>>,
-    curves: SortedMap<(Collective, Scale), SortedMap<Configuration, Curve>>,
+    by_size: BTreeMap<(Collective, Scale), BTreeMap<u64, BTreeMap<Configuration, f64>>>,
+    curves: BTreeMap<(Collective, Scale), BTreeMap<Configuration, Curve>>,
     ceilings: Ceilings,
     /// The scales of each collective by ranks, then nodes.
-    by_ranks: SortedSet<(Collective, u32, u32)>,
+    by_ranks: BTreeSet<(Collective, u32, u32)>,
 }
 
 fn is_measured(point: &Point) -> bool {
@@ -126,8 +127,7 @@ impl Measurements {
             }
         }
         let groups = measurements.by_size.keys();
-        measurements.by_ranks =
-            groups.map(|(collective, scale)| (*collective, scale.ranks, scale.nodes)).compact_collect();
+        measurements.by_ranks = groups.map(|(collective, scale)| (*collective, scale.ranks, scale.nodes)).collect();
         measurements
     }
 
@@ -145,7 +145,7 @@ impl Measurements {
         self.curves.get(&(collective, scale)).into_iter().flat_map(|curves| curves.keys().copied())
     }
 
-    fn sizes(&self, workload: &Workload) -> Option<&SortedMap<u64, SortedMap<Configuration, f64>>> {
+    fn sizes(&self, workload: &Workload) -> Option<&BTreeMap<u64, BTreeMap<Configuration, f64>>> {
         self.by_size.get(&(workload.collective, workload.scale))
     }
 
@@ -237,7 +237,7 @@ impl Measurements {
     #[must_use]
     pub fn best_single(&self, collective: Collective, scale: Scale) -> Option<Configuration> {
         let sizes = self.by_size.get(&(collective, scale))?;
-        let mut shares: SortedMap<Configuration, f64> = SortedMap::new();
+        let mut shares: BTreeMap<Configuration, f64> = BTreeMap::new();
         for configurations in sizes.values() {
             let best = configurations.values().copied().fold(0.0, f64::max);
             for (configuration, busbw) in configurations {

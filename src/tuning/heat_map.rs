@@ -1,5 +1,7 @@
 //! The heat map of a collective and scale: what each configuration loses at each size, and which of them run.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -13,9 +15,7 @@ use super::{
 use crate::{
     collective::{Algorithm, Collective, Configuration, Scale, Workload},
     form::{restored, value},
-    order::CompactSort,
     plot::{Axis, Chart, Colour, Mark, Pick, Point, Quantity, Series, Spacing},
-    sorted::{SortedMap, SortedSet},
     units::{Size, count, significant},
 };
 
@@ -86,15 +86,15 @@ struct Cell<'a> {
 struct Rows<'a> {
     configurations: Vec<Configuration>,
     /// By size.
-    default: SortedMap<u64, Cell<'a>>,
+    default: BTreeMap<u64, Cell<'a>>,
     /// By size and configuration, as the points come.
-    cells: SortedMap<(u64, Configuration), Cell<'a>>,
+    cells: BTreeMap<(u64, Configuration), Cell<'a>>,
 }
 
 impl<'a> Rows<'a> {
     fn new(points: &'a [aggregate::Point], defaults: &'a [aggregate::Point], against: Against) -> Self {
         let size = |point: &aggregate::Point| point.workload.size_bytes;
-        let mut reference: SortedMap<u64, f64> = SortedMap::new();
+        let mut reference: BTreeMap<u64, f64> = BTreeMap::new();
         let compared = points.iter().filter(|_| against == Against::Best).chain(defaults);
         for point in compared {
             let highest = reference.entry(size(point)).or_insert(point.busbw_gbps);
@@ -104,11 +104,11 @@ impl<'a> Rows<'a> {
             let reference = reference.get(&size(point)).copied().unwrap_or(f64::NAN);
             Cell { loss_pct: (1.0 - point.busbw_gbps / reference) * 100.0, point }
         };
-        let mut rows = Self { configurations: Vec::new(), default: SortedMap::new(), cells: SortedMap::new() };
+        let mut rows = Self { configurations: Vec::new(), default: BTreeMap::new(), cells: BTreeMap::new() };
         rows.default.extend(defaults.iter().map(|point| (size(point), cell(point))));
         rows.cells.extend(points.iter().map(|point| ((size(point), point.configuration), cell(point))));
         rows.configurations = points.iter().map(|point| point.configuration).collect();
-        rows.configurations.compact_sort();
+        rows.configurations.sort();
         rows.configurations.dedup();
         rows
     }
@@ -120,16 +120,16 @@ impl<'a> Rows<'a> {
     }
 
     /// Leaves out those that lose most, but for some.
-    fn keep(&mut self, most: usize, always: &SortedSet<Configuration>, sizes: &[u64]) {
+    fn keep(&mut self, most: usize, always: &BTreeSet<Configuration>, sizes: &[u64]) {
         let mut ranked: Vec<(bool, f64, Configuration)> = self
             .configurations
             .iter()
             .map(|c| (!always.contains(c), self.mean(*c, sizes).map_or(f64::INFINITY, |(mean, _)| mean), *c))
             .collect();
-        ranked.compact_sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        ranked.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         ranked.truncate(most);
         self.configurations = ranked.into_iter().map(|(_, _, configuration)| configuration).collect();
-        self.configurations.compact_sort();
+        self.configurations.sort();
     }
 }
 
@@ -157,16 +157,16 @@ pub fn heat_map(
     let against = if defaults.is_empty() { Against::Best } else { against };
     let mut rows = Rows::new(points, defaults, against);
     let mut all_sizes: Vec<u64> = points.iter().chain(defaults).map(|point| point.workload.size_bytes).collect();
-    all_sizes.compact_sort();
+    all_sizes.sort();
     all_sizes.dedup();
     let sizes = thinned(&all_sizes, MOST_COLUMNS);
-    let deployed: SortedMap<u64, Configuration> = answer
+    let deployed: BTreeMap<u64, Configuration> = answer
         .iter()
         .filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale))
         .filter(|r| r.decision == Decision::Deploy)
         .filter_map(|r| Some((r.workload.size_bytes, r.configuration?)))
         .collect();
-    let kept: SortedSet<u64> = answer
+    let kept: BTreeSet<u64> = answer
         .iter()
         .filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale))
         .filter(|r| matches!(r.decision, Decision::KeepDefault { .. }))
@@ -318,7 +318,7 @@ fn stalled(
     column_of: &dyn Fn(u64) -> Option<usize>,
     row_of: &dyn Fn(&Stall) -> Option<usize>,
 ) -> Vec<Point> {
-    let mut marked: SortedMap<(usize, usize), (u64, f64, bool)> = SortedMap::new();
+    let mut marked: BTreeMap<(usize, usize), (u64, f64, bool)> = BTreeMap::new();
     let is_here = |workload: &Workload| (workload.collective, workload.scale) == of;
     for stall in stalls.iter().filter(|stall| is_here(&stall.workload)) {
         let Some(place) = column_of(stall.workload.size_bytes).zip(row_of(stall)) else { continue };
@@ -397,7 +397,7 @@ mod tests {
     fn sweep(points: &[(u64, Configuration, f64)], defaults: &[(u64, Configuration, f64)]) -> Sweep {
         let all = |points: &[(u64, Configuration, f64)]| {
             let mut all: Vec<Measured> = points.iter().map(|(s, c, b)| Measured::new(workload(*s), *c, *b)).collect();
-            all.compact_sort_by_key(|point| (point.workload, point.configuration));
+            all.sort_by_key(|point| (point.workload, point.configuration));
             all
         };
         Sweep { points: all(points), defaults: all(defaults) }

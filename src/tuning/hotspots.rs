@@ -4,14 +4,14 @@
 //! bandwidth lies below it by more than a threshold, whatever the rounding of both, belongs to a hotspot. A smooth curve proves nothing: hotspots are
 //! an alarm, not a search.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{decision::printed, result::Recommendation, sweep::Sweep};
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
-    order::CompactSort,
     plot::{Colour, Mark, Point, Series},
-    sorted::SortedMap,
     text::{Cell, Column, Entry, Listing, Table},
     units::{Size, significant},
 };
@@ -123,7 +123,7 @@ fn along(curve: Curve, collective: Collective, scale: Scale, places: &[Place], r
 #[must_use]
 pub fn find(sweep: &Sweep, answer: &[Recommendation], rule: Rule) -> Vec<Hotspot> {
     let mut hotspots = Vec::new();
-    let mut answers: SortedMap<(Collective, Scale), Vec<&Recommendation>> = SortedMap::new();
+    let mut answers: BTreeMap<(Collective, Scale), Vec<&Recommendation>> = BTreeMap::new();
     for recommendation in answer {
         let Workload { collective, scale, .. } = recommendation.workload;
         answers.entry((collective, scale)).or_default().push(recommendation);
@@ -157,7 +157,7 @@ pub fn find(sweep: &Sweep, answer: &[Recommendation], rule: Rule) -> Vec<Hotspot
                 Some(Place { size_bytes: r.workload.size_bytes, busbw_gbps, configuration })
             })
             .collect();
-        recommended.compact_sort_by_key(|place| place.size_bytes);
+        recommended.sort_by_key(|place| place.size_bytes);
         let curves = [
             (Curve::Default, default.collect()),
             (Curve::MeasuredBest, best.collect()),

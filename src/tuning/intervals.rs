@@ -1,13 +1,12 @@
 //! Intervals from held-out errors, local in size: small messages are noisier than large ones.
 
-use crate::sorted::SortedMap;
+use std::collections::BTreeMap;
 
 use super::aggregate::Point;
 use crate::{
     collective::{Collective, Scale, Workload},
     learn::conformal,
     math::{ln, log2},
-    order::CompactSort,
 };
 
 /// Intervals hold this share of new measurements.
@@ -22,7 +21,7 @@ const ENOUGH: usize = 60;
 /// The relative errors ln(measured / predicted) of points that the prediction had not seen.
 #[derive(Clone, Debug, Default)]
 pub struct HeldOutErrors {
-    groups: SortedMap<(Collective, Scale), Vec<HeldOut>>,
+    groups: BTreeMap<(Collective, Scale), Vec<HeldOut>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -39,12 +38,12 @@ impl HeldOutErrors {
     /// `by_size` that folds are whole sizes.
     #[must_use]
     pub fn new(points: &[Point], predicted: &[Option<f64>], folds: &[usize], by_size: bool) -> Self {
-        let mut sizes: SortedMap<_, SortedMap<u64, usize>> = SortedMap::new();
+        let mut sizes: BTreeMap<_, BTreeMap<u64, usize>> = BTreeMap::new();
         for (point, fold) in points.iter().zip(folds) {
             let Workload { collective, scale, size_bytes } = point.workload;
             sizes.entry((collective, scale)).or_default().insert(size_bytes, *fold);
         }
-        let mut groups: SortedMap<_, Vec<HeldOut>> = SortedMap::new();
+        let mut groups: BTreeMap<_, Vec<HeldOut>> = BTreeMap::new();
         for ((point, predicted), fold) in points.iter().zip(predicted).zip(folds) {
             let Some(predicted) = predicted.filter(|p| *p > 0.0 && point.busbw_gbps > 0.0) else { continue };
             let Workload { collective, scale, size_bytes } = point.workload;
@@ -116,7 +115,7 @@ pub fn nested_coverage_pct<'a>(
 fn coverage_pct(level: f64, pairs: impl Iterator<Item = (Vec<HeldOut>, Vec<HeldOut>)>) -> Option<f64> {
     let (mut inside, mut all) = (0_usize, 0_usize);
     for (held_out, others) in pairs {
-        let mut widths: SortedMap<u64, Option<f64>> = SortedMap::new();
+        let mut widths: BTreeMap<u64, Option<f64>> = BTreeMap::new();
         for error in held_out {
             let width = *widths
                 .entry(error.log2_size.to_bits())
@@ -140,7 +139,7 @@ fn local_width<'a>(
 ) -> Option<f64> {
     let (beyond, between): (Vec<&HeldOut>, Vec<&HeldOut>) = errors.partition(|error| error.is_beyond);
     let mut near: Vec<(f64, f64)> = between.iter().map(|e| ((e.log2_size - log2_size).abs(), e.error)).collect();
-    near.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
+    near.sort_by(|a, b| a.0.total_cmp(&b.0));
     let reach = near.get(ENOUGH - 1).map_or(f64::INFINITY, |(distance, _)| distance.max(NEAR_DOUBLINGS));
     let mut near: Vec<f64> = near.into_iter().take_while(|(d, _)| *d <= reach).map(|(_, error)| error).collect();
     let width = conformal::width(&mut near, level);

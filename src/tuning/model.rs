@@ -9,7 +9,7 @@
 //! Beyond the largest size that an algorithm and protocol was measured at, neither is asked: there busbw goes on from its
 //! values at the last measured sizes by latency and size over bandwidth ([`growth`]), at most up to [`Ceilings`].
 
-use crate::sorted::{SortedMap, SortedSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     aggregate::Point,
@@ -31,7 +31,6 @@ use crate::{
         polynomial::Polynomial,
     },
     math::{exp, ln, log2},
-    order::CompactSort,
     progress::Progress,
 };
 
@@ -145,9 +144,9 @@ fn key(workload: &Workload, configuration: &Configuration) -> Key {
 }
 
 struct Surfaces {
-    groups: SortedMap<Key, Group>,
+    groups: BTreeMap<Key, Group>,
     /// What the planes of all groups of a collective and scale leave.
-    kriged: SortedMap<(Collective, Scale), Kriging>,
+    kriged: BTreeMap<(Collective, Scale), Kriging>,
     ceilings: Ceilings,
     trees: [Forest; 2],
 }
@@ -162,7 +161,7 @@ const PLANE_RIDGE: f64 = 0.1;
 /// What was measured of one group: its sizes, and the ln busbw at each of [`features::place`].
 #[derive(Default)]
 struct Members {
-    sizes: SortedSet<u64>,
+    sizes: BTreeSet<u64>,
     places: Vec<[f64; 2]>,
     heights: Vec<f64>,
 }
@@ -178,7 +177,7 @@ struct Group {
 }
 
 impl Group {
-    fn fit(kind: u32, sizes: &SortedSet<u64>, places: &[[f64; 2]], heights: &[f64]) -> Result<Self, LearnError> {
+    fn fit(kind: u32, sizes: &BTreeSet<u64>, places: &[[f64; 2]], heights: &[f64]) -> Result<Self, LearnError> {
         let largest = sizes.iter().skip(sizes.len().saturating_sub(POINTS)).copied().collect();
         Ok(Self {
             law: Hockney::fit(places, heights)?,
@@ -202,7 +201,7 @@ impl Surfaces {
         parameters: &Parameters,
         progress: &mut dyn Progress,
     ) -> Result<Self, LearnError> {
-        let mut members: SortedMap<Key, Members> = SortedMap::new();
+        let mut members: BTreeMap<Key, Members> = BTreeMap::new();
         for point in points {
             let Members { sizes, places, heights } =
                 members.entry(key(&point.workload, &point.configuration)).or_default();
@@ -210,8 +209,8 @@ impl Surfaces {
             places.push(features::place(point.workload.size_bytes, point.configuration.channels));
             heights.push(ln(point.busbw_gbps));
         }
-        let mut groups: SortedMap<Key, Group> = SortedMap::new();
-        let mut left: SortedMap<(Collective, Scale), (Vec<Site>, Vec<f64>)> = SortedMap::new();
+        let mut groups: BTreeMap<Key, Group> = BTreeMap::new();
+        let mut left: BTreeMap<(Collective, Scale), (Vec<Site>, Vec<f64>)> = BTreeMap::new();
         let total = members.len() as u64;
         for (key, Members { sizes, places, heights }) in members {
             progress.report("Fitting surfaces", groups.len() as u64, total);
@@ -221,7 +220,7 @@ impl Surfaces {
             all_heights.extend(places.iter().zip(&heights).map(|(place, height)| height - group.plane.predict(*place)));
             groups.insert(key, group);
         }
-        let mut kriged = SortedMap::new();
+        let mut kriged = BTreeMap::new();
         for (scale, (places, heights)) in left {
             progress.report("Fitting surfaces", total, total);
             kriged.insert(scale, Kriging::fit(&places, &heights)?);
@@ -303,7 +302,7 @@ impl Surfaces {
             })
             .map(|(_, scale, _, _)| *scale)
             .collect();
-        known.compact_sort_by_key(order);
+        known.sort_by_key(order);
         let above = known.partition_point(|scale| order(scale) < wanted);
         match (above.checked_sub(1).map(|below| known[below]), known.get(above)) {
             (Some(low), Some(high)) if low.ranks < high.ranks => {

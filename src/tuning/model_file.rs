@@ -16,7 +16,7 @@ use super::{
 use crate::{
     collective::{Configuration, Workload},
     learn::LearnError,
-    order::CompactSort,
+    math,
     text::json::{exact, exact_or_none},
 };
 
@@ -258,7 +258,7 @@ pub fn hash(model: &BusbwModel, points: &[Point]) -> Result<String, LearnError> 
             (workload, Configuration { channels: 0, ..p.configuration })
         })
         .collect();
-    pairs.compact_sort();
+    pairs.sort();
     pairs.dedup();
     let mut asks = Vec::new();
     for (workload, configuration) in pairs {
@@ -269,11 +269,7 @@ pub fn hash(model: &BusbwModel, points: &[Point]) -> Result<String, LearnError> 
             }
         }
     }
-    let bytes = model.predict(&asks)?.into_iter().flat_map(|busbw| busbw.unwrap_or(-1.0).to_bits().to_le_bytes());
-    Ok(format!("{:016x}", fnv1a(bytes)))
-}
-
-/// The 64-bit FNV-1a hash (Fowler, Noll, Vo).
-pub fn fnv1a(bytes: impl Iterator<Item = u8>) -> u64 {
-    bytes.fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3))
+    let bytes: Vec<u8> =
+        model.predict(&asks)?.into_iter().flat_map(|busbw| busbw.unwrap_or(-1.0).to_bits().to_le_bytes()).collect();
+    Ok(format!("{:016x}", math::hash(&bytes)))
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::model_file::fnv1a;
+use crate::math::hash;
 
 /// In what measurements of one collective and scale can differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,16 +64,15 @@ impl Origin {
 
     /// The nodes, by [`number_of`] each name, ascending and each once; none: they are not known.
     pub fn nodes(&mut self, numbers: impl IntoIterator<Item = u64>) {
-        let mut bytes = numbers.into_iter().flat_map(u64::to_le_bytes).peekable();
-        let is_known = bytes.peek().is_some();
-        self.values[Aspect::Nodes as usize] = is_known.then(|| format!("{:016x}", fnv1a(bytes)));
+        let bytes: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).collect();
+        self.values[Aspect::Nodes as usize] = (!bytes.is_empty()).then(|| format!("{:016x}", hash(&bytes)));
     }
 }
 
 /// A number that stands for a name.
 #[must_use]
 pub fn number_of(name: &str) -> u64 {
-    fnv1a(name.bytes())
+    hash(name.as_bytes())
 }
 
 /// The origins of rows, each once. The first says nothing.

@@ -1,7 +1,7 @@
 //! The record behind an answer: each configuration's runs, what they were asked and what ran, from which lines of which
 //! files; and the runs that stalled.
 
-use crate::sorted::SortedMap;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -90,7 +90,7 @@ pub struct OneRun {
 
 /// Looks up what a question asks for; `names` are those of the files.
 #[must_use]
-pub fn answer(advisor: &Advisor<'_>, question: &Question, names: &SortedMap<u16, String>) -> Answer {
+pub fn answer(advisor: &Advisor<'_>, question: &Question, names: &BTreeMap<u16, String>) -> Answer {
     let judge = &advisor.judge;
     let asked_for = |stall: &&Stall| question.workload.is_none_or(|workload| stall.workload == workload);
     let stalls: Vec<Stall> = judge.screened.stalls.iter().filter(asked_for).copied().collect();
@@ -124,7 +124,7 @@ fn measured(
     place: &Place,
     first: usize,
     runs: &[Run],
-    names: &SortedMap<u16, String>,
+    names: &BTreeMap<u16, String>,
 ) -> Measured {
     let screened = advisor.judge.screened;
     let is_default = place.kind == Kind::Default;
@@ -271,7 +271,7 @@ const STALL_COLUMNS: [Column; 11] = [
 
 /// Runs that stalled, as a table.
 #[must_use]
-pub fn stall_listing(stalls: &[Stall], names: &SortedMap<u16, String>) -> Listing {
+pub fn stall_listing(stalls: &[Stall], names: &BTreeMap<u16, String>) -> Listing {
     let row = |stall: &Stall| {
         let Workload { collective, scale, size_bytes } = stall.workload;
         let default = if stall.is_default { "default, " } else { "" };

@@ -9,7 +9,6 @@ use crate::report::{
 use crate::{
     collective::{Collective, Scale},
     plot::Chart,
-    sorted::SortedMap,
     text::Problems,
     tuning::{
         conf::{
@@ -26,6 +25,7 @@ use crate::{
     },
     units::{grouped, significant},
 };
+use std::collections::BTreeMap;
 
 /// The most collectives and scales that have a section.
 const MOST_GROUPS: usize = 50;
@@ -48,7 +48,7 @@ pub struct TuningReportInput<'a> {
     /// The names of the files with measurements.
     pub names: &'a [String],
     /// The names of all files, by the numbers that runs refer to.
-    pub numbered: &'a SortedMap<u16, String>,
+    pub numbered: &'a BTreeMap<u16, String>,
     /// Notes about all files.
     pub notes: Vec<String>,
     /// The set of measurements that was studied, if there are several.
@@ -72,7 +72,7 @@ pub fn report(material: TuningReportInput<'_>, contents: &Contents) -> Result<Re
     let mut sections = Vec::new();
     let mut predicted = Vec::new();
     let groups = study.groups();
-    let mut mine: SortedMap<(Collective, Scale), Vec<Recommendation>> = SortedMap::new();
+    let mut mine: BTreeMap<(Collective, Scale), Vec<Recommendation>> = BTreeMap::new();
     for recommendation in answer {
         let of = (recommendation.workload.collective, recommendation.workload.scale);
         mine.entry(of).or_default().push(recommendation.clone());

@@ -1,6 +1,9 @@
 //! One record of a sweep becomes one row, or a problem that says why not.
 
-use std::num::NonZero;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    num::NonZero,
+};
 
 use super::{
     columns::{Column, Columns},
@@ -9,7 +12,6 @@ use super::{
 };
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
-    sorted::{SortedMap, SortedSet},
     text::{self, Problem, Record, State},
     units::{Size, significant},
 };
@@ -41,7 +43,7 @@ pub(super) struct RowReader<'a> {
     protocols: Memo<Protocol>,
     origins: Origins,
     /// What the columns of the origin said so far, and its number.
-    said: SortedMap<[String; FROM.len()], u16>,
+    said: BTreeMap<[String; FROM.len()], u16>,
     /// What they said of the last row: most rows are like the one before.
     last: Option<([String; FROM.len()], u16)>,
     /// The last row's columns of what was requested and what ran are all blank: a row of the older form in a merge.
@@ -57,7 +59,7 @@ impl<'a> RowReader<'a> {
             algorithms: Memo::new(Algorithm::parse),
             protocols: Memo::new(Protocol::parse),
             origins: Origins::default(),
-            said: SortedMap::new(),
+            said: BTreeMap::new(),
             last: None,
             unsaid: false,
         }
@@ -227,7 +229,7 @@ impl<'a> RowReader<'a> {
 }
 
 /// The numbers of the nodes in a list like `node1,node2`, ascending and each once; a range in brackets is one word.
-fn node_numbers(list: &str) -> SortedSet<u64> {
+fn node_numbers(list: &str) -> BTreeSet<u64> {
     let mut depth = 0_u32;
     let is_between = |c: char| {
         match c {

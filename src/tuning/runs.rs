@@ -1,17 +1,16 @@
 //! The single runs behind the points, kept compactly: to judge noise, to set runs aside, to bring them back.
 
-use std::{cmp::Ordering::Equal, collections::HashMap};
+use std::{
+    cmp::Ordering::Equal,
+    collections::{BTreeMap, HashMap},
+};
 
 use super::{
     aggregate::{Point, Target},
     read::{Asked, Evidence, Kind, Marks, Row},
     sweep::Sweep,
 };
-use crate::{
-    collective::{Collective, Configuration, Scale, Workload},
-    order::CompactSort,
-    sorted::SortedMap,
-};
+use crate::collective::{Collective, Configuration, Scale, Workload};
 
 /// One run, or several of which a line is the median. 56 bytes: a line of the file that it comes from has twice that.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -108,7 +107,7 @@ impl Runs {
     pub fn new(mut rows: Vec<Row>, target: Target) -> Self {
         sort_rows(&mut rows);
         let mut out = Self::default();
-        let mut in_place = SortedMap::new();
+        let mut in_place = BTreeMap::new();
         let mut counts = Vec::new();
         for group in rows.chunk_by(|a, b| group_of(a) == group_of(b)) {
             let of = group_of(&group[0]);
@@ -310,7 +309,7 @@ fn mark_doubles(runs: &mut [Timed]) -> usize {
     if runs.first().map(|t| t.run.file) == runs.last().map(|t| t.run.file) {
         return 0;
     }
-    runs.compact_sort_by(|a, b| {
+    runs.sort_by(|a, b| {
         let twins = || a.times_us[1].partial_cmp(&b.times_us[1]).unwrap_or(Equal);
         a.run.busbw_gbps.total_cmp(&b.run.busbw_gbps).then_with(twins)
     });
@@ -324,7 +323,7 @@ fn mark_doubles(runs: &mut [Timed]) -> usize {
             first = index;
         }
     }
-    runs.compact_sort_by_key(|t| (t.run.file, t.run.line));
+    runs.sort_by_key(|t| (t.run.file, t.run.line));
     doubles
 }
 
@@ -348,7 +347,7 @@ fn point(place: &Place, runs: &[Run], twins: &mut [(f64, u32)]) -> Option<Point>
 
 /// The median of values, each as often as its repeats say; sorts them. `None` for none.
 pub fn weighted_median(values: &mut [(f64, u32)]) -> Option<f64> {
-    values.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
+    values.sort_by(|a, b| a.0.total_cmp(&b.0));
     let total: u64 = values.iter().map(|(_, repeats)| u64::from(*repeats)).sum();
     let at = |place: u64| {
         let mut passed = 0;
@@ -363,7 +362,7 @@ pub fn weighted_median(values: &mut [(f64, u32)]) -> Option<f64> {
 
 /// What occurs most often, each as often as its number says; the lowest of those that occur equally often.
 fn most_frequent<T: Ord>(items: impl Iterator<Item = (T, u32)>) -> Option<T> {
-    let mut counts: SortedMap<T, u64> = SortedMap::new();
+    let mut counts: BTreeMap<T, u64> = BTreeMap::new();
     for (item, repeats) in items {
         *counts.entry(item).or_default() += u64::from(repeats);
     }

@@ -4,7 +4,7 @@
 //! each count within three of the best. At two and more nodes the channel curve can have two humps, one of them at
 //! a single channel: so the ladder starts at 1 and no measured count is skipped.
 
-use crate::sorted::{SortedMap, SortedSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     aggregate::Point,
@@ -18,13 +18,12 @@ use super::{
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     learn::LearnError,
-    order::{CompactCollect, CompactSort},
 };
 
 /// What may be chosen at each (collective, scale), from what was measured there and what is allowed besides.
 #[derive(Clone, Debug, Default)]
 pub struct SearchSpace {
-    groups: SortedMap<(Collective, Scale), Vec<Candidate>>,
+    groups: BTreeMap<(Collective, Scale), Vec<Candidate>>,
     limits: SearchLimits,
     can_run: CanRun,
 }
@@ -59,7 +58,7 @@ impl SearchSpace {
                 let points = sweep.points_of(group.collective, group.scale);
                 ((group.collective, group.scale), candidates(points, limits))
             })
-            .compact_collect();
+            .collect();
         Self { groups, limits: limits.clone(), can_run: CanRun::new(platform.matrix(), sweep) }
     }
 
@@ -151,7 +150,7 @@ impl SearchSpace {
         for pair in self.pairs(workload) {
             let measured = pair.channels.iter().copied().filter(|channels| *channels <= limit);
             let mut ladder: Vec<u32> = (1..=limit).step_by(STEP as usize).chain([limit]).chain(measured).collect();
-            ladder.compact_sort();
+            ladder.sort();
             ladder.dedup();
             let Some((coarse, _)) = highest(&pair, workload, &ladder, predict)? else { continue };
             let reach = STEP - 1;
@@ -213,8 +212,8 @@ const MOST_CHANNELS: u32 = 255;
 pub type Predict<'a> = dyn FnMut(&[Ask]) -> Result<Vec<Option<f64>>, LearnError> + 'a;
 
 /// The wanted ones; where none is named, the measured ones.
-fn or_measured<T: Ord + Copy>(wanted: &[T], measured: impl Iterator<Item = T>) -> SortedSet<T> {
-    if wanted.is_empty() { measured.compact_collect() } else { wanted.iter().copied().compact_collect() }
+fn or_measured<T: Ord + Copy>(wanted: &[T], measured: impl Iterator<Item = T>) -> BTreeSet<T> {
+    if wanted.is_empty() { measured.collect() } else { wanted.iter().copied().collect() }
 }
 
 fn candidates(points: &[Point], limits: &SearchLimits) -> Vec<Candidate> {
@@ -222,7 +221,7 @@ fn candidates(points: &[Point], limits: &SearchLimits) -> Vec<Candidate> {
     let asked = |p: &Point| !p.marks.wrapped_channels || limits.max_channels.is_some_and(|most| most > 127);
     let mut sizes: Vec<u64> = points.iter().map(|point| point.workload.size_bytes).collect();
     sizes.dedup();
-    let mut pairs: SortedMap<(Algorithm, Protocol), Candidate> = SortedMap::new();
+    let mut pairs: BTreeMap<(Algorithm, Protocol), Candidate> = BTreeMap::new();
     for point in points.iter().filter(|point| asked(point)) {
         let Configuration { algorithm, protocol, channels } = point.configuration;
         let size = point.workload.size_bytes;
@@ -238,7 +237,7 @@ fn candidates(points: &[Point], limits: &SearchLimits) -> Vec<Candidate> {
     }
     let mut pairs: Vec<Candidate> = pairs.into_values().collect();
     for pair in &mut pairs {
-        pair.channels.compact_sort();
+        pair.channels.sort();
         pair.channels.dedup();
         if let Some((low, high)) = pair.measured {
             let between = |a: u64, b: u64| u128::from(a) * u128::from(b);

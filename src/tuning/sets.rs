@@ -4,17 +4,17 @@
 //! fall into sets, and everything is studied on one of them. What a row does not say, where others say different things,
 //! sets it apart as well. A collective and scale that was measured in one way only belongs to every set.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 use super::{
-    model_file::fnv1a,
     origin::{Aspect, Origins},
     read::Row,
 };
 use crate::{
     collective::{Collective, Scale},
-    order::CompactSort,
-    sorted::{SortedMap, SortedSet},
+    math::hash,
     units::{count, grouped},
 };
 
@@ -96,7 +96,7 @@ impl<'a> Names<'a> {
     fn of(aspect: usize, used: &[u16], origins: &'a Origins) -> Self {
         let mut all = vec![None];
         all.extend(used.iter().map(|origin| origins.get(*origin).values()[aspect].as_deref()));
-        all.compact_sort();
+        all.sort();
         all.dedup();
         Self(all)
     }
@@ -131,7 +131,7 @@ pub fn divide(
     name: &dyn Fn(u16) -> String,
     choose: &mut dyn FnMut(&[Set]) -> Choice,
 ) -> Sets {
-    let used: SortedSet<u16> = rows.chunk_by(|a, b| a.origin == b.origin).map(|same| same[0].origin).collect();
+    let used: BTreeSet<u16> = rows.chunk_by(|a, b| a.origin == b.origin).map(|same| same[0].origin).collect();
     let used: Vec<u16> = used.into_iter().collect();
     let names = std::array::from_fn(|aspect| Names::of(aspect, &used, origins));
     let mut classes = classes(rows, origins, &names);
@@ -153,7 +153,7 @@ pub fn divide(
     let studied = all.iter().position(|set| chosen == Choice::One(set.key)).map(|at| &keys[at]);
     if let Some(studied) = studied {
         let of_set = apart.classes.iter().filter(|class| apart.holds(studied, class));
-        let kept: SortedSet<(Group, u16)> = of_set.map(|class| (class.group, class.origin)).collect();
+        let kept: BTreeSet<(Group, u16)> = of_set.map(|class| (class.group, class.origin)).collect();
         let mut last = None;
         rows.retain(|row| {
             let key = ((row.workload.collective, row.workload.scale), row.origin);
@@ -182,7 +182,7 @@ fn classes(rows: &[Row], origins: &Origins, names: &[Names<'_>; Aspect::ALL.len(
         classes.push(Class { group, origin, file, rows: same.len() as u64, first, values: Values::default() });
         first += same.len();
     }
-    classes.compact_sort_by_key(|class| (class.group, class.origin, class.file));
+    classes.sort_by_key(|class| (class.group, class.origin, class.file));
     classes.dedup_by(|next, kept| {
         let is_same = (next.group, next.origin, next.file) == (kept.group, kept.origin, kept.file);
         if is_same {
@@ -194,13 +194,13 @@ fn classes(rows: &[Row], origins: &Origins, names: &[Names<'_>; Aspect::ALL.len(
         let values = origins.get(class.origin).values();
         class.values = std::array::from_fn(|aspect| names[aspect].number(values[aspect].as_deref()));
     }
-    classes.compact_sort_by_key(|class| class.first);
+    classes.sort_by_key(|class| class.first);
     classes
 }
 
 /// In what the rows of each group differ; groups that were measured in one way are left out. Where a value is a shorter
 /// spelling of one other, it becomes that one.
-fn differences(classes: &mut [Class], names: &[Names<'_>; Aspect::ALL.len()]) -> SortedMap<Group, Differs> {
+fn differences(classes: &mut [Class], names: &[Names<'_>; Aspect::ALL.len()]) -> BTreeMap<Group, Differs> {
     // The values of each group and aspect that are stated.
     let mut known: Vec<(Group, usize, u32)> = Vec::new();
     for class in &*classes {
@@ -208,9 +208,9 @@ fn differences(classes: &mut [Class], names: &[Names<'_>; Aspect::ALL.len()]) ->
             known.push((class.group, aspect, *value));
         }
     }
-    known.compact_sort();
+    known.sort();
     known.dedup();
-    let mut differs: SortedMap<Group, Differs> = SortedMap::new();
+    let mut differs: BTreeMap<Group, Differs> = BTreeMap::new();
     let mut renamed: Vec<((Group, usize, u32), u32)> = Vec::new();
     for of_aspect in known.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
         let (group, aspect, _) = of_aspect[0];
@@ -233,7 +233,7 @@ fn differences(classes: &mut [Class], names: &[Names<'_>; Aspect::ALL.len()]) ->
 
 /// Values that are short for exactly one other, with that one, ascending.
 fn longer(values: impl Iterator<Item = u32>, names: &Names<'_>) -> Vec<(u32, u32)> {
-    let stated: SortedMap<&str, u32> = values.filter_map(|value| Some((names.get(value)?, value))).collect();
+    let stated: BTreeMap<&str, u32> = values.filter_map(|value| Some((names.get(value)?, value))).collect();
     // What each long one could be written as: its parts from a word's beginning to where one may end.
     let mut found: Vec<(u32, u32)> = Vec::new();
     for (long, number) in &stated {
@@ -244,7 +244,7 @@ fn longer(values: impl Iterator<Item = u32>, names: &Names<'_>) -> Vec<(u32, u32
             found.extend(parts.filter(|short| is_short_for(names.get(**short), long)).map(|short| (*short, *number)));
         }
     }
-    found.compact_sort();
+    found.sort();
     found.dedup();
     found.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() == 1).map(|same| same[0]).collect()
 }
@@ -262,7 +262,7 @@ fn is_short_for(short: Option<&str>, long: &str) -> bool {
 
 /// What is kept apart.
 struct Apart<'a> {
-    differs: SortedMap<Group, Differs>,
+    differs: BTreeMap<Group, Differs>,
     classes: Vec<Class>,
     names: [Names<'a>; Aspect::ALL.len()],
     /// The aspects in which any group differs.
@@ -270,7 +270,7 @@ struct Apart<'a> {
 }
 
 impl<'a> Apart<'a> {
-    fn new(differs: SortedMap<Group, Differs>, classes: Vec<Class>, names: [Names<'a>; Aspect::ALL.len()]) -> Self {
+    fn new(differs: BTreeMap<Group, Differs>, classes: Vec<Class>, names: [Names<'a>; Aspect::ALL.len()]) -> Self {
         let is_any = |aspect: &usize| differs.values().any(|differs| differs[*aspect]);
         let aspects = (0..Aspect::ALL.len()).filter(is_any).collect();
         Self { differs, classes, names, aspects }
@@ -331,11 +331,11 @@ impl<'a> Apart<'a> {
             }
             found.push((set, class.first));
         }
-        found.compact_sort();
+        found.sort();
         found.dedup_by_key(|(set, _)| *set);
-        found.compact_sort_by_key(|(_, first)| *first);
-        rows.compact_sort_by_key(|(key, _)| *key);
-        let rows: SortedMap<(Differs, Values), u64> = rows
+        found.sort_by_key(|(_, first)| *first);
+        rows.sort_by_key(|(key, _)| *key);
+        let rows: BTreeMap<(Differs, Values), u64> = rows
             .chunk_by(|a, b| a.0 == b.0)
             .map(|same| (same[0].0, same.iter().map(|(_, rows)| *rows).sum()))
             .collect();
@@ -346,10 +346,10 @@ impl<'a> Apart<'a> {
             let label = self.label(&values, &nodes);
             let of_mask = |differs: &Differs| rows.get(&(*differs, only(values, *differs)));
             let rows = masks.iter().filter_map(of_mask).sum();
-            (values, Set { key: fnv1a(label.bytes()) as u32, label, rows })
+            (values, Set { key: hash(label.as_bytes()) as u32, label, rows })
         };
         let mut sets: Vec<(Values, Set)> = found.into_iter().map(described).collect();
-        sets.compact_sort_by_key(|(_, set)| std::cmp::Reverse(set.rows));
+        sets.sort_by_key(|(_, set)| std::cmp::Reverse(set.rows));
         sets
     }
 
@@ -393,7 +393,7 @@ impl<'a> Apart<'a> {
     ) -> String {
         let mut told = Vec::new();
         for (set, values) in sets.all.iter().zip(keys).take(NAMED) {
-            let mut files: SortedMap<u16, u64> = SortedMap::new();
+            let mut files: BTreeMap<u16, u64> = BTreeMap::new();
             let own = self.classes.iter().filter(|class| self.differs.contains_key(&class.group));
             for class in own.filter(|class| self.holds(values, class)) {
                 *files.entry(class.file).or_default() += class.rows;
@@ -435,9 +435,9 @@ impl<'a> Apart<'a> {
                 }
             }
         }
-        found.compact_sort();
+        found.sort();
         found.dedup_by_key(|(stranger, _)| *stranger);
-        found.compact_sort_by_key(|(_, first)| *first);
+        found.sort_by_key(|(_, first)| *first);
         let mut said = String::new();
         for (((collective, scale), aspect, own), _) in found.iter().take(NAMED) {
             let own = self.names[*aspect].get(*own).unwrap_or_default();

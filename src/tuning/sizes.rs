@@ -1,6 +1,5 @@
 //! Sizes as people write them in a field or on a command line (`1M, 16M 1.5G`), and where the one gives way to the next.
 
-use crate::order::CompactSort;
 use crate::units::{Size, SizeError};
 
 /// The most sizes answered at once.
@@ -69,7 +68,7 @@ pub fn parse_sizes(text: &str) -> Result<Vec<u64>, SizesError> {
         return Err(SizesError::TooMany);
     }
     let mut sizes = words.iter().map(|word| Ok(word.parse::<Size>()?.0)).collect::<Result<Vec<u64>, SizesError>>()?;
-    sizes.compact_sort();
+    sizes.sort();
     sizes.dedup();
     if sizes.first() == Some(&0) { Err(SizesError::Zero) } else { Ok(sizes) }
 }

@@ -14,17 +14,16 @@ use super::{
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::exp,
-    order::CompactSort,
     report::snapshot::{MOST_RUNS, rounded},
-    sorted::SortedMap,
 };
+use std::collections::BTreeMap;
 
 pub use crate::report::snapshot::{
     AtSize, Deployed, Drift, Extent, Group, Measured, Measurement, Snapshot, SnapshotError,
 };
 
 /// With what each collective and scale was measured, in words.
-pub type MeasuredWith = SortedMap<(Collective, Scale), Vec<String>>;
+pub type MeasuredWith = BTreeMap<(Collective, Scale), Vec<String>>;
 
 /// The libraries, data types and operations of rows, and a short number for each set of nodes, which tells sets apart and
 /// names none.
@@ -48,7 +47,7 @@ pub fn measured_with(rows: &[Row], origins: &Origins) -> MeasuredWith {
             }
         }
     }
-    words.values_mut().for_each(|words| words.compact_sort());
+    words.values_mut().for_each(|words| words.sort());
     words
 }
 
@@ -63,7 +62,7 @@ impl Snapshot {
     /// None as long as nothing was learnt.
     pub fn new(study: &Study, extent: Extent) -> Result<Self, StudyError> {
         let answer = study.to_deploy()?;
-        let answer: SortedMap<Workload, &Recommendation> =
+        let answer: BTreeMap<Workload, &Recommendation> =
             answer.iter().rev().map(|recommendation| (recommendation.workload, recommendation)).collect();
         let (runs, screened) = (study.runs(), study.screened());
         let mut groups: Vec<Group> = Vec::new();

@@ -8,7 +8,7 @@
 //! twin, as the twins of its size usually relate; it is named, and stays, for there is nothing in its place. Being
 //! slower than a median, at most half of the runs of a place can have stalled. Lines that are medians are left alone.
 
-use crate::sorted::SortedMap;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,6 @@ use super::{
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::{exp, ln, median},
-    order::{CompactCollect, CompactSort},
     units::{Size, count},
 };
 
@@ -112,8 +111,8 @@ impl Screened {
         for half in [Half::InPlace, Half::OutOfPlace] {
             screened.judge(runs, half, screening);
         }
-        screened.stalls.compact_sort_by_key(|s| (s.workload, s.is_default, s.configuration, s.file, s.line));
-        screened.aside.compact_sort_by_key(|(index, half)| (*index, *half == Half::OutOfPlace));
+        screened.stalls.sort_by_key(|s| (s.workload, s.is_default, s.configuration, s.file, s.line));
+        screened.aside.sort_by_key(|(index, half)| (*index, *half == Half::OutOfPlace));
         screened
     }
 
@@ -248,7 +247,7 @@ struct AtSize {
     twins: Option<(f64, f64)>,
 }
 
-struct Usual(SortedMap<Workload, AtSize>);
+struct Usual(BTreeMap<Workload, AtSize>);
 
 impl Usual {
     fn new(runs: &Runs, half: Half) -> Self {
@@ -286,7 +285,7 @@ impl Usual {
             });
             (sizes[at].0, AtSize { deviation: median(&mut deviations).unwrap_or(0.0), twins })
         };
-        Self((0..sizes.len()).map(usual).compact_collect())
+        Self((0..sizes.len()).map(usual).collect())
     }
 
     fn at(&self, workload: &Workload) -> Option<AtSize> {

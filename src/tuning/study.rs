@@ -1,8 +1,8 @@
 //! One sweep under study: what was measured, what was learnt from it, how far to trust that, what to deploy.
 
-use std::{borrow::Cow, sync::OnceLock};
+use std::{borrow::Cow, collections::BTreeMap, sync::OnceLock};
 
-use crate::{ceiling::Ceiling, sorted::SortedMap, units::grouped};
+use crate::{ceiling::Ceiling, units::grouped};
 
 use super::{
     aggregate::{Point, Target},
@@ -30,7 +30,6 @@ use crate::{
     collective::{Algorithm, Collective, Configuration, Scale, Workload},
     learn::{LearnError, importance},
     math::ln,
-    order::CompactSort,
     plot::Chart,
     progress::{Progress, Silent},
 };
@@ -337,7 +336,7 @@ impl Study {
     pub fn stretches(&self) -> Result<Vec<Stretch>, StudyError> {
         let answer = self.to_deploy()?;
         let mut sorted: Vec<&Recommendation> = answer.iter().collect();
-        sorted.compact_sort_by_key(|recommendation| recommendation.workload);
+        sorted.sort_by_key(|recommendation| recommendation.workload);
         self.try_interpolation();
         let same_group = |pair: &&[&Recommendation]| {
             let [a, b] = [pair[0].workload, pair[1].workload];
@@ -402,7 +401,7 @@ impl Study {
 
     /// The runs behind a workload's points, and what stalled; `names` are those of the files.
     #[must_use]
-    pub fn record(&self, question: &record::Question, names: &SortedMap<u16, String>) -> record::Answer {
+    pub fn record(&self, question: &record::Question, names: &BTreeMap<u16, String>) -> record::Answer {
         self.with_advisor(None, |advisor| record::answer(advisor, question, names))
     }
 

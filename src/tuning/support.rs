@@ -3,6 +3,8 @@
 //! A combination that the library has ruled out is an 'ignore' entry of its cost table: a tuner's rule for it is passed
 //! over. What a sweep saw running outweighs the built-in lines.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -10,10 +12,7 @@ use super::{
     sizes::boundary,
     sweep::Sweep,
 };
-use crate::{
-    collective::{Algorithm, Collective, Protocol, Scale, Workload},
-    sorted::SortedMap,
-};
+use crate::collective::{Algorithm, Collective, Protocol, Scale, Workload};
 
 /// One line of the support matrix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -82,7 +81,7 @@ const UNKNOWN: &str = "not known to run";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Support {
     /// What a sweep saw, by the nodes that each is about; a sweep may have tens of thousands of scales.
-    measured: SortedMap<u32, Vec<SupportRule>>,
+    measured: BTreeMap<u32, Vec<SupportRule>>,
     rules: Vec<SupportRule>,
 }
 
@@ -91,7 +90,7 @@ impl Support {
     /// ran up to a size, Direct runs up to there.
     #[must_use]
     pub fn new(lines: Vec<SupportRule>, sweep: &Sweep) -> Self {
-        let mut measured: SortedMap<u32, Vec<SupportRule>> = SortedMap::new();
+        let mut measured: BTreeMap<u32, Vec<SupportRule>> = BTreeMap::new();
         for group in sweep.groups() {
             let rules = measured.entry(group.scale.nodes).or_default();
             let (collective, nodes) = (group.collective, group.scale.nodes);

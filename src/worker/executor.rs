@@ -1,14 +1,15 @@
 //! Does what the page asks, as a plain function: the same in a worker, in the terminal and in tests.
 
-use std::{io::Read, iter};
-
-use crate::sorted::{SortedMap, SortedSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Read,
+    iter,
+};
 
 use super::protocol::{ComparedState, DocumentFiles, FileToLoad, Loaded, Request, Response, Trained, Validated};
 use crate::{
     collective::{Configuration, Scale, Workload},
     intake::{self, ColumnSource, FileContent, FileReport, Mapping, Outcome},
-    order::CompactCollect,
     overlap::files::NamedKernelFile,
     policy::{self, study::NamedLog},
     progress::{Progress, Silent},
@@ -102,7 +103,7 @@ pub struct Executor {
     studies: Studies,
     documents: Documents,
     /// Names of the loaded files, as their rows number them.
-    names: SortedMap<u16, String>,
+    names: BTreeMap<u16, String>,
     /// The names of the files with measurements.
     sweeps: Vec<String>,
     /// The hashes of the model files among the loaded files.
@@ -388,12 +389,12 @@ impl Executor {
         // The rows of a saved model are what it was learnt from, whatever is asked for now.
         let target = saved_target.unwrap_or(target);
         progress.report("Bringing repeats together", 0, 1);
-        let used: SortedSet<u16> = rows.chunk_by(|a, b| a.file == b.file).map(|same| same[0].file).compact_collect();
+        let used: BTreeSet<u16> = rows.chunk_by(|a, b| a.file == b.file).map(|same| same[0].file).collect();
         let mut runs = Runs::new(rows, target);
         let mut notes: Vec<String> = Some(sets.note.clone()).filter(|note| !note.is_empty()).into_iter().collect();
         notes.append(&mut runs.notes);
         notes.append(&mut read);
-        let names = files.iter().map(|file| (number(file.id), file.name.clone())).compact_collect();
+        let names = files.iter().map(|file| (number(file.id), file.name.clone())).collect();
         let is_sweep = |file: &&FileReport| {
             matches!(file.outcome, Outcome::Loaded { .. }) && (sets.all.is_empty() || used.contains(&number(file.id)))
         };

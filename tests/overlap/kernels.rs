@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::path::PathBuf;
+use crate::support::zip::archive;
 
 use collectune::{
     intake::{self, FileContent, FileReport, Outcome},
@@ -22,7 +22,6 @@ use collectune::{
     progress::Silent,
     report::{Contents, ReportFormat, Workbench, Written, link, wire},
 };
-use flate2::{Compression, write::DeflateEncoder};
 
 /// A file of the published data.
 fn published(name: &str) -> Vec<u8> {
@@ -352,12 +351,12 @@ fn files_that_can_not_be_used_are_refused_with_a_reason() {
     let lacking = STATISTICS.replace("overlap_ratio,", "") + "1,a,a(),100,120,0.4\n";
     assert!(refused("s.csv", lacking.as_bytes()).contains("lacks the column overlap_ratio; it has id, kShortName"));
     assert!(refused("s.xlsx", b"PK\x03\x04 and no more").contains("is a zip archive that breaks off"));
-    let archive = zip(&[("readme.txt", "hello")]);
-    assert!(refused("s.xlsx", &archive).contains("is a zip archive, and no Excel workbook"));
-    let bomb = zip(&[("xl/worksheets/sheet1.xml", &"<row></row>".repeat(1 << 20))]);
+    let no_workbook = archive(&[("readme.txt", "hello")]);
+    assert!(refused("s.xlsx", &no_workbook).contains("is a zip archive, and no Excel workbook"));
+    let bomb = archive(&[("xl/worksheets/sheet1.xml", &"<row></row>".repeat(1 << 20))]);
     assert!(bomb.len() < 100_000);
     assert!(refused("s.xlsx", &bomb).contains("more than 200 times its size"), "{}", refused("s.xlsx", &bomb));
-    let torn = zip(&[("xl/worksheets/sheet1.xml", "<worksheet><row><c")]);
+    let torn = archive(&[("xl/worksheets/sheet1.xml", "<worksheet><row><c")]);
     assert!(refused("s.xlsx", &torn).contains("is no XML at byte 16"), "{}", refused("s.xlsx", &torn));
 }
 
@@ -376,38 +375,6 @@ fn models_that_can_not_be_used_are_refused_with_a_reason() {
     assert!(refused("m.json", &model.as_bytes()[..5000]).contains("begins like a model of XGBoost, but is no JSON"));
 }
 
-/// A zip archive of deflated entries.
-fn zip(entries: &[(&str, &str)]) -> Vec<u8> {
-    use std::io::Write;
-    let (mut archive, mut directory) = (Vec::new(), Vec::new());
-    for (name, text) in entries {
-        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
-        encoder.write_all(text.as_bytes()).unwrap();
-        let packed = encoder.finish().unwrap();
-        let offset = archive.len() as u32;
-        let checksum = collectune::crc32::Crc32::of(text.as_bytes());
-        let sizes = [checksum, packed.len() as u32, text.len() as u32].map(u32::to_le_bytes).concat();
-        let length = (name.len() as u16).to_le_bytes();
-        archive.extend(
-            [b"PK\x03\x04\x14\0\0\0\x08\0\0\0\0\0", &sizes[..], &length, &[0, 0], name.as_bytes(), &packed].concat(),
-        );
-        directory.extend(
-            [
-                b"PK\x01\x02\x14\0\x14\0\0\0\x08\0\0\0\0\0",
-                &sizes[..],
-                &length,
-                &[0; 12],
-                &offset.to_le_bytes(),
-                name.as_bytes(),
-            ]
-            .concat(),
-        );
-    }
-    let (count, begin) = ((entries.len() as u16).to_le_bytes(), archive.len() as u32);
-    let end = [&count[..], &count, &(directory.len() as u32).to_le_bytes(), &begin.to_le_bytes(), &[0, 0]].concat();
-    [archive, directory, b"PK\x05\x06\0\0\0\0".to_vec(), end].concat()
-}
-
 #[test]
 fn workbooks_with_shared_texts_and_missing_cells_are_read() {
     let shared = "<sst><si><t>kShortName</t></si><si><t>ground_truth</t></si><si><t>duration</t></si><si><t>overlap_ratio</t></si><si><t>a&lt;b&gt;</t></si></sst>";
@@ -415,7 +382,7 @@ fn workbooks_with_shared_texts_and_missing_cells_are_read() {
         <row r=\"1\"><c r=\"A1\" t=\"s\"><v>0</v></c><c r=\"B1\" t=\"s\"><v>1</v></c><c r=\"C1\" t=\"s\"><v>2</v></c><c r=\"D1\" t=\"s\"><v>3</v></c></row>\
         <row r=\"2\"><c r=\"A2\" t=\"s\"><v>4</v></c><c r=\"B2\"><v>100</v></c><c r=\"C2\"><v>1.2E2</v></c><c r=\"D2\"><v>0.5</v></c></row>\
         <row r=\"4\"><c r=\"A4\" t=\"s\"><v>4</v></c><c r=\"C4\"><v>120</v></c><c r=\"D4\"><v>0.5</v></c></row></sheetData></worksheet>";
-    let bytes = zip(&[("xl/worksheets/sheet1.xml", sheet), ("xl/sharedStrings.xml", shared)]);
+    let bytes = archive(&[("xl/worksheets/sheet1.xml", sheet), ("xl/sharedStrings.xml", shared)]);
     let (report, content) = open("stats.xlsx", &bytes);
     let Outcome::Known { format, holds, problems, .. } = report.outcome else { panic!("{report:?}") };
     assert_eq!((format.as_str(), holds.as_str()), ("slowdown statistics", "1 kernel"));
@@ -653,7 +620,7 @@ proptest::proptest! {
 
     #[test]
     fn any_sheet_is_read(xml in "(<row>|</row>|<c t='s'>|<c r='B1'>|<c>|</c>|<v>|</v>|<t>|&lt;|&|1|a|<|>|<!--|]]>){0,60}") {
-        let bytes = zip(&[("xl/worksheets/sheet1.xml", &xml), ("xl/sharedStrings.xml", &xml)]);
+        let bytes = archive(&[("xl/worksheets/sheet1.xml", xml.as_str()), ("xl/sharedStrings.xml", xml.as_str())]);
         let _ = open("x.xlsx", &bytes);
         let _ = open("x.xlsx", &bytes[..bytes.len() / 2]);
     }
@@ -662,7 +629,7 @@ proptest::proptest! {
 /// The page's example is what the generator makes. `UPDATE_EXAMPLES=1 cargo test` writes it anew.
 #[test]
 fn the_example_is_current_and_learning_helps_on_it() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("public/examples/simulated_kernels.csv");
+    let path = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("public/examples/simulated_kernels.csv");
     let made = Simulation::example().to_csv();
     if std::env::var_os("UPDATE_EXAMPLES").is_some() {
         std::fs::write(&path, &made).unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use collectune::{
     collective::Collective,
     intake::{self, FileContent},
-    math::Stream,
+    math::{self, Stream},
     overlap::{
         features::Settings,
         kernel::{Dataset, Kernel},
@@ -22,7 +22,7 @@ use collectune::{
     },
     tuning::{
         aggregate::{Target, aggregate},
-        export, model_file,
+        export,
         parameters::{Parameters, Preset},
         simulate::Simulation,
         study::Study,
@@ -174,7 +174,7 @@ fn overlap() {
 }
 
 fn fingerprint(text: &str) -> u64 {
-    model_file::fnv1a(text.bytes())
+    math::hash(text.as_bytes())
 }
 
 #[cfg(not(target_arch = "wasm32"))]

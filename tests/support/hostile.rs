@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use collectune::{crc32::Crc32, report::link};
+use collectune::{crc32::CRC32, report::link};
 use flate2::{Compression, write::DeflateEncoder};
 
 use super::zip;
@@ -54,7 +54,7 @@ fn one_stream(name: impl Fn(u32) -> String, content: &[u8]) -> Vec<u8> {
     let mut packer = DeflateEncoder::new(Vec::new(), Compression::best());
     packer.write_all(content).unwrap();
     let packed = packer.finish().unwrap();
-    let sizes = [Crc32::of(content), packed.len() as u32, content.len() as u32].map(u32::to_le_bytes).concat();
+    let sizes = [CRC32.checksum(content), packed.len() as u32, content.len() as u32].map(u32::to_le_bytes).concat();
     let head = |name: &str| {
         let length = (name.len() as u16).to_le_bytes();
         [&b"\x14\0\0\0\x08\0\0\0\x21\0"[..], &sizes, &length, &[0, 0]].concat()

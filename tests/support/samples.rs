@@ -1,6 +1,9 @@
 //! Small samples of what people have, made by hand.
 
 #![allow(dead_code, reason = "each test uses some of them")]
+#![allow(clippy::unwrap_used, reason = "a vector takes everything that is written to it")]
+
+use std::io::Write;
 
 /// The beginning of a log of nccl-tests.
 pub const START: &str = "\
@@ -132,19 +135,13 @@ pub fn workbook() -> Vec<u8> {
         <c r=\"D2\"><v>0.5</v></c></row></sheetData></worksheet>";
     let entries =
         [("xl/worksheets/sheet1.xml", sheet), ("xl/sharedStrings.xml", "<sst><si><t>kShortName</t></si></sst>")];
-    let (mut archive, mut directory) = (Vec::new(), Vec::new());
+    let mut writer = ::zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let stored = ::zip::write::SimpleFileOptions::default().compression_method(::zip::CompressionMethod::Stored);
     for (name, text) in entries {
-        let offset = archive.len() as u32;
-        let checksum = collectune::crc32::Crc32::of(text.as_bytes());
-        let sizes = [checksum, text.len() as u32, text.len() as u32].map(u32::to_le_bytes).concat();
-        let length = (name.len() as u16).to_le_bytes();
-        let head = [&[0, 0, 0, 0, 0, 0][..], &sizes, &length].concat();
-        archive.extend([b"PK\x03\x04\x14\0\0\0", &head[..], &[0, 0], name.as_bytes(), text.as_bytes()].concat());
-        let rest = [&[0; 12][..], &offset.to_le_bytes(), name.as_bytes()].concat();
-        directory.extend([b"PK\x01\x02\x14\0\x14\0\0\0", &head[..], &rest].concat());
+        writer.start_file(name, stored).unwrap();
+        writer.write_all(text.as_bytes()).unwrap();
     }
-    let (length, begin) = ((directory.len() as u32).to_le_bytes(), (archive.len() as u32).to_le_bytes());
-    [&archive[..], &directory, b"PK\x05\x06\0\0\0\0\x02\0\x02\0", &length, &begin, &[0, 0]].concat()
+    writer.finish().unwrap().into_inner()
 }
 
 /// Samples of operators and collectives, settings of regressors, measured steps and all-reduce times.

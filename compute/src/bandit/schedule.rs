@@ -8,53 +8,6 @@ pub const MAX_BLOCK_CALLS: usize = 1024;
 /// The most arms of a policy.
 pub const MAX_ARMS: usize = 64;
 
-/// FNV-1a of 64 bits (Fowler, Noll, Vo), byte by byte, without allocation.
-///
-/// ```
-/// use collectune_compute::bandit::schedule::Fnv;
-/// let hash = Fnv::new().text("allreduce/").number(5).text("/").number(2).text("/8/0").value();
-/// assert_eq!(hash, 0xD8FD_171D_3B55_A31B);
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Fnv(u64);
-
-impl Fnv {
-    /// The hash of no bytes.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self(0xCBF2_9CE4_8422_2325)
-    }
-
-    /// Adds the bytes of a text.
-    #[must_use]
-    pub fn text(self, text: &str) -> Self {
-        text.bytes().fold(self, Self::byte)
-    }
-
-    /// Adds the decimal digits of a number.
-    #[must_use]
-    pub fn number(self, number: u64) -> Self {
-        let tens = if number < 10 { self } else { self.number(number / 10) };
-        tens.byte(b'0' + (number % 10) as u8)
-    }
-
-    /// The hash value.
-    #[must_use]
-    pub const fn value(self) -> u64 {
-        self.0
-    }
-
-    const fn byte(self, byte: u8) -> Self {
-        Self((self.0 ^ byte as u64).wrapping_mul(0x0000_0100_0000_01B3))
-    }
-}
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// The number of calls in a block with these counts per arm.
 #[must_use]
 pub fn block_length(counts: &[u32]) -> usize {

@@ -16,10 +16,7 @@ use super::{
     LearnError,
     linear::{Cholesky, Eigen, Square, dot},
 };
-use crate::{
-    math::{ascending, exp, ln},
-    order::CompactSort,
-};
+use crate::math::{ascending, exp, ln};
 
 /// The most points of the general form; more are thinned evenly.
 pub const MOST_POINTS: usize = 400;
@@ -110,7 +107,7 @@ impl Kriging {
             return Ok(Self { components: vec![grid.solve(heights, None)] });
         }
         let mut order: Vec<usize> = (0..sites.len()).collect();
-        order.compact_sort_by_key(|index| sites[*index].column.kind);
+        order.sort_by_key(|index| sites[*index].column.kind);
         let same_kind = |a: &usize, b: &usize| sites[*a].column.kind == sites[*b].column.kind;
         let components = order.chunk_by(same_kind).map(|of_kind| {
             let kind = Some(sites[of_kind[0]].column.kind);
@@ -196,7 +193,7 @@ impl Grid {
         xs.dedup();
         let order = |a: &Column, b: &Column| a.kind.cmp(&b.kind).then(a.y.total_cmp(&b.y));
         let mut columns: Vec<Column> = sites.iter().map(|site| site.column).collect();
-        columns.compact_sort_by(order);
+        columns.sort_by(order);
         columns.dedup();
         let is_complete = xs.len() * columns.len() == sites.len() && !sites.is_empty();
         if !is_complete || xs.len().max(columns.len()) > MOST_AXIS {

@@ -4,7 +4,6 @@ use super::{
     graph::Graph,
     plan::{Schedule, Transfer},
 };
-use crate::order::CompactSort;
 
 /// The critical path of a schedule and the slack of each transfer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,8 +20,8 @@ pub struct Analysis {
 pub(super) fn by_start(schedule: &Schedule) -> Vec<u32> {
     let mut order: Vec<u32> = (0..schedule.transfers.len() as u32).collect();
     let (reducing, copying) = order.split_at_mut(schedule.reducing.min(schedule.transfers.len()));
-    reducing.compact_sort_by_number(|index| schedule.transfers[*index as usize].start);
-    copying.compact_sort_by_number(|index| schedule.transfers[*index as usize].start);
+    reducing.sort_by_key(|index| schedule.transfers[*index as usize].start);
+    copying.sort_by_key(|index| schedule.transfers[*index as usize].start);
     order
 }
 

@@ -1,7 +1,6 @@
 //! The conditions of a collective: which nodes have and which nodes want each chunk.
 
 use super::graph::Graph;
-use crate::order::CompactSort;
 
 /// Lists of nodes, one per chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,7 +59,7 @@ impl Demand {
         let (mut sources, mut wants) = (Lists::new(), Lists::new());
         for (mut has, mut want) in chunks {
             for list in [&mut has, &mut want] {
-                list.compact_sort_by_number(|node| u64::from(*node));
+                list.sort_by_key(|node| u64::from(*node));
                 list.dedup();
             }
             wants.push(want.into_iter().filter(|node| has.binary_search(node).is_err()));

@@ -1,6 +1,5 @@
 //! Directed link graphs whose durations are whole ticks.
 
-use crate::order::CompactSort;
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// The most nodes that a graph may have.
@@ -237,10 +236,10 @@ impl Graph {
                     }
                 }
             }
-            component.compact_sort();
+            component.sort();
             components.push(component);
         }
-        components.compact_sort_by_key(|component| (Reverse(component.len()), component[0]));
+        components.sort_by_key(|component| (Reverse(component.len()), component[0]));
         components
     }
 }

@@ -7,7 +7,6 @@ use super::{
     graph::Graph,
     plan::{Schedule, Transfer},
 };
-use crate::order::CompactSort;
 
 /// A fault of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,7 +148,7 @@ fn grouped(count: usize, transfers: &[Transfer], key: impl Fn(&Transfer) -> u32)
         *place += 1;
     }
     for group in 0..count {
-        order[first[group]..first[group + 1]].compact_sort_by_number(|index| transfers[*index as usize].start);
+        order[first[group]..first[group + 1]].sort_by_key(|index| transfers[*index as usize].start);
     }
     (first, order)
 }

@@ -14,7 +14,7 @@ use std::{
 
 use collectune::{
     conf::words::{ALGORITHMS, PROTOCOLS},
-    crc32::Crc32,
+    crc32::CRC32,
     math::Stream,
 };
 use collectune_plugin_host::{
@@ -235,14 +235,14 @@ fn drive(plugin: &Plugin, version: Version, comm: Comm, calls: u64, seed: u64) -
     questions.ask(&mut communicator)?;
     let before = allocations::count();
     let mut forced = 0_u64;
-    let mut checksum = Crc32::new();
+    let mut checksum = CRC32.digest();
     for _ in 0..calls {
         let answer = questions.ask(&mut communicator)?;
         forced += u64::from(answer >> 8 != 0);
-        checksum.add(&answer.to_le_bytes());
+        checksum.update(&answer.to_le_bytes());
     }
     println!("allocations of {calls} calls {}", allocations::count() - before);
-    println!("forced {forced} digest {:08X} end {}", checksum.value(), communicator.end());
+    println!("forced {forced} digest {:08X} end {}", checksum.finalize(), communicator.end());
     print_messages();
     Ok(())
 }
@@ -258,14 +258,14 @@ fn nonsense(plugin: &Plugin, version: Version, comm: Comm) -> Result<(), String>
 fn digest(plugin: &Plugin, version: Version, comm: Comm, calls: u64, seed: u64) -> Result<u32, String> {
     let mut communicator = init(plugin, version, comm, true)?;
     let mut questions = Questions::new(seed);
-    let mut checksum = Crc32::new();
+    let mut checksum = CRC32.digest();
     for _ in 0..calls {
-        checksum.add(&questions.ask(&mut communicator)?.to_le_bytes());
+        checksum.update(&questions.ask(&mut communicator)?.to_le_bytes());
         if let Some(last) = plugin.last_decision() {
-            checksum.add(&last.call.to_le_bytes());
+            checksum.update(&last.call.to_le_bytes());
         }
     }
-    if communicator.end() == 0 { Ok(checksum.value()) } else { Err("the end failed".to_owned()) }
+    if communicator.end() == 0 { Ok(checksum.finalize()) } else { Err("the end failed".to_owned()) }
 }
 
 fn threads(plugin: &Plugin, version: Version, comm: Comm, calls: u64) -> Result<(), String> {
@@ -300,7 +300,7 @@ fn learn(plugin: &Plugin, version: Version, comm: Comm, how: [u64; 3], log: &str
     let mut stream = Stream::new(comm.id);
     let mut table = Table::new(7, 3);
     for epoch in 0..epochs {
-        let mut checksum = Crc32::new();
+        let mut checksum = CRC32.digest();
         let (mut counts, mut generation) = ([0_u32; 4], 0);
         for _ in 0..length {
             table.entries_mut().fill(1.0);
@@ -310,8 +310,8 @@ fn learn(plugin: &Plugin, version: Version, comm: Comm, how: [u64; 3], log: &str
             let arm = last.arm as usize;
             counts[arm.min(3)] += 1;
             generation = last.generation;
-            checksum.add(&last.call.to_le_bytes());
-            checksum.add(&last.arm.to_le_bytes());
+            checksum.update(&last.call.to_le_bytes());
+            checksum.update(&last.arm.to_le_bytes());
             let latency = MEANS_MS[arm.min(3)] + stream.unit() - 0.5;
             if let Some(file) = &mut log_file {
                 let (ranks, nodes) = (comm.ranks, comm.nodes);
@@ -319,7 +319,7 @@ fn learn(plugin: &Plugin, version: Version, comm: Comm, how: [u64; 3], log: &str
                 file.write_all(line.as_bytes()).map_err(shown)?;
             }
         }
-        println!("epoch {epoch} generation {generation} counts {counts:?} digest {:08X}", checksum.value());
+        println!("epoch {epoch} generation {generation} counts {counts:?} digest {:08X}", checksum.finalize());
         thread::sleep(Duration::from_millis(pause_ms));
     }
     println!("end {}", communicator.end());
@@ -376,7 +376,7 @@ fn epochs_of(plugin: &Plugin, version: Version, comm: Comm, how: &Epochs) -> Res
         if epoch == how.at {
             thread::sleep(Duration::from_millis(how.delay_ms));
         }
-        let mut checksum = Crc32::new();
+        let mut checksum = CRC32.digest();
         let (mut generation, mut arms) = (0, 0_u64);
         for call in 0..how.length {
             let start = Instant::now();
@@ -390,17 +390,17 @@ fn epochs_of(plugin: &Plugin, version: Version, comm: Comm, how: &Epochs) -> Res
             if call == 0 && epoch > 0 {
                 first_calls_us.push(start.elapsed().as_micros());
             }
-            checksum.add(&answer.to_le_bytes());
+            checksum.update(&answer.to_le_bytes());
             if let Some(last) = plugin.last_decision() {
-                checksum.add(&last.call.to_le_bytes());
-                checksum.add(&last.arm.to_le_bytes());
-                checksum.add(&last.propensity.to_le_bytes());
+                checksum.update(&last.call.to_le_bytes());
+                checksum.update(&last.arm.to_le_bytes());
+                checksum.update(&last.propensity.to_le_bytes());
                 generation = last.generation;
                 arms |= 1 << last.arm;
             }
         }
         // Print whole lines, so that the output of a killed rank is a prefix of that of the others.
-        let line = format!("epoch {epoch} generation {generation} arms {arms:b} digest {:08X}\n", checksum.value());
+        let line = format!("epoch {epoch} generation {generation} arms {arms:b} digest {:08X}\n", checksum.finalize());
         stdout().write_all(line.as_bytes()).and_then(|()| stdout().flush()).map_err(|error| error.to_string())?;
     }
     first_calls_us.sort_unstable();

@@ -1,14 +1,11 @@
 //! The legend: a button for each series, which shows or hides it.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use crate::app::{list::ListLimit, reactive::For};
 use leptos::prelude::*;
 
-use crate::{
-    plot::{Chart, Colour, Mark, Series, Theme, key_svg, legend_text},
-    sorted::SortedSet,
-};
+use crate::plot::{Chart, Colour, Mark, Series, Theme, key_svg, legend_text};
 
 /// The symbol of a series as a data URL of an SVG, drawn by the code that draws the chart.
 pub(super) fn key_address(colour: Colour, mark: Mark, theme: Theme) -> String {
@@ -22,7 +19,7 @@ pub(super) fn key_address(colour: Colour, mark: Mark, theme: Theme) -> String {
 pub(super) fn Legend(
     chart: Signal<Option<Arc<Chart>>>,
     theme: Signal<Theme>,
-    hidden: RwSignal<SortedSet<String>>,
+    hidden: RwSignal<BTreeSet<String>>,
 ) -> impl IntoView {
     let shown_series = ListLimit::initial();
     let entries = move || {

@@ -1,6 +1,7 @@
 //! `collectune policy watch`: learns from a job's log while it runs, and says what its ranks do next.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     thread,
@@ -19,7 +20,6 @@ use crate::{
         watch::{LearntKey, NothingLearnt, next},
     },
     progress::Silent,
-    sorted::SortedMap,
 };
 
 /// The strategies by name, the usual one first.
@@ -71,7 +71,7 @@ impl Watch {
             arguments::say_unused(&["keep"], "only epoch-thompson forgets");
         }
         // Of each folder what was said last: what is waited for is said once.
-        let mut told = SortedMap::new();
+        let mut told = BTreeMap::new();
         loop {
             let folders = folders(&self.folder);
             let mut looks: Vec<(PathBuf, Result<Look, CliError>)> =

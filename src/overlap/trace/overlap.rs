@@ -1,10 +1,11 @@
 //! Durations and overlap ratios of the launches of a distributed run.
 
+use std::collections::BTreeMap;
+
 use super::Launch;
 use crate::{
     math::median,
     overlap::read::{Durations, Statistic},
-    sorted::SortedMap,
 };
 
 /// The durations of a run's launches.
@@ -32,7 +33,7 @@ pub fn is_communication(name: &str) -> bool {
 /// communication; without such a run, the median of that name's launches in this run that don't overlap.
 #[must_use]
 pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
-    let mut busy: SortedMap<&str, BusyIntervals> = SortedMap::new();
+    let mut busy: BTreeMap<&str, BusyIntervals> = BTreeMap::new();
     let mut timing = Timing::default();
     for launch in launches.iter().filter(|launch| is_communication(&launch.name)) {
         timing.communication += 1;
@@ -50,7 +51,7 @@ pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
         let end = launch.start_ns + launch.duration_ns;
         busy.get(launch.device.as_str()).map_or(0.0, |busy| busy.overlapping(launch.start_ns, end))
     };
-    let mut alone_by_name: SortedMap<&str, Vec<f64>> = SortedMap::new();
+    let mut alone_by_name: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     match alone {
         Some(alone) => {
             for launch in alone.iter().filter(|launch| !is_communication(&launch.name)) {
@@ -64,7 +65,7 @@ pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
             alone_by_name.values_mut().for_each(|durations| *durations = median(durations).into_iter().collect());
         }
     }
-    let mut seen: SortedMap<(&str, &str), usize> = SortedMap::new();
+    let mut seen: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for launch in computing() {
         let number = seen.entry((&launch.device, &launch.name)).or_default();
         let known = alone_by_name.get(launch.name.as_str()).map(Vec::as_slice).unwrap_or_default();

@@ -2,10 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::{
-    XlsxError,
-    xml::{Event, Events, attribute, push_text},
+use quick_xml::{
+    Reader,
+    escape::resolve_xml_entity,
+    events::{BytesRef, BytesStart, Event},
 };
+
+use super::XlsxError;
 use crate::overlap::sheet::Sheet;
 
 /// The most columns of a sheet.
@@ -21,30 +24,64 @@ struct Texts {
 
 impl Texts {
     fn take(&mut self, event: &Event<'_>) {
-        match *event {
-            Event::Start { name: "rPh", .. } => self.in_pronunciation = true,
-            Event::End { name: "rPh" } => self.in_pronunciation = false,
-            Event::Start { name: "t" | "v", .. } => self.in_text = !self.in_pronunciation,
-            Event::End { name: "t" | "v" } => self.in_text = false,
-            Event::Text(text) if self.in_text => push_text(&mut self.text, text),
-            Event::Data(text) if self.in_text => self.text.push_str(text),
+        match event {
+            Event::Start(tag) => match tag.local_name().into_inner() {
+                "rPh" => self.in_pronunciation = true,
+                "t" | "v" => self.in_text = !self.in_pronunciation,
+                _ => {}
+            },
+            Event::End(tag) => match tag.local_name().into_inner() {
+                "rPh" => self.in_pronunciation = false,
+                "t" | "v" => self.in_text = false,
+                _ => {}
+            },
+            Event::Text(text) if self.in_text => self.text.push_str(text),
+            Event::CData(text) if self.in_text => self.text.push_str(text),
+            Event::GeneralRef(entity) if self.in_text => self.push_entity(entity),
             _ => {}
+        }
+    }
+
+    /// Adds the character of an entity; one that is unknown stays as it is.
+    fn push_entity(&mut self, entity: &BytesRef<'_>) {
+        match (entity.resolve_char_ref(), resolve_xml_entity(entity)) {
+            (Ok(Some(character)), _) => self.text.push(character),
+            (_, Some(known)) => self.text.push_str(known),
+            _ => self.text.extend(["&", entity, ";"]),
         }
     }
 }
 
-/// Reads all events of a part.
-fn each<'a>(
-    part: &str,
-    text: &'a str,
-    mut take: impl FnMut(Event<'a>) -> Result<(), XlsxError>,
-) -> Result<(), XlsxError> {
-    let mut events = Events::new(text);
-    let no_xml = |offset| XlsxError::NoXml { part: part.to_owned(), offset };
-    while let Some(event) = events.next().map_err(|fault| no_xml(fault.0))? {
-        take(event)?;
+/// Reads all events of a part; an empty element begins and ends.
+fn each(part: &str, text: &str, mut take: impl FnMut(&Event<'_>) -> Result<(), XlsxError>) -> Result<(), XlsxError> {
+    let mut reader = Reader::from_str(text);
+    let config = reader.config_mut();
+    config.expand_empty_elements = true;
+    config.allow_dangling_amp = true;
+    loop {
+        match reader.read_event() {
+            Ok(Event::Eof) => return Ok(()),
+            Ok(event) => take(&event)?,
+            Err(_) => {
+                let offset = usize::try_from(reader.error_position()).unwrap_or(usize::MAX);
+                return Err(XlsxError::NoXml { part: part.to_owned(), offset });
+            }
+        }
     }
-    Ok(())
+}
+
+/// The value of an attribute, entities as they are written.
+fn attribute<'a>(tag: &'a BytesStart<'_>, name: &str) -> Option<Cow<'a, str>> {
+    tag.try_get_attribute(name).ok().flatten().map(|attribute| attribute.value)
+}
+
+/// Whether an event begins, or ends, the element of a name.
+fn begins<'a, 'b>(event: &'a Event<'b>, name: &str) -> Option<&'a BytesStart<'b>> {
+    if let Event::Start(tag) = event { Some(tag).filter(|tag| tag.local_name().as_ref() == name) } else { None }
+}
+
+fn ends(event: &Event<'_>, name: &str) -> bool {
+    matches!(event, Event::End(tag) if tag.local_name().as_ref() == name)
 }
 
 /// The texts that sheets share, without the blanks around them.
@@ -73,10 +110,12 @@ pub(super) fn shared(part: &str, xml: &str) -> Result<Shared, XlsxError> {
     let mut all = Shared::default();
     let mut texts = Texts::default();
     each(part, xml, |event| {
-        match event {
-            Event::Start { name: "si", .. } => texts = Texts::default(),
-            Event::End { name: "si" } => all.push(&std::mem::take(&mut texts.text)),
-            event => texts.take(&event),
+        if begins(event, "si").is_some() {
+            texts = Texts::default();
+        } else if ends(event, "si") {
+            all.push(&std::mem::take(&mut texts.text));
+        } else {
+            texts.take(event);
         }
         Ok(())
     })?;
@@ -91,56 +130,52 @@ pub(super) fn sheet(part: &str, xml: &str, shared: &Shared, room: usize) -> Resu
     let mut cells: Vec<Cow<'_, str>> = Vec::new();
     let mut column = 0;
     let mut is_shared = false;
-    let mut reference = "";
+    let mut reference = String::new();
     let mut texts = Texts::default();
     each(part, xml, |event| {
-        match event {
-            Event::Start { name: "row", attributes } => {
-                line = attribute(attributes, "r").and_then(|r| r.parse().ok()).unwrap_or(line.saturating_add(1));
-                cells.clear();
-                column = 0;
-            }
-            Event::Start { name: "c", attributes } => {
-                reference = attribute(attributes, "r").unwrap_or_default();
-                column = column_of(reference).unwrap_or(column);
-                is_shared = attribute(attributes, "t") == Some("s");
-                texts = Texts::default();
-            }
-            Event::End { name: "c" } => {
-                let text = std::mem::take(&mut texts.text);
-                let text = if is_shared && !text.trim().is_empty() {
-                    let found = text.trim().parse::<usize>().ok().and_then(|index| shared.get(index));
-                    Cow::Borrowed(found.ok_or_else(|| XlsxError::NoSharedText {
-                        part: part.to_owned(),
-                        cell: if reference.is_empty() {
-                            format!("{} of row {line}", column + 1)
-                        } else {
-                            crate::text::excerpt(reference)
-                        },
-                        index: crate::text::excerpt(&text),
-                        count: shared.ends.len(),
-                    })?)
-                } else {
-                    Cow::Owned(text)
-                };
-                // A blank cell far to the right makes no row wide.
-                if !text.trim().is_empty() && column < sheet.as_ref().map_or(WIDEST, |sheet| sheet.headers().len()) {
-                    if cells.len() <= column {
-                        cells.resize(column + 1, Cow::Borrowed(""));
-                    }
-                    cells[column] = text;
+        if let Some(tag) = begins(event, "row") {
+            line = attribute(tag, "r").and_then(|r| r.parse().ok()).unwrap_or(line.saturating_add(1));
+            cells.clear();
+            column = 0;
+        } else if let Some(tag) = begins(event, "c") {
+            reference = attribute(tag, "r").unwrap_or_default().into_owned();
+            column = column_of(&reference).unwrap_or(column);
+            is_shared = attribute(tag, "t").as_deref() == Some("s");
+            texts = Texts::default();
+        } else if ends(event, "c") {
+            let text = std::mem::take(&mut texts.text);
+            let text = if is_shared && !text.trim().is_empty() {
+                let found = text.trim().parse::<usize>().ok().and_then(|index| shared.get(index));
+                Cow::Borrowed(found.ok_or_else(|| XlsxError::NoSharedText {
+                    part: part.to_owned(),
+                    cell: if reference.is_empty() {
+                        format!("{} of row {line}", column + 1)
+                    } else {
+                        crate::text::excerpt(&reference)
+                    },
+                    index: crate::text::excerpt(&text),
+                    count: shared.ends.len(),
+                })?)
+            } else {
+                Cow::Owned(text)
+            };
+            // A blank cell far to the right makes no row wide.
+            if !text.trim().is_empty() && column < sheet.as_ref().map_or(WIDEST, |sheet| sheet.headers().len()) {
+                if cells.len() <= column {
+                    cells.resize(column + 1, Cow::Borrowed(""));
                 }
-                column += 1;
+                cells[column] = text;
             }
-            Event::End { name: "row" } if !cells.is_empty() => {
-                match &mut sheet {
-                    None => sheet = Some(Sheet::within(room, cells.iter().map(|cell| cell.trim()))?),
-                    // A row that does not begin, or calls itself the zeroth, is at the top.
-                    Some(sheet) => sheet.push(line.max(1), cells.iter().map(|cell| &**cell))?,
-                }
-                cells.clear();
+            column += 1;
+        } else if ends(event, "row") && !cells.is_empty() {
+            match &mut sheet {
+                None => sheet = Some(Sheet::within(room, cells.iter().map(|cell| cell.trim()))?),
+                // A row that does not begin, or calls itself the zeroth, is at the top.
+                Some(sheet) => sheet.push(line.max(1), cells.iter().map(|cell| &**cell))?,
             }
-            event => texts.take(&event),
+            cells.clear();
+        } else {
+            texts.take(event);
         }
         Ok(())
     })?;
@@ -180,6 +215,18 @@ mod tests {
         assert_eq!(sheet.headers(), ["id", "name", "a<b"]);
         let rows: Vec<_> = sheet.rows().map(|r| (r.line(), [0, 1, 2].map(|c| r.get(c).to_owned()))).collect();
         assert_eq!(rows, [(7, ["2".into(), "".into(), "3.5".into()]), (8, ["1".into(), "2".into(), "".into()])]);
+    }
+
+    #[test]
+    fn entities_and_sections() {
+        let cell = |text: &str| {
+            let xml = format!("<!-- <c> --><x:row><x:c><x:v>{text}</x:v></x:c></x:row>");
+            sheet("w", &xml, &Shared::default(), 1 << 20).map(|sheet| sheet.headers().join("|"))
+        };
+        assert_eq!(cell("a&lt;b&#65;&#x42;&nbsp;&#xD800;& c&").as_deref(), Ok("a<bAB&nbsp;&#xD800;& c&"));
+        assert_eq!(cell("t&amp;<![CDATA[<&amp;]]>").as_deref(), Ok("t&<&amp;"));
+        let error = cell("</x:c>").unwrap_err();
+        assert_eq!(error.to_string(), "is a damaged workbook: w is no XML at byte 29");
     }
 
     #[test]

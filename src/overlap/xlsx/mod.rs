@@ -1,10 +1,9 @@
 //! Workbooks of spreadsheets (Office Open XML, ECMA-376): the texts of their cells, and nothing else of them.
 //!
-//! A workbook is a zip archive ([`zip`]) of XML parts (`xml`); its sheets have cells (`cells`) that are numbers,
+//! A workbook is a zip archive ([`zip`]) of XML parts, which the crate `quick-xml` reads; its sheets have cells (`cells`) that are numbers,
 //! texts of their own, or texts of a part that all sheets share.
 
 mod cells;
-mod xml;
 
 use super::sheet::{self, Sheet, TooLong};
 use crate::zip::{self, ZipError};
@@ -77,7 +76,7 @@ impl From<ZipError> for XlsxError {
 pub fn read(bytes: &[u8]) -> Result<Vec<Sheet>, XlsxError> {
     let archive = zip::Archive::open(bytes)?;
     let mut parts: Vec<&str> = archive.names().filter(|name| is_sheet(name)).collect();
-    crate::order::CompactSort::compact_sort_by_key(&mut parts[..], |name| (name.len(), name.to_string()));
+    parts.sort_by_key(|name| (name.len(), name.to_string()));
     if parts.is_empty() {
         return Err(XlsxError::NoWorkbook);
     }

@@ -1,5 +1,7 @@
 //! The policy workbench: which arm ran where the logs don't say it, which key is shown, and in what strategies play.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 mod simulator;
@@ -8,8 +10,8 @@ use crate::{
     bandit::strategies::StrategyKind,
     collective::{Collective, Scale},
     conf::Reader,
-    crc32::Crc32,
     form::{ChoiceError, Choices, Control, Field},
+    math::hash,
     policy::{
         arm::Arm,
         attribution::{LogSettings, Schedule},
@@ -22,7 +24,6 @@ use crate::{
     },
     progress::Progress,
     report::{Contents, Report, TextFile},
-    sorted::{SortedMap, SortedSet},
     units::Size,
     workbench::{Jobs, ReportContext, Study, WorkbenchError},
 };
@@ -52,18 +53,18 @@ pub struct Policy {
     choices: Choices,
     studied: Option<PolicyOverview>,
     start: Option<ReplaySettings>,
-    /// With the checksum of its game, by which workers name it.
-    prepared: Option<(u32, PreparedReplay)>,
+    /// With the hash of its game, by which workers name it.
+    prepared: Option<(u64, PreparedReplay)>,
     /// The results of the replay so far, by job.
-    played: SortedMap<u32, Vec<u8>>,
-    done: SortedSet<u32>,
+    played: BTreeMap<u32, Vec<u8>>,
+    done: BTreeSet<u32>,
     is_anew: bool,
 }
 
 /// The result of a job.
 #[derive(Serialize, Deserialize)]
 struct Done {
-    game: u32,
+    game: u64,
     jobs: Vec<u32>,
     played: Vec<u8>,
 }
@@ -74,7 +75,7 @@ struct Done {
 /// Returns an error if the game comes from another build.
 pub fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, WorkbenchError> {
     let played = replay::play(basis, jobs, progress)?;
-    Ok(postcard::to_allocvec(&Done { game: Crc32::of(basis), jobs: jobs.to_vec(), played })?)
+    Ok(postcard::to_allocvec(&Done { game: hash(basis), jobs: jobs.to_vec(), played })?)
 }
 
 impl Policy {
@@ -281,11 +282,11 @@ impl Study for Policy {
         let start = self.start()?;
         self.is_anew = start != self.start || start.is_none();
         if self.is_anew {
-            (self.played, self.done, self.prepared) = (SortedMap::new(), SortedSet::default(), None);
+            (self.played, self.done, self.prepared) = (BTreeMap::new(), BTreeSet::default(), None);
             self.prepared = match &start {
                 Some(start) => {
                     let prepared = self.study.prepare(start)?;
-                    Some((Crc32::of(&prepared.game), prepared))
+                    Some((hash(&prepared.game), prepared))
                 }
                 None => None,
             };

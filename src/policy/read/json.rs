@@ -1,12 +1,13 @@
 //! Means of episodes, and tables of arms, as JSON.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::{Log, LogForm, NO_ARM, NO_SPREAD, Objective, PartialKey, Row, TOO_MANY_ARMS, name::FileName, place_of};
 use crate::{
     bandit::schedule::MAX_ARMS,
     policy::arm::Arm,
-    sorted::SortedMap,
     text::{Column, Entry, Listing, Problem},
     units::Size,
 };
@@ -40,7 +41,7 @@ pub fn json(value: &Value, name: &str) -> Option<Log> {
 fn episodes(items: &[Value]) -> Log {
     let mut log = Log { form: LogForm::Episodes, objective: Objective::Iteration, ..Log::default() };
     log.keys.push(PartialKey { collective: None, scale: None, size_bytes: None, overlap: None });
-    let mut arms = SortedMap::new();
+    let mut arms = BTreeMap::new();
     for (index, item) in (1_u32..).zip(items) {
         let label = item.get("arm_label").and_then(Value::as_str).unwrap_or_default();
         let latency = item.get("mean_ms").and_then(Value::as_f64).filter(|value| *value > 0.0 && value.is_finite());

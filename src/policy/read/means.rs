@@ -1,5 +1,7 @@
 //! Means in a delimited table: of episodes, a row each, or of arms, a column each.
 
+use std::collections::BTreeMap;
+
 use super::{
     Log, LogForm, MOST_KEYS, NO_ARM, NO_SPREAD, Objective, PartialKey, Row, TOO_MANY_ARMS, TOO_MANY_KEYS,
     json::episodes_note, name::FileName, place_of, rows::unquoted,
@@ -7,7 +9,6 @@ use super::{
 use crate::{
     bandit::schedule::MAX_ARMS,
     policy::arm::Arm,
-    sorted::SortedMap,
     text::{Column, Entry, Listing, Problem, Records, number},
     units::Size,
 };
@@ -68,7 +69,7 @@ fn episodes(headers: &[String], rows: &[(u64, Vec<String>)], name: &str) -> Log 
     let at = |what: &str| column(headers, what);
     let (arm_at, mean_at, episode_at, size_at) = (at("arm"), at("mean_ms"), at("episode"), at("size"));
     let strategy_at = at("strategy").or(at("log"));
-    let (mut keys, mut arms) = (SortedMap::new(), SortedMap::new());
+    let (mut keys, mut arms) = (BTreeMap::new(), BTreeMap::new());
     for (line, cells) in rows {
         let cell = |at: Option<usize>| at.and_then(|at| cells.get(at)).map_or("", String::as_str);
         let own_size = cell(size_at).parse::<Size>().map(|size| size.0);

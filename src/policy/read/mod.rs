@@ -7,6 +7,8 @@ mod name;
 mod rows;
 mod times;
 
+use std::collections::BTreeMap;
+
 use super::{
     arm::Arm,
     file::{FileError, ParsedPolicy, Policy},
@@ -15,7 +17,6 @@ use super::{
 };
 use crate::{
     collective::{Collective, Scale},
-    sorted::SortedMap,
     text::{Listing, Problems},
 };
 
@@ -164,7 +165,7 @@ pub struct Log {
 }
 
 /// The place of one among all, in the order in which they first came; `None` where it would be one more than `most`.
-fn place_of<T: Ord + Copy>(places: &mut SortedMap<T, u32>, all: &mut Vec<T>, one: T, most: usize) -> Option<u32> {
+fn place_of<T: Ord + Copy>(places: &mut BTreeMap<T, u32>, all: &mut Vec<T>, one: T, most: usize) -> Option<u32> {
     if let Some(place) = places.get(&one) {
         return Some(*place);
     }

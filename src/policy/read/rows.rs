@@ -1,5 +1,7 @@
 //! Reads delimited logs, with and without a header.
 
+use std::collections::BTreeMap;
+
 use super::{
     Log, LogForm, MOST_KEYS, MOST_ROWS, NO_ARM, Objective, PartialKey, Row, TOO_MANY_ARMS, TOO_MANY_KEYS,
     columns::{Column, Columns},
@@ -10,7 +12,6 @@ use crate::{
     bandit::schedule::MAX_ARMS,
     collective::{Collective, Scale},
     policy::{arm::Arm, key::Key},
-    sorted::SortedMap,
     text::{Problem, Records, State, excerpt, number},
     units::count,
 };
@@ -79,10 +80,10 @@ type Wrong = (String, String, String);
 struct Reader {
     log: Log,
     columns: Option<Columns>,
-    keys: SortedMap<PartialKey, u32>,
-    arms: SortedMap<Arm, u32>,
+    keys: BTreeMap<PartialKey, u32>,
+    arms: BTreeMap<Arm, u32>,
     /// Labels that name no arm, with their number of occurrences.
-    unknown_arms: SortedMap<String, u64>,
+    unknown_arms: BTreeMap<String, u64>,
     /// The rank of each row.
     ranks: Vec<Option<u32>>,
     times: Vec<Option<f64>>,
@@ -328,7 +329,7 @@ impl Reader {
         // The plugin counts the calls of a band, in which further sizes may lie: what these took is no gap.
         let is_alone: Vec<bool> = {
             let place = |key: &PartialKey| PartialKey { size_bytes: None, ..*key };
-            let mut sizes = SortedMap::new();
+            let mut sizes = BTreeMap::new();
             self.log.keys.iter().for_each(|key| *sizes.entry(place(key)).or_insert(0_u32) += 1);
             self.log.keys.iter().map(|key| sizes.get(&place(key)) == Some(&1)).collect()
         };

@@ -78,7 +78,7 @@ mod tests {
     fn the_dictionary_stays() {
         assert!(DICTIONARY.len() < 1 << 15);
         assert_eq!(
-            crate::crc32::Crc32::of(DICTIONARY),
+            crate::crc32::CRC32.checksum(DICTIONARY),
             1_947_543_687,
             "links of format 1 can't be read any more: make a format 2"
         );

@@ -19,7 +19,7 @@ use super::{
     Report,
     wire::{self, WireError},
 };
-use crate::{crc32::Crc32, form::restored};
+use crate::{crc32::CRC32, form::restored};
 
 /// The version of the fragment.
 const VERSION: u64 = 1;
@@ -133,7 +133,7 @@ pub fn of_json(json: &str) -> Link {
     let length = u32::try_from(stream.len()).unwrap_or(u32::MAX);
     let mut bytes = vec![FORMAT];
     bytes.extend(length.to_le_bytes());
-    bytes.extend(Crc32::of(&stream).to_le_bytes());
+    bytes.extend(CRC32.checksum(&stream).to_le_bytes());
     bytes.extend(stream);
     let fragment = format!("#v={VERSION}&w=report&d={}", base64url::encode(&bytes));
     let chars = fragment.len();
@@ -186,7 +186,7 @@ fn unpack(data: &str) -> Result<String, LinkError> {
         return Err(if is_cut { LinkError::Cut { found: data.len(), whole } } else { LinkError::Damaged });
     };
     let bytes = base64url::decode(exactly).ok_or(LinkError::Damaged)?;
-    let stream = bytes.get(HEAD..).filter(|stream| Crc32::of(stream) == u32::from_le_bytes(sum));
+    let stream = bytes.get(HEAD..).filter(|stream| CRC32.checksum(stream) == u32::from_le_bytes(sum));
     let inflated = deflate::inflate(stream.ok_or(LinkError::Damaged)?)?;
     String::from_utf8(inflated).map_err(|_not_text| LinkError::Damaged)
 }

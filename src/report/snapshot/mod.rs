@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::median,
-    order::CompactSort,
 };
 
 pub use wire::SnapshotError;
@@ -136,13 +135,13 @@ impl Snapshot {
 
     /// Brings groups, sizes and configurations into their order, one of each.
     fn put_in_order(&mut self) {
-        self.groups.compact_sort_by_key(|group| (group.collective, group.scale));
+        self.groups.sort_by_key(|group| (group.collective, group.scale));
         self.groups.dedup_by_key(|group| (group.collective, group.scale));
         for group in &mut self.groups {
-            group.sizes.compact_sort_by_key(|at| at.size_bytes);
+            group.sizes.sort_by_key(|at| at.size_bytes);
             group.sizes.dedup_by_key(|at| at.size_bytes);
             for at in &mut group.sizes {
-                at.measured.compact_sort_by_key(|measurement| measurement.configuration);
+                at.measured.sort_by_key(|measurement| measurement.configuration);
                 at.measured.dedup_by_key(|measurement| measurement.configuration);
             }
         }

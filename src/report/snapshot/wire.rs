@@ -5,13 +5,12 @@
 //! entry of `at`, `ran`, `busbw_gbps` is a place: which size, which configuration (`!n`, which is −1 − n: the default, which chose
 //! configuration n), and its runs or their median. Of medians, `runs` and `spread_pct` say more.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use super::{AtSize, Deployed, Drift, Group, Measured, Measurement, Snapshot};
-use crate::{
-    collective::{Algorithm, Collective, Configuration, Protocol, Scale},
-    sorted::SortedMap,
-};
+use crate::collective::{Algorithm, Collective, Configuration, Protocol, Scale};
 
 /// A snapshot that can't be read, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -61,7 +60,7 @@ impl Snapshot {
 }
 
 fn group_value(group: &Group) -> Value {
-    let mut known: SortedMap<Configuration, usize> = SortedMap::new();
+    let mut known: BTreeMap<Configuration, usize> = BTreeMap::new();
     for at in &group.sizes {
         let of_places = at.measured.iter().chain(&at.default).map(|measurement| measurement.configuration);
         let deployed =

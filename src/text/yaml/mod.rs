@@ -1,15 +1,14 @@
-//! YAML as configurations are written in it, and JSON, which is a part of it: mappings and sequences in blocks or in
-//! brackets, plain and quoted scalars of one line, comments, commas after the last member.
+//! YAML as configurations are written in it, and JSON, which is a part of it. The crate `saphyr-parser` reads it; here
+//! values are put together, each with its place.
 //!
-//! Anchors, aliases and tags are refused, since they make a small file a large one or another thing; so are scalars of
-//! several lines and a key that stands twice. Every value knows its place.
-//!
-//! It is written here because the readers that know all of YAML weigh more than a workbench's own reader may.
+//! Aliases are refused, since they make a small file a large one; so are tags, several documents, and a key that stands
+//! twice.
 
-mod block;
 mod fields;
-mod flow;
-mod scanner;
+
+use std::borrow::Cow;
+
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle};
 
 pub use fields::{Fields, KeyError};
 
@@ -66,32 +65,18 @@ pub enum YamlFault {
     /// Values are nested deeper than [`DEEPEST`].
     #[error("values are nested deeper than {DEEPEST}")]
     TooDeep,
-    /// An anchor or alias, which are not supported.
-    #[error("\"{0}\": anchors and aliases are not read; write the value out")]
-    Anchor(String),
-    /// A tag, a directive, a block scalar, or another thing of YAML that configurations don't need.
+    /// An alias, which is not supported.
+    #[error("\"{0}\": aliases are not read; write the value out")]
+    Alias(String),
+    /// A tag, or another thing of YAML that configurations don't need.
     #[error("{0} are not read")]
     Unsupported(&'static str),
-    /// Something else was expected.
-    #[error("{expected} was expected, not {found}")]
-    Unexpected {
-        /// A description of what was expected.
-        expected: &'static str,
-        /// The text that was found.
-        found: String,
-    },
-    /// A tab where the depth of a block is told by blanks.
-    #[error("a tab can't indent; use blanks")]
-    Tab,
     /// This key occurs twice in a mapping.
     #[error("\"{0}\" stands twice")]
     DuplicateKey(String),
-    /// A quote is not closed on its line.
-    #[error("the quote is not closed on its line")]
-    OpenQuote,
-    /// An unknown escape sequence, such as `\q`.
-    #[error("\"\\{0}\" is no escape")]
-    Escape(char),
+    /// The text is not valid YAML, for this reason.
+    #[error("{0}")]
+    Syntax(String),
 }
 
 /// Reads a text. One that holds nothing is an empty mapping.
@@ -107,11 +92,132 @@ pub enum YamlFault {
 /// # Errors
 /// Returns an error if it can't be read, with the place.
 pub fn parse(text: &str) -> Result<Node, YamlError> {
-    let mut scanner = scanner::Scanner::new(text);
     if text.len() > LONGEST {
-        return Err(scanner.error(YamlFault::TooLong));
+        return Err(YamlError { line: 1, column: 1, fault: YamlFault::TooLong });
     }
-    block::document(&mut scanner)
+    let text = with_joined_surrogates(text);
+    let mut tree = Tree::default();
+    for event in Parser::new_from_str(&text) {
+        let (event, span) = event.map_err(|error| {
+            // Where the text ends too early, the place is the end of its last line.
+            let (lines, last) = (text.lines().count(), text.lines().last().unwrap_or_default());
+            let place = *error.marker();
+            let past_the_end = place.line() > lines.max(1);
+            let place = if past_the_end { Marker::new(0, lines.max(1), last.chars().count()) } else { place };
+            at(place, YamlFault::Syntax(error.info().to_owned()))
+        })?;
+        tree.take(&text, event, span.start)?;
+    }
+    // Nothing, or `---` and nothing, is an empty mapping.
+    let root =
+        tree.root.filter(|root| !matches!(&root.value, Value::Scalar { text, quoted: false } if text.is_empty()));
+    Ok(root.unwrap_or(Node { line: 1, column: 1, value: Value::Mapping(Vec::new()) }))
+}
+
+/// A fault at a place, whose columns the parser counts from 0.
+fn at(place: Marker, fault: YamlFault) -> YamlError {
+    YamlError { line: place.line() as u32, column: place.col() as u32 + 1, fault }
+}
+
+/// JSON writes a character beyond 16 bits as two escapes of 16 bits, which YAML writes as one of 32 bits.
+fn with_joined_surrogates(text: &str) -> Cow<'_, str> {
+    let is_json = text.trim_start_matches('\u{FEFF}').trim_start().starts_with(['{', '[']);
+    if !is_json || !text.contains("\\u") {
+        return text.into();
+    }
+    let unit = |text: &str| u32::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok();
+    let joined = |text: &str| {
+        let high = unit(text).filter(|unit| (0xD800..0xDC00).contains(unit))? - 0xD800;
+        let low = unit(text.get(6..)?).filter(|unit| (0xDC00..0xE000).contains(unit))? - 0xDC00;
+        Some(0x10000 + (high << 10) + low)
+    };
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(begin) = rest.find('\\') {
+        out.push_str(&rest[..begin]);
+        rest = &rest[begin..];
+        let length = if let Some(code) = joined(rest) {
+            out.push_str(&format!("\\U{code:08x}"));
+            12
+        } else {
+            // The escape with its next character, which may be a backslash.
+            let length = rest.chars().take(2).map(char::len_utf8).sum();
+            out.push_str(&rest[..length]);
+            length
+        };
+        rest = &rest[length..];
+    }
+    (out + rest).into()
+}
+
+/// The values of a document while it is read.
+#[derive(Default)]
+struct Tree {
+    root: Option<Node>,
+    /// Lists and mappings that are not closed yet, the innermost last, each with the key of a mapping that waits for its
+    /// value.
+    open: Vec<(Node, Option<Node>)>,
+}
+
+impl Tree {
+    fn take(&mut self, text: &str, event: Event<'_>, place: Marker) -> Result<(), YamlError> {
+        let node = |value| Node { line: place.line() as u32, column: place.col() as u32 + 1, value };
+        match event {
+            Event::Scalar(_, _, _, Some(_)) | Event::SequenceStart(_, Some(_)) | Event::MappingStart(_, Some(_)) => {
+                Err(at(place, YamlFault::Unsupported("tags")))
+            }
+            Event::Alias(_) => {
+                let line: String =
+                    text.lines().nth(place.line() - 1).unwrap_or_default().chars().skip(place.col()).collect();
+                let name = line.split([' ', ',', ']', '}', '\t']).next().unwrap_or_default();
+                Err(at(place, YamlFault::Alias(super::excerpt(name))))
+            }
+            Event::DocumentStart(_) if self.root.is_some() => {
+                Err(at(place, YamlFault::Unsupported("several documents")))
+            }
+            Event::Scalar(text, style, ..) => {
+                let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+                // The line end of a text's last line is no part of a value.
+                let text = if is_block { text.trim_end_matches('\n').to_owned() } else { text.into_owned() };
+                self.add(node(Value::Scalar { text, quoted: style != ScalarStyle::Plain }))
+            }
+            Event::SequenceStart(..) | Event::MappingStart(..) => {
+                if self.open.len() >= DEEPEST {
+                    return Err(at(place, YamlFault::TooDeep));
+                }
+                let is_sequence = matches!(event, Event::SequenceStart(..));
+                let value = if is_sequence { Value::Sequence(Vec::new()) } else { Value::Mapping(Vec::new()) };
+                self.open.push((node(value), None));
+                Ok(())
+            }
+            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
+                Some((node, _)) => self.add(node),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts a value, or the key of one, where it belongs.
+    fn add(&mut self, node: Node) -> Result<(), YamlError> {
+        let Some((parent, key)) = self.open.last_mut() else {
+            self.root = Some(node);
+            return Ok(());
+        };
+        let fault = |fault| Err(YamlError { line: node.line, column: node.column, fault });
+        match (&mut parent.value, key.take()) {
+            (Value::Sequence(items), _) => items.push(node),
+            (Value::Mapping(entries), Some(key)) => entries.push((key, node)),
+            (Value::Mapping(entries), None) => match node.text() {
+                None => return fault(YamlFault::Unsupported("keys that are lists or mappings")),
+                Some(name) if entries.iter().any(|(known, _)| known.text() == Some(name)) => {
+                    return fault(YamlFault::DuplicateKey(super::excerpt(name)));
+                }
+                Some(_) => *key = Some(node),
+            },
+            (Value::Scalar { .. }, _) => {}
+        }
+        Ok(())
+    }
 }
 
 impl Node {
@@ -220,6 +326,10 @@ mod tests {
             ("a: -1\nb: -x\n", "{a: -1, b: -x}"),
             ("plain", "plain"),
             ("a: [1,\n 2]\nb: 3\n", "{a: [1, 2], b: 3}"),
+            ("? a\n: b", "{a: b}"),
+            ("%YAML 1.2\n---\na: 1", "{a: 1}"),
+            ("---\n", "{}"),
+            ("a: &x 1\n", "{a: 1}"),
         ] {
             assert_eq!(read(text), expected, "{text:?}");
         }
@@ -242,28 +352,45 @@ mod tests {
     }
 
     #[test]
+    fn texts_of_several_lines() {
+        for (text, expected) in [
+            ("a: |\n  x\n   y\n\nb: 1\n", "{a: 'x\n y', b: 1}"),
+            ("a: |-\n  x\n  y\nb: 1\n", "{a: 'x\ny', b: 1}"),
+            ("a: >\n  x: 1\n  y # no comment\nb: 1\n", "{a: 'x: 1 y # no comment', b: 1}"),
+            ("a: |2\n    x\nb: 1\n", "{a: '  x', b: 1}"),
+            ("- >-\n  x\n\n  y\n- |+\n  z\n", "['x\ny', 'z']"),
+            ("a: x\n  y\n", "{a: x y}"),
+            ("a: 'x\n  y'\nb: \"x\\\n  y\"", "{a: 'x y', b: 'xy'}"),
+        ] {
+            assert_eq!(read(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn characters_that_json_writes_as_two_escapes() {
+        // A backslash that is escaped begins no escape.
+        assert_eq!(read(r#"{"a": "\\ud83d\ud83d\ude00x"}"#), r"{'a': '\ud83d😀x'}");
+        let half = read(r#"{"a": "\ud83d"}"#);
+        assert!(half.contains("invalid Unicode character"), "{half}");
+    }
+
+    #[test]
     fn what_is_refused_and_where() {
         for (text, message) in [
-            ("a: &x 1\nb: *x", "line 1, column 4: \"&x\": anchors and aliases are not read; write the value out"),
-            ("a: 1\nb: *x", "line 2, column 4: \"*x\": anchors and aliases are not read; write the value out"),
+            ("a: &x 1\nb: *x, c", "line 2, column 4: \"*x\": aliases are not read; write the value out"),
             ("a: !!int 1", "line 1, column 4: tags are not read"),
-            ("%YAML 1.2\n---\n", "line 1, column 1: directives are not read"),
-            ("a: |\n  x", "line 1, column 4: texts of several lines are not read"),
-            ("a: x\n  y\n", "line 2, column 3: a key at the depth of the others was expected, not \"y\""),
+            ("a: !x {}", "line 1, column 4: tags are not read"),
             ("a: 1\na: 2", "line 2, column 1: \"a\" stands twice"),
             ("{a: 1, 'a': 2}", "line 1, column 8: \"a\" stands twice"),
-            ("a: 'x", "line 1, column 4: the quote is not closed on its line"),
-            ("a: \"\\q\"", "line 1, column 5: \"\\q\" is no escape"),
-            ("a:\n\tb: 1", "line 2, column 1: a tab can't indent; use blanks"),
-            ("{a: 1", "line 1, column 6: a comma or a closing bracket was expected, not the end"),
-            ("[1, 2}", "line 1, column 6: a comma or a closing bracket was expected, not \"}\""),
-            ("[1] x", "line 1, column 5: the end of the line was expected, not \"x\""),
-            ("{a: 1}\nb: 2", "line 2, column 1: the end was expected, not \"b\""),
             ("a: 1\n---\nb: 2", "line 2, column 1: several documents are not read"),
-            ("a: 1\n b: 2", "line 2, column 2: a key at the depth of the others was expected, not \"b\""),
-            ("- 1\nb: 2", "line 2, column 1: a dash at the depth of the others was expected, not \"b\""),
-            ("a: 1\nplain\n", "line 2, column 6: a colon after the key was expected, not the end of the line"),
-            ("? a\n: b", "line 1, column 1: keys of several lines are not read"),
+            ("? [a]\n: b", "line 1, column 3: keys that are lists or mappings are not read"),
+            ("a: 'x", "line 1, column 4: while scanning a quoted scalar, found unexpected end of stream"),
+            ("a: \"\\q\"", "line 1, column 4: while parsing a quoted scalar, found unknown escape character"),
+            ("a:\n\tb: 1", "line 2, column 2: tabs disallowed within this context (block indentation)"),
+            ("{a: 1", "line 1, column 6: while parsing a flow mapping, did not find expected ',' or '}'"),
+            ("[1, 2}", "line 1, column 6: while parsing a flow sequence, expected ',' or ']'"),
+            ("a: 1\n b: 2", "line 2, column 3: mapping values are not allowed in this context"),
+            ("- 1\nb: 2", "line 2, column 1: while parsing a block collection, did not find expected '-' indicator"),
         ] {
             assert_eq!(read(text), message, "{text:?}");
         }

@@ -1,12 +1,14 @@
 //! The rings and trees in dumps of NCCL and RCCL.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
     super::model::{Link, Topology},
     Element, MOST_DEV, Machine, Rates, dev as number_of, integer,
 };
-use crate::{collective::Collective, order::CompactSort, sorted::SortedMap, text::number};
+use crate::{collective::Collective, text::number};
 
 /// The rings or trees of a graph dump.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -95,11 +97,11 @@ impl Pattern {
         for path in chosen.flat_map(|(_, channel)| self.paths(channel)) {
             edges.extend(path.windows(2).map(|pair| (pair[0], pair[1])).zip(edges.len()..));
         }
-        edges.compact_sort();
+        edges.sort();
         let same = edges.chunk_by(|a, b| a.0 == b.0);
         let mut counted: Vec<(usize, (u32, u32), u32)> =
             same.map(|same| (same[0].1, same[0].0, same.len() as u32)).collect();
-        counted.compact_sort_by_number(|(first, ..)| *first as u64);
+        counted.sort_by_key(|(first, ..)| *first as u64);
         counted.into_iter().map(|(_, edge, count)| (edge, count)).collect()
     }
 
@@ -116,7 +118,7 @@ impl Pattern {
         let (width, unit) = (self.width().max(1), topology.unit.bytes_per_second() as f64);
         let is_inside = |(from, to): (u32, u32)| from / width == to / width;
         let mut slowest = 0.0_f64;
-        let links: SortedMap<(u32, u32), &Link> =
+        let links: BTreeMap<(u32, u32), &Link> =
             topology.links.iter().rev().map(|link| ((link.from, link.to), link)).collect();
         for (edge, count) in self.edges(None) {
             if is_inside(edge) {

@@ -6,7 +6,6 @@ use super::edit::{self, Damage};
 use crate::{
     collective::Collective,
     form::{ChoiceError, Choices},
-    order::CompactSort,
     schedule::synthesize::Method,
     topology::{
         conditions::{CollectiveRequest, Custom, MOST_PAIRS, RequestError, read_custom},
@@ -300,7 +299,7 @@ fn listed(text: &str, nodes: u32) -> Option<Vec<u32>> {
     if is_all {
         listed.extend(0..nodes);
     }
-    listed.compact_sort_by_number(|node| u64::from(*node));
+    listed.sort_by_key(|node| u64::from(*node));
     listed.dedup();
     Some(listed)
 }

@@ -1,5 +1,11 @@
-//! A small XML reader for the dumps of NCCL and the algorithms of MSCCL: elements with attributes, comments,
-//! declarations.
+//! The elements of an XML text, for the dumps of NCCL and the algorithms of MSCCL. The crate `quick-xml` reads it; no
+//! entity is expanded but those of single characters.
+
+use quick_xml::{
+    Reader,
+    escape::unescape,
+    events::{BytesStart, Event},
+};
 
 /// An XML element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,100 +42,94 @@ const DEEPEST: usize = 64;
 /// # Errors
 /// Returns a message with the line.
 pub fn parse(text: &str) -> Result<Element, String> {
+    let text = text.trim_start_matches('\u{feff}');
+    let mut reader = Reader::from_str(text);
+    let config = reader.config_mut();
+    config.expand_empty_elements = true;
+    config.allow_dangling_amp = true;
     let mut open: Vec<Element> = Vec::new();
-    let mut rest = text.trim_start_matches('\u{feff}');
-    let mut line = 1_u64;
-    let mut count = 0;
+    let (mut line, mut counted_to, mut count) = (1_u64, 0, 0);
     loop {
-        let Some(begin) = rest.find('<') else {
-            let inside = open.last().map(|element| element.name.clone());
-            return Err(match inside {
-                Some(name) => format!("line {line}: the text ends inside <{name}>"),
-                None => "there is no element".to_owned(),
-            });
-        };
-        line += newlines(&rest[..begin]);
-        rest = &rest[begin..];
-        let skipped = [("<?", "?>"), ("<!--", "-->"), ("<!", ">")].iter().find(|(begin, _)| rest.starts_with(begin));
-        if let Some((_, end)) = skipped {
-            let end = rest.find(end).ok_or_else(|| format!("line {line}: what begins here has no end"))? + end.len();
-            line += newlines(&rest[..end]);
-            rest = &rest[end..];
-            continue;
-        }
-        let end = tag_end(rest).ok_or_else(|| format!("line {line}: a tag is not closed"))?;
-        let tag = &rest[1..end];
-        rest = &rest[end + 1..];
-        let closed = if let Some(name) = tag.strip_prefix('/') {
-            match open.pop() {
-                Some(element) if element.name == name.trim() => Some(element),
-                _ => return Err(format!("line {line}: </{}> closes what is not open", name.trim())),
+        let begin = usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX);
+        line += newlines(text, counted_to, begin);
+        counted_to = begin;
+        match reader.read_event() {
+            Err(error) => {
+                let at = usize::try_from(reader.error_position()).unwrap_or(usize::MAX);
+                return Err(format!("line {}: {error}", line + newlines(text, begin, at)));
             }
-        } else {
-            let (tag, is_empty) = tag.strip_suffix('/').map_or((tag, false), |tag| (tag, true));
-            count += 1;
-            if count > MOST || open.len() >= DEEPEST {
-                return Err(format!("line {line}: more elements than there can be"));
+            Ok(Event::Start(tag)) => {
+                count += 1;
+                if count > MOST || open.len() >= DEEPEST {
+                    return Err(format!("line {line}: more elements than there can be"));
+                }
+                open.push(element(&tag, line)?);
             }
-            let element = element(tag, line)?;
-            if is_empty {
-                Some(element)
-            } else {
-                open.push(element);
-                None
+            Ok(Event::End(_)) => {
+                let Some(element) = open.pop() else { continue };
+                match open.last_mut() {
+                    Some(parent) => parent.children.push(element),
+                    None => return Ok(element),
+                }
             }
-        };
-        line += newlines(tag);
-        if let Some(element) = closed {
-            match open.last_mut() {
-                Some(parent) => parent.children.push(element),
-                None => return Ok(element),
+            Ok(Event::Eof) => {
+                return Err(match open.last() {
+                    Some(Element { name, .. }) => format!("line {line}: the text ends inside <{name}>"),
+                    None => "there is no element".to_owned(),
+                });
             }
+            Ok(_) => {}
         }
     }
 }
 
-fn newlines(text: &str) -> u64 {
-    text.bytes().filter(|byte| *byte == b'\n').count() as u64
+fn newlines(text: &str, begin: usize, end: usize) -> u64 {
+    let part = text.as_bytes().get(begin..end.min(text.len())).unwrap_or_default();
+    part.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// The end of a tag: the first `>` outside of quotes.
-fn tag_end(text: &str) -> Option<usize> {
-    let mut quote = None;
-    for (at, byte) in text.bytes().enumerate() {
-        match (quote, byte) {
-            (None, b'>') => return Some(at),
-            (None, b'"' | b'\'') => quote = Some(byte),
-            (Some(open), byte) if open == byte => quote = None,
-            _ => {}
-        }
+fn element(tag: &BytesStart<'_>, line: u64) -> Result<Element, String> {
+    let mut element = Element { name: tag.name().as_ref().to_owned(), line, ..Element::default() };
+    // Looking for names that stand twice would take a time that grows with the square of their number.
+    for attribute in tag.attributes().with_checks(false) {
+        let attribute = attribute.map_err(|error| {
+            format!("line {line}: \"{}\" is no tag with attributes: {error}", crate::text::excerpt(tag))
+        })?;
+        let value = unescape(&attribute.value).map_or_else(|_unknown| attribute.value.to_string(), Into::into);
+        element.attributes.push((attribute.key.as_ref().to_owned(), value));
     }
-    None
+    Ok(element)
 }
 
-fn element(tag: &str, line: u64) -> Result<Element, String> {
-    let wrong = || format!("line {line}: \"{}\" is no tag with attributes", crate::text::excerpt(tag));
-    let (name, mut rest) = tag.split_at(tag.find(char::is_whitespace).unwrap_or(tag.len()));
-    if name.is_empty() {
-        return Err(wrong());
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_with_their_lines_and_attributes() {
+        let text = "\u{feff}<?xml version='1.0'?>\n<!-- <a> -->\n<!DOCTYPE a [<!ENTITY x \"y\">]>\n<a b = '&lt;&#x41;&x;'\n c=\">\">\n text &x; & <d/><![CDATA[<e>]]>\n<f></f></a>";
+        let root = parse(text).unwrap();
+        assert_eq!((root.name.as_str(), root.line), ("a", 4));
+        assert_eq!((root.get("b"), root.get("c")), (Some("&lt;&#x41;&x;"), Some(">")));
+        let children: Vec<_> = root.children.iter().map(|child| (child.name.as_str(), child.line)).collect();
+        assert_eq!(children, [("d", 6), ("f", 7)]);
+        assert_eq!(parse("<a b='&lt;&#x41;&amp;lt;'/>").unwrap().get("b"), Some("<A&lt;"));
     }
-    let mut attributes = Vec::new();
-    loop {
-        rest = rest.trim_start();
-        if rest.is_empty() {
-            return Ok(Element { name: name.to_owned(), line, attributes, children: Vec::new() });
+
+    #[test]
+    fn faults_are_located() {
+        for (text, expected) in [
+            ("", "there is no element"),
+            ("<a>\n<b>", "line 2: the text ends inside <b>"),
+            ("<a>\n</b>", "line 2: ill-formed document: expected `</a>`, but `</b>` was found"),
+            ("<a>\n<b c>", "line 2: \"b c\" is no tag with attributes: "),
+            ("<a>\n<b c=1>", "line 2: \"b c=1\" is no tag with attributes: "),
+            ("\n<a b='", "line 2: syntax error: "),
+            ("<a>\n\n<!-- ", "line 3: syntax error: "),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
         }
-        let (key, after) = rest.split_once('=').ok_or_else(wrong)?;
-        let after = after.trim_start();
-        let quote = after.chars().next().filter(|quote| matches!(quote, '"' | '\'')).ok_or_else(wrong)?;
-        let (value, after) = after[1..].split_once(quote).ok_or_else(wrong)?;
-        let plain = value
-            .replace("&lt;", "<")
-            .replace("&gt;", ">")
-            .replace("&quot;", "\"")
-            .replace("&apos;", "'")
-            .replace("&amp;", "&");
-        attributes.push((key.trim().to_owned(), plain));
-        rest = after;
+        assert!(parse(&"<a>".repeat(DEEPEST + 1)).unwrap_err().contains("more elements than there can be"));
     }
 }

@@ -18,7 +18,6 @@ use super::{
 };
 use crate::{
     collective::Collective,
-    order::CompactSort,
     schedule::{
         bound::Bounds,
         graph::Graph,
@@ -161,7 +160,7 @@ pub fn check(
 /// Files do not mark reductions: in a collective that reduces first, the first transfers reduce.
 fn mark_reducing(problem: &Problem, schedule: &mut Schedule) {
     let Some(reduce) = &problem.reduce else { return };
-    schedule.transfers.compact_sort_by_number(|transfer| transfer.start);
+    schedule.transfers.sort_by_key(|transfer| transfer.start);
     schedule.reducing =
         if problem.copy.is_some() { reduce.pairs().min(schedule.transfers.len()) } else { schedule.transfers.len() };
 }

@@ -1,14 +1,16 @@
 //! Rows of several files come together: identical rows of two files count once, repeats within one stay.
 
+use std::hash::Hasher;
+
+use fnv::FnvHasher;
+
 use super::super::samples::{CollectiveRow, CollectiveSamples, OperatorSamples};
-use crate::order::CompactSort;
 
 /// A hash of all bits of a row, by which equal rows are found.
 fn hash(values: impl Iterator<Item = f64>) -> u64 {
-    values.fold(0x9E37_79B9_7F4A_7C15, |hash, value| {
-        let mixed = (hash ^ value.to_bits()).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        (mixed ^ (mixed >> 29)).wrapping_mul(0x94D0_49BB_1331_11EB).rotate_left(31)
-    })
+    let mut hasher = FnvHasher::default();
+    values.for_each(|value| hasher.write_u64(value.to_bits()));
+    hasher.finish()
 }
 
 fn row_hash(samples: &OperatorSamples, row: usize) -> u64 {
@@ -31,7 +33,7 @@ struct Known {
 
 impl Known {
     fn new(mut hashes: Vec<u64>) -> Self {
-        hashes.compact_sort();
+        hashes.sort();
         Self { met: vec![0; hashes.len()], hashes }
     }
 

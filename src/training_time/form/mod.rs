@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    crc32::Crc32,
     form::{Choices, Field},
+    math::hash,
     progress::Progress,
     report::{Contents, Report, TextFile},
     training_time::{
@@ -52,7 +52,7 @@ pub struct TrainingTime {
 /// The result of a job.
 #[derive(Serialize, Deserialize)]
 struct Done {
-    of: u32,
+    of: u64,
     jobs: Vec<(u32, Vec<u8>)>,
 }
 
@@ -68,7 +68,7 @@ pub fn work(
 ) -> Result<Vec<u8>, WorkbenchError> {
     let kept = match kept {
         Some(kept) if kept.basis == basis => kept,
-        _ => kept.insert(CachedStudy { workshop: JobRunner::new(basis)?, of: Crc32::of(basis), basis: basis.to_vec() }),
+        _ => kept.insert(CachedStudy { workshop: JobRunner::new(basis)?, of: hash(basis), basis: basis.to_vec() }),
     };
     let jobs = kept.workshop.work(jobs, progress);
     Ok(postcard::to_allocvec(&Done { of: kept.of, jobs })?)
@@ -77,7 +77,7 @@ pub fn work(
 /// The study that a worker caches between jobs on the same samples, which would otherwise be decoded for each job.
 pub struct CachedStudy {
     basis: Vec<u8>,
-    of: u32,
+    of: u64,
     workshop: JobRunner,
 }
 
@@ -137,7 +137,7 @@ impl Study for TrainingTime {
 
     fn take(&mut self, done: &[u8], _: &mut dyn Progress) -> Result<(), WorkbenchError> {
         let done: Done = postcard::from_bytes(done)?;
-        if done.of != Crc32::of(&self.basis) {
+        if done.of != hash(&self.basis) {
             return Ok(());
         }
         Ok(self.study.take(&done.jobs)?)

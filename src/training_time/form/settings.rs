@@ -3,7 +3,6 @@
 use super::{OPERATORS, TrainingTime, run::recompute_of};
 use crate::{
     form::ChoiceError,
-    order::CompactSort,
     training_time::{
         calibrate::Terms,
         memory,
@@ -59,7 +58,7 @@ impl TrainingTime {
             && let Some(run) = self.run()?
         {
             let mut names = run.model.layer;
-            names.compact_sort();
+            names.sort();
             names.dedup();
             changes.extend(names.iter().map(|name| change(name, slowdown)));
         }
@@ -116,7 +115,7 @@ impl TrainingTime {
         let typed = self.choices.get(key).unwrap_or(usual);
         let words = typed.split(',').map(str::trim).filter(|word| !word.is_empty() && *word != "0");
         let mut all = words.map(number).collect::<Result<Vec<u32>, _>>()?;
-        all.compact_sort();
+        all.sort();
         all.dedup();
         if all.len() > MOST_NUMBERS {
             return Err(wrong(typed, format!("at most {MOST_NUMBERS} numbers")).into());

@@ -1,5 +1,7 @@
 //! The regressors of a cluster.
 
+use std::collections::BTreeSet;
+
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
@@ -12,9 +14,7 @@ use super::{
 };
 use crate::{
     learn::{LearnError, boosting::Boosting},
-    order::CompactSort,
     progress::{Progress, Silent},
-    sorted::SortedSet,
     training_time::{
         bundle::SavedModel,
         catalogue::{Catalogue, Gpu},
@@ -167,7 +167,7 @@ impl Library {
     /// The regressors of a cluster, none of which is trained yet.
     #[must_use]
     pub fn new(cluster: Arc<Cluster>, catalogue: Arc<Catalogue>, mut options: Options) -> Self {
-        options.doubtful.compact_sort_by_key(|place| (place.file, place.line));
+        options.doubtful.sort_by_key(|place| (place.file, place.line));
         let peaks = catalogue.gpu(&cluster.gpu).cloned();
         let (sources, entries, unusable) = (Vec::new(), Vec::new(), Vec::new());
         let mut library = Self { cluster, catalogue, options, sources, entries, peaks, unusable };
@@ -198,11 +198,11 @@ impl Library {
             if is_parity { samples.collective.clone() } else { family_of(&samples.collective).to_owned() }
         };
         let mut names: Vec<String> = cluster.collectives.iter().map(name_of).collect();
-        names.compact_sort();
+        names.sort();
         names.dedup();
         for name in names {
             let own = cluster.collectives.iter().filter(|samples| name_of(samples) == name);
-            let mut known = SortedSet::default();
+            let mut known = BTreeSet::default();
             let each = own.flat_map(|samples| &samples.rows).map(|row| row.communicator);
             let mut communicators: Vec<Option<Communicator>> = each.filter(|of| known.insert(*of)).map(Some).collect();
             if is_parity && communicators.len() > 1 && cluster.has_fallback(&name) {

@@ -1,10 +1,10 @@
 //! What changed, as tables.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{Difference, Subject, Verdict, beside::Moved, standing::Standing, whole::Whole, words};
 use crate::{
     collective::{Collective, Configuration, Scale},
-    order::CompactSort,
-    sorted::{SortedMap, SortedSet},
     text::{Column, Entry, Listing},
     tuning::snapshot::{Group, Snapshot},
     units::{Size, from_to_microseconds, microseconds, percent, significant},
@@ -193,15 +193,15 @@ pub fn apart(before: &Snapshot, after: &Snapshot) -> Listing {
         Column::words("Measured", "on which side alone"),
         Column::words("What", "sizes and configurations that the other side lacks"),
     ];
-    let groups = |snapshot: &Snapshot| -> SortedMap<(Collective, Scale), Group> {
-        let mut groups = SortedMap::new();
+    let groups = |snapshot: &Snapshot| -> BTreeMap<(Collective, Scale), Group> {
+        let mut groups = BTreeMap::new();
         groups.extend(snapshot.groups.iter().map(|group| ((group.collective, group.scale), group.clone())));
         groups
     };
     let (old, new) = (groups(before), groups(after));
     let mut rows = Vec::new();
     let mut keys: Vec<(Collective, Scale)> = old.keys().chain(new.keys()).copied().collect();
-    keys.compact_sort();
+    keys.sort();
     keys.dedup();
     for key in keys {
         let [collective, scale] = at(key.0, key.1);
@@ -243,7 +243,7 @@ fn sizes(group: &Group) -> Vec<u64> {
 }
 
 fn configurations(group: &Group) -> Vec<Configuration> {
-    let mut all: SortedSet<Configuration> = SortedSet::new();
+    let mut all: BTreeSet<Configuration> = BTreeSet::new();
     let measured = group.sizes.iter().flat_map(|at| &at.measured);
     measured.for_each(|measurement| {
         all.insert(measurement.configuration);

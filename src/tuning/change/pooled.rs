@@ -11,7 +11,6 @@ use super::{
 use crate::{
     collective::{Collective, Scale, Workload},
     math::{ascending, ln, median},
-    order::CompactSort,
 };
 
 /// Fewer changes at a size say nothing together.
@@ -85,7 +84,7 @@ impl AtSize {
             is_told.then_some(Cell { what: *what, ln_ratio, rounded: rounded[0] + rounded[1], error, residuals })
         };
         let mut cells: Vec<Cell> = common.iter().filter_map(cell).collect();
-        cells.compact_sort_by_key(|cell| cell.what);
+        cells.sort_by_key(|cell| cell.what);
         Self { workload, cells }
     }
 

@@ -1,7 +1,6 @@
 //! Logs of a campaign become per-size files: a log's name tells its arm.
 
-use crate::sorted::SortedMap;
-use std::fmt::Write;
+use std::{collections::BTreeMap, fmt::Write};
 
 use super::{
     read::{BALANCED, COLLECTIVE, EMPTY, RANKS},
@@ -9,21 +8,20 @@ use super::{
 };
 use crate::{
     collective::{Collective, Scale},
-    order::CompactCollect,
     tuning::{aggregate::Target, read::Row},
 };
 
 /// Runs of one arm at one size: busbw in GB/s by file and line.
-type Runs = SortedMap<(u32, u16, u32), f64>;
+type Runs = BTreeMap<(u32, u16, u32), f64>;
 
 /// Takes the arms' rows out of those of a sweep. The default's stay in it as well; what ran with a tuner file is no
 /// run of the default, and what was asked of the library is not known of it. `names` are the files by their numbers.
 ///
 /// A text for each collective, scale and arm that stands beside a default, with the number of one of its files.
 pub fn take(rows: &mut Vec<Row>, names: &[(u32, &str)]) -> Vec<(u32, String)> {
-    let arm_of: SortedMap<u32, (Arm, u32)> =
-        names.iter().filter_map(|(id, name)| Some((*id, Arm::and_repeat_of_name(name)?))).compact_collect();
-    let mut campaigns: SortedMap<(Collective, Scale), SortedMap<u64, SortedMap<Arm, Runs>>> = SortedMap::new();
+    let arm_of: BTreeMap<u32, (Arm, u32)> =
+        names.iter().filter_map(|(id, name)| Some((*id, Arm::and_repeat_of_name(name)?))).collect();
+    let mut campaigns: BTreeMap<(Collective, Scale), BTreeMap<u64, BTreeMap<Arm, Runs>>> = BTreeMap::new();
     rows.retain(|row| {
         let Some((arm, repeat)) = arm_of.get(&u32::from(row.file)) else { return true };
         if let Some(sample) = row.in_place.or(row.out_of_place) {
@@ -44,7 +42,7 @@ pub fn take(rows: &mut Vec<Row>, names: &[(u32, &str)]) -> Vec<(u32, String)> {
     texts
 }
 
-fn text(collective: Collective, scale: Scale, arm: Arm, sizes: &SortedMap<u64, SortedMap<Arm, Runs>>) -> String {
+fn text(collective: Collective, scale: Scale, arm: Arm, sizes: &BTreeMap<u64, BTreeMap<Arm, Runs>>) -> String {
     let mut text = format!("{COLLECTIVE}{collective}\n{RANKS}{}\n{BALANCED}\n", scale.ranks);
     if arm == Arm::Empty {
         text += EMPTY;
@@ -53,7 +51,7 @@ fn text(collective: Collective, scale: Scale, arm: Arm, sizes: &SortedMap<u64, S
     text += "nodes,size_bytes,def_runs,cfg_runs\n";
     for (size_bytes, arms) in sizes {
         let runs = |arm: Arm| {
-            let runs = arms.get(&arm).into_iter().flat_map(SortedMap::values);
+            let runs = arms.get(&arm).into_iter().flat_map(BTreeMap::values);
             runs.map(|busbw| format!("{busbw:.6}")).collect::<Vec<_>>().join(";")
         };
         // Writing to memory cannot fail.

@@ -1,7 +1,7 @@
 //! What is left of a tuner file.
 
-use crate::order::CompactCollect;
-use crate::sorted::SortedMap;
+use std::collections::BTreeMap;
+
 use crate::text::is_control;
 
 use super::{outcome::Verdict, verdict::Judgement};
@@ -14,12 +14,12 @@ const LONGEST_LINE: usize = 254;
 #[must_use]
 pub fn trim(conf: &[u8], judgement: &Judgement) -> String {
     let text = String::from_utf8_lossy(conf);
-    let dropped: SortedMap<u64, &str> = judgement
+    let dropped: BTreeMap<u64, &str> = judgement
         .rules
         .iter()
         .filter(|judged| judged.rule.line > 0 && matches!(judged.verdict, Verdict::Drop(_)))
         .map(|judged| (judged.rule.line, judged.verdict.reason()))
-        .compact_collect();
+        .collect();
     let mut out = String::new();
     let mut comment = |text: &str| {
         out += &cut(&format!("# {text}"));

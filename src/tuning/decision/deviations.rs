@@ -6,13 +6,12 @@
 //! moderated variance of Smyth 2004). Where lines are medians, the variance comes from their spread, divided by the
 //! mean range of as many normal numbers (Tippett 1925).
 
-use crate::sorted::SortedMap;
+use std::collections::BTreeMap;
 
 use super::{draws::Draws, printed};
 use crate::{
     collective::{Collective, Scale, Workload},
     math::{ln, log2},
-    order::CompactSort,
     tuning::{
         decision::Basis,
         runs::{Place, Run, Runs},
@@ -38,7 +37,7 @@ const SHAPED: usize = 30;
 /// The noise of a sweep.
 #[derive(Clone, Debug, Default)]
 pub struct Deviations {
-    groups: SortedMap<(Collective, Scale), Group>,
+    groups: BTreeMap<(Collective, Scale), Group>,
     normal: Draws,
     /// What each place's runs tell, by the index of its first run.
     owns: Vec<(usize, Own)>,
@@ -85,7 +84,7 @@ impl Deviations {
     /// The noise of the runs that are used.
     #[must_use]
     pub fn new(runs: &Runs, screened: &Screened) -> Self {
-        let mut collected: SortedMap<(Collective, Scale), SortedMap<u64, Vec<Own>>> = SortedMap::new();
+        let mut collected: BTreeMap<(Collective, Scale), BTreeMap<u64, Vec<Own>>> = BTreeMap::new();
         let mut owns = Vec::new();
         for (place, first, of_place) in runs.places() {
             let Workload { collective, scale, size_bytes } = place.workload;
@@ -93,7 +92,7 @@ impl Deviations {
             owns.push((first, own));
             collected.entry((collective, scale)).or_default().entry(size_bytes).or_default().push(own);
         }
-        let mut groups = SortedMap::new();
+        let mut groups = BTreeMap::new();
         for (group, sizes) in collected {
             let all = || sizes.values().flatten().filter(|own| own.variance.freedom > 0.0);
             if all().next().is_none() {
@@ -101,7 +100,7 @@ impl Deviations {
             }
             let basis = if all().any(|own| own.is_of_runs) { Basis::Repeats } else { Basis::Spreads };
             let mut counts: Vec<u32> = sizes.values().flatten().map(|own| own.runs).filter(|n| *n > 0).collect();
-            counts.compact_sort();
+            counts.sort();
             counts.dedup();
             let sizes = sizes.iter().map(|(size, owns)| (*size, pool(owns.iter().map(|o| o.variance))));
             let mut group_noise = Group { basis, sizes: sizes.collect(), draws: Draws::default() };
@@ -147,7 +146,7 @@ impl Group {
     fn near(&self, size_bytes: u64) -> Pooled {
         let mut sizes: Vec<(f64, Pooled)> =
             self.sizes.iter().map(|(size, pooled)| (doublings(*size, size_bytes), *pooled)).collect();
-        sizes.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
+        sizes.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut freedom = 0.0;
         pool(sizes.into_iter().map_while(|(distance, pooled)| {
             let wanted = distance <= NEAR_DOUBLINGS || freedom < ENOUGH;
@@ -245,7 +244,7 @@ fn residuals(
     owns: &[(usize, Own)],
 ) -> Vec<f64> {
     let mut all = Vec::new();
-    let deviations: SortedMap<u64, f64> =
+    let deviations: BTreeMap<u64, f64> =
         noise.sizes.iter().map(|(size, _)| (*size, noise.near(*size).deviation())).collect();
     for (place, first, of_place) in runs.places_of(group) {
         let own = own_of(owns, first);

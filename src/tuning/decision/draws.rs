@@ -1,7 +1,7 @@
 //! Seeded draws of how medians of a few runs err: a bootstrap over the residuals of all repeats of a collective and
 //! scale (Efron 1979), or normal numbers where there are too few of them.
 
-use crate::sorted::SortedMap;
+use std::collections::BTreeMap;
 
 use crate::math::{Stream, ascending, exp2, log2, median};
 
@@ -20,7 +20,7 @@ const SEED: u64 = 0x5EED_0FD4_A500;
 #[derive(Clone, Debug, Default)]
 pub struct Draws {
     /// By number of runs: [`ROUNDS`] times [`COLUMNS`].
-    errors: SortedMap<u32, Vec<f32>>,
+    errors: BTreeMap<u32, Vec<f32>>,
     /// A normal number per round.
     normal: Vec<f32>,
 }
@@ -31,7 +31,7 @@ impl Draws {
     pub fn new(residuals: &[f64], counts: &[u32]) -> Self {
         let mut stream = Stream::new(SEED);
         let normal = (0..ROUNDS).map(|_| stream.normal() as f32).collect();
-        let mut errors = SortedMap::new();
+        let mut errors = BTreeMap::new();
         let mut drawn = Vec::new();
         for runs in counts.iter().map(|n| (*n).clamp(1, MOST_RUNS)) {
             errors.entry(runs).or_insert_with(|| {

@@ -4,8 +4,10 @@
 
 use std::{
     collections::BTreeSet,
-    hash::{DefaultHasher, Hash, Hasher},
+    hash::{Hash, Hasher},
 };
+
+use fnv::FnvHasher;
 
 use super::costs::CostReader;
 use crate::{
@@ -77,7 +79,7 @@ impl DebugReader {
 
 /// A number that stands for a process on a host; the host's name is forgotten.
 pub(super) fn process(host: &str, pid: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = FnvHasher::default();
     (host, pid).hash(&mut hasher);
     hasher.finish()
 }

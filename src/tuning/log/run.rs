@@ -14,8 +14,6 @@ use super::{
 };
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
-    order::CompactCollect,
-    sorted::{SortedMap, SortedSet},
     text::Problem,
     tuning::{
         job::Decision,
@@ -256,7 +254,7 @@ impl Run {
 
     /// What the library said that it runs, for each row.
     fn executed(&self, collective: Collective, ranks: u32, rows: &[&Measured]) -> Vec<Option<Configuration>> {
-        let mut by_size: SortedMap<u64, (u64, Configuration)> = SortedMap::new();
+        let mut by_size: BTreeMap<u64, (u64, Configuration)> = BTreeMap::new();
         for (decision, times) in self.decided.iter().filter(|(decision, _)| decision.collective == collective) {
             let said = by_size.entry(decision.size_bytes).or_insert((0, decision.configuration));
             if *times > said.0 {
@@ -266,7 +264,7 @@ impl Run {
         let with = |parts: u64| -> Vec<Option<Configuration>> {
             rows.iter()
                 .map(|row| by_size.get(&(row.size_bytes / parts.max(1))).map(|(_, configuration)| *configuration))
-                .compact_collect()
+                .collect()
         };
         let found = |executed: &[Option<Configuration>]| executed.iter().flatten().count();
         // The library counts the bytes of one rank's part, where the table prints those of all.
@@ -290,7 +288,7 @@ impl Run {
         let mut kind = Kind::Asked;
         if !set && !named {
             let ran = || rows.iter().zip(executed).filter_map(|(row, executed)| executed.or(row.planned));
-            let pairs: SortedSet<_> = ran().map(|ran| (ran.algorithm, ran.protocol)).compact_collect();
+            let pairs: BTreeSet<_> = ran().map(|ran| (ran.algorithm, ran.protocol)).collect();
             if self.is_whole_environment && !given {
                 kind = Kind::Default;
                 told.whole_environment_rows += rows.len() as u64;

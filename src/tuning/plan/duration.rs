@@ -4,12 +4,12 @@
 //! place. The time of an operation is that of the configuration where it was measured, else of the median busbw of all that was
 //! measured at that scale; between and beyond measured sizes as busbw is interpolated.
 
+use std::collections::BTreeMap;
+
 use super::agenda::Item;
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::{exp, ln, log2, median},
-    order::CompactSort,
-    sorted::SortedMap,
     tuning::{aggregate::Point, baselines::Curve, launch, sweep::Sweep},
 };
 
@@ -30,16 +30,16 @@ type Heights = Vec<(f64, f64)>;
 
 /// What tells the times of an operation.
 pub struct Times {
-    of: SortedMap<(Group, Option<Configuration>), Heights>,
-    any: SortedMap<Group, Heights>,
+    of: BTreeMap<(Group, Option<Configuration>), Heights>,
+    any: BTreeMap<Group, Heights>,
 }
 
 impl Times {
     /// Of what a sweep measured.
     #[must_use]
     pub fn new(sweep: &Sweep) -> Self {
-        let mut of: SortedMap<(Group, Option<Configuration>), Heights> = SortedMap::new();
-        let mut all: SortedMap<Group, Vec<(u64, f64)>> = SortedMap::new();
+        let mut of: BTreeMap<(Group, Option<Configuration>), Heights> = BTreeMap::new();
+        let mut all: BTreeMap<Group, Vec<(u64, f64)>> = BTreeMap::new();
         let mut take = |point: &Point, configuration: Option<Configuration>| {
             let Workload { collective, scale, size_bytes } = point.workload;
             let height = ln(point.busbw_gbps);
@@ -50,9 +50,9 @@ impl Times {
         };
         sweep.points.iter().for_each(|point| take(point, Some(point.configuration)));
         sweep.defaults.iter().for_each(|point| take(point, None));
-        let mut any: SortedMap<Group, Heights> = SortedMap::new();
+        let mut any: BTreeMap<Group, Heights> = BTreeMap::new();
         for (group, mut points) in all {
-            points.compact_sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            points.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
             let middle = |of_size: &[(u64, f64)]| {
                 let mut heights: Vec<f64> = of_size.iter().map(|(_, height)| *height).collect();
                 median(&mut heights).map(|height| (log2(of_size[0].0 as f64), height))
@@ -98,7 +98,7 @@ impl Times {
 #[must_use]
 pub fn seconds(items: &[Item], times: &Times) -> Option<f64> {
     let mut scales: Vec<Scale> = items.iter().map(|item| item.scale).collect();
-    scales.compact_sort();
+    scales.sort();
     scales.dedup();
     let warm_up = |scale: &Scale| {
         let first = items.iter().find(|item| item.scale == *scale)?;

@@ -1,11 +1,10 @@
 //! What can be launched at one scale, and what is known of it.
 
-use crate::sorted::{SortedMap, SortedSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     math::{ln, log2},
-    order::{CompactCollect, CompactSort},
     tuning::{
         baselines::Curve,
         support::{Outcome, Support},
@@ -58,24 +57,23 @@ impl Grid {
         let is_direct = |c: &Configuration| c.algorithm == Algorithm::Direct;
         let defaults = sweep.defaults_of(collective, scale);
         let mut sizes: Vec<u64> = points.iter().chain(defaults).map(|p| p.workload.size_bytes).collect();
-        sizes.compact_sort();
+        sizes.sort();
         sizes.dedup();
         if sizes.len() > MOST_SIZES {
             sizes = (0..MOST_SIZES).map(|i| sizes[i * (sizes.len() - 1) / (MOST_SIZES - 1)]).collect();
         }
-        let mut launches: SortedSet<Configuration> = points.iter().map(|p| p.configuration).compact_collect();
+        let mut launches: BTreeSet<Configuration> = points.iter().map(|p| p.configuration).collect();
         let others = launches.is_empty() || launches.iter().any(|c| !is_direct(c));
         launches.retain(|c| !others || !is_direct(c));
         let most = points.iter().chain(defaults).map(|p| p.configuration.channels).max().filter(|most| *most > 0);
         let most = most.unwrap_or(if points.is_empty() { UNKNOWN_MOST } else { 0 });
         let ladder = LADDER.into_iter().filter(|count| channels.is_empty() && *count <= most);
-        let counts: SortedSet<u32> = ladder
+        let counts: BTreeSet<u32> = ladder
             .chain(channels.iter().copied())
             .chain(launches.iter().map(|c| c.channels))
             .filter(|count| *count > 0)
-            .compact_collect();
-        let mut pairs: SortedSet<(Algorithm, Protocol)> =
-            launches.iter().map(|c| (c.algorithm, c.protocol)).compact_collect();
+            .collect();
+        let mut pairs: BTreeSet<(Algorithm, Protocol)> = launches.iter().map(|c| (c.algorithm, c.protocol)).collect();
         let largest = Workload { collective, scale, size_bytes: u64::MAX };
         for algorithm in [Algorithm::Tree, Algorithm::Ring].into_iter().chain(tried.iter().copied()) {
             for protocol in [Protocol::Ll, Protocol::Ll128, Protocol::Simple] {
@@ -89,26 +87,25 @@ impl Grid {
         }
         let launches: Vec<Configuration> = launches.into_iter().filter(|c| c.channels > 0).collect();
 
-        let known: SortedMap<(u64, Configuration), f64> = points
+        let known: BTreeMap<(u64, Configuration), f64> = points
             .iter()
             .filter(|p| p.busbw_gbps > 0.0)
             .map(|p| ((p.workload.size_bytes, p.configuration), ln(p.busbw_gbps)))
-            .compact_collect();
+            .collect();
         let direct: Vec<bool> = sizes
             .iter()
             .map(|size| {
                 let mut at = sweep.points_at(&Workload { collective, scale, size_bytes: *size }).iter().peekable();
                 at.peek().is_some() && at.all(|p| is_direct(&p.configuration))
             })
-            .compact_collect();
-        let by_channels: SortedMap<(u64, u32), f64> = known
+            .collect();
+        let by_channels: BTreeMap<(u64, u32), f64> = known
             .iter()
             .filter(|((_, c), _)| is_direct(c))
             .map(|((size, c), height)| ((*size, c.channels), *height))
-            .compact_collect();
-        let direct_counts: SortedSet<u32> = by_channels.keys().map(|(_, channels)| *channels).compact_collect();
-        let seen: SortedSet<u32> =
-            known.keys().filter(|(_, c)| !is_direct(c)).map(|(_, c)| c.channels).compact_collect();
+            .collect();
+        let direct_counts: BTreeSet<u32> = by_channels.keys().map(|(_, channels)| *channels).collect();
+        let seen: BTreeSet<u32> = known.keys().filter(|(_, c)| !is_direct(c)).map(|(_, c)| c.channels).collect();
         let direct_channels: Vec<Option<u32>> =
             launches.iter().map(|launch| direct_channels(launch.channels, &direct_counts, &seen)).collect();
         let row = |(launch, direct_channels): (&Configuration, &Option<u32>)| -> Vec<Option<f64>> {
@@ -193,7 +190,7 @@ impl Grid {
 
 /// On how many channels Direct runs where `asked` are asked for: on as many, where that was seen; where such launches
 /// were seen and Direct never on as many, on the nearest count that was (24 and 48 become 32).
-fn direct_channels(asked: u32, direct: &SortedSet<u32>, seen: &SortedSet<u32>) -> Option<u32> {
+fn direct_channels(asked: u32, direct: &BTreeSet<u32>, seen: &BTreeSet<u32>) -> Option<u32> {
     let distance = |count: &u32| (log2(f64::from(*count)) - log2(f64::from(asked))).abs();
     match (direct.contains(&asked), seen.contains(&asked)) {
         (true, _) => Some(asked),

@@ -1,9 +1,9 @@
 //! The sections on the measurements: noise, stalls, dips, and what to measure next.
 
+use std::collections::BTreeMap;
+
 use crate::{
-    order::CompactSort,
     report::{Exhibit, Section},
-    sorted::SortedMap,
     text::Listing,
     tuning::{hotspots, plan, record, result::Recommendation, study::Study},
     units::{count, percent},
@@ -22,14 +22,14 @@ fn cut(listing: &mut Listing, most: usize, noun: &str) -> Option<String> {
 }
 
 /// The smallest gain that is distinguishable from noise, and the runs that stalled.
-pub(super) fn noise(study: &Study, answer: &[Recommendation], names: &SortedMap<u16, String>) -> Option<Section> {
+pub(super) fn noise(study: &Study, answer: &[Recommendation], names: &BTreeMap<u16, String>) -> Option<Section> {
     let mut text: Vec<String> = study.screened().notes();
     let mut visible: Vec<f64> = answer
         .iter()
         .filter_map(|r| r.noise.map(|noise| noise.visible_gain_pct))
         .filter(|gain| gain.is_finite())
         .collect();
-    visible.compact_sort_by(f64::total_cmp);
+    visible.sort_by(f64::total_cmp);
     if let [low, .., high] = visible[..] {
         let middle = visible[visible.len() / 2];
         let range = [low, middle, high].map(|gain| percent(gain).trim_start_matches('+').to_owned());

@@ -9,12 +9,12 @@ use crate::{
     collective::{Collective, Scale},
     math::ln,
     report::snapshot::Drift,
-    sorted::SortedMap,
     tuning::{
         runs::{Run, Runs},
         stalls::Screened,
     },
 };
+use std::collections::BTreeMap;
 
 /// More passes than this are not looked at.
 const MOST_PASSES: usize = 16;
@@ -29,11 +29,11 @@ impl Drift {
                     && of.iter().zip(*first..).all(|(run, at)| run.repeats == 1 && screened.keep(place, at).run)
             })
         };
-        let mut counts: SortedMap<usize, usize> = SortedMap::new();
+        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
         all().for_each(|(_, _, of)| *counts.entry(of.len()).or_default() += 1);
         let passes = counts.iter().max_by_key(|(_, places)| **places).map(|(passes, _)| *passes)?;
         let of_passes = || all().filter(|(_, _, of)| of.len() == passes);
-        let mut variances: SortedMap<u64, (f64, f64)> = SortedMap::new();
+        let mut variances: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
         for (place, _, of) in of_passes() {
             let (squares, freedom) = variances.entry(place.workload.size_bytes).or_default();
             *squares += residuals(of).map(|residual| residual * residual).sum::<f64>();

@@ -1,12 +1,11 @@
 //! Everybody's predictions and choices for what was held out in one scheme, and their scores.
 
-use crate::sorted::SortedMap;
+use std::collections::BTreeMap;
 
 use super::folds::{FoldPredictions, Scheme, assign};
 use crate::{
     collective::{Configuration, Workload},
     learn::{folds, metrics},
-    order::CompactCollect,
     tuning::{
         aggregate::Point,
         baselines::{Measurements, winner},
@@ -22,7 +21,7 @@ pub(super) struct Contestant {
     /// busbw of each point; `None` where it can't say.
     pub(super) predicted: Vec<Option<f64>>,
     /// The choice at each workload, with the busbw that is expected of it, where it can say.
-    pub(super) choices: SortedMap<Workload, (Configuration, Option<f64>)>,
+    pub(super) choices: BTreeMap<Workload, (Configuration, Option<f64>)>,
 }
 
 /// One scheme's folds, and who says what about them.
@@ -31,23 +30,23 @@ pub(super) struct Contest<'a> {
     /// The fold of each point.
     pub(super) folds: Vec<usize>,
     /// The fold of each workload.
-    of_workload: SortedMap<Workload, usize>,
+    of_workload: BTreeMap<Workload, usize>,
     /// The measured configurations of each workload that was held out.
-    pub(super) workloads: SortedMap<Workload, SortedMap<Configuration, f64>>,
+    pub(super) workloads: BTreeMap<Workload, BTreeMap<Configuration, f64>>,
     /// By source.
-    pub(super) contestants: SortedMap<Source, Contestant>,
+    pub(super) contestants: BTreeMap<Source, Contestant>,
 }
 
 impl<'a> Contest<'a> {
     /// Takes the model's predictions and makes the baselines'. Folds that are missing leave their points unscored.
     pub(super) fn new(points: &'a [Point], predictions: &[FoldPredictions], scheme: Scheme) -> Self {
         let folds = assign(points, scheme);
-        let mut workloads: SortedMap<Workload, SortedMap<Configuration, f64>> = SortedMap::new();
+        let mut workloads: BTreeMap<Workload, BTreeMap<Configuration, f64>> = BTreeMap::new();
         for (point, _) in points.iter().zip(&folds).filter(|(_, fold)| **fold < scheme.folds()) {
             workloads.entry(point.workload).or_default().insert(point.configuration, point.busbw_gbps);
         }
-        let of_workload = points.iter().zip(&folds).map(|(point, fold)| (point.workload, *fold)).compact_collect();
-        let mut contest = Self { points, folds, of_workload, workloads, contestants: SortedMap::new() };
+        let of_workload = points.iter().zip(&folds).map(|(point, fold)| (point.workload, *fold)).collect();
+        let mut contest = Self { points, folds, of_workload, workloads, contestants: BTreeMap::new() };
         let mut model = contest.contestant();
         for fold in predictions.iter().filter(|fold| fold.scheme == scheme) {
             let (_, held_out) = folds::split(&contest.folds, fold.fold);
@@ -62,7 +61,7 @@ impl<'a> Contest<'a> {
     }
 
     fn contestant(&self) -> Contestant {
-        Contestant { predicted: vec![None; self.points.len()], choices: SortedMap::new() }
+        Contestant { predicted: vec![None; self.points.len()], choices: BTreeMap::new() }
     }
 
     /// Who needs no learning: for an unseen size all three of them, for an unseen configuration interpolation over
@@ -104,8 +103,8 @@ impl<'a> Contest<'a> {
     }
 
     /// The configuration with the highest prediction at each workload; equal: the lowest in order.
-    fn highest(&self, predicted: &[Option<f64>]) -> SortedMap<Workload, (Configuration, Option<f64>)> {
-        let mut best: SortedMap<Workload, (Configuration, f64)> = SortedMap::new();
+    fn highest(&self, predicted: &[Option<f64>]) -> BTreeMap<Workload, (Configuration, Option<f64>)> {
+        let mut best: BTreeMap<Workload, (Configuration, f64)> = BTreeMap::new();
         for (point, predicted) in self.points.iter().zip(predicted) {
             let Some(predicted) = *predicted else { continue };
             let next = (point.configuration, predicted);
@@ -117,7 +116,7 @@ impl<'a> Contest<'a> {
                 })
                 .or_insert(next);
         }
-        best.into_iter().map(|(workload, (choice, busbw))| (workload, (choice, Some(busbw)))).compact_collect()
+        best.into_iter().map(|(workload, (choice, busbw))| (workload, (choice, Some(busbw)))).collect()
     }
 
     /// A source's score.
@@ -128,7 +127,7 @@ impl<'a> Contest<'a> {
             .iter()
             .zip(&contestant.predicted)
             .filter_map(|(point, predicted)| Some((point.busbw_gbps, (*predicted)?)))
-            .compact_collect();
+            .collect();
         let (mut lost, mut agreed) = (Vec::new(), 0);
         for (workload, configurations) in &self.workloads {
             let Some((choice, _)) = contestant.choices.get(workload) else { continue };
@@ -161,7 +160,7 @@ impl<'a> Contest<'a> {
     /// default that is expected between the sizes that are left. `None` where the default was not measured, or lies
     /// beyond them.
     pub(super) fn over_default(&self, source: Source, sweep: &Sweep) -> Vec<Option<f64>> {
-        let mut ratios: SortedMap<Workload, Option<f64>> = SortedMap::new();
+        let mut ratios: BTreeMap<Workload, Option<f64>> = BTreeMap::new();
         let ratio = |workload: &Workload, fold: usize| {
             let own = sweep.default_at(workload)?.busbw_gbps;
             let of_group = sweep.defaults_of(workload.collective, workload.scale);
@@ -173,7 +172,7 @@ impl<'a> Contest<'a> {
             let ratio = *ratios.entry(point.workload).or_insert_with(|| ratio(&point.workload, *fold));
             Some((*predicted)? * ratio?)
         };
-        self.points.iter().zip(self.predicted(source)).zip(&self.folds).map(of_point).compact_collect()
+        self.points.iter().zip(self.predicted(source)).zip(&self.folds).map(of_point).collect()
     }
 
     /// What a source predicts of each point.

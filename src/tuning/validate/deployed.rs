@@ -1,13 +1,12 @@
 //! What would have been chosen at held-out sizes, the default included, and what that would have lost. What is expected
 //! decides here, since that is what tells sources apart: how sure a gain must be is no error of the choice.
 
-use crate::sorted::SortedMap;
+use std::collections::BTreeMap;
 
 use super::{contest::Contest, folds::Scheme};
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     learn::metrics,
-    order::{CompactCollect, CompactSort},
     tuning::{aggregate::Point, decision::default_without, result::Source, sweep::Sweep},
 };
 
@@ -16,7 +15,7 @@ use crate::{
 pub const SLACK_POINTS: f64 = 0.2;
 
 /// Mean regret of what each source would have had deployed, in per cent.
-pub type Regret = SortedMap<Source, f64>;
+pub type Regret = BTreeMap<Source, f64>;
 
 /// What was deployed at one held-out size.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,19 +31,19 @@ pub struct Deployed {
 }
 
 /// By source: the fold of each held-out workload and what was deployed there.
-type BySource = SortedMap<Source, Vec<(usize, Deployed)>>;
+type BySource = BTreeMap<Source, Vec<(usize, Deployed)>>;
 
 /// What all sources would have had deployed, for each (collective, scale).
 #[derive(Debug, Default)]
 pub(super) struct Deployments {
-    all: SortedMap<(Collective, Scale), BySource>,
+    all: BTreeMap<(Collective, Scale), BySource>,
 }
 
 impl Deployments {
     pub(super) fn new(sweep: &Sweep, contest: &Contest) -> Self {
-        let folds: SortedMap<Workload, usize> =
-            sweep.points.iter().zip(&contest.folds).map(|(point, fold)| (point.workload, *fold)).compact_collect();
-        let mut all: SortedMap<_, BySource> = SortedMap::new();
+        let folds: BTreeMap<Workload, usize> =
+            sweep.points.iter().zip(&contest.folds).map(|(point, fold)| (point.workload, *fold)).collect();
+        let mut all: BTreeMap<_, BySource> = BTreeMap::new();
         for (workload, configurations) in &contest.workloads {
             let group = (workload.collective, workload.scale);
             let fold = folds[workload];
@@ -73,15 +72,15 @@ impl Deployments {
     }
 
     /// Each group's mean regret by source, over the folds that `counts` names.
-    pub(super) fn regret(&self, counts: impl Fn(usize) -> bool) -> SortedMap<(Collective, Scale), Regret> {
+    pub(super) fn regret(&self, counts: impl Fn(usize) -> bool) -> BTreeMap<(Collective, Scale), Regret> {
         let mean = |deployed: &Vec<(usize, Deployed)>| {
             let lost: Vec<f64> = deployed.iter().filter(|(f, _)| counts(*f)).map(|(_, d)| d.regret_pct).collect();
             metrics::mean(&lost)
         };
         let of = |sources: &BySource| {
-            sources.iter().filter_map(|(source, deployed)| Some((*source, mean(deployed)?))).compact_collect()
+            sources.iter().filter_map(|(source, deployed)| Some((*source, mean(deployed)?))).collect()
         };
-        self.all.iter().map(|(group, sources)| (*group, of(sources))).compact_collect()
+        self.all.iter().map(|(group, sources)| (*group, of(sources))).collect()
     }
 
     /// What the source that lost least, over all folds, would have had deployed.
@@ -102,7 +101,7 @@ impl Deployments {
                 deployed.iter().filter(|(f, _)| source(group, *f) == *name).map(|(_, d)| *d).collect::<Vec<_>>()
             };
             let mut picked: Vec<Deployed> = sources.iter().flat_map(of_source).collect();
-            picked.compact_sort_by_key(|deployed| deployed.workload);
+            picked.sort_by_key(|deployed| deployed.workload);
             picked
         };
         self.all.iter().flat_map(of_group).collect()
@@ -110,16 +109,14 @@ impl Deployments {
 }
 
 /// The mean of each source over the scales of each collective.
-pub(super) fn by_collective(regret: &SortedMap<(Collective, Scale), Regret>) -> SortedMap<Collective, Regret> {
-    let mut all: SortedMap<Collective, SortedMap<Source, Vec<f64>>> = SortedMap::new();
+pub(super) fn by_collective(regret: &BTreeMap<(Collective, Scale), Regret>) -> BTreeMap<Collective, Regret> {
+    let mut all: BTreeMap<Collective, BTreeMap<Source, Vec<f64>>> = BTreeMap::new();
     for ((collective, _), of_scale) in regret {
         let of_collective = all.entry(*collective).or_default();
         of_scale.iter().for_each(|(source, lost)| of_collective.entry(*source).or_default().push(*lost));
     }
     let mean = |(source, lost): (Source, Vec<f64>)| Some((source, metrics::mean(&lost)?));
-    all.into_iter()
-        .map(|(collective, of)| (collective, of.into_iter().filter_map(mean).compact_collect()))
-        .compact_collect()
+    all.into_iter().map(|(collective, of)| (collective, of.into_iter().filter_map(mean).collect())).collect()
 }
 
 /// The mean of what was lost.

@@ -1,13 +1,12 @@
 //! What is held out, and what the model says of it.
 
-use crate::sorted::SortedMap;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     collective::{Collective, Configuration, Scale},
     learn::{LearnError, folds},
-    order::CompactCollect,
     progress::Progress,
     tuning::{aggregate::Point, features::Ask, model::BusbwModel, parameters::Parameters},
 };
@@ -63,14 +62,14 @@ pub fn all_folds(points: &[Point]) -> Vec<(Scheme, usize)> {
                 })
                 .map(move |fold| (scheme, fold))
         })
-        .compact_collect()
+        .collect()
 }
 
 /// The fold of each point: ranks of sizes and of configurations count within each (collective, scale), ranks of scales
 /// within each collective. The points of a collective that was measured at one scale only have no fold by scale.
 #[must_use]
 pub fn assign(points: &[Point], scheme: Scheme) -> Vec<usize> {
-    let mut members: SortedMap<(Collective, Option<Scale>), Vec<usize>> = SortedMap::new();
+    let mut members: BTreeMap<(Collective, Option<Scale>), Vec<usize>> = BTreeMap::new();
     for (index, point) in points.iter().enumerate() {
         let scale = Some(point.workload.scale).filter(|_| scheme != Scheme::Scale);
         members.entry((point.workload.collective, scale)).or_default().push(index);

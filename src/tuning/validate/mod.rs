@@ -11,7 +11,7 @@ mod contest;
 pub mod deployed;
 pub mod folds;
 
-use crate::sorted::SortedMap;
+use std::collections::BTreeMap;
 
 use self::contest::Contest;
 pub use self::{
@@ -33,9 +33,9 @@ pub struct Validation {
     pub evaluation: Evaluation,
     /// Mean regret at held-out sizes of what each source would have had deployed, for each (collective, scale), in per
     /// cent.
-    pub regret: SortedMap<(Collective, Scale), Regret>,
+    pub regret: BTreeMap<(Collective, Scale), Regret>,
     /// The same at held-out scales, for each collective that was measured at several.
-    pub regret_at_scales: SortedMap<Collective, Regret>,
+    pub regret_at_scales: BTreeMap<Collective, Regret>,
     /// What the source that answers would have had deployed at each held-out size.
     pub deployed: Vec<Deployed>,
     /// Out-of-fold predictions of the model: (point's index, by size, by configuration).

@@ -2,6 +2,7 @@
 
 use std::{
     cell::{Cell, RefCell},
+    collections::BTreeMap,
     future::Future,
     rc::Rc,
 };
@@ -15,7 +16,6 @@ use super::failure::Failure;
 use crate::{
     app::{js_error, worker_code},
     progress::Step,
-    sorted::SortedMap,
     worker::protocol::{BUILD, FromWorker, Request, Response, ToWorker},
 };
 
@@ -30,7 +30,7 @@ struct ClientState {
     ready: Cell<bool>,
     /// Messages that wait until the worker is ready.
     unsent: RefCell<Vec<(Array, ArrayBuffer)>>,
-    jobs: RefCell<SortedMap<u32, Job>>,
+    jobs: RefCell<BTreeMap<u32, Job>>,
     last_job: Cell<u32>,
     /// The number of the file that the worker reads, or was reading when it ended.
     reading: Cell<Option<u32>>,

@@ -1,12 +1,12 @@
 //! What must be known before a tuner file is deployed.
 
+use std::collections::BTreeSet;
+
 use super::{
     Basis, Options,
     plan::{Plan, Span},
 };
 use crate::{
-    order::CompactSort,
-    sorted::SortedSet,
     tuning::conf::{lint::beside_default, reader::Reader, words::COLLECTIVES},
     units::Size,
 };
@@ -62,9 +62,9 @@ fn channels(plan: &Plan, span: &Span, basis: &Basis<'_>) -> Option<String> {
 /// What a reader that can't keep the default runs where the file says nothing.
 fn one_channel(plans: &[Plan], warnings: &mut Vec<String>) {
     let mut scales: Vec<_> = plans.iter().map(|plan| plan.scale).collect();
-    scales.compact_sort();
+    scales.sort();
     scales.dedup();
-    let planned: SortedSet<_> = plans.iter().map(|plan| (plan.scale, plan.collective)).collect();
+    let planned: BTreeSet<_> = plans.iter().map(|plan| (plan.scale, plan.collective)).collect();
     for scale in &scales {
         let has = |collective| planned.contains(&(*scale, collective));
         let without: Vec<&str> =

@@ -4,7 +4,6 @@ use super::{Basis, File, Options, plan::Plan};
 use crate::{
     collective::Scale,
     conf::write::FIELDS,
-    order::CompactSort,
     text::{apart, is_control},
     tuning::conf::{reader::Reader, scan::LONGEST_LINE},
     units::{Size, grouped},
@@ -13,7 +12,7 @@ use crate::{
 /// The files, in the order of their scales.
 pub(super) fn files(plans: &[Plan], basis: &Basis<'_>, options: &Options) -> Vec<File> {
     let mut scales: Vec<Scale> = plans.iter().map(|plan| plan.scale).collect();
-    scales.compact_sort();
+    scales.sort();
     scales.dedup();
     let file = |scale: Option<Scale>| {
         let of_file: Vec<&Plan> = plans.iter().filter(|plan| scale.is_none_or(|scale| plan.scale == scale)).collect();

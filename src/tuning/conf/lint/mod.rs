@@ -6,6 +6,8 @@ mod ranges;
 mod rules;
 mod strict;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 pub(super) use self::measured::{beside_default, most_channels};
@@ -17,8 +19,6 @@ use super::{
 };
 use crate::{
     collective::{Algorithm, Collective, Protocol},
-    order::CompactSort,
-    sorted::SortedMap,
     text::{Column, Entry, Listing},
     tuning::{support::Support, sweep::Sweep},
     units::count,
@@ -150,7 +150,7 @@ pub fn lint(bytes: &[u8], reader: Reader, support: &Support, sweep: Option<&Swee
         measured::measured(&kept, sweep, &mut findings);
     }
     let mut found = findings.found;
-    found.compact_sort_by_key(|finding| (finding.line, finding.code));
+    found.sort_by_key(|finding| (finding.line, finding.code));
     found
 }
 
@@ -245,7 +245,7 @@ pub struct Alike<'a> {
 /// what changes comes before what is dead, and that before notes.
 #[must_use]
 pub fn alike(findings: &[Finding]) -> Vec<Alike<'_>> {
-    let mut places: SortedMap<(Severity, Code, String), usize> = SortedMap::new();
+    let mut places: BTreeMap<(Severity, Code, String), usize> = BTreeMap::new();
     let mut all: Vec<Alike<'_>> = Vec::new();
     for finding in findings {
         let next = all.len();
@@ -255,7 +255,7 @@ pub fn alike(findings: &[Finding]) -> Vec<Alike<'_>> {
             None => all.push(Alike { first: finding, lines: vec![finding.line] }),
         }
     }
-    all.compact_sort_by_key(|of| of.first.severity);
+    all.sort_by_key(|of| of.first.severity);
     all
 }
 

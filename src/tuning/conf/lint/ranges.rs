@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use super::{Code, Findings, Severity, rules::is_ruled_out};
 use crate::{
     collective::{Collective, Scale},
-    order::CompactSort,
-    sorted::SortedMap,
     tuning::{
         conf::{
             choose::{Effect, Entry},
@@ -91,7 +89,7 @@ fn effect(rule: &Rule, reader: Reader) -> Effect {
 /// Sweeps over the rules in their order; each finds what the earlier ones left. False where there are too many.
 fn overlaps(rules: &[&Rule], findings: &mut Findings, steps: &mut u64) -> bool {
     let reader = findings.reader;
-    let mut earlier: SortedMap<(Collective, Key), Ranges> = SortedMap::new();
+    let mut earlier: BTreeMap<(Collective, Key), Ranges> = BTreeMap::new();
     for (index, rule) in rules.iter().enumerate() {
         let own = key(rule);
         let (min, max) = (rule.min_bytes, rule.max_bytes);
@@ -117,7 +115,7 @@ fn overlaps(rules: &[&Rule], findings: &mut Findings, steps: &mut u64) -> bool {
             continue;
         };
         let mut owners: Vec<usize> = taken.iter().map(|(_, _, owner)| *owner).collect();
-        owners.compact_sort();
+        owners.sort();
         owners.dedup();
         let others = match owners.len() - 1 {
             0 => String::new(),
@@ -145,7 +143,7 @@ fn overlaps(rules: &[&Rule], findings: &mut Findings, steps: &mut u64) -> bool {
 
 /// Whether parts cover min..=max.
 fn is_full(mut parts: Vec<(u64, u64)>, min: u64, max: u64) -> bool {
-    parts.compact_sort();
+    parts.sort();
     let mut next = min;
     for (start, end) in parts {
         if start > next {
@@ -160,7 +158,7 @@ fn is_full(mut parts: Vec<(u64, u64)>, min: u64, max: u64) -> bool {
 }
 
 /// By collective, nodes and ranks.
-type RulesByScale<'a> = SortedMap<(Collective, i32, i32), Vec<&'a Rule>>;
+type RulesByScale<'a> = BTreeMap<(Collective, i32, i32), Vec<&'a Rule>>;
 
 /// Sizes of a collective and scale that no rule matches, those that are about anything included. False where there are
 /// too many rules.
@@ -173,12 +171,12 @@ fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut Findings, steps: 
     };
     let scale = |rule: &Rule| (rule.collective, rule.nodes, rule.ranks);
     let mut usual: Vec<&Rule> = rules.iter().copied().filter(|rule| is_usual(rule)).collect();
-    usual.compact_sort_by_key(|rule| scale(rule));
+    usual.sort_by_key(|rule| scale(rule));
     let by_scale: RulesByScale =
         usual.chunk_by(|a, b| scale(a) == scale(b)).map(|rules| (scale(rules[0]), rules.to_vec())).collect();
     for (collective, nodes, ranks) in by_scale.keys().copied() {
         let mut keys = vec![(nodes, ranks), (-1, ranks), (nodes, -1), (-1, -1)];
-        keys.compact_sort();
+        keys.sort();
         keys.dedup();
         let of_scale = keys.iter().filter_map(|(n, r)| by_scale.get(&(collective, *n, *r))).flatten();
         let mut parts: Vec<(u64, u64, u32)> =
@@ -187,7 +185,7 @@ fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut Findings, steps: 
         if *steps > MOST_STEPS {
             return false;
         }
-        parts.compact_sort();
+        parts.sort();
         let free = free(&parts, covers_all);
         let Some((start, end, line)) = free.first().copied() else { continue };
         let place = format!("{collective} on {}", scale_name(nodes, ranks));
@@ -281,7 +279,7 @@ fn measured(sweep: &Sweep, collective: Collective, (nodes, ranks): (i32, i32), f
     let scale = Scale { nodes, ranks };
     let points = sweep.points_of(collective, scale).iter().chain(sweep.defaults_of(collective, scale));
     let mut sizes: Vec<u64> = points.map(|point| point.workload.size_bytes).collect();
-    sizes.compact_sort();
+    sizes.sort();
     sizes.dedup();
     let is_free = |size: &u64| {
         let after = free.partition_point(|(start, ..)| start <= size);

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-use crate::crc32::Crc32;
+use crate::{crc32::Crc32, order::CompactSort};
 
 /// The most bytes of an entry.
 pub const LONGEST: usize = 128 << 20;
@@ -121,7 +121,7 @@ impl<'a> Archive<'a> {
     /// Each entry has bytes of its own. What many share, a short archive could hold thousands of times.
     fn check(&self) -> Result<(), ZipError> {
         let mut by_place: Vec<&Entry> = self.entries.iter().collect();
-        by_place.sort_by_key(|entry| entry.offset);
+        by_place.compact_sort_by_key(|entry| entry.offset);
         // One that has no head where it should stand is damaged, which is said when it is read.
         let end =
             |entry: &Entry| self.begin(entry).map_or(entry.offset, |begin| begin.saturating_add(entry.compressed));

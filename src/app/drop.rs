@@ -1,5 +1,6 @@
 //! Files come in: dropped anywhere (folders too), chosen in a dialog, or pasted as text.
 
+use crate::order::CompactSort;
 use std::{cell::RefCell, rc::Rc};
 
 use super::fields;
@@ -180,7 +181,7 @@ async fn collect(entry: FileSystemEntry, files: &mut Vec<File>) {
         if entry.is_directory() {
             let mut inside = entries_in(&entry.unchecked_into::<FileSystemDirectoryEntry>().create_reader()).await;
             inside.retain(|entry| !entry.name().starts_with('.'));
-            inside.sort_by_key(|entry| std::cmp::Reverse(entry.name()));
+            inside.compact_sort_by_key(|entry| std::cmp::Reverse(entry.name()));
             waiting.extend(inside);
         } else {
             let path = entry.full_path();

@@ -1,6 +1,6 @@
 //! What one chart on the page knows, and how pointer and keyboard change it.
 
-use std::{cell::RefCell, collections::BTreeSet, sync::Arc};
+use std::{cell::RefCell, sync::Arc};
 
 use leptos::prelude::*;
 
@@ -20,7 +20,7 @@ pub(super) struct State {
     pub chart: Signal<Option<Arc<Chart>>>,
     pub theme: Signal<Theme>,
     /// Names of the series switched off.
-    pub hidden: RwSignal<BTreeSet<String>>,
+    pub hidden: RwSignal<Vec<String>>,
     /// The point under the pointer or reached by the keyboard.
     pub pointed: RwSignal<Option<Pick>>,
     /// The point that stays.

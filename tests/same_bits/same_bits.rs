@@ -22,7 +22,7 @@ use collectune::{
     },
     tuning::{
         aggregate::{Target, aggregate},
-        export, model_file,
+        export,
         parameters::{Parameters, Preset},
         simulate::Simulation,
         study::Study,

@@ -21,9 +21,9 @@
 //! | 3 | [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`conf`], [`plot`], [`text`], [`form`] | models and their validation; strategies that learn from rewards; schedules of collectives; stages of a training step; tuner files; charts; delimited text; choices |
 //! | 2 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
 //! | 1 | [`zip`] | zip archives |
-//! | 0 | [`units`], [`math`], [`progress`], [`crc32`] | sizes and numbers; functions with the same bits everywhere; progress; a checksum |
+//! | 0 | [`units`], [`math`], [`order`], [`progress`], [`crc32`] | sizes and numbers; functions with the same bits everywhere; sorting; progress; a checksum |
 //!
-//! [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`math`], [`progress`] and what of [`text`] cuts a
+//! [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`math`], [`order`], [`progress`] and what of [`text`] cuts a
 //! stream into records live in the folder `compute`, a crate of their own: the page is built for size, and they for
 //! speed.
 //!
@@ -64,7 +64,7 @@ pub mod policy {
     pub mod record;
 }
 
-pub use collectune_compute::{bandit, math, progress};
+pub use collectune_compute::{bandit, math, order, progress};
 
 // The plugin doesn't need these modules, and does without the libraries that they use.
 #[cfg(all(feature = "workbenches", target_arch = "wasm32"))]

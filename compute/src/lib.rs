@@ -6,6 +6,7 @@ pub mod bandit;
 #[cfg(feature = "learn")]
 pub mod learn;
 pub mod math;
+pub mod order;
 pub mod pipeline;
 pub mod progress;
 pub mod records;

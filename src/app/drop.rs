@@ -1,5 +1,6 @@
 //! Opens files: dropped anywhere on the page (folders too), chosen in the dialog of the browser, or pasted as text.
 
+use crate::order::CompactSort;
 use std::{cell::RefCell, rc::Rc};
 
 use super::fields;
@@ -182,7 +183,7 @@ async fn collect(entry: FileSystemEntry, files: &mut Vec<File>) {
         if entry.is_directory() {
             let mut inside = entries_in(&entry.unchecked_into::<FileSystemDirectoryEntry>().create_reader()).await;
             inside.retain(|entry| !entry.name().starts_with('.'));
-            inside.sort_by_key(|entry| std::cmp::Reverse(entry.name()));
+            inside.compact_sort_by_key(|entry| std::cmp::Reverse(entry.name()));
             waiting.extend(inside);
         } else {
             let path = entry.full_path();

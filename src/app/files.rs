@@ -1,7 +1,5 @@
 //! The panel of open files: rows, what was left out and why, and a button that closes each file.
 
-use std::collections::BTreeSet;
-
 use leptos::prelude::*;
 
 use super::{
@@ -12,6 +10,7 @@ use super::{
 use crate::{
     app::reactive::{For, Show, reactive},
     intake::{FileReport, MappingRequest, Outcome},
+    order::CompactSort,
     text::{Problems, visible, visible_lines},
     tuning::wording::group,
     units::{count, file_size, grouped},
@@ -29,15 +28,18 @@ pub fn Files() -> impl IntoView {
     // In a long list, files that could not be read come first, where they are found.
     let open = Memo::new(move |_| -> Vec<(u32, String)> {
         let wanted = filter.with(|filter| filter.to_lowercase());
-        let in_trouble: BTreeSet<u32> =
+        let mut in_trouble: Vec<u32> =
             session.reports.with(|all| all.iter().filter(is_in_trouble).map(|r| r.id).collect());
+        in_trouble.compact_sort();
         session.files.with(|files| {
             let named = |file: &OpenFile| (file.id, file.handle.name());
-            let all = files.iter().map(|file| (file.not_read.is_none() && !in_trouble.contains(&file.id), named(file)));
+            let all = files
+                .iter()
+                .map(|file| (file.not_read.is_none() && in_trouble.binary_search(&file.id).is_err(), named(file)));
             let kept = all.filter(|(_, (_, name))| wanted.is_empty() || name.to_lowercase().contains(&wanted));
             let mut kept: Vec<_> = kept.collect();
             if files.len() > INITIAL_ITEMS {
-                kept.sort_by_key(|(is_read, _)| *is_read);
+                kept.compact_sort_by_key(|(is_read, _)| *is_read);
             }
             kept.into_iter().map(|(_, file)| file).collect()
         })

@@ -1,6 +1,6 @@
 //! The table of the page: sorted by its headers, filtered by a text, walked with the keyboard.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use crate::app::reactive::{For, Show, reactive};
 use leptos::{ev, html, prelude::*};
@@ -51,11 +51,11 @@ pub fn DataTable(
     // The number of rows drawn depends on the number of columns.
     let width = Memo::new(move |_| listing.with(|listing| listing.columns.len()));
     // The secondary columns that the user asked for.
-    let asked = RwSignal::new(BTreeSet::<String>::new());
+    let asked = RwSignal::new(Vec::<String>::new());
     let shown = Memo::new(move |_| {
         listing.with(|listing| {
             let columns = listing.columns.iter().enumerate();
-            let is_shown = |name: &str| asked.with(|asked| asked.contains(name));
+            let is_shown = |name: &str| asked.with(|asked| asked.iter().any(|other| other == name));
             let shown = columns.filter(|(_, column)| !column.is_secondary || is_shown(&column.name));
             shown.map(|(index, _)| index).collect::<Vec<usize>>()
         })
@@ -189,8 +189,10 @@ pub fn DataTable(
         let name = column.name.to_string();
         let toggle = move |_| {
             asked.update(|asked| {
-                if !asked.remove(&name) {
-                    asked.insert(name.clone());
+                let before = asked.len();
+                asked.retain(|other| *other != name);
+                if asked.len() == before {
+                    asked.push(name.clone());
                 }
             });
         };

@@ -29,7 +29,7 @@ use crate::tuning::{
     support::Support,
     sweep::Sweep,
 };
-use crate::{collective::Scale, report::wire::leaf, text::visible, units::count};
+use crate::{collective::Scale, order::CompactSort, report::wire::leaf, text::visible, units::count};
 
 /// Tuner files: write one from a sweep, or say what a reader makes of one
 #[derive(Subcommand)]
@@ -106,7 +106,7 @@ impl ExportConf {
         drop(bar);
         terminal::say_notes(&learnt.notes);
         let mut scales: Vec<Scale> = learnt.groups.iter().map(|group| group.scale).collect();
-        scales.sort();
+        scales.compact_sort();
         scales.dedup();
         let scales = scales.len();
         let options = Options {

@@ -4,8 +4,9 @@
 use std::{
     io::{self, IsTerminal, Write},
     sync::atomic::{AtomicBool, Ordering},
-    time::{Duration, Instant},
 };
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
 use super::CliError;
 use crate::{
@@ -65,34 +66,27 @@ fn put(text: &str) -> Result<(), CliError> {
 }
 
 /// Progress in one line of a terminal, wiped out when it is done; silent where stderr is no terminal.
-pub(super) struct Bar {
-    is_shown: bool,
-    drawn: Option<Instant>,
-}
+pub(super) struct Bar(ProgressBar);
 
 impl Bar {
     pub(super) fn new() -> Self {
-        Self { is_shown: io::stderr().is_terminal(), drawn: None }
+        let bar =
+            ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_finish(ProgressFinish::AndClear);
+        // How far it is stands in the message: not everything has a total.
+        if let Ok(style) = ProgressStyle::with_template("{msg}") {
+            bar.set_style(style);
+        }
+        Self(bar)
     }
 }
 
 impl Progress for Bar {
     fn report(&mut self, doing: &str, done: u64, total: u64) {
-        const EACH: Duration = Duration::from_millis(80);
-        if !self.is_shown || self.drawn.is_some_and(|drawn| drawn.elapsed() < EACH) {
+        if self.0.is_hidden() {
             return;
         }
-        self.drawn = Some(Instant::now());
         let percent = (done.min(total) * 100).checked_div(total);
         let share = percent.map_or_else(String::new, |percent| format!(" {percent:3} %"));
-        let _ = write!(io::stderr(), "\r\x1B[K{}{share}", visible(doing));
-    }
-}
-
-impl Drop for Bar {
-    fn drop(&mut self) {
-        if self.drawn.is_some() {
-            let _ = write!(io::stderr(), "\r\x1B[K");
-        }
+        self.0.set_message(format!("{}{share}", visible(doing)));
     }
 }

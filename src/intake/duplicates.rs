@@ -1,5 +1,6 @@
 //! Finds runs that are contained in two files.
 
+use crate::order::CompactSort;
 use std::hash::{Hash, Hasher};
 
 use fnv::FnvHasher;
@@ -23,7 +24,7 @@ pub fn duplicate_runs(files: &[FileReport], rows: &[Row]) -> Vec<String> {
             Some((hasher.finish(), index))
         })
         .collect();
-    hashes.sort();
+    hashes.compact_sort();
     /// Rows of one file that another file contains, with the first and last line of them in both.
     struct Pair {
         files: [u16; 2],
@@ -47,7 +48,7 @@ pub fn duplicate_runs(files: &[FileReport], rows: &[Row]) -> Vec<String> {
             }
         }
     }
-    pairs.sort_by_key(|pair| pair.files);
+    pairs.compact_sort_by_key(|pair| pair.files);
     let name = |number: u16| {
         files
             .iter()

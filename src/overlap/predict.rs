@@ -11,6 +11,7 @@ use super::{
 use crate::{
     learn::{LearnError, conformal},
     math::{exp, ln},
+    order::CompactSort,
     units::{percent, significant},
 };
 
@@ -228,7 +229,7 @@ fn nearest(dataset: &Dataset, chosen: &[usize], kernel: &Kernel) -> Vec<u32> {
         apart.map(|apart| apart * apart).sum::<f64>()
     };
     let mut by_distance: Vec<(f64, usize)> = measured.iter().map(|(index, p)| (distance(p), *index)).collect();
-    by_distance.sort_by(|a, b| a.0.total_cmp(&b.0));
+    by_distance.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
     by_distance.into_iter().take(NEAREST).map(|(_, index)| index as u32).collect()
 }
 

@@ -11,6 +11,7 @@ use super::{
     scale::{Scale, coordinate},
     table::value_text,
 };
+use crate::order::CompactSort;
 
 /// The part of its row that a bar takes, and the most in CSS pixels.
 const SHARE: f64 = 0.78;
@@ -69,7 +70,7 @@ pub(super) fn spans(paper: &Paper<'_>, series: &Series, scales: &Scales, inks: &
     let colour = inks.colour(series.colour);
     let places = series.points.iter().filter_map(|point| Some((area(point, &series.mark, scales)?, point)));
     let mut bars: Vec<(Rect, &Point)> = places.map(|(area, point)| (on_pixels(paper, &area), point)).collect();
-    bars.sort_by(|(a, _), (b, _)| a.top.total_cmp(&b.top).then(a.left.total_cmp(&b.left)));
+    bars.compact_sort_by(|(a, _), (b, _)| a.top.total_cmp(&b.top).then(a.left.total_cmp(&b.left)));
     let narrow = NARROW * paper.pixel();
     let mut thin: Option<Rect> = None;
     for (bar, point) in bars {

@@ -1,5 +1,6 @@
 //! Draws a chart, whatever the backend.
 
+use crate::order::CompactSort;
 use plotters::style::text_anchor::HPos;
 use plotters_backend::DrawingBackend;
 
@@ -258,7 +259,7 @@ fn drawn(visible: &[(usize, &Series)], scales: &Scales) -> Vec<DrawnSeries> {
             Some(PointPosition { pick: Pick { series: index, point }, x, y, area })
         });
         let mut places: Vec<PointPosition> = places.collect();
-        places.sort_by(|a, b| a.x.total_cmp(&b.x).then(b.y.total_cmp(&a.y)));
+        places.compact_sort_by(|a, b| a.x.total_cmp(&b.x).then(b.y.total_cmp(&a.y)));
         if !places.is_empty() {
             drawn.push(DrawnSeries { index, positions: places });
         }

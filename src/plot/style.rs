@@ -1,7 +1,5 @@
 //! The parameters of a drawing besides the chart itself.
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 
 /// A light or dark theme.
@@ -42,7 +40,7 @@ pub struct Style {
     /// Title, legend and paper are part of the picture. The page has them beside it and turns this off.
     pub captions: bool,
     /// The names of the series that are not drawn.
-    pub hidden: BTreeSet<String>,
+    pub hidden: Vec<String>,
     /// The point that is marked with a ring and lines to the axes.
     pub highlight: Option<Pick>,
 }
@@ -57,7 +55,7 @@ impl Default for Style {
             fineness: 8,
             theme: Theme::Light,
             captions: true,
-            hidden: BTreeSet::new(),
+            hidden: Vec::new(),
             highlight: None,
         }
     }

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     math::{exp2, log2, pow},
+    order::CompactSort,
     units::Size,
 };
 
@@ -213,7 +214,7 @@ fn categories(scale: &Scale, names: &[String], room: &Room<'_>) -> Ticks {
 /// value are kept if possible.
 fn counts(scale: &Scale, values: &[f64], room: &Room<'_>) -> Ticks {
     let mut values: Vec<f64> = values.iter().copied().filter(|&value| scale.place(value).is_some()).collect();
-    values.sort_by(f64::total_cmp);
+    values.compact_sort_by(f64::total_cmp);
     values.dedup();
     let label = |value: f64| at(scale, value, value_text(value, &Quantity::Count));
     let set = |step: u32| {

@@ -17,6 +17,7 @@ use crate::{
         words::{COLLECTIVES, word},
         write::{FIELDS, channels_of_library, line},
     },
+    order::CompactSort,
     units::Size,
 };
 
@@ -35,7 +36,7 @@ fn places(results: &[KeyResult]) -> Vec<(KeyGroup, Vec<(Key, &KeyResult)>)> {
     let mut all: Vec<(Key, &KeyResult)> = results.iter().filter_map(|of| Some((of.key?, of))).collect();
     all.retain(|(key, _)| word(&COLLECTIVES, &key.collective).is_some());
     let place = |key: &Key| (key.collective, key.scale, key.overlap);
-    all.sort_by_key(|(key, _)| (place(key), key.size_bytes));
+    all.compact_sort_by_key(|(key, _)| (place(key), key.size_bytes));
     all.chunk_by(|a, b| place(&a.0) == place(&b.0)).map(|same| (place(&same[0].0), same.to_vec())).collect()
 }
 

@@ -8,7 +8,7 @@ use super::{
     key::Key,
     read::Objective,
 };
-use crate::bandit::estimators::Line;
+use crate::{bandit::estimators::Line, order::CompactSort};
 
 /// All measurements of one key.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,7 +106,7 @@ pub struct PooledLog<'a> {
 pub fn pools(sources: &[PooledLog<'_>]) -> Vec<Pool> {
     let (mut places, mut pools) = (BTreeMap::new(), Vec::new());
     let mut in_time: Vec<(usize, &PooledLog<'_>)> = sources.iter().enumerate().collect();
-    in_time.sort_by_key(|(_, source)| source.round);
+    in_time.compact_sort_by_key(|(_, source)| source.round);
     for (file, source) in in_time {
         let learns = source.strategies.iter().find(|name| learns(name));
         for line in &source.attributed.lines {
@@ -138,7 +138,7 @@ pub fn pools(sources: &[PooledLog<'_>]) -> Vec<Pool> {
             pool.lines.push(PoolLine { arm: place, latency_ms, propensity, file, round: source.round });
         }
     }
-    pools.sort_by_key(|pool| pool.key);
+    pools.compact_sort_by_key(|pool| pool.key);
     pools
 }
 

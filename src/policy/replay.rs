@@ -183,7 +183,7 @@ pub fn replayed(replay: &[u8], played: &[Vec<u8>], highlight: &Highlight) -> Res
     for bytes in played {
         jobs.extend(postcard::from_bytes::<Vec<(u32, Vec<StrategyOutcome>)>>(bytes)?);
     }
-    jobs.sort_by_key(|(job, _)| *job);
+    crate::order::CompactSort::compact_sort_by_key(&mut jobs[..], |(job, _)| *job);
     jobs.dedup_by_key(|(job, _)| *job);
     let mut tallies = vec![StrategyOutcome::default(); replay.strategies.len()];
     for (_, of_job) in &jobs {

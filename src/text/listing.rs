@@ -1,5 +1,6 @@
 //! Tables that are shown to people: the text of cells, and the numbers by which they are sorted.
 
+use crate::order::CompactSort;
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
@@ -148,7 +149,7 @@ impl Listing {
         };
         let mut order: Vec<usize> = (0..self.rows.len()).filter(|index| holds(&self.rows[*index])).collect();
         if let Some((column, descending)) = sort {
-            order.sort_by(|a, b| {
+            order.compact_sort_by(|a, b| {
                 let (a, b) = (self.rows[*a].get(column), self.rows[*b].get(column));
                 let is_empty = |cell: Option<&Entry>| cell.is_none_or(|cell| cell.text.is_empty());
                 let (a_empty, b_empty) = (is_empty(a), is_empty(b));

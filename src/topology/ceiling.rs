@@ -17,6 +17,7 @@ use super::{
 use crate::{
     ceiling::Ceiling,
     collective::{Collective, Scale},
+    order::CompactSort,
     schedule::bound::Bounds,
     units::{count, grouped},
 };
@@ -49,7 +50,7 @@ pub fn ceilings<'a>(
                 let gpus = machine.gpus.len() as u32;
                 let is_of = |scale: &&Scale| scale.nodes.checked_mul(gpus) == Some(scale.ranks);
                 let mut nodes: Vec<u32> = scales.iter().filter(is_of).map(|scale| scale.nodes).collect();
-                nodes.sort();
+                nodes.compact_sort();
                 nodes.dedup();
                 match nodes.is_empty() {
                     true => {

@@ -11,6 +11,7 @@ use super::{
     msccl::{Element, parse},
 };
 use crate::{
+    order::CompactSort,
     text::{Column, Entry, Listing, number},
     units::{count as count_of, grouped},
 };
@@ -181,8 +182,8 @@ pub fn read(text: &str) -> Result<Dump, String> {
                 let name = format!("cpu {}", cpu.get("numaid").unwrap_or("0"));
                 walk(cpu, &mut vec![name], f64::INFINITY, &mut machine)?;
             }
-            machine.gpus.sort_by_key(|gpu| gpu.dev);
-            machine.nics.sort_by_key(|nic| nic.dev);
+            machine.gpus.compact_sort_by_key(|gpu| gpu.dev);
+            machine.nics.compact_sort_by_key(|nic| nic.dev);
             machine.nics.dedup_by(|a, b| a.name == b.name && a.dev == b.dev);
             if machine.gpus.is_empty() {
                 return Err("it has no GPU".to_owned());

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use serde::{Deserialize, Serialize};
 
 use super::{model::Topology, shape::Shape};
-use crate::math;
+use crate::{math, order::CompactSort};
 
 /// A position in the unit square, y downwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -148,7 +148,7 @@ pub fn recognise(topology: &Topology) -> Option<Shape> {
         }
     }
     neighbours.iter_mut().for_each(|near| {
-        near.sort();
+        near.compact_sort();
         near.dedup();
     });
     if let Some(shape) = chain(&neighbours) {
@@ -159,7 +159,7 @@ pub fn recognise(topology: &Topology) -> Option<Shape> {
         let dimensions = nodes.trailing_zeros();
         let near = |node: u32| {
             let mut near: Vec<u32> = (0..dimensions).map(|bit| node ^ (1 << bit)).collect();
-            near.sort();
+            near.compact_sort();
             near
         };
         if dimensions > 2 && is_same(&near) {
@@ -212,7 +212,7 @@ fn factors(nodes: u32) -> Vec<Vec<u32>> {
             }
         }
     }
-    all.sort_by_key(Vec::len);
+    all.compact_sort_by_key(Vec::len);
     all
 }
 
@@ -234,7 +234,7 @@ pub(super) fn grid_neighbours(dimensions: &[u32], wraps: bool, node: u32) -> Vec
         }
         step *= size;
     }
-    near.sort();
+    near.compact_sort();
     near.dedup();
     near
 }

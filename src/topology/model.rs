@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::shape::Shape;
+use crate::order::CompactSort;
 
 /// The unit of bandwidths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,7 +125,7 @@ impl Topology {
     pub fn usual_rates(&self) -> (f64, f64) {
         let rates = |link: usize| (self.links[link].latency_ns, self.links[link].bandwidth);
         let mut order: Vec<usize> = (0..self.links.len()).collect();
-        order.sort_by(|a, b| {
+        order.compact_sort_by(|a, b| {
             let (a, b) = (rates(*a), rates(*b));
             a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
         });

@@ -304,7 +304,7 @@ impl ResultFile {
 /// Undoes the rounding of a file to ps: a start close to the end of a preceding transfer is set to that end.
 fn snap(transfers: &mut [Transfer], graph: &Graph, clock: &Clock) {
     let near = clock.ticks(ROUNDING_NS).max(1) * 4;
-    transfers.sort_by_key(|transfer| transfer.start);
+    transfers.sort_by_cached_key(|transfer| transfer.start);
     let mut ends = BTreeSet::from([0]);
     for transfer in transfers {
         let close = |end: &&u64| end.abs_diff(transfer.start) <= near;
@@ -344,7 +344,7 @@ pub fn write(
     }
     text += &format!("SrcID,DestID,Latency (ns),{},Chunks (ID:ns:ns)\n", topology.unit.header());
     for (link, transfers) in topology.links.iter().zip(&mut by_link) {
-        transfers.sort_by_key(|transfer| transfer.start);
+        transfers.sort_by_cached_key(|transfer| transfer.start);
         text += &format!("{},{},{},{}", link.from, link.to, link.latency_ns, link.bandwidth);
         for transfer in transfers.iter() {
             text += &format!(",{}:{}:{}", transfer.chunk, clock.ns(transfer.start), clock.ns(transfer.end(graph)));

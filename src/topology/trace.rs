@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::timeline::Timeline;
+use crate::order::CompactSort;
 
 /// A schedule as JSON in the Trace Event Format, with times in µs.
 #[must_use]
@@ -32,7 +33,7 @@ pub fn perfetto(timeline: &Timeline, label: &dyn Fn(u32) -> String) -> String {
         ));
         all.extend(timeline.transfers_on(link));
     }
-    all.sort_by_key(|sent| (sent.start, sent.link));
+    all.compact_sort_by_key(|sent| (sent.start, sent.link));
     let mut changes: Vec<(u64, i64)> = Vec::with_capacity(2 * all.len());
     for sent in &all {
         let (from, to) = timeline.links[sent.link as usize];
@@ -68,7 +69,7 @@ pub fn perfetto(timeline: &Timeline, label: &dyn Fn(u32) -> String) -> String {
         changes.push((sent.start, 1));
         changes.push((sent.end, -1));
     }
-    changes.sort();
+    changes.compact_sort();
     let (mut busy, mut arrived) = (0, 0);
     for same in changes.chunk_by(|a, b| a.0 == b.0) {
         busy += same.iter().map(|(_, change)| change).sum::<i64>();

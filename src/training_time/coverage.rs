@@ -6,6 +6,7 @@ use super::{
     read::{MOST_POINTS, Sampling},
     samples::{Cluster, OperatorSamples},
 };
+use crate::order::CompactSort;
 
 /// The share of a sampling grid that the samples of one operator or collective cover.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -73,7 +74,7 @@ const DIVISIONS: [[&str; 2]; 3] = [["dim", "h"], ["h", "mp"], ["dim", "mp"]];
 fn of_points(sampling: &Sampling, mut sampled: Vec<Vec<f64>>) -> Coverage {
     /// The most missing points that are listed.
     const NAMED: usize = 100;
-    sampled.sort_by(|a, b| compare(a, b));
+    sampled.compact_sort_by(|a, b| compare(a, b));
     sampled.dedup();
     let at = |name: &str| {
         let inputs = sampling.inputs.iter().take(sampling.axes.len());

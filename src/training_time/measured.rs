@@ -8,7 +8,7 @@ use super::{
     samples::{Cluster, CollectiveRow, CollectiveSamples, Communicator, SourceLine},
     steps::{MeasuredStep, ReduceTable, StepTable},
 };
-use crate::{text::excerpt, units::count};
+use crate::{order::CompactSort, text::excerpt, units::count};
 
 /// The cluster that a table's steps ran on: the one whose name its path holds, else that of the samples.
 #[must_use]
@@ -33,7 +33,7 @@ pub fn on_cluster(samples: &Cluster, entry: &ClusterEntry, reduces: &[ReduceTabl
         }
         rows.extend(table.points.iter().map(|point| row(point, communicator)));
     }
-    rows.sort_by_key(|row| (row.communicator, row.elements));
+    rows.compact_sort_by_key(|row| (row.communicator, row.elements));
     let collective = CollectiveSamples { collective: "allreduce".to_owned(), precision: "fp16".to_owned(), rows };
     let collectives = if collective.rows.is_empty() { Vec::new() } else { vec![collective] };
     Cluster { name: entry.name.clone(), collectives, ..samples.clone() }
@@ -80,7 +80,7 @@ pub fn with_tables(
         });
         let rows = &mut cluster.collectives[at].rows;
         rows.extend(table.points.iter().map(|point| row(point, communicator)));
-        rows.sort_by_key(|row| (row.communicator, row.elements));
+        rows.compact_sort_by_key(|row| (row.communicator, row.elements));
     }
     (cluster, told)
 }

@@ -15,6 +15,7 @@ use super::{
         rules,
     },
 };
+use crate::order::CompactSort;
 
 /// Something that a run needs and that was not sampled as it needs it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,7 +92,7 @@ pub fn of_cluster(bundle: &Bundle, cluster: &Cluster, run: &Run, functions: &[St
     list.operators(functions);
     list.optimizers();
     list.collectives();
-    list.needs.sort_by_key(|need| need.instead.is_some());
+    list.needs.compact_sort_by_key(|need| need.instead.is_some());
     list.needs
 }
 
@@ -131,7 +132,7 @@ impl List<'_> {
         let operators = self.cluster.operators.iter().map(|samples| &samples.precision);
         let mut held: Vec<&String> =
             operators.chain(self.cluster.collectives.iter().map(|samples| &samples.precision)).collect();
-        held.sort();
+        held.compact_sort();
         held.dedup();
         if !held.is_empty() && !held.contains(&wanted) {
             let held: Vec<&str> = held.into_iter().map(String::as_str).collect();
@@ -252,7 +253,7 @@ impl List<'_> {
         let samples = self.cluster.collectives.iter().filter(|samples| is_of(&samples.collective));
         let mut shapes: Vec<Communicator> = samples.flat_map(|s| s.rows.iter().map(|row| row.communicator)).collect();
         shapes.dedup();
-        shapes.sort();
+        shapes.compact_sort();
         shapes.dedup();
         if shapes.contains(&communicator) {
             return;

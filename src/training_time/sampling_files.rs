@@ -8,7 +8,7 @@ use super::{
     run::Run,
     samples::Communicator,
 };
-use crate::text::yaml::scalar;
+use crate::{order::CompactSort, text::yaml::scalar};
 
 /// The values of one input around that of a run.
 struct Grid {
@@ -39,7 +39,7 @@ pub fn sampling_files(bundle: &Bundle, run: &Run, needs: &[Need]) -> Vec<(String
             NeededSamples::Cluster | NeededSamples::Precision(_) => {}
         }
     }
-    collectives.sort();
+    collectives.compact_sort();
     for (name, _) in &collectives {
         let file = format!("{name}.yml");
         if files.iter().all(|(known, _)| *known != file) {

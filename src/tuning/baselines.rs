@@ -10,6 +10,7 @@ use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     learn::latency_bandwidth::growth,
     math::{exp, ln, log2},
+    order::CompactCollect,
 };
 
 /// Nothing beyond the largest measured size of a collective and scale is expected to be faster than this times the largest
@@ -127,7 +128,8 @@ impl Measurements {
             }
         }
         let groups = measurements.by_size.keys();
-        measurements.by_ranks = groups.map(|(collective, scale)| (*collective, scale.ranks, scale.nodes)).collect();
+        measurements.by_ranks =
+            groups.map(|(collective, scale)| (*collective, scale.ranks, scale.nodes)).compact_collect();
         measurements
     }
 

@@ -14,6 +14,7 @@ use crate::{
         latency_bandwidth::{POINTS, growth},
     },
     math::{ln, log2},
+    order::{CompactCollect, CompactSort},
 };
 
 /// So many sizes are left out, one after the other; further beyond, widths grow with the distance.
@@ -46,10 +47,10 @@ impl BeyondErrors {
     #[must_use]
     pub fn new(sweep: &Sweep) -> Self {
         let of_group = |points: &[Point]| {
-            let sizes: BTreeSet<u64> = points.iter().map(|point| point.workload.size_bytes).collect();
+            let sizes: BTreeSet<u64> = points.iter().map(|point| point.workload.size_bytes).compact_collect();
             (key(&points[0]), End::new(&sizes.into_iter().collect::<Vec<u64>>(), points))
         };
-        Self { groups: sweep.points.chunk_by(|a, b| key(a) == key(b)).map(of_group).collect() }
+        Self { groups: sweep.points.chunk_by(|a, b| key(a) == key(b)).map(of_group).compact_collect() }
     }
 
     /// The half width, in ln busbw, that holds `level` of measurements at a size beyond the measured ones, of a curve
@@ -64,7 +65,8 @@ impl BeyondErrors {
 impl End {
     /// Of the measured sizes of one collective and scale, in bytes, ascending, and all that was measured at them.
     fn new(sizes: &[u64], points: &[Point]) -> Self {
-        let index: BTreeMap<u64, usize> = sizes.iter().enumerate().map(|(index, size)| (*size, index)).collect();
+        let index: BTreeMap<u64, usize> =
+            sizes.iter().enumerate().map(|(index, size)| (*size, index)).compact_collect();
         let mut curves: BTreeMap<Configuration, Vec<Measured>> = BTreeMap::new();
         for point in points.iter().filter(|point| point.busbw_gbps > 0.0 && point.busbw_gbps.is_finite()) {
             let size_bytes = point.workload.size_bytes;
@@ -74,7 +76,7 @@ impl End {
         let place = |back: usize| sizes.len().checked_sub(back).map_or(f64::NAN, |at| log2(sizes[at] as f64));
         let mut end = Self { largest: place(1), before: place(2), ..Self::default() };
         for curve in curves.values_mut() {
-            curve.sort_by_key(|(index, _)| *index);
+            curve.compact_sort_by_key(|(index, _)| *index);
             for left_out in 1..=MOST_STEPS.min(sizes.len()) {
                 let kept = curve.partition_point(|(index, _)| *index < sizes.len() - left_out);
                 end.compare(&curve[..kept], &curve[kept..]);

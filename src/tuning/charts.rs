@@ -11,6 +11,7 @@ use super::{
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     learn::LearnError,
+    order::CompactSort,
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
     units::{Size, microseconds, percent},
 };
@@ -39,7 +40,7 @@ pub fn busbw_over_size(advisor: &Advisor<'_>, group: &Group, answer: &[Recommend
     });
     let mut of_group: Vec<&Recommendation> =
         answer.iter().filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale)).collect();
-    of_group.sort_by_key(|r| r.workload.size_bytes);
+    of_group.compact_sort_by_key(|r| r.workload.size_bytes);
     // Where the default stays, the line has a gap.
     let chosen = of_group.iter().filter_map(|r| {
         let deployed = r.decision.names_configuration();

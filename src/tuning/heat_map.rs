@@ -15,6 +15,7 @@ use super::{
 use crate::{
     collective::{Algorithm, Collective, Configuration, Scale, Workload},
     form::{restored, value},
+    order::CompactSort,
     plot::{Axis, Chart, Colour, Mark, Pick, Point, Quantity, Series, Spacing},
     units::{Size, count, significant},
 };
@@ -108,7 +109,7 @@ impl<'a> Rows<'a> {
         rows.default.extend(defaults.iter().map(|point| (size(point), cell(point))));
         rows.cells.extend(points.iter().map(|point| ((size(point), point.configuration), cell(point))));
         rows.configurations = points.iter().map(|point| point.configuration).collect();
-        rows.configurations.sort();
+        rows.configurations.compact_sort();
         rows.configurations.dedup();
         rows
     }
@@ -126,10 +127,10 @@ impl<'a> Rows<'a> {
             .iter()
             .map(|c| (!always.contains(c), self.mean(*c, sizes).map_or(f64::INFINITY, |(mean, _)| mean), *c))
             .collect();
-        ranked.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        ranked.compact_sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         ranked.truncate(most);
         self.configurations = ranked.into_iter().map(|(_, _, configuration)| configuration).collect();
-        self.configurations.sort();
+        self.configurations.compact_sort();
     }
 }
 
@@ -157,7 +158,7 @@ pub fn heat_map(
     let against = if defaults.is_empty() { Against::Best } else { against };
     let mut rows = Rows::new(points, defaults, against);
     let mut all_sizes: Vec<u64> = points.iter().chain(defaults).map(|point| point.workload.size_bytes).collect();
-    all_sizes.sort();
+    all_sizes.compact_sort();
     all_sizes.dedup();
     let sizes = thinned(&all_sizes, MOST_COLUMNS);
     let deployed: BTreeMap<u64, Configuration> = answer
@@ -397,7 +398,7 @@ mod tests {
     fn sweep(points: &[(u64, Configuration, f64)], defaults: &[(u64, Configuration, f64)]) -> Sweep {
         let all = |points: &[(u64, Configuration, f64)]| {
             let mut all: Vec<Measured> = points.iter().map(|(s, c, b)| Measured::new(workload(*s), *c, *b)).collect();
-            all.sort_by_key(|point| (point.workload, point.configuration));
+            all.compact_sort_by_key(|point| (point.workload, point.configuration));
             all
         };
         Sweep { points: all(points), defaults: all(defaults) }

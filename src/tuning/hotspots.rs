@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{decision::printed, result::Recommendation, sweep::Sweep};
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    order::CompactSort,
     plot::{Colour, Mark, Point, Series},
     text::{Cell, Column, Entry, Listing, Table},
     units::{Size, significant},
@@ -157,7 +158,7 @@ pub fn find(sweep: &Sweep, answer: &[Recommendation], rule: Rule) -> Vec<Hotspot
                 Some(Place { size_bytes: r.workload.size_bytes, busbw_gbps, configuration })
             })
             .collect();
-        recommended.sort_by_key(|place| place.size_bytes);
+        recommended.compact_sort_by_key(|place| place.size_bytes);
         let curves = [
             (Curve::Default, default.collect()),
             (Curve::MeasuredBest, best.collect()),

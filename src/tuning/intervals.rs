@@ -7,6 +7,7 @@ use crate::{
     collective::{Collective, Scale, Workload},
     learn::conformal,
     math::{ln, log2},
+    order::CompactSort,
 };
 
 /// Intervals hold this share of new measurements.
@@ -139,7 +140,7 @@ fn local_width<'a>(
 ) -> Option<f64> {
     let (beyond, between): (Vec<&HeldOut>, Vec<&HeldOut>) = errors.partition(|error| error.is_beyond);
     let mut near: Vec<(f64, f64)> = between.iter().map(|e| ((e.log2_size - log2_size).abs(), e.error)).collect();
-    near.sort_by(|a, b| a.0.total_cmp(&b.0));
+    near.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
     let reach = near.get(ENOUGH - 1).map_or(f64::INFINITY, |(distance, _)| distance.max(NEAR_DOUBLINGS));
     let mut near: Vec<f64> = near.into_iter().take_while(|(d, _)| *d <= reach).map(|(_, error)| error).collect();
     let width = conformal::width(&mut near, level);

@@ -6,6 +6,7 @@ use super::{
     wording::{advice_word, source_in_short, support},
 };
 use crate::{
+    order::CompactSort,
     text::{Column, Entry, Listing},
     units::{Size, microseconds, percent, significant},
 };
@@ -59,7 +60,7 @@ pub fn recommendations(recommendations: &[Recommendation]) -> Listing {
     let (mut columns, mut rows) = (COLUMNS.to_vec(), recommendations.iter().map(row).collect::<Vec<_>>());
     if groups_differ {
         let mut groups: Vec<_> = recommendations.iter().map(group).collect();
-        groups.sort();
+        groups.compact_sort();
         groups.dedup();
         columns.iter_mut().filter(|column| column.name == DEFAULT).for_each(|column| column.is_secondary = true);
         columns.insert(1, GROUP);

@@ -31,6 +31,7 @@ use crate::{
         polynomial::Polynomial,
     },
     math::{exp, ln, log2},
+    order::CompactSort,
     progress::Progress,
 };
 
@@ -302,7 +303,7 @@ impl Surfaces {
             })
             .map(|(_, scale, _, _)| *scale)
             .collect();
-        known.sort_by_key(order);
+        known.compact_sort_by_key(order);
         let above = known.partition_point(|scale| order(scale) < wanted);
         match (above.checked_sub(1).map(|below| known[below]), known.get(above)) {
             (Some(low), Some(high)) if low.ranks < high.ranks => {

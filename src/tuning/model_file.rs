@@ -17,6 +17,7 @@ use crate::{
     collective::{Configuration, Workload},
     learn::LearnError,
     math,
+    order::CompactSort,
     text::json::{exact, exact_or_none},
 };
 
@@ -258,7 +259,7 @@ pub fn hash(model: &BusbwModel, points: &[Point]) -> Result<String, LearnError> 
             (workload, Configuration { channels: 0, ..p.configuration })
         })
         .collect();
-    pairs.sort();
+    pairs.compact_sort();
     pairs.dedup();
     let mut asks = Vec::new();
     for (workload, configuration) in pairs {

@@ -10,7 +10,10 @@ use super::{
     read::{Asked, Evidence, Kind, Marks, Row},
     sweep::Sweep,
 };
-use crate::collective::{Collective, Configuration, Scale, Workload};
+use crate::{
+    collective::{Collective, Configuration, Scale, Workload},
+    order::CompactSort,
+};
 
 /// One run, or several of which a line is the median. 56 bytes: a line of the file that it comes from has twice that.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -309,7 +312,7 @@ fn mark_doubles(runs: &mut [Timed]) -> usize {
     if runs.first().map(|t| t.run.file) == runs.last().map(|t| t.run.file) {
         return 0;
     }
-    runs.sort_by(|a, b| {
+    runs.compact_sort_by(|a, b| {
         let twins = || a.times_us[1].partial_cmp(&b.times_us[1]).unwrap_or(Equal);
         a.run.busbw_gbps.total_cmp(&b.run.busbw_gbps).then_with(twins)
     });
@@ -323,7 +326,7 @@ fn mark_doubles(runs: &mut [Timed]) -> usize {
             first = index;
         }
     }
-    runs.sort_by_key(|t| (t.run.file, t.run.line));
+    runs.compact_sort_by_key(|t| (t.run.file, t.run.line));
     doubles
 }
 
@@ -347,7 +350,7 @@ fn point(place: &Place, runs: &[Run], twins: &mut [(f64, u32)]) -> Option<Point>
 
 /// The median of values, each as often as its repeats say; sorts them. `None` for none.
 pub fn weighted_median(values: &mut [(f64, u32)]) -> Option<f64> {
-    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+    values.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
     let total: u64 = values.iter().map(|(_, repeats)| u64::from(*repeats)).sum();
     let at = |place: u64| {
         let mut passed = 0;

@@ -18,6 +18,7 @@ use super::{
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     learn::LearnError,
+    order::{CompactCollect, CompactSort},
 };
 
 /// What may be chosen at each (collective, scale), from what was measured there and what is allowed besides.
@@ -58,7 +59,7 @@ impl SearchSpace {
                 let points = sweep.points_of(group.collective, group.scale);
                 ((group.collective, group.scale), candidates(points, limits))
             })
-            .collect();
+            .compact_collect();
         Self { groups, limits: limits.clone(), can_run: CanRun::new(platform.matrix(), sweep) }
     }
 
@@ -150,7 +151,7 @@ impl SearchSpace {
         for pair in self.pairs(workload) {
             let measured = pair.channels.iter().copied().filter(|channels| *channels <= limit);
             let mut ladder: Vec<u32> = (1..=limit).step_by(STEP as usize).chain([limit]).chain(measured).collect();
-            ladder.sort();
+            ladder.compact_sort();
             ladder.dedup();
             let Some((coarse, _)) = highest(&pair, workload, &ladder, predict)? else { continue };
             let reach = STEP - 1;
@@ -213,7 +214,7 @@ pub type Predict<'a> = dyn FnMut(&[Ask]) -> Result<Vec<Option<f64>>, LearnError>
 
 /// The wanted ones; where none is named, the measured ones.
 fn or_measured<T: Ord + Copy>(wanted: &[T], measured: impl Iterator<Item = T>) -> BTreeSet<T> {
-    if wanted.is_empty() { measured.collect() } else { wanted.iter().copied().collect() }
+    if wanted.is_empty() { measured.compact_collect() } else { wanted.iter().copied().compact_collect() }
 }
 
 fn candidates(points: &[Point], limits: &SearchLimits) -> Vec<Candidate> {
@@ -237,7 +238,7 @@ fn candidates(points: &[Point], limits: &SearchLimits) -> Vec<Candidate> {
     }
     let mut pairs: Vec<Candidate> = pairs.into_values().collect();
     for pair in &mut pairs {
-        pair.channels.sort();
+        pair.channels.compact_sort();
         pair.channels.dedup();
         if let Some((low, high)) = pair.measured {
             let between = |a: u64, b: u64| u128::from(a) * u128::from(b);

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     collective::{Collective, Scale},
     math::hash,
+    order::CompactSort,
     units::{count, grouped},
 };
 
@@ -96,7 +97,7 @@ impl<'a> Names<'a> {
     fn of(aspect: usize, used: &[u16], origins: &'a Origins) -> Self {
         let mut all = vec![None];
         all.extend(used.iter().map(|origin| origins.get(*origin).values()[aspect].as_deref()));
-        all.sort();
+        all.compact_sort();
         all.dedup();
         Self(all)
     }
@@ -182,7 +183,7 @@ fn classes(rows: &[Row], origins: &Origins, names: &[Names<'_>; Aspect::ALL.len(
         classes.push(Class { group, origin, file, rows: same.len() as u64, first, values: Values::default() });
         first += same.len();
     }
-    classes.sort_by_key(|class| (class.group, class.origin, class.file));
+    classes.compact_sort_by_key(|class| (class.group, class.origin, class.file));
     classes.dedup_by(|next, kept| {
         let is_same = (next.group, next.origin, next.file) == (kept.group, kept.origin, kept.file);
         if is_same {
@@ -194,7 +195,7 @@ fn classes(rows: &[Row], origins: &Origins, names: &[Names<'_>; Aspect::ALL.len(
         let values = origins.get(class.origin).values();
         class.values = std::array::from_fn(|aspect| names[aspect].number(values[aspect].as_deref()));
     }
-    classes.sort_by_key(|class| class.first);
+    classes.compact_sort_by_key(|class| class.first);
     classes
 }
 
@@ -208,7 +209,7 @@ fn differences(classes: &mut [Class], names: &[Names<'_>; Aspect::ALL.len()]) ->
             known.push((class.group, aspect, *value));
         }
     }
-    known.sort();
+    known.compact_sort();
     known.dedup();
     let mut differs: BTreeMap<Group, Differs> = BTreeMap::new();
     let mut renamed: Vec<((Group, usize, u32), u32)> = Vec::new();
@@ -244,7 +245,7 @@ fn longer(values: impl Iterator<Item = u32>, names: &Names<'_>) -> Vec<(u32, u32
             found.extend(parts.filter(|short| is_short_for(names.get(**short), long)).map(|short| (*short, *number)));
         }
     }
-    found.sort();
+    found.compact_sort();
     found.dedup();
     found.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() == 1).map(|same| same[0]).collect()
 }
@@ -331,10 +332,10 @@ impl<'a> Apart<'a> {
             }
             found.push((set, class.first));
         }
-        found.sort();
+        found.compact_sort();
         found.dedup_by_key(|(set, _)| *set);
-        found.sort_by_key(|(_, first)| *first);
-        rows.sort_by_key(|(key, _)| *key);
+        found.compact_sort_by_key(|(_, first)| *first);
+        rows.compact_sort_by_key(|(key, _)| *key);
         let rows: BTreeMap<(Differs, Values), u64> = rows
             .chunk_by(|a, b| a.0 == b.0)
             .map(|same| (same[0].0, same.iter().map(|(_, rows)| *rows).sum()))
@@ -349,7 +350,7 @@ impl<'a> Apart<'a> {
             (values, Set { key: hash(label.as_bytes()) as u32, label, rows })
         };
         let mut sets: Vec<(Values, Set)> = found.into_iter().map(described).collect();
-        sets.sort_by_key(|(_, set)| std::cmp::Reverse(set.rows));
+        sets.compact_sort_by_key(|(_, set)| std::cmp::Reverse(set.rows));
         sets
     }
 
@@ -435,9 +436,9 @@ impl<'a> Apart<'a> {
                 }
             }
         }
-        found.sort();
+        found.compact_sort();
         found.dedup_by_key(|(stranger, _)| *stranger);
-        found.sort_by_key(|(_, first)| *first);
+        found.compact_sort_by_key(|(_, first)| *first);
         let mut said = String::new();
         for (((collective, scale), aspect, own), _) in found.iter().take(NAMED) {
             let own = self.names[*aspect].get(*own).unwrap_or_default();

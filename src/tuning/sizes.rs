@@ -1,5 +1,6 @@
 //! Sizes as people write them in a field or on a command line (`1M, 16M 1.5G`), and where the one gives way to the next.
 
+use crate::order::CompactSort;
 use crate::units::{Size, SizeError};
 
 /// The most sizes answered at once.
@@ -68,7 +69,7 @@ pub fn parse_sizes(text: &str) -> Result<Vec<u64>, SizesError> {
         return Err(SizesError::TooMany);
     }
     let mut sizes = words.iter().map(|word| Ok(word.parse::<Size>()?.0)).collect::<Result<Vec<u64>, SizesError>>()?;
-    sizes.sort();
+    sizes.compact_sort();
     sizes.dedup();
     if sizes.first() == Some(&0) { Err(SizesError::Zero) } else { Ok(sizes) }
 }

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::exp,
+    order::CompactSort,
     report::snapshot::{MOST_RUNS, rounded},
 };
 use std::collections::BTreeMap;
@@ -47,7 +48,7 @@ pub fn measured_with(rows: &[Row], origins: &Origins) -> MeasuredWith {
             }
         }
     }
-    words.values_mut().for_each(|words| words.sort());
+    words.values_mut().for_each(|words| words.compact_sort());
     words
 }
 

@@ -20,6 +20,7 @@ use super::{
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::{exp, ln, median},
+    order::{CompactCollect, CompactSort},
     units::{Size, count},
 };
 
@@ -111,8 +112,8 @@ impl Screened {
         for half in [Half::InPlace, Half::OutOfPlace] {
             screened.judge(runs, half, screening);
         }
-        screened.stalls.sort_by_key(|s| (s.workload, s.is_default, s.configuration, s.file, s.line));
-        screened.aside.sort_by_key(|(index, half)| (*index, *half == Half::OutOfPlace));
+        screened.stalls.compact_sort_by_key(|s| (s.workload, s.is_default, s.configuration, s.file, s.line));
+        screened.aside.compact_sort_by_key(|(index, half)| (*index, *half == Half::OutOfPlace));
         screened
     }
 
@@ -285,7 +286,7 @@ impl Usual {
             });
             (sizes[at].0, AtSize { deviation: median(&mut deviations).unwrap_or(0.0), twins })
         };
-        Self((0..sizes.len()).map(usual).collect())
+        Self((0..sizes.len()).map(usual).compact_collect())
     }
 
     fn at(&self, workload: &Workload) -> Option<AtSize> {

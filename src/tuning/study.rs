@@ -30,6 +30,7 @@ use crate::{
     collective::{Algorithm, Collective, Configuration, Scale, Workload},
     learn::{LearnError, importance},
     math::ln,
+    order::CompactSort,
     plot::Chart,
     progress::{Progress, Silent},
 };
@@ -336,7 +337,7 @@ impl Study {
     pub fn stretches(&self) -> Result<Vec<Stretch>, StudyError> {
         let answer = self.to_deploy()?;
         let mut sorted: Vec<&Recommendation> = answer.iter().collect();
-        sorted.sort_by_key(|recommendation| recommendation.workload);
+        sorted.compact_sort_by_key(|recommendation| recommendation.workload);
         self.try_interpolation();
         let same_group = |pair: &&[&Recommendation]| {
             let [a, b] = [pair[0].workload, pair[1].workload];

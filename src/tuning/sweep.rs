@@ -1,5 +1,6 @@
 //! What was measured, ready to learn from and to look things up in.
 
+use crate::order::CompactSort;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -66,7 +67,7 @@ impl Sweep {
             .into_iter()
             .flat_map(|points| points.chunk_by(|a, b| key(a) == key(b)).map(|same| key(&same[0])))
             .collect();
-        keys.sort();
+        keys.compact_sort();
         keys.dedup();
         keys.into_iter().map(|(collective, scale)| self.group(collective, scale)).collect()
     }
@@ -75,10 +76,10 @@ impl Sweep {
         let points = self.points_of(collective, scale);
         let defaults = self.defaults_of(collective, scale);
         let mut sizes: Vec<u64> = points.iter().chain(defaults).map(|p| p.workload.size_bytes).collect();
-        sizes.sort();
+        sizes.compact_sort();
         sizes.dedup();
         let mut configurations: Vec<_> = points.iter().map(|p| p.configuration).collect();
-        configurations.sort();
+        configurations.compact_sort();
         configurations.dedup();
         let pairs = configurations
             .chunk_by(|a, b| (a.algorithm, a.protocol) == (b.algorithm, b.protocol))

@@ -10,6 +10,7 @@ use super::protocol::{ComparedState, DocumentFiles, FileToLoad, Loaded, Request,
 use crate::{
     collective::{Configuration, Scale, Workload},
     intake::{self, ColumnSource, FileContent, FileReport, Mapping, Outcome},
+    order::CompactCollect,
     overlap::files::NamedKernelFile,
     policy::{self, study::NamedLog},
     progress::{Progress, Silent},
@@ -389,12 +390,12 @@ impl Executor {
         // The rows of a saved model are what it was learnt from, whatever is asked for now.
         let target = saved_target.unwrap_or(target);
         progress.report("Bringing repeats together", 0, 1);
-        let used: BTreeSet<u16> = rows.chunk_by(|a, b| a.file == b.file).map(|same| same[0].file).collect();
+        let used: BTreeSet<u16> = rows.chunk_by(|a, b| a.file == b.file).map(|same| same[0].file).compact_collect();
         let mut runs = Runs::new(rows, target);
         let mut notes: Vec<String> = Some(sets.note.clone()).filter(|note| !note.is_empty()).into_iter().collect();
         notes.append(&mut runs.notes);
         notes.append(&mut read);
-        let names = files.iter().map(|file| (number(file.id), file.name.clone())).collect();
+        let names = files.iter().map(|file| (number(file.id), file.name.clone())).compact_collect();
         let is_sweep = |file: &&FileReport| {
             matches!(file.outcome, Outcome::Loaded { .. }) && (sets.all.is_empty() || used.contains(&number(file.id)))
         };

@@ -18,7 +18,7 @@ const HOUSE: [&str; 2] = ["src", "compute/src"];
 
 /// The rooms, from the ground up.
 const FLOORS: [&[&str]; 11] = [
-    &["units", "math", "progress", "records", "crc32"],
+    &["units", "math", "order", "progress", "records", "crc32"],
     &["zip"],
     &["collective"],
     &["ceiling", "learn", "bandit", "schedule", "pipeline", "conf", "plot", "text", "form"],

@@ -8,6 +8,7 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process::Command,
+    thread::{self, ScopedJoinHandle},
 };
 
 use crate::{
@@ -38,11 +39,33 @@ pub fn folders() -> [PathBuf; 2] {
 /// # Errors
 /// One sentence that says what to do about a tool that is missing and could not be installed.
 pub fn for_build() -> Result<()> {
-    let pins = Pins::read()?;
+    let Pins { trunk, wasm_bindgen, binaryen } = Pins::read()?;
+    let tools = [
+        ("trunk", &trunk, "up to 20 minutes"),
+        ("wasm-bindgen", &wasm_bindgen, "up to 7 minutes"),
+        ("wasm-opt", &binaryen, "a download"),
+    ];
+    let missing: Vec<String> = tools
+        .iter()
+        .filter(|(program, version, _)| !has_version(program, version))
+        .map(|(program, version, takes)| format!("{program} {version} ({takes} on two busy cores)"))
+        .collect();
+    if !missing.is_empty() {
+        eprintln!("Installing what builds the page, once, into {}: {}.", home().display(), missing.join(", "));
+    }
     rust_target("wasm32-unknown-unknown")?;
-    cargo_tool("wasm-bindgen-cli", "wasm-bindgen", &pins.wasm_bindgen, &[])?;
-    cargo_tool("trunk", "trunk", &pins.trunk, &["--locked"])?;
-    wasm_opt(&pins.binaryen)
+    // Beside each other: while one waits for a download or for its last crate, the others use the processor.
+    thread::scope(|scope| {
+        let others = [
+            scope.spawn(|| cargo_tool("wasm-bindgen-cli", "wasm-bindgen", &wasm_bindgen, &[])),
+            scope.spawn(|| wasm_opt(&binaryen)),
+        ];
+        let trunk = cargo_tool("trunk", "trunk", &trunk, &["--locked"]);
+        let ended = |other: ScopedJoinHandle<Result<()>>| {
+            other.join().unwrap_or_else(|_| Err("the installation of a tool ended without an answer".to_owned()))
+        };
+        others.into_iter().map(ended).fold(trunk, Result::and)
+    })
 }
 
 /// Makes sure of everything that `cargo xtask test` needs beyond [`for_build`]'s: rustfmt and clippy.
@@ -204,12 +227,15 @@ fn rust_target(target: &str) -> Result<()> {
     )
 }
 
-/// A tool runs for seconds, and is compiled for minutes: most of these go into making it faster than it need be.
-const QUICKLY_BUILT: [(&str, &str); 3] = [
-    ("CARGO_PROFILE_RELEASE_LTO", "off"),
-    ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1"),
-    ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
-];
+/// A tool runs for seconds, and is compiled for minutes: most of these go into making it faster than it need be. Only
+/// wasm-bindgen, which rewrites all code of the page at each build, is optimised at all.
+fn quickly_built(package: &str) -> [(&'static str, &'static str); 3] {
+    [
+        ("CARGO_PROFILE_RELEASE_LTO", "off"),
+        ("CARGO_PROFILE_RELEASE_OPT_LEVEL", if package == "wasm-bindgen-cli" { "1" } else { "0" }),
+        ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
+    ]
+}
 
 fn cargo_tool(package: &str, program: &str, version: &str, options: &[&str]) -> Result<()> {
     if has_version(program, version) {
@@ -217,7 +243,7 @@ fn cargo_tool(package: &str, program: &str, version: &str, options: &[&str]) -> 
     }
     let arguments = [&["install", package, "--version", version], options].concat();
     install_by(
-        cargo().args(&arguments).arg("--force").arg("--root").arg(home()).envs(QUICKLY_BUILT),
+        cargo().args(&arguments).arg("--force").arg("--root").arg(home()).envs(quickly_built(package)),
         &format!("{program} {version}"),
         &format!("cargo {}", arguments.join(" ")),
     )

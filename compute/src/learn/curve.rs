@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::math;
+use crate::{math, order::CompactSort};
 
 /// The number of rows on each side in the running median.
 const WINDOW_ROWS: usize = 10;
@@ -92,7 +92,7 @@ impl Curve {
     /// requested. `None` without a row.
     #[must_use]
     pub fn through(mut rows: Vec<(f64, f64)>, without_outliers: bool) -> Option<Self> {
-        rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+        rows.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
         if without_outliers {
             let outlier = outliers(&rows.iter().map(|(_, time)| *time).collect::<Vec<f64>>());
             let mut at = 0;

@@ -1,10 +1,12 @@
 //! Cross-validation folds over groups: rows of a group are never in training and test set at once.
 
+use crate::order::CompactSort;
+
 /// Assigns each row a fold: the rank of its group among the distinct groups in ascending order, modulo `folds`.
 #[must_use]
 pub fn by_rank<G: Ord + Copy>(groups: &[G], folds: usize) -> Vec<usize> {
     let mut distinct = groups.to_vec();
-    distinct.sort();
+    distinct.compact_sort();
     distinct.dedup();
     groups.iter().map(|group| distinct.binary_search(group).unwrap_or_default() % folds.max(1)).collect()
 }

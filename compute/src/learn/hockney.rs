@@ -14,7 +14,10 @@ use super::{
     LearnError,
     linear::{Cholesky, Square, dot},
 };
-use crate::math::{exp, ln};
+use crate::{
+    math::{exp, ln},
+    order::CompactSort,
+};
 
 /// Coefficients of a parabola.
 const TERMS: usize = 3;
@@ -65,7 +68,7 @@ impl Hockney {
     fn start(&self, places: &[[f64; 2]], target: &[f64]) -> (f64, f64) {
         let mut by_size: Vec<(f64, f64)> =
             places.iter().zip(target).map(|(place, height)| ((place[0] - self.middle) * LN_2, *height)).collect();
-        by_size.sort_by(|a, b| a.0.total_cmp(&b.0));
+        by_size.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
         let third = by_size.len().div_ceil(3);
         let latency = by_size[..third].iter().map(|(size, height)| size - height).sum::<f64>() / third as f64;
         let per_byte = -by_size[by_size.len() - third..].iter().map(|(_, height)| height).sum::<f64>() / third as f64;

@@ -16,7 +16,10 @@ use super::{
     LearnError,
     linear::{Cholesky, Eigen, Square, dot},
 };
-use crate::math::{ascending, exp, ln};
+use crate::{
+    math::{ascending, exp, ln},
+    order::CompactSort,
+};
 
 /// The most points of the general form; more are thinned evenly.
 pub const MOST_POINTS: usize = 400;
@@ -107,7 +110,7 @@ impl Kriging {
             return Ok(Self { components: vec![grid.solve(heights, None)] });
         }
         let mut order: Vec<usize> = (0..sites.len()).collect();
-        order.sort_by_key(|index| sites[*index].column.kind);
+        order.compact_sort_by_key(|index| sites[*index].column.kind);
         let same_kind = |a: &usize, b: &usize| sites[*a].column.kind == sites[*b].column.kind;
         let components = order.chunk_by(same_kind).map(|of_kind| {
             let kind = Some(sites[of_kind[0]].column.kind);
@@ -193,7 +196,7 @@ impl Grid {
         xs.dedup();
         let order = |a: &Column, b: &Column| a.kind.cmp(&b.kind).then(a.y.total_cmp(&b.y));
         let mut columns: Vec<Column> = sites.iter().map(|site| site.column).collect();
-        columns.sort_by(order);
+        columns.compact_sort_by(order);
         columns.dedup();
         let is_complete = xs.len() * columns.len() == sites.len() && !sites.is_empty();
         if !is_complete || xs.len().max(columns.len()) > MOST_AXIS {

@@ -20,8 +20,8 @@ pub struct Analysis {
 pub(super) fn by_start(schedule: &Schedule) -> Vec<u32> {
     let mut order: Vec<u32> = (0..schedule.transfers.len() as u32).collect();
     let (reducing, copying) = order.split_at_mut(schedule.reducing.min(schedule.transfers.len()));
-    reducing.sort_by_key(|index| schedule.transfers[*index as usize].start);
-    copying.sort_by_key(|index| schedule.transfers[*index as usize].start);
+    reducing.sort_by_cached_key(|index| schedule.transfers[*index as usize].start);
+    copying.sort_by_cached_key(|index| schedule.transfers[*index as usize].start);
     order
 }
 

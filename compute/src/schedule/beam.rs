@@ -13,7 +13,7 @@ use super::{
     problem::Task,
     synthesizer::{Method, PartSchedule, SearchState, Synthesizer, keep_shorter},
 };
-use crate::math::Stream;
+use crate::{math::Stream, order::CompactSort};
 
 /// The search, with a wider beam in each round.
 pub(super) struct Beam {
@@ -72,7 +72,7 @@ impl Beam {
                 return (Some(Schedule { transfers: best.transfers.clone(), reducing: 0 }), effort_used);
             }
             children.retain(|(_, _, child)| child.next_event().is_some());
-            children.sort_by_key(|(bound, missing, _)| (*bound, *missing));
+            children.compact_sort_by_key(|(bound, missing, _)| (*bound, *missing));
             children.truncate(self.width);
             beam = children.into_iter().map(|(_, _, child)| child).collect();
         }

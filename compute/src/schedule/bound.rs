@@ -18,6 +18,7 @@ use super::{
     graph::Graph,
     load::{distances, load},
 };
+use crate::order::CompactSort;
 
 /// Up to this number of nodes all cuts are enumerated, unless that takes more than `MAX_ENUMERATION_STEPS`.
 pub const MAX_ENUMERATED_NODES: usize = 16;
@@ -236,7 +237,7 @@ fn ball_cuts(graph: &Graph, cut: &mut Cut<'_>, bounds: &mut Bounds, distances: &
         let centre = (step * nodes / most) as u32;
         let distance = distances(centre);
         let mut order: Vec<u32> = (0..nodes as u32).collect();
-        order.sort_by_key(|node| distance[*node as usize]);
+        order.compact_sort_by_key(|node| distance[*node as usize]);
         // Move nodes into the set by distance, then out of it in the same order: the balls first, then their
         // complements.
         for _ in 0..2 {

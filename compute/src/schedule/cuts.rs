@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use super::{demand::Demand, graph::Graph};
+use crate::order::CompactSort;
 
 /// A set of nodes that changes node by node, with what must leave it.
 pub(super) struct Cut<'a> {
@@ -54,7 +55,7 @@ impl<'a> Cut<'a> {
     /// Creates the empty set.
     pub(super) fn new(graph: &'a Graph, demand: &'a Demand) -> Self {
         let mut durations: Vec<u64> = graph.links().iter().map(|link| link.duration).collect();
-        durations.sort();
+        durations.compact_sort();
         durations.dedup();
         let class = |duration: u64| durations.binary_search(&duration).unwrap_or(0) as u32;
         let class_of: Vec<u32> = graph.links().iter().map(|link| class(link.duration)).collect();

@@ -59,7 +59,7 @@ impl Demand {
         let (mut sources, mut wants) = (Lists::new(), Lists::new());
         for (mut has, mut want) in chunks {
             for list in [&mut has, &mut want] {
-                list.sort_by_key(|node| u64::from(*node));
+                list.sort_by_cached_key(|node| u64::from(*node));
                 list.dedup();
             }
             wants.push(want.into_iter().filter(|node| has.binary_search(node).is_err()));

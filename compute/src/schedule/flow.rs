@@ -1,6 +1,7 @@
 //! Maximum flows over the rates of links.
 
 use super::graph::Graph;
+use crate::order::CompactSort;
 
 /// The residual graph of a flow: what is left of each link's rate, and what can be pushed back.
 struct Residual<'a> {
@@ -100,7 +101,7 @@ pub fn max_flow(graph: &Graph, from: u32, to: u32, steps: &mut u64) -> Option<(u
     let flow = residual.push(from, to, u64::MAX);
     *steps = residual.steps;
     let mut inside = residual.queue;
-    inside.sort();
+    inside.compact_sort();
     (*steps > 0).then_some((flow, inside))
 }
 

@@ -1,5 +1,6 @@
 //! Directed link graphs whose durations are whole ticks.
 
+use crate::order::CompactSort;
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// The most nodes that a graph may have.
@@ -236,10 +237,10 @@ impl Graph {
                     }
                 }
             }
-            component.sort();
+            component.compact_sort();
             components.push(component);
         }
-        components.sort_by_key(|component| (Reverse(component.len()), component[0]));
+        components.compact_sort_by_key(|component| (Reverse(component.len()), component[0]));
         components
     }
 }

@@ -13,7 +13,7 @@ use super::{
     problem::Task,
     synthesizer::{Method, PartSchedule, SearchState, Synthesizer, keep_shorter},
 };
-use crate::math::Stream;
+use crate::{math::Stream, order::CompactSort};
 
 /// The use of a link by a chunk.
 #[derive(Clone, Copy)]
@@ -112,7 +112,7 @@ impl RoutedSearch {
             let mut order: Vec<usize> = (0..demand.chunks()).collect();
             stream.shuffle(&mut order);
             if batch > 1 {
-                order.sort_by(|a, b| demand.sources(*a).cmp(demand.sources(*b)));
+                order.compact_sort_by(|a, b| demand.sources(*a).cmp(demand.sources(*b)));
             }
             let trees = Vec::with_capacity(demand.chunks());
             PartialRouting {

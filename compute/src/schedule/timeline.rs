@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{analysis::Analysis, graph::Graph, plan::Schedule, problem::Problem};
+use crate::order::CompactSort;
 
 /// A schedule, its transfers ordered by link and then by start. Times are in ticks, [`Timeline::ticks_per_ns`] to the
 /// nanosecond.
@@ -147,7 +148,7 @@ impl Timeline {
         }
         for link in 0..links.len() {
             let own = &mut order[first[link] as usize..first[link + 1] as usize];
-            own.sort_by_key(|index| schedule.transfers[*index as usize].start);
+            own.sort_by_cached_key(|index| schedule.transfers[*index as usize].start);
         }
         let of = |index: &u32| schedule.transfers[*index as usize];
         let mut timeline = Self {
@@ -217,7 +218,7 @@ impl Timeline {
             ..Self::default()
         };
         let mut critical = self.critical.clone();
-        critical.sort_by_key(|index| u64::from(*index));
+        critical.sort_by_cached_key(|index| u64::from(*index));
         let mut arrived = vec![0; self.nodes as usize];
         for (link, (_, node)) in self.links.iter().enumerate() {
             let own = self.first[link] as usize..self.first[link + 1] as usize;
@@ -402,7 +403,7 @@ impl Timeline {
     pub fn arrival_order(ownership: &[u64]) -> Vec<u32> {
         let mut order: Vec<u32> =
             (0..ownership.len() as u32).filter(|cell| ownership[*cell as usize] != u64::MAX).collect();
-        order.sort_by_key(|cell| ownership[*cell as usize]);
+        order.sort_by_cached_key(|cell| ownership[*cell as usize]);
         order
     }
 
@@ -413,7 +414,7 @@ impl Timeline {
         for (link, (_, to)) in (0..).zip(&self.links) {
             arrivals[*to as usize].extend(self.transfers_on(link).map(|sent| sent.end));
         }
-        arrivals.iter_mut().for_each(|arrivals| arrivals.sort_by_key(|time| *time));
+        arrivals.iter_mut().for_each(|arrivals| arrivals.sort_by_cached_key(|time| *time));
         arrivals
     }
 
@@ -424,7 +425,7 @@ impl Timeline {
         for link in 0..self.links.len() as u32 {
             events.extend(self.transfers_on(link).flat_map(|sent| [sent.start, sent.end]));
         }
-        events.sort_by_key(|time| *time);
+        events.sort_by_cached_key(|time| *time);
         events.dedup();
         events
     }
@@ -434,7 +435,7 @@ impl Timeline {
     pub fn progress(&self) -> Vec<(u64, u64)> {
         let mut ends: Vec<u64> =
             (0..self.links.len() as u32).flat_map(|link| self.transfers_on(link).map(|sent| sent.end)).collect();
-        ends.sort_by_key(|end| *end);
+        ends.sort_by_cached_key(|end| *end);
         let mut progress = vec![(0, 0)];
         for (count, end) in ends.into_iter().enumerate() {
             match progress.last_mut() {
@@ -495,7 +496,7 @@ impl Timeline {
         let mut all: Vec<TimedTransfer> = (0..self.links.len() as u32)
             .flat_map(|link| self.transfers_on(link).filter(move |sent| sent.chunk == chunk))
             .collect();
-        all.sort_by_key(|sent| (sent.start, sent.link));
+        all.compact_sort_by_key(|sent| (sent.start, sent.link));
         let mut depth = vec![0_u32; self.nodes as usize];
         let mut is_copying = self.reduced_by == 0;
         let branch = |sent: TimedTransfer| {

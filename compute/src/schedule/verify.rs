@@ -148,7 +148,7 @@ fn grouped(count: usize, transfers: &[Transfer], key: impl Fn(&Transfer) -> u32)
         *place += 1;
     }
     for group in 0..count {
-        order[first[group]..first[group + 1]].sort_by_key(|index| transfers[*index as usize].start);
+        order[first[group]..first[group + 1]].sort_by_cached_key(|index| transfers[*index as usize].start);
     }
     (first, order)
 }

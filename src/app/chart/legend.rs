@@ -1,6 +1,6 @@
 //! The legend: a button for each series, which shows or hides it.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use crate::app::{list::ListLimit, reactive::For};
 use leptos::prelude::*;
@@ -19,7 +19,7 @@ pub(super) fn key_address(colour: Colour, mark: Mark, theme: Theme) -> String {
 pub(super) fn Legend(
     chart: Signal<Option<Arc<Chart>>>,
     theme: Signal<Theme>,
-    hidden: RwSignal<BTreeSet<String>>,
+    hidden: RwSignal<Vec<String>>,
 ) -> impl IntoView {
     let shown_series = ListLimit::initial();
     let entries = move || {
@@ -37,8 +37,10 @@ pub(super) fn Legend(
             let name = name.clone();
             move |_| {
                 hidden.update(|hidden| {
-                    if !hidden.remove(&name) {
-                        hidden.insert(name.clone());
+                    let before = hidden.len();
+                    hidden.retain(|other| *other != name);
+                    if hidden.len() == before {
+                        hidden.push(name.clone());
                     }
                 });
             }

@@ -1,6 +1,6 @@
 //! The state of one chart, and how pointer and keyboard change it.
 
-use std::{cell::RefCell, collections::BTreeSet, sync::Arc};
+use std::{cell::RefCell, sync::Arc};
 
 use leptos::prelude::*;
 
@@ -20,7 +20,7 @@ pub(super) struct State {
     pub chart: Signal<Option<Arc<Chart>>>,
     pub theme: Signal<Theme>,
     /// The names of the hidden series.
-    pub hidden: RwSignal<BTreeSet<String>>,
+    pub hidden: RwSignal<Vec<String>>,
     /// The point under the pointer, or the point that the keyboard went to.
     pub pointed: RwSignal<Option<Pick>>,
     /// The pinned point, whose values stay shown.

@@ -3,6 +3,7 @@
 use crate::{
     app::chart::CanvasSize,
     math,
+    order::CompactSort,
     topology::form::edit::EditTarget,
     topology::{layout::shape, model::Topology, network::Network, shape::Shape},
 };
@@ -108,7 +109,7 @@ impl Geometry {
             .fold(scale, f64::min);
         let radius = (nearest * 0.3).min(scale / count.sqrt() * 0.3).clamp(1.5, 17.0);
         let mut ends: Vec<(u32, u32)> = links.iter().map(|link| (link.from, link.to)).collect();
-        ends.sort();
+        ends.compact_sort();
         let is_single: Vec<bool> =
             links.iter().map(|link| ends.binary_search(&(link.to, link.from)).is_err()).collect();
         let wraps = matches!(shape(&network.topology), Some(Shape::Grid { wraps: true, .. }));

@@ -16,6 +16,7 @@ use crate::{
         reactive::effect,
         theme::ActiveTheme,
     },
+    order::CompactSort,
     schedule::timeline::{Idle, STEPS, Timeline, TimelineSummary},
     topology::listing,
 };
@@ -48,8 +49,8 @@ fn sorted(timeline: &Timeline, sort: usize) -> Vec<u32> {
         timeline.slack.get(first..last).and_then(|slack| slack.iter().min().copied()).unwrap_or(u64::MAX)
     };
     match sort {
-        1 => links.sort_by_key(|link| u64::MAX - (timeline.busy_share(*link) * 1e12) as u64),
-        2 => links.sort_by_key(slack),
+        1 => links.compact_sort_by_key(|link| u64::MAX - (timeline.busy_share(*link) * 1e12) as u64),
+        2 => links.compact_sort_by_key(slack),
         _ => {}
     }
     links

@@ -6,6 +6,7 @@ use crate::{
     app::session::Session,
     app::{fields::ChoiceField, reactive::Show},
     collective::{Collective, Scale},
+    order::CompactSort,
     tuning::{
         address::Address,
         result::Group,
@@ -22,7 +23,7 @@ pub fn Controls() -> impl IntoView {
     let groups = move || session.tuning.groups.get();
     let collectives = move || {
         let mut all: Vec<Collective> = groups().iter().map(|group| group.collective).collect();
-        all.sort();
+        all.compact_sort();
         all.dedup();
         all.into_iter().map(|collective| (collective, collective.to_string())).collect::<Vec<_>>()
     };

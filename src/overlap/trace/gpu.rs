@@ -64,7 +64,7 @@ pub fn launches(sheet: &Sheet, mut problems: Problems) -> Result<(Vec<Launch>, P
             Err(problem) => problems.push(problem),
         }
     }
-    launches.sort_by(|a, b| a.start_ns.total_cmp(&b.start_ns));
+    crate::order::CompactSort::compact_sort_by(&mut launches[..], |a, b| a.start_ns.total_cmp(&b.start_ns));
     Ok((launches, problems))
 }
 

@@ -76,7 +76,7 @@ impl From<ZipError> for XlsxError {
 pub fn read(bytes: &[u8]) -> Result<Vec<Sheet>, XlsxError> {
     let archive = zip::Archive::open(bytes)?;
     let mut parts: Vec<&str> = archive.names().filter(|name| is_sheet(name)).collect();
-    parts.sort_by_key(|name| (name.len(), name.to_string()));
+    crate::order::CompactSort::compact_sort_by_key(&mut parts[..], |name| (name.len(), name.to_string()));
     if parts.is_empty() {
         return Err(XlsxError::NoWorkbook);
     }

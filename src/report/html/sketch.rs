@@ -2,6 +2,7 @@
 
 use crate::{
     math::log2,
+    order::CompactSort,
     plot::{Axis, Chart, Mark, Point, Spacing, Style},
 };
 
@@ -17,10 +18,10 @@ pub(super) fn sketch(chart: &Chart, style: &Style) -> Chart {
     for series in sketch.series.iter_mut().filter(|series| series.mark == Mark::Dots) {
         let cell = |(index, point): (usize, &Point)| ((across.of(point.x), up.of(point.y)), index);
         let mut cells: Vec<_> = series.points.iter().enumerate().map(cell).collect();
-        cells.sort();
+        cells.compact_sort();
         cells.dedup_by_key(|(cell, _)| *cell);
         let mut kept: Vec<usize> = cells.into_iter().map(|(_, index)| index).collect();
-        kept.sort();
+        kept.compact_sort();
         series.points = kept.into_iter().map(|index| series.points[index].clone()).collect();
     }
     sketch

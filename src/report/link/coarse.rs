@@ -1,6 +1,7 @@
 //! The steps by which a report is reduced until it fits into a link.
 
 use crate::{
+    order::CompactSort,
     plot::{Chart, Colour, Mark, Point, Series},
     report::Report,
 };
@@ -88,7 +89,7 @@ fn without(report: &mut Report, id: &str) {
 /// Keeps two points for each x.
 fn thin(report: &mut Report) {
     each_background(report, |mut points| {
-        points.sort_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
+        points.compact_sort_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
         let ends = points.chunk_by(|a, b| a.x == b.x).flat_map(|same| match same {
             [low, .., high] => vec![low.clone(), high.clone()],
             same => same.to_vec(),

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::median,
+    order::CompactSort,
 };
 
 pub use wire::SnapshotError;
@@ -135,13 +136,13 @@ impl Snapshot {
 
     /// Brings groups, sizes and configurations into their order, one of each.
     fn put_in_order(&mut self) {
-        self.groups.sort_by_key(|group| (group.collective, group.scale));
+        self.groups.compact_sort_by_key(|group| (group.collective, group.scale));
         self.groups.dedup_by_key(|group| (group.collective, group.scale));
         for group in &mut self.groups {
-            group.sizes.sort_by_key(|at| at.size_bytes);
+            group.sizes.compact_sort_by_key(|at| at.size_bytes);
             group.sizes.dedup_by_key(|at| at.size_bytes);
             for at in &mut group.sizes {
-                at.measured.sort_by_key(|measurement| measurement.configuration);
+                at.measured.compact_sort_by_key(|measurement| measurement.configuration);
                 at.measured.dedup_by_key(|measurement| measurement.configuration);
             }
         }

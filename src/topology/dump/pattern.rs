@@ -8,7 +8,7 @@ use super::{
     super::model::{Link, Topology},
     Element, MOST_DEV, Machine, Rates, dev as number_of, integer,
 };
-use crate::{collective::Collective, text::number};
+use crate::{collective::Collective, order::CompactSort, text::number};
 
 /// The rings or trees of a graph dump.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -97,11 +97,11 @@ impl Pattern {
         for path in chosen.flat_map(|(_, channel)| self.paths(channel)) {
             edges.extend(path.windows(2).map(|pair| (pair[0], pair[1])).zip(edges.len()..));
         }
-        edges.sort();
+        edges.compact_sort();
         let same = edges.chunk_by(|a, b| a.0 == b.0);
         let mut counted: Vec<(usize, (u32, u32), u32)> =
             same.map(|same| (same[0].1, same[0].0, same.len() as u32)).collect();
-        counted.sort_by_key(|(first, ..)| *first as u64);
+        counted.sort_by_cached_key(|(first, ..)| *first as u64);
         counted.into_iter().map(|(_, edge, count)| (edge, count)).collect()
     }
 

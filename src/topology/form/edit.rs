@@ -8,6 +8,7 @@ use std::fmt;
 
 use crate::{
     form::{ChoiceError, Choices},
+    order::CompactSort,
     topology::model::{Link, Topology, link_problem},
 };
 
@@ -253,8 +254,8 @@ pub(super) fn damage(choices: &Choices, topology: &Topology) -> Result<Damage, C
             damage.nodes.push((node, left));
         }
     }
-    damage.links.sort_by_key(|(link, _)| *link);
-    damage.nodes.sort_by_key(|(node, _)| *node);
+    damage.links.compact_sort_by_key(|(link, _)| *link);
+    damage.nodes.compact_sort_by_key(|(node, _)| *node);
     Ok(damage)
 }
 

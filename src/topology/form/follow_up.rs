@@ -3,6 +3,7 @@
 
 use super::request::title;
 use crate::{
+    order::CompactSort,
     plot::Chart,
     schedule::{
         greedy::MatchingRule,
@@ -103,7 +104,7 @@ impl Robustness {
         if self.next >= links + nodes {
             // The worst first: by how much longer it takes at a half.
             for table in [&mut self.links, &mut self.nodes] {
-                table.rows.sort_by_key(|row| {
+                table.rows.compact_sort_by_key(|row| {
                     let more = row.get(2).and_then(|entry| entry.number).unwrap_or_default();
                     u64::MAX - (more.max(0.0) * 1e6) as u64
                 });

@@ -299,7 +299,7 @@ fn listed(text: &str, nodes: u32) -> Option<Vec<u32>> {
     if is_all {
         listed.extend(0..nodes);
     }
-    listed.sort_by_key(|node| u64::from(*node));
+    listed.sort_by_cached_key(|node| u64::from(*node));
     listed.dedup();
     Some(listed)
 }

@@ -8,6 +8,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::rules::{Algo, Type};
+use crate::order::CompactSort;
 
 /// The number of steps whose chunks a connection of RCCL buffers.
 pub const STEPS_PER_CONNECTION: usize = 2;
@@ -172,7 +173,7 @@ impl Machine<'_> {
                 }
             }
             let mut left: Vec<_> = self.sent.iter().filter(|(_, sent)| !sent.is_empty()).map(|(of, _)| *of).collect();
-            left.sort();
+            left.compact_sort();
             return match left.first() {
                 Some(&(from, to, channel)) => Err(RunError::Unreceived { from, to, channel }),
                 None => Ok(()),
@@ -269,7 +270,7 @@ impl Machine<'_> {
         let got = if got.is_empty() { self.read(rank, block, step.source, step.count)? } else { got.to_vec() };
         let add = |(mut a, b): (Value, Value)| {
             a.extend(b);
-            a.sort();
+            a.compact_sort();
             a
         };
         Ok(own.into_iter().zip(got).map(add).collect())

@@ -114,7 +114,7 @@ pub fn write(
     // The transfers of each link by time; a link may need several channels.
     let mut by_end: Vec<(u64, usize)> =
         schedule.transfers.iter().enumerate().map(|(at, of)| (of.end(graph), at)).collect();
-    by_end.sort_by_key(|(end, _)| *end);
+    by_end.sort_by_cached_key(|(end, _)| *end);
     let mut count = vec![0_usize; graph.links().len()];
     // The thread blocks of a link on a channel, as (sender's, receiver's).
     let mut blocks: BTreeMap<(u32, usize), (usize, usize)> = BTreeMap::new();

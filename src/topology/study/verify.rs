@@ -160,7 +160,7 @@ pub fn check(
 /// Files do not mark reductions: in a collective that reduces first, the first transfers reduce.
 fn mark_reducing(problem: &Problem, schedule: &mut Schedule) {
     let Some(reduce) = &problem.reduce else { return };
-    schedule.transfers.sort_by_key(|transfer| transfer.start);
+    schedule.transfers.sort_by_cached_key(|transfer| transfer.start);
     schedule.reducing =
         if problem.copy.is_some() { reduce.pairs().min(schedule.transfers.len()) } else { schedule.transfers.len() };
 }

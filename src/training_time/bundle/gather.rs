@@ -17,7 +17,7 @@ use super::{
     cluster_of::{self, Clusters},
     identify, merge,
 };
-use crate::{text::excerpt, units::grouped};
+use crate::{order::CompactSort, text::excerpt, units::grouped};
 
 /// The precision of samples whose file name does not state one.
 const PRECISION: &str = "fp16";
@@ -65,7 +65,7 @@ pub fn bring_together(files: Vec<DroppedFile>, answers: &Answers) -> Bundle {
     }
     // What others need comes first: catalogues, then samples over one communicator, then those over all of them; what
     // names no GPU after what does; runs when all operators are known.
-    parts.sort_by_key(|(index, path, part)| {
+    parts.compact_sort_by_key(|(index, path, part)| {
         let name = Name::cut(path);
         let turn = match part {
             TrainingFile::Catalogue(_) => 0,
@@ -460,10 +460,12 @@ impl Gathering<'_> {
     fn finish(mut self) -> Bundle {
         for cluster in &mut self.clusters.all {
             for samples in &mut cluster.collectives {
-                samples.rows.sort_by(|a, b| (a.communicator, a.elements).cmp(&(b.communicator, b.elements)));
+                samples.rows.compact_sort_by(|a, b| (a.communicator, a.elements).cmp(&(b.communicator, b.elements)));
             }
-            cluster.operators.sort_by(|a, b| (&a.operator, &a.precision).cmp(&(&b.operator, &b.precision)));
-            cluster.collectives.sort_by(|a, b| (&a.collective, &a.precision).cmp(&(&b.collective, &b.precision)));
+            cluster.operators.compact_sort_by(|a, b| (&a.operator, &a.precision).cmp(&(&b.operator, &b.precision)));
+            cluster
+                .collectives
+                .compact_sort_by(|a, b| (&a.collective, &a.precision).cmp(&(&b.collective, &b.precision)));
         }
         self.bundle.clusters = std::mem::take(&mut self.clusters).named();
         let rows: usize = self.bundle.files.iter().map(|file| file.rows).sum();

@@ -8,7 +8,7 @@ use super::{
     },
     Candidate,
 };
-use crate::{math::ln, units::significant};
+use crate::{math::ln, order::CompactSort, units::significant};
 
 /// Whether samples have the inputs of an operator, in any order.
 pub(super) fn has_inputs(samples: &OperatorSamples, operator: &Operator) -> bool {
@@ -20,7 +20,7 @@ pub(super) fn has_inputs(samples: &OperatorSamples, operator: &Operator) -> bool
 pub(super) fn candidates(samples: &OperatorSamples, catalogue: &Catalogue, gpu: Option<&Gpu>) -> Vec<Candidate> {
     let operators = catalogue.operators.iter().filter(|operator| has_inputs(samples, operator));
     let mut candidates: Vec<Candidate> = operators.map(|operator| candidate(samples, operator, gpu)).collect();
-    candidates.sort_by(|a, b| {
+    candidates.compact_sort_by(|a, b| {
         let ruled_out = a.ruled_out.is_some().cmp(&b.ruled_out.is_some());
         ruled_out.then(a.spread.total_cmp(&b.spread))
     });

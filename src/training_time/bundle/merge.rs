@@ -5,6 +5,7 @@ use std::hash::Hasher;
 use fnv::FnvHasher;
 
 use super::super::samples::{CollectiveRow, CollectiveSamples, OperatorSamples};
+use crate::order::CompactSort;
 
 /// A hash of all bits of a row, by which equal rows are found.
 fn hash(values: impl Iterator<Item = f64>) -> u64 {
@@ -33,7 +34,7 @@ struct Known {
 
 impl Known {
     fn new(mut hashes: Vec<u64>) -> Self {
-        hashes.sort();
+        hashes.compact_sort();
         Self { met: vec![0; hashes.len()], hashes }
     }
 

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     learn::nnls::non_negative,
     math::{Stream, ascending, ln, quantile},
+    order::CompactSort,
 };
 
 /// The number of folds of a repeat.
@@ -313,7 +314,7 @@ pub fn calibrate(
     };
     let residuals = residuals_of(first);
     let mut models: Vec<_> = rows.iter().map(|row| row.model).collect();
-    models.sort();
+    models.compact_sort();
     models.dedup();
     let groups = models.len().min(MOST_GROUPS);
     let by_model: Vec<usize> =
@@ -391,7 +392,7 @@ fn held_out(rows: &[Row], folds: &[usize], count: usize, fit: &dyn Fn(&[usize]) 
 fn scores(rows: &[Row], predicted: &[f64]) -> Scores {
     let errors = rows.iter().zip(predicted).map(|(row, predicted)| (predicted / row.time - 1.0).abs());
     let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by_key(|row| (rows[*row].contest, *row));
+    order.compact_sort_by_key(|row| (rows[*row].contest, *row));
     let contests: Vec<&[usize]> = order.chunk_by(|a, b| rows[*a].contest == rows[*b].contest).collect();
     let regret = contests.iter().map(|contest| {
         let best = contest.iter().map(|row| rows[*row].time).fold(f64::MAX, f64::min);
@@ -431,7 +432,7 @@ fn spearman(a: &[f64], b: &[f64]) -> f64 {
 
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
+    order.compact_sort_by(|a, b| values[*a].total_cmp(&values[*b]));
     let mut ranks = vec![0.0; values.len()];
     let mut start = 0;
     while start < order.len() {

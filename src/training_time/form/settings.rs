@@ -3,6 +3,7 @@
 use super::{OPERATORS, TrainingTime, run::recompute_of};
 use crate::{
     form::ChoiceError,
+    order::CompactSort,
     training_time::{
         calibrate::Terms,
         memory,
@@ -58,7 +59,7 @@ impl TrainingTime {
             && let Some(run) = self.run()?
         {
             let mut names = run.model.layer;
-            names.sort();
+            names.compact_sort();
             names.dedup();
             changes.extend(names.iter().map(|name| change(name, slowdown)));
         }
@@ -115,7 +116,7 @@ impl TrainingTime {
         let typed = self.choices.get(key).unwrap_or(usual);
         let words = typed.split(',').map(str::trim).filter(|word| !word.is_empty() && *word != "0");
         let mut all = words.map(number).collect::<Result<Vec<u32>, _>>()?;
-        all.sort();
+        all.compact_sort();
         all.dedup();
         if all.len() > MOST_NUMBERS {
             return Err(wrong(typed, format!("at most {MOST_NUMBERS} numbers")).into());

@@ -115,8 +115,9 @@ impl From<&Flag> for LeftOut {
 impl LeftOut {
     /// Removes the rows from the clusters.
     pub fn apply(&self, clusters: &mut [Cluster]) {
+        use crate::order::CompactSort;
         let mut places: Vec<(u32, u32)> = self.places.iter().map(|place| (place.file, place.line)).collect();
-        places.sort();
+        places.compact_sort();
         let stays = |place: &SourceLine| places.binary_search(&(place.file, place.line)).is_err();
         for cluster in clusters.iter_mut().filter(|cluster| cluster.name == self.cluster) {
             match &self.target {
@@ -172,10 +173,11 @@ pub struct Health {
 /// Checks the samples of a cluster.
 #[must_use]
 pub fn health(cluster: &Cluster, catalogue: &Catalogue) -> Health {
+    use crate::order::CompactSort;
     let mut health = Health::default();
     operators::look(cluster, catalogue, &mut health);
     collectives::look(cluster, catalogue, &mut health);
-    health.flags.sort_by(|a, b| {
+    health.flags.compact_sort_by(|a, b| {
         let doubt = b.rule.is_doubtful().cmp(&a.rule.is_doubtful());
         doubt.then_with(|| a.target.cmp(&b.target)).then(a.rule.cmp(&b.rule))
     });

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     math::median,
+    order::CompactSort,
     units::{count, grouped, significant},
 };
 
@@ -23,7 +24,7 @@ const ENOUGH: usize = 30;
 pub(super) fn look(cluster: &Cluster, catalogue: &Catalogue, health: &mut Health) {
     let gpu = catalogue.gpu(&cluster.gpu);
     let mut degrees: Vec<f64> = cluster.operators.iter().filter_map(degrees_of).flatten().collect();
-    degrees.sort_by(f64::total_cmp);
+    degrees.compact_sort_by(f64::total_cmp);
     degrees.dedup();
     for samples in &cluster.operators {
         let known = catalogue.operator(&samples.operator);
@@ -80,7 +81,7 @@ impl Distinct {
     /// Groups this many rows by their keys.
     fn of<'a>(rows: usize, key: impl Fn(usize) -> &'a [f64]) -> Self {
         let mut order: Vec<usize> = (0..rows).collect();
-        order.sort_by(|a, b| compare(key(*a), key(*b)));
+        order.compact_sort_by(|a, b| compare(key(*a), key(*b)));
         let mut begins: Vec<usize> =
             (0..order.len()).filter(|at| *at == 0 || key(order[*at]) != key(order[*at - 1])).collect();
         begins.push(order.len());
@@ -94,7 +95,7 @@ impl Distinct {
     fn summary(&self, samples: &OperatorSamples, features: Option<&[f64]>) -> Summary {
         let inputs = samples.inputs.iter().enumerate().map(|(at, name)| {
             let mut values: Vec<f64> = (0..samples.len()).map(|row| samples.row(row)[at]).collect();
-            values.sort_by(f64::total_cmp);
+            values.compact_sort_by(f64::total_cmp);
             values.dedup();
             let (low, high) = (values.first().copied(), values.last().copied());
             (name.clone(), low.unwrap_or_default(), high.unwrap_or_default(), values.len())
@@ -219,7 +220,7 @@ fn lines(samples: &OperatorSamples, distinct: &Distinct) -> Vec<Vec<usize>> {
             let inputs = samples.row(row);
             inputs[..axis].iter().chain(inputs.get(axis + 1..).unwrap_or_default())
         };
-        order.sort_by(|a, b| {
+        order.compact_sort_by(|a, b| {
             let differs = without(*a).zip(without(*b)).map(|(a, b)| a.total_cmp(b)).find(|ordering| ordering.is_ne());
             differs.unwrap_or(std::cmp::Ordering::Equal)
         });
@@ -323,7 +324,7 @@ fn repeated(flags: &mut Flags<'_>, summary: &Summary) {
     }
     let distinct = Distinct::of(samples.len(), |row| samples.row(row));
     let mut rows: Vec<usize> = distinct.groups().flat_map(|group| group[1..].iter().copied()).collect();
-    rows.sort();
+    rows.compact_sort();
     let noise = summary.deviation.iter().flatten().map(|share| format!("{} %", significant(share * 100.0)));
     let what = format!(
         "{} of {} repeat the inputs of another; equal inputs differ by {} on average",
@@ -350,7 +351,7 @@ fn too_few(flags: &mut Flags<'_>, summary: &Summary) {
 fn degrees_of(samples: &OperatorSamples) -> Option<Vec<f64>> {
     let at = samples.inputs.iter().position(|input| input == "mp")?;
     let mut values: Vec<f64> = (0..samples.len()).map(|row| samples.row(row)[at]).collect();
-    values.sort_by(f64::total_cmp);
+    values.compact_sort_by(f64::total_cmp);
     values.dedup();
     Some(values)
 }

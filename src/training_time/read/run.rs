@@ -405,9 +405,10 @@ fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
 /// The known names that are nearest in spelling, at most three.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    use crate::order::CompactSort;
     let lower = name.to_ascii_lowercase();
     let mut scored: Vec<(usize, &str)> = known.map(|k| (distance(&lower, &k.to_ascii_lowercase()), k)).collect();
-    scored.sort_by_key(|(distance, _)| *distance);
+    scored.compact_sort_by_key(|(distance, _)| *distance);
     let near = |(distance, known): &&(usize, &str)| *distance * 2 <= known.len().max(name.len());
     scored.iter().filter(near).take(3).map(|(_, known)| *known).collect()
 }

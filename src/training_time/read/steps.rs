@@ -10,7 +10,10 @@ use super::{
     name,
     samples::rows,
 };
-use crate::text::{Problem, Problems, Record, Records, is_missing, number, whole};
+use crate::{
+    order::CompactSort,
+    text::{Problem, Problems, Record, Records, is_missing, number, whole},
+};
 
 /// Reads measured steps, after the header.
 pub(super) fn steps(
@@ -151,7 +154,7 @@ fn suspicion(steps: &[MeasuredStep]) -> Option<f64> {
             6.0 * parameters * tokens / (f64::from(step.gpus) * step.time_us / 1e6)
         })
         .collect();
-    speeds.sort_by(f64::total_cmp);
+    speeds.compact_sort_by(f64::total_cmp);
     speeds.get(speeds.len() / 2).is_some_and(|median| *median > IMPOSSIBLE).then_some(1000.0)
 }
 
@@ -187,8 +190,8 @@ pub(super) fn reduce(
         table.points.push((bytes, ns / 1000.0));
         Ok(())
     })?;
-    table.points.sort_by_key(|(bytes, _)| *bytes);
-    ranks.sort_by(f64::total_cmp);
+    table.points.compact_sort_by_key(|(bytes, _)| *bytes);
+    ranks.compact_sort_by(f64::total_cmp);
     let named = name::stem(path).strip_prefix("AR_GPU").and_then(|rest| rest.split('_').next()?.parse().ok());
     let told = ranks.get(ranks.len() / 2).map_or(0, |ranks| ranks.round() as u32);
     table.ranks = named.unwrap_or(told);

@@ -3,6 +3,7 @@
 use super::library::{Library, Mode, RegressorTarget};
 use crate::{
     math,
+    order::CompactSort,
     training_time::{
         catalogue::most_gbps,
         prediction::{Extrapolation, Mark, Prediction},
@@ -139,14 +140,14 @@ impl Library {
             return CurveSource::Nothing;
         }
         let mut sampled: Vec<Communicator> = curves.iter().map(|(of, _)| *of).collect();
-        sampled.sort();
+        sampled.compact_sort();
         let per_node = |of: Communicator| f64::from(of.per_node.max(1));
         let away = |of: Communicator| math::ln(per_node(of) / per_node(communicator)).abs();
         let Some(nearest) = curves.iter().map(|(of, _)| away(*of)).min_by(f64::total_cmp) else {
             return CurveSource::Nothing;
         };
         curves.retain(|(of, _)| away(*of) <= nearest);
-        curves.sort_by_key(|(of, _)| of.ranks());
+        curves.compact_sort_by_key(|(of, _)| of.ranks());
         let next = curves.partition_point(|(of, _)| of.ranks() <= communicator.ranks());
         let last = curves.len() - 1;
         CurveSource::Between { low: curves[next.max(1) - 1], high: curves[next.min(last)], sampled }

@@ -66,7 +66,7 @@ impl Library {
             .filter(is_open)
             .map(|&regressor| Job { regressor, task, cost: self.cost(regressor, task) })
             .collect();
-        jobs.as_mut_slice().sort_by(|a, b| b.cost.total_cmp(&a.cost));
+        crate::order::CompactSort::compact_sort_by(jobs.as_mut_slice(), |a, b| b.cost.total_cmp(&a.cost));
         jobs
     }
 

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     learn::{LearnError, boosting::Boosting},
+    order::CompactSort,
     progress::{Progress, Silent},
     training_time::{
         bundle::SavedModel,
@@ -167,7 +168,7 @@ impl Library {
     /// The regressors of a cluster, none of which is trained yet.
     #[must_use]
     pub fn new(cluster: Arc<Cluster>, catalogue: Arc<Catalogue>, mut options: Options) -> Self {
-        options.doubtful.sort_by_key(|place| (place.file, place.line));
+        options.doubtful.compact_sort_by_key(|place| (place.file, place.line));
         let peaks = catalogue.gpu(&cluster.gpu).cloned();
         let (sources, entries, unusable) = (Vec::new(), Vec::new(), Vec::new());
         let mut library = Self { cluster, catalogue, options, sources, entries, peaks, unusable };
@@ -198,7 +199,7 @@ impl Library {
             if is_parity { samples.collective.clone() } else { family_of(&samples.collective).to_owned() }
         };
         let mut names: Vec<String> = cluster.collectives.iter().map(name_of).collect();
-        names.sort();
+        names.compact_sort();
         names.dedup();
         for name in names {
             let own = cluster.collectives.iter().filter(|samples| name_of(samples) == name);

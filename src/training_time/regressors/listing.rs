@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     learn::curve::{Outlier, outliers},
+    order::CompactSort,
     plot::{Axis, Chart, Colour, Mark as Drawn, Point, Quantity, Series, Spacing},
     text::{Column, Entry, Listing},
     training_time::{
@@ -142,7 +143,7 @@ impl Library {
         let mut rows: Vec<(f64, f64)> = (0..sampled.len())
             .filter_map(|row| Some((*sampled.row(row).features.first()?, sampled.times(Direction::Forward)[row])))
             .collect();
-        rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+        rows.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
         let stray = outliers(&rows.iter().map(|(_, time)| *time).collect::<Vec<f64>>());
         let points = |wanted: bool| -> Vec<Point> {
             let kept: Vec<&(f64, f64)> = rows

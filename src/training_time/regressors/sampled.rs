@@ -3,6 +3,7 @@
 use crate::{
     learn::Table,
     math::{self, Stream},
+    order::CompactSort,
     training_time::{
         catalogue::{Catalogue, Operator},
         prediction::{Direction, Extrapolation, Mark, plain},
@@ -234,8 +235,10 @@ impl Sampled {
         });
         let mut by_features: Vec<u32> = (0..rows as u32).collect();
         self.by_inputs.clone_from(&by_features);
-        self.by_inputs.sort_by(|a, b| lexicographic(&queries[*a as usize].inputs, &queries[*b as usize].inputs));
-        by_features.sort_by(|a, b| lexicographic(&queries[*a as usize].features, &queries[*b as usize].features));
+        self.by_inputs
+            .compact_sort_by(|a, b| lexicographic(&queries[*a as usize].inputs, &queries[*b as usize].inputs));
+        by_features
+            .compact_sort_by(|a, b| lexicographic(&queries[*a as usize].features, &queries[*b as usize].features));
         self.folds = vec![0; rows];
         for same in by_features.chunk_by(|a, b| queries[*a as usize].features == queries[*b as usize].features) {
             for row in same {

@@ -2,6 +2,7 @@
 
 use crate::{
     form::RowChoice,
+    order::CompactSort,
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
     report::{Exhibit, Section, TextFile},
     text::{Column, Entry, Listing},
@@ -90,7 +91,7 @@ pub(super) fn health(study: &TrainingTimeStudy) -> Result<Section, StudyError> {
 fn coverage_map(all: &[Coverage]) -> Chart {
     let mut values: Vec<(&str, f64)> =
         all.iter().flat_map(|one| &one.values).map(|value| (value.input.as_str(), value.value)).collect();
-    values.sort_by(|a, b| a.0.cmp(b.0).then(a.1.total_cmp(&b.1)));
+    values.compact_sort_by(|a, b| a.0.cmp(b.0).then(a.1.total_cmp(&b.1)));
     // What one sampling alone has would leave a column empty but for it.
     let shared = values.chunk_by(|a, b| a == b).filter(|same| same.len() > 1 || all.len() == 1);
     let values: Vec<(&str, f64)> = shared.map(|same| same[0]).collect();

@@ -28,6 +28,7 @@ use super::{
 };
 use crate::{
     math::{Stream, ascending, exp, quantile},
+    order::CompactSort,
     progress::Progress,
 };
 
@@ -159,7 +160,7 @@ pub fn search(
         let flop = 3.0 * (layers * anatomy.flop[0] + anatomy.flop[1] + anatomy.flop[2]);
         candidates.push(Candidate { run, memory_bytes, bound_us, flop });
     }
-    candidates.sort_by(|a, b| a.bound_us.total_cmp(&b.bound_us));
+    candidates.compact_sort_by(|a, b| a.bound_us.total_cmp(&b.bound_us));
     let count = candidates.len() as u64;
     let mut found = SearchResult { layouts, candidates: count, dropped, least_too_much, ..SearchResult::default() };
     found.basis = known.applied.map_or(Basis::Samples, |applied| Basis::Steps(applied.held_percent));

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Row, SearchResult};
 use crate::{
+    order::CompactSort,
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
     training_time::memory::GIB,
 };
@@ -24,7 +25,7 @@ pub struct HeatMap {
 pub fn heat_map(rows: &[Row]) -> HeatMap {
     let distinct = |of: fn(&Row) -> u32| {
         let mut all: Vec<u32> = rows.iter().map(of).collect();
-        all.sort();
+        all.compact_sort();
         all.dedup();
         all
     };
@@ -41,7 +42,7 @@ pub fn heat_map(rows: &[Row]) -> HeatMap {
 #[must_use]
 pub fn pareto(rows: &[Row]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by(|a, b| {
+    order.compact_sort_by(|a, b| {
         let (a, b) = (&rows[*a], &rows[*b]);
         a.total_us.total_cmp(&b.total_us).then(a.memory_bytes.total_cmp(&b.memory_bytes))
     });

@@ -19,6 +19,7 @@ use crate::{
     bandit::student,
     collective::{Collective, Configuration, Scale, Workload},
     math::{Stream, median},
+    order::CompactSort,
     tuning::decision::draws::quantile,
 };
 
@@ -90,7 +91,7 @@ pub fn moved(sizes: &[AtSize], chance: f64, is_beyond: impl Fn(&Interval) -> boo
     let told: Vec<AtSize> = sizes.iter().filter(|size| size.cells.len() >= LEAST_CELLS).cloned().collect();
     let Some(first) = told.first() else { return Vec::new() };
     let mut all: Vec<What> = told.iter().flat_map(|size| size.cells.iter().map(|cell| cell.what)).collect();
-    all.sort();
+    all.compact_sort();
     all.dedup();
     let stands_out = |found: &Found, wider: f64| {
         let half_width = Some(found.half_width * wider + found.stretch.rounded);
@@ -105,7 +106,7 @@ pub fn moved(sizes: &[AtSize], chance: f64, is_beyond: impl Fn(&Interval) -> boo
     found.retain(|found| stands_out(found, wider));
     found.iter_mut().for_each(|found| found.half_width = found.half_width * wider + found.stretch.rounded);
     // The longest stretch, unless a part of it changed by more than all of it for certain.
-    found.sort_by(|a, b| {
+    found.compact_sort_by(|a, b| {
         b.stretch
             .sizes
             .cmp(&a.stretch.sizes)

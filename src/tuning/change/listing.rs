@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Difference, Subject, Verdict, beside::Moved, standing::Standing, whole::Whole, words};
 use crate::{
     collective::{Collective, Configuration, Scale},
+    order::CompactSort,
     text::{Column, Entry, Listing},
     tuning::snapshot::{Group, Snapshot},
     units::{Size, from_to_microseconds, microseconds, percent, significant},
@@ -201,7 +202,7 @@ pub fn apart(before: &Snapshot, after: &Snapshot) -> Listing {
     let (old, new) = (groups(before), groups(after));
     let mut rows = Vec::new();
     let mut keys: Vec<(Collective, Scale)> = old.keys().chain(new.keys()).copied().collect();
-    keys.sort();
+    keys.compact_sort();
     keys.dedup();
     for key in keys {
         let [collective, scale] = at(key.0, key.1);

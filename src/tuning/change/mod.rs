@@ -348,7 +348,7 @@ pub fn find(before: &Snapshot, after: &Snapshot, conf: Option<&Conf<'_>>, questi
     let lead = leads.intervals();
     let verdict = |estimate| verdict(&lead(estimate), question);
     let mut standings: Vec<Standing> = drafts.into_iter().map(|draft| draft.finish(verdict)).chain(open).collect();
-    standings.sort_by_key(|standing| standing.workload);
+    crate::order::CompactSort::compact_sort_by_key(&mut standings[..], |standing| standing.workload);
     let moved = moved(&groups, (1.0 - OF_WHOLES - OF_SIZES) * wrong, question);
     let differences = estimates.into_iter().map(judged).collect();
     Findings { wholes, differences, moved, standings, same, drifts: drifts.told() }

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     collective::{Collective, Scale, Workload},
     math::{ascending, ln, median},
+    order::CompactSort,
 };
 
 /// Fewer changes at a size say nothing together.
@@ -84,7 +85,7 @@ impl AtSize {
             is_told.then_some(Cell { what: *what, ln_ratio, rounded: rounded[0] + rounded[1], error, residuals })
         };
         let mut cells: Vec<Cell> = common.iter().filter_map(cell).collect();
-        cells.sort_by_key(|cell| cell.what);
+        cells.compact_sort_by_key(|cell| cell.what);
         Self { workload, cells }
     }
 

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     collective::{Collective, Scale},
     math::median,
+    order::CompactSort,
 };
 
 /// Fewer sizes don't tell a whole from a part.
@@ -73,7 +74,7 @@ pub fn middle(sizes: &[AtSize]) -> Option<Middle> {
     let ln_ratio = median(&mut told.iter().map(|(_, change)| *change).collect::<Vec<_>>())?;
     let mut of_things: Vec<(What, f64)> =
         told.iter().flat_map(|(size, change)| size.changes().map(move |(what, own)| (what, own - change))).collect();
-    of_things.sort_by_key(|(what, _)| *what);
+    of_things.compact_sort_by_key(|(what, _)| *what);
     let of_thing = |of: &[(What, f64)]| median(&mut of.iter().map(|(_, change)| *change).collect::<Vec<_>>());
     let things: Vec<f64> = of_things.chunk_by(|a, b| a.0 == b.0).filter_map(of_thing).collect();
     let by_size = scatter(told.iter().map(|(_, change)| *change).collect());

@@ -112,7 +112,9 @@ pub fn stretch(sizes: usize, first_bytes: u64, last_bytes: u64) -> String {
 
 /// The largest differences first.
 fn furthest(mut differences: Vec<&Difference>) -> String {
-    differences.sort_by(|a, b| b.change_pct.abs().total_cmp(&a.change_pct.abs()));
+    crate::order::CompactSort::compact_sort_by(&mut differences[..], |a, b| {
+        b.change_pct.abs().total_cmp(&a.change_pct.abs())
+    });
     let one = |difference: &&Difference| {
         let what = match difference.subject {
             Subject::Default => "the default".to_owned(),

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     collective::{Collective, Scale},
+    order::CompactCollect,
     tuning::{aggregate::Target, read::Row},
 };
 
@@ -20,7 +21,7 @@ type Runs = BTreeMap<(u32, u16, u32), f64>;
 /// A text for each collective, scale and arm that stands beside a default, with the number of one of its files.
 pub fn take(rows: &mut Vec<Row>, names: &[(u32, &str)]) -> Vec<(u32, String)> {
     let arm_of: BTreeMap<u32, (Arm, u32)> =
-        names.iter().filter_map(|(id, name)| Some((*id, Arm::and_repeat_of_name(name)?))).collect();
+        names.iter().filter_map(|(id, name)| Some((*id, Arm::and_repeat_of_name(name)?))).compact_collect();
     let mut campaigns: BTreeMap<(Collective, Scale), BTreeMap<u64, BTreeMap<Arm, Runs>>> = BTreeMap::new();
     rows.retain(|row| {
         let Some((arm, repeat)) = arm_of.get(&u32::from(row.file)) else { return true };

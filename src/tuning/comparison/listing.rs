@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     collective::Collective,
+    order::CompactSort,
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
     text::{Column, Entry, Listing},
     units::{Size, from_to_microseconds, percent, significant},
@@ -118,7 +119,7 @@ pub fn by_size(comparison: &Comparison, collective: Option<Collective>, judgemen
 #[must_use]
 pub fn chart(judgement: &Judgement) -> Option<Chart> {
     let mut effects: Vec<&Effect> = judgement.rules.iter().flat_map(|judged| &judged.effects).collect();
-    effects.sort_by_key(|effect| effect.size_bytes);
+    effects.compact_sort_by_key(|effect| effect.size_bytes);
     let point = |effect: &&Effect| Point {
         x: effect.size_bytes as f64,
         y: effect.gain_pct,

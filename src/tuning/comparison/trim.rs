@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::order::CompactCollect;
 use crate::text::is_control;
 
 use super::{outcome::Verdict, verdict::Judgement};
@@ -19,7 +20,7 @@ pub fn trim(conf: &[u8], judgement: &Judgement) -> String {
         .iter()
         .filter(|judged| judged.rule.line > 0 && matches!(judged.verdict, Verdict::Drop(_)))
         .map(|judged| (judged.rule.line, judged.verdict.reason()))
-        .collect();
+        .compact_collect();
     let mut out = String::new();
     let mut comment = |text: &str| {
         out += &cut(&format!("# {text}"));

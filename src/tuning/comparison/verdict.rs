@@ -18,6 +18,7 @@ use crate::{
     bandit::{statistics::Statistics, student},
     collective::Collective,
     math::{exp, ln, median},
+    order::CompactSort,
     units::{Size, percent},
 };
 
@@ -153,7 +154,7 @@ fn judge_one(
     trials: &mut [&Trial],
     limits: Limits,
 ) -> Judged {
-    trials.sort_by_key(|trial| trial.size_bytes);
+    trials.compact_sort_by_key(|trial| trial.size_bytes);
     let effects: Vec<Effect> = trials.iter().filter_map(|trial| effect(comparison, collective, trial)).collect();
     let missing: Vec<u64> = trials.iter().filter(|t| t.gain_pct().is_none()).map(|t| t.size_bytes).collect();
     let both = || trials.iter().filter(|trial| !trial.default.is_empty() && !trial.conf.is_empty());

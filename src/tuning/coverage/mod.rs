@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
+    order::CompactSort,
     plot::Chart,
     text::Listing,
     units::count,
@@ -226,7 +227,7 @@ pub fn coverage(job: &JobLog, basis: &Basis<'_>, question: &Question) -> Result<
     }
     let weight =
         |line: &Line| (line.now_us().is_some(), line.now_us().unwrap_or(line.calls * line.workload.size_bytes as f64));
-    lines.sort_by(|a, b| {
+    lines.compact_sort_by(|a, b| {
         let ((a_known, a), (b_known, b)) = (weight(a), weight(b));
         b_known.cmp(&a_known).then(b.total_cmp(&a))
     });
@@ -266,7 +267,7 @@ fn seen(job: &JobLog, call: &Call) -> Option<Configuration> {
 fn measure_next(lines: &[Line]) -> Vec<(Workload, u64)> {
     let mut next: Vec<&Line> = lines.iter().filter(|line| line.is_worth_measuring()).collect();
     // Where the time is known for some only, bytes tell what matters.
-    next.sort_by(|a, b| {
+    next.compact_sort_by(|a, b| {
         let bytes = |line: &Line| line.calls * line.workload.size_bytes as f64;
         bytes(b).total_cmp(&bytes(a))
     });
@@ -301,7 +302,7 @@ struct Scales {
 impl Scales {
     fn new(sweep: &Sweep, job: &JobLog, asked: Option<Scale>) -> Self {
         let mut measured: Vec<Scale> = sweep.groups().into_iter().map(|group| group.scale).collect();
-        measured.sort();
+        measured.compact_sort();
         measured.dedup();
         Self { measured, told: job.scales.iter().copied().collect(), asked }
     }
@@ -330,7 +331,7 @@ impl Scales {
     /// Which scales of some lines are guessed, in words.
     fn guessed(&self, lines: &[Line]) -> Vec<String> {
         let mut scales: Vec<Scale> = lines.iter().map(|line| line.workload.scale).collect();
-        scales.sort();
+        scales.compact_sort();
         scales.dedup();
         let told: Vec<&Scale> =
             self.told.iter().filter(|told| scales.iter().any(|of| of.ranks == told.ranks)).collect();
@@ -363,7 +364,7 @@ impl Scales {
 /// The collectives of some lines.
 fn collectives(lines: &[Line]) -> Vec<Collective> {
     let mut all: Vec<Collective> = lines.iter().map(|line| line.workload.collective).collect();
-    all.sort();
+    all.compact_sort();
     all.dedup();
     all
 }

@@ -2,6 +2,7 @@
 
 use super::{Hit, Line, Total, collectives};
 use crate::{
+    order::CompactSort,
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
     text::{Column, Entry, Listing},
     units::{Size, percent, significant},
@@ -113,7 +114,7 @@ pub fn histogram(lines: &[Line]) -> Chart {
                     ..Point::default()
                 })
                 .collect();
-            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            points.compact_sort_by(|a, b| a.x.total_cmp(&b.x));
             if !points.is_empty() {
                 let name = if is_gap { format!("{collective}, in a gap") } else { collective.to_string() };
                 let (colour, mark) =

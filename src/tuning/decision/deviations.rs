@@ -12,6 +12,7 @@ use super::{draws::Draws, printed};
 use crate::{
     collective::{Collective, Scale, Workload},
     math::{ln, log2},
+    order::CompactSort,
     tuning::{
         decision::Basis,
         runs::{Place, Run, Runs},
@@ -100,7 +101,7 @@ impl Deviations {
             }
             let basis = if all().any(|own| own.is_of_runs) { Basis::Repeats } else { Basis::Spreads };
             let mut counts: Vec<u32> = sizes.values().flatten().map(|own| own.runs).filter(|n| *n > 0).collect();
-            counts.sort();
+            counts.compact_sort();
             counts.dedup();
             let sizes = sizes.iter().map(|(size, owns)| (*size, pool(owns.iter().map(|o| o.variance))));
             let mut group_noise = Group { basis, sizes: sizes.collect(), draws: Draws::default() };
@@ -146,7 +147,7 @@ impl Group {
     fn near(&self, size_bytes: u64) -> Pooled {
         let mut sizes: Vec<(f64, Pooled)> =
             self.sizes.iter().map(|(size, pooled)| (doublings(*size, size_bytes), *pooled)).collect();
-        sizes.sort_by(|a, b| a.0.total_cmp(&b.0));
+        sizes.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut freedom = 0.0;
         pool(sizes.into_iter().map_while(|(distance, pooled)| {
             let wanted = distance <= NEAR_DOUBLINGS || freedom < ENOUGH;

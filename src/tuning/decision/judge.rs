@@ -10,6 +10,7 @@ use super::{
 use crate::{
     collective::{Configuration, Workload},
     math::ln,
+    order::CompactSort,
     tuning::{aggregate::Point, parameters::Confidence, read::Kind, runs::Runs, stalls::Screened},
 };
 
@@ -109,7 +110,7 @@ impl Judge<'_> {
             }
         };
         let mut tied: Vec<Configuration> = field.tied().map(|index| own[index].configuration).collect();
-        tied.sort_by_key(|c| (c.channels, *c));
+        tied.compact_sort_by_key(|c| (c.channels, *c));
         Some(Judged {
             choice: point,
             decision,

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    order::CompactCollect,
     text::Problem,
     tuning::{
         job::Decision,
@@ -264,7 +265,7 @@ impl Run {
         let with = |parts: u64| -> Vec<Option<Configuration>> {
             rows.iter()
                 .map(|row| by_size.get(&(row.size_bytes / parts.max(1))).map(|(_, configuration)| *configuration))
-                .collect()
+                .compact_collect()
         };
         let found = |executed: &[Option<Configuration>]| executed.iter().flatten().count();
         // The library counts the bytes of one rank's part, where the table prints those of all.
@@ -288,7 +289,7 @@ impl Run {
         let mut kind = Kind::Asked;
         if !set && !named {
             let ran = || rows.iter().zip(executed).filter_map(|(row, executed)| executed.or(row.planned));
-            let pairs: BTreeSet<_> = ran().map(|ran| (ran.algorithm, ran.protocol)).collect();
+            let pairs: BTreeSet<_> = ran().map(|ran| (ran.algorithm, ran.protocol)).compact_collect();
             if self.is_whole_environment && !given {
                 kind = Kind::Default;
                 told.whole_environment_rows += rows.len() as u64;

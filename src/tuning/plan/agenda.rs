@@ -17,6 +17,7 @@ use super::{
 use crate::{
     collective::{Algorithm, Collective, Configuration, Scale, Workload},
     math::ln,
+    order::{CompactCollect, CompactSort},
     progress::Progress,
     tuning::{
         decision::MoreRuns,
@@ -98,7 +99,7 @@ pub fn agenda(
         .groups()
         .into_iter()
         .filter(|group| question.of.is_none_or(|of| of == (group.collective, group.scale)))
-        .collect();
+        .compact_collect();
     let mut agenda = Agenda::default();
     let (groups, more) = groups.split_at(groups.len().min(MOST_GROUPS));
     if !more.is_empty() {
@@ -114,7 +115,7 @@ pub fn agenda(
         let answer: Vec<&Recommendation> = recommendations
             .iter()
             .filter(|r| (r.workload.collective, r.workload.scale) == (group.collective, group.scale))
-            .collect();
+            .compact_collect();
         wanted.extend(no_default(group, question));
         wanted.extend(ties(group, sweep, &answer, question));
         wanted.extend(boundaries(group, sweep, &answer, question));
@@ -122,7 +123,7 @@ pub fn agenda(
         agenda.notes.append(&mut gains.1);
         wanted.append(&mut gains.0);
     }
-    wanted.sort_by(|a, b| {
+    wanted.compact_sort_by(|a, b| {
         let worth = |item: &Item| item.expected_pct.unwrap_or(f64::INFINITY);
         a.reason.cmp(&b.reason).then(worth(b).total_cmp(&worth(a)))
     });
@@ -192,14 +193,14 @@ pub fn unmeasured<'a>(sweep: &Sweep, jobs: impl IntoIterator<Item = &'a JobLog>)
             calls.push((Workload { collective, scale, size_bytes: call.size_bytes }, *count));
         }
     }
-    calls.sort();
+    calls.compact_sort();
     calls.dedup_by(|next, first| {
         let is_same = next.0 == first.0;
         first.1 += if is_same { next.1 } else { 0 };
         is_same
     });
     let bytes = |(workload, count): &(Workload, u64)| u128::from(workload.size_bytes) * u128::from(*count);
-    calls.sort_by_key(|call| std::cmp::Reverse(bytes(call)));
+    calls.compact_sort_by_key(|call| std::cmp::Reverse(bytes(call)));
     calls.truncate(MOST);
     calls
 }
@@ -217,7 +218,7 @@ struct Chain {
 fn chains(question: &Question) -> Vec<Chain> {
     let mut asked = question.uncovered.clone();
     asked.retain(|(w, _)| question.of.is_none_or(|of| of == (w.collective, w.scale)));
-    asked.sort();
+    asked.compact_sort();
     asked.dedup_by_key(|(workload, _)| *workload);
     let mut chains: Vec<Chain> = Vec::new();
     for (Workload { collective, scale, size_bytes }, calls) in asked {
@@ -239,7 +240,7 @@ fn chains(question: &Question) -> Vec<Chain> {
             }
         }
     }
-    chains.sort_by_key(|chain| std::cmp::Reverse(chain.bytes));
+    chains.compact_sort_by_key(|chain| std::cmp::Reverse(chain.bytes));
     chains
 }
 
@@ -251,7 +252,7 @@ fn uncovered(recommendations: &[Recommendation], question: &Question) -> Vec<Ite
             .iter()
             .filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale))
             .collect();
-        beside.sort_by_key(|r| r.workload.size_bytes);
+        beside.compact_sort_by_key(|r| r.workload.size_bytes);
         let below = beside.iter().rfind(|r| r.workload.size_bytes < sizes.first);
         let above = beside.iter().find(|r| r.workload.size_bytes > sizes.last);
         let mut configurations: Vec<Option<Configuration>> = vec![None];
@@ -291,7 +292,7 @@ fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Que
         let MoreRuns::Runs(runs) = noise.more_runs else { continue };
         let members = recommendation.tied.iter().copied().chain(recommendation.configuration);
         let mut members: Vec<Configuration> = members.filter(|c| c.algorithm != Algorithm::Direct).collect();
-        members.sort();
+        members.compact_sort();
         members.dedup();
         if runs > question.runs || members.is_empty() {
             continue;
@@ -318,7 +319,7 @@ fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Que
             ..item(group, Some(configuration), Reason::Tie, question)
         })
         .filter(|item| item.expected_pct >= Some(question.worth.least_pct))
-        .collect()
+        .compact_collect()
 }
 
 /// Launches that are expected to change the answer.
@@ -388,7 +389,7 @@ fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question
         sweep.points_at(&workload).iter().find(|p| p.configuration == configuration).map(|p| p.busbw_gbps)
     };
     let mut answer = answer.to_vec();
-    answer.sort_by_key(|r| r.workload.size_bytes);
+    answer.compact_sort_by_key(|r| r.workload.size_bytes);
     let mut beside: BTreeMap<Configuration, Beside> = BTreeMap::new();
     let mut sizes: Option<Sizes> = None;
     for pair in answer.windows(2) {

@@ -10,6 +10,7 @@ use super::agenda::Item;
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::{exp, ln, log2, median},
+    order::CompactSort,
     tuning::{aggregate::Point, baselines::Curve, launch, sweep::Sweep},
 };
 
@@ -52,7 +53,7 @@ impl Times {
         sweep.defaults.iter().for_each(|point| take(point, None));
         let mut any: BTreeMap<Group, Heights> = BTreeMap::new();
         for (group, mut points) in all {
-            points.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            points.compact_sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
             let middle = |of_size: &[(u64, f64)]| {
                 let mut heights: Vec<f64> = of_size.iter().map(|(_, height)| *height).collect();
                 median(&mut heights).map(|height| (log2(of_size[0].0 as f64), height))
@@ -98,7 +99,7 @@ impl Times {
 #[must_use]
 pub fn seconds(items: &[Item], times: &Times) -> Option<f64> {
     let mut scales: Vec<Scale> = items.iter().map(|item| item.scale).collect();
-    scales.sort();
+    scales.compact_sort();
     scales.dedup();
     let warm_up = |scale: &Scale| {
         let first = items.iter().find(|item| item.scale == *scale)?;

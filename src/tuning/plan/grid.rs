@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     math::{ln, log2},
+    order::{CompactCollect, CompactSort},
     tuning::{
         baselines::Curve,
         support::{Outcome, Support},
@@ -57,12 +58,12 @@ impl Grid {
         let is_direct = |c: &Configuration| c.algorithm == Algorithm::Direct;
         let defaults = sweep.defaults_of(collective, scale);
         let mut sizes: Vec<u64> = points.iter().chain(defaults).map(|p| p.workload.size_bytes).collect();
-        sizes.sort();
+        sizes.compact_sort();
         sizes.dedup();
         if sizes.len() > MOST_SIZES {
             sizes = (0..MOST_SIZES).map(|i| sizes[i * (sizes.len() - 1) / (MOST_SIZES - 1)]).collect();
         }
-        let mut launches: BTreeSet<Configuration> = points.iter().map(|p| p.configuration).collect();
+        let mut launches: BTreeSet<Configuration> = points.iter().map(|p| p.configuration).compact_collect();
         let others = launches.is_empty() || launches.iter().any(|c| !is_direct(c));
         launches.retain(|c| !others || !is_direct(c));
         let most = points.iter().chain(defaults).map(|p| p.configuration.channels).max().filter(|most| *most > 0);
@@ -72,8 +73,9 @@ impl Grid {
             .chain(channels.iter().copied())
             .chain(launches.iter().map(|c| c.channels))
             .filter(|count| *count > 0)
-            .collect();
-        let mut pairs: BTreeSet<(Algorithm, Protocol)> = launches.iter().map(|c| (c.algorithm, c.protocol)).collect();
+            .compact_collect();
+        let mut pairs: BTreeSet<(Algorithm, Protocol)> =
+            launches.iter().map(|c| (c.algorithm, c.protocol)).compact_collect();
         let largest = Workload { collective, scale, size_bytes: u64::MAX };
         for algorithm in [Algorithm::Tree, Algorithm::Ring].into_iter().chain(tried.iter().copied()) {
             for protocol in [Protocol::Ll, Protocol::Ll128, Protocol::Simple] {
@@ -91,21 +93,22 @@ impl Grid {
             .iter()
             .filter(|p| p.busbw_gbps > 0.0)
             .map(|p| ((p.workload.size_bytes, p.configuration), ln(p.busbw_gbps)))
-            .collect();
+            .compact_collect();
         let direct: Vec<bool> = sizes
             .iter()
             .map(|size| {
                 let mut at = sweep.points_at(&Workload { collective, scale, size_bytes: *size }).iter().peekable();
                 at.peek().is_some() && at.all(|p| is_direct(&p.configuration))
             })
-            .collect();
+            .compact_collect();
         let by_channels: BTreeMap<(u64, u32), f64> = known
             .iter()
             .filter(|((_, c), _)| is_direct(c))
             .map(|((size, c), height)| ((*size, c.channels), *height))
-            .collect();
-        let direct_counts: BTreeSet<u32> = by_channels.keys().map(|(_, channels)| *channels).collect();
-        let seen: BTreeSet<u32> = known.keys().filter(|(_, c)| !is_direct(c)).map(|(_, c)| c.channels).collect();
+            .compact_collect();
+        let direct_counts: BTreeSet<u32> = by_channels.keys().map(|(_, channels)| *channels).compact_collect();
+        let seen: BTreeSet<u32> =
+            known.keys().filter(|(_, c)| !is_direct(c)).map(|(_, c)| c.channels).compact_collect();
         let direct_channels: Vec<Option<u32>> =
             launches.iter().map(|launch| direct_channels(launch.channels, &direct_counts, &seen)).collect();
         let row = |(launch, direct_channels): (&Configuration, &Option<u32>)| -> Vec<Option<f64>> {

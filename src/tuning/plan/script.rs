@@ -6,6 +6,7 @@ use super::{Question, agenda::Item};
 use crate::{
     collective::{Configuration, Scale},
     math::Stream,
+    order::CompactSort,
     tuning::launch::{self, Sizes},
     units::Size,
 };
@@ -26,7 +27,7 @@ pub fn script(items: &[Item], question: &Question, takes: Option<&str>) -> Strin
     notes.extend(question.measured_with.iter().map(|set| format!("Measure as before: {set}.")));
     let mut text = launch::head("What to measure next.", question.launcher, &notes);
     let mut scales: Vec<Scale> = items.iter().map(|item| item.scale).collect();
-    scales.sort();
+    scales.compact_sort();
     scales.dedup();
     let mut stream = Stream::new(question.seed);
     for scale in scales {
@@ -129,7 +130,7 @@ mod tests {
         assert!(
             lines[..3].iter().all(|line| line.contains("_r1.log")) && lines[3..].iter().all(|l| l.contains("_r2.log"))
         );
-        lines.sort();
+        lines.compact_sort();
         let sizes = "'-b 4096 -e 536870912 -f 2' all_reduce_perf";
         let asked = "NCCL_ALGO=Ring NCCL_PROTO=LL128 NCCL_MIN_NCHANNELS=24 NCCL_MAX_NCHANNELS=24";
         assert_eq!(

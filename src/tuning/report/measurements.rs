@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
+    order::CompactSort,
     report::{Exhibit, Section},
     text::Listing,
     tuning::{hotspots, plan, record, result::Recommendation, study::Study},
@@ -29,7 +30,7 @@ pub(super) fn noise(study: &Study, answer: &[Recommendation], names: &BTreeMap<u
         .filter_map(|r| r.noise.map(|noise| noise.visible_gain_pct))
         .filter(|gain| gain.is_finite())
         .collect();
-    visible.sort_by(f64::total_cmp);
+    visible.compact_sort_by(f64::total_cmp);
     if let [low, .., high] = visible[..] {
         let middle = visible[visible.len() / 2];
         let range = [low, middle, high].map(|gain| percent(gain).trim_start_matches('+').to_owned());

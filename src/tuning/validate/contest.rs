@@ -6,6 +6,7 @@ use super::folds::{FoldPredictions, Scheme, assign};
 use crate::{
     collective::{Configuration, Workload},
     learn::{folds, metrics},
+    order::CompactCollect,
     tuning::{
         aggregate::Point,
         baselines::{Measurements, winner},
@@ -45,7 +46,7 @@ impl<'a> Contest<'a> {
         for (point, _) in points.iter().zip(&folds).filter(|(_, fold)| **fold < scheme.folds()) {
             workloads.entry(point.workload).or_default().insert(point.configuration, point.busbw_gbps);
         }
-        let of_workload = points.iter().zip(&folds).map(|(point, fold)| (point.workload, *fold)).collect();
+        let of_workload = points.iter().zip(&folds).map(|(point, fold)| (point.workload, *fold)).compact_collect();
         let mut contest = Self { points, folds, of_workload, workloads, contestants: BTreeMap::new() };
         let mut model = contest.contestant();
         for fold in predictions.iter().filter(|fold| fold.scheme == scheme) {
@@ -116,7 +117,7 @@ impl<'a> Contest<'a> {
                 })
                 .or_insert(next);
         }
-        best.into_iter().map(|(workload, (choice, busbw))| (workload, (choice, Some(busbw)))).collect()
+        best.into_iter().map(|(workload, (choice, busbw))| (workload, (choice, Some(busbw)))).compact_collect()
     }
 
     /// A source's score.
@@ -127,7 +128,7 @@ impl<'a> Contest<'a> {
             .iter()
             .zip(&contestant.predicted)
             .filter_map(|(point, predicted)| Some((point.busbw_gbps, (*predicted)?)))
-            .collect();
+            .compact_collect();
         let (mut lost, mut agreed) = (Vec::new(), 0);
         for (workload, configurations) in &self.workloads {
             let Some((choice, _)) = contestant.choices.get(workload) else { continue };
@@ -172,7 +173,7 @@ impl<'a> Contest<'a> {
             let ratio = *ratios.entry(point.workload).or_insert_with(|| ratio(&point.workload, *fold));
             Some((*predicted)? * ratio?)
         };
-        self.points.iter().zip(self.predicted(source)).zip(&self.folds).map(of_point).collect()
+        self.points.iter().zip(self.predicted(source)).zip(&self.folds).map(of_point).compact_collect()
     }
 
     /// What a source predicts of each point.

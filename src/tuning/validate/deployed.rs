@@ -7,6 +7,7 @@ use super::{contest::Contest, folds::Scheme};
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     learn::metrics,
+    order::{CompactCollect, CompactSort},
     tuning::{aggregate::Point, decision::default_without, result::Source, sweep::Sweep},
 };
 
@@ -42,7 +43,7 @@ pub(super) struct Deployments {
 impl Deployments {
     pub(super) fn new(sweep: &Sweep, contest: &Contest) -> Self {
         let folds: BTreeMap<Workload, usize> =
-            sweep.points.iter().zip(&contest.folds).map(|(point, fold)| (point.workload, *fold)).collect();
+            sweep.points.iter().zip(&contest.folds).map(|(point, fold)| (point.workload, *fold)).compact_collect();
         let mut all: BTreeMap<_, BySource> = BTreeMap::new();
         for (workload, configurations) in &contest.workloads {
             let group = (workload.collective, workload.scale);
@@ -78,9 +79,9 @@ impl Deployments {
             metrics::mean(&lost)
         };
         let of = |sources: &BySource| {
-            sources.iter().filter_map(|(source, deployed)| Some((*source, mean(deployed)?))).collect()
+            sources.iter().filter_map(|(source, deployed)| Some((*source, mean(deployed)?))).compact_collect()
         };
-        self.all.iter().map(|(group, sources)| (*group, of(sources))).collect()
+        self.all.iter().map(|(group, sources)| (*group, of(sources))).compact_collect()
     }
 
     /// What the source that lost least, over all folds, would have had deployed.
@@ -101,7 +102,7 @@ impl Deployments {
                 deployed.iter().filter(|(f, _)| source(group, *f) == *name).map(|(_, d)| *d).collect::<Vec<_>>()
             };
             let mut picked: Vec<Deployed> = sources.iter().flat_map(of_source).collect();
-            picked.sort_by_key(|deployed| deployed.workload);
+            picked.compact_sort_by_key(|deployed| deployed.workload);
             picked
         };
         self.all.iter().flat_map(of_group).collect()
@@ -116,7 +117,9 @@ pub(super) fn by_collective(regret: &BTreeMap<(Collective, Scale), Regret>) -> B
         of_scale.iter().for_each(|(source, lost)| of_collective.entry(*source).or_default().push(*lost));
     }
     let mean = |(source, lost): (Source, Vec<f64>)| Some((source, metrics::mean(&lost)?));
-    all.into_iter().map(|(collective, of)| (collective, of.into_iter().filter_map(mean).collect())).collect()
+    all.into_iter()
+        .map(|(collective, of)| (collective, of.into_iter().filter_map(mean).compact_collect()))
+        .compact_collect()
 }
 
 /// The mean of what was lost.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     collective::{Collective, Configuration, Scale},
     learn::{LearnError, folds},
+    order::CompactCollect,
     progress::Progress,
     tuning::{aggregate::Point, features::Ask, model::BusbwModel, parameters::Parameters},
 };
@@ -62,7 +63,7 @@ pub fn all_folds(points: &[Point]) -> Vec<(Scheme, usize)> {
                 })
                 .map(move |fold| (scheme, fold))
         })
-        .collect()
+        .compact_collect()
 }
 
 /// The fold of each point: ranks of sizes and of configurations count within each (collective, scale), ranks of scales

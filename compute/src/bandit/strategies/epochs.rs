@@ -8,6 +8,7 @@ use crate::{
         statistics::NormalInverseGamma,
     },
     math::Stream,
+    order::CompactSort,
 };
 
 /// Counts of an epoch from the probability of each arm to be the best, of which each has at least `floor`, by largest
@@ -29,7 +30,7 @@ pub fn counts(best: &[f64], calls: u32, floor: f64) -> Vec<u32> {
     let mut counts: Vec<u32> = shares.iter().map(|share| *share as u32).collect();
     let mut order: Vec<usize> = (0..best.len()).collect();
     let remainder = |arm: usize| shares[arm] - shares[arm].floor();
-    order.sort_by(|a, b| remainder(*b).total_cmp(&remainder(*a)));
+    order.compact_sort_by(|a, b| remainder(*b).total_cmp(&remainder(*a)));
     let missing = calls.saturating_sub(counts.iter().sum()) as usize;
     for arm in order.into_iter().cycle().take(if best.is_empty() { 0 } else { missing }) {
         counts[arm] += 1;

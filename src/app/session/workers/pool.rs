@@ -10,6 +10,7 @@ use super::{
     failure::Failure,
 };
 use crate::{
+    order::CompactSort,
     progress::Step,
     workbench::WorkbenchAnswer,
     worker::protocol::{Request, Response},
@@ -32,7 +33,7 @@ impl FoldProgress {
     fn new(costs: &[f64]) -> Self {
         let costs: Vec<f64> = costs.iter().map(|cost| if *cost > 0.0 { *cost } else { 1.0 }).collect();
         let mut pending: Vec<u32> = (0..costs.len() as u32).collect();
-        pending.sort_by(|a, b| costs[*a as usize].total_cmp(&costs[*b as usize]));
+        pending.compact_sort_by(|a, b| costs[*a as usize].total_cmp(&costs[*b as usize]));
         Self { pending, shares: vec![0.0; costs.len()], costs }
     }
 

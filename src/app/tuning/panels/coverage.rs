@@ -18,6 +18,7 @@ use crate::{
     },
     app::{listing::ListingView, session::Session, text_file::Notes},
     collective::{Collective, Scale},
+    order::CompactSort,
     plot::Chart,
     tuning::coverage::{
         Answer, Question,
@@ -67,7 +68,7 @@ pub fn CoveragePanel() -> impl IntoView {
     let scales = move || {
         let mut scales: Vec<Scale> =
             session.tuning.groups.with(|groups| groups.iter().map(|group| group.scale).collect());
-        scales.sort();
+        scales.compact_sort();
         scales.dedup();
         let named = scales.into_iter().map(|scale| (Some(scale), scale.to_string()));
         std::iter::once((None, "the scale shown".to_owned())).chain(named).collect::<Vec<_>>()

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     collective::{Collective, Scale, Workload},
     conf::write::line,
+    order::CompactSort,
     tuning::{
         conf::{
             choose::{Effect, Entry, forced},
@@ -50,7 +51,7 @@ pub(super) fn plans(
     warnings: &mut Vec<String>,
 ) -> (Vec<Plan>, Vec<Refusal>) {
     let mut sorted: Vec<&Recommendation> = basis.recommendations.iter().collect();
-    sorted.sort_by_key(|r| (r.workload.collective, r.workload.scale, r.workload.size_bytes));
+    sorted.compact_sort_by_key(|r| (r.workload.collective, r.workload.scale, r.workload.size_bytes));
     sorted.dedup_by_key(|r| r.workload);
     let mut plans = Vec::new();
     let mut losses: Vec<(Workload, f64)> = Vec::new();
@@ -70,7 +71,7 @@ pub(super) fn plans(
         plans.iter().filter(is_unforced).map(|plan| (plan.scale, plan.collective)).collect();
     let mut scales: Vec<Scale> = losses.iter().map(|(workload, _)| workload.scale).collect();
     scales.extend(unforced.iter().map(|(scale, _)| *scale));
-    scales.sort();
+    scales.compact_sort();
     scales.dedup();
     plans.retain(|plan| scales.binary_search(&plan.scale).is_err());
     let refusal = |scale: Scale| Refusal {
@@ -195,7 +196,7 @@ impl Plan {
             let mut limits: Vec<u64> = support.limits(self.collective, self.scale.nodes).collect();
             limits.retain(|limit| (span.min_bytes..span.max_bytes).contains(limit));
             limits.push(span.max_bytes);
-            limits.sort();
+            limits.compact_sort();
             limits.dedup();
             let mut min_bytes = span.min_bytes;
             for limit in limits {

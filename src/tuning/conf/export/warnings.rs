@@ -7,6 +7,7 @@ use super::{
     plan::{Plan, Span},
 };
 use crate::{
+    order::CompactSort,
     tuning::conf::{lint::beside_default, reader::Reader, words::COLLECTIVES},
     units::Size,
 };
@@ -62,7 +63,7 @@ fn channels(plan: &Plan, span: &Span, basis: &Basis<'_>) -> Option<String> {
 /// What a reader that can't keep the default runs where the file says nothing.
 fn one_channel(plans: &[Plan], warnings: &mut Vec<String>) {
     let mut scales: Vec<_> = plans.iter().map(|plan| plan.scale).collect();
-    scales.sort();
+    scales.compact_sort();
     scales.dedup();
     let planned: BTreeSet<_> = plans.iter().map(|plan| (plan.scale, plan.collective)).collect();
     for scale in &scales {

@@ -4,6 +4,7 @@ use super::{Basis, File, Options, plan::Plan};
 use crate::{
     collective::Scale,
     conf::write::FIELDS,
+    order::CompactSort,
     text::{apart, is_control},
     tuning::conf::{reader::Reader, scan::LONGEST_LINE},
     units::{Size, grouped},
@@ -12,7 +13,7 @@ use crate::{
 /// The files, in the order of their scales.
 pub(super) fn files(plans: &[Plan], basis: &Basis<'_>, options: &Options) -> Vec<File> {
     let mut scales: Vec<Scale> = plans.iter().map(|plan| plan.scale).collect();
-    scales.sort();
+    scales.compact_sort();
     scales.dedup();
     let file = |scale: Option<Scale>| {
         let of_file: Vec<&Plan> = plans.iter().filter(|plan| scale.is_none_or(|scale| plan.scale == scale)).collect();

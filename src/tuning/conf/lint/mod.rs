@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     collective::{Algorithm, Collective, Protocol},
+    order::CompactSort,
     text::{Column, Entry, Listing},
     tuning::{support::Support, sweep::Sweep},
     units::count,
@@ -150,7 +151,7 @@ pub fn lint(bytes: &[u8], reader: Reader, support: &Support, sweep: Option<&Swee
         measured::measured(&kept, sweep, &mut findings);
     }
     let mut found = findings.found;
-    found.sort_by_key(|finding| (finding.line, finding.code));
+    found.compact_sort_by_key(|finding| (finding.line, finding.code));
     found
 }
 
@@ -255,7 +256,7 @@ pub fn alike(findings: &[Finding]) -> Vec<Alike<'_>> {
             None => all.push(Alike { first: finding, lines: vec![finding.line] }),
         }
     }
-    all.sort_by_key(|of| of.first.severity);
+    all.compact_sort_by_key(|of| of.first.severity);
     all
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{Code, Findings, Severity, rules::is_ruled_out};
 use crate::{
     collective::{Collective, Scale},
+    order::CompactSort,
     tuning::{
         conf::{
             choose::{Effect, Entry},
@@ -115,7 +116,7 @@ fn overlaps(rules: &[&Rule], findings: &mut Findings, steps: &mut u64) -> bool {
             continue;
         };
         let mut owners: Vec<usize> = taken.iter().map(|(_, _, owner)| *owner).collect();
-        owners.sort();
+        owners.compact_sort();
         owners.dedup();
         let others = match owners.len() - 1 {
             0 => String::new(),
@@ -143,7 +144,7 @@ fn overlaps(rules: &[&Rule], findings: &mut Findings, steps: &mut u64) -> bool {
 
 /// Whether parts cover min..=max.
 fn is_full(mut parts: Vec<(u64, u64)>, min: u64, max: u64) -> bool {
-    parts.sort();
+    parts.compact_sort();
     let mut next = min;
     for (start, end) in parts {
         if start > next {
@@ -171,12 +172,12 @@ fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut Findings, steps: 
     };
     let scale = |rule: &Rule| (rule.collective, rule.nodes, rule.ranks);
     let mut usual: Vec<&Rule> = rules.iter().copied().filter(|rule| is_usual(rule)).collect();
-    usual.sort_by_key(|rule| scale(rule));
+    usual.compact_sort_by_key(|rule| scale(rule));
     let by_scale: RulesByScale =
         usual.chunk_by(|a, b| scale(a) == scale(b)).map(|rules| (scale(rules[0]), rules.to_vec())).collect();
     for (collective, nodes, ranks) in by_scale.keys().copied() {
         let mut keys = vec![(nodes, ranks), (-1, ranks), (nodes, -1), (-1, -1)];
-        keys.sort();
+        keys.compact_sort();
         keys.dedup();
         let of_scale = keys.iter().filter_map(|(n, r)| by_scale.get(&(collective, *n, *r))).flatten();
         let mut parts: Vec<(u64, u64, u32)> =
@@ -185,7 +186,7 @@ fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut Findings, steps: 
         if *steps > MOST_STEPS {
             return false;
         }
-        parts.sort();
+        parts.compact_sort();
         let free = free(&parts, covers_all);
         let Some((start, end, line)) = free.first().copied() else { continue };
         let place = format!("{collective} on {}", scale_name(nodes, ranks));
@@ -279,7 +280,7 @@ fn measured(sweep: &Sweep, collective: Collective, (nodes, ranks): (i32, i32), f
     let scale = Scale { nodes, ranks };
     let points = sweep.points_of(collective, scale).iter().chain(sweep.defaults_of(collective, scale));
     let mut sizes: Vec<u64> = points.map(|point| point.workload.size_bytes).collect();
-    sizes.sort();
+    sizes.compact_sort();
     sizes.dedup();
     let is_free = |size: &u64| {
         let after = free.partition_point(|(start, ..)| start <= size);

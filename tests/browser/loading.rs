@@ -97,7 +97,7 @@ fn a_slow_line_shows_the_page_at_once_and_how_much_has_come() {
     page.wait_until_idle();
     let seen = page.run("return seen", &[]);
     let seen = seen.as_array().unwrap();
-    assert!(seen.iter().all(|step| step[2] == "Collectune"), "{seen:?}");
+    assert!(!seen.is_empty() && seen.iter().all(|step| step[2] == "Collectune"), "{seen:?}");
     let shares: Vec<f64> = seen.iter().filter_map(|step| step[1].as_f64()).collect();
     let between = shares.iter().filter(|share| **share > 0.0 && **share < 1.0).count();
     assert!(between >= 3 && shares.is_sorted(), "{shares:?}");

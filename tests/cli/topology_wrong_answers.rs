@@ -471,7 +471,8 @@ fn rates_of_dumps_that_are_guessed_are_named() {
 #[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn the_rate_of_a_real_dump_can_be_given() {
     let real = real::path("topology/nccl/mi355x_1x8_topo.xml");
-    json(&["synthesize", &real.display().to_string(), "--rate", "gfx950=80", "--json"]);
+    let found = json(&["synthesize", &real.display().to_string(), "--rate", "gfx950=80", "--json"]);
+    assert_eq!(found["verified"], true, "{found}");
 }
 
 fn text_of(bytes: &[u8]) -> String {

@@ -17,7 +17,7 @@ use collectune::{
     progress::Silent,
     report::{self, Contents, Report, ReportFormat, Workbench, Written, link, open, wire},
     training_time::simulate::Simulation,
-    tuning::{aggregate::Target, conf, heat_map::Against, sets::Choice},
+    tuning::{aggregate::Target, conf, heat_map::Against, sets::SetChoice},
     workbench::{ReportContext, Studies, WorkbenchAnswer, WorkbenchQuestion, WorkbenchView, work},
     worker::{
         executor::{Executor, FileSource},
@@ -63,7 +63,7 @@ fn load(worker: &mut Executor, files: &[(&str, &[u8])]) -> Loaded {
         size_bytes: bytes.len() as u64,
     });
     let names = (0..).zip(files).map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None });
-    let request = Request::Load { files: names.collect(), target: Target::Time, set: Choice::Largest };
+    let request = Request::Load { files: names.collect(), target: Target::Time, set: SetChoice::Largest };
     match worker.execute(request, sources.collect(), &mut Silent) {
         Ok(Response::Loaded(loaded)) => loaded,
         other => panic!("{other:?}"),
@@ -376,7 +376,7 @@ fn a_sweep_of_thousands_of_scales_is_answered() {
         ("the record", Request::Record(Default::default())),
         ("hotspots", Request::Hotspots(Default::default())),
         ("a plan", Request::Plan(Default::default())),
-        ("tuner files", Request::Conf(conf::question::Question::Export(Default::default()))),
+        ("tuner files", Request::Conf(conf::question::ConfQuestion::Export(Default::default()))),
     ] {
         bounded(what, || ask(&mut worker, request));
     }

@@ -151,7 +151,7 @@ impl Predict {
         Scale { nodes: self.nodes, ranks: self.ranks }
     }
 
-    /// What is asked for, in words.
+    /// The requested workloads in words.
     fn wanted(&self) -> String {
         format!("{} on {}", self.collective, self.scale())
     }

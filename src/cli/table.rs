@@ -9,7 +9,7 @@ pub(super) enum Align {
     Right,
 }
 
-/// A table of texts.
+/// A table of text cells for the terminal.
 pub(super) struct Table {
     columns: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,

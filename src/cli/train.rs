@@ -157,7 +157,7 @@ fn scores(scores: &FoldScores) -> String {
     table.lines() + &coverage
 }
 
-/// What the deployed choices lose, in a sentence.
+/// The regret of the deployed choices, in a sentence.
 fn deployed(evaluation: &Evaluation) -> Option<String> {
     let lost = significant(evaluation.regret_deployed_mean_pct?);
     let nested = significant(evaluation.regret_deployed_nested_mean_pct?);

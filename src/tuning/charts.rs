@@ -2,9 +2,9 @@
 
 use super::{
     decision::Decision,
-    features::Ask,
-    recommend::Advisor,
-    result::{Group, Recommendation, Support},
+    features::ModelInput,
+    recommend::Recommender,
+    result::{Group, PredictionSupport, Recommendation},
     validate::Validation,
     wording,
 };
@@ -30,7 +30,7 @@ fn place(collective: Collective, scale: Scale) -> String {
 
 /// busbw against size: what was measured, the answer with its interval, the default.
 #[must_use]
-pub fn busbw_over_size(advisor: &Advisor<'_>, group: &Group, answer: &[Recommendation]) -> Chart {
+pub fn busbw_over_size(advisor: &Recommender<'_>, group: &Group, answer: &[Recommendation]) -> Chart {
     let (collective, scale) = (group.collective, group.scale);
     let measured = advisor.sweep.points_of(collective, scale).iter().map(|point| Point {
         x: point.workload.size_bytes as f64,
@@ -131,7 +131,7 @@ fn colour(algorithm: Algorithm, protocol: Protocol) -> Colour {
 /// # Errors
 /// What the model says.
 pub fn busbw_over_channels(
-    advisor: &Advisor<'_>,
+    advisor: &Recommender<'_>,
     group: Option<&Group>,
     recommendation: &Recommendation,
 ) -> Result<Chart, LearnError> {
@@ -155,7 +155,7 @@ pub fn busbw_over_channels(
             })
             .collect();
         if let Some(model) = advisor.model.filter(|_| advisor.space.allows(&workload, &configuration(1))) {
-            let asks: Vec<Ask> = (1..=limit).map(|channels| (workload, configuration(channels))).collect();
+            let asks: Vec<ModelInput> = (1..=limit).map(|channels| (workload, configuration(channels))).collect();
             let predicted = model.predict(&asks)?;
             let line = asks.iter().zip(predicted).filter_map(|((_, c), busbw)| {
                 let known = pair.channels.binary_search(&c.channels).is_ok();
@@ -203,7 +203,7 @@ pub fn busbw_over_channels(
 /// Predicted against measured for one collective and scale, each point predicted by a model that had not seen it.
 #[must_use]
 pub fn predicted_over_measured(
-    advisor: &Advisor<'_>,
+    advisor: &Recommender<'_>,
     validation: &Validation,
     collective: Collective,
     scale: Scale,
@@ -256,7 +256,7 @@ fn time(workload: &Workload, busbw_gbps: f64) -> String {
     workload.time_us(busbw_gbps).map_or_else(String::new, |time_us| format!(", {}", microseconds(time_us)))
 }
 
-fn support(support: Support) -> &'static str {
+fn support(support: PredictionSupport) -> &'static str {
     wording::support(support)
 }
 
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn no_two_that_run_look_the_same() {
-        use crate::tuning::support::{Library, Outcome, Support as CanRun};
+        use crate::tuning::support::{Library, SupportMatrix, SupportOutcome};
         // Hues repeat after six, shapes after seven.
         let cue = |algorithm, protocol| match colour(algorithm, protocol) {
             Colour::Palette(number) => (number % 6, number % 7),
@@ -280,12 +280,12 @@ mod tests {
         };
         let scale = Scale { nodes: 2, ranks: 2 };
         for library in [Library::Nccl, Library::Rccl] {
-            let support = CanRun::new(library.matrix(), &crate::tuning::sweep::Sweep::default());
+            let support = SupportMatrix::new(library.matrix(), &crate::tuning::sweep::Sweep::default());
             for collective in Collective::ALL {
                 let workload = Workload { collective: *collective, scale, size_bytes: 1 << 30 };
                 let all = Algorithm::ALL.iter().flat_map(|a| Protocol::ALL.iter().map(move |p| (*a, *p)));
                 let mut cues: Vec<(u8, u8)> = all
-                    .filter(|(a, p)| support.outcome(&workload, *a, *p) == Outcome::Runs)
+                    .filter(|(a, p)| support.outcome(&workload, *a, *p) == SupportOutcome::Runs)
                     .chain([(Algorithm::Direct, Protocol::Simple), (Algorithm::None, Protocol::None)])
                     .map(|(a, p)| cue(a, p))
                     .collect();

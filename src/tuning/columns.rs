@@ -22,7 +22,7 @@ macro_rules! columns {
             #[must_use]
             pub const fn name(self) -> &'static str { match self { $(Self::$item => $name),+ } }
 
-            /// What stands in it, with the unit.
+            /// The meaning of the column, with its unit.
             #[must_use]
             pub const fn meaning(self) -> &'static str { match self { $(Self::$item => $meaning),+ } }
 
@@ -148,7 +148,7 @@ pub enum ColumnSource {
 /// Where a table has the columns of a sweep, resolved once for all rows.
 #[derive(Clone, Debug, Default)]
 pub struct Columns {
-    places: [Option<Place>; Column::ALL.len()],
+    places: [Option<ColumnPosition>; Column::ALL.len()],
     /// Cells of the header: a row must have as many.
     width: usize,
     /// -1 says "the default", as in the measurements of NCCL's tuner example.
@@ -156,7 +156,7 @@ pub struct Columns {
 }
 
 #[derive(Clone, Debug)]
-struct Place {
+struct ColumnPosition {
     source: ColumnSource,
     header: String,
 }
@@ -174,7 +174,7 @@ pub enum ColumnsError {
     },
     /// One name stands over two columns.
     #[error("two columns are called {0}; rename the one that does not count")]
-    Doubled(String),
+    Duplicate(String),
     /// A mapping that does not fit the table.
     #[error("{0}")]
     Mapping(String),
@@ -200,9 +200,9 @@ impl Columns {
             let Some(column) = Column::parse(header) else { continue };
             let place = &mut columns.places[column as usize];
             if place.is_some() {
-                return Err(ColumnsError::Doubled(column.name().to_owned()));
+                return Err(ColumnsError::Duplicate(column.name().to_owned()));
             }
-            *place = Some(Place { source: ColumnSource::Column(index), header: header.clone() });
+            *place = Some(ColumnPosition { source: ColumnSource::Column(index), header: header.clone() });
         }
         columns.add_origin(headers);
         columns.checked(headers)
@@ -240,7 +240,7 @@ impl Columns {
         for column in [Column::Library, Column::DataType, Column::Redop, Column::NodeList] {
             let place = &mut self.places[column as usize];
             if let (None, Some(index)) = (&place, column.guess(headers)) {
-                *place = Some(Place { source: ColumnSource::Column(index), header: headers[index].clone() });
+                *place = Some(ColumnPosition { source: ColumnSource::Column(index), header: headers[index].clone() });
             }
         }
     }
@@ -256,7 +256,7 @@ impl Columns {
         }
     }
 
-    /// -1 says "the default".
+    /// Whether -1 in a cell stands for the default, as in the measurements of NCCL's tuner example.
     #[must_use]
     pub fn minus_one_is_default(&self) -> bool {
         self.minus_one_is_default
@@ -288,7 +288,7 @@ impl Columns {
                     ))
                 })?,
             };
-            columns.places[column as usize] = Some(Place { source: source.clone(), header });
+            columns.places[column as usize] = Some(ColumnPosition { source: source.clone(), header });
         }
         columns.checked(headers)
     }
@@ -331,7 +331,7 @@ impl Columns {
         self.places.iter().flatten().any(|p| p.source == ColumnSource::Column(self.width.saturating_sub(1)))
     }
 
-    /// What the table calls the column.
+    /// The column's name in the header of the table; [`Column::name`] where the table lacks it.
     #[must_use]
     pub fn header(&self, column: Column) -> &str {
         self.places[column as usize].as_ref().map_or(column.name(), |p| &p.header)
@@ -373,7 +373,7 @@ mod tests {
                 .to_owned())
         );
         let doubled = headers("collective,num_nodes,num_gpus,size_bytes,algo,proto,nchannels,busbw_ip,Algo");
-        assert_eq!(Columns::from_headers(&doubled).err(), Some(ColumnsError::Doubled("algo".to_owned())));
+        assert_eq!(Columns::from_headers(&doubled).err(), Some(ColumnsError::Duplicate("algo".to_owned())));
     }
 
     #[test]

@@ -13,10 +13,10 @@ use crate::{
 /// Intervals hold this share of new measurements.
 pub const LEVEL: f64 = 0.9;
 
-/// Errors of sizes within this many doublings belong together…
+/// Errors of sizes within this many doublings are pooled.
 const NEAR_DOUBLINGS: f64 = 1.5;
 
-/// …and of the nearest further ones, until there are this many.
+/// Errors of further sizes are added, the nearest first, until there are this many.
 const ENOUGH: usize = 60;
 
 /// The relative errors ln(measured / predicted) of points that the prediction had not seen.

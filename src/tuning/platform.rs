@@ -11,13 +11,13 @@ use crate::collective::Algorithm;
 /// A library's version. What can run changes with the first two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Version {
-    /// 2 of 2.27.5.
+    /// The major version: 2 of 2.27.5.
     pub major: u32,
-    /// 27 of 2.27.5.
+    /// The minor version: 27 of 2.27.5.
     pub minor: u32,
 }
 
-/// A GPU's architecture.
+/// The architecture of a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Gpu {
     /// NVIDIA's compute capability times ten, from 70 (V100) on: 90 for H100.
@@ -114,8 +114,8 @@ impl From<Library> for Platform {
 }
 
 impl Platform {
-    /// What measurements say they were made with, `NCCL 2.27.5` among other words; `None` where they don't, or where they
-    /// say different libraries. Of different versions the oldest.
+    /// The platform that measurements name, `NCCL 2.27.5` among other words; of different versions the oldest. `None`
+    /// where they name none, or different libraries.
     #[must_use]
     pub fn told<'a>(words: impl Iterator<Item = &'a str>) -> Option<Self> {
         let one = |word: &str| -> Option<Self> {
@@ -185,7 +185,7 @@ mod tests {
     use crate::{
         collective::{Collective, Protocol, Scale, Workload},
         tuning::{
-            support::{Outcome, Support},
+            support::{SupportMatrix, SupportOutcome},
             sweep::Sweep,
         },
     };
@@ -237,11 +237,11 @@ mod tests {
     }
 
     fn runs(platform: Platform, collective: Collective, algorithm: Algorithm, nodes: u32, per_node: u32) -> bool {
-        let support = Support::new(platform.matrix(), &Sweep::default());
+        let support = SupportMatrix::new(platform.matrix(), &Sweep::default());
         let workload = Workload { collective, scale: Scale { nodes, ranks: nodes * per_node }, size_bytes: 1 << 20 };
         let outcomes = [Protocol::Ll, Protocol::Ll128].map(|protocol| support.outcome(&workload, algorithm, protocol));
-        assert!(outcomes.iter().all(|outcome| *outcome != Outcome::Runs), "{algorithm} runs SIMPLE only");
-        support.outcome(&workload, algorithm, Protocol::Simple) == Outcome::Runs
+        assert!(outcomes.iter().all(|outcome| *outcome != SupportOutcome::Runs), "{algorithm} runs SIMPLE only");
+        support.outcome(&workload, algorithm, Protocol::Simple) == SupportOutcome::Runs
     }
 
     #[test]
@@ -293,7 +293,7 @@ mod tests {
     fn direct_ends_where_the_architecture_says() {
         let limit = |gpu| {
             let matrix = Platform { gpu, ..Library::Rccl.into() }.matrix();
-            let support = Support::new(matrix, &Sweep::default());
+            let support = SupportMatrix::new(matrix, &Sweep::default());
             support.limits(Collective::AllGather, 1).collect::<Vec<u64>>()
         };
         assert_eq!(limit(None), [8 << 20]);

@@ -10,20 +10,20 @@ use super::{
     ceilings::Ceilings,
     charts,
     decision::{Judge, deviations::Deviations},
-    features::Ask,
+    features::ModelInput,
     heat_map::{Against, heat_map},
     model::BusbwModel,
     model_file::{self, ModelFile},
     parameters::{Confidence, Parameters, Screening, SearchLimits},
     platform::Platform,
-    recommend::{Advisor, Stretch},
+    recommend::{BetweenSizes, Recommender},
     record,
     result::{Evaluation, Group, Importance, Recommendation, Source, View},
     runs::Runs,
     search::SearchSpace,
     stalls::Screened,
     sweep::Sweep,
-    validate::{self, Deployed, FoldPredictions, Validation},
+    validate::{self, FoldPredictions, HeldOutChoice, Validation},
     wording,
 };
 use crate::{
@@ -37,7 +37,7 @@ use crate::{
 
 /// A sweep, and the model and validation that were made from it.
 #[derive(Default)]
-pub struct Study {
+pub struct TuningStudy {
     target: Target,
     runs: Runs,
     screening: Screening,
@@ -48,14 +48,14 @@ pub struct Study {
     groups: Vec<Group>,
     /// Where the answers are deployed: it says what can run beside what was measured.
     platform: Platform,
-    /// What predictions are held to.
+    /// The limits of predictions.
     ceilings: Ceilings,
     /// How far to trust interpolation, as long as nothing was learnt.
     untrained: OnceLock<Validation>,
-    learnt: Option<Learnt>,
+    learnt: Option<TrainedModel>,
 }
 
-struct Learnt {
+struct TrainedModel {
     parameters: Parameters,
     model: BusbwModel,
     space: SearchSpace,
@@ -65,7 +65,7 @@ struct Learnt {
 
 /// Why a study can't answer.
 #[derive(Debug, thiserror::Error)]
-pub enum StudyError {
+pub enum TuningStudyError {
     /// There are no measurements.
     #[error("there is nothing to learn from: a sweep is needed first")]
     NothingMeasured,
@@ -74,21 +74,21 @@ pub enum StudyError {
         "there is nothing to learn from: only the library's default was measured; a report shows its curve and where it dips"
     )]
     OnlyDefault,
-    /// More collectives and scales than [`MOST_LEARNT`].
+    /// More collectives and scales than [`MAX_TRAINED_GROUPS`].
     #[error(
         "{} collectives and scales are more than the {} that can be learnt from: take the files or rows of those that are to be tuned",
         grouped(*.0 as u64),
-        grouped(MOST_LEARNT as u64)
+        grouped(MAX_TRAINED_GROUPS as u64)
     )]
     TooManyScales(usize),
     /// Parameters of which no training would end.
     #[error(
         "these parameters ask for more than {} trees or stages, or trees deeper than {}",
-        grouped(Parameters::MOST_TREES.into()),
-        Parameters::DEEPEST
+        grouped(Parameters::MAX_TREES.into()),
+        Parameters::MAX_DEPTH
     )]
     TooManyTrees,
-    /// There is no model.
+    /// No model was trained yet.
     #[error("there is no model yet: train one first")]
     NothingTrained,
     /// The model could not be fitted or asked.
@@ -98,9 +98,9 @@ pub enum StudyError {
 
 /// So many collectives and scales are learnt from at most: each is a surface of its own, and training would take minutes. Real
 /// sweeps have tens.
-pub const MOST_LEARNT: usize = 2000;
+pub const MAX_TRAINED_GROUPS: usize = 2000;
 
-impl Study {
+impl TuningStudy {
     /// Studies a sweep whose points are of `target`, and of whose runs no more is known.
     #[must_use]
     pub fn new(sweep: Sweep, target: Target) -> Self {
@@ -160,7 +160,7 @@ impl Study {
         space.cannot_run(workload).iter().map(told).collect()
     }
 
-    /// The single runs.
+    /// The single runs behind the points.
     #[must_use]
     pub fn runs(&self) -> &Runs {
         &self.runs
@@ -172,26 +172,26 @@ impl Study {
         &self.screened
     }
 
-    /// What tells measurements from noise.
+    /// The judge that decides between measured configurations.
     #[must_use]
     pub fn judge(&self) -> Judge<'_> {
         let confidence = self.learnt.as_ref().map(|learnt| learnt.parameters.confidence).unwrap_or_default();
         Judge { runs: &self.runs, screened: &self.screened, deviations: &self.deviations, confidence }
     }
 
-    /// What was measured.
+    /// The measurements: a point for each size and configuration.
     #[must_use]
     pub fn sweep(&self) -> &Sweep {
         &self.sweep
     }
 
-    /// What was measured, by collective and scale.
+    /// The measured collectives and scales.
     #[must_use]
     pub fn groups(&self) -> &[Group] {
         &self.groups
     }
 
-    /// What is to be deployed at each measured workload, as it was last answered; empty before any training.
+    /// The last recommendations for each measured workload; empty before any training.
     #[must_use]
     pub fn recommendations(&self) -> &[Recommendation] {
         self.learnt.as_ref().map_or(&[], |learnt| &learnt.answer)
@@ -202,7 +202,7 @@ impl Study {
     ///
     /// # Errors
     /// None as long as no model was trained.
-    pub fn to_deploy(&self) -> Result<Cow<'_, [Recommendation]>, StudyError> {
+    pub fn to_deploy(&self) -> Result<Cow<'_, [Recommendation]>, TuningStudyError> {
         Ok(match self.recommendations() {
             [] => self.winners()?.into(),
             answered => answered.into(),
@@ -216,7 +216,7 @@ impl Study {
         self.groups.iter().flat_map(|g| g.sizes.iter().map(move |size| workload(g, *size))).collect()
     }
 
-    fn with_advisor<T>(&self, search: Option<&SearchLimits>, ask: impl FnOnce(&Advisor<'_>) -> T) -> T {
+    fn with_advisor<T>(&self, search: Option<&SearchLimits>, ask: impl FnOnce(&Recommender<'_>) -> T) -> T {
         let learnt = self.learnt.as_ref();
         let own;
         let space = match (search, learnt) {
@@ -226,7 +226,7 @@ impl Study {
                 &own
             }
         };
-        ask(&Advisor {
+        ask(&Recommender {
             sweep: &self.sweep,
             measurements: &self.measurements,
             ceilings: &self.ceilings,
@@ -241,9 +241,9 @@ impl Study {
     ///
     /// # Errors
     /// None as long as no model was trained.
-    pub fn winners(&self) -> Result<Vec<Recommendation>, StudyError> {
+    pub fn winners(&self) -> Result<Vec<Recommendation>, TuningStudyError> {
         self.with_advisor(None, |advisor| {
-            let measured = |workload: &Workload| advisor.recommend(workload, false).map_err(StudyError::from);
+            let measured = |workload: &Workload| advisor.recommend(workload, false).map_err(TuningStudyError::from);
             self.workloads().iter().map(measured).collect()
         })
     }
@@ -257,19 +257,19 @@ impl Study {
         &mut self,
         parameters: Parameters,
         progress: &mut dyn Progress,
-    ) -> Result<&[Recommendation], StudyError> {
+    ) -> Result<&[Recommendation], TuningStudyError> {
         if parameters.screening != self.screening {
             self.screen(parameters.screening.clone());
         }
         if self.sweep.points.is_empty() {
             let has_defaults = !self.sweep.defaults.is_empty();
-            return Err(if has_defaults { StudyError::OnlyDefault } else { StudyError::NothingMeasured });
+            return Err(if has_defaults { TuningStudyError::OnlyDefault } else { TuningStudyError::NothingMeasured });
         }
-        if self.groups.len() > MOST_LEARNT {
-            return Err(StudyError::TooManyScales(self.groups.len()));
+        if self.groups.len() > MAX_TRAINED_GROUPS {
+            return Err(TuningStudyError::TooManyScales(self.groups.len()));
         }
         if !parameters.end() {
-            return Err(StudyError::TooManyTrees);
+            return Err(TuningStudyError::TooManyTrees);
         }
         let space = SearchSpace::new(&self.sweep, &parameters.search, &self.platform);
         let same = |old: &Parameters| {
@@ -280,13 +280,13 @@ impl Study {
             Some(learnt) => (learnt.model, learnt.validation),
             None => (BusbwModel::fit(&self.sweep.points, &parameters, progress)?, None),
         };
-        self.learnt = Some(Learnt { parameters, model, space, validation, answer: Vec::new() });
+        self.learnt = Some(TrainedModel { parameters, model, space, validation, answer: Vec::new() });
         self.answer(false, progress)
     }
 
-    fn answer(&mut self, check: bool, progress: &mut dyn Progress) -> Result<&[Recommendation], StudyError> {
+    fn answer(&mut self, check: bool, progress: &mut dyn Progress) -> Result<&[Recommendation], TuningStudyError> {
         let answer = self.recommend(&self.workloads(), None, check, progress)?;
-        let learnt = self.learnt.as_mut().ok_or(StudyError::NothingTrained)?;
+        let learnt = self.learnt.as_mut().ok_or(TuningStudyError::NothingTrained)?;
         learnt.answer = answer;
         Ok(&learnt.answer)
     }
@@ -300,8 +300,8 @@ impl Study {
         &mut self,
         folds: &[FoldPredictions],
         progress: &mut dyn Progress,
-    ) -> Result<(Evaluation, &[Recommendation]), StudyError> {
-        let learnt = self.learnt.as_mut().ok_or(StudyError::NothingTrained)?;
+    ) -> Result<(Evaluation, &[Recommendation]), TuningStudyError> {
+        let learnt = self.learnt.as_mut().ok_or(TuningStudyError::NothingTrained)?;
         let validation = validate::evaluate(&self.sweep, folds);
         let evaluation = validation.evaluation.clone();
         learnt.validation = Some(validation);
@@ -318,7 +318,7 @@ impl Study {
         search: Option<&SearchLimits>,
         check: bool,
         progress: &mut dyn Progress,
-    ) -> Result<Vec<Recommendation>, StudyError> {
+    ) -> Result<Vec<Recommendation>, TuningStudyError> {
         self.try_interpolation();
         self.with_advisor(search, |advisor| {
             let mut answers = Vec::with_capacity(workloads.len());
@@ -334,7 +334,7 @@ impl Study {
     ///
     /// # Errors
     /// The model can't be asked.
-    pub fn stretches(&self) -> Result<Vec<Stretch>, StudyError> {
+    pub fn stretches(&self) -> Result<Vec<BetweenSizes>, TuningStudyError> {
         let answer = self.to_deploy()?;
         let mut sorted: Vec<&Recommendation> = answer.iter().collect();
         sorted.compact_sort_by_key(|recommendation| recommendation.workload);
@@ -354,12 +354,13 @@ impl Study {
 
     /// Finds out how far to trust interpolation, where nothing was learnt.
     fn try_interpolation(&self) {
-        if self.learnt.is_none() && self.groups.len() <= MOST_LEARNT {
+        if self.learnt.is_none() && self.groups.len() <= MAX_TRAINED_GROUPS {
             self.untrained.get_or_init(|| validate::evaluate(&self.sweep, &[]));
         }
     }
 
-    /// What each configuration loses at each size of a workload's collective and scale; `None` where none was measured.
+    /// The loss of each configuration at each size of a workload's collective and scale; `None` where none was
+    /// measured.
     #[must_use]
     pub fn heat_map(&self, workload: &Workload, against: Against) -> Option<Chart> {
         let group = charts::group_of(&self.groups, workload)?;
@@ -370,7 +371,7 @@ impl Study {
     ///
     /// # Errors
     /// The model can't be asked.
-    pub fn view(&self, workload: &Workload) -> Result<View, StudyError> {
+    pub fn view(&self, workload: &Workload) -> Result<View, TuningStudyError> {
         let answer = self.learnt.as_ref().map_or(&[][..], |learnt| &learnt.answer);
         let known = answer.iter().find(|r| r.workload == *workload).cloned();
         let recommendation = match known {
@@ -402,7 +403,7 @@ impl Study {
 
     /// The runs behind a workload's points, and what stalled; `names` are those of the files.
     #[must_use]
-    pub fn record(&self, question: &record::Question, names: &SortedMap<u16, String>) -> record::Answer {
+    pub fn record(&self, question: &record::RecordQuestion, names: &SortedMap<u16, String>) -> record::RecordAnswer {
         self.with_advisor(None, |advisor| record::answer(advisor, question, names))
     }
 
@@ -410,14 +411,14 @@ impl Study {
     ///
     /// # Errors
     /// Nothing was trained, or the model can't be asked.
-    pub fn importances(&self, progress: &mut dyn Progress) -> Result<Vec<Importance>, StudyError> {
+    pub fn importances(&self, progress: &mut dyn Progress) -> Result<Vec<Importance>, TuningStudyError> {
         /// Shuffling needs no more points than this to tell features apart.
         const POINTS: usize = 2000;
         const ROUNDS: u32 = 3;
-        let learnt = self.learnt.as_ref().ok_or(StudyError::NothingTrained)?;
+        let learnt = self.learnt.as_ref().ok_or(TuningStudyError::NothingTrained)?;
         let step = self.sweep.points.len().div_ceil(POINTS).max(1);
         let points: Vec<&Point> = self.sweep.points.iter().step_by(step).filter(|p| p.busbw_gbps > 0.0).collect();
-        let asks: Vec<Ask> = points.iter().map(|p| (p.workload, p.configuration)).collect();
+        let asks: Vec<ModelInput> = points.iter().map(|p| (p.workload, p.configuration)).collect();
         let names = learnt.model.feature_names();
         let impurity = learnt.model.importances()?;
         let rises = importance::permutation(
@@ -447,8 +448,8 @@ impl Study {
     ///
     /// # Errors
     /// Nothing was trained, or the model can't be asked.
-    pub fn model_file(&self) -> Result<ModelFile, StudyError> {
-        let learnt = self.learnt.as_ref().ok_or(StudyError::NothingTrained)?;
+    pub fn model_file(&self) -> Result<ModelFile, TuningStudyError> {
+        let learnt = self.learnt.as_ref().ok_or(TuningStudyError::NothingTrained)?;
         let Self { target, sweep, runs, screened, .. } = self;
         Ok(ModelFile::new(&learnt.model, &learnt.parameters, *target, sweep, runs, screened)?)
     }
@@ -457,8 +458,8 @@ impl Study {
     ///
     /// # Errors
     /// Nothing was trained, or the model can't be asked.
-    pub fn differs_from(&self, saved_hash: &str) -> Result<Option<String>, StudyError> {
-        let learnt = self.learnt.as_ref().ok_or(StudyError::NothingTrained)?;
+    pub fn differs_from(&self, saved_hash: &str) -> Result<Option<String>, TuningStudyError> {
+        let learnt = self.learnt.as_ref().ok_or(TuningStudyError::NothingTrained)?;
         let hash = model_file::hash(&learnt.model, &self.sweep.points)?;
         Ok((hash != saved_hash).then(|| {
             format!(
@@ -468,7 +469,8 @@ impl Study {
         }))
     }
 
-    /// What the model expects of a configuration, busbw in GB/s; `None` before any training and where it can't tell.
+    /// The bus bandwidth in GB/s that the model predicts for a configuration; `None` before any training and where it
+    /// can't tell.
     #[must_use]
     pub fn predict(&self, workload: &Workload, configuration: &Configuration) -> Option<f64> {
         let predicted = self.learnt.as_ref()?.model.predict(&[(*workload, *configuration)]).ok()?;
@@ -482,7 +484,7 @@ impl Study {
         self.learnt.as_ref().map(|learnt| learnt.parameters.confidence).unwrap_or_default()
     }
 
-    /// What was learnt with; `None` before any training.
+    /// The parameters of the last training; `None` before any.
     #[must_use]
     pub fn parameters(&self) -> Option<&Parameters> {
         self.learnt.as_ref().map(|learnt| &learnt.parameters)
@@ -494,9 +496,9 @@ impl Study {
         self.learnt.as_ref()?.validation.as_ref().map(|validation| &validation.evaluation)
     }
 
-    /// What would have been deployed at each size, had it been held out; empty before validation.
+    /// The choices that would have been deployed at each size, had it been held out; empty before validation.
     #[must_use]
-    pub fn held_out(&self) -> &[Deployed] {
+    pub fn held_out(&self) -> &[HeldOutChoice] {
         let validation = self.learnt.as_ref().and_then(|learnt| learnt.validation.as_ref());
         validation.map_or(&[], |validation| &validation.deployed)
     }

@@ -24,24 +24,24 @@ pub struct SupportRule {
     pub algorithms: Vec<Algorithm>,
     /// Protocols it is about; empty: all.
     pub protocols: Vec<Protocol>,
-    /// From this many nodes…
+    /// The smallest number of nodes that the rule is about.
     pub min_nodes: u32,
-    /// …to this many.
+    /// The largest number of nodes that the rule is about.
     pub max_nodes: u32,
     /// With at least this many ranks on a node.
     pub min_per_node: u32,
     /// Up to and including this size in bytes.
     pub max_bytes: u64,
-    /// What becomes of it.
-    pub outcome: Outcome,
-    /// What happens instead, for people.
+    /// Whether the combination runs.
+    pub outcome: SupportOutcome,
+    /// The reason in words, or what happens instead.
     pub reason: String,
 }
 
-/// What becomes of a combination that is asked for.
+/// Whether a combination that is asked for runs, and what happens if it does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Outcome {
-    /// It runs.
+pub enum SupportOutcome {
+    /// The combination runs.
     Runs,
     /// This runs whatever is asked; the channels are obeyed.
     Becomes(Algorithm, Protocol),
@@ -49,7 +49,7 @@ pub enum Outcome {
     RuledOut(Substitute),
 }
 
-/// What a request for a combination that is ruled out ends in, where the environment makes it.
+/// The effect of an environment variable that asks for a combination which the library has ruled out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Substitute {
     /// Something else runs without a word.
@@ -78,15 +78,16 @@ impl SupportRule {
 
 const UNKNOWN: &str = "not known to run";
 
-/// What can run where a conf is deployed.
+/// The combinations that can run where a tuner file is deployed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Support {
-    /// What a sweep saw, by the nodes that each is about; a sweep may have tens of thousands of scales.
+pub struct SupportMatrix {
+    /// The combinations that a sweep saw running, by their number of nodes: a sweep may have tens of thousands of
+    /// scales.
     measured: SortedMap<u32, Vec<SupportRule>>,
     rules: Vec<SupportRule>,
 }
 
-impl Support {
+impl SupportMatrix {
     /// By these lines and what a sweep saw, which outweighs them: measured combinations run; where nothing but Direct
     /// ran up to a size, Direct runs up to there.
     #[must_use]
@@ -115,7 +116,7 @@ impl Support {
             if let Some(last) = of_sizes().take_while(is_direct).last().map(size) {
                 let next = of_sizes().find(|at| !is_direct(at)).map(size);
                 let known = lines.iter().find(|rule| {
-                    matches!(rule.outcome, Outcome::Becomes(Algorithm::Direct, _))
+                    matches!(rule.outcome, SupportOutcome::Becomes(Algorithm::Direct, _))
                         && rule.is_about(collective, Algorithm::Ring, Protocol::Simple, nodes)
                 });
                 let known = known.map(|rule| rule.max_bytes).filter(|known| *known >= last);
@@ -124,11 +125,11 @@ impl Support {
                     (_, Some(next)) => boundary(last, next) - 1,
                     (known, None) => known.unwrap_or(last),
                 };
-                rules.push(line(None, end, Outcome::Becomes(Algorithm::Direct, Protocol::Simple)));
+                rules.push(line(None, end, SupportOutcome::Becomes(Algorithm::Direct, Protocol::Simple)));
             }
             for pair in &group.pairs {
                 if !matches!(pair.algorithm, Algorithm::Direct | Algorithm::None) && pair.protocol != Protocol::None {
-                    let mut line = line(Some(pair.algorithm), u64::MAX, Outcome::Runs);
+                    let mut line = line(Some(pair.algorithm), u64::MAX, SupportOutcome::Runs);
                     line.protocols.push(pair.protocol);
                     rules.push(line);
                 }
@@ -142,13 +143,14 @@ impl Support {
         self.measured.get(&nodes).into_iter().flatten().chain(&self.rules)
     }
 
-    /// What becomes of a combination that is asked for.
+    /// Whether a combination that is asked for runs, and what happens if it does not.
     #[must_use]
-    pub fn outcome(&self, workload: &Workload, algorithm: Algorithm, protocol: Protocol) -> Outcome {
-        self.line(workload, algorithm, protocol).map_or(Outcome::RuledOut(Substitute::Nothing), |rule| rule.outcome)
+    pub fn outcome(&self, workload: &Workload, algorithm: Algorithm, protocol: Protocol) -> SupportOutcome {
+        self.line(workload, algorithm, protocol)
+            .map_or(SupportOutcome::RuledOut(Substitute::Nothing), |rule| rule.outcome)
     }
 
-    /// Why, for people.
+    /// The reason in words.
     #[must_use]
     pub fn reason(&self, workload: &Workload, algorithm: Algorithm, protocol: Protocol) -> &str {
         self.line(workload, algorithm, protocol).map_or(UNKNOWN, |rule| &rule.reason)
@@ -173,20 +175,20 @@ impl Support {
     }
 }
 
-impl Default for Support {
+impl Default for SupportMatrix {
     fn default() -> Self {
         Self::new(built_in(None), &Sweep::default())
     }
 }
 
-/// Which library's matrix.
+/// The library, whose support matrix holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Library {
     /// RCCL on MI300 and MI355.
     #[default]
     Rccl,
-    /// NCCL.
+    /// NVIDIA's NCCL.
     Nccl,
 }
 
@@ -212,7 +214,7 @@ fn line(
     algorithms: &[Algorithm],
     protocols: &[Protocol],
     (min_nodes, max_nodes): (u32, u32),
-    outcome: Outcome,
+    outcome: SupportOutcome,
     reason: &str,
 ) -> SupportRule {
     SupportRule {
@@ -232,9 +234,9 @@ fn line(
 #[must_use]
 pub fn built_in(gpu: Option<Gpu>) -> Vec<SupportRule> {
     use Algorithm::{CollnetChain, CollnetDirect, Direct, Nvls, NvlsTree, Pat, Ring, Tree};
-    use Outcome::{Becomes, RuledOut, Runs};
     use Protocol::{Ll, Ll128, Simple};
     use Substitute::{Another, Nothing};
+    use SupportOutcome::{Becomes, RuledOut, Runs};
     let direct = |nodes, mib: u64, reason| SupportRule {
         max_bytes: mib << 20,
         ..line(&[Collective::AllGather], &[], &[], nodes, Becomes(Direct, Simple), reason)
@@ -276,8 +278,8 @@ pub fn built_in(gpu: Option<Gpu>) -> Vec<SupportRule> {
 #[must_use]
 pub fn nccl(platform: &Platform) -> Vec<SupportRule> {
     use Algorithm::{CollnetChain, CollnetDirect, Nvls, NvlsTree, Pat, Ring, Tree};
-    use Outcome::{RuledOut, Runs};
     use Protocol::{Ll, Ll128, Simple};
+    use SupportOutcome::{RuledOut, Runs};
     let (all_reduce, gathers) = ([Collective::AllReduce], [Collective::AllGather, Collective::ReduceScatter]);
     let nothing = RuledOut(Substitute::Nothing);
     let between_nodes = (2, u32::MAX);
@@ -353,11 +355,11 @@ mod tests {
 
     #[test]
     fn the_first_match_wins() {
-        let support = Support::default();
+        let support = SupportMatrix::default();
         let runs = |collective, algorithm, protocol, nodes| {
             let scale = Scale { nodes, ranks: 8 * nodes };
             let workload = Workload { collective, scale, size_bytes: 1 << 30 };
-            support.outcome(&workload, algorithm, protocol) == Outcome::Runs
+            support.outcome(&workload, algorithm, protocol) == SupportOutcome::Runs
         };
         assert!(runs(Collective::AllReduce, Algorithm::Tree, Protocol::Ll, 1));
         assert!(!runs(Collective::AllReduce, Algorithm::Tree, Protocol::Simple, 1));
@@ -391,15 +393,15 @@ mod tests {
             point(3, 1 << 20, direct),
             point(3, 1 << 22, ring),
         ];
-        let support = Support::new(built_in(None), &Sweep { points, defaults: Vec::new() });
+        let support = SupportMatrix::new(built_in(None), &Sweep { points, defaults: Vec::new() });
         let outcome = |nodes, size_bytes| support.outcome(&workload(nodes, size_bytes), ring, Protocol::Simple);
-        let becomes = Outcome::Becomes(direct, Protocol::Simple);
+        let becomes = SupportOutcome::Becomes(direct, Protocol::Simple);
         // Measured to run, whatever the matrix says.
-        assert_eq!(outcome(1, 1 << 10), Outcome::Runs);
+        assert_eq!(outcome(1, 1 << 10), SupportOutcome::Runs);
         // The matrix knows where between the two measured sizes it ends.
-        assert_eq!((outcome(2, 4 << 20), outcome(2, (4 << 20) + 4)), (becomes, Outcome::Runs));
-        assert_eq!((outcome(3, (2 << 20) - 1), outcome(3, 2 << 20)), (becomes, Outcome::Runs));
-        assert_eq!((outcome(4, 1 << 10), outcome(5, 1 << 30)), (Outcome::Runs, Outcome::Runs));
+        assert_eq!((outcome(2, 4 << 20), outcome(2, (4 << 20) + 4)), (becomes, SupportOutcome::Runs));
+        assert_eq!((outcome(3, (2 << 20) - 1), outcome(3, 2 << 20)), (becomes, SupportOutcome::Runs));
+        assert_eq!((outcome(4, 1 << 10), outcome(5, 1 << 30)), (SupportOutcome::Runs, SupportOutcome::Runs));
         assert_eq!(support.limits(Collective::AllGather, 3).collect::<Vec<_>>(), [(2 << 20) - 1]);
     }
 }

@@ -1,4 +1,4 @@
-//! What was measured, ready to learn from and to look things up in.
+//! The measurements of a sweep, ready for training and look-ups.
 
 use crate::order::CompactSort;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::collective::{Collective, Scale, Workload};
 
-/// What was measured, ready to learn from.
+/// The points of a sweep and its defaults, sorted for look-ups.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sweep {
     /// Configurations that were asked for, ordered by workload, then configuration.
@@ -19,7 +19,7 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Nothing was measured.
+    /// Whether there are neither points nor defaults.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.points.is_empty() && self.defaults.is_empty()
@@ -92,7 +92,7 @@ impl Sweep {
         Group { collective, scale, sizes, pairs, points: points.len(), default_sizes: defaults.len() }
     }
 
-    /// What must be known about the whole before trusting an answer.
+    /// Notes on the sweep as a whole, to be read before an answer is trusted.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         /// Fewer sizes than this prove nothing about how a file was made.

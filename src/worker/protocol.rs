@@ -18,14 +18,15 @@ use crate::{
     report,
     text::Listing,
     tuning::{
+        ab,
         aggregate::Target,
-        change, comparison, conf, coverage,
+        compare, conf, coverage,
         heat_map::Against,
         hotspots,
         parameters::{Parameters, SearchLimits},
         plan, record,
         result::{Evaluation, Group, Importance, Recommendation, View},
-        sets::{Choice, Sets},
+        sets::{SetChoice, Sets},
         snapshot::Snapshot,
     },
     workbench,
@@ -99,7 +100,7 @@ pub enum Request {
         /// The number of a row that counts as the measurement: recomputed from the time, or as printed.
         target: Target,
         /// The set of measurements to study, if there are several.
-        set: Choice,
+        set: SetChoice,
     },
     /// Learns from the loaded sweep and answers every measured workload; where only the search's limits differ
     /// from the last training, the model is kept. Answered by [`Response::Trained`].
@@ -144,19 +145,19 @@ pub enum Request {
     /// The model as a file. Answered by [`Response::ModelFile`].
     SaveModel,
     /// The runs behind a workload's points, and what stalled. Answered by [`Response::Record`].
-    Record(record::Question),
+    Record(record::RecordQuestion),
     /// The dips of the curves of busbw over size. Answered by [`Response::Hotspots`].
-    Hotspots(hotspots::Question),
+    Hotspots(hotspots::HotspotQuestion),
     /// About tuner files, to be read or to be written. Answered by [`Response::Conf`].
-    Conf(conf::question::Question),
+    Conf(conf::question::ConfQuestion),
     /// The coverage of the sizes that a job sends. Answered by [`Response::Coverage`].
-    Coverage(coverage::Question),
+    Coverage(coverage::CoverageQuestion),
     /// The rules of a tuner file that an A/B campaign supports. Answered by [`Response::Compared`].
-    Compare(comparison::Question),
+    Compare(ab::AbQuestion),
     /// The script of the next A/B campaign. Answered by [`Response::Campaign`].
-    Campaign(comparison::script::Campaign),
+    Campaign(ab::script::CampaignPlan),
     /// The plan of what to measure next. Answered by [`Response::Plan`].
-    Plan(plan::Question),
+    Plan(plan::PlanQuestion),
     /// A question to a workbench other than tuning. Answered by [`Response::Study`].
     Study {
         /// The workbench.
@@ -173,7 +174,7 @@ pub enum Request {
         /// The state after.
         after: ComparedState,
         /// The question.
-        question: change::Question,
+        question: compare::CompareQuestion,
     },
     /// The same as a file or as a link. Answered by [`Response::Written`].
     WriteReport {
@@ -277,25 +278,25 @@ pub enum Response {
     /// The response to [`Request::SaveModel`]: the text of the file.
     ModelFile(String),
     /// The response to [`Request::Record`].
-    Record(record::Answer),
+    Record(record::RecordAnswer),
     /// The response to [`Request::Hotspots`].
-    Hotspots(hotspots::Answer),
+    Hotspots(hotspots::HotspotAnswer),
     /// The response to [`Request::Conf`].
-    Conf(conf::question::Answer),
+    Conf(conf::question::ConfAnswer),
     /// The response to [`Request::Coverage`].
-    Coverage(Box<coverage::Answer>),
+    Coverage(Box<coverage::CoverageAnswer>),
     /// The response to [`Request::Compare`].
-    Compared(comparison::Answer),
+    Compared(ab::AbAnswer),
     /// The response to [`Request::Campaign`]: a bash script.
     Campaign(String),
     /// The response to [`Request::Plan`].
-    Plan(plan::Answer),
+    Plan(plan::PlanAnswer),
     /// The response to [`Request::Study`].
     Study(Box<workbench::WorkbenchAnswer>),
     /// The response to [`Request::Report`] and [`Request::OpenReport`].
     Report(Box<report::Report>),
     /// The response to [`Request::Change`].
-    Changed(Box<change::Answer>),
+    Changed(Box<compare::CompareAnswer>),
     /// The response to [`Request::WriteReport`] and [`Request::WriteOpened`].
     Written(report::Written),
     /// The response to [`Request::Table`]; empty if the file is no longer loaded.

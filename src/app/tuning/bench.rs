@@ -19,7 +19,7 @@ use crate::{
         hotspots::Hotspot,
         parameters::Parameters,
         result::{Evaluation, Group, Importance, Recommendation, View},
-        sets::{Choice, Sets},
+        sets::{SetChoice, Sets},
         support::Library,
     },
     worker::protocol::{DocumentFiles, Request},
@@ -334,9 +334,9 @@ impl Bench {
     }
 
     /// The set of measurements that is shown, or about to be.
-    pub fn chosen_set(self) -> Choice {
+    pub fn chosen_set(self) -> SetChoice {
         match self.address.with(|address| address.set) {
-            Choice::Largest => self.sets.with(|sets| sets.chosen),
+            SetChoice::Largest => self.sets.with(|sets| sets.chosen),
             chosen => chosen,
         }
     }

@@ -24,9 +24,9 @@ use crate::{
         address::{Address, Panel},
         parameters::SetAside,
         result::Recommendation,
-        sets::Choice,
+        sets::SetChoice,
         stalls::Stall,
-        study::{MOST_LEARNT, StudyError},
+        study::{MAX_TRAINED_GROUPS, TuningStudyError},
     },
     units::count,
     worker::protocol::{ComparedState, DocumentFiles, FileToLoad, Loaded, Request, Response, Trained, Validated},
@@ -184,7 +184,7 @@ impl Bench {
     pub fn follow_set(self) {
         let wanted = self.address.with(|address| address.set);
         let is_other = self.sets.with_untracked(|sets| {
-            wanted != Choice::Largest && wanted != sets.chosen && sets.has(wanted) && !sets.all.is_empty()
+            wanted != SetChoice::Largest && wanted != sets.chosen && sets.has(wanted) && !sets.all.is_empty()
         });
         if is_other {
             self.load();
@@ -497,9 +497,9 @@ impl Bench {
             return Ok(());
         }
         let count = self.groups.with_untracked(|groups| groups.len());
-        if count > MOST_LEARNT {
+        if count > MAX_TRAINED_GROUPS {
             // Beside the notes on so many scales it would not be seen.
-            self.notify(format!("Nothing is learnt: {}.", StudyError::TooManyScales(count)), false, None);
+            self.notify(format!("Nothing is learnt: {}.", TuningStudyError::TooManyScales(count)), false, None);
             return Ok(());
         }
         let parameters = self.parameters.get_untracked();

@@ -7,7 +7,7 @@ use leptos::{ev, prelude::*, task::spawn_local};
 use super::{Bench, Held, export::ExportMenu, limits::LimitFields, questions::request_for, table::RecommendationTable};
 use crate::{
     app::live::{Show, follow, live},
-    tuning::{export::Format, parameters::SearchLimits, result::Recommendation, sizes::parse_sizes},
+    tuning::{export::ExportFormat, parameters::SearchLimits, result::Recommendation, sizes::parse_sizes},
 };
 
 /// Asks for sizes and answers with a table.
@@ -56,7 +56,7 @@ pub fn OwnWorkloads() -> impl IntoView {
             </ul>
         }
     };
-    let write = UnsyncCallback::new(move |format: Format| {
+    let write = UnsyncCallback::new(move |format: ExportFormat| {
         rows.with_untracked(|rows| format.write(rows, bench.set_label().as_deref()))
     });
     view! {

@@ -6,7 +6,7 @@ use crate::{
     plot::{Axis, Chart, Mark, Point, Quantity, Series},
     report::{Exhibit, Fact, LoadedFile, Report, Section, TextFile},
     text::{Column, Entry, Listing},
-    tuning::snapshot::{Group, Snapshot},
+    tuning::snapshot::{Snapshot, SnapshotGroup},
 };
 
 /// Shows each text, and whether it is a name (an identifier, or what a file is called) rather than words.
@@ -43,7 +43,7 @@ pub(super) fn each(report: &mut Report, see: &mut TextVisitor<'_>) {
         }
     }
     if let Some(Snapshot { program: _, is_whole: _, groups }) = snapshot {
-        for Group { collective: _, scale: _, measured_with, drift: _, sizes: _ } in groups {
+        for SnapshotGroup { collective: _, scale: _, measured_with, drift: _, sizes: _ } in groups {
             measured_with.iter_mut().for_each(|text| see(text, false));
         }
     }

@@ -14,23 +14,23 @@ use crate::{
     math::{ln, log2},
     order::CompactSort,
     tuning::{
-        decision::Basis,
-        runs::{Place, Run, Runs},
+        decision::NoiseBasis,
+        runs::{PointRuns, Run, Runs},
         stalls::{Screened, mean_range},
     },
 };
 
-/// Sizes within this many doublings belong together…
+/// The variances of sizes within this many doublings are pooled.
 const NEAR_DOUBLINGS: f64 = 1.05;
 
-/// …and the nearest further ones, until there are this many degrees of freedom.
+/// Further sizes are pooled, the nearest first, until there are this many degrees of freedom.
 const ENOUGH: f64 = 20.0;
 
 /// The pooled variance counts like this many degrees of freedom of a place's own.
 const PRIOR: f64 = 2.0;
 
 /// No run is known better than this, as a share.
-const LEAST: f64 = 1e-4;
+const MIN: f64 = 1e-4;
 
 /// So many residuals have a shape of their own; fewer are taken as normal.
 const SHAPED: usize = 30;
@@ -38,43 +38,43 @@ const SHAPED: usize = 30;
 /// The noise of a sweep.
 #[derive(Clone, Debug, Default)]
 pub struct Deviations {
-    groups: SortedMap<(Collective, Scale), Group>,
+    groups: SortedMap<(Collective, Scale), GroupDeviations>,
     normal: Draws,
 }
 
 #[derive(Clone, Debug)]
-struct Group {
-    basis: Basis,
+struct GroupDeviations {
+    basis: NoiseBasis,
     /// Each size with the variance of its places.
-    sizes: Vec<(u64, Pooled)>,
+    sizes: Vec<(u64, PooledVariance)>,
     draws: Draws,
 }
 
 /// A variance of ln busbw and its degrees of freedom.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Pooled {
+pub struct PooledVariance {
     variance: f64,
     freedom: f64,
 }
 
-/// What the noise at a workload is.
+/// The noise at a workload.
 #[derive(Clone, Copy, Debug)]
-pub struct AtWorkload<'a> {
-    /// Where it comes from.
-    pub basis: Basis,
+pub struct WorkloadNoise<'a> {
+    /// The kind of measurements that tell it.
+    pub basis: NoiseBasis,
     /// Of one run: standard deviation of ln busbw, and its degrees of freedom.
-    pub pooled: Pooled,
+    pub pooled: PooledVariance,
     /// How medians of runs err.
     pub draws: &'a Draws,
 }
 
-/// What a place's own runs tell.
+/// The noise that the runs of one point tell by themselves.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Own {
-    /// Runs that are used.
+pub struct OwnSpread {
+    /// The number of runs that are used.
     pub runs: u32,
-    /// What they say of the noise.
-    pub variance: Pooled,
+    /// The variance of these runs.
+    pub variance: PooledVariance,
     /// It comes from single runs, and not from the spread of medians.
     pub is_of_runs: bool,
 }
@@ -83,11 +83,11 @@ impl Deviations {
     /// The noise of the runs that are used.
     #[must_use]
     pub fn new(runs: &Runs, screened: &Screened) -> Self {
-        let mut collected: SortedMap<(Collective, Scale), SortedMap<u64, Vec<Own>>> = SortedMap::new();
+        let mut collected: SortedMap<(Collective, Scale), SortedMap<u64, Vec<OwnSpread>>> = SortedMap::new();
         for (place, first, of_place) in runs.places() {
             let Workload { collective, scale, size_bytes } = place.workload;
             let sizes = collected.entry((collective, scale)).or_default();
-            sizes.entry(size_bytes).or_default().push(Own::new(place, first, of_place, screened));
+            sizes.entry(size_bytes).or_default().push(OwnSpread::new(place, first, of_place, screened));
         }
         let mut groups = SortedMap::new();
         for (group, sizes) in collected {
@@ -95,12 +95,12 @@ impl Deviations {
             if all().next().is_none() {
                 continue;
             }
-            let basis = if all().any(|own| own.is_of_runs) { Basis::Repeats } else { Basis::Spreads };
+            let basis = if all().any(|own| own.is_of_runs) { NoiseBasis::Repeats } else { NoiseBasis::Spreads };
             let mut counts: Vec<u32> = sizes.values().flatten().map(|own| own.runs).filter(|n| *n > 0).collect();
             counts.compact_sort();
             counts.dedup();
             let sizes = sizes.iter().map(|(size, owns)| (*size, pool(owns.iter().map(|o| o.variance))));
-            let mut group_noise = Group { basis, sizes: sizes.collect(), draws: Draws::default() };
+            let mut group_noise = GroupDeviations { basis, sizes: sizes.collect(), draws: Draws::default() };
             let shape = residuals(runs, screened, group, &group_noise);
             group_noise.draws = Draws::new(if shape.len() < SHAPED { &[] } else { &shape }, &counts);
             groups.insert(group, group_noise);
@@ -110,10 +110,10 @@ impl Deviations {
 
     /// The noise at a size; `None` where no repeats and no spreads tell it.
     #[must_use]
-    pub fn at(&self, workload: &Workload) -> Option<AtWorkload<'_>> {
+    pub fn at(&self, workload: &Workload) -> Option<WorkloadNoise<'_>> {
         let group = self.groups.get(&(workload.collective, workload.scale))?;
         let pooled = group.near(workload.size_bytes);
-        Some(AtWorkload { basis: group.basis, pooled, draws: &group.draws })
+        Some(WorkloadNoise { basis: group.basis, pooled, draws: &group.draws })
     }
 
     /// The measured sizes near a workload, itself among them.
@@ -128,14 +128,14 @@ impl Deviations {
 
     /// A noise that is known from elsewhere: the standard deviation of ln busbw of any median.
     #[must_use]
-    pub fn known(&self, deviation: f64) -> AtWorkload<'_> {
-        AtWorkload { basis: Basis::HeldOut, pooled: Pooled::known(deviation), draws: &self.normal }
+    pub fn known(&self, deviation: f64) -> WorkloadNoise<'_> {
+        WorkloadNoise { basis: NoiseBasis::HeldOut, pooled: PooledVariance::known(deviation), draws: &self.normal }
     }
 }
 
-impl Group {
-    fn near(&self, size_bytes: u64) -> Pooled {
-        let mut sizes: Vec<(f64, Pooled)> =
+impl GroupDeviations {
+    fn near(&self, size_bytes: u64) -> PooledVariance {
+        let mut sizes: Vec<(f64, PooledVariance)> =
             self.sizes.iter().map(|(size, pooled)| (doublings(*size, size_bytes), *pooled)).collect();
         sizes.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut freedom = 0.0;
@@ -147,14 +147,14 @@ impl Group {
     }
 }
 
-impl Pooled {
+impl PooledVariance {
     /// The standard deviation of ln busbw of one run.
     #[must_use]
     pub fn deviation(self) -> f64 {
-        self.variance.sqrt().max(LEAST)
+        self.variance.sqrt().max(MIN)
     }
 
-    /// Degrees of freedom.
+    /// The degrees of freedom of the variance; infinite where it is known.
     #[must_use]
     pub const fn freedom(self) -> f64 {
         self.freedom
@@ -177,18 +177,18 @@ impl Pooled {
     }
 }
 
-impl Own {
+impl OwnSpread {
     /// This place's runs, and what those of the same configuration at the neighbouring sizes tell of their noise.
     #[must_use]
     pub fn with_neighbours(self, neighbours: impl Iterator<Item = Self>) -> Self {
         Self { variance: pool(std::iter::once(self).chain(neighbours).map(|own| own.variance)), ..self }
     }
 
-    /// What the used runs of a place tell.
+    /// The noise of the runs of a point that are used; `first` is the index of the first of them.
     #[must_use]
-    pub fn new(place: &Place, first: usize, runs: &[Run], screened: &Screened) -> Self {
+    pub fn new(place: &PointRuns, first: usize, runs: &[Run], screened: &Screened) -> Self {
         let used =
-            || runs.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).run).map(|(run, _)| run);
+            || runs.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).busbw).map(|(run, _)| run);
         let count = used().fold(0_u32, |sum, run| sum.saturating_add(run.repeats));
         let singles = used().filter(|run| run.repeats == 1).count();
         if singles > 1 && singles == used().count() {
@@ -196,14 +196,14 @@ impl Own {
             let squares: f64 = used().map(|run| (ln(run.busbw_gbps) - mean) * (ln(run.busbw_gbps) - mean)).sum();
             let freedom = (singles - 1) as f64;
             // What rounding hides is no noise: intervals have it beside ([`printed`]).
-            let variance = Pooled { variance: squares / freedom, freedom };
+            let variance = PooledVariance { variance: squares / freedom, freedom };
             return Self { runs: count, variance, is_of_runs: true };
         }
         let of_spreads = used().filter(|run| run.repeats > 1).filter_map(|run| {
             let range = ln(1.0 + run.spread_pct()? / 100.0);
             let digit = printed::of_range(run.busbw_gbps);
             let deviation = (range * range + digit * digit).sqrt() / mean_range(run.repeats);
-            Some(Pooled { variance: deviation * deviation, freedom: f64::from(run.repeats - 1) })
+            Some(PooledVariance { variance: deviation * deviation, freedom: f64::from(run.repeats - 1) })
         });
         Self { runs: count, variance: pool(of_spreads), is_of_runs: false }
     }
@@ -213,16 +213,16 @@ fn doublings(a: u64, b: u64) -> f64 {
     (log2(a as f64) - log2(b as f64)).abs()
 }
 
-fn pool(variances: impl Iterator<Item = Pooled>) -> Pooled {
+fn pool(variances: impl Iterator<Item = PooledVariance>) -> PooledVariance {
     let (squares, freedom) = variances.fold((0.0, 0.0), |(squares, freedom), pooled| {
         (squares + pooled.variance * pooled.freedom, freedom + pooled.freedom)
     });
-    if freedom > 0.0 { Pooled { variance: squares / freedom, freedom } } else { Pooled::default() }
+    if freedom > 0.0 { PooledVariance { variance: squares / freedom, freedom } } else { PooledVariance::default() }
 }
 
 /// The deviations of single runs from the mean of their place, over the deviation of their size, widened by what the
 /// mean takes out of them.
-fn residuals(runs: &Runs, screened: &Screened, group: (Collective, Scale), noise: &Group) -> Vec<f64> {
+fn residuals(runs: &Runs, screened: &Screened, group: (Collective, Scale), noise: &GroupDeviations) -> Vec<f64> {
     let mut all = Vec::new();
     let deviations: SortedMap<u64, f64> =
         noise.sizes.iter().map(|(size, _)| (*size, noise.near(*size).deviation())).collect();
@@ -230,12 +230,12 @@ fn residuals(runs: &Runs, screened: &Screened, group: (Collective, Scale), noise
         if (place.workload.collective, place.workload.scale) != group {
             continue;
         }
-        let own = Own::new(place, first, of_place, screened);
+        let own = OwnSpread::new(place, first, of_place, screened);
         if !own.is_of_runs {
             continue;
         }
         let Some(deviation) = deviations.get(&place.workload.size_bytes) else { continue };
-        let used = || of_place.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).run);
+        let used = || of_place.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).busbw);
         let n = f64::from(own.runs);
         let mean = used().map(|(run, _)| ln(run.busbw_gbps)).sum::<f64>() / n;
         let widened = (n / (n - 1.0)).sqrt() / deviation;

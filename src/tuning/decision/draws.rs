@@ -12,7 +12,7 @@ pub const ROUNDS: usize = 2000;
 const COLUMNS: usize = 64;
 
 /// Medians of more runs than this err like those of as many, divided by the square root of their ratio.
-const MOST_RUNS: u32 = 7;
+const MAX_RUNS: u32 = 7;
 
 const SEED: u64 = 0x5EED_0FD4_A500;
 
@@ -33,7 +33,7 @@ impl Draws {
         let normal = (0..ROUNDS).map(|_| stream.normal() as f32).collect();
         let mut errors = SortedMap::new();
         let mut drawn = Vec::new();
-        for runs in counts.iter().map(|n| (*n).clamp(1, MOST_RUNS)) {
+        for runs in counts.iter().map(|n| (*n).clamp(1, MAX_RUNS)) {
             errors.entry(runs).or_insert_with(|| {
                 let mut draw = || {
                     drawn.clear();

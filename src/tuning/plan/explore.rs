@@ -26,16 +26,16 @@ use crate::{
     math::{erfc, exp, log2},
 };
 
-/// What is worth a launch.
+/// The expected gains from which on a launch is worth making.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Worth {
+pub struct LaunchThresholds {
     /// A size's answer changes where something is faster by more than this, in per cent.
     pub change_pct: f64,
     /// A launch is worth making if it is expected to raise busbw beyond that by this much, in per cent ([`over_sizes`]).
     pub least_pct: f64,
 }
 
-impl Default for Worth {
+impl Default for LaunchThresholds {
     fn default() -> Self {
         Self { change_pct: 1.0, least_pct: 0.06 }
     }
@@ -43,8 +43,8 @@ impl Default for Worth {
 
 /// A launch to be made.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Choice {
-    /// Which of the grid's.
+pub struct NextLaunch {
+    /// The index of the launch in the grid.
     pub launch: usize,
     /// It is the first with its fewest or its most channels.
     pub is_anchor: bool,
@@ -54,10 +54,10 @@ pub struct Choice {
     pub at: Option<(u64, f64)>,
 }
 
-/// So far below the best of a size, in ln busbw…
+/// Heights further than this below the best of a size, in ln busbw, are compressed.
 const NEAR: f64 = 0.35;
 
-/// …and beyond, this share of the distance counts.
+/// The share of the distance beyond [`NEAR`] that counts.
 const BEYOND: f64 = 0.5;
 
 /// Covariance of a launch with itself beyond what it shares with launches of nearly as many channels.
@@ -83,8 +83,8 @@ fn drawn_back(height: f64, best: f64) -> f64 {
 
 /// How launches tell of each other. Lengths are in octaves.
 #[derive(Clone, Copy, Debug)]
-struct Shape {
-    /// Over sizes.
+struct CovarianceShape {
+    /// The length over sizes, as an index of [`SIZE_LENGTHS`].
     size: usize,
     /// Over channels, between all launches.
     shared: f64,
@@ -98,20 +98,20 @@ struct Shape {
 const SIZE_LENGTHS: [f64; 2] = [2.0, 5.0];
 
 /// The shapes that are tried; the likeliest is taken.
-fn shapes() -> impl Iterator<Item = Shape> {
+fn shapes() -> impl Iterator<Item = CovarianceShape> {
     let all = [1.5, 3.0].into_iter().flat_map(|shared| [1.0, 2.0].map(|own| (shared, own)));
     let all = all.flat_map(|(shared, own)| [3e-4, 3e-3, 3e-2].map(|noise| (shared, own, noise)));
-    all.flat_map(|(shared, own, noise)| [0, 1].map(|size| Shape { size, shared, own, noise }))
+    all.flat_map(|(shared, own, noise)| [0, 1].map(|size| CovarianceShape { size, shared, own, noise }))
 }
 
-/// The likeliest shape is sought with at most this many rows, and used with at most [`MOST_ROWS`].
+/// The likeliest shape is sought with at most this many rows, and used with at most [`MAX_ROWS`].
 const SEARCH_ROWS: usize = 64;
-const MOST_ROWS: usize = 160;
+const MAX_ROWS: usize = 160;
 
 /// More launches than this are thinned evenly before one is chosen.
-const MOST_CANDIDATES: usize = 256;
+const MAX_CANDIDATES: usize = 256;
 
-impl Shape {
+impl CovarianceShape {
     /// Covariance of two launches: what all share, what the same algorithm or protocol shares, what a pair has for itself,
     /// and what a launch has.
     fn covariance(self, a: &Configuration, b: &Configuration) -> f64 {
@@ -124,13 +124,13 @@ impl Shape {
     }
 }
 
-/// Matérn 5/2.
+/// The Matérn 5/2 correlation at a distance in lengths.
 fn smooth(distance: f64) -> f64 {
     let scaled = 5.0_f64.sqrt() * distance;
     (1.0 + scaled + scaled * scaled / 3.0) * exp(-scaled)
 }
 
-/// Matérn 3/2.
+/// The Matérn 3/2 correlation at a distance in lengths.
 fn bending(distance: f64) -> f64 {
     let scaled = 3.0_f64.sqrt() * distance;
     (1.0 + scaled) * exp(-scaled)
@@ -139,23 +139,23 @@ fn bending(distance: f64) -> f64 {
 /// Knows some launches of a grid and says which to make next.
 pub struct Explorer<'a> {
     grid: &'a Grid,
-    worth: Worth,
+    worth: LaunchThresholds,
     columns: Vec<Columns>,
     /// Launches with their ln busbw at all sizes.
     rows: Vec<(usize, Vec<f64>)>,
-    /// Which launches those are.
+    /// Whether each launch of the grid was made.
     made: Vec<bool>,
     /// Launches to make before any other.
     anchors: Vec<usize>,
     best: Vec<f64>,
     /// Kept while launches are only believed.
-    shape: Option<Shape>,
+    shape: Option<CovarianceShape>,
 }
 
 impl<'a> Explorer<'a> {
     /// Knows nothing of a grid.
     #[must_use]
-    pub fn blank(grid: &'a Grid, worth: Worth) -> Self {
+    pub fn blank(grid: &'a Grid, worth: LaunchThresholds) -> Self {
         let x: Vec<f64> = grid.sizes.iter().map(|size| log2((*size).max(1) as f64)).collect();
         let correlation = |length: f64| Square::from_fn(x.len(), |i, j| bending((x[i] - x[j]).abs() / length));
         let columns = SIZE_LENGTHS.map(|length| Columns::new(correlation(length))).to_vec();
@@ -173,7 +173,7 @@ impl<'a> Explorer<'a> {
 
     /// Knows what was measured of a grid.
     #[must_use]
-    pub fn new(grid: &'a Grid, worth: Worth) -> Self {
+    pub fn new(grid: &'a Grid, worth: LaunchThresholds) -> Self {
         let mut explorer = Self::blank(grid, worth);
         explorer.rows = (0..grid.launches.len()).filter_map(|launch| Some((launch, grid.row(launch)?))).collect();
         explorer.rows.iter().for_each(|(launch, _)| explorer.made[*launch] = true);
@@ -207,9 +207,9 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// The process over at most [`MOST_ROWS`] rows.
-    fn process(&self) -> Option<(Fitted<'_>, Shape)> {
-        let kept = thinned(&self.rows, MOST_ROWS);
+    /// The process over at most [`MAX_ROWS`] rows.
+    fn process(&self) -> Option<(Fitted<'_>, CovarianceShape)> {
+        let kept = thinned(&self.rows, MAX_ROWS);
         if kept.is_empty() {
             return None;
         }
@@ -217,7 +217,7 @@ impl<'a> Explorer<'a> {
         Some((self.fit(kept, shape)?, shape))
     }
 
-    fn fit<'b>(&'b self, rows: Vec<&'b (usize, Vec<f64>)>, shape: Shape) -> Option<Fitted<'b>> {
+    fn fit<'b>(&'b self, rows: Vec<&'b (usize, Vec<f64>)>, shape: CovarianceShape) -> Option<Fitted<'b>> {
         let launch = |index: usize| &self.grid.launches[rows[index].0];
         let covariance = Square::from_fn(rows.len(), |i, j| shape.covariance(launch(i), launch(j)));
         let near =
@@ -227,15 +227,16 @@ impl<'a> Explorer<'a> {
         Some(Fitted { process, rows })
     }
 
-    fn likeliest(&self) -> Option<Shape> {
-        let deviance =
-            |shape: Shape| Some((self.fit(thinned(&self.rows, SEARCH_ROWS), shape)?.process.deviance(), shape));
+    fn likeliest(&self) -> Option<CovarianceShape> {
+        let deviance = |shape: CovarianceShape| {
+            Some((self.fit(thinned(&self.rows, SEARCH_ROWS), shape)?.process.deviance(), shape))
+        };
         shapes().filter_map(deviance).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, shape)| shape)
     }
 
     /// Mean and standard deviation of ln busbw at each size, as the process sees it; a cell that another launch has measured
     /// is known.
-    fn expect(&self, fitted: &Fitted<'_>, shape: Shape, launch: usize) -> Vec<(f64, f64)> {
+    fn expect(&self, fitted: &Fitted<'_>, shape: CovarianceShape, launch: usize) -> Vec<(f64, f64)> {
         let asked = &self.grid.launches[launch];
         let to: Vec<f64> =
             fitted.rows.iter().map(|(row, _)| shape.covariance(&self.grid.launches[*row], asked)).collect();
@@ -251,10 +252,10 @@ impl<'a> Explorer<'a> {
 
     /// The launch from which the most is expected; `None` where all were made, or none is worth it.
     #[must_use]
-    pub fn choose(&mut self) -> Option<Choice> {
+    pub fn choose(&mut self) -> Option<NextLaunch> {
         let anchor = self.anchors.iter().copied().find(|launch| !self.made[*launch]);
         let Some((fitted, shape)) = self.process() else {
-            return anchor.map(|launch| Choice { launch, is_anchor: true, expected_pct: None, at: None });
+            return anchor.map(|launch| NextLaunch { launch, is_anchor: true, expected_pct: None, at: None });
         };
         let judge = |launch: usize| {
             let cells = self.expect(&fitted, shape, launch);
@@ -267,16 +268,16 @@ impl<'a> Explorer<'a> {
             let most = (0..gains.len()).max_by(|a, b| gains[*a].0.total_cmp(&gains[*b].0));
             let at = most.map(|size| (self.grid.sizes[size], gains[size].1));
             let expected = over_sizes(gains.iter().map(|(gain, _)| *gain), gains.len());
-            Choice { launch, is_anchor: false, expected_pct: Some(expected * 100.0), at }
+            NextLaunch { launch, is_anchor: false, expected_pct: Some(expected * 100.0), at }
         };
-        let is_worth_it = |choice: &Choice| choice.expected_pct.is_none_or(|pct| pct >= self.worth.least_pct);
+        let is_worth_it = |choice: &NextLaunch| choice.expected_pct.is_none_or(|pct| pct >= self.worth.least_pct);
         let with_most = self.anchors.len().div_ceil(2);
-        let anchor = anchor.map(|launch| Choice { is_anchor: true, ..judge(launch) });
+        let anchor = anchor.map(|launch| NextLaunch { is_anchor: true, ..judge(launch) });
         let anchor = anchor.filter(|it| is_worth_it(it) || self.anchors[..with_most].contains(&it.launch));
         let choice = match anchor {
             Some(choice) => Some(choice),
             None => {
-                thinned(&(0..self.made.len()).filter(|launch| !self.made[*launch]).collect::<Vec<_>>(), MOST_CANDIDATES)
+                thinned(&(0..self.made.len()).filter(|launch| !self.made[*launch]).collect::<Vec<_>>(), MAX_CANDIDATES)
                     .into_iter()
                     .map(|launch| judge(*launch))
                     .max_by(|a, b| a.expected_pct.unwrap_or(0.0).total_cmp(&b.expected_pct.unwrap_or(0.0)))
@@ -299,8 +300,9 @@ fn thinned<T>(all: &[T], most: usize) -> Vec<&T> {
     (0..count).map(|i| &all[i * all.len() / count]).collect()
 }
 
-/// What is expected of the positive part of a normal number, and how likely it is positive. Nothing at all is known of
-/// a size whose best is −∞: there anything is an improvement, which is counted as one octave.
+/// The expectation of the positive part of a normal number (expected improvement), and the probability that it is
+/// positive. A size whose best is −∞ has no measurement: anything is an improvement there, which is counted as one
+/// octave.
 pub(super) fn improvement(mean: f64, deviation: f64) -> (f64, f64) {
     if mean == f64::INFINITY {
         return (std::f64::consts::LN_2, 1.0);
@@ -352,7 +354,7 @@ mod tests {
     #[test]
     fn the_second_hump_is_found_and_the_search_ends_before_the_grid_does() {
         let grid = grid();
-        let mut explorer = Explorer::blank(&grid, Worth::default());
+        let mut explorer = Explorer::blank(&grid, LaunchThresholds::default());
         let mut made = Vec::new();
         while let Some(choice) = explorer.choose() {
             made.push(choice.launch);
@@ -379,7 +381,7 @@ mod tests {
     #[test]
     fn several_launches_are_chosen_at_once_and_none_twice() {
         let grid = grid();
-        let mut explorer = Explorer::blank(&grid, Worth { least_pct: -1.0, ..Worth::default() });
+        let mut explorer = Explorer::blank(&grid, LaunchThresholds { least_pct: -1.0, ..LaunchThresholds::default() });
         assert!(!explorer.knows_anything());
         explorer.learn(3, grid.row(3).unwrap_or_default());
         let mut made = vec![3];

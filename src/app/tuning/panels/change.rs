@@ -19,7 +19,7 @@ use crate::{
     },
     intake::{FileReport, Outcome},
     plot::Chart,
-    tuning::change::{Answer, Deployment, Question},
+    tuning::compare::{CompareAnswer, CompareQuestion, LoadedDeployment},
     worker::protocol::{ComparedState, FileToLoad, Request, Response},
 };
 
@@ -105,17 +105,17 @@ fn Comparison(states: Memo<Vec<(u32, String)>>) -> impl IntoView {
     let swap = move |_| wishes.set(untrack(move || [chosen(1), chosen(0)]));
     let conf = DocumentChoice::without(move || bench.documents.with(|all| all.confs.clone()));
     let has_conf = Memo::new(move |_| bench.documents.with(|all| !all.confs.is_empty()));
-    let asked = RwSignal::new(Question::default());
+    let asked = RwSignal::new(CompareQuestion::default());
     let question = Signal::derive(move || {
         let (before, after) = (chosen(0)?, chosen(1)?);
         let (reader_of_conf, library) = (bench.reader.get(), bench.library.get());
-        let deployment = |file| Deployment { file, reader: reader_of_conf, library };
-        let question = Question { conf: conf.chosen.get().map(deployment), ..asked.get() };
+        let deployment = |file| LoadedDeployment { file, reader: reader_of_conf, library };
+        let question = CompareQuestion { conf: conf.chosen.get().map(deployment), ..asked.get() };
         let (before, after) = (side(bench, reader, before)?, side(bench, reader, after)?);
         Some(Request::Change { before, after, question })
     });
     let found = Inquiry::new(bench, question);
-    fn changed(response: &Response) -> Option<&Answer> {
+    fn changed(response: &Response) -> Option<&CompareAnswer> {
         if let Response::Changed(answer) = response { Some(answer) } else { None }
     }
     let summary = move || {
@@ -140,8 +140,8 @@ fn Comparison(states: Memo<Vec<(u32, String)>>) -> impl IntoView {
         Some(view! { <TextFile name="comparison.md" about="for a pull request" text /> })
     };
     let by_size = found.listing(|response| Some(&changed(response)?.by_size));
-    let standing = found.listing(|response| Some(&changed(response)?.standing));
-    let apart = found.listing(|response| Some(&changed(response)?.apart));
+    let standing = found.listing(|response| Some(&changed(response)?.deployed_check));
+    let apart = found.listing(|response| Some(&changed(response)?.unmatched));
     let is_apart = Memo::new(move |_| apart.with(|listing| !listing.rows.is_empty()));
     view! {
         <form class="own" on:submit=stay>

@@ -19,10 +19,10 @@ use crate::{
     },
     collective::Collective,
     tuning::{
-        comparison::{
-            Answer, Question,
-            script::Campaign,
-            verdict::{Limits, Verdict},
+        ab::{
+            AbAnswer, AbQuestion,
+            script::CampaignPlan,
+            verdict::{Limits, RuleVerdict},
         },
         launch::{Launcher, Sizes},
     },
@@ -65,7 +65,7 @@ fn Judgement() -> impl IntoView {
     let collective = RwSignal::new(None::<Collective>);
     let limits = RwSignal::new(Limits::default());
     let question = Signal::derive(move || {
-        Some(Request::Compare(Question {
+        Some(Request::Compare(AbQuestion {
             file: Some(file.chosen.get()?),
             conf: conf.chosen.get(),
             collective: collective.get(),
@@ -74,7 +74,7 @@ fn Judgement() -> impl IntoView {
         }))
     });
     let found = Inquiry::new(bench, question);
-    fn compared(response: &Response) -> Option<&Answer> {
+    fn compared(response: &Response) -> Option<&AbAnswer> {
         if let Response::Compared(answer) = response { Some(answer) } else { None }
     }
     let void = move || {
@@ -98,9 +98,9 @@ fn Judgement() -> impl IntoView {
         found
             .now(|response| {
                 Some(match compared(response)?.verdicts.get(row)? {
-                    Verdict::Keep => "keep",
-                    Verdict::Drop(_) => "changes",
-                    Verdict::NotJudged(_) => "dead",
+                    RuleVerdict::Keep => "keep",
+                    RuleVerdict::Drop(_) => "changes",
+                    RuleVerdict::NotJudged(_) => "dead",
                 })
             })
             .unwrap_or_default()
@@ -181,7 +181,7 @@ fn NextCampaign() -> impl IntoView {
             let group = groups.iter().find(|g| (g.collective, g.scale) == (shown.collective, shown.scale))?;
             Some(Sizes::to_cover(*group.sizes.first()?, *group.sizes.last()?))
         })?;
-        Some(Request::Campaign(Campaign {
+        Some(Request::Campaign(CampaignPlan {
             collective: shown.collective,
             scale: shown.scale,
             sizes,
@@ -212,7 +212,7 @@ fn NextCampaign() -> impl IntoView {
                 <NumberField
                     label="Launches of each arm"
                     value=move || repeats.get()
-                    range=1..=Campaign::MOST_REPEATS
+                    range=1..=CampaignPlan::MAX_REPEATS
                     on_value=move |number| repeats.set(number)
                 />
                 <LauncherField launcher />

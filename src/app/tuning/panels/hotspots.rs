@@ -12,7 +12,7 @@ use super::{
 use crate::{
     app::fields::{NumberField, stay},
     app::live::{Show, follow, live},
-    tuning::hotspots::{Answer, FILE_NAME, Question, Rule},
+    tuning::hotspots::{FILE_NAME, HotspotAnswer, HotspotQuestion, HotspotRule},
     worker::protocol::{Request, Response},
 };
 
@@ -20,10 +20,11 @@ use crate::{
 #[component]
 pub fn Hotspots() -> impl IntoView {
     let bench: Bench = expect_context();
-    let rule = RwSignal::new(Rule::default());
-    let question = Signal::derive(move || bench.has_data().then(|| Request::Hotspots(Question { rule: rule.get() })));
+    let rule = RwSignal::new(HotspotRule::default());
+    let question =
+        Signal::derive(move || bench.has_data().then(|| Request::Hotspots(HotspotQuestion { rule: rule.get() })));
     let found = Inquiry::new(bench, question);
-    fn hotspots(response: &Response) -> Option<&Answer> {
+    fn hotspots(response: &Response) -> Option<&HotspotAnswer> {
         if let Response::Hotspots(answer) = response { Some(answer) } else { None }
     }
     // The chart of busbw over size marks them.

@@ -25,13 +25,13 @@ use crate::{
     collective::Workload,
     tuning::{
         address::{Address, Panel},
-        sets::Choice,
+        sets::SetChoice,
     },
 };
 
 /// A workload in words: `all_reduce, 16 MiB, 2 nodes, 16 ranks`.
 fn place(workload: &Workload) -> String {
-    Address::of(workload, Choice::Largest, false).to_string()
+    Address::of(workload, SetChoice::Largest, false).to_string()
 }
 
 /// So much of the tab before the one shown can be seen.

@@ -17,11 +17,11 @@ use crate::{
     worker::protocol::{Request, Response},
 };
 
-fn inquire(bench: Bench, question: impl Fn() -> Option<record::Question> + Send + Sync + 'static) -> Inquiry {
+fn inquire(bench: Bench, question: impl Fn() -> Option<record::RecordQuestion> + Send + Sync + 'static) -> Inquiry {
     Inquiry::new(bench, Signal::derive(move || question().map(Request::Record)))
 }
 
-fn recorded(response: &Response) -> Option<&record::Answer> {
+fn recorded(response: &Response) -> Option<&record::RecordAnswer> {
     if let Response::Record(answer) = response { Some(answer) } else { None }
 }
 
@@ -83,7 +83,7 @@ fn Asked() -> impl IntoView {
 #[component]
 fn Record() -> impl IntoView {
     let bench: Bench = expect_context();
-    let found = inquire(bench, move || Some(record::Question { workload: Some(bench.workload()?) }));
+    let found = inquire(bench, move || Some(record::RecordQuestion { workload: Some(bench.workload()?) }));
     let listing = found.listing(|response| Some(&recorded(response)?.listing));
     let place = move || bench.workload().map(|workload| place_of(&workload));
     let open = RwSignal::new(None::<usize>);
@@ -176,7 +176,7 @@ fn OneConfiguration(found: Inquiry, open: RwSignal<Option<usize>>) -> impl IntoV
                 </button>
             }
         });
-        let run = |run: record::OneRun| {
+        let run = |run: record::RecordedRun| {
             let gbps = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), crate::units::significant);
             view! {
                 <tr class:dead=!run.is_used>
@@ -251,7 +251,7 @@ fn SetAsideList() -> impl IntoView {
 #[component]
 fn Stalls() -> impl IntoView {
     let bench: Bench = expect_context();
-    let found = inquire(bench, move || bench.has_data().then(record::Question::default));
+    let found = inquire(bench, move || bench.has_data().then(record::RecordQuestion::default));
     let listing = found.listing(|response| Some(&recorded(response)?.stall_listing));
     let any = found.is(|response| recorded(response).is_some_and(|answer| !answer.stalls.is_empty()));
     let none = found.is(|response| recorded(response).is_some_and(|answer| answer.stalls.is_empty()));

@@ -13,7 +13,7 @@ use crate::{
     app::live::{Show, live},
     tuning::{
         launch::Launcher,
-        plan::{Answer, Question, script::FILE_NAME},
+        plan::{PlanAnswer, PlanQuestion, script::FILE_NAME},
     },
     worker::protocol::{Request, Response},
 };
@@ -36,26 +36,26 @@ pub fn LauncherField(launcher: RwSignal<Launcher>) -> impl IntoView {
 #[component]
 pub fn PlanPanel() -> impl IntoView {
     let bench: Bench = expect_context();
-    let runs = RwSignal::new(Question::default().runs);
-    let repeats = RwSignal::new(Question::default().repeats);
+    let runs = RwSignal::new(PlanQuestion::default().runs);
+    let repeats = RwSignal::new(PlanQuestion::default().repeats);
     let launcher = RwSignal::new(Launcher::default());
     let only_shown = RwSignal::new(false);
     let question = Signal::derive(move || {
         bench.has_data().then(|| {
             let of =
                 bench.workload().filter(|_| only_shown.get()).map(|workload| (workload.collective, workload.scale));
-            Request::Plan(Question {
+            Request::Plan(PlanQuestion {
                 of,
                 runs: runs.get(),
                 repeats: repeats.get(),
                 launcher: launcher.get(),
                 uncovered: bench.uncovered.get(),
-                ..Question::default()
+                ..PlanQuestion::default()
             })
         })
     });
     let found = Inquiry::new(bench, question);
-    fn plan(response: &Response) -> Option<&Answer> {
+    fn plan(response: &Response) -> Option<&PlanAnswer> {
         if let Response::Plan(answer) = response { Some(answer) } else { None }
     }
     let listing = found.listing(|response| Some(&plan(response)?.listing));
@@ -89,13 +89,13 @@ pub fn PlanPanel() -> impl IntoView {
                     <NumberField
                         label="At most so many launches"
                         value=move || runs.get()
-                        range=1..=Question::MOST_RUNS
+                        range=1..=PlanQuestion::MAX_RUNS
                         on_value=move |number| runs.set(number)
                     />
                     <NumberField
                         label="Repeats of what is new"
                         value=move || repeats.get()
-                        range=1..=Question::MOST_REPEATS
+                        range=1..=PlanQuestion::MAX_REPEATS
                         on_value=move |number| repeats.set(number)
                     />
                     <LauncherField launcher />

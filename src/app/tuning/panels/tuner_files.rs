@@ -24,8 +24,8 @@ use crate::{
     tuning::{
         conf::{
             Finding, Reader, Severity,
-            export::{self, Options},
-            question::{Answer, Question},
+            export::{self, ExportOptions},
+            question::{ConfAnswer, ConfQuestion},
         },
         support::Library,
     },
@@ -55,20 +55,20 @@ pub fn ReaderFields() -> impl IntoView {
 }
 
 /// Asks about tuner files; the answer is any of them.
-fn inquire(bench: Bench, question: impl Fn() -> Option<Question> + Send + Sync + 'static) -> Inquiry {
+fn inquire(bench: Bench, question: impl Fn() -> Option<ConfQuestion> + Send + Sync + 'static) -> Inquiry {
     Inquiry::new(bench, Signal::derive(move || question().map(Request::Conf)))
 }
 
-fn exported(response: &Response) -> Option<(&export::Export, &Listing)> {
+fn exported(response: &Response) -> Option<(&export::ConfExport, &Listing)> {
     match response {
-        Response::Conf(Answer::Export { export, listing }) => Some((export, listing)),
+        Response::Conf(ConfAnswer::Export { export, listing }) => Some((export, listing)),
         _ => None,
     }
 }
 
 fn linted(response: &Response) -> Option<(&[Finding], &Listing, &str)> {
     match response {
-        Response::Conf(Answer::Lint { findings, listing, summary }) => Some((findings, listing, summary)),
+        Response::Conf(ConfAnswer::Lint { findings, listing, summary }) => Some((findings, listing, summary)),
         _ => None,
     }
 }
@@ -77,7 +77,7 @@ type Charts = [(Workload, Chart)];
 
 fn overlaid(response: &Response) -> Option<(&Listing, &str, &Charts)> {
     match response {
-        Response::Conf(Answer::Overlay { listing, summary, charts }) => Some((listing, summary, charts)),
+        Response::Conf(ConfAnswer::Overlay { listing, summary, charts }) => Some((listing, summary, charts)),
         _ => None,
     }
 }
@@ -114,13 +114,13 @@ fn Export() -> impl IntoView {
     let found = inquire(bench, move || {
         let written = architecture.with(|text| text.trim().to_owned());
         bench.has_data().then(|| {
-            Question::Export(Options {
+            ConfQuestion::Export(ExportOptions {
                 reader: bench.reader.get(),
                 library: bench.library.get(),
                 by_scale: by_scale.get(),
                 open_ends: open_ends.get(),
                 architecture: Some(written).filter(|text| !text.is_empty()),
-                ..Options::default()
+                ..ExportOptions::default()
             })
         })
     });
@@ -177,11 +177,11 @@ fn Environment() -> impl IntoView {
     let found = inquire(bench, move || {
         let Workload { collective, scale, .. } = bench.workload()?;
         let configuration = if of_size.get() { Some(bench.recommendation()?.configuration?) } else { None };
-        Some(Question::Environment { collective, scale, configuration, library: bench.library.get() })
+        Some(ConfQuestion::Environment { collective, scale, configuration, library: bench.library.get() })
     });
     let content = move || {
         found.get(|response| match response {
-            Response::Conf(Answer::Environment(environment)) => {
+            Response::Conf(ConfAnswer::Environment(environment)) => {
                 let about = environment.configuration.to_string();
                 Some(view! {
                     <TextFile name="" about text=environment.text.clone() />
@@ -214,7 +214,7 @@ fn Check() -> impl IntoView {
     let has_data = move || bench.has_data();
     let lint = inquire(bench, move || {
         let readers = if all_readers.get() { Vec::new() } else { vec![bench.reader.get()] };
-        Some(Question::Lint { file: conf.chosen.get()?, readers, library: bench.library.get() })
+        Some(ConfQuestion::Lint { file: conf.chosen.get()?, readers, library: bench.library.get() })
     });
     let summary = move || lint.get(|response| Some(linted(response)?.2.to_owned()));
     let findings = lint.listing(|response| Some(linted(response)?.1));
@@ -258,7 +258,7 @@ fn Overlay(conf: Memo<Option<u32>>) -> impl IntoView {
     let bench: Bench = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
     let found = inquire(bench, move || {
-        Some(Question::Overlay { file: conf.get()?, reader: bench.reader.get(), library: bench.library.get() })
+        Some(ConfQuestion::Overlay { file: conf.get()?, reader: bench.reader.get(), library: bench.library.get() })
     });
     let summary = move || found.get(|response| Some(overlaid(response)?.1.to_owned()));
     let listing = found.listing(|response| Some(overlaid(response)?.0));

@@ -2,7 +2,7 @@
 
 use crate::sorted::SortedMap;
 
-use super::folds::{FoldPredictions, Scheme, assign};
+use super::folds::{FoldPredictions, FoldScheme, assign};
 use crate::{
     collective::{Configuration, Workload},
     learn::{folds, metrics},
@@ -16,9 +16,9 @@ use crate::{
     },
 };
 
-/// What one predictor says of held-out points and chooses at held-out workloads.
+/// The predictions of one predictor for held-out points, and its choices at held-out workloads.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Contestant {
+pub(super) struct HeldOutPredictor {
     /// busbw of each point; `None` where it can't say.
     pub(super) predicted: Vec<Option<f64>>,
     /// The choice at each workload, with the busbw that is expected of it, where it can say.
@@ -26,7 +26,7 @@ pub(super) struct Contestant {
 }
 
 /// One scheme's folds, and who says what about them.
-pub(super) struct Contest<'a> {
+pub(super) struct PredictorScores<'a> {
     points: &'a [Point],
     /// The fold of each point.
     pub(super) folds: Vec<usize>,
@@ -34,13 +34,13 @@ pub(super) struct Contest<'a> {
     of_workload: SortedMap<Workload, usize>,
     /// The measured configurations of each workload that was held out.
     pub(super) workloads: SortedMap<Workload, SortedMap<Configuration, f64>>,
-    /// By source.
-    pub(super) contestants: SortedMap<Source, Contestant>,
+    /// The predictors by their source.
+    pub(super) contestants: SortedMap<Source, HeldOutPredictor>,
 }
 
-impl<'a> Contest<'a> {
+impl<'a> PredictorScores<'a> {
     /// Takes the model's predictions and makes the baselines'. Folds that are missing leave their points unscored.
-    pub(super) fn new(points: &'a [Point], predictions: &[FoldPredictions], scheme: Scheme) -> Self {
+    pub(super) fn new(points: &'a [Point], predictions: &[FoldPredictions], scheme: FoldScheme) -> Self {
         let folds = assign(points, scheme);
         let mut workloads: SortedMap<Workload, SortedMap<Configuration, f64>> = SortedMap::new();
         for (point, _) in points.iter().zip(&folds).filter(|(_, fold)| **fold < scheme.folds()) {
@@ -61,13 +61,13 @@ impl<'a> Contest<'a> {
         contest
     }
 
-    fn contestant(&self) -> Contestant {
-        Contestant { predicted: vec![None; self.points.len()], choices: SortedMap::new() }
+    fn contestant(&self) -> HeldOutPredictor {
+        HeldOutPredictor { predicted: vec![None; self.points.len()], choices: SortedMap::new() }
     }
 
     /// Who needs no learning: for an unseen size all three of them, for an unseen configuration interpolation over
     /// channels, for an unseen scale interpolation over size and ranks and the winners of the nearest scale.
-    fn add_baselines(&mut self, scheme: Scheme) {
+    fn add_baselines(&mut self, scheme: FoldScheme) {
         let mut interpolation = self.contestant();
         let (mut nearest, mut single) = (self.contestant(), self.contestant());
         for fold in 0..scheme.folds() {
@@ -76,15 +76,15 @@ impl<'a> Contest<'a> {
             for index in held_out {
                 let Point { workload, configuration, .. } = self.points[index];
                 let expect = |configuration| match scheme {
-                    Scheme::Size => known.interpolate(&(workload, configuration)),
-                    Scheme::Configuration => known.interpolate_channels(&(workload, configuration)),
-                    Scheme::Scale => known.interpolate_scale(&(workload, configuration)),
+                    FoldScheme::Size => known.interpolate(&(workload, configuration)),
+                    FoldScheme::Configuration => known.interpolate_channels(&(workload, configuration)),
+                    FoldScheme::Scale => known.interpolate_scale(&(workload, configuration)),
                 };
                 interpolation.predicted[index] = expect(configuration);
                 let there = match scheme {
-                    Scheme::Size => Some(workload),
-                    Scheme::Configuration => None,
-                    Scheme::Scale => known
+                    FoldScheme::Size => Some(workload),
+                    FoldScheme::Configuration => None,
+                    FoldScheme::Scale => known
                         .nearest_scale(workload.collective, workload.scale)
                         .map(|scale| Workload { scale, ..workload }),
                 };
@@ -120,7 +120,7 @@ impl<'a> Contest<'a> {
         best.into_iter().map(|(workload, (choice, busbw))| (workload, (choice, Some(busbw)))).compact_collect()
     }
 
-    /// A source's score.
+    /// The score of a source over all held-out points.
     pub(super) fn score(&self, source: Source) -> Score {
         let Some(contestant) = self.contestants.get(&source) else { return Score::default() };
         let pairs: Vec<(f64, f64)> = self
@@ -176,7 +176,7 @@ impl<'a> Contest<'a> {
         self.points.iter().zip(self.predicted(source)).zip(&self.folds).map(of_point).compact_collect()
     }
 
-    /// What a source predicts of each point.
+    /// The prediction of a source for each point, in GB/s; `None` where it has none.
     pub(super) fn predicted(&self, source: Source) -> &[Option<f64>] {
         self.contestants.get(&source).map_or(&[], |contestant| &contestant.predicted)
     }

@@ -114,12 +114,12 @@ fn all_doors_give_one_verdict_at_every_size() {
         let workload = |size_bytes| Workload { collective: group.collective, scale: group.scale, size_bytes };
         let workloads: Vec<Workload> = asked.iter().copied().map(workload).collect();
         let answers = study.recommend(&workloads, None, false, &mut Silent).unwrap();
-        let stretches: Vec<BetweenSizes> = study.stretches().unwrap();
+        let between_sizes: Vec<BetweenSizes> = study.between_sizes().unwrap();
         let to_deploy = study.to_deploy().unwrap();
         let basis = collectune::tuning::conf::export::ExportInput {
             sweep: study.sweep(),
             recommendations: &to_deploy,
-            stretches: &stretches,
+            between_sizes: &between_sizes,
             names: &[],
             set: None,
             level: study.confidence().level,

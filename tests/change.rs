@@ -571,13 +571,13 @@ fn the_page_compares_files_with_what_is_loaded_and_with_reports() {
         (of_file(load("before.csv", "").0), Some(load("before.csv", &csv(1, 5, 1.0)).1)),
     ] {
         let (file, source) = load("after.csv", &csv(2, 5, 1.2));
-        let request = Request::Change { before: before.0, after: of_file(file), question: CompareQuestion::default() };
+        let request = Request::Compare { before: before.0, after: of_file(file), question: CompareQuestion::default() };
         let sources = before.1.into_iter().chain([source]).collect();
-        let Response::Changed(answer) = worker.execute(request, sources, &mut Silent).unwrap() else { panic!() };
+        let Response::Compared(answer) = worker.execute(request, sources, &mut Silent).unwrap() else { panic!() };
         assert!(answer.got_slower);
         assert_eq!(answer.charts.len(), 1);
     }
-    let request = Request::Change {
+    let request = Request::Compare {
         before: ComparedState::Loaded,
         after: ComparedState::Files(Vec::new()),
         question: CompareQuestion::default(),

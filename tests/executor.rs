@@ -320,7 +320,7 @@ fn a_campaign_s_name_tells_its_collective_and_its_rules_how_many_ranks_ran() {
     let conf = "allgather,0,8192,ring,simple,8,1,8,-1,-1\nallreduce,0,8192,ring,ll,8,1,8,-1,-1\n";
     let mut page = Page::default();
     page.load(&[("allreduce_1n.per_size_stats.csv", campaign.as_bytes()), ("nccl_tuner.conf", conf.as_bytes())]);
-    let Ok(Response::Compared(answer)) = page.ask(Request::Compare(ab::AbQuestion::default())) else {
+    let Ok(Response::Ab(answer)) = page.ask(Request::Ab(ab::AbQuestion::default())) else {
         panic!("a campaign and its rules are there");
     };
     let words: Vec<&str> = answer.verdicts.iter().map(ab::verdict::RuleVerdict::word).collect();

@@ -438,7 +438,7 @@ fn check_round_trip(
     stream: &mut Stream,
 ) -> usize {
     let names = ["a,b\n\u{7}allreduce,0,1,ring,ll,1,1,8".to_owned(), "é".repeat(300)];
-    let basis = ExportInput { sweep, recommendations, stretches: &[], names: &names, set: None, level: 0.9 };
+    let basis = ExportInput { sweep, recommendations, between_sizes: &[], names: &names, set: None, level: 0.9 };
     let exported = export(&basis, options);
     let support = SupportMatrix::new(options.library.matrix(), sweep);
     let mut compared = 0;
@@ -553,7 +553,7 @@ fn export_of(study: &TuningStudy, reader: Reader) -> ConfExport {
     let basis = ExportInput {
         sweep: study.sweep(),
         recommendations: &winners,
-        stretches: &[],
+        between_sizes: &[],
         names: &names,
         set: None,
         level: 0.9,
@@ -611,7 +611,7 @@ fn a_loss_that_rounding_may_have_made_refuses_nothing() {
         let basis = ExportInput {
             sweep: &sweep,
             recommendations: &recommendations,
-            stretches: &[],
+            between_sizes: &[],
             names: &[],
             set: None,
             level: 0.9,
@@ -633,7 +633,8 @@ fn a_scale_that_would_lose_is_refused_with_its_sizes() {
         defaults: [&tiny, &small, &large].map(|points| points[1].clone()).to_vec(),
     };
     let of = |reader, recommendations: &[Recommendation]| {
-        let basis = ExportInput { sweep: &sweep, recommendations, stretches: &[], names: &[], set: None, level: 0.9 };
+        let basis =
+            ExportInput { sweep: &sweep, recommendations, between_sizes: &[], names: &[], set: None, level: 0.9 };
         export(&basis, &ExportOptions { reader, ..ExportOptions::default() })
     };
     let all = [tie.clone(), deploy.clone(), lose];
@@ -667,7 +668,7 @@ fn more_channels_than_were_measured_are_not_written() {
     let basis = ExportInput {
         sweep: &sweep,
         recommendations: &recommendations,
-        stretches: &[],
+        between_sizes: &[],
         names: &[],
         set: None,
         level: 0.9,

@@ -128,7 +128,7 @@ impl Predict {
             exhaustive: *exhaustive,
         };
         let platform = self.machine.with(self.library, learnt.executor.platform());
-        learnt.executor.deploy_on(platform);
+        learnt.executor.set_platform(platform);
         let study = learnt.executor.study();
         let mut bar = terminal::Bar::new();
         let answers = study.recommend(&workloads, Some(&limits), true, &mut bar).map_err(ExecuteError::from)?;

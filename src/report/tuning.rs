@@ -93,9 +93,15 @@ pub fn report(material: TuningReportInput<'_>, contents: &Contents) -> Result<Re
     if contents.deployables {
         let names = if contents.file_names { names } else { &[] };
         let level = study.confidence().level;
-        let stretches = study.stretches()?;
-        let basis =
-            ExportInput { sweep: study.sweep(), recommendations: answer, stretches: &stretches, names, set, level };
+        let between_sizes = study.between_sizes()?;
+        let basis = ExportInput {
+            sweep: study.sweep(),
+            recommendations: answer,
+            between_sizes: &between_sizes,
+            names,
+            set,
+            level,
+        };
         sections.push(deployables(&basis, study.platform()));
     }
     sections.extend(study.evaluation().map(|evaluation| trust::section(evaluation, predicted)));

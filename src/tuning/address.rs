@@ -1,4 +1,4 @@
-//! What the page shows, as the fragment of its URL: `#v=1&w=tuning&c=all_reduce&n=2&r=16&s=16777216`.
+//! The view of the page as the fragment of its URL: `#v=1&w=tuning&c=all_reduce&n=2&r=16&s=16777216`.
 //!
 //! `v` version, `w` workbench, `c` collective, `n` nodes, `r` ranks, `s` size in bytes, `m` the set of measurements (its
 //! key, or `all`), `x=1` the example is open, `p` the panel.
@@ -44,9 +44,9 @@ pub enum Panel {
     /// The plan of the next launches.
     Plan,
     /// A comparison with the default.
-    Comparison,
+    Ab,
     /// Two measured states, before and after.
-    Change,
+    Compare,
     /// Tables that can only be looked at.
     Tables,
 }
@@ -59,8 +59,8 @@ impl Panel {
         Self::TunerFiles,
         Self::Coverage,
         Self::Plan,
-        Self::Comparison,
-        Self::Change,
+        Self::Ab,
+        Self::Compare,
         Self::Tables,
     ];
 
@@ -73,13 +73,13 @@ impl Panel {
             Self::TunerFiles => "Tuner files",
             Self::Coverage => "Coverage",
             Self::Plan => "Measure next",
-            Self::Comparison => "A/B",
-            Self::Change => "Compare",
+            Self::Ab => "A/B",
+            Self::Compare => "Compare",
             Self::Tables => "Tables",
         }
     }
 
-    /// Its word in a fragment.
+    /// The value of `p` in a fragment.
     #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
@@ -88,8 +88,8 @@ impl Panel {
             Self::TunerFiles => "tuner-files",
             Self::Coverage => "coverage",
             Self::Plan => "plan",
-            Self::Comparison => "ab",
-            Self::Change => "compare",
+            Self::Ab => "ab",
+            Self::Compare => "compare",
             Self::Tables => "tables",
         }
     }
@@ -118,7 +118,7 @@ impl Panel {
 /// A fragment that names no view.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// Of another program or version.
+    /// The fragment is of another program or version.
     #[error("The link is of version {0}, which this page doesn't know; open it with a newer Collectune")]
     Version(String),
     /// A workbench that this page doesn't have.

@@ -41,7 +41,7 @@ pub struct Point {
     pub spread_pct: Option<f64>,
     /// Marks that any of the repeats has.
     pub marks: RowMarks,
-    /// What was asked of the library; of several, what was asked most often.
+    /// The settings that were asked of the library; of several, those that were asked most often.
     #[serde(default)]
     pub asked: Asked,
     /// How it is known what ran: the weakest evidence of the repeats.

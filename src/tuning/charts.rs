@@ -30,9 +30,9 @@ fn place(collective: Collective, scale: Scale) -> String {
 
 /// busbw against size: what was measured, the answer with its interval, the default.
 #[must_use]
-pub fn busbw_over_size(advisor: &Recommender<'_>, group: &Group, answer: &[Recommendation]) -> Chart {
+pub fn busbw_over_size(recommender: &Recommender<'_>, group: &Group, answer: &[Recommendation]) -> Chart {
     let (collective, scale) = (group.collective, group.scale);
-    let measured = advisor.sweep.points_of(collective, scale).iter().map(|point| Point {
+    let measured = recommender.sweep.points_of(collective, scale).iter().map(|point| Point {
         x: point.workload.size_bytes as f64,
         y: point.busbw_gbps,
         note: format!("{}, {}", point.configuration, wording::runs_of(point)),
@@ -61,7 +61,7 @@ pub fn busbw_over_size(advisor: &Recommender<'_>, group: &Group, answer: &[Recom
     if chosen.iter().all(|point| point.y.is_nan()) {
         chosen.clear();
     }
-    let default = advisor.sweep.defaults_of(collective, scale).iter().map(|point| Point {
+    let default = recommender.sweep.defaults_of(collective, scale).iter().map(|point| Point {
         x: point.workload.size_bytes as f64,
         y: point.busbw_gbps,
         note: format!("ran {}, {}", point.configuration, wording::runs_of(point)),
@@ -129,20 +129,20 @@ fn colour(algorithm: Algorithm, protocol: Protocol) -> Colour {
 /// busbw against channels at one size: a line of predictions for each algorithm and protocol, and what was measured.
 ///
 /// # Errors
-/// What the model says.
+/// The error of the model, if it can't be asked.
 pub fn busbw_over_channels(
-    advisor: &Recommender<'_>,
+    recommender: &Recommender<'_>,
     group: Option<&Group>,
     recommendation: &Recommendation,
 ) -> Result<Chart, LearnError> {
     let workload = recommendation.workload;
-    let limit = advisor.space.max_channels(&workload);
+    let limit = recommender.space.max_channels(&workload);
     let mut all = Vec::new();
     for pair in group.into_iter().flat_map(|group| &group.pairs) {
         let colour = colour(pair.algorithm, pair.protocol);
         let configuration = |channels| Configuration { algorithm: pair.algorithm, protocol: pair.protocol, channels };
         let name = format!("{}/{}", pair.algorithm, pair.protocol);
-        let measured: Vec<Point> = advisor
+        let measured: Vec<Point> = recommender
             .sweep
             .points_at(&workload)
             .iter()
@@ -154,13 +154,13 @@ pub fn busbw_over_channels(
                 ..Point::default()
             })
             .collect();
-        if let Some(model) = advisor.model.filter(|_| advisor.space.allows(&workload, &configuration(1))) {
+        if let Some(model) = recommender.model.filter(|_| recommender.space.allows(&workload, &configuration(1))) {
             let asks: Vec<ModelInput> = (1..=limit).map(|channels| (workload, configuration(channels))).collect();
             let predicted = model.predict(&asks)?;
             let line = asks.iter().zip(predicted).filter_map(|((_, c), busbw)| {
                 let known = pair.channels.binary_search(&c.channels).is_ok();
                 let note = if known { "model" } else { "model, not a measured count" };
-                let y = advisor.ceilings.hold(&workload, c, busbw?);
+                let y = recommender.ceilings.hold(&workload, c, busbw?);
                 let note = format!("{note}{}", time(&workload, y));
                 Some(Point { x: f64::from(c.channels), y, note, ..Point::default() })
             });
@@ -203,12 +203,12 @@ pub fn busbw_over_channels(
 /// Predicted against measured for one collective and scale, each point predicted by a model that had not seen it.
 #[must_use]
 pub fn predicted_over_measured(
-    advisor: &Recommender<'_>,
+    recommender: &Recommender<'_>,
     validation: &Validation,
     collective: Collective,
     scale: Scale,
 ) -> Chart {
-    let points = advisor.sweep.points.iter().zip(&validation.out_of_fold);
+    let points = recommender.sweep.points.iter().zip(&validation.out_of_fold);
     let of_group = || points.clone().filter(|(p, _)| (p.workload.collective, p.workload.scale) == (collective, scale));
     let dot = |point: &super::aggregate::Point, predicted: f64| Point {
         x: point.busbw_gbps,

@@ -18,7 +18,7 @@ macro_rules! columns {
             /// All columns that are read, in the order of the format.
             pub const ALL: &[Self] = &[$(Self::$item),+];
 
-            /// Its name in the header.
+            /// The name of the column in the header of a sweep.
             #[must_use]
             pub const fn name(self) -> &'static str { match self { $(Self::$item => $name),+ } }
 
@@ -73,7 +73,7 @@ columns! {
 }
 
 /// Every row must have these.
-const NEEDED: [Column; 7] = [
+const REQUIRED: [Column; 7] = [
     Column::Collective,
     Column::NumNodes,
     Column::NumGpus,
@@ -91,7 +91,7 @@ impl Column {
     /// them here.
     #[must_use]
     pub fn is_needed(self) -> bool {
-        NEEDED.contains(&self) || self == Self::BusbwIp
+        REQUIRED.contains(&self) || self == Self::BusbwIp
     }
 
     /// The text can stand in this column of every row.
@@ -181,10 +181,10 @@ pub enum ColumnsError {
 }
 
 fn list(names: &[String]) -> String {
-    const SHOWN: usize = 30;
-    let mut text = names.iter().take(SHOWN).map(|n| excerpt(n)).collect::<Vec<_>>().join(", ");
-    if names.len() > SHOWN {
-        text += &format!(" and {} more", names.len() - SHOWN);
+    const MAX_SHOWN: usize = 30;
+    let mut text = names.iter().take(MAX_SHOWN).map(|n| excerpt(n)).collect::<Vec<_>>().join(", ");
+    if names.len() > MAX_SHOWN {
+        text += &format!(" and {} more", names.len() - MAX_SHOWN);
     }
     text
 }
@@ -299,7 +299,7 @@ impl Columns {
             Column::Proto | Column::Nchannels => !self.is_default(),
             _ => true,
         };
-        let missing = NEEDED.iter().filter(|c| needs(**c) && !self.has(**c));
+        let missing = REQUIRED.iter().filter(|c| needs(**c) && !self.has(**c));
         let mut missing: Vec<String> = missing.map(|c| c.name().to_owned()).collect();
         if !MEASUREMENTS.iter().any(|c| self.has(*c)) {
             missing.push("busbw_ip (or time_ip_us)".to_owned());

@@ -54,7 +54,7 @@ pub const LOGARITHMIC: [&str; 7] =
 /// The name of the last feature of [`logarithmic`], which follows from size and channels.
 pub const BYTES_PER_CHANNEL: &str = "log2 bytes per channel";
 
-/// What busbw depends on, with sizes and channels as logarithms.
+/// The features of the default model: sizes and channels as logarithms.
 ///
 /// How a message fills the chunks of its channels depends on its bytes per channel: a step of busbw lies along a diagonal
 /// of sizes and channels, which trees can't cut by either alone.

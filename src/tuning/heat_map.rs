@@ -53,7 +53,7 @@ impl Against {
         if is_default { Self::Default } else { Self::Best }
     }
 
-    /// What a fragment says (`h=default`), [`Against::Best`] where it says nothing.
+    /// Reads the setting from a fragment (`h=default`); [`Against::Best`] where it has none.
     ///
     /// ```
     /// use collectune::tuning::heat_map::Against;

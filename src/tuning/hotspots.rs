@@ -77,7 +77,7 @@ pub struct Hotspot {
     pub scale: Scale,
     /// The running maximum before it, in GB/s: what is expected at least.
     pub expected_gbps: f64,
-    /// Its sizes, ascending; never empty.
+    /// The points of the dip, ascending by size; never empty.
     pub places: Vec<HotspotPoint>,
 }
 

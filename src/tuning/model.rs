@@ -83,7 +83,7 @@ impl BusbwModel {
     /// algorithm and protocol for that collective.
     ///
     /// # Errors
-    /// What the trees say.
+    /// The error of the trees, if they can't be asked.
     pub fn predict(&self, asks: &[ModelInput]) -> Result<Vec<Option<f64>>, LearnError> {
         Ok(match &self.fitted {
             Fitted::Surfaces(surfaces) => surfaces.predict(asks)?,
@@ -108,7 +108,7 @@ impl BusbwModel {
     /// [`Self::predict`] with one feature's values taken from other asks.
     ///
     /// # Errors
-    /// What the trees say.
+    /// The error of the trees, if they can't be asked.
     pub fn predict_shuffled(
         &self,
         asks: &[ModelInput],
@@ -128,7 +128,7 @@ impl BusbwModel {
     /// what Hockney's law leaves.
     ///
     /// # Errors
-    /// What the trees say.
+    /// The error of the trees, if they can't be asked.
     pub fn importances(&self) -> Result<Vec<f64>, LearnError> {
         match &self.fitted {
             Fitted::Surfaces(Surfaces { trees: [extra, random], .. }) => {
@@ -256,6 +256,8 @@ impl Surfaces {
                 let there = Workload { scale, ..*workload };
                 let Some(group) = self.groups.get(&key(&there, configuration)) else { continue };
                 let is_beyond = group.largest.last().is_some_and(|last| workload.size_bytes > *last);
+                // Trees are constant beyond the points that they were grown on, so beyond the largest size the model is asked
+                // at the largest measured sizes, and their curve is continued by latency and bandwidth.
                 let sizes = if is_beyond { &group.largest[..] } else { std::slice::from_ref(&workload.size_bytes) };
                 let first = inside.len();
                 inside.extend(sizes.iter().map(|size| (Workload { size_bytes: *size, ..there }, *configuration)));
@@ -272,6 +274,7 @@ impl Surfaces {
             let kriged = &self.kriged[&(there.collective, there.scale)];
             let height = |place: [f64; 2], residual: f64| {
                 let surface = group.plane.predict(place) + kriged.predict(group.place(place));
+                // Heights are logarithms: their weighted mean is the weighted geometric mean of the two models.
                 surface + (group.law.predict(place) + residual - surface) * TREES_SHARE
             };
             let heights: Vec<(f64, f64)> = inside[range.clone()]

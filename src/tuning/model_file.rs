@@ -55,7 +55,8 @@ pub struct ModelFile {
     pub default_runs: Vec<Vec<SavedRun>>,
 }
 
-/// One run: busbw in GB/s, its out-of-place twin, of how many runs it is the median, their spread in per cent, and
+/// One run: busbw in GB/s, out-of-place busbw, the number of runs that it is the median of, their spread in per cent,
+/// and
 /// whether it was set aside.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SavedRun(
@@ -115,7 +116,7 @@ impl ModelFile {
     /// The file of a fitted model.
     ///
     /// # Errors
-    /// What the model says.
+    /// The error of the model, if it can't be asked.
     pub fn new(
         model: &BusbwModel,
         parameters: &Parameters,
@@ -255,7 +256,7 @@ const GRID_CHANNELS: [u32; 7] = [1, 2, 4, 8, 16, 32, 48];
 /// to 4 GiB and seven channel counts.
 ///
 /// # Errors
-/// What the model says.
+/// The error of the model, if it can't be asked.
 pub fn hash(model: &BusbwModel, points: &[Point]) -> Result<String, LearnError> {
     let mut pairs: Vec<ModelInput> = points
         .iter()

@@ -119,13 +119,13 @@ pub struct Reading {
     pub problems: Problems,
     /// The number of lines that were read.
     pub rows: u64,
-    /// Of those, runs of the library's default.
+    /// The number of these that are runs of the default.
     pub default_rows: u64,
     /// Of those, runs of something else than what was asked for.
     pub substituted_rows: u64,
-    /// Of those, rows whose channel count wrapped.
+    /// The number of these whose channel count wrapped.
     pub wrapped_rows: u64,
-    /// Of those, medians of several runs.
+    /// The number of these that are medians of several runs.
     pub median_rows: u64,
     /// Of those, rows of a file with requested columns that say nothing about what was asked or what ran.
     pub unsaid_rows: u64,
@@ -160,7 +160,7 @@ pub fn read_rows(
     rows: &mut Vec<Row>,
     share_read: &mut dyn FnMut() -> f64,
 ) -> Reading {
-    const EACH: u64 = 1024;
+    const PROGRESS_INTERVAL: u64 = 1024;
     let mut reader = RowReader::new(columns, file);
     let mut reading = Reading::default();
     let mut share = 0.0;
@@ -180,7 +180,7 @@ pub fn read_rows(
             }
             Err(problem) => reading.problems.push(problem),
         }
-        if (reading.rows + reading.problems.count).is_multiple_of(EACH) {
+        if (reading.rows + reading.problems.count).is_multiple_of(PROGRESS_INTERVAL) {
             share = share_read();
         }
     }
@@ -192,8 +192,8 @@ pub fn read_rows(
 /// share that was read, with what is read ahead in it, tells the rest only once there are many rows. The margin costs
 /// less than a second copy at the end, where lines get shorter or more was read ahead than thought.
 fn room(rows: u64, share: f64) -> usize {
-    const MANY: u64 = 1 << 15;
-    if rows < MANY || share <= 0.0 {
+    const MIN_ROWS_TO_EXTRAPOLATE: u64 = 1 << 15;
+    if rows < MIN_ROWS_TO_EXTRAPOLATE || share <= 0.0 {
         return rows.max(1024) as usize;
     }
     let rest = rows as f64 * (1.0 - share) / share * 1.25;

@@ -27,7 +27,7 @@ use crate::{
 pub struct Recommender<'a> {
     /// The measurements.
     pub sweep: &'a Sweep,
-    /// The same, for the baselines.
+    /// The measurements as the baselines look them up.
     pub measurements: &'a Measurements,
     /// The limits of predictions.
     pub ceilings: &'a Ceilings,
@@ -89,12 +89,12 @@ impl<'a> Recommender<'a> {
     }
 
     /// The answer for a workload. At a measured size, and where nothing was measured around it, its own
-    /// ([`Self::alone`]). Between two measured sizes, what the stretch that holds it deploys ([`Self::stretches`]), so that
+    /// ([`Self::alone`]). Between two measured sizes, what the stretch that holds it deploys ([`Self::between_sizes`]), so that
     /// an answer and a tuner file never differ; where that deploys nothing, or beyond the measured sizes and scales, the
     /// choice must be measured first. `check` runs the exhaustive search beside the coarse one.
     ///
     /// # Errors
-    /// What the model says.
+    /// The error of the model, if it can't be asked.
     pub fn recommend(&self, workload: &Workload, check: bool) -> Result<Recommendation, LearnError> {
         let here = self.alone(workload, check)?;
         let (below, above) = self.neighbours(workload);
@@ -103,9 +103,9 @@ impl<'a> Recommender<'a> {
         }
         if let (Some(below), Some(above)) = (below, above) {
             let at = |size_bytes| self.alone(&Workload { size_bytes, ..*workload }, false);
-            let stretches = self.stretches(&at(below)?, &at(above)?)?;
-            let holds = |stretch: &BetweenSizes| (stretch.min_bytes..=stretch.max_bytes).contains(&workload.size_bytes);
-            if let Some((low, high)) = stretches.into_iter().find(holds).and_then(|stretch| stretch.deployed) {
+            let between_sizes = self.between_sizes(&at(below)?, &at(above)?)?;
+            let holds = |between: &BetweenSizes| (between.min_bytes..=between.max_bytes).contains(&workload.size_bytes);
+            if let Some((low, high)) = between_sizes.into_iter().find(holds).and_then(|between| between.deployed) {
                 return self.within(&low, &high, here);
             }
         }
@@ -134,8 +134,12 @@ impl<'a> Recommender<'a> {
     /// was measured on both sides.
     ///
     /// # Errors
-    /// What the model says.
-    pub fn stretches(&self, lower: &Recommendation, upper: &Recommendation) -> Result<Vec<BetweenSizes>, LearnError> {
+    /// The error of the model, if it can't be asked.
+    pub fn between_sizes(
+        &self,
+        lower: &Recommendation,
+        upper: &Recommendation,
+    ) -> Result<Vec<BetweenSizes>, LearnError> {
         let (low, high) = (lower.workload.size_bytes, upper.workload.size_bytes);
         let middle = boundary(low, high);
         let (first, last) = (boundary(low, middle), boundary(middle, high));

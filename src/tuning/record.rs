@@ -30,11 +30,11 @@ pub struct RecordQuestion {
 pub struct RecordAnswer {
     /// The measured configurations of the workload, the default last.
     pub measured: Vec<RecordedConfiguration>,
-    /// The same as a table.
+    /// The measured configurations as a table.
     pub listing: Listing,
     /// The stalled runs, by workload.
     pub stalls: Vec<Stall>,
-    /// The same as a table.
+    /// The stalled runs as a table.
     pub stall_listing: Listing,
     /// The noise of the workload, and what can be seen through it.
     pub noise: Option<Noise>,
@@ -55,11 +55,11 @@ pub struct RecordedConfiguration {
     pub spread_pct: Option<f64>,
     /// The median of the out-of-place measurements of these runs, in GB/s.
     pub out_of_place_gbps: Option<f64>,
-    /// It can't be told apart from the best one.
+    /// Whether it can't be told apart from the best one.
     pub is_tied: bool,
     /// The configuration with fewer channels that ran the same at this size.
     pub alias_of: Option<Configuration>,
-    /// It was set aside by hand.
+    /// Whether it was set aside by hand.
     pub is_set_aside: bool,
     /// The settings that were asked of the library most often.
     pub asked: Asked,
@@ -90,15 +90,19 @@ pub struct RecordedRun {
 
 /// Looks up what a question asks for; `names` are those of the files.
 #[must_use]
-pub fn answer(advisor: &Recommender<'_>, question: &RecordQuestion, names: &SortedMap<u16, String>) -> RecordAnswer {
-    let judge = &advisor.judge;
+pub fn answer(
+    recommender: &Recommender<'_>,
+    question: &RecordQuestion,
+    names: &SortedMap<u16, String>,
+) -> RecordAnswer {
+    let judge = &recommender.judge;
     let asked_for = |stall: &&Stall| question.workload.is_none_or(|workload| stall.workload == workload);
     let stalls: Vec<Stall> = judge.screened.stalls.iter().filter(asked_for).copied().collect();
     let stall_listing = stall_listing(&stalls, names);
     let Some(workload) = question.workload else {
         return RecordAnswer { stalls, stall_listing, ..RecordAnswer::default() };
     };
-    let (points, judged) = advisor.judged(&workload);
+    let (points, judged) = recommender.judged(&workload);
     let same_as = |configuration: Configuration| {
         let same_as = judged.as_ref()?.same_as.iter();
         let found = points.iter().zip(same_as).find(|(point, _)| point.configuration == configuration);
@@ -107,7 +111,7 @@ pub fn answer(advisor: &Recommender<'_>, question: &RecordQuestion, names: &Sort
     let is_tied =
         |configuration: &Configuration| judged.as_ref().is_some_and(|judged| judged.tied.contains(configuration));
     let measured = judge.runs.at(&workload).map(|(place, first, runs)| {
-        let mut measured = measured(advisor, place, first, runs, names);
+        let mut measured = measured(recommender, place, first, runs, names);
         if !measured.is_default {
             measured.alias_of = same_as(place.configuration);
             measured.is_tied = is_tied(&measured.alias_of.unwrap_or(place.configuration));
@@ -120,15 +124,15 @@ pub fn answer(advisor: &Recommender<'_>, question: &RecordQuestion, names: &Sort
 }
 
 fn measured(
-    advisor: &Recommender<'_>,
+    recommender: &Recommender<'_>,
     place: &PointRuns,
     first: usize,
     runs: &[Run],
     names: &SortedMap<u16, String>,
 ) -> RecordedConfiguration {
-    let screened = advisor.judge.screened;
+    let screened = recommender.judge.screened;
     let is_default = place.kind == RunKind::Default;
-    let sweep = advisor.sweep;
+    let sweep = recommender.sweep;
     let point = if is_default {
         sweep.default_at(&place.workload)
     } else {

@@ -157,7 +157,7 @@ impl Recommendation {
 pub struct DeployedRun {
     /// The configuration; `None` where it is the default's and nothing told what it ran.
     pub configuration: Option<Configuration>,
-    /// Its busbw in GB/s, measured or expected.
+    /// The bus bandwidth of the configuration in GB/s, measured or predicted.
     pub busbw_gbps: Option<f64>,
     /// Where 90 % of its measurements should fall.
     pub interval_90: Option<Interval>,

@@ -28,7 +28,7 @@ const DECIMALS_GBPS: f64 = 0.01;
 const DIGITS: f64 = 0.05;
 
 /// The columns that say what a row was measured with.
-const FROM: [Column; 4] = [Column::Library, Column::DataType, Column::Redop, Column::NodeList];
+const ORIGIN_COLUMNS: [Column; 4] = [Column::Library, Column::DataType, Column::Redop, Column::NodeList];
 /// The most spellings of it.
 const MAX_SAID: usize = 4 * Origins::MAX_OF_A_FILE;
 
@@ -41,9 +41,9 @@ pub(super) struct RowReader<'a> {
     protocols: LastWords<Protocol>,
     origins: Origins,
     /// The origins so far by the cells of their columns, with their numbers.
-    said: SortedMap<[String; FROM.len()], u16>,
+    said: SortedMap<[String; ORIGIN_COLUMNS.len()], u16>,
     /// The cells and number of the last row's origin: most rows are like the one before.
-    last: Option<([String; FROM.len()], u16)>,
+    last: Option<([String; ORIGIN_COLUMNS.len()], u16)>,
     /// The last row's columns of what was requested and what ran are all blank: a row of the older form in a merge.
     pub(super) unsaid: bool,
 }
@@ -149,11 +149,11 @@ impl<'a> RowReader<'a> {
     fn origin(&mut self, cells: &RowCells<'_>) -> Result<u16, Problem> {
         let cell = |column| cells.present(column).unwrap_or_default();
         if let Some((said, number)) = &self.last
-            && said.iter().zip(FROM).all(|(said, column)| said == cell(column))
+            && said.iter().zip(ORIGIN_COLUMNS).all(|(said, column)| said == cell(column))
         {
             return Ok(*number);
         }
-        let says = FROM.map(|column| cell(column).to_owned());
+        let says = ORIGIN_COLUMNS.map(|column| cell(column).to_owned());
         let number = match self.said.get(&says) {
             Some(number) => *number,
             None => {
@@ -164,7 +164,8 @@ impl<'a> RowReader<'a> {
                 let number =
                     self.origins.number(&origin, Origins::MAX_OF_A_FILE).filter(|_| self.said.len() < MAX_SAID);
                 let Some(number) = number else {
-                    let column = FROM.into_iter().find(|column| !cell(*column).is_empty()).unwrap_or(Column::DataType);
+                    let column =
+                        ORIGIN_COLUMNS.into_iter().find(|column| !cell(*column).is_empty()).unwrap_or(Column::DataType);
                     return Err(cells.problem(column, "is one way of measuring more than can be told apart"));
                 };
                 self.said.insert(says.clone(), number);

@@ -279,7 +279,7 @@ impl KeptParts {
 struct TimedRun {
     run: Run,
     times_us: [Option<f64>; 2],
-    /// It stands in an earlier file as well.
+    /// Whether an earlier file has the same run.
     is_duplicate: bool,
 }
 

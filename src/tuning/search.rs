@@ -145,7 +145,7 @@ impl SearchSpace {
     /// The best of the search that the limits name.
     ///
     /// # Errors
-    /// What the predictor says.
+    /// The error of the predictor.
     pub fn best(&self, workload: &Workload, predict: &mut Predict<'_>) -> Result<Option<Best>, LearnError> {
         if self.limits.exhaustive { self.exhaustive(workload, predict) } else { self.coarse_to_fine(workload, predict) }
     }
@@ -153,7 +153,7 @@ impl SearchSpace {
     /// The best of a few configurations: coarse, then fine around the best.
     ///
     /// # Errors
-    /// What the predictor says.
+    /// The error of the predictor.
     pub fn coarse_to_fine(&self, workload: &Workload, predict: &mut Predict<'_>) -> Result<Option<Best>, LearnError> {
         let limit = self.max_channels(workload);
         let mut best: Option<Best> = None;
@@ -177,7 +177,7 @@ impl SearchSpace {
     /// The best of all configurations up to the limit: the check of [`Self::coarse_to_fine`].
     ///
     /// # Errors
-    /// What the predictor says.
+    /// The error of the predictor.
     pub fn exhaustive(&self, workload: &Workload, predict: &mut Predict<'_>) -> Result<Option<Best>, LearnError> {
         let limit = self.max_channels(workload);
         let mut best = None;

@@ -239,7 +239,7 @@ fn longer(values: impl Iterator<Item = u32>, names: &Names<'_>) -> Vec<(u32, u32
     for (long, number) in &stated {
         let begins = long.match_indices(' ').map(|(at, _)| at + 1);
         for begin in [0].into_iter().chain(begins) {
-            let ends = long.match_indices(IS_END).map(|(at, _)| at).chain([long.len()]);
+            let ends = long.match_indices(SPELLING_ENDS).map(|(at, _)| at).chain([long.len()]);
             let parts = ends.filter(|end| *end > begin).filter_map(|end| stated.get(&long[begin..end]));
             found.extend(parts.filter(|short| is_short_for(names.get(**short), long)).map(|short| (*short, *number)));
         }
@@ -250,14 +250,16 @@ fn longer(values: impl Iterator<Item = u32>, names: &Names<'_>) -> Vec<(u32, u32
 }
 
 /// Where a shorter spelling may end.
-const IS_END: [char; 3] = [' ', '+', '-'];
+const SPELLING_ENDS: [char; 3] = [' ', '+', '-'];
 
 /// `2.29.2` is short for `NCCL 2.29.2+cuda12.9`.
 fn is_short_for(short: Option<&str>, long: &str) -> bool {
     let Some((short, (before, after))) = short.and_then(|short| Some((short, long.split_once(short)?))) else {
         return false;
     };
-    short != long && (before.is_empty() || before.ends_with(' ')) && (after.is_empty() || after.starts_with(IS_END))
+    short != long
+        && (before.is_empty() || before.ends_with(' '))
+        && (after.is_empty() || after.starts_with(SPELLING_ENDS))
 }
 
 /// The aspects by which sets are kept apart, and the classes of rows.
@@ -392,16 +394,16 @@ impl<'a> Division<'a> {
         name: &dyn Fn(u16) -> String,
     ) -> String {
         let mut told = Vec::new();
-        for (set, values) in sets.all.iter().zip(keys).take(NAMED) {
+        for (set, values) in sets.all.iter().zip(keys).take(MAX_NAMED) {
             let mut files: SortedMap<u16, u64> = SortedMap::new();
             let own = self.classes.iter().filter(|class| self.differs.contains_key(&class.group));
             for class in own.filter(|class| self.holds(values, class)) {
                 *files.entry(class.file).or_default() += class.rows;
             }
             let named =
-                files.iter().take(NAMED).map(|(file, rows)| format!("{} of {}", count(*rows, "row"), name(*file)));
+                files.iter().take(MAX_NAMED).map(|(file, rows)| format!("{} of {}", count(*rows, "row"), name(*file)));
             let named: Vec<String> = named.collect();
-            told.push(format!("{} ({}{})", set.label, named.join(", "), more(files.len(), NAMED)));
+            told.push(format!("{} ({}{})", set.label, named.join(", "), more(files.len(), MAX_NAMED)));
         }
         let shown = match studied {
             Some(_) => format!("Used is {}", sets.label().unwrap_or_default()),
@@ -411,7 +413,7 @@ impl<'a> Division<'a> {
             "These measurements were taken in {} ways and are kept apart: {}{}. {shown}",
             grouped(ways as u64),
             told.join("; "),
-            more(ways, NAMED),
+            more(ways, MAX_NAMED),
         );
         if ways > sets.all.len() {
             note += &format!("; only the {} with the most rows can be chosen", sets.all.len());
@@ -439,16 +441,16 @@ impl<'a> Division<'a> {
         found.dedup_by_key(|(stranger, _)| *stranger);
         found.compact_sort_by_key(|(_, first)| *first);
         let mut said = String::new();
-        for (((collective, scale), aspect, own), _) in found.iter().take(NAMED) {
+        for (((collective, scale), aspect, own), _) in found.iter().take(MAX_NAMED) {
             let own = self.names[*aspect].get(*own).unwrap_or_default();
             said += &format!("; {collective} on {scale} was measured with {own} only and belongs to every set");
         }
-        said + &more(found.len(), NAMED)
+        said + &more(found.len(), MAX_NAMED)
     }
 }
 
 /// The most sets, files of each and groups that are named.
-const NAMED: usize = 6;
+const MAX_NAMED: usize = 6;
 
 /// The values of the aspects that differ.
 fn only(values: Values, differs: Differs) -> Values {

@@ -74,7 +74,7 @@ impl Simulation {
     /// Each repeat runs every configuration and the default over all sizes.
     ///
     /// # Errors
-    /// Those of writing to `out`.
+    /// The errors of writing to `out`.
     pub fn write(&self, mut out: impl Write) -> io::Result<()> {
         let mut noise = Stream::new(self.seed);
         writeln!(out, "{HEADER}")?;

@@ -1,4 +1,5 @@
-//! What of a sweep is kept to compare it with a later one: what ran at each size, how fast, and what was to be deployed.
+//! The measurements of a sweep that a comparison with a later one needs: what ran at each size, how fast, and what was
+//! to be deployed.
 //!
 //! A [`Snapshot`] holds used runs only, and no names of files or nodes. It travels inside reports: whole in files, thinned
 //! to the default, the best and what was to be deployed in links. [`Snapshot::to_value`] is its form there.

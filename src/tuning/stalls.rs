@@ -1,11 +1,12 @@
 //! Runs that stalled: something else held the machine up, and what was measured is not the configuration.
 //!
-//! The rule, for in-place and for out-of-place runs alike. A run stalled when it is at least [`TIMES`] times slower
-//! than its siblings' median, and slower by more than [`DEVIATIONS`] standard deviations of a run at its size. That
+//! The rule, for in-place and for out-of-place runs alike. A run stalled when it is at least [`MIN_SLOWDOWN`] times slower
+//! than its siblings' median, and slower by more than [`MIN_DEVIATIONS`] standard deviations of a run at its size. That
 //! deviation is robust: the median over all places of this and the two neighbouring sizes of ln(max / min) / d₂(n),
 //! where d₂(n) is the mean range of n standard normal numbers (Tippett 1925); so a sweep that is noisy everywhere has
-//! few stalls. Of two runs the slower one is compared with the faster. A run without siblings is compared with its
-//! twin, as the twins of its size usually relate; it is named, and stays, for there is nothing in its place. Being
+//! few stalls. Of two runs the slower one is compared with the faster. A run without siblings is compared with
+//! its measurement in the other placement, as the two usually relate at its size; it is named, and stays, for there is
+//! nothing in its place. Being
 //! slower than a median, at most half of the runs of a place can have stalled. Lines that are medians are left alone.
 
 use crate::sorted::SortedMap;
@@ -25,10 +26,10 @@ use crate::{
 };
 
 /// A stalled run is at least this many times slower than the other runs of its point.
-pub const TIMES: f64 = 1.5;
+pub const MIN_SLOWDOWN: f64 = 1.5;
 
 /// It is also slower than them by more than this many standard deviations.
-pub const DEVIATIONS: f64 = 6.0;
+pub const MIN_DEVIATIONS: f64 = 6.0;
 
 /// The smallest number of runs with both placements that tell how the two relate at a size.
 const MIN_PAIRS: usize = 5;
@@ -54,7 +55,7 @@ pub struct Stall {
     pub workload: Workload,
     /// The configuration that ran.
     pub configuration: Configuration,
-    /// It was a run of the library's default.
+    /// Whether it was a run of the default.
     pub is_default: bool,
     /// Which of the place's runs, from 1, in the order of files and lines.
     pub repeat: u32,
@@ -198,7 +199,7 @@ impl Screened {
                         _ => continue,
                     },
                 };
-                if expected - ln(value) <= ln(TIMES).max(DEVIATIONS * deviation) {
+                if expected - ln(value) <= ln(MIN_SLOWDOWN).max(MIN_DEVIATIONS * deviation) {
                     continue;
                 }
                 let id = StallId { file: run.file, line: run.line, placement };
@@ -282,9 +283,9 @@ impl UsualSpreads {
             let relation_of_placements = if relations.len() < MIN_PAIRS { None } else { median(&mut relations) };
             let relation_of_placements = relation_of_placements.and_then(|relation| {
                 /// From the median absolute deviation of normal numbers to their standard deviation.
-                const NORMAL: f64 = 1.4826;
+                const MAD_TO_DEVIATION: f64 = 1.4826;
                 let mut from: Vec<f64> = relations.iter().map(|r| (r - relation).abs()).collect();
-                Some((relation, median(&mut from)? * NORMAL))
+                Some((relation, median(&mut from)? * MAD_TO_DEVIATION))
             });
             (sizes[at].0, SizeSpread { deviation: median(&mut deviations).unwrap_or(0.0), relation_of_placements })
         };

@@ -52,7 +52,7 @@ pub struct TuningStudy {
     ceilings: Ceilings,
     /// How far to trust interpolation, as long as nothing was learnt.
     untrained: OnceLock<Validation>,
-    learnt: Option<TrainedModel>,
+    trained: Option<TrainedModel>,
 }
 
 struct TrainedModel {
@@ -117,7 +117,7 @@ impl TuningStudy {
 
     /// Sets runs aside, and forgets what was learnt with others.
     fn screen(&mut self, screening: Screening) {
-        self.learnt = None;
+        self.trained = None;
         self.screened = Screened::new(&self.runs, &screening);
         self.screening = screening;
         self.sweep = self.runs.sweep(|place, run| self.screened.keep(place, run));
@@ -130,16 +130,16 @@ impl TuningStudy {
 
     /// Holds predictions to what links carry. Answers what must be known of that; what was answered before stands until the
     /// next question.
-    pub fn hold_to(&mut self, ceilings: Vec<Ceiling>) -> Vec<String> {
+    pub fn limit_predictions(&mut self, ceilings: Vec<Ceiling>) -> Vec<String> {
         self.ceilings = Ceilings::new(ceilings, &self.sweep);
         self.ceilings.notes(&self.sweep)
     }
 
     /// Where the answers are deployed. What was answered before stands until the next question.
-    pub fn deploy_on(&mut self, platform: Platform) {
+    pub fn set_platform(&mut self, platform: Platform) {
         self.platform = platform;
-        if let Some(learnt) = &mut self.learnt {
-            learnt.space = SearchSpace::new(&self.sweep, &learnt.parameters.search, &platform);
+        if let Some(trained) = &mut self.trained {
+            trained.space = SearchSpace::new(&self.sweep, &trained.parameters.search, &platform);
         }
     }
 
@@ -175,7 +175,7 @@ impl TuningStudy {
     /// The judge that decides between measured configurations.
     #[must_use]
     pub fn judge(&self) -> Judge<'_> {
-        let confidence = self.learnt.as_ref().map(|learnt| learnt.parameters.confidence).unwrap_or_default();
+        let confidence = self.trained.as_ref().map(|trained| trained.parameters.confidence).unwrap_or_default();
         Judge { runs: &self.runs, screened: &self.screened, deviations: &self.deviations, confidence }
     }
 
@@ -194,10 +194,10 @@ impl TuningStudy {
     /// The last recommendations for each measured workload; empty before any training.
     #[must_use]
     pub fn recommendations(&self) -> &[Recommendation] {
-        self.learnt.as_ref().map_or(&[], |learnt| &learnt.answer)
+        self.trained.as_ref().map_or(&[], |trained| &trained.answer)
     }
 
-    /// What is to be deployed at each measured workload, as it was last answered; before any training the measured
+    /// The last recommendations for each measured workload; before any training the measured
     /// winners.
     ///
     /// # Errors
@@ -216,11 +216,11 @@ impl TuningStudy {
         self.groups.iter().flat_map(|g| g.sizes.iter().map(move |size| workload(g, *size))).collect()
     }
 
-    fn with_advisor<T>(&self, search: Option<&SearchLimits>, ask: impl FnOnce(&Recommender<'_>) -> T) -> T {
-        let learnt = self.learnt.as_ref();
+    fn with_recommender<T>(&self, search: Option<&SearchLimits>, ask: impl FnOnce(&Recommender<'_>) -> T) -> T {
+        let trained = self.trained.as_ref();
         let own;
-        let space = match (search, learnt) {
-            (None, Some(learnt)) => &learnt.space,
+        let space = match (search, trained) {
+            (None, Some(trained)) => &trained.space,
             (search, _) => {
                 own = SearchSpace::new(&self.sweep, search.unwrap_or(&SearchLimits::default()), &self.platform);
                 &own
@@ -231,8 +231,8 @@ impl TuningStudy {
             measurements: &self.measurements,
             ceilings: &self.ceilings,
             space,
-            model: learnt.map(|learnt| &learnt.model),
-            validation: learnt.map_or_else(|| self.untrained.get(), |learnt| learnt.validation.as_ref()),
+            model: trained.map(|trained| &trained.model),
+            validation: trained.map_or_else(|| self.untrained.get(), |trained| trained.validation.as_ref()),
             judge: self.judge(),
         })
     }
@@ -242,8 +242,8 @@ impl TuningStudy {
     /// # Errors
     /// None as long as no model was trained.
     pub fn winners(&self) -> Result<Vec<Recommendation>, TuningStudyError> {
-        self.with_advisor(None, |advisor| {
-            let measured = |workload: &Workload| advisor.recommend(workload, false).map_err(TuningStudyError::from);
+        self.with_recommender(None, |recommender| {
+            let measured = |workload: &Workload| recommender.recommend(workload, false).map_err(TuningStudyError::from);
             self.workloads().iter().map(measured).collect()
         })
     }
@@ -276,19 +276,19 @@ impl TuningStudy {
             let Parameters { search, confidence, .. } = old.clone();
             *old == Parameters { search, confidence, ..parameters.clone() }
         };
-        let (model, validation) = match self.learnt.take_if(|learnt| same(&learnt.parameters)) {
-            Some(learnt) => (learnt.model, learnt.validation),
+        let (model, validation) = match self.trained.take_if(|trained| same(&trained.parameters)) {
+            Some(trained) => (trained.model, trained.validation),
             None => (BusbwModel::fit(&self.sweep.points, &parameters, progress)?, None),
         };
-        self.learnt = Some(TrainedModel { parameters, model, space, validation, answer: Vec::new() });
+        self.trained = Some(TrainedModel { parameters, model, space, validation, answer: Vec::new() });
         self.answer(false, progress)
     }
 
     fn answer(&mut self, check: bool, progress: &mut dyn Progress) -> Result<&[Recommendation], TuningStudyError> {
         let answer = self.recommend(&self.workloads(), None, check, progress)?;
-        let learnt = self.learnt.as_mut().ok_or(TuningStudyError::NothingTrained)?;
-        learnt.answer = answer;
-        Ok(&learnt.answer)
+        let trained = self.trained.as_mut().ok_or(TuningStudyError::NothingTrained)?;
+        trained.answer = answer;
+        Ok(&trained.answer)
     }
 
     /// Takes the predictions of all folds, scores them, and answers again: with intervals, the exhaustive search as
@@ -301,10 +301,10 @@ impl TuningStudy {
         folds: &[FoldPredictions],
         progress: &mut dyn Progress,
     ) -> Result<(Evaluation, &[Recommendation]), TuningStudyError> {
-        let learnt = self.learnt.as_mut().ok_or(TuningStudyError::NothingTrained)?;
+        let trained = self.trained.as_mut().ok_or(TuningStudyError::NothingTrained)?;
         let validation = validate::evaluate(&self.sweep, folds);
         let evaluation = validation.evaluation.clone();
-        learnt.validation = Some(validation);
+        trained.validation = Some(validation);
         Ok((evaluation, self.answer(true, progress)?))
     }
 
@@ -320,21 +320,21 @@ impl TuningStudy {
         progress: &mut dyn Progress,
     ) -> Result<Vec<Recommendation>, TuningStudyError> {
         self.try_interpolation();
-        self.with_advisor(search, |advisor| {
+        self.with_recommender(search, |recommender| {
             let mut answers = Vec::with_capacity(workloads.len());
             for (index, workload) in workloads.iter().enumerate() {
                 progress.report("Searching configurations", index as u64, workloads.len() as u64);
-                answers.push(advisor.recommend(workload, check)?);
+                answers.push(recommender.recommend(workload, check)?);
             }
             Ok(answers)
         })
     }
 
-    /// What is to be deployed between all measured sizes, beside [`Self::to_deploy`]: by collective, scale and size.
+    /// The recommendations between all measured sizes, beside [`Self::to_deploy`], by collective, scale and size.
     ///
     /// # Errors
     /// The model can't be asked.
-    pub fn stretches(&self) -> Result<Vec<BetweenSizes>, TuningStudyError> {
+    pub fn between_sizes(&self) -> Result<Vec<BetweenSizes>, TuningStudyError> {
         let answer = self.to_deploy()?;
         let mut sorted: Vec<&Recommendation> = answer.iter().collect();
         sorted.compact_sort_by_key(|recommendation| recommendation.workload);
@@ -343,10 +343,10 @@ impl TuningStudy {
             let [a, b] = [pair[0].workload, pair[1].workload];
             (a.collective, a.scale) == (b.collective, b.scale)
         };
-        self.with_advisor(None, |advisor| {
+        self.with_recommender(None, |recommender| {
             let mut all = Vec::new();
             for pair in sorted.windows(2).filter(same_group) {
-                all.extend(advisor.stretches(pair[0], pair[1])?);
+                all.extend(recommender.between_sizes(pair[0], pair[1])?);
             }
             Ok(all)
         })
@@ -354,7 +354,7 @@ impl TuningStudy {
 
     /// Finds out how far to trust interpolation, where nothing was learnt.
     fn try_interpolation(&self) {
-        if self.learnt.is_none() && self.groups.len() <= MAX_TRAINED_GROUPS {
+        if self.trained.is_none() && self.groups.len() <= MAX_TRAINED_GROUPS {
             self.untrained.get_or_init(|| validate::evaluate(&self.sweep, &[]));
         }
     }
@@ -372,7 +372,7 @@ impl TuningStudy {
     /// # Errors
     /// The model can't be asked.
     pub fn view(&self, workload: &Workload) -> Result<View, TuningStudyError> {
-        let answer = self.learnt.as_ref().map_or(&[][..], |learnt| &learnt.answer);
+        let answer = self.trained.as_ref().map_or(&[][..], |trained| &trained.answer);
         let known = answer.iter().find(|r| r.workload == *workload).cloned();
         let recommendation = match known {
             Some(recommendation) => recommendation,
@@ -387,14 +387,14 @@ impl TuningStudy {
             points: 0,
             default_sizes: 0,
         };
-        self.with_advisor(None, |advisor| {
+        self.with_recommender(None, |recommender| {
             Ok(View {
                 workload: *workload,
-                busbw_over_size: charts::busbw_over_size(advisor, group.unwrap_or(&unmeasured), answer),
-                busbw_over_channels: charts::busbw_over_channels(advisor, group, &recommendation)?,
+                busbw_over_size: charts::busbw_over_size(recommender, group.unwrap_or(&unmeasured), answer),
+                busbw_over_channels: charts::busbw_over_channels(recommender, group, &recommendation)?,
                 heat_map: self.heat_map(workload, Against::Best),
-                predicted_over_measured: advisor.validation.map(|validation| {
-                    charts::predicted_over_measured(advisor, validation, workload.collective, workload.scale)
+                predicted_over_measured: recommender.validation.map(|validation| {
+                    charts::predicted_over_measured(recommender, validation, workload.collective, workload.scale)
                 }),
                 recommendation,
             })
@@ -404,7 +404,7 @@ impl TuningStudy {
     /// The runs behind a workload's points, and what stalled; `names` are those of the files.
     #[must_use]
     pub fn record(&self, question: &record::RecordQuestion, names: &SortedMap<u16, String>) -> record::RecordAnswer {
-        self.with_advisor(None, |advisor| record::answer(advisor, question, names))
+        self.with_recommender(None, |recommender| record::answer(recommender, question, names))
     }
 
     /// Which features matter to the model: by impurity, and by how much the error rises when one is shuffled.
@@ -415,20 +415,20 @@ impl TuningStudy {
         /// Shuffling needs no more points than this to tell features apart.
         const POINTS: usize = 2000;
         const ROUNDS: u32 = 3;
-        let learnt = self.learnt.as_ref().ok_or(TuningStudyError::NothingTrained)?;
+        let trained = self.trained.as_ref().ok_or(TuningStudyError::NothingTrained)?;
         let step = self.sweep.points.len().div_ceil(POINTS).max(1);
         let points: Vec<&Point> = self.sweep.points.iter().step_by(step).filter(|p| p.busbw_gbps > 0.0).collect();
         let asks: Vec<ModelInput> = points.iter().map(|p| (p.workload, p.configuration)).collect();
-        let names = learnt.model.feature_names();
-        let impurity = learnt.model.importances()?;
+        let names = trained.model.feature_names();
+        let impurity = trained.model.importances()?;
         let rises = importance::permutation(
             names.len(),
             asks.len(),
             ROUNDS,
-            learnt.parameters.seed,
+            trained.parameters.seed,
             progress,
             |shuffle| -> Result<f64, LearnError> {
-                let predicted = learnt.model.predict_shuffled(&asks, shuffle)?;
+                let predicted = trained.model.predict_shuffled(&asks, shuffle)?;
                 let errors = points.iter().zip(&predicted).filter_map(|(p, b)| Some((ln(p.busbw_gbps / (*b)?)).abs()));
                 let errors: Vec<f64> = errors.filter(|error| error.is_finite()).collect();
                 Ok(errors.iter().sum::<f64>() / errors.len().max(1) as f64 * 100.0)
@@ -449,9 +449,9 @@ impl TuningStudy {
     /// # Errors
     /// Nothing was trained, or the model can't be asked.
     pub fn model_file(&self) -> Result<ModelFile, TuningStudyError> {
-        let learnt = self.learnt.as_ref().ok_or(TuningStudyError::NothingTrained)?;
+        let trained = self.trained.as_ref().ok_or(TuningStudyError::NothingTrained)?;
         let Self { target, sweep, runs, screened, .. } = self;
-        Ok(ModelFile::new(&learnt.model, &learnt.parameters, *target, sweep, runs, screened)?)
+        Ok(ModelFile::new(&trained.model, &trained.parameters, *target, sweep, runs, screened)?)
     }
 
     /// Compares the trained model with the hash of a file that it was opened from; a difference, in words.
@@ -459,8 +459,8 @@ impl TuningStudy {
     /// # Errors
     /// Nothing was trained, or the model can't be asked.
     pub fn differs_from(&self, saved_hash: &str) -> Result<Option<String>, TuningStudyError> {
-        let learnt = self.learnt.as_ref().ok_or(TuningStudyError::NothingTrained)?;
-        let hash = model_file::hash(&learnt.model, &self.sweep.points)?;
+        let trained = self.trained.as_ref().ok_or(TuningStudyError::NothingTrained)?;
+        let hash = model_file::hash(&trained.model, &self.sweep.points)?;
         Ok((hash != saved_hash).then(|| {
             format!(
                 "The model of the opened file predicts differently here (hash {hash}, saved {saved_hash}): other rows, \
@@ -473,7 +473,7 @@ impl TuningStudy {
     /// can't tell.
     #[must_use]
     pub fn predict(&self, workload: &Workload, configuration: &Configuration) -> Option<f64> {
-        let predicted = self.learnt.as_ref()?.model.predict(&[(*workload, *configuration)]).ok()?;
+        let predicted = self.trained.as_ref()?.model.predict(&[(*workload, *configuration)]).ok()?;
         let busbw = predicted.into_iter().next().flatten().filter(|busbw| busbw.is_finite() && *busbw > 0.0)?;
         Some(self.ceilings.hold(workload, configuration, busbw))
     }
@@ -481,36 +481,36 @@ impl TuningStudy {
     /// When something else than the default is recommended.
     #[must_use]
     pub fn confidence(&self) -> Confidence {
-        self.learnt.as_ref().map(|learnt| learnt.parameters.confidence).unwrap_or_default()
+        self.trained.as_ref().map(|trained| trained.parameters.confidence).unwrap_or_default()
     }
 
     /// The parameters of the last training; `None` before any.
     #[must_use]
     pub fn parameters(&self) -> Option<&Parameters> {
-        self.learnt.as_ref().map(|learnt| &learnt.parameters)
+        self.trained.as_ref().map(|trained| &trained.parameters)
     }
 
     /// How far to trust the model; `None` before validation.
     #[must_use]
     pub fn evaluation(&self) -> Option<&Evaluation> {
-        self.learnt.as_ref()?.validation.as_ref().map(|validation| &validation.evaluation)
+        self.trained.as_ref()?.validation.as_ref().map(|validation| &validation.evaluation)
     }
 
     /// The choices that would have been deployed at each size, had it been held out; empty before validation.
     #[must_use]
     pub fn held_out(&self) -> &[HeldOutChoice] {
-        let validation = self.learnt.as_ref().and_then(|learnt| learnt.validation.as_ref());
+        let validation = self.trained.as_ref().and_then(|trained| trained.validation.as_ref());
         validation.map_or(&[], |validation| &validation.deployed)
     }
 
     /// Where a baseline answers instead of the model, in words.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
-        let Some(validation) = self.learnt.as_ref().and_then(|learnt| learnt.validation.as_ref()) else {
+        let Some(validation) = self.trained.as_ref().and_then(|trained| trained.validation.as_ref()) else {
             return Vec::new();
         };
         let took_over = |(collective, scale): (Collective, Scale)| {
-            let source = self.with_advisor(None, |advisor| advisor.source(collective, scale));
+            let source = self.with_recommender(None, |recommender| recommender.source(collective, scale));
             let regret = validation.regret.get(&(collective, scale))?;
             (source != Source::Model).then(|| {
                 format!(

@@ -1,4 +1,5 @@
-//! What can run: RCCL on MI300 and MI355, as measured. Data, first match wins.
+//! The support matrix: which combinations can run. That of RCCL on MI300 and MI355 was measured. The first line that
+//! matches counts.
 //!
 //! A combination that the library has ruled out is an 'ignore' entry of its cost table: a tuner's rule for it is passed
 //! over. What a sweep saw running outweighs the built-in lines.
@@ -193,21 +194,21 @@ pub enum Library {
 }
 
 impl Library {
-    /// Its matrix, of whatever version and GPU.
+    /// The support matrix of the library, of whatever version and GPU.
     #[must_use]
     pub fn matrix(self) -> Vec<SupportRule> {
         Platform::from(self).matrix()
     }
 }
 
-const FIVE: [Collective; 5] = [
+const TUNED_COLLECTIVES: [Collective; 5] = [
     Collective::AllReduce,
     Collective::AllGather,
     Collective::ReduceScatter,
     Collective::Broadcast,
     Collective::Reduce,
 ];
-const ANY: (u32, u32) = (1, u32::MAX);
+const ANY_NODES: (u32, u32) = (1, u32::MAX);
 
 fn line(
     collectives: &[Collective],
@@ -247,17 +248,31 @@ pub fn built_in(gpu: Option<Gpu>) -> Vec<SupportRule> {
             direct((2, 2), 4, "on two nodes all_gather runs Direct/SIMPLE up to 4 MiB whatever is asked"),
         ],
         Some(Gpu::Gfx(0x942)) => {
-            vec![direct(ANY, 4, "on gfx942 all_gather runs Direct/SIMPLE up to 4 MiB whatever is asked")]
+            vec![direct(ANY_NODES, 4, "on gfx942 all_gather runs Direct/SIMPLE up to 4 MiB whatever is asked")]
         }
         Some(_) => Vec::new(),
     };
     lines.extend([
-        line(&[], &[Direct], &[], ANY, RuledOut(Nothing), "Direct is the library's own choice and can't be asked for"),
-        line(&[], &[Nvls, NvlsTree, Pat], &[], ANY, RuledOut(Another), "RCCL substitutes NVLS and PAT"),
-        line(&[], &[CollnetDirect, CollnetChain], &[], ANY, RuledOut(Nothing), "COLLNET ends with an error"),
-        line(&FIVE, &[Ring], &[Ll128], (1, 1), RuledOut(Another), "on one node SIMPLE runs instead of LL128"),
-        line(&FIVE, &[Ring], &[Simple, Ll, Ll128], ANY, Runs, ""),
-        line(&[Collective::AllReduce], &[Tree], &[Ll], ANY, Runs, ""),
+        line(
+            &[],
+            &[Direct],
+            &[],
+            ANY_NODES,
+            RuledOut(Nothing),
+            "Direct is the library's own choice and can't be asked for",
+        ),
+        line(&[], &[Nvls, NvlsTree, Pat], &[], ANY_NODES, RuledOut(Another), "RCCL substitutes NVLS and PAT"),
+        line(&[], &[CollnetDirect, CollnetChain], &[], ANY_NODES, RuledOut(Nothing), "COLLNET ends with an error"),
+        line(
+            &TUNED_COLLECTIVES,
+            &[Ring],
+            &[Ll128],
+            (1, 1),
+            RuledOut(Another),
+            "on one node SIMPLE runs instead of LL128",
+        ),
+        line(&TUNED_COLLECTIVES, &[Ring], &[Simple, Ll, Ll128], ANY_NODES, Runs, ""),
+        line(&[Collective::AllReduce], &[Tree], &[Ll], ANY_NODES, Runs, ""),
         line(
             &[Collective::AllReduce],
             &[Tree],
@@ -267,8 +282,8 @@ pub fn built_in(gpu: Option<Gpu>) -> Vec<SupportRule> {
             "on one node RING runs instead of TREE",
         ),
         line(&[Collective::AllReduce], &[Tree], &[Simple, Ll128], (2, u32::MAX), Runs, ""),
-        line(&[], &[Tree], &[], ANY, RuledOut(Nothing), "TREE runs all_reduce only"),
-        line(&[], &[], &[], ANY, RuledOut(Nothing), "takes no algorithm and no protocol"),
+        line(&[], &[Tree], &[], ANY_NODES, RuledOut(Nothing), "TREE runs all_reduce only"),
+        line(&[], &[], &[], ANY_NODES, RuledOut(Nothing), "takes no algorithm and no protocol"),
     ]);
     lines
 }
@@ -289,16 +304,30 @@ pub fn nccl(platform: &Platform) -> Vec<SupportRule> {
     };
     let mut lines = Vec::new();
     if sm.is_some_and(|sm| sm < 70) {
-        lines.push(line(&[], &[], &[Ll128], ANY, nothing, "LL128 needs compute capability 7.0"));
+        lines.push(line(&[], &[], &[Ll128], ANY_NODES, nothing, "LL128 needs compute capability 7.0"));
     }
     if sm.is_some_and(|sm| sm < 90) {
-        lines.push(line(&[], &[Nvls, NvlsTree], &[], ANY, nothing, "NVLS needs compute capability 9.0 and NVSwitch"));
+        lines.push(line(
+            &[],
+            &[Nvls, NvlsTree],
+            &[],
+            ANY_NODES,
+            nothing,
+            "NVLS needs compute capability 9.0 and NVSwitch",
+        ));
     }
     lines.push(line(&[], &[NvlsTree], &[], (1, 1), nothing, "NVLS_TREE runs between nodes, and NVLS in one"));
     lines.push(line(&[], &[CollnetDirect, CollnetChain], &[], (1, 1), nothing, "COLLNET runs between nodes"));
     lines.push(SupportRule {
         min_per_node: 2,
-        ..line(&gathers, &[Pat], &[], ANY, nothing, "PAT runs with one rank per node (others with NCCL_PAT_ENABLE=2)")
+        ..line(
+            &gathers,
+            &[Pat],
+            &[],
+            ANY_NODES,
+            nothing,
+            "PAT runs with one rank per node (others with NCCL_PAT_ENABLE=2)",
+        )
     });
     for (minor, algorithms, collectives, reason) in [
         (17, &[Nvls][..], &[][..], "NVLS runs from NCCL 2.17 on"),
@@ -308,23 +337,23 @@ pub fn nccl(platform: &Platform) -> Vec<SupportRule> {
         (23, &[Pat], &[], "PAT runs from NCCL 2.23 on"),
     ] {
         if platform.is_before(2, minor) {
-            lines.push(line(collectives, algorithms, &[], ANY, nothing, reason));
+            lines.push(line(collectives, algorithms, &[], ANY_NODES, nothing, reason));
         }
     }
     lines.extend([
-        line(&FIVE, &[Ring], &[Simple, Ll, Ll128], ANY, Runs, ""),
-        line(&all_reduce, &[Tree], &[Simple, Ll, Ll128], ANY, Runs, ""),
-        line(&all_reduce, &[Nvls], &[Simple], ANY, Runs, ""),
+        line(&TUNED_COLLECTIVES, &[Ring], &[Simple, Ll, Ll128], ANY_NODES, Runs, ""),
+        line(&all_reduce, &[Tree], &[Simple, Ll, Ll128], ANY_NODES, Runs, ""),
+        line(&all_reduce, &[Nvls], &[Simple], ANY_NODES, Runs, ""),
         line(&all_reduce, &[NvlsTree, CollnetDirect, CollnetChain], &[Simple], between_nodes, Runs, ""),
-        line(&gathers, &[Nvls, Pat], &[Simple], ANY, Runs, ""),
+        line(&gathers, &[Nvls, Pat], &[Simple], ANY_NODES, Runs, ""),
         line(&gathers, &[CollnetDirect], &[Simple], between_nodes, Runs, ""),
-        line(&[], &[Tree], &[], ANY, nothing, "TREE runs all_reduce only"),
-        line(&all_reduce, &[Pat], &[], ANY, nothing, "PAT runs all_gather and reduce_scatter only"),
+        line(&[], &[Tree], &[], ANY_NODES, nothing, "TREE runs all_reduce only"),
+        line(&all_reduce, &[Pat], &[], ANY_NODES, nothing, "PAT runs all_gather and reduce_scatter only"),
         line(
             &all_reduce,
             &[Nvls, NvlsTree, CollnetDirect, CollnetChain],
             &[],
-            ANY,
+            ANY_NODES,
             nothing,
             "NVLS, NVLS_TREE and COLLNET run with SIMPLE only",
         ),
@@ -332,7 +361,7 @@ pub fn nccl(platform: &Platform) -> Vec<SupportRule> {
             &gathers,
             &[],
             &[],
-            ANY,
+            ANY_NODES,
             nothing,
             "all_gather and reduce_scatter take RING, and with SIMPLE also PAT, NVLS and COLLNET_DIRECT",
         ),
@@ -340,11 +369,11 @@ pub fn nccl(platform: &Platform) -> Vec<SupportRule> {
             &[Collective::Broadcast, Collective::Reduce],
             &[],
             &[],
-            ANY,
+            ANY_NODES,
             nothing,
             "broadcast and reduce take RING only",
         ),
-        line(&[], &[], &[], ANY, nothing, "not known to run"),
+        line(&[], &[], &[], ANY_NODES, nothing, "not known to run"),
     ]);
     lines
 }

@@ -96,7 +96,7 @@ impl Sweep {
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         /// Fewer sizes than this prove nothing about how a file was made.
-        const TELLING: usize = 3;
+        const MIN_SIZES: usize = 3;
         let mut notes = Vec::new();
         for group in self.groups() {
             let (collective, scale) = (group.collective, group.scale);
@@ -108,13 +108,13 @@ impl Sweep {
                 notes.push(format!(
                     "{of}: only runs of the default were read; there is nothing to choose from. Give the sweep as well"
                 ));
-            } else if is_single && configurations > 1 && points.len() >= TELLING {
+            } else if is_single && configurations > 1 && points.len() >= MIN_SIZES {
                 notes.push(format!(
                     "{of}: only one configuration per size was read, as in a file of winners (optimized_metrics.csv). A \
                      model can hardly learn from winners what configurations do: give the merged file \
                      (merged_metrics.csv) instead"
                 ));
-            } else if is_single && points.len() >= TELLING {
+            } else if is_single && points.len() >= MIN_SIZES {
                 notes.push(format!(
                     "{of}: only one configuration was read, as in the file of a single run (metrics.csv). Give the \
                      merged file (merged_metrics.csv), or the files of the other runs as well"

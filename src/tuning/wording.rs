@@ -221,7 +221,7 @@ pub fn group(group: &Group) -> String {
 
 /// Everybody's score in one way of holding out, the model first.
 #[must_use]
-pub fn contestants(scores: &FoldScores) -> [(Source, &Score); 4] {
+pub fn predictors(scores: &FoldScores) -> [(Source, &Score); 4] {
     [
         (Source::Model, &scores.model),
         (Source::LogLinearInterpolation, &scores.baselines.log_linear_interpolation),
@@ -233,7 +233,7 @@ pub fn contestants(scores: &FoldScores) -> [(Source, &Score); 4] {
 /// Whose choices lose the least measured bandwidth; ties go to the model.
 #[must_use]
 pub fn winner(scores: &FoldScores) -> Option<Source> {
-    let regrets = contestants(scores).into_iter().filter_map(|(source, score)| Some((source, score.regret_mean_pct?)));
+    let regrets = predictors(scores).into_iter().filter_map(|(source, score)| Some((source, score.regret_mean_pct?)));
     regrets.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(source, _)| source)
 }
 
@@ -241,14 +241,14 @@ pub fn winner(scores: &FoldScores) -> Option<Source> {
 #[must_use]
 pub fn verdict(scores: &FoldScores) -> String {
     let regret_of = |wanted: Source| {
-        contestants(scores)
+        predictors(scores)
             .into_iter()
             .find(|(source, _)| *source == wanted)
             .and_then(|(_, score)| score.regret_mean_pct)
     };
     let Some(best) = winner(scores) else { return "Too few points were measured to judge.".to_owned() };
     let Some(lost) = regret_of(best) else { return "Too few points were measured to judge.".to_owned() };
-    let others_are_judged = contestants(scores)[1..].iter().any(|(_, score)| score.regret_mean_pct.is_some());
+    let others_are_judged = predictors(scores)[1..].iter().any(|(_, score)| score.regret_mean_pct.is_some());
     match (best, regret_of(Source::Model)) {
         (Source::Model, _) if !others_are_judged => {
             format!("The model's choices lose {lost:.1} % of the best on average.")

@@ -199,19 +199,19 @@ impl Executor {
             }
             Request::Conf(question) => Response::Conf(self.conf(&question)?),
             Request::Coverage(question) => Response::Coverage(Box::new(self.coverage(&question)?)),
-            Request::Compare(question) => Response::Compared(self.documents.compare(&question, &self.files)?),
-            Request::Campaign(campaign) => Response::Campaign(campaign.script()),
+            Request::Ab(question) => Response::Ab(self.documents.compare(&question, &self.files)?),
+            Request::AbScript(campaign) => Response::AbScript(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
             Request::Study { workbench, question } => {
                 let material = material(&self.files);
                 Response::Study(Box::new(self.studies.answer(workbench, *question, material, progress)?))
             }
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
-            Request::Change { before, after, question } => {
+            Request::Compare { before, after, question } => {
                 let mut files = files.into_iter();
                 let before = self.side("before", before, question.sets[0], &mut files, progress)?;
                 let after = self.side("after", after, question.sets[1], &mut files, progress)?;
-                Response::Changed(Box::new(self.change(&before, &after, &question)?))
+                Response::Compared(Box::new(self.change(&before, &after, &question)?))
             }
             Request::WriteReport { contents, form } => Response::Written(self.write_report(contents, form)?),
             Request::WriteOpened { report, form } => Response::Written(report::write(&report, form)?),
@@ -250,12 +250,12 @@ impl Executor {
     pub fn platform(&self) -> Option<Platform> {
         let words = self.measured_with.values().flatten().map(String::as_str);
         let ran = self.study.groups().iter().flat_map(|group| &group.pairs).map(|pair| pair.algorithm);
-        Platform::told(words).or_else(|| Platform::seen(ran))
+        Platform::from_words(words).or_else(|| Platform::from_algorithms(ran))
     }
 
     /// Answers for another platform than the one that the measurements tell.
-    pub fn deploy_on(&mut self, platform: Platform) {
-        self.study.deploy_on(platform);
+    pub fn set_platform(&mut self, platform: Platform) {
+        self.study.set_platform(platform);
     }
 
     /// The report on what was found.
@@ -408,7 +408,7 @@ impl Executor {
         let scales: Vec<Scale> = study.groups().iter().map(|group| group.scale).collect();
         let links = parts.topologies.iter().map(|(_, name, part)| (name.as_str(), part));
         let (ceilings, untold) = topology::ceiling::ceilings(links, &scales);
-        let held = study.hold_to(ceilings);
+        let held = study.limit_predictions(ceilings);
         *self = Self {
             study,
             studies: Studies::new(parts),
@@ -422,7 +422,7 @@ impl Executor {
             notes: Vec::new(),
             made: None,
         };
-        self.study.deploy_on(self.platform().unwrap_or_default());
+        self.study.set_platform(self.platform().unwrap_or_default());
         notes.extend(self.study.sweep().notes());
         notes.extend(self.study.screened().notes());
         notes.extend(untold);
@@ -447,7 +447,7 @@ impl Executor {
         let basis = export::ExportInput {
             sweep: self.study.sweep(),
             recommendations,
-            stretches: &self.study.stretches()?,
+            between_sizes: &self.study.between_sizes()?,
             names: &self.sweeps,
             set: self.set(),
             level: self.study.confidence().level,

@@ -152,10 +152,10 @@ pub enum Request {
     Conf(conf::question::ConfQuestion),
     /// The coverage of the sizes that a job sends. Answered by [`Response::Coverage`].
     Coverage(coverage::CoverageQuestion),
-    /// The rules of a tuner file that an A/B campaign supports. Answered by [`Response::Compared`].
-    Compare(ab::AbQuestion),
-    /// The script of the next A/B campaign. Answered by [`Response::Campaign`].
-    Campaign(ab::script::CampaignPlan),
+    /// The rules of a tuner file that an A/B campaign supports. Answered by [`Response::Ab`].
+    Ab(ab::AbQuestion),
+    /// The script of the next A/B campaign. Answered by [`Response::AbScript`].
+    AbScript(ab::script::CampaignPlan),
     /// The plan of what to measure next. Answered by [`Response::Plan`].
     Plan(plan::PlanQuestion),
     /// A question to a workbench other than tuning. Answered by [`Response::Study`].
@@ -167,8 +167,8 @@ pub enum Request {
     },
     /// The report on what was found. Answered by [`Response::Report`].
     Report(report::Contents),
-    /// The changes between two measured states. Answered by [`Response::Changed`].
-    Change {
+    /// The changes between two measured states. Answered by [`Response::Compared`].
+    Compare {
         /// The state before.
         before: ComparedState,
         /// The state after.
@@ -285,18 +285,18 @@ pub enum Response {
     Conf(conf::question::ConfAnswer),
     /// The response to [`Request::Coverage`].
     Coverage(Box<coverage::CoverageAnswer>),
-    /// The response to [`Request::Compare`].
-    Compared(ab::AbAnswer),
-    /// The response to [`Request::Campaign`]: a bash script.
-    Campaign(String),
+    /// The response to [`Request::Ab`].
+    Ab(ab::AbAnswer),
+    /// The response to [`Request::AbScript`]: a bash script.
+    AbScript(String),
     /// The response to [`Request::Plan`].
     Plan(plan::PlanAnswer),
     /// The response to [`Request::Study`].
     Study(Box<workbench::WorkbenchAnswer>),
     /// The response to [`Request::Report`] and [`Request::OpenReport`].
     Report(Box<report::Report>),
-    /// The response to [`Request::Change`].
-    Changed(Box<compare::CompareAnswer>),
+    /// The response to [`Request::Compare`].
+    Compared(Box<compare::CompareAnswer>),
     /// The response to [`Request::WriteReport`] and [`Request::WriteOpened`].
     Written(report::Written),
     /// The response to [`Request::Table`]; empty if the file is no longer loaded.

@@ -305,7 +305,7 @@ impl Bench {
 
     /// The handles of the files that a question is about, in its order.
     pub(super) fn beside(self, request: &Request) -> Vec<JsValue> {
-        let Request::Change { before, after, .. } = request else { return Vec::new() };
+        let Request::Compare { before, after, .. } = request else { return Vec::new() };
         let asked = [before, after]
             .into_iter()
             .filter_map(|side| if let ComparedState::Files(files) = side { Some(files) } else { None });
@@ -599,7 +599,7 @@ impl Bench {
             return None;
         }
         let about = [
-            (&documents.comparisons, Panel::Comparison),
+            (&documents.comparisons, Panel::Ab),
             (&documents.jobs, Panel::Coverage),
             (&documents.confs, Panel::TunerFiles),
             (&documents.listings, Panel::Tables),

@@ -70,7 +70,7 @@ pub fn by_rule(rules: &[JudgedRule]) -> Listing {
 
 /// The table of measured sizes, a row for each.
 #[must_use]
-pub fn by_size(comparison: &MeasuredCampaign, collective: Option<Collective>, judgement: &AbJudgement) -> Listing {
+pub fn by_size(campaign: &MeasuredCampaign, collective: Option<Collective>, judgement: &AbJudgement) -> Listing {
     let columns = vec![
         Column::numbers("Size", "message size"),
         Column::numbers("Default", "median busbw of the default, GB/s"),
@@ -87,10 +87,10 @@ pub fn by_size(comparison: &MeasuredCampaign, collective: Option<Collective>, ju
         let of_rules = judgement.rules.iter().filter(|judged| judged.rule.nodes.zip(nodes).is_none_or(|(a, b)| a == b));
         of_rules.flat_map(|judged| &judged.effects).find(|effect| effect.size_bytes == size_bytes)
     };
-    let rows = comparison.trials.iter().map(|trial| {
+    let rows = campaign.trials.iter().map(|trial| {
         let effect: Option<&SizeEffect> = effect(trial.size_bytes, trial.nodes);
         let medians = trial.medians();
-        let [default_us, conf_us] = comparison.times_us(collective, trial);
+        let [default_us, conf_us] = campaign.times_us(collective, trial);
         let ran = [trial.default_ran, trial.conf_ran].map(|ran| ran.map_or_else(|| "–".to_owned(), |c| c.to_string()));
         vec![
             size(trial.size_bytes),
@@ -109,7 +109,7 @@ pub fn by_size(comparison: &MeasuredCampaign, collective: Option<Collective>, ju
         ]
     });
     let mut listing = Listing { columns, rows: rows.collect() };
-    if comparison.trials.iter().all(|trial| comparison.times_us(collective, trial) == [None; 2]) {
+    if campaign.trials.iter().all(|trial| campaign.times_us(collective, trial) == [None; 2]) {
         listing.hide(TIME);
     }
     listing

@@ -71,26 +71,26 @@ pub struct AbAnswer {
 /// ran.
 #[must_use]
 pub fn judge(text: &str, name: &str, conf: Option<&[u8]>, question: &AbQuestion) -> AbAnswer {
-    let mut comparison = read::read(text);
-    let conf = conf.filter(|_| !comparison.is_empty_conf);
+    let mut campaign = read::read(text);
+    let conf = conf.filter(|_| !campaign.is_empty_conf);
     let known = conf.map(rules::of_conf);
     let has_no_rule = known.as_ref().is_some_and(Vec::is_empty);
     let known = known.filter(|rules| !rules.is_empty());
     // Sizes under a file without rules are measured, and nothing is there to be kept or dropped.
-    let has_rules = !comparison.is_empty_conf && !has_no_rule;
+    let has_rules = !campaign.is_empty_conf && !has_no_rule;
     let given = question.collective;
-    let contradicts = given.zip(comparison.collective).filter(|(given, own)| given != own);
-    let collective = comparison
+    let contradicts = given.zip(campaign.collective).filter(|(given, own)| given != own);
+    let collective = campaign
         .collective
         .or(given)
         .or_else(|| rules::collective_of_name(name))
         .or_else(|| rules::only_collective(known.as_deref().unwrap_or_default()));
-    let ranges = known.unwrap_or_else(|| rules::each_size(&comparison));
-    let nodes = comparison.trials.first().and_then(|trial| trial.nodes);
+    let ranges = known.unwrap_or_else(|| rules::each_size(&campaign));
+    let nodes = campaign.trials.first().and_then(|trial| trial.nodes);
     let ranks = || question.ranks.or_else(|| rules::only_ranks(&ranges, collective, nodes));
-    comparison.ranks = comparison.ranks.or_else(ranks);
-    let mut judgement = verdict::judge(&comparison, &ranges, collective, question.limits);
-    let (by_size, chart) = (listing::by_size(&comparison, collective, &judgement), listing::chart(&judgement));
+    campaign.ranks = campaign.ranks.or_else(ranks);
+    let mut judgement = verdict::judge(&campaign, &ranges, collective, question.limits);
+    let (by_size, chart) = (listing::by_size(&campaign, collective, &judgement), listing::chart(&judgement));
     let effects = judgement.rules.iter().flat_map(|judged| judged.effects.iter().copied()).collect();
     if !has_rules {
         judgement.rules.clear();
@@ -98,12 +98,12 @@ pub fn judge(text: &str, name: &str, conf: Option<&[u8]>, question: &AbQuestion)
     if let Some((given, own)) = contradicts {
         judgement.notes.push(format!("These logs are of {own}: {given}, which is given, is not used"));
     }
-    let tells_no_time = |trial: &read::Trial| comparison.times_us(collective, trial) == [None; 2];
-    if !comparison.trials.is_empty() && comparison.trials.iter().all(tells_no_time) {
+    let tells_no_time = |trial: &read::Trial| campaign.times_us(collective, trial) == [None; 2];
+    if !campaign.trials.is_empty() && campaign.trials.iter().all(tells_no_time) {
         let what = if collective.is_none() { "the collective" } else { "how many ranks ran" };
         judgement.notes.push(format!("Neither the campaign nor the tuner file says {what}: no times can be told"));
     }
-    if let (Some(given), Some(own)) = (question.ranks, comparison.ranks)
+    if let (Some(given), Some(own)) = (question.ranks, campaign.ranks)
         && given != own
     {
         judgement.notes.push(format!("These logs are of {own} ranks: {given}, which is given, is not used"));
@@ -128,7 +128,7 @@ pub fn judge(text: &str, name: &str, conf: Option<&[u8]>, question: &AbQuestion)
         trimmed,
         void: judgement.void,
         notes: judgement.notes,
-        problems: comparison.problems,
+        problems: campaign.problems,
         verdicts: judgement.rules.iter().map(|rule| rule.verdict.clone()).collect(),
         rules: judgement.rules,
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum RuleVerdict {
     /// The rule is kept: it is better than the default.
     Keep,
-    /// It is not, or not surely; why.
+    /// The rule is dropped: it is not better, or not surely; with the reason.
     Drop(String),
     /// The campaign is not about it, or is void.
     NotJudged(String),

@@ -73,7 +73,7 @@ impl Trial {
 /// The measurements of an A/B campaign, as a per-size file holds them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredCampaign {
-    /// Its sizes, in the order of the file.
+    /// The trials, one for each size, in the order of the file.
     pub trials: Vec<Trial>,
     /// Half of the last printed digit of a run, in GB/s.
     pub half_digit_gbps: f64,
@@ -116,7 +116,7 @@ impl CampaignColumns {
 }
 
 /// The columns that a per-size file must have, in words.
-pub const NEEDED: &str = "size_bytes with def_runs and cfg_runs, or with def_median and cfg_median";
+pub const REQUIRED_COLUMNS: &str = "size_bytes with def_runs and cfg_runs, or with def_median and cfg_median";
 
 /// Whether a header is that of a per-size file. Older ones have medians and no runs.
 #[must_use]
@@ -159,7 +159,7 @@ pub fn read(text: &str) -> MeasuredCampaign {
         None => return out,
     };
     if !is_header(columns.names.iter().map(String::as_str)) {
-        let expected = format!("is not the header of a per-size file: it needs {NEEDED}");
+        let expected = format!("is not the header of a per-size file: it needs {REQUIRED_COLUMNS}");
         out.problems.push(Problem::new(1, "", &columns.names.join(","), expected));
         return out;
     }

@@ -64,7 +64,7 @@ pub fn of_conf(conf: &[u8]) -> Vec<RuleRange> {
 
 /// Each measured size as a range of its own, where there is no tuner file.
 #[must_use]
-pub fn each_size(comparison: &MeasuredCampaign) -> Vec<RuleRange> {
+pub fn each_size(campaign: &MeasuredCampaign) -> Vec<RuleRange> {
     let range = |trial: &super::read::Trial| RuleRange {
         line: 0,
         text: String::new(),
@@ -76,7 +76,7 @@ pub fn each_size(comparison: &MeasuredCampaign) -> Vec<RuleRange> {
         pair: None,
         channels: None,
     };
-    comparison.trials.iter().map(range).collect()
+    campaign.trials.iter().map(range).collect()
 }
 
 /// The collective that a file's name begins with: `allreduce_1n.per_size_stats.csv`.

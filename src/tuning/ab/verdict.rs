@@ -52,7 +52,7 @@ pub struct SizeEffect {
     pub conf_gbps: f64,
     /// Time of one operation of the default in µs; `None` where the ranks that busbw counts are not known.
     pub default_us: Option<f64>,
-    /// The same with the tuner file.
+    /// The time of one operation with the tuner file in µs, or `None` likewise.
     pub conf_us: Option<f64>,
     /// (median conf / median default − 1) in per cent of the default.
     pub gain_pct: f64,
@@ -96,23 +96,23 @@ pub struct AbJudgement {
     pub void: Option<String>,
     /// Notes on the campaign.
     pub notes: Vec<String>,
-    /// In the order of the ranges.
+    /// The judged rules, in the order of the ranges.
     pub rules: Vec<JudgedRule>,
 }
 
 /// Judges the rules of a campaign of a collective.
 #[must_use]
 pub fn judge(
-    comparison: &MeasuredCampaign,
+    campaign: &MeasuredCampaign,
     ranges: &[RuleRange],
     collective: Option<Collective>,
     limits: Limits,
 ) -> AbJudgement {
-    let void = void(comparison);
+    let void = void(campaign);
     let mut of_range: Vec<Vec<&Trial>> = vec![Vec::new(); ranges.len()];
     let mut in_reach: Vec<Vec<&Trial>> = vec![Vec::new(); ranges.len()];
     let mut uncovered = Vec::new();
-    for trial in &comparison.trials {
+    for trial in &campaign.trials {
         let holding: Vec<usize> =
             (0..ranges.len()).filter(|index| ranges[*index].holds(collective, trial.nodes, trial.size_bytes)).collect();
         match holding.first() {
@@ -121,17 +121,17 @@ pub fn judge(
         }
         holding.iter().for_each(|index| in_reach[*index].push(trial));
     }
-    let mut notes = notes(comparison);
+    let mut notes = notes(campaign);
     if !uncovered.is_empty() {
         notes.push(format!("No rule holds for {}: what ran there is no rule's merit", listed(&uncovered)));
     }
     let judge = |(index, range): (usize, &RuleRange)| {
-        let mut judged = judge_one(comparison, range, collective, &mut of_range[index], limits);
+        let mut judged = judge_one(campaign, range, collective, &mut of_range[index], limits);
         judged.peers = rccl_sweep::verdict(&in_reach[index]);
         if of_range[index].is_empty() {
             let whom =
                 if in_reach[index].is_empty() { "no size of it was run" } else { "an earlier rule holds instead" };
-            judged.verdict = not_judged(range, &comparison.trials, collective, whom);
+            judged.verdict = not_judged(range, &campaign.trials, collective, whom);
         } else if let Some(void) = &void {
             judged.verdict = RuleVerdict::NotJudged(format!("the campaign is void: {void}"));
         }
@@ -153,23 +153,23 @@ fn not_judged(range: &RuleRange, trials: &[Trial], collective: Option<Collective
 }
 
 fn judge_one(
-    comparison: &MeasuredCampaign,
+    campaign: &MeasuredCampaign,
     range: &RuleRange,
     collective: Option<Collective>,
     trials: &mut [&Trial],
     limits: Limits,
 ) -> JudgedRule {
     trials.compact_sort_by_key(|trial| trial.size_bytes);
-    let effects: Vec<SizeEffect> = trials.iter().filter_map(|trial| effect(comparison, collective, trial)).collect();
+    let effects: Vec<SizeEffect> = trials.iter().filter_map(|trial| effect(campaign, collective, trial)).collect();
     let missing: Vec<u64> = trials.iter().filter(|t| t.gain_pct().is_none()).map(|t| t.size_bytes).collect();
     let both = || trials.iter().filter(|trial| !trial.default.is_empty() && !trial.conf.is_empty());
     let arms: Vec<(usize, usize)> = both().map(|trial| (trial.default.len(), trial.conf.len())).collect();
     let chance = match arms.as_slice() {
         [] => 1.0,
-        [one] => rank::chance(both().map(|trial| wins(trial, comparison.half_digit_gbps)).sum(), &[*one]),
+        [one] => rank::chance(both().map(|trial| wins(trial, campaign.half_digit_gbps)).sum(), &[*one]),
         _ => {
             let runs: Vec<(&[f64], &[f64])> = both().map(|trial| (&trial.default[..], &trial.conf[..])).collect();
-            rank::chance_of_launches(&runs, tied_within(comparison.half_digit_gbps))
+            rank::chance_of_launches(&runs, tied_within(campaign.half_digit_gbps))
         }
     };
     let better = 1.0 - chance;
@@ -188,10 +188,10 @@ fn judge_one(
     }
 }
 
-fn effect(comparison: &MeasuredCampaign, collective: Option<Collective>, trial: &Trial) -> Option<SizeEffect> {
-    let half = comparison.half_digit_gbps;
+fn effect(campaign: &MeasuredCampaign, collective: Option<Collective>, trial: &Trial) -> Option<SizeEffect> {
+    let half = campaign.half_digit_gbps;
     let (default_gbps, conf_gbps) = trial.medians()?;
-    let [default_us, conf_us] = comparison.times_us(collective, trial);
+    let [default_us, conf_us] = campaign.times_us(collective, trial);
     let (low, _, high) = rank::ratio(&trial.default, &trial.conf, 0.05)?;
     let (gain, rounding) = (trial.gain_pct()?, trial.gain_range_pct(half)?);
     let pct = |ratio: f64| (exp(ratio) - 1.0) * 100.0;
@@ -271,11 +271,11 @@ const VOID_SHARE_PCT: usize = 20;
 const VOID_SPREAD_PCT: f64 = 25.0;
 
 /// Why a campaign is void.
-fn void(comparison: &MeasuredCampaign) -> Option<String> {
-    let digit = 2.0 * comparison.half_digit_gbps;
+fn void(campaign: &MeasuredCampaign) -> Option<String> {
+    let digit = 2.0 * campaign.half_digit_gbps;
     let mut points = 0;
     let mut wide: Vec<(f64, String)> = Vec::new();
-    for trial in &comparison.trials {
+    for trial in &campaign.trials {
         for (arm, runs) in [("default", &trial.default), ("conf", &trial.conf)] {
             let Some(middle) = median(&mut runs.clone()) else { continue };
             points += 1;
@@ -301,15 +301,15 @@ fn void(comparison: &MeasuredCampaign) -> Option<String> {
 type Runs = fn(&Trial) -> &Vec<f64>;
 
 /// Notes on a campaign: sizes that one arm lacks, an unbalanced order, disturbed runs.
-fn notes(comparison: &MeasuredCampaign) -> Vec<String> {
+fn notes(campaign: &MeasuredCampaign) -> Vec<String> {
     let mut notes = Vec::new();
-    if comparison.is_empty_conf {
+    if campaign.is_empty_conf {
         notes.push(
             "The second arm is the plugin with an empty tuner file: what it loses is what loading the plugin costs"
                 .to_owned(),
         );
     }
-    if comparison.has_medians_only && !comparison.trials.is_empty() {
+    if campaign.has_medians_only && !campaign.trials.is_empty() {
         notes.push(
             "The file has medians and not the runs behind them: how much of a gain is chance can't be told, and no rule is \
              kept on that"
@@ -317,15 +317,15 @@ fn notes(comparison: &MeasuredCampaign) -> Vec<String> {
         );
     }
     let without = |arm: Runs| -> Vec<String> {
-        comparison.trials.iter().filter(|t| arm(t).is_empty()).map(|t| Size(t.size_bytes).to_string()).collect()
+        campaign.trials.iter().filter(|t| arm(t).is_empty()).map(|t| Size(t.size_bytes).to_string()).collect()
     };
     for (arm, sizes) in [("default", without(|t| &t.default)), ("conf", without(|t| &t.conf))] {
         if !sizes.is_empty() {
             notes.push(format!("The {arm} has no runs at {}: no verdict there", listed(&sizes)));
         }
     }
-    if !comparison.trials.is_empty() && !comparison.is_balanced && !comparison.has_medians_only {
-        let drift = [drift_pct(comparison, |t| &t.default), drift_pct(comparison, |t| &t.conf)];
+    if !campaign.trials.is_empty() && !campaign.is_balanced && !campaign.has_medians_only {
+        let drift = [drift_pct(campaign, |t| &t.default), drift_pct(campaign, |t| &t.conf)];
         let drifts = drift.map(|drift| drift.map_or_else(|| "–".to_owned(), percent));
         notes.push(format!(
             "The file does not say in which order the arms ran; the tool that writes it always runs the default first. \
@@ -335,22 +335,22 @@ fn notes(comparison: &MeasuredCampaign) -> Vec<String> {
         ));
     }
     let arms: [(&str, Runs); 2] = [("default", |t| &t.default), ("conf", |t| &t.conf)];
-    notes.extend(arms.iter().flat_map(|(arm, runs)| disturbed(comparison, arm, *runs)));
+    notes.extend(arms.iter().flat_map(|(arm, runs)| disturbed(campaign, arm, *runs)));
     notes
 }
 
 /// The median over sizes of the last run over the first, as change in per cent.
-fn drift_pct(comparison: &MeasuredCampaign, runs: Runs) -> Option<f64> {
+fn drift_pct(campaign: &MeasuredCampaign, runs: Runs) -> Option<f64> {
     let change = |trial| -> Option<f64> {
         let runs: &Vec<f64> = runs(trial);
         (runs.len() > 1).then(|| ln(runs[runs.len() - 1] / runs[0]))
     };
-    median(&mut comparison.trials.iter().filter_map(change).collect::<Vec<f64>>()).map(|d| (exp(d) - 1.0) * 100.0)
+    median(&mut campaign.trials.iter().filter_map(change).collect::<Vec<f64>>()).map(|d| (exp(d) - 1.0) * 100.0)
 }
 
 /// Repeats that lie low at many sizes at once, far more of them than the others. Launches differ as a whole, too: only one that
 /// lies too far below the others over all sizes to be one of them is called disturbed.
-fn disturbed(comparison: &MeasuredCampaign, arm: &str, runs: Runs) -> Vec<String> {
+fn disturbed(campaign: &MeasuredCampaign, arm: &str, runs: Runs) -> Vec<String> {
     /// A run is low at a size where it lies this far below the median there, in per cent, beyond rounding.
     const LOW_PCT: f64 = 2.0;
     /// A run is suspected where it is low at one size in this many.
@@ -359,20 +359,20 @@ fn disturbed(comparison: &MeasuredCampaign, arm: &str, runs: Runs) -> Vec<String
     const CHANCE: f64 = 0.01;
     /// The share of campaigns in which an ordinary run may be called often low, where sizes are independent of each other.
     const LOW_CHANCE: f64 = 0.1;
-    let repeats = comparison.trials.iter().map(|trial| runs(trial).len()).max().unwrap_or(0);
+    let repeats = campaign.trials.iter().map(|trial| runs(trial).len()).max().unwrap_or(0);
     // ln of a run over the median of its size, and whether that is low.
     let beside = |trial: &Trial, repeat: usize| -> Option<(f64, bool)> {
         let (run, middle) = (*runs(trial).get(repeat)?, median(&mut runs(trial).clone())?);
-        let is_low = run + 2.0 * comparison.half_digit_gbps < middle * (1.0 - LOW_PCT / 100.0);
+        let is_low = run + 2.0 * campaign.half_digit_gbps < middle * (1.0 - LOW_PCT / 100.0);
         Some((ln(run / middle), is_low)).filter(|(ratio, _)| ratio.is_finite())
     };
     let of_repeat = |repeat: usize| {
-        let all: Vec<(f64, bool)> = comparison.trials.iter().filter_map(|trial| beside(trial, repeat)).collect();
+        let all: Vec<(f64, bool)> = campaign.trials.iter().filter_map(|trial| beside(trial, repeat)).collect();
         let low = all.iter().filter(|(_, is_low)| *is_low).count();
         (Statistics::of(&all.iter().map(|(ratio, _)| *ratio).collect::<Vec<f64>>()).mean, low as f64)
     };
     let (levels, lows): (Vec<f64>, Vec<f64>) = (0..repeats).map(of_repeat).unzip();
-    let sizes = comparison.trials.len() as f64;
+    let sizes = campaign.trials.len() as f64;
     let mut said = Vec::new();
     for (repeat, low) in lows.iter().copied().enumerate() {
         if low * (ONE_IN as f64) < sizes || low < 2.0 {
@@ -414,12 +414,12 @@ fn chance_of_one(values: &[f64], which: usize, least: f64) -> f64 {
 
 /// `a, b and c`, cut after six.
 fn listed(names: &[String]) -> String {
-    const SHOWN: usize = 6;
+    const MAX_SHOWN: usize = 6;
     match names {
         [] => String::new(),
         [one] => one.clone(),
-        [first @ .., last] if names.len() <= SHOWN => format!("{} and {last}", first.join(", ")),
-        _ => format!("{} and {} more", names[..SHOWN].join(", "), names.len() - SHOWN),
+        [first @ .., last] if names.len() <= MAX_SHOWN => format!("{} and {last}", first.join(", ")),
+        _ => format!("{} and {} more", names[..MAX_SHOWN].join(", "), names.len() - MAX_SHOWN),
     }
 }
 
@@ -454,8 +454,8 @@ mod tests {
     }
 
     fn judged(trials: Vec<Trial>, limits: Limits) -> JudgedRule {
-        let comparison = MeasuredCampaign { trials, half_digit_gbps: 0.005, ..MeasuredCampaign::default() };
-        judge(&comparison, &[range(0, u64::MAX)], Some(Collective::AllReduce), limits).rules.remove(0)
+        let campaign = MeasuredCampaign { trials, half_digit_gbps: 0.005, ..MeasuredCampaign::default() };
+        judge(&campaign, &[range(0, u64::MAX)], Some(Collective::AllReduce), limits).rules.remove(0)
     }
 
     fn reason(judged: &JudgedRule) -> &str {
@@ -502,8 +502,8 @@ mod tests {
     #[test]
     fn a_size_that_is_missing_in_one_arm_is_said() {
         let trials = vec![trial(4096, &around(10.0), &around(11.0)), trial(8192, &around(10.0), &[])];
-        let comparison = MeasuredCampaign { trials, half_digit_gbps: 0.005, ..MeasuredCampaign::default() };
-        let judgement = judge(&comparison, &[range(0, u64::MAX)], None, Limits::default());
+        let campaign = MeasuredCampaign { trials, half_digit_gbps: 0.005, ..MeasuredCampaign::default() };
+        let judgement = judge(&campaign, &[range(0, u64::MAX)], None, Limits::default());
         assert_eq!(judgement.rules[0].peers, RuleVerdict::Keep);
         assert_eq!(reason(&judgement.rules[0]), "not validated at 8 KiB: one arm has no runs there");
         assert!(
@@ -515,12 +515,12 @@ mod tests {
 
     #[test]
     fn the_order_is_named_as_a_bias() {
-        let comparison = MeasuredCampaign {
+        let campaign = MeasuredCampaign {
             trials: vec![trial(4096, &[10.0, 10.4], &[10.0, 10.4])],
             half_digit_gbps: 0.005,
             ..MeasuredCampaign::default()
         };
-        let notes = judge(&comparison, &[], None, Limits::default()).notes.join("\n");
+        let notes = judge(&campaign, &[], None, Limits::default()).notes.join("\n");
         assert!(notes.contains("always runs the default first") && notes.contains("+4.0 %"), "{notes}");
     }
 
@@ -537,8 +537,8 @@ mod tests {
     fn a_disturbed_campaign_is_void_and_says_why() {
         let wild = [10.0, 14.0, 10.0, 9.0, 10.0];
         let trials = vec![trial(4096, &wild, &around(11.0)), trial(8192, &around(10.0), &around(11.0))];
-        let comparison = MeasuredCampaign { trials, half_digit_gbps: 0.005, ..MeasuredCampaign::default() };
-        let judgement = judge(&comparison, &[range(0, u64::MAX)], None, Limits::default());
+        let campaign = MeasuredCampaign { trials, half_digit_gbps: 0.005, ..MeasuredCampaign::default() };
+        let judgement = judge(&campaign, &[range(0, u64::MAX)], None, Limits::default());
         let why = judgement.void.unwrap_or_default();
         assert!(why.starts_with("1 of 4 points spread over 25 %, most the default at 4 KiB with 50 %"), "{why}");
         assert_eq!(judgement.rules[0].verdict.word(), "not judged");
@@ -561,14 +561,14 @@ mod tests {
 
     #[test]
     fn rules_of_other_scales_are_not_judged_and_unmeasured_ones_are_dropped() {
-        let comparison = MeasuredCampaign {
+        let campaign = MeasuredCampaign {
             trials: vec![trial(4096, &around(10.0), &around(11.0))],
             half_digit_gbps: 0.005,
             ..MeasuredCampaign::default()
         };
         let ranges =
             [RuleRange { nodes: Some(2), ..range(0, 9999) }, range(1 << 20, 1 << 21), range(0, 9999), range(0, 9999)];
-        let judgement = judge(&comparison, &ranges, Some(Collective::AllReduce), Limits::default());
+        let judgement = judge(&campaign, &ranges, Some(Collective::AllReduce), Limits::default());
         let words: Vec<&str> = judgement.rules.iter().map(|rule| rule.verdict.word()).collect();
         assert_eq!(words, ["not judged", "drop", "keep", "drop"]);
         assert_eq!(reason(&judgement.rules[3]), "not validated: an earlier rule holds instead");

@@ -28,7 +28,7 @@ pub struct DeployedCheck {
     pub deployed: DeployedChoice,
     /// What would run in words, where a tuner file leaves algorithm, protocol or channels open.
     pub effect: Option<String>,
-    /// Its busbw after, in GB/s.
+    /// Its bus bandwidth in the state after, in GB/s.
     pub busbw_gbps: Option<f64>,
     /// Whether it should stay deployed.
     #[serde(rename = "stands")]
@@ -62,7 +62,7 @@ pub enum DeployedStatus {
         /// The measured difference in per cent of what is deployed.
         pct: f64,
     },
-    /// It was not measured after.
+    /// The state after did not measure it.
     NotMeasured,
     /// Nothing tells the noise, or not what runs.
     CantTell,

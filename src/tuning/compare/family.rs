@@ -74,6 +74,7 @@ impl Family {
         if errors.is_empty() || !(error.is_finite() && error > 0.0) {
             return Estimate { ln_ratio, error: None, rounded };
         }
+        // All errors of a round belong to one simulated outcome: the largest of them counts once for the whole family.
         for (largest, drawn) in self.largest.iter_mut().zip(errors) {
             *largest = largest.max(((f64::from(*drawn) - mean) / error).abs() as f32);
         }

@@ -146,7 +146,7 @@ pub fn by_size(overall: &[OverallChange], differences: &[Difference], relative: 
 }
 
 impl ChangeVerdict {
-    /// In a word or two.
+    /// The verdict in a word or two.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -186,7 +186,7 @@ pub fn deployed_check(deployed_checks: &[DeployedCheck]) -> Listing {
 }
 
 /// So many configurations are named; of more their number.
-const NAMED: usize = 6;
+const MAX_NAMED: usize = 6;
 
 /// The collectives, sizes and configurations that only one state measured, a row for each kind.
 #[must_use]
@@ -261,10 +261,10 @@ fn lacking<T: Ord>(own: Vec<T>, other: &[T]) -> Vec<T> {
 }
 
 fn named(noun: &str, names: &[String]) -> String {
-    let rest = names.len().saturating_sub(NAMED);
+    let rest = names.len().saturating_sub(MAX_NAMED);
     let s = if names.len() == 1 { "" } else { "s" };
     let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-    format!("{noun}{s} {}{more}", names[..names.len().min(NAMED)].join(", "))
+    format!("{noun}{s} {}{more}", names[..names.len().min(MAX_NAMED)].join(", "))
 }
 
 #[cfg(test)]

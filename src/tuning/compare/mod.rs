@@ -1,11 +1,11 @@
 //! Two measured states, before and after a driver, a firmware, a topology: what got slower or faster beyond noise, and
 //! whether what was deployed still holds.
 //!
-//! [`state`] makes a [`Snapshot`] ready, [`passes`] brings the passes behind it to one level. [`overall`] says what
-//! everything changed by, [`paired`] compares each size beside that, [`pooled`] takes all configurations of a size
-//! together, [`relative`] names those that changed beside the others, [`family`] says what chance brings over all of it,
-//! [`resample`] what it brings where runs stall. [`deployment`] holds what was deployed against what was measured after,
-//! [`listing`] and [`chart`] show it, [`words`] says it, [`export`] writes it.
+//! [`state`] makes a [`Snapshot`] ready, [`passes`] brings the passes behind it to one level. [`overall`] computes the
+//! change that everything has in common, [`paired`] compares each size relative to it, [`pooled`] takes all
+//! configurations of a size together, [`relative`] names those that changed relative to the others. [`family`] makes
+//! intervals that hold at once over all of it, [`resample`] draws campaigns in which nothing changed. [`deployment`]
+//! compares what was deployed with what was measured after. [`listing`], [`chart`], [`words`] and [`export`] write it.
 
 pub mod chart;
 pub mod deployment;
@@ -82,7 +82,7 @@ pub struct LoadedDeployment {
 /// A tuner file that is deployed.
 #[derive(Clone, Copy, Debug)]
 pub struct DeployedConf<'a> {
-    /// Its rules, as its reader finds them.
+    /// The rules of the file, as its reader finds them.
     pub rules: &'a [Rule],
     /// The tuner reader that reads the file.
     pub reader: Reader,
@@ -232,9 +232,10 @@ pub fn compare(
     answer
 }
 
-/// Of the chance that anything is called changed where nothing is, so much is for what everything changed by, so much
-/// for what is compared at each size, and the rest for configurations beside the others.
+/// The share that overall changes have of the chance that anything is called changed where nothing did. Differences at
+/// single sizes have [`SHARE_OF_SIZES`], and configurations that change relative to the others the rest.
 const SHARE_OF_OVERALL: f64 = 0.2;
+/// The share of that chance that differences at single sizes have.
 const SHARE_OF_SIZES: f64 = 0.5;
 
 /// A workload that both sides measured.
@@ -286,6 +287,7 @@ pub fn find_differences(
     let mut leads = Family::new(question.level);
     let mut drafts = Vec::new();
     let mut open = Vec::new();
+    // What is deployed is judged at every workload, and all judgements are to hold at once (Bonferroni).
     let one_of = wrong / places.len().max(1) as f64;
     let confidence = Confidence { level: 1.0 - one_of, minimum_gain_pct: question.least_pct };
     let support = conf.map(|conf| SupportMatrix::new(conf.library.matrix(), &new.sweep));
@@ -294,7 +296,7 @@ pub fn find_differences(
     for (number, ((place, all), level)) in places.iter().zip(&sizes).zip(levels_of_sizes).enumerate() {
         let workload = place.at.workload();
         let (deployed, effect) = match conf.zip(support.as_ref()) {
-            Some((conf, support)) => told(choose(conf.rules, conf.reader, support, workload).effect),
+            Some((conf, support)) => deployed_by(choose(conf.rules, conf.reader, support, workload).effect),
             None => (before.at(workload).map(|at| at.deployed).unwrap_or_default(), None),
         };
         let not_judged = Difference {
@@ -368,7 +370,7 @@ pub fn find_differences(
     crate::order::CompactSort::compact_sort_by_key(&mut deployed_checks[..], |check| check.workload);
     let relative = relative_changes(&groups, (1.0 - SHARE_OF_OVERALL - SHARE_OF_SIZES) * wrong, question);
     let differences = estimates.into_iter().map(judged).collect();
-    CompareFindings { overall, differences, relative, deployed_checks, same, drifts: drifts.told() }
+    CompareFindings { overall, differences, relative, deployed_checks, same, drifts: drifts.noticeable() }
 }
 
 /// The overall change of a collective and scale with its errors, one for each round of draws.
@@ -434,6 +436,7 @@ fn the_same(before: &Snapshot, after: &Snapshot) -> Vec<(Collective, Scale)> {
 
 /// The configurations whose change differs from that of the others, of all collectives and scales.
 fn relative_changes(groups: &[&[SizeChanges]], chance: f64, question: &CompareQuestion) -> Vec<RelativeChange> {
+    // Each collective and scale has the same share of the chance (Bonferroni).
     let chance = chance / groups.len().max(1) as f64;
     let is_beyond = |interval: &ChangeInterval| {
         matches!(verdict(interval, question), ChangeVerdict::Slower | ChangeVerdict::Faster)
@@ -461,7 +464,7 @@ fn subjects(common: &[MeasuredArm], deployed: DeployedChoice) -> Vec<(Subject, V
 }
 
 /// The choice that a tuner file makes; in words where it leaves algorithm, protocol or channels open.
-fn told(effect: Effect) -> (DeployedChoice, Option<String>) {
+fn deployed_by(effect: Effect) -> (DeployedChoice, Option<String>) {
     match effect.configuration() {
         Some(configuration) => (DeployedChoice::Configuration(configuration), None),
         None if effect == Effect::LIBRARY => (DeployedChoice::Default, None),
@@ -492,7 +495,7 @@ impl Drifts {
     }
 
     /// Those that widen something by as much as is shown of it, in per cent of busbw.
-    fn told(self) -> Vec<(Collective, Scale, f64)> {
+    fn noticeable(self) -> Vec<(Collective, Scale, f64)> {
         const MIN_SHOWN_PCT: f64 = 0.05;
         let largest = |(collective, scale, known): (Collective, Scale, Vec<Drift>)| {
             (collective, scale, known.iter().map(|drift| drift.deviation_pct).fold(0.0, f64::max))
@@ -501,10 +504,10 @@ impl Drifts {
     }
 }
 
-/// A ratio of which no more is known than that it is beyond all measure stays a number.
+/// A logarithm of a ratio as a change in per cent; bounded, so that it stays a finite number.
 fn pct(ln_ratio: f64) -> f64 {
-    const BEYOND: f64 = 50.0;
-    (exp(ln_ratio.clamp(-BEYOND, BEYOND)) - 1.0) * 100.0
+    const MAX_LN_RATIO: f64 = 50.0;
+    (exp(ln_ratio.clamp(-MAX_LN_RATIO, MAX_LN_RATIO)) - 1.0) * 100.0
 }
 
 fn verdict(interval: &ChangeInterval, question: &CompareQuestion) -> ChangeVerdict {

@@ -1,4 +1,4 @@
-//! What two campaigns differ in as a whole.
+//! The overall change between two campaigns.
 //!
 //! The day, the nodes or a change that touches everything moves all sizes and configurations alike, and one campaign of
 //! each can't tell which of these it was. So it is one finding of its own, the median over the sizes of what everything
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ChangeVerdict,
-    pooled::{FREEDOM_OF_MEDIAN_DEVIATION, MAX_FREEDOM, MIN_ERROR, OF_MEDIAN_DEVIATION, SizeChanges},
+    pooled::{MAD_FREEDOM_SHARE, MAD_TO_DEVIATION, MAX_FREEDOM, MIN_ERROR, SizeChanges},
     state::MeasuredArm,
 };
 use crate::{
@@ -26,7 +26,7 @@ use crate::{
 pub const MIN_SIZES: usize = 5;
 
 /// The standard error of a median over that of the mean, of normal numbers.
-const OF_MEDIAN: f64 = 1.2533;
+const MEDIAN_ERROR_FACTOR: f64 = 1.2533;
 
 /// The change that all sizes and configurations of a collective and scale have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,7 +84,7 @@ pub fn median_change(sizes: &[SizeChanges]) -> Option<MedianChange> {
     Some(MedianChange {
         ln_ratio,
         error: (by_size * by_size + by_arm * by_arm).sqrt().max(MIN_ERROR),
-        freedom: (fewest as f64 * FREEDOM_OF_MEDIAN_DEVIATION).clamp(1.0, MAX_FREEDOM),
+        freedom: (fewest as f64 * MAD_FREEDOM_SHARE).clamp(1.0, MAX_FREEDOM),
         rounded,
         sizes: told.len(),
     })
@@ -95,5 +95,5 @@ fn scatter(mut changes: Vec<f64>) -> f64 {
     let n = changes.len() as f64;
     let Some(median_change) = median(&mut changes) else { return 0.0 };
     let mut off: Vec<f64> = changes.iter().map(|change| (change - median_change).abs()).collect();
-    OF_MEDIAN * OF_MEDIAN_DEVIATION * median(&mut off).unwrap_or(0.0) / n.sqrt()
+    MEDIAN_ERROR_FACTOR * MAD_TO_DEVIATION * median(&mut off).unwrap_or(0.0) / n.sqrt()
 }

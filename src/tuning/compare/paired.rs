@@ -50,7 +50,7 @@ pub struct WorkloadPair<'a> {
     before: &'a MeasuredState<'a>,
     after: &'a MeasuredState<'a>,
     workload: Workload,
-    /// Its number among all workloads.
+    /// The number of the workload among all.
     number: usize,
     /// All that was measured before or after: their places name their draws.
     arms: Vec<MeasuredArm>,
@@ -91,16 +91,16 @@ impl<'a> WorkloadPair<'a> {
         let (height, rounded) = (crate::math::ln(highest.busbw_gbps), state.rounded(&self.workload, arm));
         let noise = self.noise(state, other).filter(|_| highest.repeats >= MIN_RUNS);
         let Some(noise) = noise else { return Some(HighestMedian { height, rounded, errors: Vec::new() }) };
-        let contest = MedianComparison::new(noise, 0.9);
+        let comparison = MedianComparison::new(noise, 0.9);
         let side = |arm: &MeasuredArm| {
             let place = self.arms.iter().position(|known| known == arm).unwrap_or_default();
-            state.side(&contest, &self.workload, *arm, 2 * (place % COLUMNS) + usize::from(is_after))
+            state.side(&comparison, &self.workload, *arm, 2 * (place % COLUMNS) + usize::from(is_after))
         };
         let sides: Vec<NoisyMedian> = of.iter().filter_map(side).collect();
-        let contenders = contest.tied(&sides).contenders;
+        let contenders = comparison.tied(&sides).contenders;
         let sides: Vec<NoisyMedian> =
             sides.into_iter().zip(contenders).filter(|(_, is)| *is).map(|(side, _)| side).collect();
-        let mut errors = contest.errors_of_highest(&sides);
+        let mut errors = comparison.errors_of_highest(&sides);
         errors.rotate_left(self.number * STEP % ROUNDS);
         Some(HighestMedian { height, rounded, errors })
     }

@@ -1,4 +1,4 @@
-//! What all that was measured on both sides says together.
+//! The changes of all arms that both states measured, pooled by size.
 //!
 //! A change of a driver or a fabric moves everything that runs at a size. So at each size the changes of all
 //! configurations and of the default are one sample: its trimmed mean is the change there, and their own scatter says
@@ -24,10 +24,10 @@ const TRIMMED: f64 = 0.2;
 pub(super) const MIN_ERROR: f64 = 1e-4;
 
 /// The median absolute deviation of normal numbers times this is their standard deviation.
-pub(super) const OF_MEDIAN_DEVIATION: f64 = 1.4826;
+pub(super) const MAD_TO_DEVIATION: f64 = 1.4826;
 
 /// It tells that as well as so many degrees of freedom as this share of their number.
-pub(super) const FREEDOM_OF_MEDIAN_DEVIATION: f64 = 0.37;
+pub(super) const MAD_FREEDOM_SHARE: f64 = 0.37;
 
 /// More degrees of freedom than this are not claimed: medians of few runs have slow tails.
 pub(super) const MAX_FREEDOM: f64 = 12.0;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     family::ChangeInterval,
-    pooled::{FREEDOM_OF_MEDIAN_DEVIATION, MAX_FREEDOM, MIN_CELLS, MIN_ERROR, OF_MEDIAN_DEVIATION, SizeChanges},
+    pooled::{MAD_FREEDOM_SHARE, MAD_TO_DEVIATION, MAX_FREEDOM, MIN_CELLS, MIN_ERROR, SizeChanges},
     resample::LaunchResiduals,
     state::MeasuredArm,
 };
@@ -59,7 +59,7 @@ struct SizeStretch {
     arm: MeasuredArm,
     first: usize,
     sizes: usize,
-    /// In units of the scatter at each size.
+    /// The mean deviation, in units of the scatter at each size.
     mean: f64,
     /// One of these units in ln busbw.
     unit: f64,
@@ -158,9 +158,9 @@ fn averages(told: &[SizeChanges], all: &[MeasuredArm], chance: f64) -> Vec<Stret
         let stretches = stretches(all, &rows, *length);
         let mut heights: Vec<f64> = stretches.iter().map(|stretch| stretch.mean.abs()).collect();
         let Some(middle) = median(&mut heights) else { continue };
-        let freedom = (heights.len() as f64 * FREEDOM_OF_MEDIAN_DEVIATION).clamp(1.0, MAX_FREEDOM);
+        let freedom = (heights.len() as f64 * MAD_FREEDOM_SHARE).clamp(1.0, MAX_FREEDOM);
         // Averages can't scatter less than what they are made of allows.
-        let scatter = (middle * OF_MEDIAN_DEVIATION).max(1.0 / (*length as f64).sqrt());
+        let scatter = (middle * MAD_TO_DEVIATION).max(1.0 / (*length as f64).sqrt());
         let width = student::quantile(1.0 - share / 2.0 / heights.len() as f64, freedom) * scatter;
         found.extend(stretches.into_iter().map(|stretch| StretchChange {
             stretch,
@@ -192,7 +192,7 @@ fn deviations_from_median(told: &[SizeChanges], all: &[MeasuredArm]) -> Vec<Vec<
     for (place, size) in told.iter().enumerate() {
         let Some(middle) = size.median() else { continue };
         let mut deviations: Vec<f64> = size.cells.iter().map(|cell| (cell.ln_ratio - middle).abs()).collect();
-        let scatter = median(&mut deviations).unwrap_or(0.0) * OF_MEDIAN_DEVIATION;
+        let scatter = median(&mut deviations).unwrap_or(0.0) * MAD_TO_DEVIATION;
         let rounded = median(&mut size.cells.iter().map(|cell| cell.rounded).collect::<Vec<_>>()).unwrap_or(0.0);
         for cell in &size.cells {
             let Ok(row) = all.binary_search(&cell.arm) else { continue };

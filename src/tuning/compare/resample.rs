@@ -19,7 +19,7 @@ pub struct LaunchResiduals {
 }
 
 impl LaunchResiduals {
-    /// Those of `arms`, ascending, at these sizes.
+    /// The residuals of `arms`, which are ascending, at these sizes.
     #[must_use]
     pub fn new(sizes: &[SizeChanges], arms: &[MeasuredArm]) -> Self {
         let of_side = |side: usize| {
@@ -77,12 +77,12 @@ impl LaunchResiduals {
 /// How far the median of some runs errs by what they scatter; 0 of fewer than two.
 fn error_of_median(runs: &[f64]) -> f64 {
     /// The standard error of a median of few runs over that of their mean.
-    const OF_MEDIAN: f64 = 1.25;
+    const MEDIAN_ERROR_FACTOR: f64 = 1.25;
     let n = runs.len() as f64;
     if n < 2.0 {
         return 0.0;
     }
     let mean = runs.iter().sum::<f64>() / n;
     let squares: f64 = runs.iter().map(|run| (run - mean) * (run - mean)).sum();
-    OF_MEDIAN * (squares / (n - 1.0) / n).sqrt()
+    MEDIAN_ERROR_FACTOR * (squares / (n - 1.0) / n).sqrt()
 }

@@ -99,12 +99,12 @@ impl<'a> MeasuredState<'a> {
     #[must_use]
     pub fn own_error(&self, workload: &Workload, arm: MeasuredArm) -> f64 {
         /// The standard error of a median of few runs over that of their mean.
-        const OF_MEDIAN: f64 = 1.25;
+        const MEDIAN_ERROR_FACTOR: f64 = 1.25;
         let kind = if arm == MeasuredArm::Default { RunKind::Default } else { RunKind::Asked };
         let Some(point) = self.point(workload, arm) else { return 0.0 };
         let own = self.judge(Confidence::default()).own_alone(workload, kind, point.configuration);
         let is_told = own.variance.freedom() > 0.0;
-        if is_told { OF_MEDIAN * own.variance.deviation() / f64::from(own.runs.max(1)).sqrt() } else { 0.0 }
+        if is_told { MEDIAN_ERROR_FACTOR * own.variance.deviation() / f64::from(own.runs.max(1)).sqrt() } else { 0.0 }
     }
 
     /// How far each run of something lies off their median in ln busbw, in the order in which they ran, widened by what
@@ -131,7 +131,7 @@ impl<'a> MeasuredState<'a> {
     #[must_use]
     pub fn side(
         &self,
-        contest: &MedianComparison<'_>,
+        comparison: &MedianComparison<'_>,
         workload: &Workload,
         arm: MeasuredArm,
         column: usize,
@@ -139,10 +139,11 @@ impl<'a> MeasuredState<'a> {
         let point = self.point(workload, arm)?;
         let kind = if arm == MeasuredArm::Default { RunKind::Default } else { RunKind::Asked };
         let judge = self.judge(Confidence::default());
-        let side = |own: OwnSpread| contest.side(point.busbw_gbps, OwnSpread { runs: own.runs.max(1), ..own }, column);
+        let side =
+            |own: OwnSpread| comparison.side(point.busbw_gbps, OwnSpread { runs: own.runs.max(1), ..own }, column);
         let pooled = side(judge.own(workload, kind, point.configuration));
         let alone = side(judge.own_alone(workload, kind, point.configuration));
-        Some(if alone.apart(&alone) > pooled.apart(&pooled) { alone } else { pooled })
+        Some(if alone.difference_error(&alone) > pooled.difference_error(&pooled) { alone } else { pooled })
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// So many places are named in a sentence; of more their number.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// The findings in sentences: what became slower or faster, what can't be told, whether what was deployed holds.
 #[must_use]
@@ -94,7 +94,7 @@ fn relative_changes(relative: &[RelativeChange]) -> Option<String> {
         let (collective, scale) = (relative.collective, relative.scale);
         format!("{arm} by {} at {} of {collective} on {scale}", percent(relative.relative_pct), sizes(relative))
     };
-    let named: Vec<String> = relative.iter().take(NAMED).map(one).collect();
+    let named: Vec<String> = relative.iter().take(MAX_NAMED).map(one).collect();
     let rest = relative.len() - named.len();
     let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
     Some(format!("Changed beside the other configurations: {}{more}.", named.join("; ")))
@@ -106,7 +106,7 @@ pub fn sizes(relative: &RelativeChange) -> String {
     stretch(relative.sizes, relative.first_bytes, relative.last_bytes)
 }
 
-/// So many sizes between two, both among them.
+/// A number of neighbouring sizes from the first to the last, in words.
 #[must_use]
 pub fn stretch(sizes: usize, first_bytes: u64, last_bytes: u64) -> String {
     let [first, last] = [first_bytes, last_bytes].map(Size);
@@ -127,7 +127,7 @@ fn largest(mut differences: Vec<&Difference>) -> String {
         };
         format!("{arm} at {} by {}", place(&difference.workload), percent(difference.change_pct))
     };
-    let named: Vec<String> = differences.iter().take(NAMED).map(one).collect();
+    let named: Vec<String> = differences.iter().take(MAX_NAMED).map(one).collect();
     let rest = differences.len() - named.len();
     let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
     format!("{}{more}", named.join("; "))
@@ -153,7 +153,7 @@ fn held(deployed_checks: &[DeployedCheck]) -> Option<String> {
     }
     let named: Vec<String> = fails
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED)
         .map(|check| format!("{} at {} is {}", deployed(check), place(&check.workload), deployed_status(check)))
         .collect();
     if !named.is_empty() {
@@ -242,7 +242,7 @@ pub fn notes(
             let OverallChange { collective, scale, change_pct, .. } = overall;
             format!("{collective} on {scale} {}{}", percent(*change_pct), range.unwrap_or_default())
         };
-        let all: Vec<String> = findings.overall.iter().take(NAMED).map(overall).collect();
+        let all: Vec<String> = findings.overall.iter().take(MAX_NAMED).map(overall).collect();
         let rest = findings.overall.len() - all.len();
         let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
         notes.push(format!(

@@ -35,7 +35,7 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// As if there were no file.
+    /// The effect of having no tuner file: the library chooses everything.
     pub const LIBRARY: Self = Self { entry: Entry::Library, channels: Channels::Library };
 
     /// Where algorithm, protocol and channels are all given.

@@ -20,7 +20,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExpectationBasis {
-    /// It was measured at this workload.
+    /// The bandwidth was measured at this workload.
     Measured,
     /// Log-linear between measured sizes of the same configuration.
     Interpolated,

@@ -59,7 +59,7 @@ pub fn overlay(
     sweep: &Sweep,
     predict: Option<Predict<'_>>,
 ) -> Vec<OverlayPoint> {
-    let outlook = Expectations::new(sweep, support, predict);
+    let expectations = Expectations::new(sweep, support, predict);
     let mut places = Vec::new();
     for group in sweep.groups() {
         for size_bytes in group.sizes {
@@ -74,7 +74,7 @@ pub fn overlay(
                 workload,
                 effect: choice.effect,
                 line: choice.rule.and_then(|index| rules.get(index)).map(|rule| rule.line),
-                expected: outlook.of(choice.effect, &workload),
+                expected: expectations.of(choice.effect, &workload),
                 best,
                 default_gbps,
             });

@@ -65,7 +65,7 @@ pub enum ConfAnswer {
     Lint {
         /// The findings, by reader, then line.
         findings: Vec<Finding>,
-        /// The same as a table.
+        /// The findings as a table.
         listing: Listing,
         /// How many there are, in words.
         summary: String,
@@ -90,7 +90,7 @@ pub enum ConfAnswer {
     Environment(Environment),
 }
 
-/// So many findings go to the page at once.
+/// The largest number of findings that are sent to the page.
 const MAX_SHOWN: usize = 5000;
 
 /// Why a question has no answer.

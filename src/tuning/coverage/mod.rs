@@ -69,7 +69,7 @@ pub struct CoverageAnswer {
     /// The calls, by what they cost. The page is told by the listing.
     #[serde(skip)]
     pub lines: Vec<CoverageLine>,
-    /// The same as a table.
+    /// The lines as a table.
     pub listing: Listing,
     /// The sums. The page is told by the sentence.
     #[serde(skip)]
@@ -103,7 +103,7 @@ pub struct CoverageLine {
     pub now: Option<Expected>,
     /// One call with the tuner file.
     pub with_conf: Option<Expected>,
-    /// This size was measured at this scale.
+    /// Whether this size was measured at this scale.
     pub is_measured: bool,
 }
 
@@ -179,7 +179,7 @@ pub struct CoverageInput<'a> {
     pub predict: Option<Predict<'a>>,
 }
 
-/// What a job's calls hit and cost.
+/// The rules that a job's calls match, and their times with and without the tuner file.
 ///
 /// # Errors
 /// There are no calls, or their scale is not known.
@@ -192,7 +192,7 @@ pub fn coverage(
     let typed = question.typed.as_ref().map(calls::TypedCalls::job);
     let job = typed.as_ref().unwrap_or(job);
     let support = SupportMatrix::new(question.library.matrix(), sweep);
-    let outlook = Expectations::new(sweep, &support, predict);
+    let expectations = Expectations::new(sweep, &support, predict);
     let scales = Scales::new(sweep, job, question.scale);
     let mut notes = Vec::new();
     let mut lines: Vec<CoverageLine> = Vec::new();
@@ -218,8 +218,8 @@ pub fn coverage(
             seen: seen(job, &call),
             effect,
             hit,
-            now: outlook.default(&workload),
-            with_conf: effect.and_then(|effect| outlook.of(effect, &workload)),
+            now: expectations.default(&workload),
+            with_conf: effect.and_then(|effect| expectations.of(effect, &workload)),
             is_measured: sweep.default_at(&workload).is_some() || !sweep.points_at(&workload).is_empty(),
         });
     }
@@ -299,7 +299,7 @@ fn total(lines: &[CoverageLine], has_conf: bool) -> CoverageTotal {
 /// Finds the scale of a communicator.
 struct Scales {
     measured: Vec<Scale>,
-    /// As the log says them.
+    /// The scales that the log names.
     told: Vec<Scale>,
     asked: Option<Scale>,
 }

@@ -2,7 +2,7 @@
 //!
 //! The noise of a sweep depends on its size far more than on its configuration, and three repeats tell a standard
 //! deviation to within a factor of two. So variances of ln busbw are pooled over the places of a size and its
-//! neighbours; each place then has its own, moderated by them as if they were [`PRIOR`] further repeats of it (the
+//! neighbours; each place then has its own, moderated by them as if they were [`PRIOR_FREEDOM`] further repeats of it (the
 //! moderated variance of Smyth 2004). Where lines are medians, the variance comes from their spread, divided by the
 //! mean range of as many normal numbers (Tippett 1925).
 
@@ -24,16 +24,16 @@ use crate::{
 const NEAR_DOUBLINGS: f64 = 1.05;
 
 /// Further sizes are pooled, the nearest first, until there are this many degrees of freedom.
-const ENOUGH: f64 = 20.0;
+const MIN_FREEDOM: f64 = 20.0;
 
 /// The pooled variance counts like this many degrees of freedom of a place's own.
-const PRIOR: f64 = 2.0;
+const PRIOR_FREEDOM: f64 = 2.0;
 
-/// No run is known better than this, as a share.
+/// The smallest standard deviation of a run, as a share.
 const MIN: f64 = 1e-4;
 
-/// So many residuals have a shape of their own; fewer are taken as normal.
-const SHAPED: usize = 30;
+/// With fewer residuals than this their distribution is taken as normal.
+const MIN_RESIDUALS: usize = 30;
 
 /// The noise of a sweep.
 #[derive(Clone, Debug, Default)]
@@ -102,7 +102,7 @@ impl Deviations {
             let sizes = sizes.iter().map(|(size, owns)| (*size, pool(owns.iter().map(|o| o.variance))));
             let mut group_noise = GroupDeviations { basis, sizes: sizes.collect(), draws: Draws::default() };
             let shape = residuals(runs, screened, group, &group_noise);
-            group_noise.draws = Draws::new(if shape.len() < SHAPED { &[] } else { &shape }, &counts);
+            group_noise.draws = Draws::new(if shape.len() < MIN_RESIDUALS { &[] } else { &shape }, &counts);
             groups.insert(group, group_noise);
         }
         Self { groups, normal: Draws::new(&[], &[1]) }
@@ -140,7 +140,8 @@ impl GroupDeviations {
         sizes.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut freedom = 0.0;
         pool(sizes.into_iter().map_while(|(distance, pooled)| {
-            let wanted = distance <= NEAR_DOUBLINGS || freedom < ENOUGH;
+            // Few runs tell a variance badly: then sizes further away are better than none.
+            let wanted = distance <= NEAR_DOUBLINGS || freedom < MIN_FREEDOM;
             freedom += pooled.freedom;
             wanted.then_some(pooled)
         }))
@@ -164,13 +165,13 @@ impl PooledVariance {
         Self { variance: deviation * deviation, freedom: f64::INFINITY }
     }
 
-    /// That of a place, moderated by that of its neighbourhood; degrees of freedom after Satterthwaite (1946).
+    /// The variance of a point, moderated by that of its neighbourhood; degrees of freedom after Satterthwaite (1946).
     #[must_use]
     pub fn moderated(self, own: Self) -> Self {
         if self.freedom.is_infinite() || own.freedom <= 0.0 {
             return self;
         }
-        let share = own.freedom / (PRIOR + own.freedom);
+        let share = own.freedom / (PRIOR_FREEDOM + own.freedom);
         let variance = (1.0 - share) * self.variance + share * own.variance;
         let freedom = 1.0 / (share * share / own.freedom + (1.0 - share) * (1.0 - share) / self.freedom);
         Self { variance, freedom }
@@ -178,7 +179,7 @@ impl PooledVariance {
 }
 
 impl OwnSpread {
-    /// This place's runs, and what those of the same configuration at the neighbouring sizes tell of their noise.
+    /// The runs of this point, with a variance pooled over those of the same configuration at the neighbouring sizes.
     #[must_use]
     pub fn with_neighbours(self, neighbours: impl Iterator<Item = Self>) -> Self {
         Self { variance: pool(std::iter::once(self).chain(neighbours).map(|own| own.variance)), ..self }
@@ -199,6 +200,7 @@ impl OwnSpread {
             let variance = PooledVariance { variance: squares / freedom, freedom };
             return Self { runs: count, variance, is_of_runs: true };
         }
+        // The range of n normal numbers is d₂(n) standard deviations on average (Tippett 1925).
         let of_spreads = used().filter(|run| run.repeats > 1).filter_map(|run| {
             let range = ln(1.0 + run.spread_pct()? / 100.0);
             let digit = printed::of_range(run.busbw_gbps);

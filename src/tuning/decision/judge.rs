@@ -87,6 +87,7 @@ impl Judge<'_> {
             })
         };
         let gain_pct = |choice: &Point| default.map(|default| (choice.busbw_gbps / default.busbw_gbps - 1.0) * 100.0);
+        // Nothing tells the noise: no gain is certain, however large.
         let Some(noise) = noise else {
             let choice = crate::tuning::sweep::best(own.iter().copied())?;
             let gain_pct = gain_pct(choice).filter(|gain| gain.is_finite());
@@ -151,7 +152,7 @@ impl Judge<'_> {
 
 /// The sides of one workload, and which of them are tied.
 struct WorkloadMedians<'a> {
-    contest: MedianComparison<'a>,
+    comparison: MedianComparison<'a>,
     noise: WorkloadNoise<'a>,
     points: &'a [&'a Point],
     sides: Vec<NoisyMedian>,
@@ -168,22 +169,22 @@ impl<'a> WorkloadMedians<'a> {
         points: &'a [&'a Point],
         default: Option<&Point>,
     ) -> Self {
-        let contest = MedianComparison::new(noise, judge.confidence.level);
+        let comparison = MedianComparison::new(noise, judge.confidence.level);
         let owns: Vec<OwnSpread> =
             points.iter().map(|point| judge.own(workload, RunKind::Asked, point.configuration)).collect();
         let sides: Vec<NoisyMedian> = points
             .iter()
             .zip(&owns)
             .zip(1..)
-            .map(|((point, own), column)| contest.side(point.busbw_gbps, *own, column))
+            .map(|((point, own), column)| comparison.side(point.busbw_gbps, *own, column))
             .collect();
         let default = default.filter(|default| default.busbw_gbps > 0.0).map(|default| {
             let own = judge.own(workload, RunKind::Default, default.configuration);
-            (contest.side(default.busbw_gbps, own, 0), default.repeats)
+            (comparison.side(default.busbw_gbps, own, 0), default.repeats)
         });
-        let tied = contest.tied(&sides);
+        let tied = comparison.tied(&sides);
         let runs = points.iter().map(|point| point.repeats).collect();
-        Self { contest, noise, points, sides, runs, default, tied }
+        Self { comparison, noise, points, sides, runs, default, tied }
     }
 
     fn tied(&self) -> impl Iterator<Item = usize> {
@@ -207,10 +208,10 @@ impl<'a> WorkloadMedians<'a> {
         };
         let Some((default, _)) = &self.default else { return Some((fewest(&mut self.tied())?, None)) };
         let contenders = || self.sides.iter().zip(&self.tied.contenders).filter(|(_, is)| **is).map(|(side, _)| side);
-        let chance = |choice: usize| self.contest.chance(contenders(), &self.sides[choice], default);
+        let chance = |choice: usize| self.comparison.chance(contenders(), &self.sides[choice], default);
         let gain = |choice: usize, chance: ChanceErrors| {
             let side = &self.sides[choice];
-            let (gain, error) = (side.ln_busbw - default.ln_busbw, side.apart(default));
+            let (gain, error) = (side.ln_busbw - default.ln_busbw, side.difference_error(default));
             Gain {
                 pct: pct(gain),
                 low_pct: pct(gain - chance.in_favour * error - default.rounded_over(side)),
@@ -222,6 +223,7 @@ impl<'a> WorkloadMedians<'a> {
         let of_best = chance(best);
         // What chance does in favour is the same for all contenders.
         let beats = |index: usize| gain(index, of_best).low_pct > confidence.minimum_gain_pct;
+        // One that beats the default for certain comes before one with fewer channels that may not.
         let choice = fewest(&mut self.tied().filter(|index| beats(*index))).or_else(|| fewest(&mut self.tied()))?;
         Some((choice, Some(gain(choice, if choice == best { of_best } else { chance(choice) }))))
     }
@@ -255,7 +257,7 @@ impl<'a> WorkloadMedians<'a> {
                 let mut leads: Vec<f64> = self.tied().map(|index| self.sides[index].ln_busbw).collect();
                 crate::math::ascending(&mut leads);
                 let lead = leads.iter().rev().take(2).copied().reduce(|best, second| best - second);
-                let visible = self.contest.lead(&self.sides[choice]);
+                let visible = self.comparison.lead(&self.sides[choice]);
                 let more = (leads.len() > 1).then(|| more_runs(visible, lead.unwrap_or(0.0), [runs, runs]));
                 (0, visible, more)
             }

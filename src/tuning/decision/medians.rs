@@ -26,9 +26,9 @@ pub struct NoisyMedian {
     deviation: f64,
     /// The degrees of freedom of that deviation.
     freedom: f64,
-    /// How many runs the median is of, as far as its error goes.
+    /// The number of runs that the error of the median is computed with.
     runs: u32,
-    /// Which draws are its own.
+    /// The column of the draws that belongs to this side.
     column: usize,
     /// By how much ln busbw may lie above and below for rounding.
     rounded: [f64; 2],
@@ -44,14 +44,14 @@ pub struct MedianComparison<'a> {
 /// The largest errors that chance brings at the level, in standard errors of a difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ChanceErrors {
-    /// In favour of any of the contenders over the default.
+    /// The error in favour of any of the contenders over the default.
     pub in_favour: f64,
     /// The error against the choice.
     pub against: f64,
 }
 
 impl NoisyMedian {
-    /// The standard error of the median, but for a factor that all have.
+    /// The standard error of the median, but for a factor that is the same for all.
     fn error(&self) -> f64 {
         self.deviation / f64::from(self.runs).sqrt()
     }
@@ -62,9 +62,9 @@ impl NoisyMedian {
         self.rounded[0] + other.rounded[1]
     }
 
-    /// The standard error of a difference, likewise.
+    /// The standard error of the difference of two medians, but for the same factor.
     #[must_use]
-    pub fn apart(&self, other: &Self) -> f64 {
+    pub fn difference_error(&self, other: &Self) -> f64 {
         (self.error() * self.error() + other.error() * other.error()).sqrt()
     }
 }
@@ -99,10 +99,11 @@ impl<'a> MedianComparison<'a> {
 
     /// The highest errors, in each round, of `sides` against one of them or a default, in standard errors.
     fn highest<'b>(&self, sides: impl Iterator<Item = &'b NoisyMedian>, against: &NoisyMedian) -> Vec<f32> {
+        // One draw of the common side serves all others in a round, so that their differences stay correlated.
         let of_other: Vec<f32> = self.errors(against).collect();
         let mut highest = vec![f32::NEG_INFINITY; ROUNDS];
         for side in sides {
-            let scale = 1.0 / side.apart(against) as f32;
+            let scale = 1.0 / side.difference_error(against) as f32;
             for ((highest, error), of_other) in highest.iter_mut().zip(self.errors(side)).zip(&of_other) {
                 *highest = highest.max((error - of_other) * scale);
             }
@@ -117,25 +118,28 @@ impl<'a> MedianComparison<'a> {
     /// Which sides can't be told apart from the best one, and which of the others chance might have kept from it.
     #[must_use]
     pub fn tied(&self, sides: &[NoisyMedian]) -> TiedMedians {
-        /// Chance that is this many times larger than what ties has never been seen.
-        const NEVER: f64 = 2.0;
-        /// Further below the best than this many deviations nobody needs to draw.
-        const FAR: f64 = 12.0;
+        /// A side may be the best if it lies behind by at most this many times the lead that ties.
+        const CONTENDER_FACTOR: f64 = 2.0;
+        /// A side further below the best than this many standard deviations is out of reach and not drawn.
+        const MAX_DEVIATIONS_BELOW: f64 = 12.0;
         let Some(best) = sides.iter().max_by(|a, b| a.ln_busbw.total_cmp(&b.ln_busbw)) else {
             return TiedMedians::default();
         };
         // What rounding may hide is no lead.
         let lead = |side: &NoisyMedian, other: &NoisyMedian| side.ln_busbw - other.ln_busbw - other.rounded_over(side);
         let behind = |side: &NoisyMedian| lead(best, side);
-        let is_near = |side: &&NoisyMedian| behind(side) <= FAR * side.deviation.max(best.deviation);
+        let is_near = |side: &&NoisyMedian| behind(side) <= MAX_DEVIATIONS_BELOW * side.deviation.max(best.deviation);
         let highest = self.highest(sides.iter().filter(is_near).filter(|side| *side != best), best);
         let chance = quantile(&highest, self.level).max(0.0);
         let is_tied = |side: &NoisyMedian| {
-            is_near(&side) && sides.iter().all(|other| lead(other, side) <= chance * side.apart(other))
+            is_near(&side) && sides.iter().all(|other| lead(other, side) <= chance * side.difference_error(other))
         };
         TiedMedians {
             tied: sides.iter().map(is_tied).collect(),
-            contenders: sides.iter().map(|side| behind(side) <= NEVER * chance * side.apart(best)).collect(),
+            contenders: sides
+                .iter()
+                .map(|side| behind(side) <= CONTENDER_FACTOR * chance * side.difference_error(best))
+                .collect(),
         }
     }
 
@@ -175,20 +179,20 @@ impl<'a> MedianComparison<'a> {
     pub fn lead(&self, side: &NoisyMedian) -> f64 {
         let other = NoisyMedian { column: 0, ..*side };
         let highest = self.highest(std::iter::once(side), &other);
-        quantile(&highest, self.level).max(0.0) * side.apart(&other) + side.rounded_over(&other)
+        quantile(&highest, self.level).max(0.0) * side.difference_error(&other) + side.rounded_over(&other)
     }
 }
 
-/// Which sides have a claim to be the best one.
+/// The sides that are tied with the best, and those that chance might have kept from it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TiedMedians {
-    /// They can't be told apart from the best.
+    /// Whether each can't be told apart from the best.
     pub tied: Vec<bool>,
-    /// Chance might have kept them from being the best.
+    /// Whether chance might have kept each from being the best.
     pub contenders: Vec<bool>,
 }
 
-/// More runs than this nobody makes.
+/// The largest number of further runs that is recommended.
 const MAX_MORE_RUNS: u32 = 50;
 
 /// How many more runs of both sides make a margin as small as `wanted`; `None` for more than anybody would make.

@@ -19,7 +19,7 @@ pub struct ExpectedBusbw {
 /// The bandwidth of the default at a size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DefaultBusbw {
-    /// It was measured: busbw in GB/s.
+    /// The default was measured: bus bandwidth in GB/s.
     Measured(f64),
     /// It was measured at a smaller and at a larger size.
     Between {

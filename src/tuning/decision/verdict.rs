@@ -103,10 +103,12 @@ impl Noise {
     #[must_use]
     pub fn half_width_90(&self, repeats: u32) -> f64 {
         /// So many standard deviations on either side hold nine tenths of a normal distribution.
-        const DEVIATIONS: f64 = 1.645;
+        const DEVIATIONS_90: f64 = 1.645;
         /// The variance of the median of n normal numbers over that of one of them, times n.
-        const OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
-        DEVIATIONS * ln(1.0 + self.spread_pct / 100.0) * (1.0 + OF_MEDIAN / f64::from(repeats.max(1))).sqrt()
+        const MEDIAN_VARIANCE_FACTOR: f64 = std::f64::consts::FRAC_PI_2;
+        DEVIATIONS_90
+            * ln(1.0 + self.spread_pct / 100.0)
+            * (1.0 + MEDIAN_VARIANCE_FACTOR / f64::from(repeats.max(1))).sqrt()
     }
 }
 

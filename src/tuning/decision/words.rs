@@ -4,7 +4,7 @@ use super::{Decision, Gain, KeepReason, MoreRuns, Noise, NoiseBasis};
 use crate::units::percent;
 
 impl Decision {
-    /// In a word or two.
+    /// The decision in a word or two.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

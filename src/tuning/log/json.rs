@@ -20,7 +20,7 @@ pub enum JsonError {
     /// Nothing whole stands in it.
     #[error("begins like JSON, but is none: {0}")]
     Broken(String),
-    /// It is of another kind.
+    /// The JSON is of another kind.
     #[error("is JSON, but neither what nccl-tests or rccl-tests write nor a model that was saved here")]
     Unknown,
 }

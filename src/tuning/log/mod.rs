@@ -97,7 +97,7 @@ impl SweepLog {
     /// The rows of its tables; `file` stands in [`Row::file`], `name` is the file's name.
     ///
     /// # Errors
-    /// What must be said first.
+    /// The log lacks facts that have to be answered first; they are the error.
     pub fn rows(&self, file: u16, name: &str, answers: &LogAnswers) -> Result<LogRows, MissingAnswers> {
         let name = FileName::parse(name);
         let mut told = RowSummary::default();

@@ -25,12 +25,12 @@ const MAX_RUNS: usize = 100_000;
 
 /// Reads the lines of a log.
 pub(super) fn read(lines: &mut Lines<'_>, share_read: &mut dyn FnMut() -> f64) -> SweepLog {
-    const EACH: u64 = 4096;
+    const PROGRESS_INTERVAL: u64 = 4096;
     let mut reader = Reader::default();
     while let Some(line) = lines.next() {
         let (number, is_ended) = (line.number, line.is_ended);
         reader.line(&line.text, number, is_ended);
-        if number.is_multiple_of(EACH) {
+        if number.is_multiple_of(PROGRESS_INTERVAL) {
             share_read();
         }
     }

@@ -1,4 +1,4 @@
-//! What rccl-tests reports with `-Z csv` and `-Z json`: a record for each measurement.
+//! The reports of rccl-tests with `-Z csv` and `-Z json`: a record for each measurement.
 //!
 //! `numCycle,collective,nodes,ranks,ranksPerNode,gpusPerRank,size,type,redop,inplace,time,algbw,busbw,#wrong`; without
 //! MPI `gpus` stands for nodes and ranks. (ROCm/rccl-tests, src/common.cu, `Reporter`.)

@@ -55,7 +55,7 @@ pub(super) struct Devices {
     ranks: BTreeSet<u32>,
     /// Numbers that stand for the names of the hosts, which are forgotten.
     hosts: BTreeSet<u64>,
-    /// The same of the processes.
+    /// Numbers that stand for the processes.
     processes: BTreeSet<u64>,
 }
 
@@ -85,7 +85,7 @@ impl Devices {
 /// The file that runs come from.
 #[derive(Clone, Copy)]
 pub(super) struct RowContext<'a> {
-    /// As it stands in [`Row::file`].
+    /// The number of the file, as in [`Row::file`].
     pub(super) file: u16,
     pub(super) name: &'a FileName,
     /// `NCCL` or `RCCL`.
@@ -235,13 +235,13 @@ impl LoggedRun {
     /// Times of the CPU contradict the bandwidths, which are those of the whole operation: the option `-C`.
     fn cpu_times(&self) -> Option<Problem> {
         /// A bandwidth has enough digits to contradict.
-        const TELLING_GBPS: f64 = 0.2;
+        const MIN_GBPS: f64 = 0.2;
         let mut telling = 0_u64;
         let mut contradicting = Vec::new();
         for row in &self.rows {
             let Some(printed) = row.in_place.or(row.out_of_place) else { continue };
             let algbw = row.size_bytes as f64 / printed.time_us / 1000.0;
-            if printed.algbw_gbps < TELLING_GBPS || !algbw.is_finite() {
+            if printed.algbw_gbps < MIN_GBPS || !algbw.is_finite() {
                 continue;
             }
             telling += 1;

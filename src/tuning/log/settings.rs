@@ -14,7 +14,7 @@ pub(super) struct Settings {
     protocol: Option<SettingWord<Protocol>>,
     /// Smallest and largest number of channels of collectives.
     channels: [Option<u32>; 2],
-    /// The same, of point-to-point operations.
+    /// The smallest and largest number of channels of point-to-point operations.
     p2p_channels: [Option<u32>; 2],
     /// A tuner's conf or plugin was named: it asks for something that the log does not show.
     tuner: bool,

@@ -163,7 +163,7 @@ impl Shape {
     /// The shape of rows without a header that fits: the one that most of these rows have.
     pub(super) fn guess(rows: &[(u64, String)]) -> Option<Self> {
         /// Rows that are looked at.
-        const TELLING: usize = 64;
+        const INSPECTED_ROWS: usize = 64;
         let flags = [false, true];
         let mut best = (0, None);
         for per_iteration in flags {
@@ -171,8 +171,11 @@ impl Shape {
                 for (configuration, timestamp) in [(false, false), (true, false), (false, true), (true, true)] {
                     for (redop, root) in [(true, true), (true, false), (false, true), (false, false)] {
                         let shape = Self { redop, root, places, per_iteration, timestamp, configuration };
-                        let fitting =
-                            rows.iter().take(TELLING).filter(|row| shape.read(row.0, &row.1, false).is_ok()).count();
+                        let fitting = rows
+                            .iter()
+                            .take(INSPECTED_ROWS)
+                            .filter(|row| shape.read(row.0, &row.1, false).is_ok())
+                            .count();
                         if fitting > best.0 {
                             best = (fitting, Some(shape));
                         }
@@ -299,9 +302,9 @@ impl TableCells<'_> {
 /// Where in a line a row begins: two whole numbers and a data type, whatever stands before them.
 pub(super) fn row_start(words: &[&str]) -> Option<usize> {
     /// Words of a label before it: `[1,0]<stdout>:`, `0:`, a date and a time.
-    const LABEL: usize = 6;
+    const MAX_LABEL_WORDS: usize = 6;
     let is_whole = |word: &str| word.parse::<u64>().is_ok();
-    let starts = words.windows(3).take(LABEL);
+    let starts = words.windows(3).take(MAX_LABEL_WORDS);
     starts.into_iter().position(|w| is_whole(w[0]) && is_whole(w[1]) && Datatype::parse(w[2]).is_some())
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{
     PlanQuestion,
     duration::{self, OperationTimes},
-    explore::{Explorer, NextLaunch, improvement, over_sizes},
+    explore::{Explorer, NextLaunch, improvement, root_mean_square},
     grid::Grid,
 };
 use crate::{
@@ -38,7 +38,7 @@ pub enum Reason {
     NoDefault,
     /// A job sends it and nobody measured it.
     Uncovered,
-    /// It is expected to change the answer.
+    /// The launch is expected to change a recommendation.
     Gain,
     /// It can't be told apart from what it is tied with.
     Tie,
@@ -129,7 +129,7 @@ pub fn agenda(
     agenda.items = within_budget(one_of_each(wanted), groups, question, &mut agenda.notes);
     let times = OperationTimes::new(sweep);
     agenda.items.iter_mut().for_each(|item| (item.seconds, item.ends_us) = (times.of(item), times.ends_us(item)));
-    agenda.notes.splice(0..0, duration::told(&agenda.items, &times));
+    agenda.notes.splice(0..0, duration::sentence(&agenda.items, &times));
     if agenda.items.is_empty() && !groups.is_empty() {
         agenda.notes.insert(
             0,
@@ -280,12 +280,12 @@ fn uncovered(recommendations: &[Recommendation], question: &PlanQuestion) -> Vec
 
 /// Configurations that more runs would tell apart from what they are tied with, as far as the budget goes.
 fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &PlanQuestion) -> Vec<PlannedLaunch> {
-    struct Tied {
+    struct TiedLaunch {
         sizes: Vec<u64>,
         gains_pct: Vec<f64>,
         runs: u32,
     }
-    let mut tied: SortedMap<Configuration, Tied> = SortedMap::new();
+    let mut tied: SortedMap<Configuration, TiedLaunch> = SortedMap::new();
     for recommendation in answer {
         let Some(noise) = recommendation.noise else { continue };
         let MoreRuns::Runs(runs) = noise.more_runs else { continue };
@@ -304,16 +304,16 @@ fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Pla
         let best = members.iter().filter_map(busbw).fold(0.0, f64::max);
         for member in members {
             let below = busbw(&member).map_or(0.0, |busbw| (1.0 - busbw / best) * 100.0);
-            let of = tied.entry(member).or_insert(Tied { sizes: Vec::new(), gains_pct: Vec::new(), runs: 0 });
+            let of = tied.entry(member).or_insert(TiedLaunch { sizes: Vec::new(), gains_pct: Vec::new(), runs: 0 });
             of.sizes.push(recommendation.workload.size_bytes);
             of.gains_pct.push(improvement(-below, moves).0);
             of.runs = of.runs.max(runs);
         }
     }
     tied.into_iter()
-        .map(|(configuration, Tied { sizes, gains_pct, runs })| PlannedLaunch {
+        .map(|(configuration, TiedLaunch { sizes, gains_pct, runs })| PlannedLaunch {
             repeats: runs.clamp(1, repeats(question)),
-            expected_pct: Some(over_sizes(gains_pct.into_iter(), group.sizes.len())),
+            expected_pct: Some(root_mean_square(gains_pct.into_iter(), group.sizes.len())),
             why: format!("Tied at {}; about {} would decide", listed(&sizes), count(runs.into(), "further run")),
             ..item(group, Some(configuration), Reason::Tie, question)
         })
@@ -332,7 +332,7 @@ fn gains(
     progress: &mut dyn Progress,
 ) -> (Vec<PlannedLaunch>, Vec<String>) {
     let (mut items, mut notes) = (Vec::new(), Vec::new());
-    let tried = question.platform.map(|platform| platform.tried(group.scale.nodes)).unwrap_or_default();
+    let tried = question.platform.map(|platform| platform.tried_algorithms(group.scale.nodes)).unwrap_or_default();
     let grid = Grid::new(sweep, support, group.collective, group.scale, &question.channels, &tried);
     if grid.launches.is_empty() {
         return (items, notes);
@@ -359,7 +359,7 @@ fn gains(
             why: why(&grid, &choice),
             ..item(group, Some(grid.launches[choice.launch]), Reason::Gain, question)
         });
-        explorer.believe(choice.launch);
+        explorer.assume_expected(choice.launch);
     }
     (items, notes)
 }
@@ -379,7 +379,7 @@ fn why(grid: &Grid, choice: &NextLaunch) -> String {
 
 /// Where rules change between two measured sizes: one launch of each of their configurations over the sizes between.
 fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &PlanQuestion) -> Vec<PlannedLaunch> {
-    struct Beside {
+    struct BoundaryLaunch {
         places: Vec<String>,
         gains_pct: Vec<f64>,
     }
@@ -389,7 +389,7 @@ fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question
     };
     let mut answer = answer.to_vec();
     answer.compact_sort_by_key(|r| r.workload.size_bytes);
-    let mut beside: SortedMap<Configuration, Beside> = SortedMap::new();
+    let mut beside: SortedMap<Configuration, BoundaryLaunch> = SortedMap::new();
     let mut sizes: Option<Sizes> = None;
     for pair in answer.windows(2) {
         let [lower, upper] = [pair[0].workload.size_bytes, pair[1].workload.size_bytes];
@@ -402,7 +402,7 @@ fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question
         // Halfway the two differ by about half of the smaller advantage, for about a quarter of the sizes between.
         let advantage = ln(a / b).min(ln(d / c)).max(0.0) * 100.0;
         let gain_pct = advantage / 8.0;
-        if over_sizes(std::iter::once(gain_pct), group.sizes.len()) < question.worth.least_pct {
+        if root_mean_square(std::iter::once(gain_pct), group.sizes.len()) < question.worth.least_pct {
             continue;
         }
         let between = boundary(lower, upper);
@@ -410,15 +410,16 @@ fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question
             sizes.map_or((between, between), |sizes| (sizes.first.min(between), sizes.last.max(between)));
         sizes = Some(Sizes { first, last });
         for configuration in [small, large] {
-            let of = beside.entry(configuration).or_insert(Beside { places: Vec::new(), gains_pct: Vec::new() });
+            let of =
+                beside.entry(configuration).or_insert(BoundaryLaunch { places: Vec::new(), gains_pct: Vec::new() });
             of.places.push(format!("between {} and {}", Size(lower), Size(upper)));
             of.gains_pct.push(gain_pct);
         }
     }
     let Some(sizes) = sizes else { return Vec::new() };
-    let item = |(configuration, Beside { places, gains_pct }): (Configuration, Beside)| PlannedLaunch {
+    let item = |(configuration, BoundaryLaunch { places, gains_pct }): (Configuration, BoundaryLaunch)| PlannedLaunch {
         sizes,
-        expected_pct: Some(over_sizes(gains_pct.into_iter(), group.sizes.len())),
+        expected_pct: Some(root_mean_square(gains_pct.into_iter(), group.sizes.len())),
         why: format!("The rule changes {}, and nobody knows where", places.join(" and ")),
         ..item(group, Some(configuration), Reason::Boundary, question)
     };

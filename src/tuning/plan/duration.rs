@@ -35,7 +35,7 @@ pub struct OperationTimes {
 }
 
 impl OperationTimes {
-    /// Of what a sweep measured.
+    /// The times of everything that a sweep measured.
     #[must_use]
     pub fn new(sweep: &Sweep) -> Self {
         let mut of: SortedMap<(GroupKey, Option<Configuration>), Heights> = SortedMap::new();
@@ -111,7 +111,7 @@ pub fn seconds(items: &[PlannedLaunch], times: &OperationTimes) -> Option<f64> {
 
 /// How long all of it takes and what that assumes, in a sentence; nothing where nothing tells.
 #[must_use]
-pub fn told(items: &[PlannedLaunch], times: &OperationTimes) -> Option<String> {
+pub fn sentence(items: &[PlannedLaunch], times: &OperationTimes) -> Option<String> {
     Some(format!(
         "About {} on the cluster: {START_SECONDS:.0} s to start a launch (assumed), and {WARM_UPS} + 2 × {ITERATIONS} runs of each \
          size with the times of the sweep, the launches that warm the clocks among them",
@@ -190,8 +190,8 @@ mod tests {
         items[0].seconds = times.of(&items[0]);
         let expected = 3.0 * (15.0 + 45.0 * 0.003) + 4.0 * (15.0 + 45.0 * 0.006);
         assert!((seconds(&items, &times).unwrap() - expected).abs() < 1e-9);
-        assert!(told(&items, &times).unwrap().starts_with("About 106 s on the cluster: 15 s to start"));
-        assert_eq!(told(&[], &times), None);
+        assert!(sentence(&items, &times).unwrap().starts_with("About 106 s on the cluster: 15 s to start"));
+        assert_eq!(sentence(&[], &times), None);
     }
 
     #[test]

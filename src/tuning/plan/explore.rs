@@ -6,9 +6,9 @@
 //! much it should lie above the best so far, counting only what lies above by more than a threshold (expected
 //! improvement: Jones, Schonlau and Welch, Journal of Global Optimization 13, 1998). It ends where that is too little.
 //!
-//! What lies far below the best of a size says little of what is near it, and would make the process expect large
-//! differences everywhere: beyond [`NEAR`] below the best a height counts for [`BEYOND`] of its distance. One channel count
-//! can be faster than its neighbours on both sides, where a message happens to fill the chunks of its channels: [`ALONE`] of
+//! A configuration far below the best of a size says little of those near it, and would make the process expect large
+//! differences everywhere: beyond [`COMPRESSED_BELOW`] below the best a height counts for [`COMPRESSION`] of its distance. One channel count
+//! can be faster than its neighbours on both sides, where a message happens to fill the chunks of its channels: [`OWN_COVARIANCE`] of
 //! the covariance belongs to a launch alone. These and what is worth a launch were chosen on simulated sweeps
 //! (`tests/planning.rs`), not on those that the plan is judged by.
 //!
@@ -31,7 +31,7 @@ use crate::{
 pub struct LaunchThresholds {
     /// A size's answer changes where something is faster by more than this, in per cent.
     pub change_pct: f64,
-    /// A launch is worth making if it is expected to raise busbw beyond that by this much, in per cent ([`over_sizes`]).
+    /// A launch is worth making if it is expected to raise busbw beyond that by this much, in per cent ([`root_mean_square`]).
     pub least_pct: f64,
 }
 
@@ -48,40 +48,40 @@ pub struct NextLaunch {
     pub launch: usize,
     /// It is the first with its fewest or its most channels.
     pub is_anchor: bool,
-    /// By how much it is expected to raise busbw, in per cent ([`over_sizes`]); `None` before anything is known.
+    /// By how much it is expected to raise busbw, in per cent ([`root_mean_square`]); `None` before anything is known.
     pub expected_pct: Option<f64>,
     /// The size at which it is expected to change the most, and the probability that it does.
     pub at: Option<(u64, f64)>,
 }
 
 /// Heights further than this below the best of a size, in ln busbw, are compressed.
-const NEAR: f64 = 0.35;
+const COMPRESSED_BELOW: f64 = 0.35;
 
-/// The share of the distance beyond [`NEAR`] that counts.
-const BEYOND: f64 = 0.5;
+/// The share of the distance beyond [`COMPRESSED_BELOW`] that counts.
+const COMPRESSION: f64 = 0.5;
 
 /// Covariance of a launch with itself beyond what it shares with launches of nearly as many channels.
-const ALONE: f64 = 0.02;
+const OWN_COVARIANCE: f64 = 0.02;
 
 /// The gains that are expected at single sizes, as one figure: their root mean square over all `sizes`. A large loss at
 /// one size is worth more launches than the same sum of small ones, so a mean would end the search too early.
-pub(super) fn over_sizes(gains: impl Iterator<Item = f64>, sizes: usize) -> f64 {
+pub(super) fn root_mean_square(gains: impl Iterator<Item = f64>, sizes: usize) -> f64 {
     (gains.map(|gain| gain * gain).sum::<f64>() / sizes.max(1) as f64).sqrt()
 }
 
 /// A height as the process sees it.
-fn drawn_near(height: f64, best: f64) -> f64 {
-    let beyond = best - NEAR - height;
-    if beyond > 0.0 && beyond.is_finite() { height + beyond * (1.0 - BEYOND) } else { height }
+fn compressed(height: f64, best: f64) -> f64 {
+    let beyond = best - COMPRESSED_BELOW - height;
+    if beyond > 0.0 && beyond.is_finite() { height + beyond * (1.0 - COMPRESSION) } else { height }
 }
 
 /// The height of what the process sees.
-fn drawn_back(height: f64, best: f64) -> f64 {
-    let beyond = best - NEAR - height;
-    if beyond > 0.0 && beyond.is_finite() { height + beyond - beyond / BEYOND } else { height }
+fn decompressed(height: f64, best: f64) -> f64 {
+    let beyond = best - COMPRESSED_BELOW - height;
+    if beyond > 0.0 && beyond.is_finite() { height + beyond - beyond / COMPRESSION } else { height }
 }
 
-/// How launches tell of each other. Lengths are in octaves.
+/// The covariance of launches. Lengths are in octaves.
 #[derive(Clone, Copy, Debug)]
 struct CovarianceShape {
     /// The length over sizes, as an index of [`SIZE_LENGTHS`].
@@ -117,21 +117,21 @@ impl CovarianceShape {
     fn covariance(self, a: &Configuration, b: &Configuration) -> f64 {
         let distance = (log2(f64::from(a.channels.max(1))) - log2(f64::from(b.channels.max(1)))).abs();
         let (algorithm, protocol) = (a.algorithm == b.algorithm, a.protocol == b.protocol);
-        let alone = if a == b { ALONE } else { 0.0 };
+        let alone = if a == b { OWN_COVARIANCE } else { 0.0 };
         let half = |same: bool| if same { 0.5 } else { 0.0 };
-        let own = if algorithm && protocol { smooth(distance / self.own) + 0.5 } else { 0.0 };
-        (1.0 + half(algorithm) + half(protocol)) * smooth(distance / self.shared) + own + alone
+        let own = if algorithm && protocol { matern_5_2(distance / self.own) + 0.5 } else { 0.0 };
+        (1.0 + half(algorithm) + half(protocol)) * matern_5_2(distance / self.shared) + own + alone
     }
 }
 
 /// The Matérn 5/2 correlation at a distance in lengths.
-fn smooth(distance: f64) -> f64 {
+fn matern_5_2(distance: f64) -> f64 {
     let scaled = 5.0_f64.sqrt() * distance;
     (1.0 + scaled + scaled * scaled / 3.0) * exp(-scaled)
 }
 
 /// The Matérn 3/2 correlation at a distance in lengths.
-fn bending(distance: f64) -> f64 {
+fn matern_3_2(distance: f64) -> f64 {
     let scaled = 3.0_f64.sqrt() * distance;
     (1.0 + scaled) * exp(-scaled)
 }
@@ -157,7 +157,7 @@ impl<'a> Explorer<'a> {
     #[must_use]
     pub fn blank(grid: &'a Grid, worth: LaunchThresholds) -> Self {
         let x: Vec<f64> = grid.sizes.iter().map(|size| log2((*size).max(1) as f64)).collect();
-        let correlation = |length: f64| Square::from_fn(x.len(), |i, j| bending((x[i] - x[j]).abs() / length));
+        let correlation = |length: f64| Square::from_fn(x.len(), |i, j| matern_3_2((x[i] - x[j]).abs() / length));
         let columns = SIZE_LENGTHS.map(|length| Columns::new(correlation(length))).to_vec();
         Self {
             grid,
@@ -197,11 +197,11 @@ impl<'a> Explorer<'a> {
 
     /// Takes a launch as made and what is expected of it as measured (the kriging believer of Ginsbourger, Le Riche and
     /// Carraro 2010), to choose several at once. Before anything is known it is only not chosen again.
-    pub fn believe(&mut self, launch: usize) {
+    pub fn assume_expected(&mut self, launch: usize) {
         self.made[launch] = true;
         let expected = self.process().map(|(process, shape)| (self.expect(&process, shape, launch), shape));
         if let Some((cells, shape)) = expected {
-            let heights = cells.into_iter().zip(&self.best).map(|((mean, _), best)| drawn_back(mean, *best));
+            let heights = cells.into_iter().zip(&self.best).map(|((mean, _), best)| decompressed(mean, *best));
             self.learn(launch, heights.collect());
             self.shape = Some(shape);
         }
@@ -209,6 +209,7 @@ impl<'a> Explorer<'a> {
 
     /// The process over at most [`MAX_ROWS`] rows.
     fn process(&self) -> Option<(Fitted<'_>, CovarianceShape)> {
+        // Fitting takes time in proportion to the cube of the rows.
         let kept = thinned(&self.rows, MAX_ROWS);
         if kept.is_empty() {
             return None;
@@ -221,7 +222,7 @@ impl<'a> Explorer<'a> {
         let launch = |index: usize| &self.grid.launches[rows[index].0];
         let covariance = Square::from_fn(rows.len(), |i, j| shape.covariance(launch(i), launch(j)));
         let near =
-            |row: &Vec<f64>| row.iter().zip(&self.best).map(|(height, best)| drawn_near(*height, *best)).collect();
+            |row: &Vec<f64>| row.iter().zip(&self.best).map(|(height, best)| compressed(*height, *best)).collect();
         let heights: Vec<Vec<f64>> = rows.iter().map(|(_, row)| near(row)).collect();
         let process = MatrixProcess::fit(&self.columns[shape.size], &heights, &covariance, shape.noise)?;
         Some(Fitted { process, rows })
@@ -245,7 +246,7 @@ impl<'a> Explorer<'a> {
         let same = self.rows.iter().find(|(row, _)| own.is_some() && self.grid.direct_channels(*row) == own);
         if let Some((_, row)) = same {
             let direct = (0..cells.len()).filter(|size| self.grid.is_direct(*size));
-            direct.for_each(|size| cells[size] = (drawn_near(row[size], self.best[size]), 0.0));
+            direct.for_each(|size| cells[size] = (compressed(row[size], self.best[size]), 0.0));
         }
         cells
     }
@@ -267,7 +268,7 @@ impl<'a> Explorer<'a> {
             let gains: Vec<(f64, f64)> = gains.collect();
             let most = (0..gains.len()).max_by(|a, b| gains[*a].0.total_cmp(&gains[*b].0));
             let at = most.map(|size| (self.grid.sizes[size], gains[size].1));
-            let expected = over_sizes(gains.iter().map(|(gain, _)| *gain), gains.len());
+            let expected = root_mean_square(gains.iter().map(|(gain, _)| *gain), gains.len());
             NextLaunch { launch, is_anchor: false, expected_pct: Some(expected * 100.0), at }
         };
         let is_worth_it = |choice: &NextLaunch| choice.expected_pct.is_none_or(|pct| pct >= self.worth.least_pct);
@@ -307,6 +308,7 @@ pub(super) fn improvement(mean: f64, deviation: f64) -> (f64, f64) {
     if mean == f64::INFINITY {
         return (std::f64::consts::LN_2, 1.0);
     }
+    // A value that is known improves for certain or not at all.
     if deviation <= 1e-9 {
         return (mean.max(0.0), if mean > 0.0 { 1.0 } else { 0.0 });
     }
@@ -371,11 +373,11 @@ mod tests {
     #[test]
     fn what_lies_far_below_counts_for_less_and_comes_back() {
         for height in [-3.0, -0.4, -0.35, -0.1, 0.0, 0.2] {
-            let seen = drawn_near(height, 0.0);
-            assert!((drawn_back(seen, 0.0) - height).abs() < 1e-12 && seen >= height);
+            let seen = compressed(height, 0.0);
+            assert!((decompressed(seen, 0.0) - height).abs() < 1e-12 && seen >= height);
         }
-        assert!((drawn_near(-1.35, 0.0) + 0.85).abs() < 1e-12);
-        assert_eq!(drawn_near(1.0, f64::NEG_INFINITY), 1.0);
+        assert!((compressed(-1.35, 0.0) + 0.85).abs() < 1e-12);
+        assert_eq!(compressed(1.0, f64::NEG_INFINITY), 1.0);
     }
 
     #[test]
@@ -387,7 +389,7 @@ mod tests {
         let mut made = vec![3];
         while let Some(choice) = explorer.choose() {
             made.push(choice.launch);
-            explorer.believe(choice.launch);
+            explorer.assume_expected(choice.launch);
         }
         made.sort_unstable();
         assert_eq!(made, (0..grid.launches.len()).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! What to measure next.
+//! Plans of what to measure next.
 //!
 //! A launch of nccl-tests measures all sizes with one algorithm, protocol and channel count at one scale. [`grid`]
 //! knows which launches there are and what is known of them, [`explore`] says which to make next, [`agenda`] puts all
@@ -86,7 +86,7 @@ pub struct PlanAnswer {
     pub listing: Listing,
     /// A bash script that makes the launches, for a file named [`script::FILE_NAME`].
     pub script: String,
-    /// The same as lines of rccl-sweep.
+    /// The plan as lines of rccl-sweep.
     pub sweep_arguments: String,
 }
 
@@ -104,7 +104,7 @@ pub fn plan(
         script: script::script(
             &items,
             question,
-            duration::told(&items, &duration::OperationTimes::new(sweep)).as_deref(),
+            duration::sentence(&items, &duration::OperationTimes::new(sweep)).as_deref(),
         ),
         sweep_arguments: script::sweep_arguments(&items),
         items,

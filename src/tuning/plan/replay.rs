@@ -14,7 +14,7 @@ use crate::{
 /// A strategy that chooses launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
-    /// Ours, until nothing is worth a launch.
+    /// The search of [`super::explore`], until nothing is worth a launch.
     Ours,
     /// Racing search ([`super::racing`]).
     Racing,
@@ -33,7 +33,7 @@ pub struct ReplayStep {
     pub within: usize,
     /// By how much the best found lies below the best there is, in per cent of the latter, mean over sizes.
     pub regret_mean_pct: f64,
-    /// The same at the worst size.
+    /// The regret at the size where it is largest, in per cent.
     pub regret_max_pct: f64,
 }
 

@@ -41,11 +41,11 @@ pub(super) struct HeldOutChoices {
 }
 
 impl HeldOutChoices {
-    pub(super) fn new(sweep: &Sweep, contest: &PredictorScores) -> Self {
+    pub(super) fn new(sweep: &Sweep, scores: &PredictorScores) -> Self {
         let folds: SortedMap<Workload, usize> =
-            sweep.points.iter().zip(&contest.folds).map(|(point, fold)| (point.workload, *fold)).compact_collect();
+            sweep.points.iter().zip(&scores.folds).map(|(point, fold)| (point.workload, *fold)).compact_collect();
         let mut all: SortedMap<_, BySource> = SortedMap::new();
-        for (workload, configurations) in &contest.workloads {
+        for (workload, configurations) in &scores.workloads {
             let group = (workload.collective, workload.scale);
             let fold = folds[workload];
             // A held-out size is held out with its default.
@@ -56,8 +56,8 @@ impl HeldOutChoices {
             if best <= 0.0 {
                 continue;
             }
-            for (source, contestant) in &contest.contestants {
-                let Some((choice, expected)) = contestant.choices.get(workload).copied() else { continue };
+            for (source, predictor) in &scores.predictors {
+                let Some((choice, expected)) = predictor.choices.get(workload).copied() else { continue };
                 let default_is_expected_to_win =
                     expected.zip(there).is_some_and(|(choice, default)| choice <= default.busbw_gbps());
                 let (source_of, configuration, got) = match own.filter(|_| default_is_expected_to_win) {

@@ -104,7 +104,7 @@ pub fn assign(points: &[Point], scheme: FoldScheme) -> Vec<usize> {
 /// Learns from all points outside a fold and predicts those inside.
 ///
 /// # Errors
-/// What the model says.
+/// The error of the model, if it can't be asked.
 pub fn predict_fold(
     points: &[Point],
     parameters: &Parameters,

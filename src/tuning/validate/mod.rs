@@ -67,8 +67,8 @@ pub fn evaluate(sweep: &Sweep, predictions: &[FoldPredictions]) -> Validation {
     let by_configuration = PredictorScores::new(points, predictions, FoldScheme::Configuration);
     let by_scale = PredictorScores::new(points, predictions, FoldScheme::Scale);
 
-    let errors = |contest: &PredictorScores, source, by_size| {
-        HeldOutErrors::new(points, contest.predicted(source), &contest.folds, by_size)
+    let errors = |scores: &PredictorScores, source, by_size| {
+        HeldOutErrors::new(points, scores.predicted(source), &scores.folds, by_size)
     };
     let size_errors = errors(&by_size, Source::Model, true);
     let configuration_errors = errors(&by_configuration, Source::Model, false);
@@ -94,9 +94,9 @@ pub fn evaluate(sweep: &Sweep, predictions: &[FoldPredictions]) -> Validation {
     let coverage_by_configuration =
         nested_coverage_pct(folds_of(FoldScheme::Configuration), LEVEL, |_, _| &configuration_errors);
 
-    let scores = |contest: &PredictorScores, coverage_90_pct| FoldScores {
-        model: contest.score(Source::Model),
-        baselines: contest.baselines(),
+    let scores = |scores: &PredictorScores, coverage_90_pct| FoldScores {
+        model: scores.score(Source::Model),
+        baselines: scores.baselines(),
         coverage_90_pct,
     };
     let deployed = deployments.chosen();
@@ -107,7 +107,7 @@ pub fn evaluate(sweep: &Sweep, predictions: &[FoldPredictions]) -> Validation {
         regret_deployed_mean_pct: deployed::mean_regret(&deployed),
         regret_deployed_nested_mean_pct: deployed::mean_regret(&deployments.nested()),
     };
-    let predicted = |contest: &PredictorScores| contest.predicted(Source::Model).to_vec();
+    let predicted = |scores: &PredictorScores| scores.predicted(Source::Model).to_vec();
     let out_of_fold = predicted(&by_size).into_iter().zip(predicted(&by_configuration)).collect();
     Validation {
         evaluation,

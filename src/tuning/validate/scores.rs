@@ -35,7 +35,7 @@ pub(super) struct PredictorScores<'a> {
     /// The measured configurations of each workload that was held out.
     pub(super) workloads: SortedMap<Workload, SortedMap<Configuration, f64>>,
     /// The predictors by their source.
-    pub(super) contestants: SortedMap<Source, HeldOutPredictor>,
+    pub(super) predictors: SortedMap<Source, HeldOutPredictor>,
 }
 
 impl<'a> PredictorScores<'a> {
@@ -47,29 +47,29 @@ impl<'a> PredictorScores<'a> {
             workloads.entry(point.workload).or_default().insert(point.configuration, point.busbw_gbps);
         }
         let of_workload = points.iter().zip(&folds).map(|(point, fold)| (point.workload, *fold)).compact_collect();
-        let mut contest = Self { points, folds, of_workload, workloads, contestants: SortedMap::new() };
-        let mut model = contest.contestant();
+        let mut scores = Self { points, folds, of_workload, workloads, predictors: SortedMap::new() };
+        let mut model = scores.predictor();
         for fold in predictions.iter().filter(|fold| fold.scheme == scheme) {
-            let (_, held_out) = folds::split(&contest.folds, fold.fold);
+            let (_, held_out) = folds::split(&scores.folds, fold.fold);
             for (index, predicted) in held_out.into_iter().zip(&fold.predicted) {
                 model.predicted[index] = *predicted;
             }
         }
-        model.choices = contest.highest(&model.predicted);
-        contest.contestants.insert(Source::Model, model);
-        contest.add_baselines(scheme);
-        contest
+        model.choices = scores.highest(&model.predicted);
+        scores.predictors.insert(Source::Model, model);
+        scores.add_baselines(scheme);
+        scores
     }
 
-    fn contestant(&self) -> HeldOutPredictor {
+    fn predictor(&self) -> HeldOutPredictor {
         HeldOutPredictor { predicted: vec![None; self.points.len()], choices: SortedMap::new() }
     }
 
     /// Who needs no learning: for an unseen size all three of them, for an unseen configuration interpolation over
     /// channels, for an unseen scale interpolation over size and ranks and the winners of the nearest scale.
     fn add_baselines(&mut self, scheme: FoldScheme) {
-        let mut interpolation = self.contestant();
-        let (mut nearest, mut single) = (self.contestant(), self.contestant());
+        let mut interpolation = self.predictor();
+        let (mut nearest, mut single) = (self.predictor(), self.predictor());
         for fold in 0..scheme.folds() {
             let (kept, held_out) = folds::split(&self.folds, fold);
             let known = Measurements::new(kept.into_iter().map(|i| &self.points[i]));
@@ -98,9 +98,9 @@ impl<'a> PredictorScores<'a> {
             }
         }
         interpolation.choices = self.highest(&interpolation.predicted);
-        self.contestants.insert(Source::LogLinearInterpolation, interpolation);
-        self.contestants.insert(Source::NearestSize, nearest);
-        self.contestants.insert(Source::BestSingleConfiguration, single);
+        self.predictors.insert(Source::LogLinearInterpolation, interpolation);
+        self.predictors.insert(Source::NearestSize, nearest);
+        self.predictors.insert(Source::BestSingleConfiguration, single);
     }
 
     /// The configuration with the highest prediction at each workload; equal: the lowest in order.
@@ -122,16 +122,16 @@ impl<'a> PredictorScores<'a> {
 
     /// The score of a source over all held-out points.
     pub(super) fn score(&self, source: Source) -> Score {
-        let Some(contestant) = self.contestants.get(&source) else { return Score::default() };
+        let Some(predictor) = self.predictors.get(&source) else { return Score::default() };
         let pairs: Vec<(f64, f64)> = self
             .points
             .iter()
-            .zip(&contestant.predicted)
+            .zip(&predictor.predicted)
             .filter_map(|(point, predicted)| Some((point.busbw_gbps, (*predicted)?)))
             .compact_collect();
         let (mut lost, mut agreed) = (Vec::new(), 0);
         for (workload, configurations) in &self.workloads {
-            let Some((choice, _)) = contestant.choices.get(workload) else { continue };
+            let Some((choice, _)) = predictor.choices.get(workload) else { continue };
             let best = winner(configurations.iter().map(|(c, b)| (*c, *b)));
             let Some((_, best)) = best.filter(|(_, best)| *best > 0.0) else { continue };
             let got = configurations.get(choice).copied().unwrap_or(0.0);
@@ -157,7 +157,8 @@ impl<'a> PredictorScores<'a> {
         }
     }
 
-    /// What a source predicts of each point, given the default as it was measured there: the held-out gain over the
+    /// The prediction of a source for each point, given the default as it was measured there: the held-out gain over
+    /// the
     /// default that is expected between the sizes that are left. `None` where the default was not measured, or lies
     /// beyond them.
     pub(super) fn over_default(&self, source: Source, sweep: &Sweep) -> Vec<Option<f64>> {
@@ -178,6 +179,6 @@ impl<'a> PredictorScores<'a> {
 
     /// The prediction of a source for each point, in GB/s; `None` where it has none.
     pub(super) fn predicted(&self, source: Source) -> &[Option<f64>] {
-        self.contestants.get(&source).map_or(&[], |contestant| &contestant.predicted)
+        self.predictors.get(&source).map_or(&[], |predictor| &predictor.predicted)
     }
 }

@@ -112,11 +112,11 @@ fn Comparison(states: Memo<Vec<(u32, String)>>) -> impl IntoView {
         let deployment = |file| LoadedDeployment { file, reader: reader_of_conf, library };
         let question = CompareQuestion { conf: conf.chosen.get().map(deployment), ..asked.get() };
         let (before, after) = (side(bench, reader, before)?, side(bench, reader, after)?);
-        Some(Request::Change { before, after, question })
+        Some(Request::Compare { before, after, question })
     });
     let found = Inquiry::new(bench, question);
     fn changed(response: &Response) -> Option<&CompareAnswer> {
-        if let Response::Changed(answer) = response { Some(answer) } else { None }
+        if let Response::Compared(answer) = response { Some(answer) } else { None }
     }
     let summary = move || {
         found.get(|response| {

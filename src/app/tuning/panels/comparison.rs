@@ -65,7 +65,7 @@ fn Judgement() -> impl IntoView {
     let collective = RwSignal::new(None::<Collective>);
     let limits = RwSignal::new(Limits::default());
     let question = Signal::derive(move || {
-        Some(Request::Compare(AbQuestion {
+        Some(Request::Ab(AbQuestion {
             file: Some(file.chosen.get()?),
             conf: conf.chosen.get(),
             collective: collective.get(),
@@ -75,7 +75,7 @@ fn Judgement() -> impl IntoView {
     });
     let found = Inquiry::new(bench, question);
     fn compared(response: &Response) -> Option<&AbAnswer> {
-        if let Response::Compared(answer) = response { Some(answer) } else { None }
+        if let Response::Ab(answer) = response { Some(answer) } else { None }
     }
     let void = move || {
         let why = found.get(|response| compared(response)?.void.clone())?;
@@ -181,7 +181,7 @@ fn NextCampaign() -> impl IntoView {
             let group = groups.iter().find(|g| (g.collective, g.scale) == (shown.collective, shown.scale))?;
             Some(Sizes::to_cover(*group.sizes.first()?, *group.sizes.last()?))
         })?;
-        Some(Request::Campaign(CampaignPlan {
+        Some(Request::AbScript(CampaignPlan {
             collective: shown.collective,
             scale: shown.scale,
             sizes,
@@ -196,7 +196,7 @@ fn NextCampaign() -> impl IntoView {
     let script = move || {
         let shown = bench.workload()?;
         let text = found.get(|response| match response {
-            Response::Campaign(script) => Some(script.clone()),
+            Response::AbScript(script) => Some(script.clone()),
             _ => None,
         })?;
         let name = format!("ab_{}_{}n.sh", shown.collective, shown.scale.nodes);

@@ -104,8 +104,8 @@ pub fn Side() -> impl IntoView {
         Panel::TunerFiles => view! { <tuner_files::TunerFilesPanel /> }.into_any(),
         Panel::Coverage => view! { <coverage::CoveragePanel /> }.into_any(),
         Panel::Plan => view! { <plan::PlanPanel /> }.into_any(),
-        Panel::Comparison => view! { <comparison::ComparisonPanel /> }.into_any(),
-        Panel::Change => view! { <change::ChangePanel /> }.into_any(),
+        Panel::Ab => view! { <comparison::ComparisonPanel /> }.into_any(),
+        Panel::Compare => view! { <change::ChangePanel /> }.into_any(),
         Panel::Tables => view! { <tables::TablesPanel /> }.into_any(),
     })
 }

@@ -65,7 +65,7 @@ pub struct ExportInput<'a> {
     pub recommendations: &'a [Recommendation],
     /// The recommendations between measured sizes, in their order. A reader that can keep the default does so between
     /// sizes that none of them covers.
-    pub stretches: &'a [BetweenSizes],
+    pub between_sizes: &'a [BetweenSizes],
     /// Names of the sweep's files.
     pub names: &'a [String],
     /// Which of several sets of measurements it is.

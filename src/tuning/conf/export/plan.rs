@@ -98,19 +98,19 @@ fn plan(
     let keeps_default = options.reader.behaviour().keeps_default;
     let mut spans: Vec<Span> = Vec::new();
     let mut kept = Vec::new();
-    let of = |stretch: &BetweenSizes| (stretch.collective, stretch.scale);
-    let from = basis.stretches.partition_point(|stretch| of(stretch) < (collective, scale));
-    let mut between =
-        basis.stretches[from..].iter().take_while(|stretch| keeps_default && of(stretch) == (collective, scale));
-    let mut next = between.next();
+    let of = |between: &BetweenSizes| (between.collective, between.scale);
+    let from = basis.between_sizes.partition_point(|between| of(between) < (collective, scale));
+    let mut ranges =
+        basis.between_sizes[from..].iter().take_while(|between| keeps_default && of(between) == (collective, scale));
+    let mut next = ranges.next();
     for recommendation in group {
         let size_bytes = recommendation.workload.size_bytes;
-        while let Some(stretch) = next.filter(|stretch| stretch.max_bytes < size_bytes) {
-            let deployed = stretch.deployed.as_ref().map(|(_, at_end)| at_end);
+        while let Some(between) = next.filter(|between| between.max_bytes < size_bytes) {
+            let deployed = between.deployed.as_ref().map(|(_, at_end)| at_end);
             let written = deployed.and_then(|at_end| chooser.written(at_end, &mut |_| {}));
-            let BetweenSizes { min_bytes, max_bytes, .. } = *stretch;
+            let BetweenSizes { min_bytes, max_bytes, .. } = *between;
             append(&mut spans, Span { min_bytes, max_bytes, written, sizes: Vec::new() }, keeps_default);
-            next = between.next();
+            next = ranges.next();
         }
         let mut warn = |why: String| warnings.push(format!("{collective} of {} on {scale}: {why}", Size(size_bytes)));
         if recommendation.decision.keeps_default() {

@@ -276,7 +276,7 @@ fn scale_name(nodes: i32, ranks: i32) -> String {
 
 /// The measured sizes that lie in gaps.
 fn measured(sweep: &Sweep, collective: Collective, (nodes, ranks): (i32, i32), free: &[(u64, u64, u32)]) -> String {
-    const TOLD: usize = 4;
+    const MAX_SHOWN: usize = 4;
     let (Ok(nodes), Ok(ranks)) = (u32::try_from(nodes), u32::try_from(ranks)) else { return String::new() };
     let scale = Scale { nodes, ranks };
     let points = sweep.points_of(collective, scale).iter().chain(sweep.defaults_of(collective, scale));
@@ -290,7 +290,9 @@ fn measured(sweep: &Sweep, collective: Collective, (nodes, ranks): (i32, i32), f
     let inside: Vec<String> = sizes.into_iter().filter(is_free).map(|size| Size(size).to_string()).collect();
     match inside.len() {
         0 => String::new(),
-        many if many > TOLD => format!("; {many} measured sizes lie in them, {} and more", inside[..TOLD].join(", ")),
+        many if many > MAX_SHOWN => {
+            format!("; {many} measured sizes lie in them, {} and more", inside[..MAX_SHOWN].join(", "))
+        }
         _ => format!("; measured among them: {}", inside.join(", ")),
     }
 }

@@ -93,7 +93,7 @@ const HEAD: usize = 64 * 1024;
 ///             all_reduce_perf,2,16,4096,0.2,TREE,LL,2\n";
 /// let (report, content) = intake::open(text.as_bytes(), "curve.csv", text.len() as u64, 0, None, &mut Silent);
 /// assert!(matches!(report.outcome, intake::Outcome::Loaded { rows: 1, .. }));
-/// assert!(matches!(content, intake::Content::Rows(rows) if rows.len() == 1));
+/// assert!(matches!(content, intake::FileContent::Rows(rows) if rows.len() == 1));
 /// ```
 pub fn open(
     source: impl Read,

@@ -260,7 +260,12 @@ impl<'a> Recommender<'a> {
     /// model for a configuration that was not measured there outweighs it, if even the lower end of its interval lies
     /// above the best measurement. Elsewhere the source's choice.
     fn alone(&self, workload: &Workload, check: bool) -> Result<Recommendation, LearnError> {
-        let source = self.source(workload.collective, workload.scale);
+        // A baseline knows only what was measured: where nothing of that may be chosen, the model answers.
+        let source = match self.source(workload.collective, workload.scale) {
+            Source::Default => Source::Default,
+            _ if self.model.is_some() && self.allowed(workload).next().is_none() => Source::Model,
+            source => source,
+        };
         let (points, judged) = self.judged(workload);
         let measured_best = super::sweep::best(points.iter().copied());
         let default = self.sweep.default_at(workload);
@@ -381,14 +386,23 @@ impl<'a> Recommender<'a> {
         })
     }
 
+    /// The scale whose measurements stand for that of a workload: its own, or the nearest one that was measured.
+    fn measured_scale(&self, workload: &Workload) -> Option<Scale> {
+        let Workload { collective, scale, .. } = *workload;
+        let knows = self.measurements.knows(collective, scale);
+        if knows { Some(scale) } else { self.measurements.nearest_scale(collective, scale) }
+    }
+
+    /// The configurations that were measured at that scale and may be chosen for a workload.
+    fn allowed(&self, workload: &Workload) -> impl Iterator<Item = Configuration> {
+        let scale = self.measured_scale(workload);
+        let measured = scale.into_iter().flat_map(|scale| self.measurements.configurations(workload.collective, scale));
+        measured.filter(|configuration| self.space.allows(workload, configuration))
+    }
+
     fn baseline(&self, source: Source, workload: &Workload) -> Option<Best> {
         let collective = workload.collective;
-        // At a scale that was not measured the nearest one stands for it.
-        let scale = if self.measurements.knows(collective, workload.scale) {
-            workload.scale
-        } else {
-            self.measurements.nearest_scale(collective, workload.scale)?
-        };
+        let scale = self.measured_scale(workload)?;
         let allowed = |configuration: &_| self.space.allows(workload, configuration);
         let interpolated =
             |configuration| self.measurements.expect(&(*workload, configuration)).map(|busbw| (configuration, busbw));
@@ -404,8 +418,7 @@ impl<'a> Recommender<'a> {
             Source::Default => None,
             Source::Measured => winner(self.measurements.at(workload).filter(|(c, _)| allowed(c))),
             Source::Model | Source::LogLinearInterpolation => {
-                let configurations = self.measurements.configurations(collective, scale).filter(allowed);
-                winner(configurations.filter_map(interpolated))
+                winner(self.allowed(workload).filter_map(interpolated))
             }
         }
     }

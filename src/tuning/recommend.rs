@@ -417,9 +417,7 @@ impl<'a> Recommender<'a> {
             }
             Source::Default => None,
             Source::Measured => winner(self.measurements.at(workload).filter(|(c, _)| allowed(c))),
-            Source::Model | Source::LogLinearInterpolation => {
-                winner(self.allowed(workload).filter_map(interpolated))
-            }
+            Source::Model | Source::LogLinearInterpolation => winner(self.allowed(workload).filter_map(interpolated)),
         }
     }
 

@@ -11,12 +11,12 @@ use collectune::{
     progress::Silent,
     tuning::{
         plan::{
-            self, Question,
-            explore::Worth,
-            rehearsal::{Rehearsal, Spent, Strategy},
+            self, PlanQuestion,
+            explore::LaunchThresholds,
+            replay::{ReplayStep, Strategy, StrategyReplay},
         },
         simulate::Simulation,
-        support::Support,
+        support::SupportMatrix,
     },
 };
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -29,20 +29,20 @@ mod simulated;
 mod real;
 
 /// What is lost after a share of the grid's launches; a strategy that has ended stays where it is.
-fn after(spent: &[Spent], launches: usize) -> f64 {
+fn after(spent: &[ReplayStep], launches: usize) -> f64 {
     launches.checked_sub(1).map_or(100.0, |last| spent[last.min(spent.len() - 1)].regret_mean_pct)
 }
 
 fn curve() {
     const SEEDS: u64 = 20;
     let sweeps = real::SWEEPS.map(real::sweep);
-    let rehearsals: Vec<Rehearsal> = sweeps.iter().map(|sweep| Rehearsal::new(sweep).unwrap()).collect();
-    let follow = |r: &Rehearsal, strategy| r.follow(&r.order(strategy, Worth::default()));
+    let rehearsals: Vec<StrategyReplay> = sweeps.iter().map(|sweep| StrategyReplay::new(sweep).unwrap()).collect();
+    let follow = |r: &StrategyReplay, strategy| r.follow(&r.order(strategy, LaunchThresholds::default()));
     println!("Mean regret in per cent over six sweeps, after a share of the launches of the grid");
     println!("{:>6} {:>8} {:>8} {:>8} {:>8}", "share", "ours", "racing", "grid", "random");
     for share in [10, 20, 30, 40, 50, 60, 70, 80, 90, 100] {
         let mean = |strategy: &dyn Fn(u64) -> Strategy, seeds: u64| {
-            let of = |r: &Rehearsal, seed| after(&follow(r, strategy(seed)), r.launches() * share / 100);
+            let of = |r: &StrategyReplay, seed| after(&follow(r, strategy(seed)), r.launches() * share / 100);
             let all = rehearsals.iter().flat_map(|r| (0..seeds).map(move |seed| of(r, seed)));
             all.sum::<f64>() / (rehearsals.len() as u64 * seeds) as f64
         };
@@ -66,20 +66,20 @@ fn planning(criterion: &mut Criterion) {
     group.sample_size(10);
     // All but a few configurations of six collectives at four scales were measured.
     let sweep = simulated::sweep(&Simulation { channels: (1..=24).collect(), ..Simulation::of_rows(1) });
-    let question = Question { runs: 20, repeats: 1, channels: vec![1, 2, 4, 8, 16, 24], ..Question::default() };
+    let question = PlanQuestion { runs: 20, repeats: 1, channels: vec![1, 2, 4, 8, 16, 24], ..PlanQuestion::default() };
     group.bench_function("twenty_runs_for_24_groups", |bencher| {
-        bencher.iter(|| black_box(plan::plan(&sweep, &[], &Support::default(), &question, &mut Silent)));
+        bencher.iter(|| black_box(plan::plan(&sweep, &[], &SupportMatrix::default(), &question, &mut Silent)));
     });
     if cfg!(shared_data) {
         let real = real::sweep("all_reduce_3n_median");
-        let rehearsal = Rehearsal::new(&real).unwrap();
+        let rehearsal = StrategyReplay::new(&real).unwrap();
         group.bench_function("a_real_sweep_from_nothing_to_the_end", |bencher| {
-            bencher.iter(|| black_box(rehearsal.order(Strategy::Ours, Worth::default())));
+            bencher.iter(|| black_box(rehearsal.order(Strategy::Ours, LaunchThresholds::default())));
         });
         let mut sparse = real.clone();
         sparse.points.retain(|point| point.configuration.channels % 16 == 0 || point.configuration.channels == 1);
         group.bench_function("twenty_runs_for_a_sparse_real_sweep", |bencher| {
-            bencher.iter(|| black_box(plan::plan(&sparse, &[], &Support::default(), &question, &mut Silent)));
+            bencher.iter(|| black_box(plan::plan(&sparse, &[], &SupportMatrix::default(), &question, &mut Silent)));
         });
     }
     group.finish();

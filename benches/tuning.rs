@@ -15,8 +15,8 @@ use collectune::{
         parameters::Parameters,
         search::SearchSpace,
         simulate::Simulation,
-        study::Study,
-        validate::{self, Scheme},
+        study::TuningStudy,
+        validate::{self, FoldScheme},
     },
 };
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -58,7 +58,7 @@ fn train(criterion: &mut Criterion) {
     });
     group.bench_function("default_answer_all_reduce_three_scales", |bencher| {
         bencher.iter(|| {
-            let mut study = Study::new(sweep.clone(), Target::Time);
+            let mut study = TuningStudy::new(sweep.clone(), Target::Time);
             study.train(Parameters::default(), &mut Silent).map(<[_]>::len)
         });
     });
@@ -92,7 +92,9 @@ fn validate(criterion: &mut Criterion) {
     let sweep = simulated::sweep(&all_reduce_of_three_scales());
     let mut group = criterion.benchmark_group("validate");
     group.sample_size(10);
-    for (name, scheme) in [("one_fold_of_sizes", Scheme::Size), ("one_fold_of_configurations", Scheme::Configuration)] {
+    for (name, scheme) in
+        [("one_fold_of_sizes", FoldScheme::Size), ("one_fold_of_configurations", FoldScheme::Configuration)]
+    {
         group.bench_function(name, |bencher| {
             bencher.iter(|| validate::predict_fold(&sweep.points, &Parameters::default(), scheme, 0, &mut Silent));
         });

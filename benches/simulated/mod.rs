@@ -6,7 +6,7 @@ use collectune::{
     progress::Silent,
     tuning::{
         aggregate::{Sweep, Target, aggregate},
-        features::{self, Ask},
+        features::{self, ModelInput},
         read::Row,
         simulate::Simulation,
     },
@@ -31,7 +31,7 @@ pub fn sweep(simulation: &Simulation) -> Sweep {
 pub fn seed_rows(wanted: usize) -> (Table, Vec<f64>) {
     let all = rows(&Simulation::of_rows(wanted as u64));
     let picked = (0..wanted).map(|i| &all[i * all.len() / wanted]);
-    let (asks, busbw): (Vec<Ask>, Vec<f64>) = picked
+    let (asks, busbw): (Vec<ModelInput>, Vec<f64>) = picked
         .filter_map(|row| {
             let sample = row.in_place?;
             Some(((row.workload, row.ran), Target::Printed.busbw_gbps(&row.workload, &sample)))

@@ -8,15 +8,15 @@ use super::session::Session;
 use crate::{
     app::{clipboard, fields::ChoiceField, js_error::describe},
     text::Listing,
-    tuning::export::Format,
+    tuning::export::ExportFormat,
 };
 
 /// Writes a listing in a format. Markdown has no secondary columns.
-pub fn write_listing(format: Format, listing: &Listing) -> String {
+pub fn write_listing(format: ExportFormat, listing: &Listing) -> String {
     match format {
-        Format::Csv => listing.to_table().to_csv(),
-        Format::Markdown => listing.without_secondary_columns().to_table().to_markdown(),
-        Format::Json => listing.to_json(),
+        ExportFormat::Csv => listing.to_table().to_csv(),
+        ExportFormat::Markdown => listing.without_secondary_columns().to_table().to_markdown(),
+        ExportFormat::Json => listing.to_json(),
     }
 }
 
@@ -38,13 +38,13 @@ pub fn ListingExport(
 #[component]
 pub fn ExportMenu(
     /// Writes the table in a format.
-    write: UnsyncCallback<Format, String>,
+    write: UnsyncCallback<ExportFormat, String>,
     /// The name of the file, without the extension.
     #[prop(into)]
     name: String,
 ) -> impl IntoView {
     let session: Session = expect_context();
-    let format = RwSignal::new(Format::Csv);
+    let format = RwSignal::new(ExportFormat::Csv);
     let text = move || write.run(format.get_untracked());
     let copy = move |_| {
         spawn_local(async move {
@@ -63,7 +63,7 @@ pub fn ExportMenu(
             session.notify(format!("The table could not be saved: {}.", describe(&error)), true, None);
         }
     };
-    let choices = || Format::ALL.iter().map(|format| (*format, format.name().to_owned())).collect::<Vec<_>>();
+    let choices = || ExportFormat::ALL.iter().map(|format| (*format, format.name().to_owned())).collect::<Vec<_>>();
     view! {
         <div class="export" role="group" aria-label="Export">
             <ChoiceField

@@ -14,7 +14,7 @@ use crate::tuning::{
     conf,
     heat_map::Against,
     parameters::Parameters,
-    sets::Choice,
+    sets::SetChoice,
     support::Library,
 };
 use crate::{form, report::Workbench};
@@ -115,7 +115,7 @@ pub fn synchronize(session: Session, reader: ReportReader, example: Example) {
             Some(title) => format!("{title} – Collectune"),
             None if is_bare => "Collectune".to_owned(),
             None if !is_tuning => format!("{} – Collectune", workbench.name()),
-            None => format!("{} – Collectune", Address { set: Choice::Largest, ..address }),
+            None => format!("{} – Collectune", Address { set: SetChoice::Largest, ..address }),
         });
         let before = entry.try_update_value(|entry| entry.replace(now.clone())).flatten();
         let here = fragment();

@@ -10,10 +10,10 @@ use crate::{
     collective::Collective,
     text::{Problem, visible},
     tuning::{
-        comparison::{
-            self, Answer, Question,
-            script::Campaign,
-            verdict::{Effect, Limits, Verdict},
+        ab::{
+            self, AbAnswer, AbQuestion,
+            script::CampaignPlan,
+            verdict::{Limits, RuleVerdict, SizeEffect},
         },
         launch::{Launcher, Sizes},
     },
@@ -103,7 +103,7 @@ struct Plan {
     max: u64,
 
     /// Launches of each arm; with three, equal arms look different in one of twenty cases
-    #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=Campaign::MOST_REPEATS as i64))]
+    #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=CampaignPlan::MAX_REPEATS as i64))]
     repeats: u32,
 
     /// Seed of the order
@@ -122,7 +122,7 @@ impl Plan {
             return Err(CliError::Typed("--min is above --max: no size lies between them"));
         }
         let (scale, sizes) = (arguments::scale(nodes, ranks)?, Sizes { first: min, last: max });
-        terminal::write_file(&Campaign { collective, scale, sizes, repeats, seed, launcher, plugin, conf }.script())
+        terminal::write_file(&CampaignPlan { collective, scale, sizes, repeats, seed, launcher, plugin, conf }.script())
     }
 }
 
@@ -139,7 +139,7 @@ impl Ab {
         )?;
         let conf = self.conf.as_deref().map(files::bytes).transpose()?;
         let limits = Limits { confidence: self.confidence, ..Limits::default() };
-        let question = Question { collective: self.collective, ranks: self.ranks, limits, ..Question::default() };
+        let question = AbQuestion { collective: self.collective, ranks: self.ranks, limits, ..AbQuestion::default() };
         let comparisons = &opened.documents.comparisons;
         if comparisons.is_empty() {
             return Err(CliError::NothingToCompare);
@@ -151,7 +151,7 @@ impl Ab {
         let mut answers = Vec::new();
         for (id, text) in comparisons {
             let name = opened.files.iter().find(|file| file.id == *id).map_or("", |file| file.name.as_str());
-            let answer = comparison::judge(text, name, conf.as_deref(), &question);
+            let answer = ab::judge(text, name, conf.as_deref(), &question);
             for problem in answer.problems.kept.iter().take(files::TOLD) {
                 terminal::say("warning", &format!("{name}: {problem}"));
             }
@@ -185,7 +185,7 @@ impl Ab {
     }
 }
 
-fn for_people(name: &str, answer: &Answer) -> String {
+fn for_people(name: &str, answer: &AbAnswer) -> String {
     terminal::say_notes(&answer.notes);
     let void = answer.void.as_ref().map_or_else(String::new, |why| format!("Void: {why}.\n"));
     format!("{}\n{void}{}\n{}", visible(name), table::of_listing(&answer.by_rule), table::of_listing(&answer.by_size))
@@ -199,7 +199,7 @@ struct Report<'a> {
     problems: &'a [Problem],
     rules: Vec<RuleReport<'a>>,
     /// All sizes, also those of a file without rules.
-    sizes: &'a [Effect],
+    sizes: &'a [SizeEffect],
 }
 
 #[derive(Serialize)]
@@ -214,7 +214,7 @@ struct RuleReport<'a> {
     #[serde(flatten)]
     verdict: VerdictReport<'a>,
     peers: VerdictReport<'a>,
-    sizes: &'a [Effect],
+    sizes: &'a [SizeEffect],
     missing_bytes: &'a [u64],
     notes: &'a [String],
 }
@@ -227,13 +227,13 @@ struct VerdictReport<'a> {
 }
 
 impl<'a> VerdictReport<'a> {
-    fn of(verdict: &'a Verdict) -> Self {
-        let key = if matches!(verdict, Verdict::NotJudged(_)) { "not_judged" } else { verdict.word() };
+    fn of(verdict: &'a RuleVerdict) -> Self {
+        let key = if matches!(verdict, RuleVerdict::NotJudged(_)) { "not_judged" } else { verdict.word() };
         Self { verdict: key, reason: verdict.reason() }
     }
 }
 
-fn report<'a>(file: &'a str, answer: &'a Answer) -> Report<'a> {
+fn report<'a>(file: &'a str, answer: &'a AbAnswer) -> Report<'a> {
     let rules = answer.rules.iter().map(|judged| RuleReport {
         line: judged.rule.line,
         rule: &judged.rule.text,

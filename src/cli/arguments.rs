@@ -23,10 +23,10 @@ use crate::{
     },
 };
 
-/// What was typed on the command line of this process.
+/// The parsed command line of this process.
 static TYPED: OnceLock<ArgMatches> = OnceLock::new();
 
-/// Remembers what was typed.
+/// Remembers the parsed command line of this process; only the first call counts.
 pub(super) fn are_typed(matches: ArgMatches) {
     // There is one command line.
     let _ = TYPED.set(matches);
@@ -188,11 +188,11 @@ impl Learning {
 }
 
 fn trees() -> RangedU64ValueParser<u32> {
-    RangedU64ValueParser::new().range(1..=Parameters::MOST_TREES.into())
+    RangedU64ValueParser::new().range(1..=Parameters::MAX_TREES.into())
 }
 
 fn depth() -> RangedU64ValueParser<u16> {
-    RangedU64ValueParser::new().range(1..=Parameters::DEEPEST.into())
+    RangedU64ValueParser::new().range(1..=Parameters::MAX_DEPTH.into())
 }
 
 impl ValueEnum for Preset {

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     tuning::{
-        change::{self, Answer, Conf, Question},
+        compare::{self, CompareAnswer, CompareQuestion, DeployedConf},
         conf::{Reader, read},
         snapshot::Snapshot,
     },
@@ -90,9 +90,10 @@ impl Compare {
         }
         let conf = self.conf.as_deref().map(files::bytes).transpose()?;
         let rules = conf.map(|bytes| read(&bytes, self.reader));
-        let conf = rules.as_deref().map(|rules| Conf { rules, reader: self.reader, library: self.deployment.library });
-        let question = Question { level: self.level, least_pct: self.least, ..Question::default() };
-        let answer = change::change(&before, &after, conf.as_ref(), &question);
+        let conf =
+            rules.as_deref().map(|rules| DeployedConf { rules, reader: self.reader, library: self.deployment.library });
+        let question = CompareQuestion { level: self.level, least_pct: self.least, ..CompareQuestion::default() };
+        let answer = compare::compare(&before, &after, conf.as_ref(), &question);
         let ends_with = |end: &str| self.output.as_ref().is_some_and(|path| path.extension().is_some_and(|e| e == end));
         let is_json = self.json || (!self.markdown && ends_with("json"));
         let text = match () {
@@ -142,12 +143,14 @@ fn parts(path: &Path) -> Vec<PathBuf> {
     path.to_string_lossy().split(',').filter(|part| !part.is_empty()).map(PathBuf::from).collect()
 }
 
-fn for_people(answer: &Answer) -> String {
+fn for_people(answer: &CompareAnswer) -> String {
     terminal::say_notes(&answer.notes);
     let mut text = answer.summary.join("\n") + "\n";
-    for (title, listing) in
-        [("", &answer.by_size), ("What was deployed:\n", &answer.standing), ("Only on one side:\n", &answer.apart)]
-    {
+    for (title, listing) in [
+        ("", &answer.by_size),
+        ("What was deployed:\n", &answer.deployed_check),
+        ("Only on one side:\n", &answer.unmatched),
+    ] {
         if !listing.rows.is_empty() {
             text += &format!("\n{title}{}", table::of_listing(listing));
         }

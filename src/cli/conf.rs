@@ -20,13 +20,13 @@ use crate::tuning::{
     aggregate::{Target, aggregate},
     conf::{
         Finding, Reader, Severity,
-        export::{Export, Options, loading},
+        export::{ConfExport, ExportOptions, loading},
         lint,
         overlay::{listing, overlay, summary},
-        question::{Answer, Question, lint_for},
+        question::{ConfAnswer, ConfQuestion, lint_for},
         read,
     },
-    support::Support,
+    support::SupportMatrix,
     sweep::Sweep,
 };
 use crate::{collective::Scale, order::CompactSort, report::wire::leaf, text::visible, units::count};
@@ -109,7 +109,7 @@ impl ExportConf {
         scales.compact_sort();
         scales.dedup();
         let scales = scales.len();
-        let options = Options {
+        let options = ExportOptions {
             reader: self.reader,
             library: self.deployment.library,
             by_scale: self.by_scale,
@@ -118,7 +118,7 @@ impl ExportConf {
             version: self.machine.library_version,
             gpu: self.machine.gpu,
         };
-        let Answer::Export { export, listing } = learnt.executor.conf(&Question::Export(options))? else {
+        let ConfAnswer::Export { export, listing } = learnt.executor.conf(&ConfQuestion::Export(options))? else {
             return Err(CliError::NoConf { reader: self.reader.name(), remedy: "" });
         };
         export.warnings.iter().for_each(|warning| terminal::say("warning", warning));
@@ -154,7 +154,7 @@ impl ExportConf {
 
 /// Saves the files of an export; of several, each under the name with its own scale. Answers their names, and how many rules
 /// each has.
-fn save_all(export: &Export, path: &Path) -> Result<Vec<(String, usize)>, CliError> {
+fn save_all(export: &ConfExport, path: &Path) -> Result<Vec<(String, usize)>, CliError> {
     let mut saved = Vec::new();
     for file in &export.files {
         let path = match export.files.len() {
@@ -245,7 +245,7 @@ impl LintConf {
         } else {
             let mut text = for_people(&findings, &visible(&files::name(&self.conf)), readers, self.all);
             if !sweep.is_empty() {
-                let support = Support::new(platform.matrix(), &sweep);
+                let support = SupportMatrix::new(platform.matrix(), &sweep);
                 for reader in readers {
                     let places = overlay(&read(&bytes, *reader), *reader, &support, &sweep, None);
                     text += &format!("\nWith {} on the sweep:\n", reader.name());
@@ -289,7 +289,7 @@ fn line(name: &str, finding: &Finding) -> String {
 }
 
 /// The first of some findings that are alike, and where the others are.
-fn grouped(name: &str, alike: &lint::Alike<'_>) -> String {
+fn grouped(name: &str, alike: &lint::SimilarFindings<'_>) -> String {
     const LISTED: usize = 6;
     let text = line(name, alike.first);
     let more = &alike.lines[1..];

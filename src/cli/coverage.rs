@@ -16,10 +16,10 @@ use crate::{
     collective::{Collective, Workload},
     tuning::{
         aggregate::Target,
-        conf::{Reader, expect::Basis},
+        conf::{Reader, expect::ExpectationBasis},
         coverage::{
-            Answer, Hit, Line, Question, Total,
-            calls::{Typed, type_bytes},
+            CoverageAnswer, CoverageLine, CoverageQuestion, CoverageTotal, Hit,
+            calls::{TypedCalls, type_bytes},
         },
         parameters::Parameters,
     },
@@ -131,14 +131,14 @@ impl Coverage {
         }
         drop(bar);
         terminal::say_notes(&loaded.notes);
-        let typed = self.batches.zip(self.hidden).map(|(Sizes(batches), hidden)| Typed {
+        let typed = self.batches.zip(self.hidden).map(|(Sizes(batches), hidden)| TypedCalls {
             collective: self.collective,
             batches,
             hidden,
             type_bytes: self.type_bytes,
             calls: self.calls,
         });
-        let question = Question {
+        let question = CoverageQuestion {
             typed,
             conf: self.conf.map(|_| conf),
             reader: self.reader.unwrap_or_default(),
@@ -161,12 +161,12 @@ fn place(workload: &Workload) -> String {
     format!("{} of {} on {}", workload.collective, Size(workload.size_bytes), workload.scale)
 }
 
-/// What is not known is null.
+/// The JSON output; unknown values are null.
 #[derive(Serialize)]
 struct Report<'a> {
     /// Which of several sets of measurements tells times.
     set: Option<&'a str>,
-    total: &'a Total,
+    total: &'a CoverageTotal,
     lines: Vec<Call>,
     measure_next: Vec<Place>,
     notes: &'a [String],
@@ -185,19 +185,19 @@ struct Call {
     #[serde(flatten)]
     place: Place,
     calls: f64,
-    /// What the log says that ran.
+    /// The configuration that ran, as the log says.
     ran: Option<String>,
-    /// `rule`, `gap` or `untuned`.
+    /// How the tuner file applies: `rule`, `gap` or `untuned`.
     hits: &'static str,
-    /// The rule's line.
+    /// The line of the rule in the tuner file, from 1.
     line: Option<u32>,
     would_run: Option<String>,
-    /// Of one call.
+    /// The time of one call, in µs.
     now_us: Option<f64>,
-    now_known_by: Option<Basis>,
-    /// Of one call.
+    now_known_by: Option<ExpectationBasis>,
+    /// The time of one call, in µs.
     conf_us: Option<f64>,
-    conf_known_by: Option<Basis>,
+    conf_known_by: Option<ExpectationBasis>,
     measured: bool,
 }
 
@@ -212,8 +212,8 @@ impl From<&Workload> for Place {
     }
 }
 
-impl From<&Line> for Call {
-    fn from(line: &Line) -> Self {
+impl From<&CoverageLine> for Call {
+    fn from(line: &CoverageLine) -> Self {
         let (hits, rule) = match line.hit {
             Hit::Rule(line) => ("rule", Some(line)),
             Hit::Gap => ("gap", None),
@@ -236,7 +236,7 @@ impl From<&Line> for Call {
 }
 
 impl<'a> Report<'a> {
-    fn of(answer: &'a Answer, set: Option<&'a str>) -> Self {
+    fn of(answer: &'a CoverageAnswer, set: Option<&'a str>) -> Self {
         Self {
             set,
             total: &answer.total,

@@ -11,7 +11,7 @@ use crate::{
     intake::{FileReport, Mapping, Outcome},
     report::Workbench,
     text::excerpt,
-    tuning::sets::{Choice, Set},
+    tuning::sets::{Set, SetChoice},
     units::count,
     worker::{
         executor::{self, FileSource, OpenedFiles},
@@ -28,7 +28,7 @@ pub(super) enum Reads {
     Sweeps,
     /// One of two states, with the option that chooses its set of measurements.
     State(&'static str),
-    /// What one workbench studies.
+    /// The files of one workbench.
     Of(Workbench),
 }
 
@@ -42,7 +42,7 @@ impl Reads {
         }
     }
 
-    /// What a file must hold to be of use.
+    /// The contents that a file must have to be of use, in words.
     fn words(self) -> &'static str {
         match self {
             Self::SweepsSaid | Self::Sweeps | Self::State(_) => "sweeps of collectives",
@@ -145,11 +145,11 @@ pub(super) fn read_untold(
     }
     let mut unknown = None;
     let mut choose = |sets: &[Set]| {
-        let Some(wanted) = &measured.set else { return Choice::Largest };
+        let Some(wanted) = &measured.set else { return SetChoice::Largest };
         chosen(sets, wanted).unwrap_or_else(|| {
             let option = reads.set_option().unwrap_or_default();
             unknown = Some(CliError::NoSet { option, wanted: wanted.clone(), held: listed(sets) });
-            Choice::Largest
+            SetChoice::Largest
         })
     };
     let mut opened = executor::read_set(&names, sources, &mut choose, &mut terminal::Bar::new());
@@ -191,17 +191,17 @@ fn say_unused(opened: &OpenedFiles, workbench: Workbench, reads: Reads) {
 }
 
 /// The set of a number, from 1, or of a part of its label that no other has.
-fn chosen(sets: &[Set], wanted: &str) -> Option<Choice> {
+fn chosen(sets: &[Set], wanted: &str) -> Option<SetChoice> {
     let wanted = wanted.trim().to_lowercase();
     if wanted == "all" {
-        return Some(Choice::Pooled);
+        return Some(SetChoice::Pooled);
     }
     if let Some(set) = wanted.parse::<usize>().ok().and_then(|number| sets.get(number.checked_sub(1)?)) {
-        return Some(Choice::One(set.key));
+        return Some(SetChoice::One(set.key));
     }
     let mut named = sets.iter().filter(|set| set.label.to_lowercase().contains(&wanted));
     match (named.next(), named.next()) {
-        (Some(set), None) => Some(Choice::One(set.key)),
+        (Some(set), None) => Some(SetChoice::One(set.key)),
         _ => None,
     }
 }
@@ -243,7 +243,7 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     Ok(all)
 }
 
-/// What a file is called.
+/// The name of a file without its folder.
 pub(super) fn name(path: &Path) -> String {
     if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
 }

@@ -133,9 +133,9 @@ struct Report<'a> {
     /// Why there is nothing, and what to change.
     nothing: Option<String>,
     missing: &'a [String],
-    /// What the spreads of the rows are.
+    /// The meaning of the spreads in the rows.
     spread: &'static str,
-    /// What was said on stderr.
+    /// The notes that were also written to stderr.
     notes: &'a [String],
 }
 

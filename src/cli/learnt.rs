@@ -1,5 +1,5 @@
-//! What commands that learn from sweeps have in common: their arguments, reading, and learning as the page's workers do it,
-//! on threads.
+//! Code that commands which learn from sweeps share: arguments, reading, and training as the page's workers do it, on
+//! threads.
 
 use std::{
     num::NonZero,
@@ -120,15 +120,15 @@ impl FromSweeps {
     }
 }
 
-/// What was learnt from files, and how far to trust it.
+/// The result of training on files, and how far to trust it.
 pub(super) struct Learnt {
     /// Holds the sweep, the model and its validation.
     pub(super) executor: Executor,
-    /// What was measured.
+    /// The measured collectives and scales.
     pub(super) groups: Vec<Group>,
     /// Scores of the model and the baselines.
     pub(super) evaluation: Evaluation,
-    /// What must be known about sweep, model and answers.
+    /// Notes on sweep, model and answers.
     pub(super) notes: Vec<String>,
 }
 

@@ -140,7 +140,7 @@ enum CliError {
     /// No file held anything that can be used; why has been said.
     #[error("nothing could be read, so there is nothing to learn from")]
     NothingRead,
-    /// What the workbench says.
+    /// An error of a workbench.
     #[error(transparent)]
     Execute(#[from] ExecuteError),
     /// No set of measurements, or more than one, is meant.
@@ -190,7 +190,7 @@ enum CliError {
          (all_reduce_2n_default_r1.log, all_reduce_2n_conf_r1.log)"
     )]
     NothingToCompare,
-    /// What stands in the way of a schedule.
+    /// An error of a command of the topology workbench.
     #[error(transparent)]
     Topology(#[from] synthesize::TopologyCliError),
     /// The output can't be written.

@@ -213,7 +213,7 @@ struct Report<'a> {
     columns: Vec<&'a str>,
     merged: &'a [(String, Merged)],
     models: Vec<ModelReport>,
-    /// In words.
+    /// The verdict in words.
     verdict: String,
     recommended_model: Option<Kind>,
     imported: &'a [ImportedScores],

@@ -14,7 +14,7 @@ use crate::{
     tuning::{
         aggregate::Target,
         launch::Launcher,
-        plan::{Answer, Question, agenda::Item, listing},
+        plan::{PlanAnswer, PlanQuestion, agenda::PlannedLaunch, listing},
         platform::Platform,
         support::Library,
     },
@@ -40,11 +40,11 @@ pub(super) struct Plan {
     measured: Measured,
 
     /// At most so many launches, repeats counted
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=Question::MOST_RUNS as i64))]
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=PlanQuestion::MAX_RUNS as i64))]
     runs: u32,
 
     /// Launches of each configuration
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=Question::MOST_REPEATS as i64))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=PlanQuestion::MAX_REPEATS as i64))]
     repeats: u32,
 
     /// Channel counts to try, like 1,8,16 [default: 1, 2, 4, 8, 16, … up to the most that were measured]
@@ -108,14 +108,14 @@ impl Plan {
         let mut executor = Executor::default();
         let loaded = executor.take_in(opened, Target::Time, &mut bar)?;
         let platform = self.machine.with(self.library, executor.platform());
-        let question = Question {
+        let question = PlanQuestion {
             platform: Some(Platform { sharp: self.sharp, ..platform }),
             runs: self.runs,
             repeats: self.repeats,
             channels: self.channels,
             launcher: self.launcher,
             seed: self.seed,
-            ..Question::default()
+            ..PlanQuestion::default()
         };
         let answer = executor.plan(&question, &mut bar)?;
         drop(bar);
@@ -166,8 +166,8 @@ struct Launch<'a> {
     why: &'a str,
 }
 
-fn json(answer: &Answer, set: Option<&str>) -> String {
-    fn launch(item: &Item) -> Launch<'_> {
+fn json(answer: &PlanAnswer, set: Option<&str>) -> String {
+    fn launch(item: &PlannedLaunch) -> Launch<'_> {
         Launch {
             collective: item.collective.name(),
             num_nodes: item.scale.nodes,

@@ -128,7 +128,7 @@ impl Predict {
             exhaustive: *exhaustive,
         };
         let platform = self.machine.with(self.library, learnt.executor.platform());
-        learnt.executor.deploy_on(platform);
+        learnt.executor.set_platform(platform);
         let study = learnt.executor.study();
         let mut bar = terminal::Bar::new();
         let answers = study.recommend(&workloads, Some(&limits), true, &mut bar).map_err(ExecuteError::from)?;
@@ -151,7 +151,7 @@ impl Predict {
         Scale { nodes: self.nodes, ranks: self.ranks }
     }
 
-    /// What is asked for, in words.
+    /// The requested workloads in words.
     fn wanted(&self) -> String {
         format!("{} on {}", self.collective, self.scale())
     }

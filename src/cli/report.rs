@@ -25,7 +25,7 @@ use crate::{
     policy::request::{LatencySource, ReplaySettings},
     progress::Silent,
     report::{self, Contents, ReportFormat, Workbench, Written, link},
-    tuning::read::Kind,
+    tuning::read::RunKind,
     workbench::{Study, WorkbenchError},
     worker::executor::{Executor, OpenedFiles},
 };
@@ -198,7 +198,7 @@ impl Report {
             return reports.next().map(|(_, report)| *report).ok_or(CliError::NothingRead);
         }
         arguments::say_unused(&["choices"], "a report of sweeps has no choices");
-        let is_default = opened.rows.iter().all(|row| row.kind == Kind::Default);
+        let is_default = opened.rows.iter().all(|row| row.kind == RunKind::Default);
         if is_default {
             let mut executor = Executor::default();
             let loaded = executor.take_in(opened, self.from.learning.target, &mut Silent)?;
@@ -214,7 +214,7 @@ impl Report {
         Ok(learnt.executor.report(&self.contents())?)
     }
 
-    /// What the report is about: of files of several workbenches, the first of these.
+    /// The workbench that the report is about: of files of several workbenches, the first of these.
     fn workbench(opened: &OpenedFiles) -> Option<Workbench> {
         match () {
             () if !opened.rows.is_empty() => Some(Workbench::Tuning),
@@ -278,7 +278,7 @@ impl Report {
         Ok(executor.report(&Contents { workbench: Workbench::Overlap, ..self.contents() })?)
     }
 
-    /// What logs of rewards say, and what strategies would have cost for the first key that can be replayed.
+    /// The report on reward logs, with the cost of strategies for the first key that can be replayed.
     fn of_rewards(&self, opened: OpenedFiles) -> Result<report::Report, CliError> {
         let mut executor = Executor::default();
         executor.take_in(opened, self.from.learning.target, &mut Silent)?;

@@ -13,7 +13,7 @@ use std::{
 
 use super::{CliError, files};
 
-/// What makes two names those of one file: on Unix its device and number, so that links count as well.
+/// The identity of a file: on Unix its device and inode number, so that links count as the same file.
 #[cfg(unix)]
 type Identity = (u64, u64);
 

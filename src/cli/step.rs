@@ -87,16 +87,16 @@ fn for_people(outcome: &Outcome, stands_in: Option<String>) -> String {
 #[derive(Serialize)]
 struct Report<'a> {
     mode: &'static str,
-    /// Whose samples.
+    /// The cluster whose samples are used.
     cluster: &'a str,
-    /// Of which GPU.
+    /// The GPU of the samples.
     gpu: &'a str,
     total_us: f64,
     /// Holds about nine of ten steps, as measured steps tell; null where they don't.
     interval_us: Option<[f64; 2]>,
     /// How far it is known as far as the errors of samples, or measured steps, tell; null before errors are computed.
     spread_us: Option<[f64; 2]>,
-    /// What these are.
+    /// The meaning of the spreads.
     spread: &'static str,
     /// Of the measured steps, how many in a hundred lie in such a spread.
     spread_held_percent: Option<f64>,
@@ -117,7 +117,7 @@ struct Report<'a> {
     /// Whether its coefficients are used here, and whether they help models like the run's.
     calibration_is_used: Option<bool>,
     calibration_helps: Option<bool>,
-    /// What was said on stderr.
+    /// The notes that were also written to stderr.
     notes: &'a [String],
 }
 

@@ -106,7 +106,7 @@ pub(super) fn told(error: StudyError) -> CliError {
     CliError::Execute(ExecuteError::Workbench(WorkbenchError::from(error)))
 }
 
-/// A number of GiB.
+/// Parses a number of GiB, at least 0. Fails with the expected form.
 pub(super) fn gib(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|gib| gib.is_finite() && *gib >= 0.0);
     number.ok_or_else(|| "expected GiB, such as 80".to_owned())
@@ -114,7 +114,7 @@ pub(super) fn gib(text: &str) -> Result<f64, String> {
 
 const READS: files::Reads = files::Reads::Of(Workbench::TrainingTime);
 
-/// What is said beside an answer: on stderr at once, and in its JSON.
+/// The notes beside an answer: written to stderr at once, and listed in its JSON.
 #[derive(Default)]
 pub(super) struct Notes(pub(super) Vec<String>);
 
@@ -126,7 +126,7 @@ impl Notes {
     }
 }
 
-/// What a command works on.
+/// The study and files that a command works on.
 pub(super) struct Opened {
     pub(super) study: TrainingTimeStudy,
     pub(super) settings: Settings,
@@ -359,7 +359,7 @@ fn say_files(bundle: &training_time::bundle::Bundle, read: &[FileReport], notes:
     broken
 }
 
-/// What must be known before anything is learnt: what was not sampled as the run needs it, and samples that are odd.
+/// Notes before training: what was not sampled as the run needs it, and odd samples.
 fn say_needs(study: &TrainingTimeStudy, notes: &mut Notes) -> Result<(), CliError> {
     study.notes().into_iter().for_each(|note| notes.say(note));
     for need in study.needs() {

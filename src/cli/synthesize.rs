@@ -224,16 +224,16 @@ pub(super) enum TopologyCliError {
     /// The file holds no conditions.
     #[error("{0} can't be used: {1}")]
     Conditions(String, RequestError),
-    /// What is asked for can't be done with the files that it is about.
+    /// The request can't be answered with these files; the text names them.
     #[error("{0}: {1}")]
     About(String, StudyError),
-    /// It is no text.
+    /// The file is not UTF-8 text.
     #[error("{0} is no text")]
     NoText(String),
     /// A form that can't be made.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
-    /// What is asked for can't be done.
+    /// The request is not possible.
     #[error(transparent)]
     Request(#[from] RequestError),
     /// The synthesizer has nothing more to try.
@@ -422,14 +422,14 @@ impl WantedArguments {
         self.collective
     }
 
-    /// What stands in the way of something with a file, and with the conditions if there are any.
+    /// Turns an error of a study into one that names the file, and the conditions if there are any.
     pub(super) fn about(&self, path: &Path) -> impl Fn(StudyError) -> CliError {
         let conditions = self.conditions.as_ref().map(|path| format!(" with {}", files::name(path)));
         let of = files::name(path) + &conditions.unwrap_or_default();
         move |error| TopologyCliError::About(of.clone(), error).into()
     }
 
-    /// Bandwidths are decimal.
+    /// Whether bandwidths are in GB/s, and not in GiB/s.
     pub(super) fn is_decimal(&self) -> bool {
         self.decimal
     }
@@ -508,7 +508,7 @@ fn export(study: &Study, form: Form, path: &Path, what: &'static str) -> Result<
 #[derive(Serialize)]
 struct Robustness {
     sigma: f64,
-    /// Runs whose bandwidths vary.
+    /// The number of simulated runs with varying bandwidths.
     draws: u32,
     nominal_ns: f64,
     p50_ns: f64,
@@ -516,7 +516,7 @@ struct Robustness {
     p99_ns: f64,
     /// Each link damaged, by the names of the columns.
     links: Vec<serde_json::Map<String, serde_json::Value>>,
-    /// Each node damaged.
+    /// The results with each node damaged.
     nodes: Vec<serde_json::Map<String, serde_json::Value>>,
     #[serde(skip)]
     text: String,
@@ -563,20 +563,20 @@ fn records(listing: &Listing) -> Vec<serde_json::Map<String, serde_json::Value>>
     listing.rows.iter().map(|row| listing.columns.iter().zip(row).map(cell).collect()).collect()
 }
 
-/// What programs are told.
+/// The JSON output.
 #[derive(Serialize)]
 struct Found {
     /// When the last transfer ends.
     time_ns: f64,
-    /// What no schedule can beat: the largest of L2, L3 and L4.
+    /// The lower bound on the time of any schedule, in ns: the largest of L2, L3 and L4.
     bound_ns: f64,
     /// The verifier found nothing wrong.
     verified: bool,
-    /// No schedule is shorter.
+    /// Whether no schedule can be shorter.
     proven_optimal: bool,
     /// No schedule that adds all up before it copies is shorter.
     proven_optimal_in_parts: bool,
-    /// What is proven beyond the bound.
+    /// The time in ns that is proven to be a lower bound beyond `bound_ns`.
     proven_bound_ns: f64,
     /// L1: what finer chunks could reach.
     fluid_bound_ns: f64,
@@ -584,7 +584,7 @@ struct Found {
     synthesizers: Vec<&'static str>,
     transfers: usize,
     faults: Vec<String>,
-    /// What must be known.
+    /// Notes for the user.
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     robustness: Option<Robustness>,

@@ -28,12 +28,12 @@ pub(super) fn say(kind: &str, message: &str) {
     let _ = writeln!(io::stderr(), "{kind}: {}", visible(message));
 }
 
-/// Says each note.
+/// Writes each note to stderr.
 pub(super) fn say_notes(notes: &[String]) {
     notes.iter().for_each(|note| say("note", note));
 }
 
-/// Writes what people read.
+/// Writes text for people to stdout, control characters written out.
 pub(super) fn write(text: &str) -> Result<(), CliError> {
     put(&visible_lines(text))
 }

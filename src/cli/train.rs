@@ -143,7 +143,7 @@ fn scores(scores: &FoldScores) -> String {
         ("max regret %", Align::Right),
         ("best chosen %", Align::Right),
     ]);
-    for (source, score) in wording::contestants(scores) {
+    for (source, score) in wording::predictors(scores) {
         let Score { r2, mae_gbps, mape_pct, regret_mean_pct, regret_max_pct, top1_pct } = *score;
         let numbers = [r2, mae_gbps, mape_pct, regret_mean_pct, regret_max_pct, top1_pct];
         if numbers.iter().any(Option::is_some) {
@@ -157,7 +157,7 @@ fn scores(scores: &FoldScores) -> String {
     table.lines() + &coverage
 }
 
-/// What the deployed choices lose, in a sentence.
+/// The regret of the deployed choices, in a sentence.
 fn deployed(evaluation: &Evaluation) -> Option<String> {
     let lost = significant(evaluation.regret_deployed_mean_pct?);
     let nested = significant(evaluation.regret_deployed_nested_mean_pct?);

@@ -28,7 +28,7 @@ pub(super) struct Known {
     pub(super) importances: Vec<Importance>,
 }
 
-/// What is not known is null.
+/// The JSON output; unknown values are null.
 #[derive(Serialize)]
 pub(super) struct Report<'a> {
     preset: Preset,
@@ -46,7 +46,7 @@ pub(super) struct Report<'a> {
     files: Vec<File<'a>>,
     groups: Vec<MeasuredGroup<'a>>,
     evaluation: Evaluation<'a>,
-    /// What is deployed at each measured size, and what would have been deployed had it been held out.
+    /// The recommendation at each measured size, and the choice that would have been deployed had it been held out.
     deployed: Vec<Deployed>,
     random_split: Option<&'a RandomSplit>,
     importances: &'a [Importance],
@@ -115,9 +115,9 @@ struct Deployed {
     algo: Option<&'static str>,
     proto: Option<&'static str>,
     nchannels: Option<u32>,
-    /// Whose choice would have been deployed with this size held out…
+    /// The source whose choice would have been deployed with this size held out.
     held_out_source: Option<Source>,
-    /// …and what that would have lost.
+    /// The regret of that choice in per cent.
     held_out_regret_pct: Option<f64>,
 }
 

@@ -46,7 +46,7 @@ struct Checked {
     time_ns: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bound_ns: Option<f64>,
-    /// What the file says that it takes.
+    /// The time in ns that the file claims.
     #[serde(skip_serializing_if = "Option::is_none")]
     claimed_ns: Option<f64>,
     faults: Vec<String>,

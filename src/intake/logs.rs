@@ -8,7 +8,7 @@ use crate::{
     text::{Lines, Records, excerpt},
     tuning::{
         columns::Column,
-        log::{self, Answers, Lacking, Log, LogRows},
+        log::{self, LogAnswers, LogRows, MissingAnswers, SweepLog},
     },
 };
 
@@ -43,12 +43,12 @@ pub(super) fn csv(records: &mut Records<'_>, file: &File<'_>) -> Result<Opened> 
 }
 
 /// The result of reading a log.
-pub(super) fn opened(log: Log, file: &File<'_>) -> Result<Opened> {
+pub(super) fn opened(log: SweepLog, file: &File<'_>) -> Result<Opened> {
     let answers = match file.mapping {
         Some(mapping) => {
-            Answers::of(&mapping.columns).map_err(|why| format!("can't be read with these answers: {why}"))?
+            LogAnswers::of(&mapping.columns).map_err(|why| format!("can't be read with these answers: {why}"))?
         }
-        None => Answers::default(),
+        None => LogAnswers::default(),
     };
     let format = log.format().to_owned();
     let job = log.job.clone();
@@ -80,7 +80,7 @@ pub(super) fn opened(log: Log, file: &File<'_>) -> Result<Opened> {
 /// table. `mappings` are those with which the files were opened.
 pub fn join(files: &mut [OpenedFile], mappings: &[Option<Mapping>]) {
     for at in 0..files.len() {
-        let Some(mut log) = files[at].log.take().filter(Log::has_runs) else { continue };
+        let Some(mut log) = files[at].log.take().filter(SweepLog::has_runs) else { continue };
         let others = files.iter().enumerate().filter(|(other, _)| *other != at);
         let teller = others.filter_map(|(_, other)| Some((&other.report.name, other.log.as_ref()?)));
         let tellers: Vec<String> =
@@ -126,7 +126,7 @@ fn torn(job: &crate::tuning::job::JobLog) -> Vec<String> {
 }
 
 /// The question to the user about facts that a log lacks.
-fn request(log: &Log, name: &str, answers: &Answers, lacking: Lacking) -> MappingRequest {
+fn request(log: &SweepLog, name: &str, answers: &LogAnswers, lacking: MissingAnswers) -> MappingRequest {
     /// The number of rows that the question shows.
     const SAMPLE: usize = 20;
     let (columns, sample) = log.preview(name, answers, lacking, SAMPLE);

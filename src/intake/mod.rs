@@ -21,7 +21,7 @@ pub use self::{
 pub use crate::tuning::columns::ColumnSource;
 use crate::{
     text::Problems,
-    tuning::{columns::Column, log::Answers},
+    tuning::{columns::Column, log::LogAnswers},
 };
 
 /// The report on one dropped file.
@@ -123,7 +123,7 @@ impl Mapping {
                 return Err("a configuration is ALGORITHM/PROTOCOL/CHANNELS, like RING/LL128/24, or default".to_owned());
             }
         };
-        Answers::of(&columns)?;
+        LogAnswers::of(&columns)?;
         Ok(Self { columns })
     }
 

@@ -26,7 +26,7 @@ use crate::{
     tuning::{
         columns::{Column, Columns},
         job::JobLog,
-        log::{self, Log},
+        log::{self, SweepLog},
         origin::Origins,
         read::{MAX_ROWS, Reading, Row, read_rows},
     },
@@ -76,7 +76,7 @@ pub struct OpenedFile {
     /// The versions and variables with which its rows were measured.
     pub origins: Origins,
     /// The log itself, to be joined with others.
-    pub(super) log: Option<Log>,
+    pub(super) log: Option<SweepLog>,
 }
 
 /// The most bytes of a model file.
@@ -154,7 +154,7 @@ pub(super) struct Opened {
     pub(super) outcome: Outcome,
     pub(super) content: FileContent,
     pub(super) origins: Origins,
-    pub(super) log: Option<Log>,
+    pub(super) log: Option<SweepLog>,
 }
 
 impl From<Outcome> for Opened {

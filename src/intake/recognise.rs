@@ -12,8 +12,9 @@ use crate::{
         may_be_configuration,
     },
     tuning::{
+        ab,
         columns::{Column, Columns, ColumnsError},
-        comparison, log,
+        log,
     },
 };
 
@@ -245,7 +246,7 @@ fn known_text(head: &[u8], headers: &[String]) -> Result<Option<Recognised>, Str
     if let Some(kind) = kernels::kind(headers) {
         return Ok(Some(Recognised::Kernels(kind)));
     }
-    if comparison::read::is_header(headers.iter().map(String::as_str)) {
+    if ab::read::is_header(headers.iter().map(String::as_str)) {
         return Ok(Some(Recognised::Comparison));
     }
     if log::is_reported(headers) {

@@ -1,4 +1,4 @@
-//! What the page shows, as the fragment of its URL: `#v=1&w=tuning&c=all_reduce&n=2&r=16&s=16777216`.
+//! The view of the page as the fragment of its URL: `#v=1&w=tuning&c=all_reduce&n=2&r=16&s=16777216`.
 //!
 //! `v` version, `w` workbench, `c` collective, `n` nodes, `r` ranks, `s` size in bytes, `m` the set of measurements (its
 //! key, or `all`), `x=1` the example is open, `p` the panel.
@@ -9,7 +9,7 @@ use crate::{
     form::{restored, value},
     tuning::{
         result::{Group, Recommendation},
-        sets::{Choice, Sets},
+        sets::{SetChoice, Sets},
     },
     units::Size,
 };
@@ -17,14 +17,14 @@ use crate::{
 /// A view of the tuning workbench.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Address {
-    /// The collective.
+    /// The collective operation.
     pub collective: Option<Collective>,
-    /// Nodes and ranks.
+    /// The number of nodes and ranks.
     pub scale: Option<Scale>,
     /// The size in bytes; needs not be a measured one.
     pub size_bytes: Option<u64>,
     /// The set of measurements, where several are told apart.
-    pub set: Choice,
+    pub set: SetChoice,
     /// The example is what is open.
     pub example: bool,
 }
@@ -32,21 +32,21 @@ pub struct Address {
 /// A side of the workbench.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Panel {
-    /// What to deploy.
+    /// The recommendations for the measured workloads.
     #[default]
     Answer,
     /// How noisy the measurements are, and what was set aside.
     Noise,
     /// Tuner files: written, checked, laid over the sweep.
     TunerFiles,
-    /// What a job sends.
+    /// The coverage of the calls that a job makes.
     Coverage,
-    /// What to measure next.
+    /// The plan of the next launches.
     Plan,
     /// A comparison with the default.
-    Comparison,
+    Ab,
     /// Two measured states, before and after.
-    Change,
+    Compare,
     /// Tables that can only be looked at.
     Tables,
 }
@@ -59,8 +59,8 @@ impl Panel {
         Self::TunerFiles,
         Self::Coverage,
         Self::Plan,
-        Self::Comparison,
-        Self::Change,
+        Self::Ab,
+        Self::Compare,
         Self::Tables,
     ];
 
@@ -73,13 +73,13 @@ impl Panel {
             Self::TunerFiles => "Tuner files",
             Self::Coverage => "Coverage",
             Self::Plan => "Measure next",
-            Self::Comparison => "A/B",
-            Self::Change => "Compare",
+            Self::Ab => "A/B",
+            Self::Compare => "Compare",
             Self::Tables => "Tables",
         }
     }
 
-    /// Its word in a fragment.
+    /// The value of `p` in a fragment.
     #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
@@ -88,8 +88,8 @@ impl Panel {
             Self::TunerFiles => "tuner-files",
             Self::Coverage => "coverage",
             Self::Plan => "plan",
-            Self::Comparison => "ab",
-            Self::Change => "compare",
+            Self::Ab => "ab",
+            Self::Compare => "compare",
             Self::Tables => "tables",
         }
     }
@@ -108,7 +108,7 @@ impl Panel {
         Self::ALL.iter().copied().find(|panel| Some(panel.key()) == key).unwrap_or_default()
     }
 
-    /// What is appended to [`Address::fragment`].
+    /// The part of the fragment that names the panel, such as `&p=plan`; empty for the first panel.
     #[must_use]
     pub fn suffix(self) -> String {
         if self == Self::Answer { String::new() } else { format!("&p={}", self.key()) }
@@ -118,7 +118,7 @@ impl Panel {
 /// A fragment that names no view.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// Of another program or version.
+    /// The fragment is of another program or version.
     #[error("The link is of version {0}, which this page doesn't know; open it with a newer Collectune")]
     Version(String),
     /// A workbench that this page doesn't have.
@@ -127,11 +127,11 @@ pub enum AddressError {
     /// A value that can't be.
     #[error("The link can't be read: {key}={value} is not {expected}")]
     Value {
-        /// The key.
+        /// The key in the fragment, such as `s`.
         key: &'static str,
         /// The start of what stands there.
         value: String,
-        /// What should stand there.
+        /// The values that are accepted, in words.
         expected: &'static str,
     },
     /// Longer than any view needs.
@@ -142,21 +142,21 @@ pub enum AddressError {
 /// No loaded sweep holds what an address asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotLoaded {
-    /// The address.
+    /// The address that can't be resolved with the loaded measurements.
     pub address: Address,
 }
 
-const LONGEST: usize = 1000;
-const LONGEST_CHOICES: usize = 16_000;
+const MAX_LENGTH: usize = 1000;
+const MAX_CHOICES_LENGTH: usize = 16_000;
 /// The workbenches whose addresses hold choices.
 const OTHERS: [&str; 4] = ["overlap", "training-time", "topology", "policy"];
-const LARGEST_SIZE: u64 = 1 << 44;
-const MOST_RANKS: u32 = 1 << 24;
+const MAX_SIZE: u64 = 1 << 44;
+const MAX_RANKS: u32 = 1 << 24;
 
 impl Address {
     /// The address of a workload.
     #[must_use]
-    pub fn of(workload: &Workload, set: Choice, example: bool) -> Self {
+    pub fn of(workload: &Workload, set: SetChoice, example: bool) -> Self {
         Self {
             collective: Some(workload.collective),
             scale: Some(workload.scale),
@@ -184,7 +184,7 @@ impl Address {
         let (mut address, mut nodes, mut ranks) = (Self::default(), None, None);
         // The other workbenches have choices of their own, under keys of their own.
         let is_other = value(fragment, "w").is_some_and(|workbench| OTHERS.contains(&workbench));
-        let longest = if is_other { LONGEST_CHOICES } else { LONGEST };
+        let longest = if is_other { MAX_CHOICES_LENGTH } else { MAX_LENGTH };
         if fragment.len() > longest {
             return Err(AddressError::TooLong);
         }
@@ -198,13 +198,13 @@ impl Address {
                     let wrong = || wrong("c", value, "the name of a collective");
                     address.collective = Some(Collective::parse(value).ok_or_else(wrong)?);
                 }
-                "n" => nodes = Some(number("n", value, u64::from(MOST_RANKS))? as u32),
-                "r" => ranks = Some(number("r", value, u64::from(MOST_RANKS))? as u32),
-                "s" => address.size_bytes = Some(number("s", value, LARGEST_SIZE)?),
-                "m" if value == "all" => address.set = Choice::Pooled,
+                "n" => nodes = Some(number("n", value, u64::from(MAX_RANKS))? as u32),
+                "r" => ranks = Some(number("r", value, u64::from(MAX_RANKS))? as u32),
+                "s" => address.size_bytes = Some(number("s", value, MAX_SIZE)?),
+                "m" if value == "all" => address.set = SetChoice::Pooled,
                 "m" => {
                     let key = u32::from_str_radix(value, 16).ok().filter(|_| value.len() == 8);
-                    address.set = Choice::One(key.ok_or_else(|| wrong("m", value, "a set of measurements"))?);
+                    address.set = SetChoice::One(key.ok_or_else(|| wrong("m", value, "a set of measurements"))?);
                 }
                 "x" => address.example = value == "1",
                 _ => {}
@@ -230,9 +230,9 @@ impl Address {
             add("s", &size);
         }
         match self.set {
-            Choice::Largest => {}
-            Choice::One(key) => add("m", &format_args!("{key:08x}")),
-            Choice::Pooled => add("m", &"all"),
+            SetChoice::Largest => {}
+            SetChoice::One(key) => add("m", &format_args!("{key:08x}")),
+            SetChoice::Pooled => add("m", &"all"),
         }
         if self.example {
             add("x", &1);
@@ -243,7 +243,7 @@ impl Address {
     /// Names a particular view, so that other data can't stand in for it.
     #[must_use]
     pub fn is_particular(&self) -> bool {
-        self.collective.is_some() || self.scale.is_some() || self.set != Choice::Largest
+        self.collective.is_some() || self.scale.is_some() || self.set != SetChoice::Largest
     }
 
     /// The workload to show of what is loaded. Where the address leaves the choice: the first collective and
@@ -283,7 +283,7 @@ impl std::fmt::Display for Address {
             self.collective.map(|c| c.to_string()),
             self.size_bytes.map(|s| Size(s).to_string()),
             self.scale.map(|s| s.to_string()),
-            (self.set != Choice::Largest).then(|| "one set of several".to_owned()),
+            (self.set != SetChoice::Largest).then(|| "one set of several".to_owned()),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         f.pad(if parts.is_empty() { "a sweep".to_owned() } else { parts.join(", ") }.as_str())
@@ -391,13 +391,13 @@ mod tests {
         #[test]
         fn what_is_written_reads_back(
             collective in proptest::option::of(proptest::sample::select(Collective::ALL)),
-            scale in proptest::option::of((1..=MOST_RANKS, 1..=MOST_RANKS)),
-            size_bytes in proptest::option::of(1..=LARGEST_SIZE),
+            scale in proptest::option::of((1..=MAX_RANKS, 1..=MAX_RANKS)),
+            size_bytes in proptest::option::of(1..=MAX_SIZE),
             set in proptest::option::of(any::<u32>()),
             pooled: bool,
             example: bool,
         ) {
-            let set = set.map_or(if pooled { Choice::Pooled } else { Choice::Largest }, Choice::One);
+            let set = set.map_or(if pooled { SetChoice::Pooled } else { SetChoice::Largest }, SetChoice::One);
             let scale = scale.map(|(nodes, ranks)| Scale { nodes, ranks });
             let address = Address { collective, scale, size_bytes, set, example };
             prop_assert_eq!(Address::parse(&address.fragment()), Ok(address));

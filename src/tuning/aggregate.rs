@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 pub use super::sweep::Sweep;
 use super::{
-    read::{Asked, Evidence, Marks, Row, Sample},
-    runs::{Keep, Runs},
+    read::{Asked, Evidence, Row, RowMarks, Sample},
+    runs::{KeptParts, Runs},
 };
 use crate::{
     collective::{Configuration, Workload},
@@ -27,21 +27,21 @@ pub enum Target {
 /// All repeats of one configuration at one workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Collective, scale and size.
+    /// The collective, scale and message size.
     pub workload: Workload,
-    /// What ran.
+    /// The configuration that ran.
     pub configuration: Configuration,
     /// Median over the repeats of in-place busbw.
     #[serde(deserialize_with = "exact")]
     pub busbw_gbps: f64,
-    /// How many runs.
+    /// The number of runs of which the bandwidth is the median.
     pub repeats: u32,
     /// (max − min) / median in per cent; `None` for one run.
     #[serde(default, deserialize_with = "exact_or_none")]
     pub spread_pct: Option<f64>,
     /// Marks that any of the repeats has.
-    pub marks: Marks,
-    /// What was asked of the library; of several, what was asked most often.
+    pub marks: RowMarks,
+    /// The settings that were asked of the library; of several, those that were asked most often.
     #[serde(default)]
     pub asked: Asked,
     /// How it is known what ran: the weakest evidence of the repeats.
@@ -62,7 +62,7 @@ impl Point {
             busbw_gbps,
             repeats: 1,
             spread_pct: None,
-            marks: Marks::default(),
+            marks: RowMarks::default(),
             asked: Asked::default(),
             evidence: Evidence::default(),
             out_of_place_gbps: None,
@@ -70,12 +70,12 @@ impl Point {
     }
 }
 
-/// What came out of [`aggregate`].
+/// The result of [`aggregate`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Aggregate {
-    /// The points.
+    /// A point for each size and configuration, and the defaults.
     pub sweep: Sweep,
-    /// What must be known about how they came about.
+    /// Notes for the user on rows that were joined, replaced or left out.
     pub notes: Vec<String>,
 }
 
@@ -104,7 +104,7 @@ impl Target {
 #[must_use]
 pub fn aggregate(rows: &[Row], target: Target) -> Aggregate {
     let runs = Runs::new(rows.to_vec(), target);
-    Aggregate { sweep: runs.sweep(|_, _| Keep::ALL), notes: runs.notes }
+    Aggregate { sweep: runs.sweep(|_, _| KeptParts::ALL), notes: runs.notes }
 }
 
 #[cfg(test)]
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::{
         collective::{Algorithm, Collective, Protocol, Scale},
-        tuning::read::Kind,
+        tuning::read::RunKind,
     };
 
     fn row(line: u32, channels: u32, busbw_gbps: f64) -> Row {
@@ -128,8 +128,8 @@ mod tests {
             out_of_place: Some(Sample { time_us: Some(10.0), busbw_gbps: 1.0 }),
             repeats: 1,
             spread_pct: None,
-            kind: Kind::Asked,
-            marks: Marks::default(),
+            kind: RunKind::Asked,
+            marks: RowMarks::default(),
             asked: Default::default(),
             evidence: Default::default(),
             origin: 0,
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_default_is_what_it_chose_most_often() {
-        let default = |line, channels, busbw| Row { kind: Kind::Default, ..row(line, channels, busbw) };
+        let default = |line, channels, busbw| Row { kind: RunKind::Default, ..row(line, channels, busbw) };
         let rows = [default(2, 4, 1.0), default(3, 8, 3.0), default(4, 8, 2.0), row(5, 8, 9.0)];
         let sweep = aggregate(&rows, Target::Time).sweep;
         assert_eq!((sweep.points.len(), sweep.defaults.len()), (1, 1));

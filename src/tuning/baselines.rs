@@ -5,7 +5,7 @@ use std::{
     ops::Bound,
 };
 
-use super::{aggregate::Point, features::Ask};
+use super::{aggregate::Point, features::ModelInput};
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     learn::latency_bandwidth::growth,
@@ -15,13 +15,13 @@ use crate::{
 
 /// Nothing beyond the largest measured size of a collective and scale is expected to be faster than this times the largest
 /// busbw that was measured there: a law that is fitted to a few points near an end may still promise more.
-pub const CEILING: f64 = 1.15;
+pub const EXTRAPOLATION_CAP: f64 = 1.15;
 
-/// The largest ln busbw that is expected beyond the measured sizes of each (collective, scale): see [`CEILING`].
+/// The largest ln busbw that is expected beyond the measured sizes of each (collective, scale): see [`EXTRAPOLATION_CAP`].
 #[derive(Clone, Debug, Default)]
-pub struct Ceilings(BTreeMap<(Collective, Scale), f64>);
+pub struct ExtrapolationCaps(BTreeMap<(Collective, Scale), f64>);
 
-impl Ceilings {
+impl ExtrapolationCaps {
     /// The ceilings over points with a positive busbw.
     #[must_use]
     pub fn new<'a>(points: impl IntoIterator<Item = &'a Point>) -> Self {
@@ -32,7 +32,7 @@ impl Ceilings {
 
     fn add(&mut self, point: &Point) {
         let Self(ceilings) = self;
-        let ceiling = ln(point.busbw_gbps * CEILING);
+        let ceiling = ln(point.busbw_gbps * EXTRAPOLATION_CAP);
         let held = ceilings.entry((point.workload.collective, point.workload.scale)).or_insert(ceiling);
         *held = held.max(ceiling);
     }
@@ -47,9 +47,9 @@ impl Ceilings {
 /// busbw over size, as it is interpolated: ln busbw over log2 size, piecewise linear; below the smallest size the line
 /// through the next two, beyond the largest latency and size over bandwidth ([`growth`]).
 #[derive(Clone, Debug, Default)]
-pub struct Curve(Vec<(f64, f64)>);
+pub struct BusbwCurve(Vec<(f64, f64)>);
 
-impl Curve {
+impl BusbwCurve {
     /// The curve through points of ascending size, whatever ran there.
     #[must_use]
     pub fn new<'a>(points: impl IntoIterator<Item = &'a Point>) -> Self {
@@ -98,8 +98,8 @@ impl Curve {
 #[derive(Clone, Debug, Default)]
 pub struct Measurements {
     by_size: BTreeMap<(Collective, Scale), BTreeMap<u64, BTreeMap<Configuration, f64>>>,
-    curves: BTreeMap<(Collective, Scale), BTreeMap<Configuration, Curve>>,
-    ceilings: Ceilings,
+    curves: BTreeMap<(Collective, Scale), BTreeMap<Configuration, BusbwCurve>>,
+    ceilings: ExtrapolationCaps,
     /// The scales of each collective by ranks, then nodes.
     by_ranks: BTreeSet<(Collective, u32, u32)>,
 }
@@ -133,7 +133,7 @@ impl Measurements {
         measurements
     }
 
-    /// What was measured at a workload, ascending by configuration.
+    /// The measured configurations of a workload with their bus bandwidth in GB/s, ascending by configuration.
     pub fn at(&self, workload: &Workload) -> impl Iterator<Item = (Configuration, f64)> {
         self.sizes(workload)
             .and_then(|sizes| sizes.get(&workload.size_bytes))
@@ -151,10 +151,10 @@ impl Measurements {
         self.by_size.get(&(workload.collective, workload.scale))
     }
 
-    /// Log-linear interpolation over size for each configuration ([`Curve`]), beyond its sizes at most the
-    /// [`CEILING`]. `None` where the configuration was never measured at that scale.
+    /// Log-linear interpolation over size for each configuration ([`BusbwCurve`]), beyond its sizes at most the
+    /// [`EXTRAPOLATION_CAP`]. `None` where the configuration was never measured at that scale.
     #[must_use]
-    pub fn interpolate(&self, (workload, configuration): &Ask) -> Option<f64> {
+    pub fn interpolate(&self, (workload, configuration): &ModelInput) -> Option<f64> {
         let group = (workload.collective, workload.scale);
         let height = self.curves.get(&group)?.get(configuration)?.height(log2(workload.size_bytes as f64))?;
         Some(exp(height.min(self.ceilings.height(group.0, group.1)))).filter(|busbw| busbw.is_finite())
@@ -168,7 +168,7 @@ impl Measurements {
 
     /// [`Self::interpolate`] at a scale that was measured, else [`Self::interpolate_scale`].
     #[must_use]
-    pub fn expect(&self, ask: &Ask) -> Option<f64> {
+    pub fn expect(&self, ask: &ModelInput) -> Option<f64> {
         let Workload { collective, scale, .. } = ask.0;
         if self.knows(collective, scale) { self.interpolate(ask) } else { self.interpolate_scale(ask) }
     }
@@ -176,8 +176,8 @@ impl Measurements {
     /// Log-linear interpolation over channels for each algorithm and protocol of one workload. `None` where the pair
     /// was not measured there.
     #[must_use]
-    pub fn interpolate_channels(&self, (workload, configuration): &Ask) -> Option<f64> {
-        let mut curve = Curve::default();
+    pub fn interpolate_channels(&self, (workload, configuration): &ModelInput) -> Option<f64> {
+        let mut curve = BusbwCurve::default();
         for (known, busbw) in self.at(workload) {
             if (known.algorithm, known.protocol) == (configuration.algorithm, configuration.protocol) {
                 curve.push(f64::from(known.channels.max(1)), busbw);
@@ -208,7 +208,7 @@ impl Measurements {
     /// Log-linear interpolation over size and ranks, for a scale that was not measured. `None` where a neighbouring
     /// scale lacks the configuration.
     #[must_use]
-    pub fn interpolate_scale(&self, (workload, configuration): &Ask) -> Option<f64> {
+    pub fn interpolate_scale(&self, (workload, configuration): &ModelInput) -> Option<f64> {
         let mut height = None;
         for (scale, share) in self.neighbours(workload.collective, workload.scale) {
             let there = self.interpolate(&(Workload { scale, ..*workload }, *configuration))?;
@@ -293,7 +293,7 @@ mod tests {
         let at = |size, channels| sample().interpolate(&(workload(size), ring(channels))).unwrap_or_default();
         assert!((at(2048, 1) - 4.0).abs() < 1e-9);
         assert!((at(8192, 1) - 16.0).abs() < 1e-9);
-        assert!((at(1 << 20, 1) - 30.0 * CEILING).abs() < 1e-9);
+        assert!((at(1 << 20, 1) - 30.0 * EXTRAPOLATION_CAP).abs() < 1e-9);
         assert!((at(512, 1) - 1.0).abs() < 1e-9);
         assert!((at(4096, 2) - 9.0).abs() < 1e-9);
         assert_eq!(sample().interpolate(&(workload(2048), ring(3))), None);

@@ -8,16 +8,16 @@ use crate::{
     units::{Size, significant},
 };
 
-/// What a prediction is held to.
+/// The limit that a prediction may not exceed: what the links of the cluster can carry.
 #[derive(Clone, Debug, PartialEq)]
-pub struct HeldTo {
-    /// busbw in GB/s.
+pub struct AppliedCeiling {
+    /// The bus bandwidth in GB/s.
     pub busbw_gbps: f64,
     /// The file that the links stand in.
     pub file: String,
 }
 
-impl HeldTo {
+impl AppliedCeiling {
     /// To what a prediction is held, or only the upper end of its interval, and by which file.
     #[must_use]
     pub fn sentence(&self, is_prediction: bool) -> String {
@@ -30,7 +30,7 @@ impl HeldTo {
     }
 }
 
-/// The ceilings of predictions.
+/// The limits of predictions that files of links give, and the measurements that refute some of them.
 #[derive(Clone, Debug, Default)]
 pub struct Ceilings {
     given: Vec<Ceiling>,
@@ -74,7 +74,7 @@ impl Ceilings {
 
     /// The lowest ceiling of a configuration at a workload.
     #[must_use]
-    pub fn at(&self, workload: &Workload, configuration: &Configuration) -> Option<HeldTo> {
+    pub fn at(&self, workload: &Workload, configuration: &Configuration) -> Option<AppliedCeiling> {
         let Workload { collective, scale, .. } = *workload;
         if !Ceiling::holds_for(configuration.algorithm) {
             return None;
@@ -83,7 +83,7 @@ impl Ceilings {
             |at: usize| self.refuted.iter().any(|(number, c, s, _)| (*number, *c, *s) == (at, collective, scale));
         let of = |(number, ceiling): (usize, &Ceiling)| {
             let busbw_gbps = ceiling.of(collective, scale).filter(|_| !is_refuted(number))?;
-            Some(HeldTo { busbw_gbps, file: ceiling.file.clone() })
+            Some(AppliedCeiling { busbw_gbps, file: ceiling.file.clone() })
         };
         self.given.iter().enumerate().filter_map(of).min_by(|a, b| a.busbw_gbps.total_cmp(&b.busbw_gbps))
     }
@@ -94,7 +94,7 @@ impl Ceilings {
         self.at(workload, configuration).map_or(busbw_gbps, |held| busbw_gbps.min(held.busbw_gbps))
     }
 
-    /// What holds predictions and what does not, in words: a sentence for each collective and scale that was measured.
+    /// A sentence for each measured collective and scale: which ceiling limits its predictions, or why none does.
     #[must_use]
     pub fn notes(&self, sweep: &Sweep) -> Vec<String> {
         let mut notes: Vec<String> = self.refuted.iter().map(|(.., why)| why.clone()).collect();
@@ -145,7 +145,7 @@ mod tests {
         let given = vec![ceiling("wide.csv", 500.0), ceiling("narrow.csv", 400.0)];
         let ceilings = Ceilings::new(given, &measured(Algorithm::Ring, 300.0));
         let ring = configuration(Algorithm::Ring);
-        assert_eq!(ceilings.at(&AT, &ring), Some(HeldTo { busbw_gbps: 400.0, file: "narrow.csv".to_owned() }));
+        assert_eq!(ceilings.at(&AT, &ring), Some(AppliedCeiling { busbw_gbps: 400.0, file: "narrow.csv".to_owned() }));
         assert_eq!((ceilings.hold(&AT, &ring, 450.0), ceilings.hold(&AT, &ring, 390.0)), (400.0, 390.0));
         // Of another number of ranks, of another collective, and where switches reduce, nothing is known.
         let other = Workload { scale: Scale { nodes: 2, ranks: 16 }, ..AT };

@@ -2,9 +2,9 @@
 
 use super::{
     decision::Decision,
-    features::Ask,
-    recommend::Advisor,
-    result::{Group, Recommendation, Support},
+    features::ModelInput,
+    recommend::Recommender,
+    result::{Group, PredictionSupport, Recommendation},
     validate::Validation,
     wording,
 };
@@ -30,9 +30,9 @@ fn place(collective: Collective, scale: Scale) -> String {
 
 /// busbw against size: what was measured, the answer with its interval, the default.
 #[must_use]
-pub fn busbw_over_size(advisor: &Advisor<'_>, group: &Group, answer: &[Recommendation]) -> Chart {
+pub fn busbw_over_size(recommender: &Recommender<'_>, group: &Group, answer: &[Recommendation]) -> Chart {
     let (collective, scale) = (group.collective, group.scale);
-    let measured = advisor.sweep.points_of(collective, scale).iter().map(|point| Point {
+    let measured = recommender.sweep.points_of(collective, scale).iter().map(|point| Point {
         x: point.workload.size_bytes as f64,
         y: point.busbw_gbps,
         note: format!("{}, {}", point.configuration, wording::runs_of(point)),
@@ -61,7 +61,7 @@ pub fn busbw_over_size(advisor: &Advisor<'_>, group: &Group, answer: &[Recommend
     if chosen.iter().all(|point| point.y.is_nan()) {
         chosen.clear();
     }
-    let default = advisor.sweep.defaults_of(collective, scale).iter().map(|point| Point {
+    let default = recommender.sweep.defaults_of(collective, scale).iter().map(|point| Point {
         x: point.workload.size_bytes as f64,
         y: point.busbw_gbps,
         note: format!("ran {}, {}", point.configuration, wording::runs_of(point)),
@@ -129,20 +129,20 @@ fn colour(algorithm: Algorithm, protocol: Protocol) -> Colour {
 /// busbw against channels at one size: a line of predictions for each algorithm and protocol, and what was measured.
 ///
 /// # Errors
-/// What the model says.
+/// The error of the model, if it can't be asked.
 pub fn busbw_over_channels(
-    advisor: &Advisor<'_>,
+    recommender: &Recommender<'_>,
     group: Option<&Group>,
     recommendation: &Recommendation,
 ) -> Result<Chart, LearnError> {
     let workload = recommendation.workload;
-    let limit = advisor.space.max_channels(&workload);
+    let limit = recommender.space.max_channels(&workload);
     let mut all = Vec::new();
     for pair in group.into_iter().flat_map(|group| &group.pairs) {
         let colour = colour(pair.algorithm, pair.protocol);
         let configuration = |channels| Configuration { algorithm: pair.algorithm, protocol: pair.protocol, channels };
         let name = format!("{}/{}", pair.algorithm, pair.protocol);
-        let measured: Vec<Point> = advisor
+        let measured: Vec<Point> = recommender
             .sweep
             .points_at(&workload)
             .iter()
@@ -154,13 +154,13 @@ pub fn busbw_over_channels(
                 ..Point::default()
             })
             .collect();
-        if let Some(model) = advisor.model.filter(|_| advisor.space.allows(&workload, &configuration(1))) {
-            let asks: Vec<Ask> = (1..=limit).map(|channels| (workload, configuration(channels))).collect();
+        if let Some(model) = recommender.model.filter(|_| recommender.space.allows(&workload, &configuration(1))) {
+            let asks: Vec<ModelInput> = (1..=limit).map(|channels| (workload, configuration(channels))).collect();
             let predicted = model.predict(&asks)?;
             let line = asks.iter().zip(predicted).filter_map(|((_, c), busbw)| {
                 let known = pair.channels.binary_search(&c.channels).is_ok();
                 let note = if known { "model" } else { "model, not a measured count" };
-                let y = advisor.ceilings.hold(&workload, c, busbw?);
+                let y = recommender.ceilings.hold(&workload, c, busbw?);
                 let note = format!("{note}{}", time(&workload, y));
                 Some(Point { x: f64::from(c.channels), y, note, ..Point::default() })
             });
@@ -203,12 +203,12 @@ pub fn busbw_over_channels(
 /// Predicted against measured for one collective and scale, each point predicted by a model that had not seen it.
 #[must_use]
 pub fn predicted_over_measured(
-    advisor: &Advisor<'_>,
+    recommender: &Recommender<'_>,
     validation: &Validation,
     collective: Collective,
     scale: Scale,
 ) -> Chart {
-    let points = advisor.sweep.points.iter().zip(&validation.out_of_fold);
+    let points = recommender.sweep.points.iter().zip(&validation.out_of_fold);
     let of_group = || points.clone().filter(|(p, _)| (p.workload.collective, p.workload.scale) == (collective, scale));
     let dot = |point: &super::aggregate::Point, predicted: f64| Point {
         x: point.busbw_gbps,
@@ -256,7 +256,7 @@ fn time(workload: &Workload, busbw_gbps: f64) -> String {
     workload.time_us(busbw_gbps).map_or_else(String::new, |time_us| format!(", {}", microseconds(time_us)))
 }
 
-fn support(support: Support) -> &'static str {
+fn support(support: PredictionSupport) -> &'static str {
     wording::support(support)
 }
 
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn no_two_that_run_look_the_same() {
-        use crate::tuning::support::{Library, Outcome, Support as CanRun};
+        use crate::tuning::support::{Library, SupportMatrix, SupportOutcome};
         // Hues repeat after six, shapes after seven.
         let cue = |algorithm, protocol| match colour(algorithm, protocol) {
             Colour::Palette(number) => (number % 6, number % 7),
@@ -280,12 +280,12 @@ mod tests {
         };
         let scale = Scale { nodes: 2, ranks: 2 };
         for library in [Library::Nccl, Library::Rccl] {
-            let support = CanRun::new(library.matrix(), &crate::tuning::sweep::Sweep::default());
+            let support = SupportMatrix::new(library.matrix(), &crate::tuning::sweep::Sweep::default());
             for collective in Collective::ALL {
                 let workload = Workload { collective: *collective, scale, size_bytes: 1 << 30 };
                 let all = Algorithm::ALL.iter().flat_map(|a| Protocol::ALL.iter().map(move |p| (*a, *p)));
                 let mut cues: Vec<(u8, u8)> = all
-                    .filter(|(a, p)| support.outcome(&workload, *a, *p) == Outcome::Runs)
+                    .filter(|(a, p)| support.outcome(&workload, *a, *p) == SupportOutcome::Runs)
                     .chain([(Algorithm::Direct, Protocol::Simple), (Algorithm::None, Protocol::None)])
                     .map(|(a, p)| cue(a, p))
                     .collect();

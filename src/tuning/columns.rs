@@ -18,11 +18,11 @@ macro_rules! columns {
             /// All columns that are read, in the order of the format.
             pub const ALL: &[Self] = &[$(Self::$item),+];
 
-            /// Its name in the header.
+            /// The name of the column in the header of a sweep.
             #[must_use]
             pub const fn name(self) -> &'static str { match self { $(Self::$item => $name),+ } }
 
-            /// What stands in it, with the unit.
+            /// The meaning of the column, with its unit.
             #[must_use]
             pub const fn meaning(self) -> &'static str { match self { $(Self::$item => $meaning),+ } }
 
@@ -73,7 +73,7 @@ columns! {
 }
 
 /// Every row must have these.
-const NEEDED: [Column; 7] = [
+const REQUIRED: [Column; 7] = [
     Column::Collective,
     Column::NumNodes,
     Column::NumGpus,
@@ -91,7 +91,7 @@ impl Column {
     /// them here.
     #[must_use]
     pub fn is_needed(self) -> bool {
-        NEEDED.contains(&self) || self == Self::BusbwIp
+        REQUIRED.contains(&self) || self == Self::BusbwIp
     }
 
     /// The text can stand in this column of every row.
@@ -148,7 +148,7 @@ pub enum ColumnSource {
 /// Where a table has the columns of a sweep, resolved once for all rows.
 #[derive(Clone, Debug, Default)]
 pub struct Columns {
-    places: [Option<Place>; Column::ALL.len()],
+    places: [Option<ColumnPosition>; Column::ALL.len()],
     /// Cells of the header: a row must have as many.
     width: usize,
     /// -1 says "the default", as in the measurements of NCCL's tuner example.
@@ -156,7 +156,7 @@ pub struct Columns {
 }
 
 #[derive(Clone, Debug)]
-struct Place {
+struct ColumnPosition {
     source: ColumnSource,
     header: String,
 }
@@ -174,17 +174,17 @@ pub enum ColumnsError {
     },
     /// One name stands over two columns.
     #[error("two columns are called {0}; rename the one that does not count")]
-    Doubled(String),
+    Duplicate(String),
     /// A mapping that does not fit the table.
     #[error("{0}")]
     Mapping(String),
 }
 
 fn list(names: &[String]) -> String {
-    const SHOWN: usize = 30;
-    let mut text = names.iter().take(SHOWN).map(|n| excerpt(n)).collect::<Vec<_>>().join(", ");
-    if names.len() > SHOWN {
-        text += &format!(" and {} more", names.len() - SHOWN);
+    const MAX_SHOWN: usize = 30;
+    let mut text = names.iter().take(MAX_SHOWN).map(|n| excerpt(n)).collect::<Vec<_>>().join(", ");
+    if names.len() > MAX_SHOWN {
+        text += &format!(" and {} more", names.len() - MAX_SHOWN);
     }
     text
 }
@@ -200,9 +200,9 @@ impl Columns {
             let Some(column) = Column::parse(header) else { continue };
             let place = &mut columns.places[column as usize];
             if place.is_some() {
-                return Err(ColumnsError::Doubled(column.name().to_owned()));
+                return Err(ColumnsError::Duplicate(column.name().to_owned()));
             }
-            *place = Some(Place { source: ColumnSource::Column(index), header: header.clone() });
+            *place = Some(ColumnPosition { source: ColumnSource::Column(index), header: header.clone() });
         }
         columns.add_origin(headers);
         columns.checked(headers)
@@ -240,7 +240,7 @@ impl Columns {
         for column in [Column::Library, Column::DataType, Column::Redop, Column::NodeList] {
             let place = &mut self.places[column as usize];
             if let (None, Some(index)) = (&place, column.guess(headers)) {
-                *place = Some(Place { source: ColumnSource::Column(index), header: headers[index].clone() });
+                *place = Some(ColumnPosition { source: ColumnSource::Column(index), header: headers[index].clone() });
             }
         }
     }
@@ -256,7 +256,7 @@ impl Columns {
         }
     }
 
-    /// -1 says "the default".
+    /// Whether -1 in a cell stands for the default, as in the measurements of NCCL's tuner example.
     #[must_use]
     pub fn minus_one_is_default(&self) -> bool {
         self.minus_one_is_default
@@ -288,7 +288,7 @@ impl Columns {
                     ))
                 })?,
             };
-            columns.places[column as usize] = Some(Place { source: source.clone(), header });
+            columns.places[column as usize] = Some(ColumnPosition { source: source.clone(), header });
         }
         columns.checked(headers)
     }
@@ -299,7 +299,7 @@ impl Columns {
             Column::Proto | Column::Nchannels => !self.is_default(),
             _ => true,
         };
-        let missing = NEEDED.iter().filter(|c| needs(**c) && !self.has(**c));
+        let missing = REQUIRED.iter().filter(|c| needs(**c) && !self.has(**c));
         let mut missing: Vec<String> = missing.map(|c| c.name().to_owned()).collect();
         if !MEASUREMENTS.iter().any(|c| self.has(*c)) {
             missing.push("busbw_ip (or time_ip_us)".to_owned());
@@ -331,7 +331,7 @@ impl Columns {
         self.places.iter().flatten().any(|p| p.source == ColumnSource::Column(self.width.saturating_sub(1)))
     }
 
-    /// What the table calls the column.
+    /// The column's name in the header of the table; [`Column::name`] where the table lacks it.
     #[must_use]
     pub fn header(&self, column: Column) -> &str {
         self.places[column as usize].as_ref().map_or(column.name(), |p| &p.header)
@@ -373,7 +373,7 @@ mod tests {
                 .to_owned())
         );
         let doubled = headers("collective,num_nodes,num_gpus,size_bytes,algo,proto,nchannels,busbw_ip,Algo");
-        assert_eq!(Columns::from_headers(&doubled).err(), Some(ColumnsError::Doubled("algo".to_owned())));
+        assert_eq!(Columns::from_headers(&doubled).err(), Some(ColumnsError::Duplicate("algo".to_owned())));
     }
 
     #[test]

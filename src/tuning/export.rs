@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::{
-    decision::{Decision, Gain, KeepReason, MoreRuns, Noise, Witness},
+    decision::{Decision, Gain, KeepReason, MoreRuns, Noise, OutOfPlaceCheck},
     read::{Asked, Evidence},
-    result::{Recommendation, Source, Support},
+    result::{PredictionSupport, Recommendation, Source},
 };
 use crate::{
     collective::Configuration,
@@ -14,21 +14,21 @@ use crate::{
 
 /// In what a table of recommendations is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
-    /// Comma-separated, safe for spreadsheets.
+pub enum ExportFormat {
+    /// Comma-separated values, of which no spreadsheet takes a cell for a formula.
     #[default]
     Csv,
-    /// GitHub-flavoured Markdown.
+    /// A table in GitHub-flavoured Markdown.
     Markdown,
-    /// A list of objects.
+    /// JSON: a list of objects.
     Json,
 }
 
-impl Format {
-    /// All of them.
+impl ExportFormat {
+    /// All formats.
     pub const ALL: &[Self] = &[Self::Csv, Self::Markdown, Self::Json];
 
-    /// For people.
+    /// The name as it is shown on the page and in the terminal.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -71,7 +71,7 @@ impl Format {
 
 /// One recommendation under the names of the sweep's columns. What is not known is null.
 #[derive(Serialize)]
-struct Record<'a> {
+struct ExportRecord<'a> {
     collective: &'static str,
     num_nodes: u32,
     num_gpus: u32,
@@ -79,20 +79,20 @@ struct Record<'a> {
     algo: Option<&'static str>,
     proto: Option<&'static str>,
     nchannels: Option<u32>,
-    /// GB/s.
+    /// In GB/s.
     predicted_busbw: Option<f64>,
-    /// GB/s.
+    /// In GB/s.
     interval_90: Option<[f64; 2]>,
-    /// GB/s.
+    /// In GB/s.
     measured_best: Option<f64>,
-    /// GB/s.
+    /// In GB/s.
     default_busbw: Option<f64>,
     gain_pct: Option<f64>,
-    support: Support,
+    support: PredictionSupport,
     source: Source,
     /// Where the default is kept, and the fields above are its own: the best that is known else.
-    best_known: Option<Named>,
-    /// GB/s.
+    best_known: Option<NamedConfiguration>,
+    /// In GB/s.
     best_known_busbw: Option<f64>,
     /// deploy, keep_default, measure_first, no_default or unknown.
     decision: &'static str,
@@ -101,20 +101,20 @@ struct Record<'a> {
     gain: Option<Gain>,
     /// GB/s, between the sizes at which the default was measured.
     default_between_busbw: Option<f64>,
-    tied: Vec<Named>,
+    tied: Vec<NamedConfiguration>,
     /// Channels that ran the same.
     aliases: Vec<u32>,
     noise: Option<Noise>,
-    out_of_place: Option<Witness>,
+    out_of_place: Option<OutOfPlaceCheck>,
     asked: Option<Asked>,
     evidence: Option<Evidence>,
-    /// Microseconds, by predicted_busbw.
+    /// In µs, by `predicted_busbw`.
     time_us: Option<f64>,
     /// Microseconds, by default_busbw, or else by default_between_busbw.
     default_time_us: Option<f64>,
-    /// Microseconds, by measured_best.
+    /// In µs, by `measured_best`.
     measured_best_time_us: Option<f64>,
-    /// Microseconds, by best_known_busbw.
+    /// In µs, by `best_known_busbw`.
     best_known_time_us: Option<f64>,
     /// To what the prediction or its interval is held, in a sentence.
     held_to: Option<&'a str>,
@@ -124,13 +124,13 @@ struct Record<'a> {
 
 /// A configuration under the names of the sweep's columns.
 #[derive(Serialize)]
-struct Named {
+struct NamedConfiguration {
     algo: &'static str,
     proto: &'static str,
     nchannels: u32,
 }
 
-impl From<Configuration> for Named {
+impl From<Configuration> for NamedConfiguration {
     fn from(c: Configuration) -> Self {
         Self { algo: c.algorithm.name(), proto: c.protocol.name(), nchannels: c.channels }
     }
@@ -146,7 +146,7 @@ const fn decision(decision: Decision) -> (&'static str, Option<KeepReason>) {
     }
 }
 
-impl<'a> Record<'a> {
+impl<'a> ExportRecord<'a> {
     fn new(r: &'a Recommendation, set: Option<&'a str>) -> Self {
         let (decision, reason) = decision(r.decision);
         let runs = r.runs();
@@ -172,10 +172,10 @@ impl<'a> Record<'a> {
             reason,
             gain: r.gain,
             default_between_busbw: r.default_between_gbps,
-            tied: r.tied.iter().copied().map(Named::from).collect(),
+            tied: r.tied.iter().copied().map(NamedConfiguration::from).collect(),
             aliases: r.aliases.iter().map(|alias| alias.channels).collect(),
             noise: r.noise,
-            out_of_place: r.witness,
+            out_of_place: r.out_of_place,
             asked: r.measured.map(|m| m.asked),
             evidence: r.measured.map(|m| m.evidence),
             time_us: time_us(runs.busbw_gbps),
@@ -196,7 +196,7 @@ impl<'a> Record<'a> {
 /// best_known_time_us}; `held_to`, a sentence, where a prediction is held to what links carry; and the `set` of measurements, null where there is only one.
 #[must_use]
 pub fn json(recommendations: &[Recommendation], set: Option<&str>) -> String {
-    let records: Vec<Record<'_>> = recommendations.iter().map(|r| Record::new(r, set)).collect();
+    let records: Vec<ExportRecord<'_>> = recommendations.iter().map(|r| ExportRecord::new(r, set)).collect();
     crate::text::json::indented(&records) + "\n"
 }
 
@@ -238,7 +238,7 @@ pub fn table(recommendations: &[Recommendation], set: Option<&str>) -> Table {
         "held_to",
     ];
     let mut table = Table::new(columns.into_iter().chain(set.map(|_| "set")));
-    for r in recommendations.iter().map(|r| Record::new(r, set)) {
+    for r in recommendations.iter().map(|r| ExportRecord::new(r, set)) {
         let text = |text: Option<&str>| text.map_or(Cell::Empty, Cell::from);
         let mut row = vec![
             r.collective.into(),
@@ -304,7 +304,7 @@ mod tests {
             default: Some(measured(250.0)),
             gain_pct: Some(25.0),
             decision: Decision::Deploy,
-            support: Support::Interpolated,
+            support: PredictionSupport::Interpolated,
             source: Source::Model,
             ..Recommendation::unknown(workload)
         };
@@ -322,7 +322,8 @@ mod tests {
 
     #[test]
     fn json_has_the_columns_of_a_sweep() {
-        let read: serde_json::Value = serde_json::from_str(&Format::Json.write(&recommendations(), None)).unwrap();
+        let read: serde_json::Value =
+            serde_json::from_str(&ExportFormat::Json.write(&recommendations(), None)).unwrap();
         let expected = serde_json::json!({
             "collective": "all_reduce", "num_nodes": 2, "num_gpus": 16, "size_bytes": 16_777_216,
             "algo": "RING", "proto": "LL128", "nchannels": 24, "predicted_busbw": 312.5,
@@ -339,7 +340,7 @@ mod tests {
 
     #[test]
     fn tables_have_a_row_per_recommendation() {
-        let csv = Format::Csv.write(&recommendations(), None);
+        let csv = ExportFormat::Csv.write(&recommendations(), None);
         let lines: Vec<&str> = csv.lines().collect();
         assert_eq!(lines.len(), 3);
         assert_eq!(
@@ -348,8 +349,8 @@ mod tests {
              deploy,,,,,,,0,0,,,100.66,125.83,99.86,,"
         );
         assert_eq!(lines[2], "all_reduce,2,16,16777216,,,,,,,,,,interpolated,model,deploy,,,,,,,0,0,,,,,,,");
-        assert_eq!(Format::Markdown.write(&recommendations(), None).lines().count(), 4);
-        let set = Format::Csv.write(&recommendations(), Some("NCCL 2.29.2"));
+        assert_eq!(ExportFormat::Markdown.write(&recommendations(), None).lines().count(), 4);
+        let set = ExportFormat::Csv.write(&recommendations(), Some("NCCL 2.29.2"));
         assert!(set.lines().next().is_some_and(|header| header.ends_with(",set")), "{set}");
         assert!(set.lines().skip(1).all(|line| line.ends_with(",NCCL 2.29.2")), "{set}");
     }

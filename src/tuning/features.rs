@@ -1,4 +1,4 @@
-//! What the trees see of a workload and a configuration.
+//! The features of a workload and configuration from which the models predict.
 
 use crate::{
     collective::{Configuration, Workload},
@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// A workload and a configuration to run it with.
-pub type Ask = (Workload, Configuration);
+pub type ModelInput = (Workload, Configuration);
 
 /// Names of the features of [`seed`].
 pub const SEED: [&str; 10] = [
@@ -25,7 +25,7 @@ pub const SEED: [&str; 10] = [
 
 /// The ten features of rccl-tune-predict, in its order.
 #[must_use]
-pub fn seed(asks: &[Ask]) -> Table {
+pub fn seed(asks: &[ModelInput]) -> Table {
     let mut table = Table::new(&SEED);
     for (workload, configuration) in asks {
         let nodes = f64::from(workload.scale.nodes);
@@ -54,12 +54,12 @@ pub const LOGARITHMIC: [&str; 7] =
 /// The name of the last feature of [`logarithmic`], which follows from size and channels.
 pub const BYTES_PER_CHANNEL: &str = "log2 bytes per channel";
 
-/// What busbw depends on, with sizes and channels as logarithms.
+/// The features of the default model: sizes and channels as logarithms.
 ///
 /// How a message fills the chunks of its channels depends on its bytes per channel: a step of busbw lies along a diagonal
 /// of sizes and channels, which trees can't cut by either alone.
 #[must_use]
-pub fn logarithmic(asks: &[Ask]) -> Table {
+pub fn logarithmic(asks: &[ModelInput]) -> Table {
     let mut names = LOGARITHMIC.to_vec();
     names.push(BYTES_PER_CHANNEL);
     let mut table = Table::new(&names);
@@ -97,7 +97,7 @@ pub fn place(size_bytes: u64, channels: u32) -> [f64; 2] {
 
 /// The asks with one of the [`logarithmic`] features' values taken from other asks.
 #[must_use]
-pub fn shuffled(asks: &[Ask], shuffle: &Shuffle) -> Vec<Ask> {
+pub fn shuffled(asks: &[ModelInput], shuffle: &Shuffle) -> Vec<ModelInput> {
     let mut shuffled = asks.to_vec();
     for ((workload, configuration), &from) in shuffled.iter_mut().zip(&shuffle.order) {
         let (other, theirs) = asks[from];

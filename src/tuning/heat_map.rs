@@ -21,14 +21,14 @@ use crate::{
 };
 
 /// More rows and columns than these are not drawn: nobody could tell them apart, and a page holds several such charts.
-pub const MOST_ROWS: usize = 72;
-/// See [`MOST_ROWS`].
-pub const MOST_COLUMNS: usize = 48;
+pub const MAX_ROWS: usize = 72;
+/// The largest number of columns that are drawn; see [`MAX_ROWS`].
+pub const MAX_COLUMNS: usize = 48;
 
 /// The row of the library's own choice.
 const DEFAULT_ROW: &str = "default";
 
-/// What a configuration is compared with.
+/// The bandwidth with which a configuration is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Against {
     /// The highest that was measured at its size, the default included.
@@ -39,7 +39,7 @@ pub enum Against {
 }
 
 impl Against {
-    /// For people.
+    /// The name as it is shown on the page and in the terminal.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ impl Against {
         if is_default { Self::Default } else { Self::Best }
     }
 
-    /// What a fragment says (`h=default`), [`Against::Best`] where it says nothing.
+    /// Reads the setting from a fragment (`h=default`); [`Against::Best`] where it has none.
     ///
     /// ```
     /// use collectune::tuning::heat_map::Against;
@@ -66,7 +66,7 @@ impl Against {
         Self::default_if(value(&restored(fragment), "h") == Some("default"))
     }
 
-    /// What is appended to the fragment of an address.
+    /// The part of an address's fragment that names it; empty for [`Against::Best`].
     #[must_use]
     pub const fn suffix(self) -> &'static str {
         match self {
@@ -76,8 +76,8 @@ impl Against {
     }
 }
 
-/// What stands in a cell.
-struct Cell<'a> {
+/// The content of a cell.
+struct HeatMapCell<'a> {
     /// Loss in per cent of what it is compared with.
     loss_pct: f64,
     point: &'a aggregate::Point,
@@ -86,10 +86,10 @@ struct Cell<'a> {
 /// The rows: configurations by algorithm, protocol and channels below the library's default.
 struct Rows<'a> {
     configurations: Vec<Configuration>,
-    /// By size.
-    default: BTreeMap<u64, Cell<'a>>,
+    /// The default's points by size in bytes.
+    default: BTreeMap<u64, HeatMapCell<'a>>,
     /// By size and configuration, as the points come.
-    cells: BTreeMap<(u64, Configuration), Cell<'a>>,
+    cells: BTreeMap<(u64, Configuration), HeatMapCell<'a>>,
 }
 
 impl<'a> Rows<'a> {
@@ -103,7 +103,7 @@ impl<'a> Rows<'a> {
         }
         let cell = |point: &'a aggregate::Point| {
             let reference = reference.get(&size(point)).copied().unwrap_or(f64::NAN);
-            Cell { loss_pct: (1.0 - point.busbw_gbps / reference) * 100.0, point }
+            HeatMapCell { loss_pct: (1.0 - point.busbw_gbps / reference) * 100.0, point }
         };
         let mut rows = Self { configurations: Vec::new(), default: BTreeMap::new(), cells: BTreeMap::new() };
         rows.default.extend(defaults.iter().map(|point| (size(point), cell(point))));
@@ -160,7 +160,7 @@ pub fn heat_map(
     let mut all_sizes: Vec<u64> = points.iter().chain(defaults).map(|point| point.workload.size_bytes).collect();
     all_sizes.compact_sort();
     all_sizes.dedup();
-    let sizes = thinned(&all_sizes, MOST_COLUMNS);
+    let sizes = thinned(&all_sizes, MAX_COLUMNS);
     let deployed: BTreeMap<u64, Configuration> = answer
         .iter()
         .filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale))
@@ -174,9 +174,9 @@ pub fn heat_map(
         .map(|r| r.workload.size_bytes)
         .collect();
     let all_configurations = rows.configurations.len();
-    if all_configurations > MOST_ROWS {
+    if all_configurations > MAX_ROWS {
         let always = defaults.iter().map(|point| point.configuration).chain(deployed.values().copied()).collect();
-        rows.keep(MOST_ROWS, &always, &sizes);
+        rows.keep(MAX_ROWS, &always, &sizes);
     }
     let first = usize::from(!defaults.is_empty());
     let row_of = |configuration: Configuration| {
@@ -185,8 +185,8 @@ pub fn heat_map(
     let column_of = |size: u64| sizes.binary_search(&size).ok();
     let mut cells = Vec::new();
     let mut missing = Vec::new();
-    let mut place = |cell: Option<&Cell<'_>>, column: usize, row: usize| match cell {
-        Some(Cell { loss_pct, point }) => {
+    let mut place = |cell: Option<&HeatMapCell<'_>>, column: usize, row: usize| match cell {
+        Some(HeatMapCell { loss_pct, point }) => {
             let note = format!("{} GB/s, {}", significant(point.busbw_gbps), wording::runs_of(point));
             cells.push(Point { note, ..Point::cell(column, row, loss_pct.is_finite().then_some(*loss_pct)) });
         }
@@ -205,7 +205,9 @@ pub fn heat_map(
         Some(Point { x: column_of(size)? as f64, y, note, ..Point::default() })
     };
     let default_path = sizes.iter().map(|size| {
-        let Some(Cell { point, .. }) = rows.default.get(size) else { return on_path(*size, None, String::new()) };
+        let Some(HeatMapCell { point, .. }) = rows.default.get(size) else {
+            return on_path(*size, None, String::new());
+        };
         let ran = point.configuration;
         let note = if ran.algorithm == Algorithm::None { String::new() } else { format!("ran {ran}") };
         on_path(*size, row_of(ran).or(Some(0)), note)
@@ -378,7 +380,7 @@ mod tests {
     use super::*;
     use crate::{
         collective::Protocol,
-        tuning::{aggregate::Point as Measured, decision::KeepReason, stalls::Half},
+        tuning::{aggregate::Point as Measured, decision::KeepReason, stalls::Placement},
     };
 
     const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
@@ -519,7 +521,7 @@ mod tests {
             is_default,
             repeat,
             of: 3,
-            half: Half::InPlace,
+            placement: Placement::InPlace,
             busbw_gbps: 10.0,
             expected_gbps: 10.0 * f64::from(repeat + 1),
             set_aside: true,
@@ -572,9 +574,9 @@ mod tests {
         let many = sweep(&points, &[(64, ring(200), 80.0)]);
         let chart = drawn(&many, &[], &[], Against::Best);
         let (columns, rows) = (names(&chart.x), names(&chart.y));
-        assert_eq!((columns.len(), rows.len()), (MOST_COLUMNS, MOST_ROWS + 1));
-        assert_eq!((columns[0].as_str(), columns[MOST_COLUMNS - 1].as_str()), ("64 B", "18.75 KiB"));
-        assert_eq!((rows[1].as_str(), rows[MOST_ROWS].as_str()), ("RING/LL/1", "RING/LL/200"), "the default's is kept");
+        assert_eq!((columns.len(), rows.len()), (MAX_COLUMNS, MAX_ROWS + 1));
+        assert_eq!((columns[0].as_str(), columns[MAX_COLUMNS - 1].as_str()), ("64 B", "18.75 KiB"));
+        assert_eq!((rows[1].as_str(), rows[MAX_ROWS].as_str()), ("RING/LL/1", "RING/LL/200"), "the default's is kept");
         assert!(
             chart
                 .summary
@@ -583,7 +585,7 @@ mod tests {
             chart.summary
         );
         let sizes = columns.iter().map(|name| name.parse::<Size>().unwrap().0);
-        assert!(sizes.zip(thinned(&sizes_of(&many), MOST_COLUMNS)).all(|(shown, size)| shown == size));
+        assert!(sizes.zip(thinned(&sizes_of(&many), MAX_COLUMNS)).all(|(shown, size)| shown == size));
         assert!(chart.height().is_some_and(|height| height <= 1200.0));
     }
 

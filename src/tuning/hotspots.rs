@@ -17,35 +17,35 @@ use crate::{
     units::{Size, significant},
 };
 
-/// What counts as a hotspot.
+/// The dip from which on a range of sizes counts as a hotspot.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Rule {
-    /// A bandwidth must lie below the running maximum by more than this share of it, in per cent…
+pub struct HotspotRule {
+    /// A bandwidth must lie below the running maximum by more than this, in per cent of the maximum.
     pub threshold_pct: f64,
-    /// …and by at least this much, in GB/s.
+    /// It must also lie below it by at least this much, in GB/s.
     pub min_drop_gbps: f64,
 }
 
-impl Default for Rule {
+impl Default for HotspotRule {
     fn default() -> Self {
         Self { threshold_pct: 10.0, min_drop_gbps: 0.0 }
     }
 }
 
-/// Whose curve dips.
+/// The curve of busbw over size that is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Curve {
-    /// The library's default.
+pub enum HotspotCurve {
+    /// The default: the library chooses by itself.
     Default,
     /// The best measurement of each size.
     MeasuredBest,
-    /// What is to be deployed: its measurement where there is one, else what is expected of it.
+    /// The recommended configuration: its measurement where there is one, else its prediction.
     Recommended,
 }
 
-impl Curve {
-    /// For people.
+impl HotspotCurve {
+    /// The name as it is shown on the page and in the terminal.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -58,28 +58,28 @@ impl Curve {
 
 /// One size of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Place {
-    /// Message size in bytes.
+pub struct HotspotPoint {
+    /// The message size in bytes.
     pub size_bytes: u64,
-    /// busbw in GB/s.
+    /// The bus bandwidth in GB/s.
     pub busbw_gbps: f64,
-    /// What ran or would run.
+    /// The configuration that ran or would run.
     pub configuration: Configuration,
 }
 
 /// Neighbouring sizes at which a curve lies too low.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hotspot {
-    /// Whose curve.
-    pub curve: Curve,
-    /// The collective.
+    /// The curve.
+    pub curve: HotspotCurve,
+    /// The collective operation.
     pub collective: Collective,
-    /// Nodes and ranks.
+    /// The number of nodes and ranks.
     pub scale: Scale,
     /// The running maximum before it, in GB/s: what is expected at least.
     pub expected_gbps: f64,
-    /// Its sizes, ascending; never empty.
-    pub places: Vec<Place>,
+    /// The points of the dip, ascending by size; never empty.
+    pub places: Vec<HotspotPoint>,
 }
 
 impl Hotspot {
@@ -91,13 +91,20 @@ impl Hotspot {
     /// The lowest and the highest bandwidth, in GB/s.
     #[must_use]
     pub fn range_gbps(&self) -> (f64, f64) {
-        let extend = |(low, high): (f64, f64), place: &Place| (low.min(place.busbw_gbps), high.max(place.busbw_gbps));
+        let extend =
+            |(low, high): (f64, f64), place: &HotspotPoint| (low.min(place.busbw_gbps), high.max(place.busbw_gbps));
         self.places.iter().fold((f64::INFINITY, 0.0), extend)
     }
 }
 
 /// The hotspots of one curve, given by sizes ascending.
-fn along(curve: Curve, collective: Collective, scale: Scale, places: &[Place], rule: Rule) -> Vec<Hotspot> {
+fn along(
+    curve: HotspotCurve,
+    collective: Collective,
+    scale: Scale,
+    places: &[HotspotPoint],
+    rule: HotspotRule,
+) -> Vec<Hotspot> {
     let mut hotspots: Vec<Hotspot> = Vec::new();
     let (mut maximum, mut is_open) = (0.0, false);
     for place in places {
@@ -122,7 +129,7 @@ fn along(curve: Curve, collective: Collective, scale: Scale, places: &[Place], r
 /// The hotspots of a sweep: of the default, of the best measurements, and of what is to be deployed, each collective
 /// and scale by itself.
 #[must_use]
-pub fn find(sweep: &Sweep, answer: &[Recommendation], rule: Rule) -> Vec<Hotspot> {
+pub fn find(sweep: &Sweep, answer: &[Recommendation], rule: HotspotRule) -> Vec<Hotspot> {
     let mut hotspots = Vec::new();
     let mut answers: BTreeMap<(Collective, Scale), Vec<&Recommendation>> = BTreeMap::new();
     for recommendation in answer {
@@ -132,18 +139,16 @@ pub fn find(sweep: &Sweep, answer: &[Recommendation], rule: Rule) -> Vec<Hotspot
     for group in sweep.groups() {
         let (collective, scale) = (group.collective, group.scale);
         let default = sweep.defaults_of(collective, scale).iter();
-        let default = default.map(|p| Place {
+        let default = default.map(|p| HotspotPoint {
             size_bytes: p.workload.size_bytes,
             busbw_gbps: p.busbw_gbps,
             configuration: p.configuration,
         });
         let points = sweep.points_of(collective, scale);
-        let best = points.chunk_by(|a, b| a.workload == b.workload).filter_map(super::sweep::best).map(|p| Place {
-            size_bytes: p.workload.size_bytes,
-            busbw_gbps: p.busbw_gbps,
-            configuration: p.configuration,
+        let best = points.chunk_by(|a, b| a.workload == b.workload).filter_map(super::sweep::best).map(|p| {
+            HotspotPoint { size_bytes: p.workload.size_bytes, busbw_gbps: p.busbw_gbps, configuration: p.configuration }
         });
-        let mut recommended: Vec<Place> = answers
+        let mut recommended: Vec<HotspotPoint> = answers
             .get(&(collective, scale))
             .into_iter()
             .flatten()
@@ -155,14 +160,14 @@ pub fn find(sweep: &Sweep, answer: &[Recommendation], rule: Rule) -> Vec<Hotspot
                     .find(|p| p.configuration == configuration)
                     .map(|p| p.busbw_gbps);
                 let busbw_gbps = measured.or(r.predicted_busbw_gbps)?;
-                Some(Place { size_bytes: r.workload.size_bytes, busbw_gbps, configuration })
+                Some(HotspotPoint { size_bytes: r.workload.size_bytes, busbw_gbps, configuration })
             })
             .collect();
         recommended.compact_sort_by_key(|place| place.size_bytes);
         let curves = [
-            (Curve::Default, default.collect()),
-            (Curve::MeasuredBest, best.collect()),
-            (Curve::Recommended, recommended),
+            (HotspotCurve::Default, default.collect()),
+            (HotspotCurve::MeasuredBest, best.collect()),
+            (HotspotCurve::Recommended, recommended),
         ];
         for (curve, places) in curves {
             hotspots.extend(along(curve, collective, scale, &places, rule));
@@ -171,19 +176,19 @@ pub fn find(sweep: &Sweep, answer: &[Recommendation], rule: Rule) -> Vec<Hotspot
     hotspots
 }
 
-/// The page's question.
+/// The settings of the search for hotspots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Question {
-    /// What counts.
-    pub rule: Rule,
+pub struct HotspotQuestion {
+    /// The dip that counts.
+    pub rule: HotspotRule,
 }
 
 /// Hotspots as the page shows them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct HotspotAnswer {
     /// The hotspots: by collective and scale, then curve, then size.
     pub hotspots: Vec<Hotspot>,
-    /// A row per hotspot.
+    /// The hotspots as a table, a row for each.
     pub listing: Listing,
     /// The default's hotspots in the format of rccl-sweep, for a file named [`FILE_NAME`].
     pub report: String,
@@ -192,12 +197,12 @@ pub struct Answer {
 /// The name of the report.
 pub const FILE_NAME: &str = "hotspots.csv";
 
-/// Answers the page's question.
+/// Finds the hotspots of the curves and writes their table and report.
 #[must_use]
-pub fn answer(sweep: &Sweep, recommendations: &[Recommendation], question: &Question) -> Answer {
+pub fn answer(sweep: &Sweep, recommendations: &[Recommendation], question: &HotspotQuestion) -> HotspotAnswer {
     let hotspots = find(sweep, recommendations, question.rule);
-    let default: Vec<Hotspot> = hotspots.iter().filter(|h| h.curve == Curve::Default).cloned().collect();
-    Answer { listing: listing(&hotspots), report: report(&default), hotspots }
+    let default: Vec<Hotspot> = hotspots.iter().filter(|h| h.curve == HotspotCurve::Default).cloned().collect();
+    HotspotAnswer { listing: listing(&hotspots), report: report(&default), hotspots }
 }
 
 /// The hotspots in the format of rccl-sweep's report, CRLF at the ends of lines; algorithm, protocol and channels are
@@ -226,8 +231,8 @@ pub fn report(hotspots: &[Hotspot]) -> String {
     for hotspot in hotspots {
         let [first, last] = [hotspot.places.first(), hotspot.places.last()].map(|p| p.map_or(0, |p| p.size_bytes));
         let (low, high) = hotspot.range_gbps();
-        let Some(Place { configuration, .. }) = hotspot.places.first() else { continue };
-        let unsaid = hotspot.curve == Curve::Default;
+        let Some(HotspotPoint { configuration, .. }) = hotspot.places.first() else { continue };
+        let unsaid = hotspot.curve == HotspotCurve::Default;
         let algorithm = match configuration.algorithm {
             Algorithm::None if unsaid => "DEFAULT",
             algorithm => algorithm.name(),
@@ -258,7 +263,7 @@ pub fn report(hotspots: &[Hotspot]) -> String {
     table.to_csv().replace('\n', "\r\n")
 }
 
-/// A row per hotspot.
+/// The hotspots as a table, a row for each.
 #[must_use]
 pub fn listing(hotspots: &[Hotspot]) -> Listing {
     let columns = vec![
@@ -274,8 +279,9 @@ pub fn listing(hotspots: &[Hotspot]) -> Listing {
         Column::numbers("Sizes", "measured sizes in it"),
     ];
     let row = |hotspot: &Hotspot| {
-        let size =
-            |place: Option<&Place>| Entry::number(place.map(|p| p.size_bytes as f64), |n| Size(n as u64).to_string());
+        let size = |place: Option<&HotspotPoint>| {
+            Entry::number(place.map(|p| p.size_bytes as f64), |n| Size(n as u64).to_string())
+        };
         let low = hotspot.range_gbps().0;
         let lowest = hotspot.places.iter().find(|p| p.busbw_gbps <= low);
         vec![
@@ -294,8 +300,8 @@ pub fn listing(hotspots: &[Hotspot]) -> Listing {
     Listing { columns, rows: hotspots.iter().map(row).collect() }
 }
 
-fn what_runs(curve: Curve, configuration: Configuration) -> String {
-    if curve == Curve::Default && configuration.algorithm == Algorithm::None {
+fn what_runs(curve: HotspotCurve, configuration: Configuration) -> String {
+    if curve == HotspotCurve::Default && configuration.algorithm == Algorithm::None {
         return "the library's choice".to_owned();
     }
     configuration.to_string()
@@ -305,7 +311,7 @@ fn what_runs(curve: Curve, configuration: Configuration) -> String {
 /// any.
 #[must_use]
 pub fn marks(hotspots: &[Hotspot], collective: Collective, scale: Scale) -> Vec<Series> {
-    let series = |curve: Curve| {
+    let series = |curve: HotspotCurve| {
         let of_curve = hotspots.iter().filter(|h| (h.curve, h.collective, h.scale) == (curve, collective, scale));
         let points: Vec<Point> = of_curve
             .flat_map(|hotspot| {
@@ -323,7 +329,7 @@ pub fn marks(hotspots: &[Hotspot], collective: Collective, scale: Scale) -> Vec<
                 })
             })
             .collect();
-        let colour = if curve == Curve::Default { Colour::Default } else { Colour::Answer };
+        let colour = if curve == HotspotCurve::Default { Colour::Default } else { Colour::Answer };
         (!points.is_empty()).then(|| Series {
             name: format!("Hotspot, {}", curve.name()),
             colour,
@@ -331,7 +337,10 @@ pub fn marks(hotspots: &[Hotspot], collective: Collective, scale: Scale) -> Vec<
             points,
         })
     };
-    [Curve::Default, Curve::MeasuredBest, Curve::Recommended].into_iter().filter_map(series).collect()
+    [HotspotCurve::Default, HotspotCurve::MeasuredBest, HotspotCurve::Recommended]
+        .into_iter()
+        .filter_map(series)
+        .collect()
 }
 
 #[cfg(test)]
@@ -354,7 +363,7 @@ mod tests {
         Sweep { points: Vec::new(), defaults: points }
     }
 
-    fn ranges(sweep: &Sweep, rule: Rule) -> Vec<(u64, u64)> {
+    fn ranges(sweep: &Sweep, rule: HotspotRule) -> Vec<(u64, u64)> {
         let ends = |h: &Hotspot| (h.places[0].size_bytes >> 12, h.places[h.places.len() - 1].size_bytes >> 12);
         find(sweep, &[], rule).iter().map(ends).collect()
     }
@@ -363,11 +372,11 @@ mod tests {
     fn a_dip_opens_extends_and_closes() {
         // 9.0 is exactly the threshold and no hotspot; 9.5 closes; a new maximum closes too.
         let sweep = default(&[10.0, 9.0, 8.0, 8.9, 9.5, 7.0, 12.0, 10.9, 10.7]);
-        assert_eq!(ranges(&sweep, Rule::default()), [(4, 8), (32, 32), (256, 256)]);
-        let of_at_least_two = Rule { min_drop_gbps: 2.0, ..Rule::default() };
+        assert_eq!(ranges(&sweep, HotspotRule::default()), [(4, 8), (32, 32), (256, 256)]);
+        let of_at_least_two = HotspotRule { min_drop_gbps: 2.0, ..HotspotRule::default() };
         assert_eq!(ranges(&sweep, of_at_least_two), [(4, 4), (32, 32)]);
-        assert_eq!(ranges(&sweep, Rule { threshold_pct: 25.0, ..Rule::default() }), [(32, 32)]);
-        let first = &find(&sweep, &[], Rule::default())[0];
+        assert_eq!(ranges(&sweep, HotspotRule { threshold_pct: 25.0, ..HotspotRule::default() }), [(32, 32)]);
+        let first = &find(&sweep, &[], HotspotRule::default())[0];
         assert_eq!((first.expected_gbps, first.range_gbps()), (10.0, (8.0, 8.9)));
     }
 
@@ -375,14 +384,14 @@ mod tests {
     fn configurations_are_kept_apart() {
         // In one running maximum, 8 channels at 8 KiB would be a dip below 1 channel at 4 KiB.
         let points = vec![point(4096, 1, 10.0), point(4096, 8, 2.0), point(8192, 1, 11.0), point(8192, 8, 3.0)];
-        assert!(find(&Sweep { points, defaults: Vec::new() }, &[], Rule::default()).is_empty());
+        assert!(find(&Sweep { points, defaults: Vec::new() }, &[], HotspotRule::default()).is_empty());
     }
 
     #[test]
     fn the_best_measured_curve_has_its_own_hotspots() {
         let points = vec![point(4096, 1, 10.0), point(8192, 1, 8.0), point(8192, 8, 8.5)];
-        let found = find(&Sweep { points, defaults: Vec::new() }, &[], Rule::default());
-        let [Hotspot { curve: Curve::MeasuredBest, places, .. }] = &found[..] else { panic!("{found:?}") };
+        let found = find(&Sweep { points, defaults: Vec::new() }, &[], HotspotRule::default());
+        let [Hotspot { curve: HotspotCurve::MeasuredBest, places, .. }] = &found[..] else { panic!("{found:?}") };
         assert_eq!(places[0].configuration.channels, 8);
         let marks = marks(&found, Collective::Broadcast, SCALE);
         assert_eq!((marks.len(), marks[0].points[0].y, marks[0].points[0].high), (1, 8.5, Some(10.0)));
@@ -391,7 +400,7 @@ mod tests {
 
     #[test]
     fn the_report_has_the_columns_of_rccl_sweep() {
-        let report = report(&find(&default(&[10.0, 8.0, 8.25]), &[], Rule::default()));
+        let report = report(&find(&default(&[10.0, 8.0, 8.25]), &[], HotspotRule::default()));
         let lines: Vec<&str> = report.split("\r\n").collect();
         assert_eq!(lines.len(), 3);
         assert_eq!(lines[1], "broadcast_perf,2,16,8192,16384,8KB,16KB,10.00,8.00,8.25,17.5,20.0,RING,LL,8,2");

@@ -13,11 +13,11 @@ use crate::{
 /// Intervals hold this share of new measurements.
 pub const LEVEL: f64 = 0.9;
 
-/// Errors of sizes within this many doublings belong together…
+/// Errors of sizes within this many doublings are pooled.
 const NEAR_DOUBLINGS: f64 = 1.5;
 
-/// …and of the nearest further ones, until there are this many.
-const ENOUGH: usize = 60;
+/// Errors of further sizes are added, the nearest first, until there are this many.
+const MIN_ERRORS: usize = 60;
 
 /// The relative errors ln(measured / predicted) of points that the prediction had not seen.
 #[derive(Clone, Debug, Default)]
@@ -141,13 +141,14 @@ fn local_width<'a>(
     let (beyond, between): (Vec<&HeldOut>, Vec<&HeldOut>) = errors.partition(|error| error.is_beyond);
     let mut near: Vec<(f64, f64)> = between.iter().map(|e| ((e.log2_size - log2_size).abs(), e.error)).collect();
     near.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
-    let reach = near.get(ENOUGH - 1).map_or(f64::INFINITY, |(distance, _)| distance.max(NEAR_DOUBLINGS));
+    let reach = near.get(MIN_ERRORS - 1).map_or(f64::INFINITY, |(distance, _)| distance.max(NEAR_DOUBLINGS));
     let mut near: Vec<f64> = near.into_iter().take_while(|(d, _)| *d <= reach).map(|(_, error)| error).collect();
     let width = conformal::width(&mut near, level);
     if !is_beyond && width.is_some() {
         return width;
     }
     let mut beyond: Vec<f64> = beyond.iter().map(|error| error.error).collect();
+    // Errors beyond the sizes are few: intervals there are never narrower than between the sizes.
     let widths = [width, conformal::width(&mut beyond, level)];
     widths.into_iter().flatten().reduce(f64::max)
 }

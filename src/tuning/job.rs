@@ -1,4 +1,4 @@
-//! What a job's own log says: the collectives that it calls, what the library decided, and what the library believes.
+//! The contents of a job's own log: its collective calls, the library's decisions, and the library's cost table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::collective::{Algorithm, Collective, Configuration, Protocol, Scale};
 
-/// What one or more logs of NCCL or RCCL (`NCCL_DEBUG=INFO`, subsystems COLL and TUNING) say.
+/// The contents of one or more logs of NCCL or RCCL (`NCCL_DEBUG=INFO`, subsystems COLL and TUNING).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobLog {
     /// How often each collective of each size was called, over all ranks that log.
-    pub calls: BTreeMap<Call, u64>,
-    /// What the library decided to run, and how often it said so.
-    pub decisions: BTreeMap<Decision, u64>,
+    pub calls: BTreeMap<CollectiveCall, u64>,
+    /// The decisions of the library, with the number of lines that report each.
+    pub decisions: BTreeMap<LibraryDecision, u64>,
     /// The library's own cost tables, one per communicator size that was logged; equal ones once.
     pub costs: Vec<CostTable>,
     /// Nodes and ranks of the communicators that say both.
@@ -24,8 +24,8 @@ pub struct JobLog {
 
 /// A collective as a job calls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Call {
-    /// The collective.
+pub struct CollectiveCall {
+    /// The collective operation.
     pub collective: Collective,
     /// Bytes as nccl-tests prints them: of the larger buffer.
     pub size_bytes: u64,
@@ -33,14 +33,14 @@ pub struct Call {
     pub ranks: Option<u32>,
 }
 
-/// What the library decided for one size: `AllReduce: 1048576 Bytes -> Algo RING proto LL128 channel{Lo..Hi}={0..23}`.
+/// The library's decision for one size: `AllReduce: 1048576 Bytes -> Algo RING proto LL128 channel{Lo..Hi}={0..23}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Decision {
-    /// The collective.
+pub struct LibraryDecision {
+    /// The collective operation.
     pub collective: Collective,
     /// Bytes as the library counts them.
     pub size_bytes: u64,
-    /// What ran; channels 0 where the line does not say.
+    /// The configuration that ran; channels 0 where the line does not say.
     pub configuration: Configuration,
 }
 
@@ -49,23 +49,23 @@ pub struct Decision {
 pub struct CostTable {
     /// Ranks of the communicator, where the log says.
     pub ranks: Option<u32>,
-    /// What the library expects of each collective, algorithm and protocol; combinations that it rules out (bandwidth
-    /// 0) are left out.
+    /// The costs that the library expects for each collective, algorithm and protocol; combinations that it rules out
+    /// (bandwidth 0) are left out.
     pub costs: Vec<Cost>,
 }
 
 /// One pair of such a table.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// The collective.
+    /// The collective operation.
     pub collective: Collective,
     /// The algorithm.
     pub algorithm: Algorithm,
     /// The protocol.
     pub protocol: Protocol,
-    /// Latency in microseconds.
+    /// The latency in µs.
     pub latency_us: f64,
-    /// Algorithm bandwidth in GB/s.
+    /// The algorithm bandwidth in GB/s.
     pub algbw_gbps: f64,
 }
 
@@ -87,7 +87,7 @@ impl JobLog {
         self.torn_lines += other.torn_lines;
     }
 
-    /// Nothing was understood.
+    /// Whether no line of a log was understood.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty() && self.decisions.is_empty() && self.costs.is_empty()

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload};
 
-/// What starts the ranks.
+/// The program that starts the ranks of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Launcher {
-    /// Open MPI.
+    /// `mpirun` of Open MPI.
     #[default]
     Mpirun,
-    /// Slurm.
+    /// `srun` of Slurm.
     Srun,
 }
 
@@ -30,7 +30,7 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", plain.replace('\'', r"'\''"))
 }
 
-/// The program of nccl-tests.
+/// The program of nccl-tests that measures a collective, such as `all_reduce_perf`.
 #[must_use]
 pub fn program(collective: Collective) -> String {
     format!("{collective}_perf")
@@ -39,9 +39,9 @@ pub fn program(collective: Collective) -> String {
 /// Which sizes one launch measures: from the first to the last by factors of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Sizes {
-    /// The first, in bytes.
+    /// The smallest size in bytes.
     pub first: u64,
-    /// The last, in bytes.
+    /// The largest size in bytes.
     pub last: u64,
 }
 

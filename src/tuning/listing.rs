@@ -136,7 +136,7 @@ mod tests {
             aggregate::Point,
             decision::{Decision, KeepReason},
             recommend::measured,
-            result::{Source, Support},
+            result::{PredictionSupport, Source},
         },
     };
 
@@ -156,7 +156,7 @@ mod tests {
             default,
             gain_pct,
             decision,
-            support: Support::Measured,
+            support: PredictionSupport::Measured,
             source: Source::Model,
             ..Recommendation::unknown(workload)
         }

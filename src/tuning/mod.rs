@@ -10,22 +10,22 @@
 //! sends; [`address`] names a view, [`sizes`] reads sizes as people write them,
 //! [`log`] reads what nccl-tests and a job's library print ([`job`]), [`model_file`] keeps a model, [`simulate`] makes sweeps for examples and benchmarks.
 //!
-//! What comes after an answer: [`hotspots`] finds where a curve dips, [`plan`] says what to measure next, [`comparison`]
+//! What comes after an answer: [`hotspots`] finds where a curve dips, [`plan`] says what to measure next, [`ab`]
 //! judges a tuner file by runs with it and without it; [`launch`] writes the launches of both. [`support`] says what can run, [`platform`] where.
 
+pub mod ab;
 pub mod address;
 pub mod aggregate;
 pub mod baselines;
-pub mod beyond;
 pub mod ceilings;
-pub mod change;
 pub mod charts;
 pub mod columns;
-pub mod comparison;
+pub mod compare;
 pub mod conf;
 pub mod coverage;
 pub mod decision;
 pub mod export;
+pub mod extrapolation;
 pub mod features;
 pub mod heat_map;
 pub mod hotspots;

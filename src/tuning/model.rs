@@ -7,14 +7,14 @@
 //! them does at a number of channels tells of the others there. Scales are never pooled.
 //!
 //! Beyond the largest size that an algorithm and protocol was measured at, neither is asked: there busbw goes on from its
-//! values at the last measured sizes by latency and size over bandwidth ([`growth`]), at most up to [`Ceilings`].
+//! values at the last measured sizes by latency and size over bandwidth ([`growth`]), at most up to [`ExtrapolationCaps`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     aggregate::Point,
-    baselines::Ceilings,
-    features::{self, Ask},
+    baselines::ExtrapolationCaps,
+    features::{self, ModelInput},
     parameters::{Parameters, Preset},
 };
 use crate::{
@@ -47,7 +47,7 @@ enum Fitted {
 }
 
 /// Trees are grown on at most this many points, thinned evenly in the order of the sweep.
-pub const MOST_POINTS: usize = 20_000;
+pub const MAX_POINTS: usize = 20_000;
 
 impl BusbwModel {
     /// Learns from points with a positive busbw; the others are passed over.
@@ -56,9 +56,9 @@ impl BusbwModel {
     /// Fewer than two such points, or parameters outside their range.
     pub fn fit(points: &[Point], parameters: &Parameters, progress: &mut dyn Progress) -> Result<Self, LearnError> {
         let points: Vec<&Point> = points.iter().filter(|p| p.busbw_gbps > 0.0 && p.busbw_gbps.is_finite()).collect();
-        let step = points.len().div_ceil(MOST_POINTS).max(1);
+        let step = points.len().div_ceil(MAX_POINTS).max(1);
         let few: Vec<&Point> = points.iter().copied().step_by(step).collect();
-        let asks: Vec<Ask> = few.iter().map(|p| (p.workload, p.configuration)).collect();
+        let asks: Vec<ModelInput> = few.iter().map(|p| (p.workload, p.configuration)).collect();
         let busbw: Vec<f64> = few.iter().map(|p| p.busbw_gbps).collect();
         let logarithms = || busbw.iter().map(|b| ln(*b)).collect::<Vec<f64>>();
         let forest = |kind| forest::Parameters { kind, trees: parameters.trees, seed: parameters.seed };
@@ -83,8 +83,8 @@ impl BusbwModel {
     /// algorithm and protocol for that collective.
     ///
     /// # Errors
-    /// What the trees say.
-    pub fn predict(&self, asks: &[Ask]) -> Result<Vec<Option<f64>>, LearnError> {
+    /// The error of the trees, if they can't be asked.
+    pub fn predict(&self, asks: &[ModelInput]) -> Result<Vec<Option<f64>>, LearnError> {
         Ok(match &self.fitted {
             Fitted::Surfaces(surfaces) => surfaces.predict(asks)?,
             Fitted::Seed(boosting) => {
@@ -108,8 +108,12 @@ impl BusbwModel {
     /// [`Self::predict`] with one feature's values taken from other asks.
     ///
     /// # Errors
-    /// What the trees say.
-    pub fn predict_shuffled(&self, asks: &[Ask], shuffle: Option<&Shuffle>) -> Result<Vec<Option<f64>>, LearnError> {
+    /// The error of the trees, if they can't be asked.
+    pub fn predict_shuffled(
+        &self,
+        asks: &[ModelInput],
+        shuffle: Option<&Shuffle>,
+    ) -> Result<Vec<Option<f64>>, LearnError> {
         let Some(shuffle) = shuffle else { return self.predict(asks) };
         Ok(match &self.fitted {
             Fitted::Surfaces(surfaces) => surfaces.predict(&features::shuffled(asks, shuffle))?,
@@ -124,7 +128,7 @@ impl BusbwModel {
     /// what Hockney's law leaves.
     ///
     /// # Errors
-    /// What the trees say.
+    /// The error of the trees, if they can't be asked.
     pub fn importances(&self) -> Result<Vec<f64>, LearnError> {
         match &self.fitted {
             Fitted::Surfaces(Surfaces { trees: [extra, random], .. }) => {
@@ -137,18 +141,18 @@ impl BusbwModel {
     }
 }
 
-/// One surface's group.
-type Key = (Collective, Scale, Algorithm, Protocol);
+/// The key of a surface.
+type SurfaceKey = (Collective, Scale, Algorithm, Protocol);
 
-fn key(workload: &Workload, configuration: &Configuration) -> Key {
+fn key(workload: &Workload, configuration: &Configuration) -> SurfaceKey {
     (workload.collective, workload.scale, configuration.algorithm, configuration.protocol)
 }
 
 struct Surfaces {
-    groups: BTreeMap<Key, Group>,
-    /// What the planes of all groups of a collective and scale leave.
+    groups: BTreeMap<SurfaceKey, GroupSurface>,
+    /// The residuals of the planes of all groups of a collective and scale, kriged.
     kriged: BTreeMap<(Collective, Scale), Kriging>,
-    ceilings: Ceilings,
+    ceilings: ExtrapolationCaps,
     trees: [Forest; 2],
 }
 
@@ -159,7 +163,7 @@ const TREES_SHARE: f64 = 0.5;
 /// A plane is as good as determined by any group: this only keeps a group of one size or one channel count solvable.
 const PLANE_RIDGE: f64 = 0.1;
 
-/// What was measured of one group: its sizes, and the ln busbw at each of [`features::place`].
+/// The measurements of one group: its sizes, and ln busbw at the coordinates of [`features::place`].
 #[derive(Default)]
 struct Members {
     sizes: BTreeSet<u64>,
@@ -167,8 +171,8 @@ struct Members {
     heights: Vec<f64>,
 }
 
-/// What one group follows, over [`features::place`].
-struct Group {
+/// The fitted trend of one group over the coordinates of [`features::place`].
+struct GroupSurface {
     law: Hockney,
     plane: Polynomial,
     /// Its number among all groups, by which kriging tells it from others.
@@ -177,7 +181,7 @@ struct Group {
     largest: Vec<u64>,
 }
 
-impl Group {
+impl GroupSurface {
     fn fit(kind: u32, sizes: &BTreeSet<u64>, places: &[[f64; 2]], heights: &[f64]) -> Result<Self, LearnError> {
         let largest = sizes.iter().skip(sizes.len().saturating_sub(POINTS)).copied().collect();
         Ok(Self {
@@ -197,12 +201,12 @@ impl Group {
 impl Surfaces {
     fn fit(
         points: &[&Point],
-        asks: &[Ask],
+        asks: &[ModelInput],
         target: &[f64],
         parameters: &Parameters,
         progress: &mut dyn Progress,
     ) -> Result<Self, LearnError> {
-        let mut members: BTreeMap<Key, Members> = BTreeMap::new();
+        let mut members: BTreeMap<SurfaceKey, Members> = BTreeMap::new();
         for point in points {
             let Members { sizes, places, heights } =
                 members.entry(key(&point.workload, &point.configuration)).or_default();
@@ -210,13 +214,13 @@ impl Surfaces {
             places.push(features::place(point.workload.size_bytes, point.configuration.channels));
             heights.push(ln(point.busbw_gbps));
         }
-        let mut groups: BTreeMap<Key, Group> = BTreeMap::new();
+        let mut groups: BTreeMap<SurfaceKey, GroupSurface> = BTreeMap::new();
         let mut left: BTreeMap<(Collective, Scale), (Vec<Site>, Vec<f64>)> = BTreeMap::new();
         let total = members.len() as u64;
         for (key, Members { sizes, places, heights }) in members {
             progress.report("Fitting surfaces", groups.len() as u64, total);
             let (all_places, all_heights) = left.entry((key.0, key.1)).or_default();
-            let group = Group::fit(groups.len() as u32, &sizes, &places, &heights)?;
+            let group = GroupSurface::fit(groups.len() as u32, &sizes, &places, &heights)?;
             all_places.extend(places.iter().map(|place| group.place(*place)));
             all_heights.extend(places.iter().zip(&heights).map(|(place, height)| height - group.plane.predict(*place)));
             groups.insert(key, group);
@@ -240,18 +244,20 @@ impl Surfaces {
             Forest::fit(&table, &residual, parameters, progress)
         };
         let trees = [grow(forest::ForestKind::ExtraTrees)?, grow(forest::ForestKind::Random)?];
-        Ok(Self { groups, kriged, ceilings: Ceilings::new(points.iter().copied()), trees })
+        Ok(Self { groups, kriged, ceilings: ExtrapolationCaps::new(points.iter().copied()), trees })
     }
 
-    fn predict(&self, asks: &[Ask]) -> Result<Vec<Option<f64>>, LearnError> {
+    fn predict(&self, asks: &[ModelInput]) -> Result<Vec<Option<f64>>, LearnError> {
         // Each ask becomes asks at scales that are known and at sizes between measured ones.
-        let mut inside: Vec<Ask> = Vec::with_capacity(asks.len());
+        let mut inside: Vec<ModelInput> = Vec::with_capacity(asks.len());
         let mut parts = Vec::with_capacity(asks.len());
         for (index, (workload, configuration)) in asks.iter().enumerate() {
             for (scale, share) in self.known_scales(&(*workload, *configuration)) {
                 let there = Workload { scale, ..*workload };
                 let Some(group) = self.groups.get(&key(&there, configuration)) else { continue };
                 let is_beyond = group.largest.last().is_some_and(|last| workload.size_bytes > *last);
+                // Trees are constant beyond the points that they were grown on, so beyond the largest size the model is asked
+                // at the largest measured sizes, and their curve is continued by latency and bandwidth.
                 let sizes = if is_beyond { &group.largest[..] } else { std::slice::from_ref(&workload.size_bytes) };
                 let first = inside.len();
                 inside.extend(sizes.iter().map(|size| (Workload { size_bytes: *size, ..there }, *configuration)));
@@ -264,10 +270,11 @@ impl Surfaces {
             extra.predict(&table)?.into_iter().zip(random.predict(&table)?).map(|(a, b)| f64::midpoint(a, b)).collect();
         let mut sums: Vec<Option<f64>> = vec![None; asks.len()];
         for (index, there, share, group, range) in parts {
-            let place = |ask: &Ask| features::place(ask.0.size_bytes, ask.1.channels);
+            let place = |ask: &ModelInput| features::place(ask.0.size_bytes, ask.1.channels);
             let kriged = &self.kriged[&(there.collective, there.scale)];
             let height = |place: [f64; 2], residual: f64| {
                 let surface = group.plane.predict(place) + kriged.predict(group.place(place));
+                // Heights are logarithms: their weighted mean is the weighted geometric mean of the two models.
                 surface + (group.law.predict(place) + residual - surface) * TREES_SHARE
             };
             let heights: Vec<(f64, f64)> = inside[range.clone()]
@@ -289,7 +296,7 @@ impl Surfaces {
 
     /// The measured scales that stand for an ask's: itself where it was measured, else its neighbours in ranks,
     /// weighted linearly over log2 of the ranks; beyond the ends the nearest.
-    fn known_scales(&self, (workload, configuration): &Ask) -> Vec<(Scale, f64)> {
+    fn known_scales(&self, (workload, configuration): &ModelInput) -> Vec<(Scale, f64)> {
         if self.groups.contains_key(&key(workload, configuration)) {
             return vec![(workload.scale, 1.0)];
         }

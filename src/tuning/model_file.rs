@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     aggregate::{Point, Target},
-    features::Ask,
+    features::ModelInput,
     model::BusbwModel,
     parameters::Parameters,
-    read::{Kind, Row, Sample},
+    read::{Row, RunKind, Sample},
     runs::{Run, Runs, weighted_median},
     stalls::Screened,
     sweep::Sweep,
@@ -27,18 +27,18 @@ pub const FORMAT: &str = "collectune-model";
 /// The version of the format that this program writes.
 pub const VERSION: u32 = 1;
 
-/// What a model file holds.
+/// The contents of a model file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelFile {
-    /// [`FORMAT`].
+    /// The name of the format, [`FORMAT`].
     pub format: String,
-    /// [`VERSION`].
+    /// The version of the format, at most [`VERSION`].
     pub version: u32,
     /// The program that wrote it.
     pub program: String,
     /// Says that the training rows are inside.
     pub notice: String,
-    /// What the model was fitted with.
+    /// The parameters with which the model was fitted.
     pub parameters: Parameters,
     /// Which number of a row was the measurement.
     pub target: Target,
@@ -51,12 +51,13 @@ pub struct ModelFile {
     /// The single runs of each of the points, without the files and lines that they came from.
     #[serde(default)]
     pub runs: Vec<Vec<SavedRun>>,
-    /// Those of the defaults.
+    /// The runs of the default, for each point of `defaults`.
     #[serde(default)]
     pub default_runs: Vec<Vec<SavedRun>>,
 }
 
-/// One run: busbw in GB/s, its out-of-place twin, of how many runs it is the median, their spread in per cent, and
+/// One run: busbw in GB/s, out-of-place busbw, the number of runs that it is the median of, their spread in per cent,
+/// and
 /// whether it was set aside.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SavedRun(
@@ -73,26 +74,26 @@ pub enum ModelFileError {
     /// Not JSON of the format.
     #[error("line {line}, column {column}: the model file can't be read: {reason}")]
     Syntax {
-        /// Line, from 1.
+        /// The line, from 1.
         line: usize,
-        /// Column, from 1.
+        /// The column, from 1.
         column: usize,
-        /// What the parser says.
+        /// The message of the JSON parser.
         reason: String,
     },
-    /// Of a newer program.
+    /// The file was written by a newer program.
     #[error(
         "the model file is of version {found}, and this program reads up to version {VERSION}; open it with a newer one"
     )]
     Version {
-        /// Its version.
+        /// The version of the file.
         found: u32,
     },
     /// Parameters with which a training would not end.
     #[error(
         "the model file asks for more than {} trees or stages, or trees deeper than {}",
-        Parameters::MOST_TREES,
-        Parameters::DEEPEST
+        Parameters::MAX_TREES,
+        Parameters::MAX_DEPTH
     )]
     Parameters,
     /// A training row that no measurement can be.
@@ -102,7 +103,7 @@ pub enum ModelFileError {
         row: usize,
         /// Collective, scale and size that stand there.
         workload: String,
-        /// busbw that stands there.
+        /// The bus bandwidth in the file, in GB/s.
         busbw: f64,
     },
 }
@@ -116,7 +117,7 @@ impl ModelFile {
     /// The file of a fitted model.
     ///
     /// # Errors
-    /// What the model says.
+    /// The error of the model, if it can't be asked.
     pub fn new(
         model: &BusbwModel,
         parameters: &Parameters,
@@ -130,8 +131,8 @@ impl ModelFile {
                 let found = runs.of(&point.workload, kind, point.configuration);
                 found.map_or_else(Vec::new, |(place, first, runs)| {
                     let run = |(run, index): (&Run, usize)| {
-                        let aside = !screened.keep(place, index).run;
-                        SavedRun(run.busbw_gbps, run.twin_gbps(), run.repeats, run.spread_pct(), aside)
+                        let aside = !screened.keep(place, index).busbw;
+                        SavedRun(run.busbw_gbps, run.out_of_place_gbps(), run.repeats, run.spread_pct(), aside)
                     };
                     runs.iter().zip(first..).map(run).collect()
                 })
@@ -151,12 +152,12 @@ impl ModelFile {
             hash: hash(model, &sweep.points)?,
             points: sweep.points.clone(),
             defaults: sweep.defaults.clone(),
-            runs: saved(&sweep.points, Kind::Asked),
-            default_runs: saved(&sweep.defaults, Kind::Default),
+            runs: saved(&sweep.points, RunKind::Asked),
+            default_runs: saved(&sweep.defaults, RunKind::Default),
         })
     }
 
-    /// The file's text.
+    /// The text of the file: JSON.
     #[must_use]
     pub fn to_text(&self) -> String {
         crate::text::json::compact(self)
@@ -199,7 +200,8 @@ impl ModelFile {
     /// The training rows as rows of a sweep, so that they can be aggregated with others: the runs of each point where
     /// their median is the point, the point itself where they are missing or contradict it.
     pub fn rows(&self, file: u16) -> impl Iterator<Item = Row> {
-        let kinds = [(&self.points, &self.runs, Kind::Asked), (&self.defaults, &self.default_runs, Kind::Default)];
+        let kinds =
+            [(&self.points, &self.runs, RunKind::Asked), (&self.defaults, &self.default_runs, RunKind::Default)];
         let rows = kinds.into_iter().flat_map(|(points, runs, kind)| {
             points.iter().enumerate().flat_map(move |(index, point)| {
                 let whole = SavedRun(point.busbw_gbps, point.out_of_place_gbps, point.repeats, point.spread_pct, false);
@@ -207,14 +209,14 @@ impl ModelFile {
                 runs.unwrap_or_else(|| vec![whole]).into_iter().map(move |run| (point, kind, run))
             })
         });
-        rows.zip(1_u32..).map(move |((point, kind, SavedRun(busbw_gbps, twin_gbps, repeats, spread_pct, _)), line)| {
-            Row {
+        rows.zip(1_u32..).map(
+            move |((point, kind, SavedRun(busbw_gbps, out_of_place_gbps, repeats, spread_pct, _)), line)| Row {
                 file,
                 line,
                 workload: point.workload,
                 ran: point.configuration,
                 in_place: Some(Sample { time_us: None, busbw_gbps }),
-                out_of_place: twin_gbps.map(|busbw_gbps| Sample { time_us: None, busbw_gbps }),
+                out_of_place: out_of_place_gbps.map(|busbw_gbps| Sample { time_us: None, busbw_gbps }),
                 repeats,
                 spread_pct,
                 kind,
@@ -222,8 +224,8 @@ impl ModelFile {
                 asked: point.asked,
                 evidence: point.evidence,
                 origin: 0,
-            }
-        })
+            },
+        )
     }
 }
 
@@ -240,8 +242,13 @@ fn is_measurement(point: &Point) -> bool {
     let Workload { scale, size_bytes, .. } = point.workload;
     let busbw = point.busbw_gbps;
     let is_busbw = |busbw: f64| busbw.is_finite() && busbw > 0.0;
-    let twin_is_busbw = point.out_of_place_gbps.is_none_or(is_busbw);
-    scale.nodes > 0 && scale.ranks > 0 && size_bytes > 0 && point.repeats > 0 && is_busbw(busbw) && twin_is_busbw
+    let out_of_place_is_busbw = point.out_of_place_gbps.is_none_or(is_busbw);
+    scale.nodes > 0
+        && scale.ranks > 0
+        && size_bytes > 0
+        && point.repeats > 0
+        && is_busbw(busbw)
+        && out_of_place_is_busbw
 }
 
 const GRID_CHANNELS: [u32; 7] = [1, 2, 4, 8, 16, 32, 48];
@@ -250,9 +257,9 @@ const GRID_CHANNELS: [u32; 7] = [1, 2, 4, 8, 16, 32, 48];
 /// to 4 GiB and seven channel counts.
 ///
 /// # Errors
-/// What the model says.
+/// The error of the model, if it can't be asked.
 pub fn hash(model: &BusbwModel, points: &[Point]) -> Result<String, LearnError> {
-    let mut pairs: Vec<Ask> = points
+    let mut pairs: Vec<ModelInput> = points
         .iter()
         .map(|p| {
             let workload = Workload { size_bytes: 0, ..p.workload };

@@ -12,11 +12,11 @@ use crate::math::hash;
 pub enum Aspect {
     /// The library's version: `NCCL 2.29.2`.
     Library,
-    /// The data type: `float`.
+    /// The data type, such as `float`.
     DataType,
-    /// The operation: `sum`.
+    /// The reduction operation, such as `sum`.
     Operation,
-    /// Which nodes took part.
+    /// The nodes that took part.
     Nodes,
 }
 
@@ -25,18 +25,18 @@ impl Aspect {
     pub const ALL: [Self; 4] = [Self::Library, Self::DataType, Self::Operation, Self::Nodes];
 }
 
-/// What a row was measured with. `None`: the file does not say it.
+/// The origin of a row: library version, data type, operation and nodes; `None` for what the file does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin {
     values: [Option<String>; Aspect::ALL.len()],
 }
 
 /// The longest value that is kept.
-const LONGEST: usize = 40;
+const MAX_LENGTH: usize = 40;
 
 impl Origin {
-    /// What is known, in the order of [`Aspect::ALL`]. Nodes are a number that stands for the set of their names: names
-    /// never leave the reader.
+    /// The values in the order of [`Aspect::ALL`]; `None` for what the file does not say. Nodes are a number that
+    /// stands for the set of their names: names never leave the reader.
     #[must_use]
     pub fn values(&self) -> &[Option<String>; Aspect::ALL.len()] {
         &self.values
@@ -45,7 +45,7 @@ impl Origin {
     /// The version of a library, of which only what versions are made of is kept; `family` is `NCCL`, `RCCL` or nothing.
     pub fn library(&mut self, family: &str, text: &str) {
         let is_part = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '-' | ':');
-        let version: String = text.trim().chars().take_while(is_part).take(LONGEST).collect();
+        let version: String = text.trim().chars().take_while(is_part).take(MAX_LENGTH).collect();
         let words: Vec<&str> = [family, &version].into_iter().filter(|word| !word.is_empty()).collect();
         self.values[Aspect::Library as usize] = (!version.is_empty()).then(|| words.join(" "));
     }
@@ -54,7 +54,7 @@ impl Origin {
     pub fn measured_type(&mut self, datatype: &str, redop: &str) {
         let is_part = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
         let word = |text: &str| {
-            let word: String = text.trim().chars().take_while(is_part).take(LONGEST).collect();
+            let word: String = text.trim().chars().take_while(is_part).take(MAX_LENGTH).collect();
             let word = word.to_ascii_lowercase();
             (!matches!(word.as_str(), "" | "none" | "nan" | "null")).then_some(word)
         };
@@ -79,7 +79,7 @@ pub fn number_of(name: &str) -> u64 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origins {
     all: Vec<Origin>,
-    /// The number of each.
+    /// The number of each origin.
     numbers: BTreeMap<Origin, u16>,
 }
 
@@ -91,7 +91,7 @@ impl Default for Origins {
 
 impl Origins {
     /// The most different origins of one file.
-    pub const MOST_OF_A_FILE: usize = 1000;
+    pub const MAX_OF_A_FILE: usize = 1000;
 
     /// The number of an origin; `None` where there are already as many others as can be told apart.
     pub fn number(&mut self, origin: &Origin, most: usize) -> Option<u16> {

@@ -1,15 +1,15 @@
-//! What can be chosen before learning and searching.
+//! The parameters of training, decisions and search.
 
 use serde::{Deserialize, Serialize};
 
-use super::stalls::Half;
+use super::stalls::Placement;
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale},
     learn::boosting,
     text::json::exact,
 };
 
-/// Which model.
+/// The kind of model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
@@ -18,9 +18,9 @@ pub enum Preset {
     Default,
     /// The seed's gradient boosting on its ten features.
     Seed,
-    /// Random forest.
+    /// A random forest.
     Forest,
-    /// Extra trees.
+    /// Extremely randomised trees.
     ExtraTrees,
 }
 
@@ -28,7 +28,7 @@ impl Preset {
     /// All of them, in the order in which they are offered.
     pub const ALL: &[Self] = &[Self::Default, Self::Seed, Self::Forest, Self::ExtraTrees];
 
-    /// For people.
+    /// The name as it is shown on the page and in the terminal.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -40,25 +40,25 @@ impl Preset {
     }
 }
 
-/// What to learn and where to search.
+/// The parameters of training and search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parameters {
-    /// Which model.
+    /// The kind of model.
     pub preset: Preset,
-    /// Seeds everything random.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// Trees of the default and of the forests.
     pub trees: u32,
-    /// Stages of boosting.
+    /// The number of boosting stages.
     pub stages: u32,
     /// Depth of a boosted tree.
     pub depth: u16,
-    /// Learning rate of boosting.
+    /// The learning rate of boosting.
     #[serde(deserialize_with = "exact")]
     pub learning_rate: f64,
     /// Boosting stops after this many stages without a better held-out error; 0 runs all stages.
     pub early_stopping: u32,
-    /// Where to search.
+    /// The limits of the search for the best configuration.
     pub search: SearchLimits,
     /// Which runs to set aside before learning.
     #[serde(default)]
@@ -121,21 +121,22 @@ pub struct StallId {
     /// Line in the file, from 1.
     pub line: u32,
     /// Which of the line's measurements.
-    pub half: Half,
+    #[serde(rename = "half")]
+    pub placement: Placement,
 }
 
 /// A configuration that is set aside, at every size of a collective and scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetAside {
-    /// The collective.
+    /// The collective operation.
     pub collective: Collective,
-    /// Nodes and ranks.
+    /// The number of nodes and ranks.
     pub scale: Scale,
     /// The configuration, as it ran.
     pub configuration: Configuration,
 }
 
-/// Where to search.
+/// The limits of the search for the best configuration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SearchLimits {
     /// The most channels; `None`: the largest measured at that scale.
@@ -180,15 +181,15 @@ impl SetAside {
 
 impl Parameters {
     /// The most trees of a forest, and the most stages of boosting: more only take time.
-    pub const MOST_TREES: u32 = 10_000;
+    pub const MAX_TREES: u32 = 10_000;
 
-    /// The deepest boosted tree.
-    pub const DEEPEST: u16 = boosting::MAX_DEPTH;
+    /// The largest depth of a boosted tree.
+    pub const MAX_DEPTH: u16 = boosting::MAX_DEPTH;
 
     /// Whether no number is so large that a training would not end.
     #[must_use]
     pub const fn end(&self) -> bool {
-        self.trees <= Self::MOST_TREES && self.stages <= Self::MOST_TREES && self.depth <= Self::DEEPEST
+        self.trees <= Self::MAX_TREES && self.stages <= Self::MAX_TREES && self.depth <= Self::MAX_DEPTH
     }
 
     /// Those of boosting: the seed's, with scikit-learn's `min_samples_split=5` as it was published.

@@ -11,13 +11,13 @@ use crate::collective::Algorithm;
 /// A library's version. What can run changes with the first two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Version {
-    /// 2 of 2.27.5.
+    /// The major version: 2 of 2.27.5.
     pub major: u32,
-    /// 27 of 2.27.5.
+    /// The minor version: 27 of 2.27.5.
     pub minor: u32,
 }
 
-/// A GPU's architecture.
+/// The architecture of a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Gpu {
     /// NVIDIA's compute capability times ten, from 70 (V100) on: 90 for H100.
@@ -114,10 +114,10 @@ impl From<Library> for Platform {
 }
 
 impl Platform {
-    /// What measurements say they were made with, `NCCL 2.27.5` among other words; `None` where they don't, or where they
-    /// say different libraries. Of different versions the oldest.
+    /// The platform that measurements name, `NCCL 2.27.5` among other words; of different versions the oldest. `None`
+    /// where they name none, or different libraries.
     #[must_use]
-    pub fn told<'a>(words: impl Iterator<Item = &'a str>) -> Option<Self> {
+    pub fn from_words<'a>(words: impl Iterator<Item = &'a str>) -> Option<Self> {
         let one = |word: &str| -> Option<Self> {
             let (family, version) = word.split_once(' ')?;
             let library = match family {
@@ -138,7 +138,7 @@ impl Platform {
     /// The library that runs what was seen to run: NVLS, PAT and CollNet run with NCCL, Direct with RCCL; `None` where
     /// neither was seen, or both.
     #[must_use]
-    pub fn seen(algorithms: impl Iterator<Item = Algorithm>) -> Option<Self> {
+    pub fn from_algorithms(algorithms: impl Iterator<Item = Algorithm>) -> Option<Self> {
         let library = |algorithm: Algorithm| match algorithm {
             Algorithm::Direct => Some(Library::Rccl),
             Algorithm::Tree | Algorithm::Ring | Algorithm::None => None,
@@ -166,7 +166,7 @@ impl Platform {
     /// The algorithms beside TREE and RING that are worth a launch: those that are known to be there, as far as the matrix
     /// does not rule them out.
     #[must_use]
-    pub fn tried(&self, nodes: u32) -> Vec<Algorithm> {
+    pub fn tried_algorithms(&self, nodes: u32) -> Vec<Algorithm> {
         let has_nvls = self.library == Library::Nccl && matches!(self.gpu, Some(Gpu::Sm(90..)));
         let tried = |algorithm: &Algorithm| match algorithm {
             Algorithm::Nvls => has_nvls && (nodes == 1 || self.sharp),
@@ -185,7 +185,7 @@ mod tests {
     use crate::{
         collective::{Collective, Protocol, Scale, Workload},
         tuning::{
-            support::{Outcome, Support},
+            support::{SupportMatrix, SupportOutcome},
             sweep::Sweep,
         },
     };
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn measurements_tell_their_library() {
-        let told = |words: &[&str]| Platform::told(words.iter().copied());
+        let told = |words: &[&str]| Platform::from_words(words.iter().copied());
         let nccl = Platform { version: Some(version("2.27")), ..Library::Nccl.into() };
         assert_eq!(told(&["float", "NCCL 2.27.5", "sum"]), Some(nccl));
         assert_eq!(told(&["NCCL 2.29.2", "NCCL 2.27.5"]), Some(nccl));
@@ -229,19 +229,20 @@ mod tests {
     #[test]
     fn what_ran_tells_the_library() {
         use Algorithm::{Direct, Nvls, Pat, Ring, Tree};
-        let seen =
-            |algorithms: &[Algorithm]| Platform::seen(algorithms.iter().copied()).map(|platform| platform.library);
+        let seen = |algorithms: &[Algorithm]| {
+            Platform::from_algorithms(algorithms.iter().copied()).map(|platform| platform.library)
+        };
         assert_eq!(seen(&[Ring, Nvls, Pat]), Some(Library::Nccl));
         assert_eq!(seen(&[Direct, Ring]), Some(Library::Rccl));
         assert_eq!((seen(&[Ring, Tree]), seen(&[Direct, Nvls])), (None, None));
     }
 
     fn runs(platform: Platform, collective: Collective, algorithm: Algorithm, nodes: u32, per_node: u32) -> bool {
-        let support = Support::new(platform.matrix(), &Sweep::default());
+        let support = SupportMatrix::new(platform.matrix(), &Sweep::default());
         let workload = Workload { collective, scale: Scale { nodes, ranks: nodes * per_node }, size_bytes: 1 << 20 };
         let outcomes = [Protocol::Ll, Protocol::Ll128].map(|protocol| support.outcome(&workload, algorithm, protocol));
-        assert!(outcomes.iter().all(|outcome| *outcome != Outcome::Runs), "{algorithm} runs SIMPLE only");
-        support.outcome(&workload, algorithm, Protocol::Simple) == Outcome::Runs
+        assert!(outcomes.iter().all(|outcome| *outcome != SupportOutcome::Runs), "{algorithm} runs SIMPLE only");
+        support.outcome(&workload, algorithm, Protocol::Simple) == SupportOutcome::Runs
     }
 
     #[test]
@@ -283,17 +284,20 @@ mod tests {
     #[test]
     fn what_is_known_to_be_there_is_tried() {
         let hopper = Platform { gpu: Some(Gpu::Sm(90)), version: Some(version("2.27")), ..Library::Nccl.into() };
-        assert_eq!(hopper.tried(1), [Algorithm::Nvls, Algorithm::Pat]);
-        assert_eq!(hopper.tried(2), [Algorithm::NvlsTree, Algorithm::Pat]);
-        assert_eq!(Platform { sharp: true, ..hopper }.tried(2).len(), 5);
-        assert!(Platform::from(Library::Nccl).tried(1).is_empty() && Platform::default().tried(2).is_empty());
+        assert_eq!(hopper.tried_algorithms(1), [Algorithm::Nvls, Algorithm::Pat]);
+        assert_eq!(hopper.tried_algorithms(2), [Algorithm::NvlsTree, Algorithm::Pat]);
+        assert_eq!(Platform { sharp: true, ..hopper }.tried_algorithms(2).len(), 5);
+        assert!(
+            Platform::from(Library::Nccl).tried_algorithms(1).is_empty()
+                && Platform::default().tried_algorithms(2).is_empty()
+        );
     }
 
     #[test]
     fn direct_ends_where_the_architecture_says() {
         let limit = |gpu| {
             let matrix = Platform { gpu, ..Library::Rccl.into() }.matrix();
-            let support = Support::new(matrix, &Sweep::default());
+            let support = SupportMatrix::new(matrix, &Sweep::default());
             support.limits(Collective::AllGather, 1).collect::<Vec<u64>>()
         };
         assert_eq!(limit(None), [8 << 20]);

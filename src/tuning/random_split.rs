@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     aggregate::{Point, Target},
-    features::Ask,
-    model::{BusbwModel, MOST_POINTS},
+    features::ModelInput,
+    model::{BusbwModel, MAX_POINTS},
     parameters::Parameters,
-    read::{Kind, Row},
+    read::{Row, RunKind},
 };
 use crate::{
     learn::{LearnError, metrics},
@@ -34,16 +34,16 @@ pub struct RandomSplit {
 /// Accuracy on one part of the rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PartScore {
-    /// How many rows.
+    /// The number of rows.
     pub rows: usize,
-    /// Coefficient of determination.
+    /// The coefficient of determination R²; `None` where it is not defined.
     pub r2: Option<f64>,
     /// Mean absolute error in GB/s.
     pub mae_gbps: Option<f64>,
 }
 
 /// Holds out a random `share` (above 0 and below 1, rounded up to whole rows) of the rows without those of the
-/// default, fits to the others and scores both. At most [`MOST_POINTS`] rows take part, thinned evenly.
+/// default, fits to the others and scores both. At most [`MAX_POINTS`] rows take part, thinned evenly.
 ///
 /// # Errors
 /// Fewer than two rows on the fitted side, or parameters outside their range.
@@ -54,15 +54,15 @@ pub fn random_split(
     share: f64,
     progress: &mut dyn Progress,
 ) -> Result<RandomSplit, LearnError> {
-    let asked: Vec<&Row> = rows.iter().filter(|row| row.kind == Kind::Asked && row.in_place.is_some()).collect();
-    let step = asked.len().div_ceil(MOST_POINTS).max(1);
+    let asked: Vec<&Row> = rows.iter().filter(|row| row.kind == RunKind::Asked && row.in_place.is_some()).collect();
+    let step = asked.len().div_ceil(MAX_POINTS).max(1);
     let mut points: Vec<Point> = asked.into_iter().step_by(step).filter_map(|row| point(row, target)).collect();
     Stream::new(parameters.seed).shuffle(&mut points);
     let held_out = (points.len() as f64 * share).ceil() as usize;
     let (test, train) = points.split_at(held_out.min(points.len()));
     let model = BusbwModel::fit(train, parameters, progress)?;
     let score = |part: &[Point]| -> Result<PartScore, LearnError> {
-        let asks: Vec<Ask> = part.iter().map(|point| (point.workload, point.configuration)).collect();
+        let asks: Vec<ModelInput> = part.iter().map(|point| (point.workload, point.configuration)).collect();
         let predicted = model.predict(&asks)?;
         let pairs: Vec<(f64, f64)> =
             part.iter().zip(predicted).filter_map(|(point, p)| Some((point.busbw_gbps, p?))).collect();
@@ -85,11 +85,11 @@ mod tests {
         progress::Silent,
         tuning::{
             parameters::Preset,
-            read::{Marks, Sample},
+            read::{RowMarks, Sample},
         },
     };
 
-    fn row(index: u32, kind: Kind) -> Row {
+    fn row(index: u32, kind: RunKind) -> Row {
         Row {
             file: 0,
             line: index,
@@ -104,7 +104,7 @@ mod tests {
             repeats: 1,
             spread_pct: None,
             kind,
-            marks: Marks::default(),
+            marks: RowMarks::default(),
             asked: Default::default(),
             evidence: Default::default(),
             origin: 0,
@@ -113,7 +113,8 @@ mod tests {
 
     #[test]
     fn default_rows_take_no_part_and_the_seed_decides() {
-        let rows: Vec<Row> = (0..90).map(|i| row(i, if i % 9 == 0 { Kind::Default } else { Kind::Asked })).collect();
+        let rows: Vec<Row> =
+            (0..90).map(|i| row(i, if i % 9 == 0 { RunKind::Default } else { RunKind::Asked })).collect();
         let split = |seed| {
             let parameters = Parameters { preset: Preset::Seed, stages: 20, seed, ..Parameters::default() };
             random_split(&rows, Target::Printed, &parameters, 0.2, &mut Silent).expect("80 rows are enough")
@@ -125,7 +126,7 @@ mod tests {
 
     #[test]
     fn too_few_rows_are_an_error() {
-        let rows = [row(0, Kind::Asked), row(1, Kind::Asked)];
+        let rows = [row(0, RunKind::Asked), row(1, RunKind::Asked)];
         let split = random_split(&rows, Target::Time, &Parameters::default(), 0.2, &mut Silent);
         assert!(matches!(split, Err(LearnError::TooFewRows { rows: 1, .. })));
     }

@@ -17,39 +17,39 @@ pub struct Row {
     pub file: u16,
     /// Line in the file, from 1.
     pub line: u32,
-    /// Collective, scale and size.
+    /// The collective, scale and message size.
     pub workload: Workload,
-    /// What ran: algorithm, protocol, and channels as printed (256 + n where the print wrapped). Algorithm and
-    /// protocol `None`, channels 0: the file does not say.
+    /// The configuration that ran, channels as printed (256 + n where the print wrapped). Algorithm and protocol `None`
+    /// and channels 0 where the file does not say.
     pub ran: Configuration,
-    /// In-place measurement.
+    /// The in-place measurement.
     pub in_place: Option<Sample>,
-    /// Out-of-place measurement.
+    /// The out-of-place measurement.
     pub out_of_place: Option<Sample>,
     /// How many runs this line is the median of; 1 for a line of a single run.
     pub repeats: u32,
     /// (max − min) / median of those runs in per cent; `None` for a single run.
     pub spread_pct: Option<f64>,
-    /// What kind of run it was.
-    pub kind: Kind,
-    /// What the row's columns say besides.
-    pub marks: Marks,
-    /// What was asked of the library, as far as the file says.
+    /// Whether a configuration was asked for or the default ran.
+    pub kind: RunKind,
+    /// Warnings that the row's other columns give.
+    pub marks: RowMarks,
+    /// The settings that were asked of the library, as far as the file says.
     pub asked: Asked,
     /// How it is known what ran.
     pub evidence: Evidence,
-    /// What it was measured with: a number of [`Origins`]; 0 where the file does not say it.
+    /// The origin of the measurement, as a number of [`Origins`]; 0 where the file does not say it.
     pub origin: u16,
 }
 
-/// What was asked of the library. `None`: nothing was asked, or nothing is known of it.
+/// The settings that were asked of the library; `None` for what was not asked or is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Asked {
     /// The algorithm.
     pub algorithm: Option<Algorithm>,
     /// The protocol.
     pub protocol: Option<Protocol>,
-    /// The channels, in total.
+    /// The total number of channels.
     pub channels: Option<NonZero<u16>>,
 }
 
@@ -67,13 +67,13 @@ pub enum Evidence {
     Asked,
     /// The file's name says it.
     FileName,
-    /// The user said it.
+    /// The user answered it when the file was opened.
     Given,
 }
 
-/// What kind of run a row is.
+/// Whether a row is of the default or of a configuration that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Kind {
+pub enum RunKind {
     /// A configuration was asked for (or the file does not say what was asked).
     Asked,
     /// The library's own choice: the baseline, never a candidate.
@@ -82,7 +82,7 @@ pub enum Kind {
 
 /// Marks of a row or a point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Marks {
+pub struct RowMarks {
     /// Algorithm or protocol that ran differ from what was asked.
     pub substituted: bool,
     /// The channel count was printed as a negative byte and is read as 256 + n.
@@ -91,7 +91,7 @@ pub struct Marks {
     pub warp_speed: bool,
 }
 
-impl Marks {
+impl RowMarks {
     /// The marks that either has.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
@@ -103,7 +103,7 @@ impl Marks {
     }
 }
 
-/// One measurement.
+/// A measurement of a row, in place or out of place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     /// Time of one operation in microseconds; `None` where the file has busbw only.
@@ -112,35 +112,35 @@ pub struct Sample {
     pub busbw_gbps: f64,
 }
 
-/// What became of the lines of a file.
+/// How many lines of a file were read or left out, and why.
 #[derive(Debug, Default)]
 pub struct Reading {
     /// Lines that were left out.
     pub problems: Problems,
-    /// Accepted lines.
+    /// The number of lines that were read.
     pub rows: u64,
-    /// Of those, runs of the library's default.
+    /// The number of these that are runs of the default.
     pub default_rows: u64,
     /// Of those, runs of something else than what was asked for.
     pub substituted_rows: u64,
-    /// Of those, rows whose channel count wrapped.
+    /// The number of these whose channel count wrapped.
     pub wrapped_rows: u64,
-    /// Of those, medians of several runs.
+    /// The number of these that are medians of several runs.
     pub median_rows: u64,
     /// Of those, rows of a file with requested columns that say nothing about what was asked or what ran.
     pub unsaid_rows: u64,
     /// The last line was accepted, has no line end, and its last cell counts: it may be cut.
     pub may_be_cut: bool,
-    /// Reading stopped at [`MAX_ROWS`].
+    /// Whether reading stopped at [`MAX_ROWS`].
     pub stopped: bool,
-    /// What the accepted lines were measured with.
+    /// The origins of the lines that were read.
     pub origins: Origins,
 }
 
 impl Reading {
     pub(super) fn count(&mut self, row: &Row, unsaid: bool) {
         self.rows += 1;
-        self.default_rows += u64::from(row.kind == Kind::Default);
+        self.default_rows += u64::from(row.kind == RunKind::Default);
         self.substituted_rows += u64::from(row.marks.substituted);
         self.wrapped_rows += u64::from(row.marks.wrapped_channels);
         self.median_rows += u64::from(row.repeats > 1);
@@ -160,7 +160,7 @@ pub fn read_rows(
     rows: &mut Vec<Row>,
     share_read: &mut dyn FnMut() -> f64,
 ) -> Reading {
-    const EACH: u64 = 1024;
+    const PROGRESS_INTERVAL: u64 = 1024;
     let mut reader = RowReader::new(columns, file);
     let mut reading = Reading::default();
     let mut share = 0.0;
@@ -180,7 +180,7 @@ pub fn read_rows(
             }
             Err(problem) => reading.problems.push(problem),
         }
-        if (reading.rows + reading.problems.count).is_multiple_of(EACH) {
+        if (reading.rows + reading.problems.count).is_multiple_of(PROGRESS_INTERVAL) {
             share = share_read();
         }
     }
@@ -192,8 +192,8 @@ pub fn read_rows(
 /// share that was read, with what is read ahead in it, tells the rest only once there are many rows. The margin costs
 /// less than a second copy at the end, where lines get shorter or more was read ahead than thought.
 fn room(rows: u64, share: f64) -> usize {
-    const MANY: u64 = 1 << 15;
-    if rows < MANY || share <= 0.0 {
+    const MIN_ROWS_TO_EXTRAPOLATE: u64 = 1 << 15;
+    if rows < MIN_ROWS_TO_EXTRAPOLATE || share <= 0.0 {
         return rows.max(1024) as usize;
     }
     let rest = rows as f64 * (1.0 - share) / share * 1.25;

@@ -4,11 +4,14 @@ use super::{
     aggregate::Point,
     baselines::{Measurements, winner},
     ceilings::Ceilings,
-    decision::{Basis, Decision, DefaultThere, Expected, Gain, Judge, Judged, Noise, default_there, unmeasured},
-    features::Ask,
+    decision::{
+        Decision, DefaultBusbw, ExpectedBusbw, Gain, Judge, JudgedWorkload, Noise, NoiseBasis, default_there,
+        unmeasured,
+    },
+    features::ModelInput,
     intervals::LEVEL,
     model::BusbwModel,
-    result::{Interval, Measured, Recommendation, Source, Support},
+    result::{Interval, MeasuredBusbw, PredictionSupport, Recommendation, Source},
     search::{Best, SearchSpace},
     sizes::boundary,
     sweep::Sweep,
@@ -21,14 +24,14 @@ use crate::{
 };
 
 /// Everything that an answer is made from.
-pub struct Advisor<'a> {
-    /// What was measured.
+pub struct Recommender<'a> {
+    /// The measurements.
     pub sweep: &'a Sweep,
-    /// The same, for the baselines.
+    /// The measurements as the baselines look them up.
     pub measurements: &'a Measurements,
-    /// What predictions are held to.
+    /// The limits of predictions.
     pub ceilings: &'a Ceilings,
-    /// What may be chosen.
+    /// The configurations that may be chosen.
     pub space: &'a SearchSpace,
     /// The model, once there is one.
     pub model: Option<&'a BusbwModel>,
@@ -43,20 +46,20 @@ const ONE_DEVIATION: f64 = 0.6827;
 
 /// Sizes between two neighbouring measured ones for which one answer holds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stretch {
-    /// The collective.
+pub struct BetweenSizes {
+    /// The collective operation.
     pub collective: Collective,
-    /// Nodes and ranks.
+    /// The number of nodes and ranks.
     pub scale: Scale,
-    /// From this size on…
+    /// The smallest message size of the range, in bytes.
     pub min_bytes: u64,
-    /// …up to and including this one.
+    /// The largest message size of the range, in bytes; it belongs to the range.
     pub max_bytes: u64,
     /// The answers at its ends, where both deploy one configuration; else the default stays.
     pub deployed: Option<(Recommendation, Recommendation)>,
 }
 
-impl<'a> Advisor<'a> {
+impl<'a> Recommender<'a> {
     /// The source of answers for a collective and scale: the model, unless a baseline lost less on held-out sizes, at a scale
     /// that was not measured on held-out scales; interpolation while there is no model.
     #[must_use]
@@ -74,9 +77,9 @@ impl<'a> Advisor<'a> {
         regret.map_or(Source::Model, validate::least_regret)
     }
 
-    /// What was measured at a workload and may be chosen, and the verdict on it.
+    /// The measured configurations of a workload that may be chosen, and the decision between them.
     #[must_use]
-    pub fn judged(&self, workload: &Workload) -> (Vec<&'a Point>, Option<Judged<'a>>) {
+    pub fn judged(&self, workload: &Workload) -> (Vec<&'a Point>, Option<JudgedWorkload<'a>>) {
         let sweep = self.sweep;
         let points: Vec<&'a Point> =
             sweep.points_at(workload).iter().filter(|p| self.space.allows(workload, &p.configuration)).collect();
@@ -86,12 +89,12 @@ impl<'a> Advisor<'a> {
     }
 
     /// The answer for a workload. At a measured size, and where nothing was measured around it, its own
-    /// ([`Self::alone`]). Between two measured sizes, what the stretch that holds it deploys ([`Self::stretches`]), so that
+    /// ([`Self::alone`]). Between two measured sizes, what the stretch that holds it deploys ([`Self::between_sizes`]), so that
     /// an answer and a tuner file never differ; where that deploys nothing, or beyond the measured sizes and scales, the
     /// choice must be measured first. `check` runs the exhaustive search beside the coarse one.
     ///
     /// # Errors
-    /// What the model says.
+    /// The error of the model, if it can't be asked.
     pub fn recommend(&self, workload: &Workload, check: bool) -> Result<Recommendation, LearnError> {
         let here = self.alone(workload, check)?;
         let (below, above) = self.neighbours(workload);
@@ -100,9 +103,9 @@ impl<'a> Advisor<'a> {
         }
         if let (Some(below), Some(above)) = (below, above) {
             let at = |size_bytes| self.alone(&Workload { size_bytes, ..*workload }, false);
-            let stretches = self.stretches(&at(below)?, &at(above)?)?;
-            let holds = |stretch: &Stretch| (stretch.min_bytes..=stretch.max_bytes).contains(&workload.size_bytes);
-            if let Some((low, high)) = stretches.into_iter().find(holds).and_then(|stretch| stretch.deployed) {
+            let between_sizes = self.between_sizes(&at(below)?, &at(above)?)?;
+            let holds = |between: &BetweenSizes| (between.min_bytes..=between.max_bytes).contains(&workload.size_bytes);
+            if let Some((low, high)) = between_sizes.into_iter().find(holds).and_then(|between| between.deployed) {
                 return self.within(&low, &high, here);
             }
         }
@@ -131,8 +134,12 @@ impl<'a> Advisor<'a> {
     /// was measured on both sides.
     ///
     /// # Errors
-    /// What the model says.
-    pub fn stretches(&self, lower: &Recommendation, upper: &Recommendation) -> Result<Vec<Stretch>, LearnError> {
+    /// The error of the model, if it can't be asked.
+    pub fn between_sizes(
+        &self,
+        lower: &Recommendation,
+        upper: &Recommendation,
+    ) -> Result<Vec<BetweenSizes>, LearnError> {
         let (low, high) = (lower.workload.size_bytes, upper.workload.size_bytes);
         let middle = boundary(low, high);
         let (first, last) = (boundary(low, middle), boundary(middle, high));
@@ -153,7 +160,7 @@ impl<'a> Advisor<'a> {
                 let ends = [(at(from), ends[0]), (at(to), ends[1])];
                 let deployed = choice.map(|choice| self.deployed(choice, ends)).transpose()?.flatten();
                 let Workload { collective, scale, .. } = lower.workload;
-                all.push(Stretch { collective, scale, min_bytes: from, max_bytes: to, deployed });
+                all.push(BetweenSizes { collective, scale, min_bytes: from, max_bytes: to, deployed });
             }
         }
         Ok(all)
@@ -188,14 +195,14 @@ impl<'a> Advisor<'a> {
             above.binary_search_by_key(configuration, |point| point.configuration).is_ok()
                 && self.space.allows(between, configuration)
         });
-        let asks: Vec<Ask> = both.map(|configuration| (*between, configuration)).collect();
+        let asks: Vec<ModelInput> = both.map(|configuration| (*between, configuration)).collect();
         let expected = self.expect(&asks)?;
         let known = asks.iter().zip(expected).filter_map(|((_, configuration), busbw)| Some((*configuration, busbw?)));
         Ok(winner(known).map(|(configuration, _)| configuration))
     }
 
-    /// What is expected of configurations, busbw in GB/s: by the source that answers.
-    fn expect(&self, asks: &[Ask]) -> Result<Vec<Option<f64>>, LearnError> {
+    /// The bus bandwidths in GB/s that the source in use predicts for configurations.
+    fn expect(&self, asks: &[ModelInput]) -> Result<Vec<Option<f64>>, LearnError> {
         let Some((workload, _)) = asks.first() else { return Ok(Vec::new()) };
         match (self.source(workload.collective, workload.scale), self.model) {
             (Source::Model, Some(model)) => model.predict(asks),
@@ -203,7 +210,8 @@ impl<'a> Advisor<'a> {
         }
     }
 
-    /// What is expected of one configuration where it was not measured, and whether that is enough to deploy it.
+    /// The recommendation of one configuration where it was not measured: its prediction, and whether that is enough to
+    /// deploy it.
     fn of(&self, configuration: Configuration, workload: &Workload) -> Result<Recommendation, LearnError> {
         let busbw = self.expect(&[(*workload, configuration)])?.pop().flatten();
         let known = Recommendation::unknown(*workload);
@@ -231,7 +239,7 @@ impl<'a> Advisor<'a> {
             low_pct: between(a.low_pct, b.low_pct),
             high_pct: between(a.high_pct, b.high_pct),
             level: a.level,
-            basis: Basis::HeldOut,
+            basis: NoiseBasis::HeldOut,
         });
         // One end may be a measured size, where the choice is the whole field's; the other names it.
         let Some(choice) = high.configuration.filter(|_| low.configuration == high.configuration) else {
@@ -266,7 +274,8 @@ impl<'a> Advisor<'a> {
             default: default.map(measured),
             ..Recommendation::unknown(*workload)
         };
-        let mut predict = |asks: &[Ask]| self.model.map_or_else(|| Ok(vec![None; asks.len()]), |m| m.predict(asks));
+        let mut predict =
+            |asks: &[ModelInput]| self.model.map_or_else(|| Ok(vec![None; asks.len()]), |m| m.predict(asks));
         let mut exhaustive = None;
         let choice = match source {
             Source::Model => {
@@ -307,8 +316,8 @@ impl<'a> Advisor<'a> {
                     aliases: judged.aliases(&points, choice.configuration),
                     tied: judged.tied,
                     noise: judged.noise,
-                    witness: judged.witness,
-                    support: Support::Measured,
+                    out_of_place: judged.out_of_place,
+                    support: PredictionSupport::Measured,
                     source: Source::Measured,
                     exhaustive,
                     ..known
@@ -323,7 +332,7 @@ impl<'a> Advisor<'a> {
         })
     }
 
-    /// What is known of a workload, with a choice that was not measured there.
+    /// The recommendation of a workload with a choice that was not measured there.
     fn expected(
         &self,
         known: Recommendation,
@@ -344,17 +353,17 @@ impl<'a> Advisor<'a> {
             Ok(beyond.or_else(|| self.half_width(&workload, source, level)))
         };
         let expected = match choice {
-            Some((_, busbw_gbps)) => Some(Expected {
+            Some((_, busbw_gbps)) => Some(ExpectedBusbw {
                 busbw_gbps,
                 half_width: match there {
-                    Some(DefaultThere::Between { .. }) => self.gain_half_width(&workload, source, level),
+                    Some(DefaultBusbw::Between { .. }) => self.gain_half_width(&workload, source, level),
                     _ => half_width(level)?,
                 },
             }),
             None => None,
         };
         let (decision, gain) = unmeasured(expected, there, &self.judge.confidence);
-        let between = there.filter(|there| matches!(there, DefaultThere::Between { .. }));
+        let between = there.filter(|there| matches!(there, DefaultBusbw::Between { .. }));
         let over = |busbw: f64| known.default.map(|default| (busbw / default.busbw_gbps - 1.0) * 100.0);
         let interval = choice.zip(half_width(LEVEL)?).map(|((_, busbw), half)| Interval::around(busbw, half));
         let highest = interval.map(|interval| interval.high_gbps).or(promised);
@@ -366,11 +375,12 @@ impl<'a> Advisor<'a> {
             predicted_busbw_gbps: choice.map(|(_, busbw)| busbw),
             interval_90: interval.map(|interval| Interval { high_gbps: interval.high_gbps.min(most), ..interval }),
             held_to,
-            default_between_gbps: between.map(DefaultThere::busbw_gbps),
+            default_between_gbps: between.map(DefaultBusbw::busbw_gbps),
             gain_pct: choice.and_then(|(_, busbw)| over(busbw)).filter(|gain| gain.is_finite()),
             decision,
             gain,
-            support: choice.map_or(Support::Extrapolated, |(c, _)| self.space.support(self.sweep, &workload, &c)),
+            support: choice
+                .map_or(PredictionSupport::Extrapolated, |(c, _)| self.space.support(self.sweep, &workload, &c)),
             source,
             ..known
         })
@@ -478,8 +488,8 @@ impl<'a> Advisor<'a> {
 
 /// A point as it stands in an answer.
 #[must_use]
-pub fn measured(point: &Point) -> Measured {
-    Measured {
+pub fn measured(point: &Point) -> MeasuredBusbw {
+    MeasuredBusbw {
         configuration: point.configuration,
         busbw_gbps: point.busbw_gbps,
         repeats: point.repeats,

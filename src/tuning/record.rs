@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     decision::Noise,
-    read::{Asked, Evidence, Kind, Marks},
-    recommend::Advisor,
-    runs::{Place, Run, weighted_median},
-    stalls::{Half, Stall},
+    read::{Asked, Evidence, RowMarks, RunKind},
+    recommend::Recommender,
+    runs::{PointRuns, Run, weighted_median},
+    stalls::{Placement, Stall},
 };
 use crate::{
     collective::{Configuration, Workload},
@@ -18,23 +18,23 @@ use crate::{
     units::{Size, percent},
 };
 
-/// What to look up.
+/// The settings of a look-up of runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Question {
+pub struct RecordQuestion {
     /// The runs and the stalls of this workload; `None`: the stalls of all.
     pub workload: Option<Workload>,
 }
 
-/// What stands in the record.
+/// The runs behind the points of a workload, and the stalled runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
-    /// What was measured at the workload, the default last.
-    pub measured: Vec<Measured>,
-    /// The same as a table.
+pub struct RecordAnswer {
+    /// The measured configurations of the workload, the default last.
+    pub measured: Vec<RecordedConfiguration>,
+    /// The measured configurations as a table.
     pub listing: Listing,
-    /// What stalled, by workload.
+    /// The stalled runs, by workload.
     pub stalls: Vec<Stall>,
-    /// The same as a table.
+    /// The stalled runs as a table.
     pub stall_listing: Listing,
     /// The noise of the workload, and what can be seen through it.
     pub noise: Option<Noise>,
@@ -42,8 +42,8 @@ pub struct Answer {
 
 /// The runs of one configuration, or of the default, at one workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
-    /// What ran most often.
+pub struct RecordedConfiguration {
+    /// The configuration that ran most often.
     pub configuration: Configuration,
     /// These are runs of the library's default.
     pub is_default: bool,
@@ -53,52 +53,52 @@ pub struct Measured {
     pub repeats: u32,
     /// (max − min) / median of them in per cent.
     pub spread_pct: Option<f64>,
-    /// Median of their out-of-place twins, in GB/s.
+    /// The median of the out-of-place measurements of these runs, in GB/s.
     pub out_of_place_gbps: Option<f64>,
-    /// It can't be told apart from the best one.
+    /// Whether it can't be told apart from the best one.
     pub is_tied: bool,
     /// The configuration with fewer channels that ran the same at this size.
     pub alias_of: Option<Configuration>,
-    /// It was set aside by hand.
+    /// Whether it was set aside by hand.
     pub is_set_aside: bool,
-    /// What was asked of the library most often.
+    /// The settings that were asked of the library most often.
     pub asked: Asked,
     /// How it is known what ran.
     pub evidence: Evidence,
-    /// What the rows' columns say besides.
-    pub marks: Marks,
+    /// Warnings that the rows' other columns give.
+    pub marks: RowMarks,
     /// All runs, in the order of files and lines.
-    pub runs: Vec<OneRun>,
+    pub runs: Vec<RecordedRun>,
 }
 
 /// One run, or several of which it is the median.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct OneRun {
-    /// The file's name.
+pub struct RecordedRun {
+    /// The name of the file.
     pub file: String,
     /// Line in it, from 1.
     pub line: u32,
-    /// busbw in GB/s.
+    /// The bus bandwidth in GB/s.
     pub busbw_gbps: f64,
-    /// Its out-of-place twin in GB/s.
+    /// The out-of-place bus bandwidth of the run, in GB/s; `None` where it was not measured.
     pub out_of_place_gbps: Option<f64>,
     /// How many runs it is the median of.
     pub repeats: u32,
-    /// It is used.
+    /// Whether the run is used.
     pub is_used: bool,
 }
 
 /// Looks up what a question asks for; `names` are those of the files.
 #[must_use]
-pub fn answer(advisor: &Advisor<'_>, question: &Question, names: &BTreeMap<u16, String>) -> Answer {
-    let judge = &advisor.judge;
+pub fn answer(recommender: &Recommender<'_>, question: &RecordQuestion, names: &BTreeMap<u16, String>) -> RecordAnswer {
+    let judge = &recommender.judge;
     let asked_for = |stall: &&Stall| question.workload.is_none_or(|workload| stall.workload == workload);
     let stalls: Vec<Stall> = judge.screened.stalls.iter().filter(asked_for).copied().collect();
     let stall_listing = stall_listing(&stalls, names);
     let Some(workload) = question.workload else {
-        return Answer { stalls, stall_listing, ..Answer::default() };
+        return RecordAnswer { stalls, stall_listing, ..RecordAnswer::default() };
     };
-    let (points, judged) = advisor.judged(&workload);
+    let (points, judged) = recommender.judged(&workload);
     let same_as = |configuration: Configuration| {
         let same_as = judged.as_ref()?.same_as.iter();
         let found = points.iter().zip(same_as).find(|(point, _)| point.configuration == configuration);
@@ -107,56 +107,56 @@ pub fn answer(advisor: &Advisor<'_>, question: &Question, names: &BTreeMap<u16, 
     let is_tied =
         |configuration: &Configuration| judged.as_ref().is_some_and(|judged| judged.tied.contains(configuration));
     let measured = judge.runs.at(&workload).map(|(place, first, runs)| {
-        let mut measured = measured(advisor, place, first, runs, names);
+        let mut measured = measured(recommender, place, first, runs, names);
         if !measured.is_default {
             measured.alias_of = same_as(place.configuration);
             measured.is_tied = is_tied(&measured.alias_of.unwrap_or(place.configuration));
         }
         measured
     });
-    let measured: Vec<Measured> = measured.collect();
+    let measured: Vec<RecordedConfiguration> = measured.collect();
     let listing = listing(&measured);
-    Answer { measured, listing, stalls, stall_listing, noise: judged.and_then(|judged| judged.noise) }
+    RecordAnswer { measured, listing, stalls, stall_listing, noise: judged.and_then(|judged| judged.noise) }
 }
 
 fn measured(
-    advisor: &Advisor<'_>,
-    place: &Place,
+    recommender: &Recommender<'_>,
+    place: &PointRuns,
     first: usize,
     runs: &[Run],
     names: &BTreeMap<u16, String>,
-) -> Measured {
-    let screened = advisor.judge.screened;
-    let is_default = place.kind == Kind::Default;
-    let sweep = advisor.sweep;
+) -> RecordedConfiguration {
+    let screened = recommender.judge.screened;
+    let is_default = place.kind == RunKind::Default;
+    let sweep = recommender.sweep;
     let point = if is_default {
         sweep.default_at(&place.workload)
     } else {
         sweep.points_at(&place.workload).iter().find(|point| point.configuration == place.configuration)
     };
-    let mut twins: Vec<(f64, u32)> =
-        runs.iter().filter_map(|run| run.twin_gbps().map(|twin| (twin, run.repeats))).collect();
-    let one = |(run, index): (&Run, usize)| OneRun {
+    let mut out_of_place: Vec<(f64, u32)> =
+        runs.iter().filter_map(|run| run.out_of_place_gbps().map(|out_of_place| (out_of_place, run.repeats))).collect();
+    let one = |(run, index): (&Run, usize)| RecordedRun {
         file: names.get(&run.file).cloned().unwrap_or_default(),
         line: run.line,
         busbw_gbps: run.busbw_gbps,
-        out_of_place_gbps: run.twin_gbps(),
+        out_of_place_gbps: run.out_of_place_gbps(),
         repeats: run.repeats,
-        is_used: screened.keep(place, index).run,
+        is_used: screened.keep(place, index).busbw,
     };
-    Measured {
+    RecordedConfiguration {
         configuration: place.configuration,
         is_default,
         busbw_gbps: point.map(|point| point.busbw_gbps),
         repeats: point.map_or(0, |point| point.repeats),
         spread_pct: point.and_then(|point| point.spread_pct),
-        out_of_place_gbps: point.map_or_else(|| weighted_median(&mut twins), |point| point.out_of_place_gbps),
+        out_of_place_gbps: point.map_or_else(|| weighted_median(&mut out_of_place), |point| point.out_of_place_gbps),
         is_tied: false,
         alias_of: None,
         is_set_aside: point.is_none(),
         asked: point.map_or_else(|| runs.first().map(|run| run.asked).unwrap_or_default(), |point| point.asked),
         evidence: runs.iter().map(|run| run.evidence).max().unwrap_or_default(),
-        marks: runs.iter().fold(Marks::default(), |marks, run| marks.union(run.marks)),
+        marks: runs.iter().fold(RowMarks::default(), |marks, run| marks.union(run.marks)),
         runs: runs.iter().zip(first..).map(one).collect(),
     }
 }
@@ -175,9 +175,10 @@ const COLUMNS: [Column; 11] = [
     Column::words("Lines", "where the runs stand"),
 ];
 
-fn listing(measured: &[Measured]) -> Listing {
-    let row = |m: &Measured| {
-        let twin = m.out_of_place_gbps.zip(m.busbw_gbps).map(|(twin, busbw)| (twin / busbw - 1.0) * 100.0);
+fn listing(measured: &[RecordedConfiguration]) -> Listing {
+    let row = |m: &RecordedConfiguration| {
+        let out_of_place =
+            m.out_of_place_gbps.zip(m.busbw_gbps).map(|(out_of_place, busbw)| (out_of_place / busbw - 1.0) * 100.0);
         let unused = m.runs.iter().filter(|run| !run.is_used).count();
         vec![
             Entry::text(m.configuration.to_string()),
@@ -186,7 +187,7 @@ fn listing(measured: &[Measured]) -> Listing {
             Entry::number(Some(f64::from(m.repeats)), |runs| format!("{runs}")),
             Entry::number(m.spread_pct, |spread| format!("{spread:.1} %")),
             Entry::number(m.out_of_place_gbps, gbps),
-            Entry::number(twin, percent),
+            Entry::number(out_of_place, percent),
             Entry::number(Some(unused as f64).filter(|unused| *unused > 0.0), |unused| format!("{unused}")),
             Entry::text(if m.is_default { "nothing".to_owned() } else { asked(&m.asked) }),
             Entry::text(evidence(m.evidence, m.marks)),
@@ -196,19 +197,19 @@ fn listing(measured: &[Measured]) -> Listing {
     Listing { columns: COLUMNS.to_vec(), rows: measured.iter().map(row).collect() }
 }
 
-fn standing(measured: &Measured) -> String {
+fn standing(measured: &RecordedConfiguration) -> String {
     match measured {
-        Measured { is_set_aside: true, .. } => "set aside".to_owned(),
-        Measured { is_default: true, .. } => "default".to_owned(),
-        Measured { alias_of: Some(same), is_tied, .. } => {
+        RecordedConfiguration { is_set_aside: true, .. } => "set aside".to_owned(),
+        RecordedConfiguration { is_default: true, .. } => "default".to_owned(),
+        RecordedConfiguration { alias_of: Some(same), is_tied, .. } => {
             format!("{}the same as {same}", if *is_tied { "tied, " } else { "" })
         }
-        Measured { is_tied: true, .. } => "tied".to_owned(),
+        RecordedConfiguration { is_tied: true, .. } => "tied".to_owned(),
         _ => String::new(),
     }
 }
 
-/// What was asked of the library: `RING/LL/8`, with a dash for what was not.
+/// The settings that were asked of the library, as `RING/LL/8`, with a dash for what was not asked.
 #[must_use]
 pub fn asked(asked: &Asked) -> String {
     if *asked == Asked::default() {
@@ -220,7 +221,7 @@ pub fn asked(asked: &Asked) -> String {
     format!("{algorithm}/{protocol}/{channels}")
 }
 
-fn evidence(evidence: Evidence, marks: Marks) -> String {
+fn evidence(evidence: Evidence, marks: RowMarks) -> String {
     let mut words = match evidence {
         Evidence::Executed => "executed: the library's debug lines",
         Evidence::Planned => "the table; channels are planned",
@@ -236,10 +237,10 @@ fn evidence(evidence: Evidence, marks: Marks) -> String {
 }
 
 /// `a.csv 2, 56, 110; b.csv 7`, shortened where there are many.
-fn lines(runs: &[OneRun]) -> String {
-    const MOST: usize = 12;
+fn lines(runs: &[RecordedRun]) -> String {
+    const MAX: usize = 12;
     let mut text = String::new();
-    for same in runs.get(..runs.len().min(MOST)).unwrap_or_default().chunk_by(|a, b| a.file == b.file) {
+    for same in runs.get(..runs.len().min(MAX)).unwrap_or_default().chunk_by(|a, b| a.file == b.file) {
         if !text.is_empty() {
             text += "; ";
         }
@@ -249,8 +250,8 @@ fn lines(runs: &[OneRun]) -> String {
             text += &run.line.to_string();
         }
     }
-    if runs.len() > MOST {
-        text += &format!(" and {} more", runs.len() - MOST);
+    if runs.len() > MAX {
+        text += &format!(" and {} more", runs.len() - MAX);
     }
     text
 }
@@ -275,9 +276,9 @@ pub fn stall_listing(stalls: &[Stall], names: &BTreeMap<u16, String>) -> Listing
     let row = |stall: &Stall| {
         let Workload { collective, scale, size_bytes } = stall.workload;
         let default = if stall.is_default { "default, " } else { "" };
-        let which = match stall.half {
-            Half::InPlace => "in place",
-            Half::OutOfPlace => "out of place",
+        let which = match stall.placement {
+            Placement::InPlace => "in place",
+            Placement::OutOfPlace => "out of place",
         };
         let used = match (stall.set_aside, stall.of) {
             (true, _) => "set aside",

@@ -12,7 +12,7 @@ use crate::{
     text::Problems,
     tuning::{
         conf::{
-            export::{self, Basis, export},
+            export::{self, ExportInput, export},
             reader::Reader,
         },
         decision::Decision,
@@ -20,7 +20,7 @@ use crate::{
         platform::Platform,
         result::{Group, Recommendation},
         snapshot::{Extent, Snapshot},
-        study::{Study, StudyError},
+        study::{TuningStudy, TuningStudyError},
         wording,
     },
     units::{grouped, significant},
@@ -40,7 +40,7 @@ const MOST_CELLS: usize = 12_000;
 /// The input of a report.
 pub struct TuningReportInput<'a> {
     /// The study.
-    pub study: &'a Study,
+    pub study: &'a TuningStudy,
     /// The loaded files.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
@@ -54,17 +54,17 @@ pub struct TuningReportInput<'a> {
     /// The set of measurements that was studied, if there are several.
     pub set: Option<&'a str>,
     /// The plan of what to measure next.
-    pub plan: plan::Answer,
+    pub plan: plan::PlanAnswer,
 }
 
 /// Makes the report.
 ///
 /// # Errors
 /// Returns an error if nothing was measured, or if the model can't be evaluated.
-pub fn report(material: TuningReportInput<'_>, contents: &Contents) -> Result<Report, StudyError> {
+pub fn report(material: TuningReportInput<'_>, contents: &Contents) -> Result<Report, TuningStudyError> {
     let TuningReportInput { study, mut files, problems, names, numbered, mut notes, set, plan } = material;
     if study.sweep().is_empty() {
-        return Err(StudyError::NothingMeasured);
+        return Err(TuningStudyError::NothingMeasured);
     }
     let answer = study.to_deploy()?;
     let answer = &answer[..];
@@ -93,8 +93,15 @@ pub fn report(material: TuningReportInput<'_>, contents: &Contents) -> Result<Re
     if contents.deployables {
         let names = if contents.file_names { names } else { &[] };
         let level = study.confidence().level;
-        let stretches = study.stretches()?;
-        let basis = Basis { sweep: study.sweep(), recommendations: answer, stretches: &stretches, names, set, level };
+        let between_sizes = study.between_sizes()?;
+        let basis = ExportInput {
+            sweep: study.sweep(),
+            recommendations: answer,
+            between_sizes: &between_sizes,
+            names,
+            set,
+            level,
+        };
         sections.push(deployables(&basis, study.platform()));
     }
     sections.extend(study.evaluation().map(|evaluation| trust::section(evaluation, predicted)));
@@ -164,12 +171,12 @@ fn summary(answer: &[Recommendation]) -> Vec<String> {
 }
 
 fn of_group(
-    study: &Study,
+    study: &TuningStudy,
     group: &Group,
     mine: &[Recommendation],
     contents: &Contents,
     (predicted, (maps, cells)): (&mut Vec<Chart>, &mut (usize, usize)),
-) -> Result<Section, StudyError> {
+) -> Result<Section, TuningStudyError> {
     let mut charts = Vec::new();
     if let Some(first) = mine.first().filter(|_| contents.charts) {
         let view = study.view(&first.workload)?;
@@ -192,11 +199,12 @@ fn of_group(
 }
 
 /// The tuner file of each reader, and what each will run.
-fn deployables(basis: &Basis<'_>, platform: &Platform) -> Section {
+fn deployables(basis: &ExportInput<'_>, platform: &Platform) -> Section {
     let mut section = Section { title: "Tuner files".into(), ..Section::default() };
     for reader in Reader::ALL {
         let Platform { library, version, gpu, .. } = *platform;
-        let options = export::Options { reader: *reader, library, version, gpu, ..export::Options::default() };
+        let options =
+            export::ExportOptions { reader: *reader, library, version, gpu, ..export::ExportOptions::default() };
         let written = export(basis, &options);
         let about = |sentence: String| format!("{}: {sentence}", reader.name());
         section.text.extend(written.warnings.into_iter().map(about));
@@ -210,13 +218,13 @@ fn deployables(basis: &Basis<'_>, platform: &Platform) -> Section {
             export::listing(&written.rows),
         ));
         let note = written.loading;
-        let file = |file: export::File| TextFile { name: file.name, text: file.text, note: about(note.clone()) };
+        let file = |file: export::ConfFile| TextFile { name: file.name, text: file.text, note: about(note.clone()) };
         section.files.extend(written.files.into_iter().map(file));
     }
     section
 }
 
-fn parameters(study: &Study) -> Vec<Fact> {
+fn parameters(study: &TuningStudy) -> Vec<Fact> {
     let Some(parameters) = study.parameters() else { return Vec::new() };
     let fact = |name: &str, value: String| Fact { name: name.into(), value };
     vec![

@@ -1,9 +1,9 @@
-//! What comes out of the tuning workbench: plain, serialisable data for the page, the terminal and reports.
+//! The results of the tuning workbench as plain, serialisable data for the page, the terminal and reports.
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    decision::{Decision, Gain, Noise, Witness},
+    decision::{Decision, Gain, Noise, OutOfPlaceCheck},
     read::{Asked, Evidence},
 };
 use crate::{
@@ -15,9 +15,9 @@ use crate::{
 /// An interval that holds 90 % of new measurements, in GB/s.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// Lower end.
+    /// The lower end in GB/s.
     pub low_gbps: f64,
-    /// Upper end.
+    /// The upper end in GB/s.
     pub high_gbps: f64,
 }
 
@@ -29,10 +29,10 @@ impl Interval {
     }
 }
 
-/// What a recommendation stands on.
+/// Whether a recommendation is measured, interpolated or extrapolated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Support {
+pub enum PredictionSupport {
     /// This configuration was measured at this size and scale.
     Measured,
     /// Between measured sizes and channels of this scale.
@@ -41,11 +41,11 @@ pub enum Support {
     Extrapolated,
 }
 
-/// Who made a choice.
+/// The method that made a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// The highest measurement.
+    /// The configuration with the highest measured bandwidth.
     Measured,
     /// The trained model.
     Model,
@@ -61,8 +61,8 @@ pub enum Source {
 
 /// A measured configuration and its bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
-    /// As it ran.
+pub struct MeasuredBusbw {
+    /// The configuration as it ran.
     pub configuration: Configuration,
     /// Median over repeats of in-place busbw.
     pub busbw_gbps: f64,
@@ -72,34 +72,34 @@ pub struct Measured {
     pub spread_pct: Option<f64>,
     /// Median over repeats of out-of-place busbw, where it was measured beside.
     pub out_of_place_gbps: Option<f64>,
-    /// What was asked of the library.
+    /// The settings that were asked of the library.
     pub asked: Asked,
     /// How it is known what ran.
     pub evidence: Evidence,
 }
 
-/// What to deploy for one workload.
+/// The recommendation for one workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recommendation {
-    /// For what.
+    /// The workload.
     pub workload: Workload,
     /// The choice; `None` where nothing that may run is known.
     pub configuration: Option<Configuration>,
-    /// What the source expects of the choice.
+    /// The bus bandwidth in GB/s that the source predicts for the choice.
     pub predicted_busbw_gbps: Option<f64>,
     /// Where 90 % of measurements of the choice should fall; `None` until validation has run.
     pub interval_90: Option<Interval>,
     /// The highest measured configuration of this workload.
-    pub measured_best: Option<Measured>,
+    pub measured_best: Option<MeasuredBusbw>,
     /// The library's default at this workload, where it was measured.
-    pub default: Option<Measured>,
+    pub default: Option<MeasuredBusbw>,
     /// The default's busbw between the sizes at which it was measured, where this is none of them.
     pub default_between_gbps: Option<f64>,
     /// The choice's own measurement at this workload, where there is one.
-    pub measured: Option<Measured>,
+    pub measured: Option<MeasuredBusbw>,
     /// Expected busbw over the default's as it was measured here, minus one, in per cent of the default.
     pub gain_pct: Option<f64>,
-    /// What to do.
+    /// The decision.
     pub decision: Decision,
     /// The gain with its interval; between the default's sizes over [`Self::default_between_gbps`]. `None` without a
     /// default, and where no interval is known yet.
@@ -110,14 +110,15 @@ pub struct Recommendation {
     pub aliases: Vec<Configuration>,
     /// The noise of the measurements here; `None` where nothing tells it.
     pub noise: Option<Noise>,
-    /// What the out-of-place runs say of the gain.
-    pub witness: Option<Witness>,
+    /// The gain by the out-of-place runs, which take no part in the decision.
+    #[serde(rename = "witness")]
+    pub out_of_place: Option<OutOfPlaceCheck>,
     /// To what the prediction, or the upper end of its interval, was held and by which file, in a sentence; `None` where both
     /// are below.
     pub held_to: Option<String>,
-    /// What the choice stands on.
-    pub support: Support,
-    /// Who chose.
+    /// Whether the choice is measured, interpolated or extrapolated.
+    pub support: PredictionSupport,
+    /// The method that made the choice.
     pub source: Source,
     /// The exhaustive search's choice and prediction, where it differs from the coarse-to-fine one.
     pub exhaustive: Option<(Configuration, f64)>,
@@ -142,43 +143,43 @@ impl Recommendation {
             tied: Vec::new(),
             aliases: Vec::new(),
             noise: None,
-            witness: None,
+            out_of_place: None,
             held_to: None,
-            support: Support::Extrapolated,
+            support: PredictionSupport::Extrapolated,
             source: Source::Measured,
             exhaustive: None,
         }
     }
 }
 
-/// What a recommendation has run.
+/// The configuration that runs once a recommendation is followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Runs {
+pub struct DeployedRun {
     /// The configuration; `None` where it is the default's and nothing told what it ran.
     pub configuration: Option<Configuration>,
-    /// Its busbw in GB/s, measured or expected.
+    /// The bus bandwidth of the configuration in GB/s, measured or predicted.
     pub busbw_gbps: Option<f64>,
     /// Where 90 % of its measurements should fall.
     pub interval_90: Option<Interval>,
 }
 
 impl Recommendation {
-    /// What runs once the advice is followed: the default where it is kept, else the choice. A choice that is to be measured
-    /// first is told as the choice.
+    /// The configuration that runs once the recommendation is followed: the default where it is kept, else the choice,
+    /// also where that is to be measured first.
     #[must_use]
-    pub fn runs(&self) -> Runs {
+    pub fn runs(&self) -> DeployedRun {
         if !matches!(self.decision, Decision::KeepDefault { .. }) {
-            return Runs {
+            return DeployedRun {
                 configuration: self.configuration,
                 busbw_gbps: self.predicted_busbw_gbps,
                 interval_90: self.interval_90,
             };
         }
         let Some(default) = self.default else {
-            return Runs { busbw_gbps: self.default_between_gbps, ..Runs::default() };
+            return DeployedRun { busbw_gbps: self.default_between_gbps, ..DeployedRun::default() };
         };
         let around = |noise: Noise| Interval::around(default.busbw_gbps, noise.half_width_90(default.repeats));
-        Runs {
+        DeployedRun {
             configuration: Some(default.configuration).filter(|ran| ran.algorithm != Algorithm::None),
             busbw_gbps: Some(default.busbw_gbps),
             interval_90: self.noise.map(around),
@@ -197,11 +198,11 @@ impl Recommendation {
 /// One (collective, scale) of a loaded sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Group {
-    /// The collective.
+    /// The collective operation.
     pub collective: Collective,
-    /// Nodes and ranks.
+    /// The number of nodes and ranks.
     pub scale: Scale,
-    /// Measured sizes, ascending.
+    /// The measured sizes in bytes, ascending.
     pub sizes: Vec<u64>,
     /// The (algorithm, protocol) pairs that ran, each with its measured channels.
     pub pairs: Vec<Pair>,
@@ -214,11 +215,11 @@ pub struct Group {
 /// One (algorithm, protocol) that ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
-    /// Algorithm as it ran.
+    /// The algorithm as it ran.
     pub algorithm: Algorithm,
-    /// Protocol as it ran.
+    /// The protocol as it ran.
     pub protocol: crate::collective::Protocol,
-    /// Measured channels, ascending.
+    /// The measured channel counts, ascending.
     pub channels: Vec<u32>,
 }
 
@@ -233,7 +234,7 @@ pub struct Score {
     pub mape_pct: Option<f64>,
     /// Mean over workloads of the measured bandwidth lost by taking this predictor's choice.
     pub regret_mean_pct: Option<f64>,
-    /// The largest of those.
+    /// The largest regret of a workload, in per cent.
     pub regret_max_pct: Option<f64>,
     /// Share of workloads at which the choice is the best measured one, or as fast, in per cent.
     pub top1_pct: Option<f64>,
@@ -244,13 +245,13 @@ pub struct Score {
 pub struct FoldScores {
     /// The trained model.
     pub model: Score,
-    /// What needs no learning.
+    /// The scores of the baselines.
     pub baselines: Baselines,
     /// Share of held-out points that fell into the stated 90 % interval, in per cent.
     pub coverage_90_pct: Option<f64>,
 }
 
-/// Scores of the baselines.
+/// The scores of the predictors that do not learn.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Baselines {
     /// Log-linear interpolation over size for each configuration.
@@ -277,10 +278,10 @@ pub struct Evaluation {
     pub regret_deployed_nested_mean_pct: Option<f64>,
 }
 
-/// One feature's importance.
+/// The importance of a feature.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Importance {
-    /// The feature.
+    /// The name of the feature.
     pub feature: String,
     /// Share of the impurity that its splits removed; sums to 1. `None` where the model has no trees.
     pub impurity: Option<f64>,
@@ -291,15 +292,15 @@ pub struct Importance {
 /// The charts of one workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct View {
-    /// The workload shown.
+    /// The workload that is shown.
     pub workload: Workload,
-    /// Its recommendation.
+    /// The recommendation for the workload.
     pub recommendation: Recommendation,
     /// busbw against size for the collective and scale.
     pub busbw_over_size: Chart,
     /// busbw against channels at the size, a line per algorithm and protocol.
     pub busbw_over_channels: Chart,
-    /// What each configuration loses at each size of the collective and scale; `None` where none was measured.
+    /// The loss of each configuration at each size of the collective and scale; `None` where none was measured.
     pub heat_map: Option<Chart>,
     /// Predicted against measured, out of fold; `None` until validation has run.
     pub predicted_over_measured: Option<Chart>,

@@ -8,7 +8,7 @@ use std::{
 use super::{
     columns::{Column, Columns},
     origin::{Origin, Origins, number_of},
-    read::{Asked, Evidence, Kind, Marks, Row, Sample},
+    read::{Asked, Evidence, Row, RowMarks, RunKind, Sample},
 };
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
@@ -30,22 +30,22 @@ const DECIMALS_GBPS: f64 = 0.01;
 const DIGITS: f64 = 0.05;
 
 /// The columns that say what a row was measured with.
-const FROM: [Column; 4] = [Column::Library, Column::DataType, Column::Redop, Column::NodeList];
+const ORIGIN_COLUMNS: [Column; 4] = [Column::Library, Column::DataType, Column::Redop, Column::NodeList];
 /// The most spellings of it.
-const MOST_SAID: usize = 4 * Origins::MOST_OF_A_FILE;
+const MAX_SAID: usize = 4 * Origins::MAX_OF_A_FILE;
 
 /// Reads records by columns that were resolved once.
 pub(super) struct RowReader<'a> {
     columns: &'a Columns,
     file: u16,
-    collectives: Memo<Collective>,
-    algorithms: Memo<Algorithm>,
-    protocols: Memo<Protocol>,
+    collectives: LastWords<Collective>,
+    algorithms: LastWords<Algorithm>,
+    protocols: LastWords<Protocol>,
     origins: Origins,
-    /// What the columns of the origin said so far, and its number.
-    said: BTreeMap<[String; FROM.len()], u16>,
-    /// What they said of the last row: most rows are like the one before.
-    last: Option<([String; FROM.len()], u16)>,
+    /// The origins so far by the cells of their columns, with their numbers.
+    said: BTreeMap<[String; ORIGIN_COLUMNS.len()], u16>,
+    /// The cells and number of the last row's origin: most rows are like the one before.
+    last: Option<([String; ORIGIN_COLUMNS.len()], u16)>,
     /// The last row's columns of what was requested and what ran are all blank: a row of the older form in a merge.
     pub(super) unsaid: bool,
 }
@@ -55,9 +55,9 @@ impl<'a> RowReader<'a> {
         Self {
             columns,
             file,
-            collectives: Memo::new(Collective::parse),
-            algorithms: Memo::new(Algorithm::parse),
-            protocols: Memo::new(Protocol::parse),
+            collectives: LastWords::new(Collective::parse),
+            algorithms: LastWords::new(Algorithm::parse),
+            protocols: LastWords::new(Protocol::parse),
             origins: Origins::default(),
             said: BTreeMap::new(),
             last: None,
@@ -65,15 +65,15 @@ impl<'a> RowReader<'a> {
         }
     }
 
-    /// What the rows were measured with.
+    /// The origins of all rows.
     pub(super) fn into_origins(self) -> Origins {
         self.origins
     }
 
-    /// Reads one record.
+    /// Reads one record. Fails with the place and the expected value of the first cell that can't be used.
     pub(super) fn row(&mut self, record: &Record<'_>) -> Result<Row, Problem> {
         self.check_form(record)?;
-        let cells = Cells { columns: self.columns, record };
+        let cells = RowCells { columns: self.columns, record };
         cells.check_errors(Column::ErrorsIp)?;
         cells.check_errors(Column::ErrorsOop)?;
 
@@ -87,10 +87,10 @@ impl<'a> RowReader<'a> {
         }
         let workload = Workload { collective, scale: Scale { nodes, ranks }, size_bytes: cells.size()? };
 
-        let mut marks = Marks::default();
+        let mut marks = RowMarks::default();
         let (algorithm, protocol, named_default) = self.what_ran(&cells, &mut marks)?;
-        let kind = if named_default || self.asked_for_nothing(&cells) { Kind::Default } else { Kind::Asked };
-        let channels = cells.channels(algorithm == Algorithm::None || kind == Kind::Default, &mut marks)?;
+        let kind = if named_default || self.asked_for_nothing(&cells) { RunKind::Default } else { RunKind::Asked };
+        let channels = cells.channels(algorithm == Algorithm::None || kind == RunKind::Default, &mut marks)?;
         marks.substituted =
             cells.get(Column::Substituted).is_some_and(|c| c.eq_ignore_ascii_case("true") || text::whole(c) == Some(1));
 
@@ -134,8 +134,8 @@ impl<'a> RowReader<'a> {
         })
     }
 
-    /// What was asked for, as far as the row says.
-    fn asked(&mut self, cells: &Cells<'_>) -> Asked {
+    /// The settings that were asked for, as far as the row says.
+    fn asked(&mut self, cells: &RowCells<'_>) -> Asked {
         let word = |column| cells.present(column);
         Asked {
             algorithm: word(Column::RequestedAlgo).and_then(|word| self.algorithms.get(word)),
@@ -148,14 +148,14 @@ impl<'a> RowReader<'a> {
     }
 
     /// The number of what the row was measured with.
-    fn origin(&mut self, cells: &Cells<'_>) -> Result<u16, Problem> {
+    fn origin(&mut self, cells: &RowCells<'_>) -> Result<u16, Problem> {
         let cell = |column| cells.present(column).unwrap_or_default();
         if let Some((said, number)) = &self.last
-            && said.iter().zip(FROM).all(|(said, column)| said == cell(column))
+            && said.iter().zip(ORIGIN_COLUMNS).all(|(said, column)| said == cell(column))
         {
             return Ok(*number);
         }
-        let says = FROM.map(|column| cell(column).to_owned());
+        let says = ORIGIN_COLUMNS.map(|column| cell(column).to_owned());
         let number = match self.said.get(&says) {
             Some(number) => *number,
             None => {
@@ -164,9 +164,10 @@ impl<'a> RowReader<'a> {
                 origin.measured_type(cell(Column::DataType), cell(Column::Redop));
                 origin.nodes(node_numbers(cell(Column::NodeList)));
                 let number =
-                    self.origins.number(&origin, Origins::MOST_OF_A_FILE).filter(|_| self.said.len() < MOST_SAID);
+                    self.origins.number(&origin, Origins::MAX_OF_A_FILE).filter(|_| self.said.len() < MAX_SAID);
                 let Some(number) = number else {
-                    let column = FROM.into_iter().find(|column| !cell(*column).is_empty()).unwrap_or(Column::DataType);
+                    let column =
+                        ORIGIN_COLUMNS.into_iter().find(|column| !cell(*column).is_empty()).unwrap_or(Column::DataType);
                     return Err(cells.problem(column, "is one way of measuring more than can be told apart"));
                 };
                 self.said.insert(says.clone(), number);
@@ -196,7 +197,7 @@ impl<'a> RowReader<'a> {
     }
 
     /// Algorithm and protocol, and whether they say DEFAULT.
-    fn what_ran(&mut self, cells: &Cells<'_>, marks: &mut Marks) -> Result<(Algorithm, Protocol, bool), Problem> {
+    fn what_ran(&mut self, cells: &RowCells<'_>, marks: &mut RowMarks) -> Result<(Algorithm, Protocol, bool), Problem> {
         let algorithm = cells.get(Column::Algo).unwrap_or_default();
         let is_minus_one = self.columns.minus_one_is_default() && algorithm == "-1";
         if algorithm.eq_ignore_ascii_case("default") || is_minus_one {
@@ -212,7 +213,7 @@ impl<'a> RowReader<'a> {
     ///
     /// Where the columns of what ran are blank too, the row comes from a file of the older form that was merged into
     /// one of the newer form: it says nothing about what was asked.
-    fn asked_for_nothing(&mut self, cells: &Cells<'_>) -> bool {
+    fn asked_for_nothing(&mut self, cells: &RowCells<'_>) -> bool {
         let mut requested = [Column::RequestedAlgo, Column::RequestedProto, Column::RequestedNchannels]
             .into_iter()
             .filter_map(|c| cells.get(c))
@@ -243,21 +244,22 @@ fn node_numbers(list: &str) -> BTreeSet<u64> {
 }
 
 /// The cells of one record by column.
-struct Cells<'a> {
+struct RowCells<'a> {
     columns: &'a Columns,
     record: &'a Record<'a>,
 }
 
 /// The columns of one measurement.
 #[derive(Clone, Copy)]
-struct Triple {
+struct SampleColumns {
     time: Column,
     algbw: Column,
     busbw: Column,
 }
 
-const IN_PLACE: Triple = Triple { time: Column::TimeIp, algbw: Column::AlgbwIp, busbw: Column::BusbwIp };
-const OUT_OF_PLACE: Triple = Triple { time: Column::TimeOop, algbw: Column::AlgbwOop, busbw: Column::BusbwOop };
+const IN_PLACE: SampleColumns = SampleColumns { time: Column::TimeIp, algbw: Column::AlgbwIp, busbw: Column::BusbwIp };
+const OUT_OF_PLACE: SampleColumns =
+    SampleColumns { time: Column::TimeOop, algbw: Column::AlgbwOop, busbw: Column::BusbwOop };
 
 /// Between which shares of size / time a printed algbw lies; for busbw it is 0.5 to 2 (two ranks of all_gather, many
 /// of all_reduce), however the ranks are counted.
@@ -266,7 +268,7 @@ fn algbw_factors(workload: &Workload) -> (f64, f64) {
     if workload.collective == Collective::Hypercube { (0.5, 1.0) } else { (1.0, 1.0) }
 }
 
-/// What a row's medians are of.
+/// The number and spread of the runs of which a row is the median.
 #[derive(Clone, Copy)]
 struct Medians {
     repeats: u32,
@@ -288,7 +290,7 @@ impl Medians {
     }
 }
 
-impl Cells<'_> {
+impl RowCells<'_> {
     fn get(&self, column: Column) -> Option<&str> {
         self.columns.cell(column, self.record)
     }
@@ -304,7 +306,7 @@ impl Cells<'_> {
         Problem::new(self.record.line(), self.columns.header(column), text, format!("{expected}; the row was left out"))
     }
 
-    fn word<T: Copy>(&self, column: Column, memo: &mut Memo<T>, what: &str) -> Result<T, Problem> {
+    fn word<T: Copy>(&self, column: Column, memo: &mut LastWords<T>, what: &str) -> Result<T, Problem> {
         let cell = self.get(column).unwrap_or_default();
         memo.get(cell.trim_end_matches('*')).ok_or_else(|| self.problem(column, &format!("is not {what}")))
     }
@@ -337,7 +339,7 @@ impl Cells<'_> {
     }
 
     /// Channels; a count from -128 to -1 is a byte that wrapped. Zero and none are for runs that have no say in it.
-    fn channels(&self, may_be_unsaid: bool, marks: &mut Marks) -> Result<u32, Problem> {
+    fn channels(&self, may_be_unsaid: bool, marks: &mut RowMarks) -> Result<u32, Problem> {
         let unsaid = |cell: &str| cell == "-1" || cell.eq_ignore_ascii_case("default");
         if may_be_unsaid && self.present(Column::Nchannels).is_none_or(unsaid) {
             return Ok(0);
@@ -353,7 +355,7 @@ impl Cells<'_> {
     }
 
     /// A measurement, if the row has it.
-    fn sample(&self, workload: &Workload, of: Triple, medians: Medians) -> Result<Option<Sample>, Problem> {
+    fn sample(&self, workload: &Workload, of: SampleColumns, medians: Medians) -> Result<Option<Sample>, Problem> {
         let number = |column, what: &str, positive: bool| match self.present(column) {
             None => Ok(None),
             Some(cell) => match text::number(cell) {
@@ -364,7 +366,7 @@ impl Cells<'_> {
         let time_us = number(of.time, "a time above zero", true)?;
         let algbw_gbps = number(of.algbw, "a bandwidth", false)?;
         let busbw_gbps = number(of.busbw, "a bandwidth", time_us.is_none())?;
-        let numbers = Numbers { time_us, algbw_gbps, busbw_gbps, slack: medians.slack() };
+        let numbers = SampleNumbers { time_us, algbw_gbps, busbw_gbps, slack: medians.slack() };
         numbers.sample(workload).map_err(|doubt| {
             let column = if doubt.is_algbw { of.algbw } else { of.busbw };
             self.problem(column, &doubt.expected)
@@ -374,8 +376,8 @@ impl Cells<'_> {
 
 /// The numbers of one measurement, as far as a file has them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Numbers {
-    /// Above zero.
+pub(super) struct SampleNumbers {
+    /// The time in µs, above zero.
     pub(super) time_us: Option<f64>,
     pub(super) algbw_gbps: Option<f64>,
     pub(super) busbw_gbps: Option<f64>,
@@ -385,16 +387,16 @@ pub(super) struct Numbers {
 
 /// A bandwidth that can't be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Doubt {
+pub(super) struct ImplausibleBandwidth {
     /// It is the algorithm bandwidth; else the bus bandwidth.
     pub(super) is_algbw: bool,
     /// Completes the sentence that begins with the bandwidth.
     pub(super) expected: String,
 }
 
-impl Numbers {
+impl SampleNumbers {
     /// The measurement, if there is one and its numbers agree.
-    pub(super) fn sample(self, workload: &Workload) -> Result<Option<Sample>, Doubt> {
+    pub(super) fn sample(self, workload: &Workload) -> Result<Option<Sample>, ImplausibleBandwidth> {
         if let Some(time_us) = self.time_us {
             let computed = workload.size_bytes as f64 / time_us / 1000.0;
             for (is_algbw, printed, factors) in
@@ -405,7 +407,7 @@ impl Numbers {
                 let (lowest, highest) = (computed * factors.0 - slack, computed * factors.1 + slack);
                 if !computed.is_finite() || printed < lowest || printed > highest + self.slack * printed {
                     let expected = format!("contradicts size / time, which is {} GB/s", significant(computed));
-                    return Err(Doubt { is_algbw, expected });
+                    return Err(ImplausibleBandwidth { is_algbw, expected });
                 }
             }
         }
@@ -418,20 +420,20 @@ impl Numbers {
         let is_bandwidth = |busbw: f64| busbw > 0.0 && busbw.is_finite();
         // A factor of 0 (one rank) or a time beyond all measure leaves nothing to compare.
         if !is_bandwidth(busbw_gbps) && self.time_us.is_none_or(|t| !is_bandwidth(busbw(t))) {
-            return Err(Doubt { is_algbw: false, expected: "is not a bandwidth above zero".to_owned() });
+            return Err(ImplausibleBandwidth { is_algbw: false, expected: "is not a bandwidth above zero".to_owned() });
         }
         Ok(Some(Sample { time_us: self.time_us, busbw_gbps }))
     }
 }
 
 /// Remembers the few words of a column, so that each is parsed once.
-struct Memo<T> {
+struct LastWords<T> {
     parse: fn(&str) -> Option<T>,
     known: Vec<(String, T)>,
 }
 
-impl<T: Copy> Memo<T> {
-    const MOST: usize = 32;
+impl<T: Copy> LastWords<T> {
+    const MAX: usize = 32;
 
     fn new(parse: fn(&str) -> Option<T>) -> Self {
         Self { parse, known: Vec::new() }
@@ -442,7 +444,7 @@ impl<T: Copy> Memo<T> {
             return Some(*value);
         }
         let value = (self.parse)(word)?;
-        if self.known.len() < Self::MOST {
+        if self.known.len() < Self::MAX {
             self.known.push((word.to_owned(), value));
         }
         Some(value)

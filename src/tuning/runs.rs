@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     aggregate::{Point, Target},
-    read::{Asked, Evidence, Kind, Marks, Row},
+    read::{Asked, Evidence, Row, RowMarks, RunKind},
     sweep::Sweep,
 };
 use crate::{
@@ -20,24 +20,24 @@ use crate::{
 pub struct Run {
     /// busbw in GB/s: in place, or out of place where a collective and scale has nothing in place.
     pub busbw_gbps: f64,
-    /// Its out-of-place twin in GB/s; 0 for none.
-    twin_gbps: f64,
-    /// Not a number for none.
+    /// The out-of-place bus bandwidth in GB/s; 0 where there is none.
+    out_of_place_gbps: f64,
+    /// (max − min) / median in per cent of the runs that the line is the median of; not a number where it is not known.
     spread_pct: f64,
-    /// What ran.
+    /// The configuration that ran.
     pub ran: Configuration,
     /// Line in the file, from 1.
     pub line: u32,
     /// How many runs the line is the median of.
     pub repeats: u32,
-    /// What was asked of the library.
+    /// The settings that were asked of the library.
     pub asked: Asked,
     /// Which file, as the caller numbers them.
     pub file: u16,
     /// How it is known what ran.
     pub evidence: Evidence,
-    /// What the row's columns say besides.
-    pub marks: Marks,
+    /// Warnings that the row's other columns give.
+    pub marks: RowMarks,
 }
 
 impl Run {
@@ -52,7 +52,7 @@ impl Run {
     ) -> Self {
         Self {
             busbw_gbps,
-            twin_gbps: 0.0,
+            out_of_place_gbps: 0.0,
             spread_pct: spread_pct.unwrap_or(f64::NAN),
             ran,
             line: 0,
@@ -60,14 +60,14 @@ impl Run {
             asked: Asked::default(),
             file: 0,
             evidence,
-            marks: Marks::default(),
+            marks: RowMarks::default(),
         }
     }
 
-    /// Its out-of-place twin in GB/s.
+    /// The out-of-place bus bandwidth in GB/s; `None` where it was not measured or stands in for the in-place one.
     #[must_use]
-    pub fn twin_gbps(&self) -> Option<f64> {
-        Some(self.twin_gbps).filter(|twin| *twin > 0.0)
+    pub fn out_of_place_gbps(&self) -> Option<f64> {
+        Some(self.out_of_place_gbps).filter(|out_of_place| *out_of_place > 0.0)
     }
 
     /// (max − min) / median in per cent of the runs that the line is the median of.
@@ -79,12 +79,12 @@ impl Run {
 
 /// The runs of one configuration, or of the default, at one workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
-    /// Collective, scale and size.
+pub struct PointRuns {
+    /// The collective, scale and message size.
     pub workload: Workload,
     /// A configuration that was asked for, or the default.
-    pub kind: Kind,
-    /// What ran most often.
+    pub kind: RunKind,
+    /// The configuration that ran most often.
     pub configuration: Configuration,
     end: u32,
 }
@@ -92,9 +92,9 @@ pub struct Place {
 /// All runs of a sweep, by workload, kind and configuration; those of one place in the order of files and lines.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Runs {
-    places: Vec<Place>,
+    places: Vec<PointRuns>,
     runs: Vec<Run>,
-    /// What must be known about how they were taken from the rows.
+    /// Notes for the user on rows that were joined, replaced or left out.
     pub notes: Vec<String>,
 }
 
@@ -126,20 +126,20 @@ impl Runs {
                 counts.push((same[0].workload, same[0].kind, used));
             }
         }
-        let timed = |row: Row| Timed::new(&row, target, in_place[&group_of(&row)]);
-        let mut timed: Vec<Timed> = rows.into_iter().filter_map(timed).collect();
-        let (mut start, mut doubled) = (0, 0);
+        let timed = |row: Row| TimedRun::new(&row, target, in_place[&group_of(&row)]);
+        let mut timed: Vec<TimedRun> = rows.into_iter().filter_map(timed).collect();
+        let (mut start, mut duplicates) = (0, 0);
         for (workload, kind, used) in counts {
             let runs = &mut timed[start..start + used];
             start += used;
             let Some(configuration) = most_frequent(runs.iter().map(|t| (t.run.ran, t.run.repeats))) else { continue };
-            doubled += mark_doubles(runs);
-            let end = u32::try_from(start - doubled).unwrap_or(u32::MAX);
-            out.places.push(Place { workload, kind, configuration, end });
+            duplicates += mark_duplicates(runs);
+            let end = u32::try_from(start - duplicates).unwrap_or(u32::MAX);
+            out.places.push(PointRuns { workload, kind, configuration, end });
         }
-        out.runs = timed.into_iter().filter(|t| !t.is_double).map(|t| t.run).collect();
-        if doubled > 0 {
-            let stand = if doubled == 1 { "1 row stands" } else { &format!("{doubled} rows stand") };
+        out.runs = timed.into_iter().filter(|t| !t.is_duplicate).map(|t| t.run).collect();
+        if duplicates > 0 {
+            let stand = if duplicates == 1 { "1 row stands" } else { &format!("{duplicates} rows stand") };
             out.notes.push(format!("{stand} in two files with the same times: counted once"));
         }
         out
@@ -152,7 +152,7 @@ impl Runs {
         let mut defaults = defaults.iter().peekable();
         let mut push = |point: &Point, kind| {
             let run = Run {
-                twin_gbps: point.out_of_place_gbps.unwrap_or(0.0),
+                out_of_place_gbps: point.out_of_place_gbps.unwrap_or(0.0),
                 asked: point.asked,
                 marks: point.marks,
                 ..Run::known(point.configuration, point.busbw_gbps, point.repeats, point.spread_pct, point.evidence)
@@ -161,25 +161,25 @@ impl Runs {
         };
         for at in points.chunk_by(|a, b| a.workload == b.workload) {
             while let Some(default) = defaults.next_if(|default| default.workload < at[0].workload) {
-                push(default, Kind::Default);
+                push(default, RunKind::Default);
             }
-            at.iter().for_each(|point| push(point, Kind::Asked));
+            at.iter().for_each(|point| push(point, RunKind::Asked));
             if let Some(default) = defaults.next_if(|default| default.workload == at[0].workload) {
-                push(default, Kind::Default);
+                push(default, RunKind::Default);
             }
         }
-        defaults.for_each(|default| push(default, Kind::Default));
+        defaults.for_each(|default| push(default, RunKind::Default));
         out
     }
 
     /// Adds the runs of a place, which comes after all others by workload, kind and configuration.
-    pub fn push(&mut self, workload: Workload, kind: Kind, configuration: Configuration, runs: &[Run]) {
+    pub fn push(&mut self, workload: Workload, kind: RunKind, configuration: Configuration, runs: &[Run]) {
         self.runs.extend_from_slice(runs);
         let end = u32::try_from(self.runs.len()).unwrap_or(u32::MAX);
-        self.places.push(Place { workload, kind, configuration, end });
+        self.places.push(PointRuns { workload, kind, configuration, end });
     }
 
-    /// Nothing was measured.
+    /// Whether there are no runs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
@@ -192,19 +192,19 @@ impl Runs {
     }
 
     /// Every place with the index of its first run and its runs, in order.
-    pub fn places(&self) -> impl Iterator<Item = (&Place, usize, &[Run])> {
+    pub fn places(&self) -> impl Iterator<Item = (&PointRuns, usize, &[Run])> {
         (0..self.places.len()).map(|index| self.place(index))
     }
 
     /// The places of a collective and scale, in order.
-    pub fn places_of(&self, group: (Collective, Scale)) -> impl Iterator<Item = (&Place, usize, &[Run])> {
-        let key = |place: &Place| (place.workload.collective, place.workload.scale);
+    pub fn places_of(&self, group: (Collective, Scale)) -> impl Iterator<Item = (&PointRuns, usize, &[Run])> {
+        let key = |place: &PointRuns| (place.workload.collective, place.workload.scale);
         let begin = self.places.partition_point(|place| key(place) < group);
         let end = self.places.partition_point(|place| key(place) <= group);
         (begin..end).map(|index| self.place(index))
     }
 
-    fn place(&self, index: usize) -> (&Place, usize, &[Run]) {
+    fn place(&self, index: usize) -> (&PointRuns, usize, &[Run]) {
         let start = index.checked_sub(1).map_or(0, |before| self.places[before].end as usize);
         let place = &self.places[index];
         (place, start, &self.runs[start..place.end as usize])
@@ -212,10 +212,15 @@ impl Runs {
 
     /// The place of a configuration, or of the default, at a workload.
     #[must_use]
-    pub fn of(&self, workload: &Workload, kind: Kind, configuration: Configuration) -> Option<(&Place, usize, &[Run])> {
-        let wanted = (*workload, kind, if kind == Kind::Default { None } else { Some(configuration) });
-        let key = |place: &Place| {
-            let configuration = if place.kind == Kind::Default { None } else { Some(place.configuration) };
+    pub fn of(
+        &self,
+        workload: &Workload,
+        kind: RunKind,
+        configuration: Configuration,
+    ) -> Option<(&PointRuns, usize, &[Run])> {
+        let wanted = (*workload, kind, if kind == RunKind::Default { None } else { Some(configuration) });
+        let key = |place: &PointRuns| {
+            let configuration = if place.kind == RunKind::Default { None } else { Some(place.configuration) };
             (place.workload, place.kind, configuration)
         };
         let index = self.places.partition_point(|place| key(place) < wanted);
@@ -224,7 +229,7 @@ impl Runs {
     }
 
     /// The places of a workload, the default's last.
-    pub fn at(&self, workload: &Workload) -> impl Iterator<Item = (&Place, usize, &[Run])> {
+    pub fn at(&self, workload: &Workload) -> impl Iterator<Item = (&PointRuns, usize, &[Run])> {
         let begin = self.places.partition_point(|p| p.workload < *workload);
         let end = self.places.partition_point(|p| p.workload <= *workload);
         (begin..end).map(|index| self.place(index))
@@ -232,59 +237,60 @@ impl Runs {
 
     /// The points of these runs: each the median over its runs of busbw, a line that is itself the median of n runs
     /// counting n times. `keep` says which runs of a place are used; a place without any has no point.
-    pub fn sweep(&self, mut keep: impl FnMut(&Place, usize) -> Keep) -> Sweep {
+    pub fn sweep(&self, mut keep: impl FnMut(&PointRuns, usize) -> KeptParts) -> Sweep {
         let mut sweep = Sweep::default();
-        let (mut used, mut twins) = (Vec::new(), Vec::new());
+        let (mut used, mut out_of_place) = (Vec::new(), Vec::new());
         for (place, first, runs) in self.places() {
             used.clear();
-            twins.clear();
+            out_of_place.clear();
             for (run, index) in runs.iter().zip(first..) {
                 let keep = keep(place, index);
-                if keep.run {
+                if keep.busbw {
                     used.push(*run);
                 }
-                if let Some(twin) = run.twin_gbps().filter(|_| keep.twin) {
-                    twins.push((twin, run.repeats));
+                if let Some(busbw_gbps) = run.out_of_place_gbps().filter(|_| keep.out_of_place) {
+                    out_of_place.push((busbw_gbps, run.repeats));
                 }
             }
-            let points = if place.kind == Kind::Default { &mut sweep.defaults } else { &mut sweep.points };
-            points.extend(point(place, &used, &mut twins));
+            let points = if place.kind == RunKind::Default { &mut sweep.defaults } else { &mut sweep.points };
+            points.extend(point(place, &used, &mut out_of_place));
         }
         sweep
     }
 }
 
-/// What of a run is used.
+/// The measurements of a run that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keep {
-    /// Its busbw.
-    pub run: bool,
-    /// Its out-of-place twin.
-    pub twin: bool,
+pub struct KeptParts {
+    /// The bus bandwidth of the run.
+    pub busbw: bool,
+    /// The out-of-place measurement beside it.
+    pub out_of_place: bool,
 }
 
-impl Keep {
-    /// All of it.
-    pub const ALL: Self = Self { run: true, twin: true };
-    /// Nothing of it.
-    pub const NOTHING: Self = Self { run: false, twin: false };
+impl KeptParts {
+    /// Both measurements are used.
+    pub const ALL: Self = Self { busbw: true, out_of_place: true };
+    /// Neither measurement is used.
+    pub const NOTHING: Self = Self { busbw: false, out_of_place: false };
 }
 
 /// A run with both its times, to tell runs from each other.
-struct Timed {
+struct TimedRun {
     run: Run,
     times_us: [Option<f64>; 2],
-    /// It stands in an earlier file as well.
-    is_double: bool,
+    /// Whether an earlier file has the same run.
+    is_duplicate: bool,
 }
 
-impl Timed {
+impl TimedRun {
     fn new(row: &Row, target: Target, in_place: bool) -> Option<Self> {
         let sample = if in_place { row.in_place } else { row.out_of_place }?;
-        let twin = row.out_of_place.filter(|_| in_place).map(|twin| target.busbw_gbps(&row.workload, &twin));
+        let out_of_place =
+            row.out_of_place.filter(|_| in_place).map(|out_of_place| target.busbw_gbps(&row.workload, &out_of_place));
         let run = Run {
             busbw_gbps: target.busbw_gbps(&row.workload, &sample),
-            twin_gbps: twin.unwrap_or(0.0),
+            out_of_place_gbps: out_of_place.unwrap_or(0.0),
             spread_pct: row.spread_pct.unwrap_or(f64::NAN),
             ran: row.ran,
             line: row.line,
@@ -295,7 +301,7 @@ impl Timed {
             marks: row.marks,
         };
         let times_us = [row.in_place, row.out_of_place].map(|sample| sample.and_then(|s| s.time_us));
-        Some(Self { run, times_us, is_double: false })
+        Some(Self { run, times_us, is_duplicate: false })
     }
 
     /// Two rows of different files that are the same run: nobody measures the same ten digits twice.
@@ -308,29 +314,29 @@ impl Timed {
 }
 
 /// Marks the runs of one place, by file and line, that stand there twice, and says how many these are.
-fn mark_doubles(runs: &mut [Timed]) -> usize {
+fn mark_duplicates(runs: &mut [TimedRun]) -> usize {
     if runs.first().map(|t| t.run.file) == runs.last().map(|t| t.run.file) {
         return 0;
     }
     runs.compact_sort_by(|a, b| {
-        let twins = || a.times_us[1].partial_cmp(&b.times_us[1]).unwrap_or(Equal);
-        a.run.busbw_gbps.total_cmp(&b.run.busbw_gbps).then_with(twins)
+        let out_of_place = || a.times_us[1].partial_cmp(&b.times_us[1]).unwrap_or(Equal);
+        a.run.busbw_gbps.total_cmp(&b.run.busbw_gbps).then_with(out_of_place)
     });
-    let mut doubles = 0;
+    let mut duplicates = 0;
     let mut first = 0;
     for index in 1..runs.len() {
         if runs[index].is_same(&runs[first]) {
-            runs[index].is_double = true;
-            doubles += 1;
+            runs[index].is_duplicate = true;
+            duplicates += 1;
         } else {
             first = index;
         }
     }
     runs.compact_sort_by_key(|t| (t.run.file, t.run.line));
-    doubles
+    duplicates
 }
 
-fn point(place: &Place, runs: &[Run], twins: &mut [(f64, u32)]) -> Option<Point> {
+fn point(place: &PointRuns, runs: &[Run], out_of_place: &mut [(f64, u32)]) -> Option<Point> {
     let mut values: Vec<(f64, u32)> = runs.iter().map(|run| (run.busbw_gbps, run.repeats)).collect();
     let busbw_gbps = weighted_median(&mut values)?;
     let across = (values[values.len() - 1].0 - values[0].0) / busbw_gbps * 100.0;
@@ -341,10 +347,10 @@ fn point(place: &Place, runs: &[Run], twins: &mut [(f64, u32)]) -> Option<Point>
         busbw_gbps,
         repeats: runs.iter().fold(0_u32, |sum, run| sum.saturating_add(run.repeats)),
         spread_pct: if runs.len() > 1 { Some(within.unwrap_or(0.0).max(across)) } else { within },
-        marks: runs.iter().fold(Marks::default(), |marks, run| marks.union(run.marks)),
+        marks: runs.iter().fold(RowMarks::default(), |marks, run| marks.union(run.marks)),
         asked: most_frequent(runs.iter().map(|run| (run.asked, run.repeats))).unwrap_or_default(),
         evidence: runs.iter().map(|run| run.evidence).max().unwrap_or_default(),
-        out_of_place_gbps: weighted_median(twins),
+        out_of_place_gbps: weighted_median(out_of_place),
     })
 }
 
@@ -363,7 +369,8 @@ pub fn weighted_median(values: &mut [(f64, u32)]) -> Option<f64> {
     Some(f64::midpoint(at(total.checked_sub(1)? / 2)?, at(total / 2)?))
 }
 
-/// What occurs most often, each as often as its number says; the lowest of those that occur equally often.
+/// The item that occurs most often, each counted as often as its number says; the lowest of those that occur equally
+/// often.
 fn most_frequent<T: Ord>(items: impl Iterator<Item = (T, u32)>) -> Option<T> {
     let mut counts: BTreeMap<T, u64> = BTreeMap::new();
     for (item, repeats) in items {
@@ -373,8 +380,8 @@ fn most_frequent<T: Ord>(items: impl Iterator<Item = (T, u32)>) -> Option<T> {
 }
 
 /// The workload, kind and configuration of a row. The default is one place, whatever it chose.
-fn place_of(row: &Row) -> (Workload, Kind, Option<Configuration>) {
-    (row.workload, row.kind, (row.kind == Kind::Asked).then_some(row.ran))
+fn place_of(row: &Row) -> (Workload, RunKind, Option<Configuration>) {
+    (row.workload, row.kind, (row.kind == RunKind::Asked).then_some(row.ran))
 }
 
 /// Sorts rows by place, file and line. Many rows have few places and mostly stand in the order of files and lines: counting
@@ -439,7 +446,7 @@ mod tests {
     #[test]
     fn a_run_is_small() {
         assert_eq!(size_of::<Run>(), 56);
-        assert!(size_of::<Place>() <= 48, "{}", size_of::<Place>());
+        assert!(size_of::<PointRuns>() <= 48, "{}", size_of::<PointRuns>());
     }
 
     #[test]

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     aggregate::Point,
-    features::Ask,
+    features::ModelInput,
     parameters::SearchLimits,
     platform::Platform,
-    result::Support,
-    support::{Outcome, Support as CanRun},
+    result::PredictionSupport,
+    support::{SupportMatrix, SupportOutcome},
     sweep::Sweep,
 };
 use crate::{
@@ -21,17 +21,18 @@ use crate::{
     order::{CompactCollect, CompactSort},
 };
 
-/// What may be chosen at each (collective, scale), from what was measured there and what is allowed besides.
+/// The configurations that may be chosen at each (collective, scale): those that were measured there, and those that
+/// limits allow besides.
 #[derive(Clone, Debug, Default)]
 pub struct SearchSpace {
-    groups: BTreeMap<(Collective, Scale), Vec<Candidate>>,
+    groups: BTreeMap<(Collective, Scale), Vec<SearchCandidate>>,
     limits: SearchLimits,
-    can_run: CanRun,
+    can_run: SupportMatrix,
 }
 
 /// One algorithm and protocol that may be chosen.
 #[derive(Clone, Debug)]
-struct Candidate {
+struct SearchCandidate {
     algorithm: Algorithm,
     protocol: Protocol,
     /// Measured channels, ascending; none for a pair that is only allowed.
@@ -49,7 +50,8 @@ pub type Best = (Configuration, f64);
 const STEP: u32 = 4;
 
 impl SearchSpace {
-    /// What the sweep measured, within limits, and what these name besides and can run on a platform.
+    /// The configurations that the sweep measured, within limits, and those that the limits name besides and that can
+    /// run on a platform.
     #[must_use]
     pub fn new(sweep: &Sweep, limits: &SearchLimits, platform: &Platform) -> Self {
         let groups = sweep
@@ -60,28 +62,28 @@ impl SearchSpace {
                 ((group.collective, group.scale), candidates(points, limits))
             })
             .compact_collect();
-        Self { groups, limits: limits.clone(), can_run: CanRun::new(platform.matrix(), sweep) }
+        Self { groups, limits: limits.clone(), can_run: SupportMatrix::new(platform.matrix(), sweep) }
     }
 
     /// Pairs that may run at a workload: those measured at its scale (where that was not measured, at the nearest),
     /// within the limits; and those that the limits name besides and that can run there.
-    fn pairs(&self, workload: &Workload) -> Vec<Candidate> {
+    fn pairs(&self, workload: &Workload) -> Vec<SearchCandidate> {
         let known = self.known(workload);
         let square = u128::from(workload.size_bytes).pow(2);
         let SearchLimits { algorithms, protocols, .. } = &self.limits;
-        let wanted = |pair: &&Candidate| {
+        let wanted = |pair: &&SearchCandidate| {
             (algorithms.is_empty() || algorithms.contains(&pair.algorithm))
                 && (protocols.is_empty() || protocols.contains(&pair.protocol))
         };
         let is_here = self.groups.contains_key(&(workload.collective, workload.scale));
         // What ran at another scale need not run here. Direct and N/A are nobody's to ask for.
-        let can_run = |pair: &&Candidate| {
+        let can_run = |pair: &&SearchCandidate| {
             is_here
                 || matches!(pair.algorithm, Algorithm::Direct | Algorithm::None)
-                || !matches!(self.can_run.outcome(workload, pair.algorithm, pair.protocol), Outcome::RuledOut(_))
+                || !matches!(self.can_run.outcome(workload, pair.algorithm, pair.protocol), SupportOutcome::RuledOut(_))
         };
         let known_here = known.iter().filter(wanted).filter(can_run);
-        let mut pairs: Vec<Candidate> =
+        let mut pairs: Vec<SearchCandidate> =
             known_here.filter(|p| p.runs.0 <= square && square < p.runs.1).cloned().collect();
         if algorithms.is_empty() && protocols.is_empty() {
             return pairs;
@@ -89,9 +91,15 @@ impl SearchSpace {
         for algorithm in or_measured(algorithms, known.iter().map(|pair| pair.algorithm)) {
             for protocol in or_measured(protocols, known.iter().map(|pair| pair.protocol)) {
                 let is_new = known.iter().all(|pair| (pair.algorithm, pair.protocol) != (algorithm, protocol));
-                if is_new && self.can_run.outcome(workload, algorithm, protocol) == Outcome::Runs {
+                if is_new && self.can_run.outcome(workload, algorithm, protocol) == SupportOutcome::Runs {
                     let measured = None;
-                    pairs.push(Candidate { algorithm, protocol, channels: Vec::new(), measured, runs: (0, u128::MAX) });
+                    pairs.push(SearchCandidate {
+                        algorithm,
+                        protocol,
+                        channels: Vec::new(),
+                        measured,
+                        runs: (0, u128::MAX),
+                    });
                 }
             }
         }
@@ -108,19 +116,20 @@ impl SearchSpace {
         let known = self.groups.get(&(workload.collective, workload.scale)).map_or(&[][..], Vec::as_slice);
         let reason = |algorithm: Algorithm| {
             let is_known = known.iter().any(|pair| pair.algorithm == algorithm);
-            let runs = |protocol: &&Protocol| self.can_run.outcome(workload, algorithm, **protocol) == Outcome::Runs;
+            let runs =
+                |protocol: &&Protocol| self.can_run.outcome(workload, algorithm, **protocol) == SupportOutcome::Runs;
             let first = protocols.first().filter(|_| !is_known && !protocols.iter().any(|protocol| runs(&protocol)))?;
             Some((algorithm, self.can_run.reason(workload, algorithm, *first)))
         };
         self.limits.algorithms.iter().filter_map(|algorithm| reason(*algorithm)).collect()
     }
 
-    fn known(&self, workload: &Workload) -> &[Candidate] {
+    fn known(&self, workload: &Workload) -> &[SearchCandidate] {
         let of_group = self.groups.get(&(workload.collective, workload.scale)).or_else(|| self.nearest(workload));
         of_group.map_or(&[], Vec::as_slice)
     }
 
-    fn nearest(&self, workload: &Workload) -> Option<&Vec<Candidate>> {
+    fn nearest(&self, workload: &Workload) -> Option<&Vec<SearchCandidate>> {
         let distance = |scale: &Scale| (scale.ranks.abs_diff(workload.scale.ranks), scale.ranks);
         let of_collective = self.groups.iter().filter(|((collective, _), _)| *collective == workload.collective);
         of_collective.min_by_key(|((_, scale), _)| distance(scale)).map(|(_, pairs)| pairs)
@@ -130,13 +139,13 @@ impl SearchSpace {
     #[must_use]
     pub fn max_channels(&self, workload: &Workload) -> u32 {
         let measured = self.known(workload).iter().filter_map(|pair| pair.channels.last().copied()).max();
-        self.limits.max_channels.or(measured).unwrap_or(0).min(MOST_CHANNELS)
+        self.limits.max_channels.or(measured).unwrap_or(0).min(MAX_CHANNELS)
     }
 
     /// The best of the search that the limits name.
     ///
     /// # Errors
-    /// What the predictor says.
+    /// The error of the predictor.
     pub fn best(&self, workload: &Workload, predict: &mut Predict<'_>) -> Result<Option<Best>, LearnError> {
         if self.limits.exhaustive { self.exhaustive(workload, predict) } else { self.coarse_to_fine(workload, predict) }
     }
@@ -144,7 +153,7 @@ impl SearchSpace {
     /// The best of a few configurations: coarse, then fine around the best.
     ///
     /// # Errors
-    /// What the predictor says.
+    /// The error of the predictor.
     pub fn coarse_to_fine(&self, workload: &Workload, predict: &mut Predict<'_>) -> Result<Option<Best>, LearnError> {
         let limit = self.max_channels(workload);
         let mut best: Option<Best> = None;
@@ -168,7 +177,7 @@ impl SearchSpace {
     /// The best of all configurations up to the limit: the check of [`Self::coarse_to_fine`].
     ///
     /// # Errors
-    /// What the predictor says.
+    /// The error of the predictor.
     pub fn exhaustive(&self, workload: &Workload, predict: &mut Predict<'_>) -> Result<Option<Best>, LearnError> {
         let limit = self.max_channels(workload);
         let mut best = None;
@@ -183,15 +192,15 @@ impl SearchSpace {
     /// Whether a configuration may be chosen at a workload.
     #[must_use]
     pub fn allows(&self, workload: &Workload, configuration: &Configuration) -> bool {
-        let same = |p: &Candidate| (p.algorithm, p.protocol) == (configuration.algorithm, configuration.protocol);
+        let same = |p: &SearchCandidate| (p.algorithm, p.protocol) == (configuration.algorithm, configuration.protocol);
         configuration.channels <= self.max_channels(workload) && self.pairs(workload).iter().any(same)
     }
 
-    /// What a choice stands on.
+    /// Whether a choice is measured, interpolated or extrapolated.
     #[must_use]
-    pub fn support(&self, sweep: &Sweep, workload: &Workload, configuration: &Configuration) -> Support {
+    pub fn support(&self, sweep: &Sweep, workload: &Workload, configuration: &Configuration) -> PredictionSupport {
         if sweep.points_at(workload).iter().any(|point| point.configuration == *configuration) {
-            return Support::Measured;
+            return PredictionSupport::Measured;
         }
         let pairs = self.groups.get(&(workload.collective, workload.scale)).into_iter().flatten();
         let inside =
@@ -202,31 +211,31 @@ impl SearchSpace {
                     && high.is_some_and(|high| *high >= configuration.channels);
                 sizes && channels
             });
-        if inside { Support::Interpolated } else { Support::Extrapolated }
+        if inside { PredictionSupport::Interpolated } else { PredictionSupport::Extrapolated }
     }
 }
 
 /// More channels than this are never searched: NCCL's own limit is 64, RCCL keeps the count in eight bits.
-const MOST_CHANNELS: u32 = 255;
+const MAX_CHANNELS: u32 = 255;
 
 /// Predicts busbw in GB/s; `None` where nothing is known.
-pub type Predict<'a> = dyn FnMut(&[Ask]) -> Result<Vec<Option<f64>>, LearnError> + 'a;
+pub type Predict<'a> = dyn FnMut(&[ModelInput]) -> Result<Vec<Option<f64>>, LearnError> + 'a;
 
 /// The wanted ones; where none is named, the measured ones.
 fn or_measured<T: Ord + Copy>(wanted: &[T], measured: impl Iterator<Item = T>) -> BTreeSet<T> {
     if wanted.is_empty() { measured.compact_collect() } else { wanted.iter().copied().compact_collect() }
 }
 
-fn candidates(points: &[Point], limits: &SearchLimits) -> Vec<Candidate> {
+fn candidates(points: &[Point], limits: &SearchLimits) -> Vec<SearchCandidate> {
     // A count that was printed as a negative byte is a reading of ours: it is chosen only when asked for.
     let asked = |p: &Point| !p.marks.wrapped_channels || limits.max_channels.is_some_and(|most| most > 127);
     let mut sizes: Vec<u64> = points.iter().map(|point| point.workload.size_bytes).collect();
     sizes.dedup();
-    let mut pairs: BTreeMap<(Algorithm, Protocol), Candidate> = BTreeMap::new();
+    let mut pairs: BTreeMap<(Algorithm, Protocol), SearchCandidate> = BTreeMap::new();
     for point in points.iter().filter(|point| asked(point)) {
         let Configuration { algorithm, protocol, channels } = point.configuration;
         let size = point.workload.size_bytes;
-        let pair = pairs.entry((algorithm, protocol)).or_insert(Candidate {
+        let pair = pairs.entry((algorithm, protocol)).or_insert(SearchCandidate {
             algorithm,
             protocol,
             channels: Vec::new(),
@@ -236,7 +245,7 @@ fn candidates(points: &[Point], limits: &SearchLimits) -> Vec<Candidate> {
         pair.channels.push(channels);
         pair.measured = Some(pair.measured.map_or((size, size), |(low, high)| (low.min(size), high.max(size))));
     }
-    let mut pairs: Vec<Candidate> = pairs.into_values().collect();
+    let mut pairs: Vec<SearchCandidate> = pairs.into_values().collect();
     for pair in &mut pairs {
         pair.channels.compact_sort();
         pair.channels.dedup();
@@ -252,13 +261,13 @@ fn candidates(points: &[Point], limits: &SearchLimits) -> Vec<Candidate> {
 }
 
 fn highest(
-    pair: &Candidate,
+    pair: &SearchCandidate,
     workload: &Workload,
     channels: &[u32],
     predict: &mut Predict<'_>,
 ) -> Result<Option<Best>, LearnError> {
     let configuration = |channels| Configuration { algorithm: pair.algorithm, protocol: pair.protocol, channels };
-    let asks: Vec<Ask> = channels.iter().map(|channels| (*workload, configuration(*channels))).collect();
+    let asks: Vec<ModelInput> = channels.iter().map(|channels| (*workload, configuration(*channels))).collect();
     let predicted = predict(&asks)?;
     let known = asks.into_iter().zip(predicted).filter_map(|((_, c), busbw)| busbw.map(|busbw| (c, busbw)));
     Ok(known.fold(None, |best, next| better(best, Some(next))))
@@ -279,7 +288,7 @@ fn better(best: Option<Best>, next: Option<Best>) -> Option<Best> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tuning::read::Marks;
+    use crate::tuning::read::RowMarks;
 
     const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
 
@@ -289,7 +298,7 @@ mod tests {
 
     fn point(size_bytes: u64, algorithm: Algorithm, channels: u32, wrapped_channels: bool) -> Point {
         let configuration = Configuration { algorithm, protocol: Protocol::Simple, channels };
-        let marks = Marks { wrapped_channels, ..Marks::default() };
+        let marks = RowMarks { wrapped_channels, ..RowMarks::default() };
         Point { marks, ..Point::new(workload(size_bytes), configuration, 1.0) }
     }
 
@@ -301,7 +310,7 @@ mod tests {
     }
 
     /// Two humps: one channel beats everything, then the curve falls, then it rises again to a lower top at 37.
-    fn humps(asks: &[Ask]) -> Result<Vec<Option<f64>>, LearnError> {
+    fn humps(asks: &[ModelInput]) -> Result<Vec<Option<f64>>, LearnError> {
         let busbw = |channels: u32| if channels == 1 { 10.0 } else { 9.0 - f64::from(channels.abs_diff(37)) / 10.0 };
         Ok(asks.iter().map(|(_, c)| Some(busbw(c.channels))).collect())
     }
@@ -316,7 +325,7 @@ mod tests {
         let found = best(&space, 1 << 24);
         assert_eq!(found.map(|(c, _)| c.channels), Some(1));
         assert_eq!(space.exhaustive(&workload(1 << 24), &mut humps).ok().flatten(), found);
-        let mut second = |asks: &[Ask]| {
+        let mut second = |asks: &[ModelInput]| {
             Ok(asks.iter().map(|(_, c)| Some(9.0 - f64::from(c.channels.abs_diff(37)) / 10.0)).collect())
         };
         let second = space.coarse_to_fine(&workload(1 << 24), &mut second).ok().flatten();
@@ -386,7 +395,7 @@ mod tests {
     fn counts_read_from_negative_bytes_are_never_recommended_unasked() {
         let mut sweep = sweep();
         sweep.points.push(point(1 << 29, Algorithm::Ring, 168, true));
-        let rising = |asks: &[Ask]| Ok(asks.iter().map(|(_, c)| Some(f64::from(c.channels))).collect());
+        let rising = |asks: &[ModelInput]| Ok(asks.iter().map(|(_, c)| Some(f64::from(c.channels))).collect());
         let top = |limits: &SearchLimits| {
             let space = SearchSpace::new(&sweep, limits, &Platform::default());
             space.coarse_to_fine(&workload(1 << 29), &mut { rising }).ok().flatten().map(|(c, _)| c.channels)
@@ -400,10 +409,10 @@ mod tests {
         let sweep = sweep();
         let space = SearchSpace::new(&sweep, &SearchLimits::default(), &Platform::default());
         let ring = |channels| Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Simple, channels };
-        assert_eq!(space.support(&sweep, &workload(1 << 24), &ring(8)), Support::Measured);
-        assert_eq!(space.support(&sweep, &workload(1 << 24), &ring(9)), Support::Interpolated);
-        assert_eq!(space.support(&sweep, &workload(3 << 23), &ring(8)), Support::Interpolated);
-        assert_eq!(space.support(&sweep, &workload(1 << 31), &ring(8)), Support::Extrapolated);
-        assert_eq!(space.support(&sweep, &workload(1 << 24), &ring(64)), Support::Extrapolated);
+        assert_eq!(space.support(&sweep, &workload(1 << 24), &ring(8)), PredictionSupport::Measured);
+        assert_eq!(space.support(&sweep, &workload(1 << 24), &ring(9)), PredictionSupport::Interpolated);
+        assert_eq!(space.support(&sweep, &workload(3 << 23), &ring(8)), PredictionSupport::Interpolated);
+        assert_eq!(space.support(&sweep, &workload(1 << 31), &ring(8)), PredictionSupport::Extrapolated);
+        assert_eq!(space.support(&sweep, &workload(1 << 24), &ring(64)), PredictionSupport::Extrapolated);
     }
 }

@@ -21,7 +21,7 @@ use crate::{
 
 /// Which set of measurements is studied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Choice {
+pub enum SetChoice {
     /// The one with the most rows; of equal ones that which was read first.
     #[default]
     Largest,
@@ -36,7 +36,7 @@ pub enum Choice {
 pub struct Set {
     /// Names it in addresses: a number that its label makes, the same whenever the same is read.
     pub key: u32,
-    /// What tells it from the others: `NCCL 2.29.2 · float sum`.
+    /// The values in which it differs from the other sets, such as `NCCL 2.29.2 · float sum`.
     pub label: String,
     /// Its rows, with those that belong to every set.
     pub rows: u64,
@@ -49,33 +49,33 @@ pub struct Sets {
     pub all: Vec<Set>,
     /// The rows of all together.
     pub pooled_rows: u64,
-    /// Which is studied; never [`Choice::Largest`] where there are any.
-    pub chosen: Choice,
+    /// Which is studied; never [`SetChoice::Largest`] where there are any.
+    pub chosen: SetChoice,
     /// Which they are, from which files, and which is studied: a sentence for people.
     pub note: String,
 }
 
 impl Sets {
-    /// What [`Choice::Pooled`] is called.
+    /// The name of [`SetChoice::Pooled`].
     pub const POOLED: &str = "all together, pooled";
 
-    /// What is studied, in words; `None` where there is nothing to tell apart.
+    /// The name of the set that is studied; `None` where there is only one.
     #[must_use]
     pub fn label(&self) -> Option<&str> {
         match self.chosen {
-            Choice::Pooled if !self.all.is_empty() => Some(Self::POOLED),
-            Choice::One(key) => self.all.iter().find(|set| set.key == key).map(|set| set.label.as_str()),
+            SetChoice::Pooled if !self.all.is_empty() => Some(Self::POOLED),
+            SetChoice::One(key) => self.all.iter().find(|set| set.key == key).map(|set| set.label.as_str()),
             _ => None,
         }
     }
 
     /// Whether a choice can be made here.
     #[must_use]
-    pub fn has(&self, choice: Choice) -> bool {
+    pub fn has(&self, choice: SetChoice) -> bool {
         match choice {
-            Choice::Largest => true,
-            Choice::One(key) => self.all.iter().any(|set| set.key == key),
-            Choice::Pooled => !self.all.is_empty(),
+            SetChoice::Largest => true,
+            SetChoice::One(key) => self.all.iter().any(|set| set.key == key),
+            SetChoice::Pooled => !self.all.is_empty(),
         }
     }
 }
@@ -86,9 +86,9 @@ type Values = [u32; Aspect::ALL.len()];
 /// For each aspect, whether it differs.
 type Differs = [bool; Aspect::ALL.len()];
 
-type Group = (Collective, Scale);
+type GroupKey = (Collective, Scale);
 
-/// What the values of an aspect are, ascending; `None`: not stated.
+/// The values of an aspect, ascending; `None` where it is not stated.
 struct Names<'a>(Vec<Option<&'a str>>);
 
 impl<'a> Names<'a> {
@@ -113,24 +113,24 @@ impl<'a> Names<'a> {
 
 /// Rows of one origin and file.
 struct Class {
-    group: Group,
+    group: GroupKey,
     origin: u16,
     file: u16,
     rows: u64,
-    /// Index of the first.
+    /// The index of the first row of the class.
     first: usize,
     values: Values,
 }
 
 /// The most sets that can be chosen; there are as many ways of measuring as the files say.
-const MOST: usize = 500;
+const MAX: usize = 500;
 
 /// Finds the sets that rows fall into and keeps the rows of the one that `choose` chooses; `name` names a file.
 pub fn divide(
     rows: &mut Vec<Row>,
     origins: &Origins,
     name: &dyn Fn(u16) -> String,
-    choose: &mut dyn FnMut(&[Set]) -> Choice,
+    choose: &mut dyn FnMut(&[Set]) -> SetChoice,
 ) -> Sets {
     let used: BTreeSet<u16> = rows.chunk_by(|a, b| a.origin == b.origin).map(|same| same[0].origin).collect();
     let used: Vec<u16> = used.into_iter().collect();
@@ -140,21 +140,21 @@ pub fn divide(
     if differs.is_empty() {
         return Sets::default();
     }
-    let apart = Apart::new(differs, classes, names);
+    let apart = Division::new(differs, classes, names);
     let (mut keys, mut all): (Vec<Values>, Vec<Set>) = apart.sets().into_iter().unzip();
     let ways = all.len();
-    keys.truncate(MOST);
-    all.truncate(MOST);
+    keys.truncate(MAX);
+    all.truncate(MAX);
     let chosen = match choose(&all) {
-        Choice::Pooled => Choice::Pooled,
-        Choice::One(key) if all.iter().any(|set| set.key == key) => Choice::One(key),
-        _ => Choice::One(all[0].key),
+        SetChoice::Pooled => SetChoice::Pooled,
+        SetChoice::One(key) if all.iter().any(|set| set.key == key) => SetChoice::One(key),
+        _ => SetChoice::One(all[0].key),
     };
     let pooled_rows = rows.len() as u64;
-    let studied = all.iter().position(|set| chosen == Choice::One(set.key)).map(|at| &keys[at]);
+    let studied = all.iter().position(|set| chosen == SetChoice::One(set.key)).map(|at| &keys[at]);
     if let Some(studied) = studied {
         let of_set = apart.classes.iter().filter(|class| apart.holds(studied, class));
-        let kept: BTreeSet<(Group, u16)> = of_set.map(|class| (class.group, class.origin)).collect();
+        let kept: BTreeSet<(GroupKey, u16)> = of_set.map(|class| (class.group, class.origin)).collect();
         let mut last = None;
         rows.retain(|row| {
             let key = ((row.workload.collective, row.workload.scale), row.origin);
@@ -201,9 +201,9 @@ fn classes(rows: &[Row], origins: &Origins, names: &[Names<'_>; Aspect::ALL.len(
 
 /// In what the rows of each group differ; groups that were measured in one way are left out. Where a value is a shorter
 /// spelling of one other, it becomes that one.
-fn differences(classes: &mut [Class], names: &[Names<'_>; Aspect::ALL.len()]) -> BTreeMap<Group, Differs> {
+fn differences(classes: &mut [Class], names: &[Names<'_>; Aspect::ALL.len()]) -> BTreeMap<GroupKey, Differs> {
     // The values of each group and aspect that are stated.
-    let mut known: Vec<(Group, usize, u32)> = Vec::new();
+    let mut known: Vec<(GroupKey, usize, u32)> = Vec::new();
     for class in &*classes {
         for (aspect, value) in class.values.iter().enumerate().filter(|(_, value)| **value != Names::NOT_STATED) {
             known.push((class.group, aspect, *value));
@@ -211,8 +211,8 @@ fn differences(classes: &mut [Class], names: &[Names<'_>; Aspect::ALL.len()]) ->
     }
     known.compact_sort();
     known.dedup();
-    let mut differs: BTreeMap<Group, Differs> = BTreeMap::new();
-    let mut renamed: Vec<((Group, usize, u32), u32)> = Vec::new();
+    let mut differs: BTreeMap<GroupKey, Differs> = BTreeMap::new();
+    let mut renamed: Vec<((GroupKey, usize, u32), u32)> = Vec::new();
     for of_aspect in known.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
         let (group, aspect, _) = of_aspect[0];
         let longer = longer(of_aspect.iter().map(|(.., value)| *value), &names[aspect]);
@@ -240,7 +240,7 @@ fn longer(values: impl Iterator<Item = u32>, names: &Names<'_>) -> Vec<(u32, u32
     for (long, number) in &stated {
         let begins = long.match_indices(' ').map(|(at, _)| at + 1);
         for begin in [0].into_iter().chain(begins) {
-            let ends = long.match_indices(IS_END).map(|(at, _)| at).chain([long.len()]);
+            let ends = long.match_indices(SPELLING_ENDS).map(|(at, _)| at).chain([long.len()]);
             let parts = ends.filter(|end| *end > begin).filter_map(|end| stated.get(&long[begin..end]));
             found.extend(parts.filter(|short| is_short_for(names.get(**short), long)).map(|short| (*short, *number)));
         }
@@ -251,27 +251,29 @@ fn longer(values: impl Iterator<Item = u32>, names: &Names<'_>) -> Vec<(u32, u32
 }
 
 /// Where a shorter spelling may end.
-const IS_END: [char; 3] = [' ', '+', '-'];
+const SPELLING_ENDS: [char; 3] = [' ', '+', '-'];
 
 /// `2.29.2` is short for `NCCL 2.29.2+cuda12.9`.
 fn is_short_for(short: Option<&str>, long: &str) -> bool {
     let Some((short, (before, after))) = short.and_then(|short| Some((short, long.split_once(short)?))) else {
         return false;
     };
-    short != long && (before.is_empty() || before.ends_with(' ')) && (after.is_empty() || after.starts_with(IS_END))
+    short != long
+        && (before.is_empty() || before.ends_with(' '))
+        && (after.is_empty() || after.starts_with(SPELLING_ENDS))
 }
 
-/// What is kept apart.
-struct Apart<'a> {
-    differs: BTreeMap<Group, Differs>,
+/// The aspects by which sets are kept apart, and the classes of rows.
+struct Division<'a> {
+    differs: BTreeMap<GroupKey, Differs>,
     classes: Vec<Class>,
     names: [Names<'a>; Aspect::ALL.len()],
     /// The aspects in which any group differs.
     aspects: Vec<usize>,
 }
 
-impl<'a> Apart<'a> {
-    fn new(differs: BTreeMap<Group, Differs>, classes: Vec<Class>, names: [Names<'a>; Aspect::ALL.len()]) -> Self {
+impl<'a> Division<'a> {
+    fn new(differs: BTreeMap<GroupKey, Differs>, classes: Vec<Class>, names: [Names<'a>; Aspect::ALL.len()]) -> Self {
         let is_any = |aspect: &usize| differs.values().any(|differs| differs[*aspect]);
         let aspects = (0..Aspect::ALL.len()).filter(is_any).collect();
         Self { differs, classes, names, aspects }
@@ -360,7 +362,7 @@ impl<'a> Apart<'a> {
         (1..rows.len() as u32).filter(|number| rows[*number as usize] > 0).collect()
     }
 
-    /// What tells a set from the others.
+    /// The values in which a set differs from the others, in words.
     fn label(&self, values: &Values, nodes: &[u32]) -> String {
         let mut label = String::new();
         for aspect in self.aspects.iter().copied() {
@@ -393,16 +395,16 @@ impl<'a> Apart<'a> {
         name: &dyn Fn(u16) -> String,
     ) -> String {
         let mut told = Vec::new();
-        for (set, values) in sets.all.iter().zip(keys).take(NAMED) {
+        for (set, values) in sets.all.iter().zip(keys).take(MAX_NAMED) {
             let mut files: BTreeMap<u16, u64> = BTreeMap::new();
             let own = self.classes.iter().filter(|class| self.differs.contains_key(&class.group));
             for class in own.filter(|class| self.holds(values, class)) {
                 *files.entry(class.file).or_default() += class.rows;
             }
             let named =
-                files.iter().take(NAMED).map(|(file, rows)| format!("{} of {}", count(*rows, "row"), name(*file)));
+                files.iter().take(MAX_NAMED).map(|(file, rows)| format!("{} of {}", count(*rows, "row"), name(*file)));
             let named: Vec<String> = named.collect();
-            told.push(format!("{} ({}{})", set.label, named.join(", "), more(files.len(), NAMED)));
+            told.push(format!("{} ({}{})", set.label, named.join(", "), more(files.len(), MAX_NAMED)));
         }
         let shown = match studied {
             Some(_) => format!("Used is {}", sets.label().unwrap_or_default()),
@@ -412,7 +414,7 @@ impl<'a> Apart<'a> {
             "These measurements were taken in {} ways and are kept apart: {}{}. {shown}",
             grouped(ways as u64),
             told.join("; "),
-            more(ways, NAMED),
+            more(ways, MAX_NAMED),
         );
         if ways > sets.all.len() {
             note += &format!("; only the {} with the most rows can be chosen", sets.all.len());
@@ -425,7 +427,7 @@ impl<'a> Apart<'a> {
 
     /// Groups that belong to every set, though what they say is not what this one is.
     fn strangers(&self, set: &Values) -> String {
-        let mut found: Vec<((Group, usize, u32), usize)> = Vec::new();
+        let mut found: Vec<((GroupKey, usize, u32), usize)> = Vec::new();
         for class in &self.classes {
             let differs = self.differs(class);
             for aspect in self.aspects.iter().copied() {
@@ -440,16 +442,16 @@ impl<'a> Apart<'a> {
         found.dedup_by_key(|(stranger, _)| *stranger);
         found.compact_sort_by_key(|(_, first)| *first);
         let mut said = String::new();
-        for (((collective, scale), aspect, own), _) in found.iter().take(NAMED) {
+        for (((collective, scale), aspect, own), _) in found.iter().take(MAX_NAMED) {
             let own = self.names[*aspect].get(*own).unwrap_or_default();
             said += &format!("; {collective} on {scale} was measured with {own} only and belongs to every set");
         }
-        said + &more(found.len(), NAMED)
+        said + &more(found.len(), MAX_NAMED)
     }
 }
 
 /// The most sets, files of each and groups that are named.
-const NAMED: usize = 6;
+const MAX_NAMED: usize = 6;
 
 /// The values of the aspects that differ.
 fn only(values: Values, differs: Differs) -> Values {
@@ -493,7 +495,7 @@ mod tests {
                 out_of_place: None,
                 repeats: 1,
                 spread_pct: None,
-                kind: read::Kind::Asked,
+                kind: read::RunKind::Asked,
                 marks: Default::default(),
                 asked: Default::default(),
                 evidence: Default::default(),
@@ -507,9 +509,9 @@ mod tests {
     fn divided(lots: &[Lot<'_>], choice: Option<&str>) -> (Sets, Vec<(u16, usize)>) {
         let (mut rows, origins) = rows(lots);
         let mut choose = |sets: &[Set]| match choice {
-            None => Choice::Largest,
-            Some("all") => Choice::Pooled,
-            Some(label) => Choice::One(sets.iter().find(|set| set.label == label).unwrap().key),
+            None => SetChoice::Largest,
+            Some("all") => SetChoice::Pooled,
+            Some(label) => SetChoice::One(sets.iter().find(|set| set.label == label).unwrap().key),
         };
         let sets = divide(&mut rows, &origins, &|file| format!("{file}.log"), &mut choose);
         (sets, rows.chunk_by(|a, b| a.file == b.file).map(|same| (same[0].file, same.len())).collect())

@@ -13,25 +13,25 @@ use crate::{
     math::{Stream, exp, log2, pow},
 };
 
-/// What to simulate.
+/// The settings of a simulated sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulation {
-    /// Which collectives.
+    /// The collectives.
     pub collectives: Vec<Collective>,
     /// Which numbers of nodes, of [`Simulation::GPUS_PER_NODE`] each.
     pub nodes: Vec<u32>,
-    /// Message sizes in bytes.
+    /// The message sizes in bytes.
     pub sizes: Vec<u64>,
-    /// Channels.
+    /// The channel counts.
     pub channels: Vec<u32>,
-    /// Runs of everything.
+    /// The number of runs of each configuration.
     pub repeats: u32,
-    /// Seeds the noise.
+    /// The seed of the noise.
     pub seed: u64,
 }
 
 impl Simulation {
-    /// GPUs of a node.
+    /// The number of GPUs of a node.
     pub const GPUS_PER_NODE: u32 = 8;
 
     /// The sweep of the page's example.
@@ -74,7 +74,7 @@ impl Simulation {
     /// Each repeat runs every configuration and the default over all sizes.
     ///
     /// # Errors
-    /// Those of writing to `out`.
+    /// The errors of writing to `out`.
     pub fn write(&self, mut out: impl Write) -> io::Result<()> {
         let mut noise = Stream::new(self.seed);
         writeln!(out, "{HEADER}")?;
@@ -101,7 +101,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// What [`Simulation::write`] writes, as text.
+    /// The CSV text that [`Simulation::write`] writes.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let mut bytes = Vec::new();
@@ -115,7 +115,7 @@ const HEADER: &str = "run_id,collective,num_nodes,num_gpus,size_bytes,count,data
                       busbw_oop,errors_oop,time_ip_us,algbw_ip,busbw_ip,errors_ip,algo,proto,nchannels,\
                       requested_algo,requested_proto,requested_nchannels,substituted,measured_algo_raw,nchannels_source";
 
-/// What runs on MI300-class nodes with RCCL.
+/// The algorithms and protocols that run on MI300-class nodes with RCCL.
 fn pairs(collective: Collective, nodes: u32) -> Vec<(Algorithm, Protocol)> {
     use {
         Algorithm::{None as NoAlgorithm, Ring, Tree},

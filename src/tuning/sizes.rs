@@ -4,22 +4,22 @@ use crate::order::CompactSort;
 use crate::units::{Size, SizeError};
 
 /// The most sizes answered at once.
-pub const MOST_SIZES: usize = 1000;
+pub const MAX_SIZES: usize = 1000;
 
 /// A list of sizes that can't be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SizesError {
-    /// Nothing stands there.
+    /// The text is empty.
     #[error("no size is given; write one or several, like 16M or 1M, 16M, 1.5G")]
     Empty,
     /// One of them is none.
     #[error(transparent)]
     Size(#[from] SizeError),
-    /// No message is empty.
+    /// A size is 0.
     #[error("a message of 0 bytes has no bandwidth")]
     Zero,
-    /// More than [`MOST_SIZES`].
-    #[error("more than {MOST_SIZES} sizes are given")]
+    /// There are more than [`MAX_SIZES`] sizes.
+    #[error("more than {MAX_SIZES} sizes are given")]
     TooMany,
 }
 
@@ -65,7 +65,7 @@ pub fn parse_sizes(text: &str) -> Result<Vec<u64>, SizesError> {
     if words.is_empty() {
         return Err(SizesError::Empty);
     }
-    if words.len() > MOST_SIZES {
+    if words.len() > MAX_SIZES {
         return Err(SizesError::TooMany);
     }
     let mut sizes = words.iter().map(|word| Ok(word.parse::<Size>()?.0)).collect::<Result<Vec<u64>, SizesError>>()?;

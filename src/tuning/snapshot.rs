@@ -3,24 +3,24 @@
 mod drift;
 
 use super::{
-    decision::{Decision, deviations::Own},
+    decision::{Decision, deviations::OwnSpread},
     origin::{Aspect, Origins},
-    read::{Evidence, Kind, Row},
+    read::{Evidence, Row, RunKind},
     result::Recommendation,
-    runs::{Place, Run, Runs},
+    runs::{PointRuns, Run, Runs},
     stalls::{Screened, mean_range},
-    study::{Study, StudyError},
+    study::{TuningStudy, TuningStudyError},
 };
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::exp,
     order::CompactSort,
-    report::snapshot::{MOST_RUNS, rounded},
+    report::snapshot::{MAX_RUNS, rounded},
 };
 use std::collections::BTreeMap;
 
 pub use crate::report::snapshot::{
-    AtSize, Deployed, Drift, Extent, Group, Measured, Measurement, Snapshot, SnapshotError,
+    DeployedChoice, Drift, Extent, Measurement, Snapshot, SnapshotError, SnapshotGroup, SnapshotRuns, SnapshotSize,
 };
 
 /// With what each collective and scale was measured, in words.
@@ -31,7 +31,7 @@ pub type MeasuredWith = BTreeMap<(Collective, Scale), Vec<String>>;
 #[must_use]
 pub fn measured_with(rows: &[Row], origins: &Origins) -> MeasuredWith {
     /// More different ones are not told.
-    const MOST: usize = 8;
+    const MAX: usize = 8;
     let key = |row: &Row| (row.workload.collective, row.workload.scale, row.origin);
     let mut words = MeasuredWith::new();
     for same in rows.chunk_by(|a, b| key(a) == key(b)) {
@@ -43,7 +43,7 @@ pub fn measured_with(rows: &[Row], origins: &Origins) -> MeasuredWith {
                 Aspect::Nodes => format!("node set {}", value.chars().take(4).collect::<String>()),
                 _ => value.clone(),
             };
-            if of_group.len() < MOST && !of_group.contains(&word) {
+            if of_group.len() < MAX && !of_group.contains(&word) {
                 of_group.push(word);
             }
         }
@@ -53,7 +53,7 @@ pub fn measured_with(rows: &[Row], origins: &Origins) -> MeasuredWith {
 }
 
 /// So many of those that are tied are kept in a thinned snapshot, those with the fewest channels first.
-const MOST_TIED: usize = 3;
+const MAX_TIED: usize = 3;
 
 impl Snapshot {
     /// Of what was measured, and what is to be deployed by the last answer or, before any training, by the measured
@@ -61,27 +61,27 @@ impl Snapshot {
     ///
     /// # Errors
     /// None as long as nothing was learnt.
-    pub fn new(study: &Study, extent: Extent) -> Result<Self, StudyError> {
+    pub fn new(study: &TuningStudy, extent: Extent) -> Result<Self, TuningStudyError> {
         let answer = study.to_deploy()?;
         let answer: BTreeMap<Workload, &Recommendation> =
             answer.iter().rev().map(|recommendation| (recommendation.workload, recommendation)).collect();
         let (runs, screened) = (study.runs(), study.screened());
-        let mut groups: Vec<Group> = Vec::new();
+        let mut groups: Vec<SnapshotGroup> = Vec::new();
         for (place, first, of_place) in runs.places() {
             let Workload { collective, scale, size_bytes } = place.workload;
             let Some(measurement) = measurement(place, first, of_place, screened, extent) else { continue };
             if groups.last().is_none_or(|group| (group.collective, group.scale) != (collective, scale)) {
                 let drift = Drift::new(runs, screened, (collective, scale));
-                groups.push(Group { collective, scale, measured_with: Vec::new(), drift, sizes: Vec::new() });
+                groups.push(SnapshotGroup { collective, scale, measured_with: Vec::new(), drift, sizes: Vec::new() });
             }
             let Some(group) = groups.last_mut() else { continue };
             let advice = || answer.get(&place.workload).copied();
             if group.sizes.last().is_none_or(|at| at.size_bytes != size_bytes) {
                 let deployed = advice().map(deployed).unwrap_or_default();
-                group.sizes.push(AtSize { size_bytes, deployed, default: None, measured: Vec::new() });
+                group.sizes.push(SnapshotSize { size_bytes, deployed, default: None, measured: Vec::new() });
             }
             let Some(at) = group.sizes.last_mut() else { continue };
-            if place.kind == Kind::Default {
+            if place.kind == RunKind::Default {
                 at.default = Some(measurement);
             } else if extent == Extent::Whole || advice().is_some_and(|r| is_kept(r, &measurement.configuration)) {
                 at.measured.push(measurement);
@@ -103,14 +103,14 @@ impl Snapshot {
     pub fn runs(&self) -> Runs {
         let mut runs = Runs::default();
         for group in &self.groups {
-            let Group { collective, scale, .. } = *group;
+            let SnapshotGroup { collective, scale, .. } = *group;
             for at in &group.sizes {
                 let workload = Workload { collective, scale, size_bytes: at.size_bytes };
                 let mut push = |measurement: &Measurement, kind| {
                     runs.push(workload, kind, measurement.configuration, &measurement.lines());
                 };
-                at.measured.iter().for_each(|measurement| push(measurement, Kind::Asked));
-                at.default.iter().for_each(|measurement| push(measurement, Kind::Default));
+                at.measured.iter().for_each(|measurement| push(measurement, RunKind::Asked));
+                at.default.iter().for_each(|measurement| push(measurement, RunKind::Default));
             }
         }
         runs
@@ -122,17 +122,17 @@ impl Measurement {
         let evidence = if self.executed { Evidence::Executed } else { Evidence::Planned };
         let line = |busbw, repeats, spread| Run::known(self.configuration, busbw, repeats, spread, evidence);
         match &self.runs {
-            Measured::Each(runs) => runs.iter().map(|busbw| line(*busbw, 1, None)).collect(),
-            Measured::Median { busbw_gbps, runs, spread_pct } => vec![line(*busbw_gbps, *runs, *spread_pct)],
+            SnapshotRuns::Each(runs) => runs.iter().map(|busbw| line(*busbw, 1, None)).collect(),
+            SnapshotRuns::Median { busbw_gbps, runs, spread_pct } => vec![line(*busbw_gbps, *runs, *spread_pct)],
         }
     }
 }
 
-fn deployed(recommendation: &Recommendation) -> Deployed {
+fn deployed(recommendation: &Recommendation) -> DeployedChoice {
     match (recommendation.decision, recommendation.configuration) {
-        (Decision::KeepDefault { .. } | Decision::MeasureFirst, _) => Deployed::Default,
-        (Decision::Deploy | Decision::NoDefault, Some(configuration)) => Deployed::Configuration(configuration),
-        _ => Deployed::Unknown,
+        (Decision::KeepDefault { .. } | Decision::MeasureFirst, _) => DeployedChoice::Default,
+        (Decision::Deploy | Decision::NoDefault, Some(configuration)) => DeployedChoice::Configuration(configuration),
+        _ => DeployedChoice::Unknown,
     }
 }
 
@@ -140,30 +140,36 @@ fn is_kept(recommendation: &Recommendation, configuration: &Configuration) -> bo
     let of_best = recommendation.measured_best.as_ref().map(|best| best.configuration);
     recommendation.configuration == Some(*configuration)
         || of_best == Some(*configuration)
-        || recommendation.tied.iter().take(MOST_TIED).any(|tied| tied == configuration)
+        || recommendation.tied.iter().take(MAX_TIED).any(|tied| tied == configuration)
 }
 
 /// The used runs of a place; `None` of none, and of one that stalled, which stands in an answer for want of a better one,
 /// but is no change.
-fn measurement(place: &Place, first: usize, runs: &[Run], screened: &Screened, extent: Extent) -> Option<Measurement> {
+fn measurement(
+    place: &PointRuns,
+    first: usize,
+    runs: &[Run],
+    screened: &Screened,
+    extent: Extent,
+) -> Option<Measurement> {
     if let [lone] = runs
         && screened.is_stalled(&place.workload, lone)
     {
         return None;
     }
-    let used = || runs.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).run).map(|(run, _)| run);
+    let used = || runs.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).busbw).map(|(run, _)| run);
     let singles = used().all(|run| run.repeats == 1);
     let count = used().count();
-    let measured = if singles && (1..=MOST_RUNS).contains(&count) && extent == Extent::Whole {
-        Measured::Each(used().map(|run| rounded(run.busbw_gbps)).collect())
+    let measured = if singles && (1..=MAX_RUNS).contains(&count) && extent == Extent::Whole {
+        SnapshotRuns::Each(used().map(|run| rounded(run.busbw_gbps)).collect())
     } else {
         let mut values: Vec<(f64, u32)> = used().map(|run| (run.busbw_gbps, run.repeats)).collect();
         let busbw_gbps = rounded(super::runs::weighted_median(&mut values)?);
-        let own = Own::new(place, first, runs, screened);
+        let own = OwnSpread::new(place, first, runs, screened);
         // The range that normal numbers with this deviation have.
         let spread = |deviation: f64| (exp(deviation * mean_range(own.runs)) - 1.0) * 100.0;
         let spread_pct = (own.variance.freedom() > 0.0).then(|| rounded(spread(own.variance.deviation())));
-        Measured::Median { busbw_gbps, runs: own.runs, spread_pct }
+        SnapshotRuns::Median { busbw_gbps, runs: own.runs, spread_pct }
     };
     let executed = used().all(|run| run.evidence == Evidence::Executed);
     Some(Measurement { configuration: place.configuration, executed, runs: measured })

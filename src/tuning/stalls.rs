@@ -1,11 +1,12 @@
 //! Runs that stalled: something else held the machine up, and what was measured is not the configuration.
 //!
-//! The rule, for in-place and for out-of-place runs alike. A run stalled when it is at least [`TIMES`] times slower
-//! than its siblings' median, and slower by more than [`DEVIATIONS`] standard deviations of a run at its size. That
+//! The rule, for in-place and for out-of-place runs alike. A run stalled when it is at least [`MIN_SLOWDOWN`] times slower
+//! than its siblings' median, and slower by more than [`MIN_DEVIATIONS`] standard deviations of a run at its size. That
 //! deviation is robust: the median over all places of this and the two neighbouring sizes of ln(max / min) / d₂(n),
 //! where d₂(n) is the mean range of n standard normal numbers (Tippett 1925); so a sweep that is noisy everywhere has
-//! few stalls. Of two runs the slower one is compared with the faster. A run without siblings is compared with its
-//! twin, as the twins of its size usually relate; it is named, and stays, for there is nothing in its place. Being
+//! few stalls. Of two runs the slower one is compared with the faster. A run without siblings is compared with
+//! its measurement in the other placement, as the two usually relate at its size; it is named, and stays, for there is
+//! nothing in its place. Being
 //! slower than a median, at most half of the runs of a place can have stalled. Lines that are medians are left alone.
 
 use std::collections::BTreeMap;
@@ -14,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     parameters::{Screening, StallId},
-    read::Kind,
-    runs::{Keep, Place, Run, Runs},
+    read::RunKind,
+    runs::{KeptParts, PointRuns, Run, Runs},
 };
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
@@ -24,57 +25,59 @@ use crate::{
     units::{Size, count},
 };
 
-/// A stalled run is at least this many times slower than its siblings…
-pub const TIMES: f64 = 1.5;
+/// A stalled run is at least this many times slower than the other runs of its point.
+pub const MIN_SLOWDOWN: f64 = 1.5;
 
-/// …and by more than this many standard deviations.
-pub const DEVIATIONS: f64 = 6.0;
+/// It is also slower than them by more than this many standard deviations.
+pub const MIN_DEVIATIONS: f64 = 6.0;
 
-/// So many pairs of twins tell how twins relate at a size.
-const TWINS: usize = 5;
+/// The smallest number of runs with both placements that tell how the two relate at a size.
+const MIN_PAIRS: usize = 5;
 
-/// Which of a row's two measurements.
+/// The placement of a measurement: whether send and receive buffer are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Half {
-    /// The one that decides.
+pub enum Placement {
+    /// The in-place measurement, which decides.
     InPlace,
-    /// Its witness.
+    /// The out-of-place measurement, which only confirms or contradicts.
     OutOfPlace,
 }
 
-/// A run that stalled.
+/// A run that was slowed down by something else than its configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stall {
     /// Which file, as the caller numbers them.
     pub file: u16,
     /// Line in the file, from 1.
     pub line: u32,
-    /// Collective, scale and size.
+    /// The collective, scale and message size.
     pub workload: Workload,
-    /// What ran.
+    /// The configuration that ran.
     pub configuration: Configuration,
-    /// It was a run of the library's default.
+    /// Whether it was a run of the default.
     pub is_default: bool,
     /// Which of the place's runs, from 1, in the order of files and lines.
     pub repeat: u32,
     /// How many runs the place has.
     pub of: u32,
     /// Which of the row's measurements stalled.
-    pub half: Half,
-    /// Its busbw in GB/s.
+    #[serde(rename = "half")]
+    pub placement: Placement,
+    /// The bus bandwidth of the run in GB/s.
     pub busbw_gbps: f64,
-    /// What was expected of it: the median of the place; of two runs the other; of one what its twin lets expect.
+    /// The expected bus bandwidth in GB/s: the median of the point; of two runs the other; of one the bandwidth that
+    /// its other placement lets expect.
     pub expected_gbps: f64,
     /// It is not used. `false` for a run without siblings, and where stalls are to be used.
     pub set_aside: bool,
 }
 
 impl Stall {
-    /// Its name.
+    /// The identity of the run, by which it can be brought back.
     #[must_use]
     pub const fn id(&self) -> StallId {
-        StallId { file: self.file, line: self.line, half: self.half }
+        StallId { file: self.file, line: self.line, placement: self.placement }
     }
 
     /// How many times slower it was than expected.
@@ -90,14 +93,14 @@ pub struct Screened {
     /// All that stalled, in the order of the runs.
     pub stalls: Vec<Stall>,
     /// The stalls that are set aside, by the index of the run, ascending.
-    aside: Vec<(usize, Half)>,
+    aside: Vec<(usize, Placement)>,
     by_hand: Vec<(Collective, Scale, Configuration)>,
     /// Those of them that were not measured.
     unknown: Vec<(Collective, Scale, Configuration)>,
 }
 
 impl Screened {
-    /// Judges all runs.
+    /// Finds the stalled runs and sets them aside, as far as `screening` says.
     #[must_use]
     pub fn new(runs: &Runs, screening: &Screening) -> Self {
         let mut screened = Self::default();
@@ -106,30 +109,30 @@ impl Screened {
         screened.unknown.retain(|(collective, scale, configuration)| {
             !runs.places().any(|(place, ..)| {
                 let Workload { collective: of, scale: on, .. } = place.workload;
-                place.kind == Kind::Asked && (of, on, place.configuration) == (*collective, *scale, *configuration)
+                place.kind == RunKind::Asked && (of, on, place.configuration) == (*collective, *scale, *configuration)
             })
         });
-        for half in [Half::InPlace, Half::OutOfPlace] {
-            screened.judge(runs, half, screening);
+        for placement in [Placement::InPlace, Placement::OutOfPlace] {
+            screened.judge(runs, placement, screening);
         }
         screened.stalls.compact_sort_by_key(|s| (s.workload, s.is_default, s.configuration, s.file, s.line));
-        screened.aside.compact_sort_by_key(|(index, half)| (*index, *half == Half::OutOfPlace));
+        screened.aside.compact_sort_by_key(|(index, placement)| (*index, *placement == Placement::OutOfPlace));
         screened
     }
 
-    /// What of a run is used.
+    /// The measurements of a run that are used; `run` is its index in [`Runs`].
     #[must_use]
-    pub fn keep(&self, place: &Place, run: usize) -> Keep {
+    pub fn keep(&self, place: &PointRuns, run: usize) -> KeptParts {
         let Workload { collective, scale, .. } = place.workload;
-        if place.kind == Kind::Asked && self.by_hand.contains(&(collective, scale, place.configuration)) {
-            return Keep::NOTHING;
+        if place.kind == RunKind::Asked && self.by_hand.contains(&(collective, scale, place.configuration)) {
+            return KeptParts::NOTHING;
         }
-        let mut keep = Keep::ALL;
+        let mut keep = KeptParts::ALL;
         let begin = self.aside.partition_point(|(index, _)| *index < run);
-        for (_, half) in self.aside[begin..].iter().take_while(|(index, _)| *index == run) {
-            match half {
-                Half::InPlace => keep.run = false,
-                Half::OutOfPlace => keep.twin = false,
+        for (_, placement) in self.aside[begin..].iter().take_while(|(index, _)| *index == run) {
+            match placement {
+                Placement::InPlace => keep.busbw = false,
+                Placement::OutOfPlace => keep.out_of_place = false,
             }
         }
         keep
@@ -138,12 +141,12 @@ impl Screened {
     /// A run of a workload stalled, whether it is set aside or not.
     #[must_use]
     pub fn is_stalled(&self, workload: &Workload, run: &Run) -> bool {
-        let is = |stall: &Stall| (stall.file, stall.line, stall.half) == (run.file, run.line, Half::InPlace);
+        let is = |stall: &Stall| (stall.file, stall.line, stall.placement) == (run.file, run.line, Placement::InPlace);
         let begin = self.stalls.partition_point(|stall| stall.workload < *workload);
         self.stalls[begin..].iter().take_while(|stall| stall.workload == *workload).any(is)
     }
 
-    /// What stalled, in a sentence for each collective and scale.
+    /// Notes for the user: the stalled runs, in a sentence for each collective and scale.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let group = |stall: &Stall| (stall.workload.collective, stall.workload.scale);
@@ -173,11 +176,11 @@ impl Screened {
         self.stalls.chunk_by(|a, b| group(a) == group(b)).map(of_group).chain(unknown).collect()
     }
 
-    fn judge(&mut self, runs: &Runs, half: Half, screening: &Screening) {
-        let usual = Usual::new(runs, half);
+    fn judge(&mut self, runs: &Runs, placement: Placement, screening: &Screening) {
+        let usual = UsualSpreads::new(runs, placement);
         for (place, first, of_place) in runs.places() {
             let Some(usual) = usual.at(&place.workload) else { continue };
-            let values: Vec<Option<f64>> = of_place.iter().map(|run| single(run, half)).collect();
+            let values: Vec<Option<f64>> = of_place.iter().map(|run| single(run, placement)).collect();
             let mut siblings: Vec<f64> = values.iter().flatten().map(|busbw| ln(*busbw)).collect();
             let lone = siblings.len() == 1;
             // Of two runs the faster is what the slower is compared with.
@@ -191,38 +194,38 @@ impl Screened {
                 let Some(value) = *value else { continue };
                 let (expected, deviation) = match expected {
                     Some(expected) => (expected, usual.deviation),
-                    None => match (usual.twins, single(run, half.other())) {
-                        (Some((relation, deviation)), Some(twin)) => (ln(twin) + relation, deviation),
+                    None => match (usual.relation_of_placements, single(run, placement.other())) {
+                        (Some((relation, deviation)), Some(other)) => (ln(other) + relation, deviation),
                         _ => continue,
                     },
                 };
-                if expected - ln(value) <= ln(TIMES).max(DEVIATIONS * deviation) {
+                if expected - ln(value) <= ln(MIN_SLOWDOWN).max(MIN_DEVIATIONS * deviation) {
                     continue;
                 }
-                let id = StallId { file: run.file, line: run.line, half };
+                let id = StallId { file: run.file, line: run.line, placement };
                 let set_aside = !lone && !screening.keep_stalls && !screening.brought_back.contains(&id);
                 self.stalls.push(Stall {
                     file: run.file,
                     line: run.line,
                     workload: place.workload,
                     configuration: run.ran,
-                    is_default: place.kind == Kind::Default,
+                    is_default: place.kind == RunKind::Default,
                     repeat: nth as u32 + 1,
                     of: of_place.len() as u32,
-                    half,
+                    placement,
                     busbw_gbps: value,
                     expected_gbps: exp(expected),
                     set_aside,
                 });
                 if set_aside {
-                    self.aside.push((first + nth, half));
+                    self.aside.push((first + nth, placement));
                 }
             }
         }
     }
 }
 
-impl Half {
+impl Placement {
     const fn other(self) -> Self {
         match self {
             Self::InPlace => Self::OutOfPlace,
@@ -232,42 +235,42 @@ impl Half {
 }
 
 /// The measurement of a single run.
-fn single(run: &Run, half: Half) -> Option<f64> {
-    let busbw = match half {
-        Half::InPlace => Some(run.busbw_gbps),
-        Half::OutOfPlace => run.twin_gbps(),
+fn single(run: &Run, placement: Placement) -> Option<f64> {
+    let busbw = match placement {
+        Placement::InPlace => Some(run.busbw_gbps),
+        Placement::OutOfPlace => run.out_of_place_gbps(),
     };
     busbw.filter(|busbw| run.repeats == 1 && *busbw > 0.0)
 }
 
 /// How far runs of a size usually are from each other.
 #[derive(Clone, Copy)]
-struct AtSize {
+struct SizeSpread {
     deviation: f64,
-    /// ln of this half over the other one: the median, and the deviation from it.
-    twins: Option<(f64, f64)>,
+    /// ln of busbw in this placement over that in the other one: the median, and the deviation from it.
+    relation_of_placements: Option<(f64, f64)>,
 }
 
-struct Usual(BTreeMap<Workload, AtSize>);
+struct UsualSpreads(BTreeMap<Workload, SizeSpread>);
 
-impl Usual {
-    fn new(runs: &Runs, half: Half) -> Self {
+impl UsualSpreads {
+    fn new(runs: &Runs, placement: Placement) -> Self {
         let mut sizes: Vec<(Workload, Vec<f64>, Vec<f64>)> = Vec::new();
         for (place, _, of_place) in runs.places() {
             if sizes.last().is_none_or(|(workload, ..)| *workload != place.workload) {
                 sizes.push((place.workload, Vec::new(), Vec::new()));
             }
             let Some((_, deviations, relations)) = sizes.last_mut() else { continue };
-            let values = || of_place.iter().filter_map(|run| single(run, half));
+            let values = || of_place.iter().filter_map(|run| single(run, placement));
             let (n, low, high) = values()
                 .fold((0, f64::INFINITY, 0.0_f64), |(n, low, high), value| (n + 1, low.min(value), high.max(value)));
             if n > 1 {
                 deviations.push(ln(high / low) / mean_range(n));
             }
             if let [run] = of_place
-                && let (Some(value), Some(twin)) = (single(run, half), single(run, half.other()))
+                && let (Some(value), Some(other)) = (single(run, placement), single(run, placement.other()))
             {
-                relations.push(ln(value / twin));
+                relations.push(ln(value / other));
             }
         }
         let group = |at: usize| (sizes[at].0.collective, sizes[at].0.scale);
@@ -277,19 +280,19 @@ impl Usual {
         let usual = |at: usize| {
             let mut deviations: Vec<f64> = near(at).flat_map(|other| sizes[other].1.iter().copied()).collect();
             let mut relations: Vec<f64> = near(at).flat_map(|other| sizes[other].2.iter().copied()).collect();
-            let twins = if relations.len() < TWINS { None } else { median(&mut relations) };
-            let twins = twins.and_then(|relation| {
+            let relation_of_placements = if relations.len() < MIN_PAIRS { None } else { median(&mut relations) };
+            let relation_of_placements = relation_of_placements.and_then(|relation| {
                 /// From the median absolute deviation of normal numbers to their standard deviation.
-                const NORMAL: f64 = 1.4826;
+                const MAD_TO_DEVIATION: f64 = 1.4826;
                 let mut from: Vec<f64> = relations.iter().map(|r| (r - relation).abs()).collect();
-                Some((relation, median(&mut from)? * NORMAL))
+                Some((relation, median(&mut from)? * MAD_TO_DEVIATION))
             });
-            (sizes[at].0, AtSize { deviation: median(&mut deviations).unwrap_or(0.0), twins })
+            (sizes[at].0, SizeSpread { deviation: median(&mut deviations).unwrap_or(0.0), relation_of_placements })
         };
         Self((0..sizes.len()).map(usual).compact_collect())
     }
 
-    fn at(&self, workload: &Workload) -> Option<AtSize> {
+    fn at(&self, workload: &Workload) -> Option<SizeSpread> {
         self.0.get(workload).copied()
     }
 }
@@ -327,7 +330,7 @@ mod tests {
         tuning::{
             aggregate::Target,
             parameters::SetAside,
-            read::{Asked, Evidence, Marks, Row, Sample},
+            read::{Asked, Evidence, Row, RowMarks, Sample},
         },
     };
 
@@ -344,8 +347,8 @@ mod tests {
             out_of_place: sample(out_of_place),
             repeats: 1,
             spread_pct: None,
-            kind: Kind::Asked,
-            marks: Marks::default(),
+            kind: RunKind::Asked,
+            marks: RowMarks::default(),
             asked: Asked::default(),
             evidence: Evidence::default(),
             origin: 0,
@@ -379,7 +382,7 @@ mod tests {
             let (found, values) = screened(&rows, &Screening::default());
             let [stall] = found.stalls[..] else { panic!("{found:?}") };
             assert_eq!((stall.file, stall.line, stall.repeat, stall.of), (3, 7, 1, repeats));
-            assert_eq!((stall.configuration.channels, stall.half, stall.set_aside), (5, Half::InPlace, true));
+            assert_eq!((stall.configuration.channels, stall.placement, stall.set_aside), (5, Placement::InPlace, true));
             assert!((3.5..4.5).contains(&stall.times_slower()), "{stall:?}");
             let note = &found.notes()[0];
             assert!(note.starts_with("broadcast on 2 nodes, 16 ranks: 1 measurement stalled, all set aside"), "{note}");
@@ -399,7 +402,7 @@ mod tests {
     #[test]
     fn a_run_of_the_default_stalls_like_any_other() {
         let mut rows = rows(3, 0.01, 4.0);
-        rows.iter_mut().filter(|row| row.ran.channels == 5).for_each(|row| row.kind = Kind::Default);
+        rows.iter_mut().filter(|row| row.ran.channels == 5).for_each(|row| row.kind = RunKind::Default);
         let runs = Runs::new(rows.clone(), Target::Printed);
         let screened = Screened::new(&runs, &Screening::default());
         assert!(screened.stalls[0].is_default && screened.stalls[0].set_aside, "{screened:?}");
@@ -411,7 +414,7 @@ mod tests {
     fn a_lone_stall_is_named_and_stays() {
         let (found, values) = screened(&rows(1, 0.01, 20.0), &Screening::default());
         let [stall] = found.stalls[..] else { panic!("{found:?}") };
-        assert_eq!((stall.line, stall.half, stall.set_aside, stall.of), (7, Half::InPlace, false, 1));
+        assert_eq!((stall.line, stall.placement, stall.set_aside, stall.of), (7, Placement::InPlace, false, 1));
         assert_eq!(values.len(), 10);
     }
 

@@ -10,20 +10,20 @@ use super::{
     ceilings::Ceilings,
     charts,
     decision::{Judge, deviations::Deviations},
-    features::Ask,
+    features::ModelInput,
     heat_map::{Against, heat_map},
     model::BusbwModel,
     model_file::{self, ModelFile},
     parameters::{Confidence, Parameters, Screening, SearchLimits},
     platform::Platform,
-    recommend::{Advisor, Stretch},
+    recommend::{BetweenSizes, Recommender},
     record,
     result::{Evaluation, Group, Importance, Recommendation, Source, View},
     runs::Runs,
     search::SearchSpace,
     stalls::Screened,
     sweep::Sweep,
-    validate::{self, Deployed, FoldPredictions, Validation},
+    validate::{self, FoldPredictions, HeldOutChoice, Validation},
     wording,
 };
 use crate::{
@@ -37,7 +37,7 @@ use crate::{
 
 /// A sweep, and the model and validation that were made from it.
 #[derive(Default)]
-pub struct Study {
+pub struct TuningStudy {
     target: Target,
     runs: Runs,
     screening: Screening,
@@ -48,14 +48,14 @@ pub struct Study {
     groups: Vec<Group>,
     /// Where the answers are deployed: it says what can run beside what was measured.
     platform: Platform,
-    /// What predictions are held to.
+    /// The limits of predictions.
     ceilings: Ceilings,
     /// How far to trust interpolation, as long as nothing was learnt.
     untrained: OnceLock<Validation>,
-    learnt: Option<Learnt>,
+    trained: Option<TrainedModel>,
 }
 
-struct Learnt {
+struct TrainedModel {
     parameters: Parameters,
     model: BusbwModel,
     space: SearchSpace,
@@ -65,7 +65,7 @@ struct Learnt {
 
 /// Why a study can't answer.
 #[derive(Debug, thiserror::Error)]
-pub enum StudyError {
+pub enum TuningStudyError {
     /// There are no measurements.
     #[error("there is nothing to learn from: a sweep is needed first")]
     NothingMeasured,
@@ -74,21 +74,21 @@ pub enum StudyError {
         "there is nothing to learn from: only the library's default was measured; a report shows its curve and where it dips"
     )]
     OnlyDefault,
-    /// More collectives and scales than [`MOST_LEARNT`].
+    /// More collectives and scales than [`MAX_TRAINED_GROUPS`].
     #[error(
         "{} collectives and scales are more than the {} that can be learnt from: take the files or rows of those that are to be tuned",
         grouped(*.0 as u64),
-        grouped(MOST_LEARNT as u64)
+        grouped(MAX_TRAINED_GROUPS as u64)
     )]
     TooManyScales(usize),
     /// Parameters of which no training would end.
     #[error(
         "these parameters ask for more than {} trees or stages, or trees deeper than {}",
-        grouped(Parameters::MOST_TREES.into()),
-        Parameters::DEEPEST
+        grouped(Parameters::MAX_TREES.into()),
+        Parameters::MAX_DEPTH
     )]
     TooManyTrees,
-    /// There is no model.
+    /// No model was trained yet.
     #[error("there is no model yet: train one first")]
     NothingTrained,
     /// The model could not be fitted or asked.
@@ -98,9 +98,9 @@ pub enum StudyError {
 
 /// So many collectives and scales are learnt from at most: each is a surface of its own, and training would take minutes. Real
 /// sweeps have tens.
-pub const MOST_LEARNT: usize = 2000;
+pub const MAX_TRAINED_GROUPS: usize = 2000;
 
-impl Study {
+impl TuningStudy {
     /// Studies a sweep whose points are of `target`, and of whose runs no more is known.
     #[must_use]
     pub fn new(sweep: Sweep, target: Target) -> Self {
@@ -117,7 +117,7 @@ impl Study {
 
     /// Sets runs aside, and forgets what was learnt with others.
     fn screen(&mut self, screening: Screening) {
-        self.learnt = None;
+        self.trained = None;
         self.screened = Screened::new(&self.runs, &screening);
         self.screening = screening;
         self.sweep = self.runs.sweep(|place, run| self.screened.keep(place, run));
@@ -130,16 +130,16 @@ impl Study {
 
     /// Holds predictions to what links carry. Answers what must be known of that; what was answered before stands until the
     /// next question.
-    pub fn hold_to(&mut self, ceilings: Vec<Ceiling>) -> Vec<String> {
+    pub fn limit_predictions(&mut self, ceilings: Vec<Ceiling>) -> Vec<String> {
         self.ceilings = Ceilings::new(ceilings, &self.sweep);
         self.ceilings.notes(&self.sweep)
     }
 
     /// Where the answers are deployed. What was answered before stands until the next question.
-    pub fn deploy_on(&mut self, platform: Platform) {
+    pub fn set_platform(&mut self, platform: Platform) {
         self.platform = platform;
-        if let Some(learnt) = &mut self.learnt {
-            learnt.space = SearchSpace::new(&self.sweep, &learnt.parameters.search, &platform);
+        if let Some(trained) = &mut self.trained {
+            trained.space = SearchSpace::new(&self.sweep, &trained.parameters.search, &platform);
         }
     }
 
@@ -160,7 +160,7 @@ impl Study {
         space.cannot_run(workload).iter().map(told).collect()
     }
 
-    /// The single runs.
+    /// The single runs behind the points.
     #[must_use]
     pub fn runs(&self) -> &Runs {
         &self.runs
@@ -172,37 +172,37 @@ impl Study {
         &self.screened
     }
 
-    /// What tells measurements from noise.
+    /// The judge that decides between measured configurations.
     #[must_use]
     pub fn judge(&self) -> Judge<'_> {
-        let confidence = self.learnt.as_ref().map(|learnt| learnt.parameters.confidence).unwrap_or_default();
+        let confidence = self.trained.as_ref().map(|trained| trained.parameters.confidence).unwrap_or_default();
         Judge { runs: &self.runs, screened: &self.screened, deviations: &self.deviations, confidence }
     }
 
-    /// What was measured.
+    /// The measurements: a point for each size and configuration.
     #[must_use]
     pub fn sweep(&self) -> &Sweep {
         &self.sweep
     }
 
-    /// What was measured, by collective and scale.
+    /// The measured collectives and scales.
     #[must_use]
     pub fn groups(&self) -> &[Group] {
         &self.groups
     }
 
-    /// What is to be deployed at each measured workload, as it was last answered; empty before any training.
+    /// The last recommendations for each measured workload; empty before any training.
     #[must_use]
     pub fn recommendations(&self) -> &[Recommendation] {
-        self.learnt.as_ref().map_or(&[], |learnt| &learnt.answer)
+        self.trained.as_ref().map_or(&[], |trained| &trained.answer)
     }
 
-    /// What is to be deployed at each measured workload, as it was last answered; before any training the measured
+    /// The last recommendations for each measured workload; before any training the measured
     /// winners.
     ///
     /// # Errors
     /// None as long as no model was trained.
-    pub fn to_deploy(&self) -> Result<Cow<'_, [Recommendation]>, StudyError> {
+    pub fn to_deploy(&self) -> Result<Cow<'_, [Recommendation]>, TuningStudyError> {
         Ok(match self.recommendations() {
             [] => self.winners()?.into(),
             answered => answered.into(),
@@ -216,23 +216,23 @@ impl Study {
         self.groups.iter().flat_map(|g| g.sizes.iter().map(move |size| workload(g, *size))).collect()
     }
 
-    fn with_advisor<T>(&self, search: Option<&SearchLimits>, ask: impl FnOnce(&Advisor<'_>) -> T) -> T {
-        let learnt = self.learnt.as_ref();
+    fn with_recommender<T>(&self, search: Option<&SearchLimits>, ask: impl FnOnce(&Recommender<'_>) -> T) -> T {
+        let trained = self.trained.as_ref();
         let own;
-        let space = match (search, learnt) {
-            (None, Some(learnt)) => &learnt.space,
+        let space = match (search, trained) {
+            (None, Some(trained)) => &trained.space,
             (search, _) => {
                 own = SearchSpace::new(&self.sweep, search.unwrap_or(&SearchLimits::default()), &self.platform);
                 &own
             }
         };
-        ask(&Advisor {
+        ask(&Recommender {
             sweep: &self.sweep,
             measurements: &self.measurements,
             ceilings: &self.ceilings,
             space,
-            model: learnt.map(|learnt| &learnt.model),
-            validation: learnt.map_or_else(|| self.untrained.get(), |learnt| learnt.validation.as_ref()),
+            model: trained.map(|trained| &trained.model),
+            validation: trained.map_or_else(|| self.untrained.get(), |trained| trained.validation.as_ref()),
             judge: self.judge(),
         })
     }
@@ -241,9 +241,9 @@ impl Study {
     ///
     /// # Errors
     /// None as long as no model was trained.
-    pub fn winners(&self) -> Result<Vec<Recommendation>, StudyError> {
-        self.with_advisor(None, |advisor| {
-            let measured = |workload: &Workload| advisor.recommend(workload, false).map_err(StudyError::from);
+    pub fn winners(&self) -> Result<Vec<Recommendation>, TuningStudyError> {
+        self.with_recommender(None, |recommender| {
+            let measured = |workload: &Workload| recommender.recommend(workload, false).map_err(TuningStudyError::from);
             self.workloads().iter().map(measured).collect()
         })
     }
@@ -257,38 +257,38 @@ impl Study {
         &mut self,
         parameters: Parameters,
         progress: &mut dyn Progress,
-    ) -> Result<&[Recommendation], StudyError> {
+    ) -> Result<&[Recommendation], TuningStudyError> {
         if parameters.screening != self.screening {
             self.screen(parameters.screening.clone());
         }
         if self.sweep.points.is_empty() {
             let has_defaults = !self.sweep.defaults.is_empty();
-            return Err(if has_defaults { StudyError::OnlyDefault } else { StudyError::NothingMeasured });
+            return Err(if has_defaults { TuningStudyError::OnlyDefault } else { TuningStudyError::NothingMeasured });
         }
-        if self.groups.len() > MOST_LEARNT {
-            return Err(StudyError::TooManyScales(self.groups.len()));
+        if self.groups.len() > MAX_TRAINED_GROUPS {
+            return Err(TuningStudyError::TooManyScales(self.groups.len()));
         }
         if !parameters.end() {
-            return Err(StudyError::TooManyTrees);
+            return Err(TuningStudyError::TooManyTrees);
         }
         let space = SearchSpace::new(&self.sweep, &parameters.search, &self.platform);
         let same = |old: &Parameters| {
             let Parameters { search, confidence, .. } = old.clone();
             *old == Parameters { search, confidence, ..parameters.clone() }
         };
-        let (model, validation) = match self.learnt.take_if(|learnt| same(&learnt.parameters)) {
-            Some(learnt) => (learnt.model, learnt.validation),
+        let (model, validation) = match self.trained.take_if(|trained| same(&trained.parameters)) {
+            Some(trained) => (trained.model, trained.validation),
             None => (BusbwModel::fit(&self.sweep.points, &parameters, progress)?, None),
         };
-        self.learnt = Some(Learnt { parameters, model, space, validation, answer: Vec::new() });
+        self.trained = Some(TrainedModel { parameters, model, space, validation, answer: Vec::new() });
         self.answer(false, progress)
     }
 
-    fn answer(&mut self, check: bool, progress: &mut dyn Progress) -> Result<&[Recommendation], StudyError> {
+    fn answer(&mut self, check: bool, progress: &mut dyn Progress) -> Result<&[Recommendation], TuningStudyError> {
         let answer = self.recommend(&self.workloads(), None, check, progress)?;
-        let learnt = self.learnt.as_mut().ok_or(StudyError::NothingTrained)?;
-        learnt.answer = answer;
-        Ok(&learnt.answer)
+        let trained = self.trained.as_mut().ok_or(TuningStudyError::NothingTrained)?;
+        trained.answer = answer;
+        Ok(&trained.answer)
     }
 
     /// Takes the predictions of all folds, scores them, and answers again: with intervals, the exhaustive search as
@@ -300,11 +300,11 @@ impl Study {
         &mut self,
         folds: &[FoldPredictions],
         progress: &mut dyn Progress,
-    ) -> Result<(Evaluation, &[Recommendation]), StudyError> {
-        let learnt = self.learnt.as_mut().ok_or(StudyError::NothingTrained)?;
+    ) -> Result<(Evaluation, &[Recommendation]), TuningStudyError> {
+        let trained = self.trained.as_mut().ok_or(TuningStudyError::NothingTrained)?;
         let validation = validate::evaluate(&self.sweep, folds);
         let evaluation = validation.evaluation.clone();
-        learnt.validation = Some(validation);
+        trained.validation = Some(validation);
         Ok((evaluation, self.answer(true, progress)?))
     }
 
@@ -318,23 +318,23 @@ impl Study {
         search: Option<&SearchLimits>,
         check: bool,
         progress: &mut dyn Progress,
-    ) -> Result<Vec<Recommendation>, StudyError> {
+    ) -> Result<Vec<Recommendation>, TuningStudyError> {
         self.try_interpolation();
-        self.with_advisor(search, |advisor| {
+        self.with_recommender(search, |recommender| {
             let mut answers = Vec::with_capacity(workloads.len());
             for (index, workload) in workloads.iter().enumerate() {
                 progress.report("Searching configurations", index as u64, workloads.len() as u64);
-                answers.push(advisor.recommend(workload, check)?);
+                answers.push(recommender.recommend(workload, check)?);
             }
             Ok(answers)
         })
     }
 
-    /// What is to be deployed between all measured sizes, beside [`Self::to_deploy`]: by collective, scale and size.
+    /// The recommendations between all measured sizes, beside [`Self::to_deploy`], by collective, scale and size.
     ///
     /// # Errors
     /// The model can't be asked.
-    pub fn stretches(&self) -> Result<Vec<Stretch>, StudyError> {
+    pub fn between_sizes(&self) -> Result<Vec<BetweenSizes>, TuningStudyError> {
         let answer = self.to_deploy()?;
         let mut sorted: Vec<&Recommendation> = answer.iter().collect();
         sorted.compact_sort_by_key(|recommendation| recommendation.workload);
@@ -343,10 +343,10 @@ impl Study {
             let [a, b] = [pair[0].workload, pair[1].workload];
             (a.collective, a.scale) == (b.collective, b.scale)
         };
-        self.with_advisor(None, |advisor| {
+        self.with_recommender(None, |recommender| {
             let mut all = Vec::new();
             for pair in sorted.windows(2).filter(same_group) {
-                all.extend(advisor.stretches(pair[0], pair[1])?);
+                all.extend(recommender.between_sizes(pair[0], pair[1])?);
             }
             Ok(all)
         })
@@ -354,12 +354,13 @@ impl Study {
 
     /// Finds out how far to trust interpolation, where nothing was learnt.
     fn try_interpolation(&self) {
-        if self.learnt.is_none() && self.groups.len() <= MOST_LEARNT {
+        if self.trained.is_none() && self.groups.len() <= MAX_TRAINED_GROUPS {
             self.untrained.get_or_init(|| validate::evaluate(&self.sweep, &[]));
         }
     }
 
-    /// What each configuration loses at each size of a workload's collective and scale; `None` where none was measured.
+    /// The loss of each configuration at each size of a workload's collective and scale; `None` where none was
+    /// measured.
     #[must_use]
     pub fn heat_map(&self, workload: &Workload, against: Against) -> Option<Chart> {
         let group = charts::group_of(&self.groups, workload)?;
@@ -370,8 +371,8 @@ impl Study {
     ///
     /// # Errors
     /// The model can't be asked.
-    pub fn view(&self, workload: &Workload) -> Result<View, StudyError> {
-        let answer = self.learnt.as_ref().map_or(&[][..], |learnt| &learnt.answer);
+    pub fn view(&self, workload: &Workload) -> Result<View, TuningStudyError> {
+        let answer = self.trained.as_ref().map_or(&[][..], |trained| &trained.answer);
         let known = answer.iter().find(|r| r.workload == *workload).cloned();
         let recommendation = match known {
             Some(recommendation) => recommendation,
@@ -386,14 +387,14 @@ impl Study {
             points: 0,
             default_sizes: 0,
         };
-        self.with_advisor(None, |advisor| {
+        self.with_recommender(None, |recommender| {
             Ok(View {
                 workload: *workload,
-                busbw_over_size: charts::busbw_over_size(advisor, group.unwrap_or(&unmeasured), answer),
-                busbw_over_channels: charts::busbw_over_channels(advisor, group, &recommendation)?,
+                busbw_over_size: charts::busbw_over_size(recommender, group.unwrap_or(&unmeasured), answer),
+                busbw_over_channels: charts::busbw_over_channels(recommender, group, &recommendation)?,
                 heat_map: self.heat_map(workload, Against::Best),
-                predicted_over_measured: advisor.validation.map(|validation| {
-                    charts::predicted_over_measured(advisor, validation, workload.collective, workload.scale)
+                predicted_over_measured: recommender.validation.map(|validation| {
+                    charts::predicted_over_measured(recommender, validation, workload.collective, workload.scale)
                 }),
                 recommendation,
             })
@@ -402,32 +403,32 @@ impl Study {
 
     /// The runs behind a workload's points, and what stalled; `names` are those of the files.
     #[must_use]
-    pub fn record(&self, question: &record::Question, names: &BTreeMap<u16, String>) -> record::Answer {
-        self.with_advisor(None, |advisor| record::answer(advisor, question, names))
+    pub fn record(&self, question: &record::RecordQuestion, names: &BTreeMap<u16, String>) -> record::RecordAnswer {
+        self.with_recommender(None, |recommender| record::answer(recommender, question, names))
     }
 
     /// Which features matter to the model: by impurity, and by how much the error rises when one is shuffled.
     ///
     /// # Errors
     /// Nothing was trained, or the model can't be asked.
-    pub fn importances(&self, progress: &mut dyn Progress) -> Result<Vec<Importance>, StudyError> {
+    pub fn importances(&self, progress: &mut dyn Progress) -> Result<Vec<Importance>, TuningStudyError> {
         /// Shuffling needs no more points than this to tell features apart.
         const POINTS: usize = 2000;
         const ROUNDS: u32 = 3;
-        let learnt = self.learnt.as_ref().ok_or(StudyError::NothingTrained)?;
+        let trained = self.trained.as_ref().ok_or(TuningStudyError::NothingTrained)?;
         let step = self.sweep.points.len().div_ceil(POINTS).max(1);
         let points: Vec<&Point> = self.sweep.points.iter().step_by(step).filter(|p| p.busbw_gbps > 0.0).collect();
-        let asks: Vec<Ask> = points.iter().map(|p| (p.workload, p.configuration)).collect();
-        let names = learnt.model.feature_names();
-        let impurity = learnt.model.importances()?;
+        let asks: Vec<ModelInput> = points.iter().map(|p| (p.workload, p.configuration)).collect();
+        let names = trained.model.feature_names();
+        let impurity = trained.model.importances()?;
         let rises = importance::permutation(
             names.len(),
             asks.len(),
             ROUNDS,
-            learnt.parameters.seed,
+            trained.parameters.seed,
             progress,
             |shuffle| -> Result<f64, LearnError> {
-                let predicted = learnt.model.predict_shuffled(&asks, shuffle)?;
+                let predicted = trained.model.predict_shuffled(&asks, shuffle)?;
                 let errors = points.iter().zip(&predicted).filter_map(|(p, b)| Some((ln(p.busbw_gbps / (*b)?)).abs()));
                 let errors: Vec<f64> = errors.filter(|error| error.is_finite()).collect();
                 Ok(errors.iter().sum::<f64>() / errors.len().max(1) as f64 * 100.0)
@@ -447,19 +448,19 @@ impl Study {
     ///
     /// # Errors
     /// Nothing was trained, or the model can't be asked.
-    pub fn model_file(&self) -> Result<ModelFile, StudyError> {
-        let learnt = self.learnt.as_ref().ok_or(StudyError::NothingTrained)?;
+    pub fn model_file(&self) -> Result<ModelFile, TuningStudyError> {
+        let trained = self.trained.as_ref().ok_or(TuningStudyError::NothingTrained)?;
         let Self { target, sweep, runs, screened, .. } = self;
-        Ok(ModelFile::new(&learnt.model, &learnt.parameters, *target, sweep, runs, screened)?)
+        Ok(ModelFile::new(&trained.model, &trained.parameters, *target, sweep, runs, screened)?)
     }
 
     /// Compares the trained model with the hash of a file that it was opened from; a difference, in words.
     ///
     /// # Errors
     /// Nothing was trained, or the model can't be asked.
-    pub fn differs_from(&self, saved_hash: &str) -> Result<Option<String>, StudyError> {
-        let learnt = self.learnt.as_ref().ok_or(StudyError::NothingTrained)?;
-        let hash = model_file::hash(&learnt.model, &self.sweep.points)?;
+    pub fn differs_from(&self, saved_hash: &str) -> Result<Option<String>, TuningStudyError> {
+        let trained = self.trained.as_ref().ok_or(TuningStudyError::NothingTrained)?;
+        let hash = model_file::hash(&trained.model, &self.sweep.points)?;
         Ok((hash != saved_hash).then(|| {
             format!(
                 "The model of the opened file predicts differently here (hash {hash}, saved {saved_hash}): other rows, \
@@ -468,10 +469,11 @@ impl Study {
         }))
     }
 
-    /// What the model expects of a configuration, busbw in GB/s; `None` before any training and where it can't tell.
+    /// The bus bandwidth in GB/s that the model predicts for a configuration; `None` before any training and where it
+    /// can't tell.
     #[must_use]
     pub fn predict(&self, workload: &Workload, configuration: &Configuration) -> Option<f64> {
-        let predicted = self.learnt.as_ref()?.model.predict(&[(*workload, *configuration)]).ok()?;
+        let predicted = self.trained.as_ref()?.model.predict(&[(*workload, *configuration)]).ok()?;
         let busbw = predicted.into_iter().next().flatten().filter(|busbw| busbw.is_finite() && *busbw > 0.0)?;
         Some(self.ceilings.hold(workload, configuration, busbw))
     }
@@ -479,36 +481,36 @@ impl Study {
     /// When something else than the default is recommended.
     #[must_use]
     pub fn confidence(&self) -> Confidence {
-        self.learnt.as_ref().map(|learnt| learnt.parameters.confidence).unwrap_or_default()
+        self.trained.as_ref().map(|trained| trained.parameters.confidence).unwrap_or_default()
     }
 
-    /// What was learnt with; `None` before any training.
+    /// The parameters of the last training; `None` before any.
     #[must_use]
     pub fn parameters(&self) -> Option<&Parameters> {
-        self.learnt.as_ref().map(|learnt| &learnt.parameters)
+        self.trained.as_ref().map(|trained| &trained.parameters)
     }
 
     /// How far to trust the model; `None` before validation.
     #[must_use]
     pub fn evaluation(&self) -> Option<&Evaluation> {
-        self.learnt.as_ref()?.validation.as_ref().map(|validation| &validation.evaluation)
+        self.trained.as_ref()?.validation.as_ref().map(|validation| &validation.evaluation)
     }
 
-    /// What would have been deployed at each size, had it been held out; empty before validation.
+    /// The choices that would have been deployed at each size, had it been held out; empty before validation.
     #[must_use]
-    pub fn held_out(&self) -> &[Deployed] {
-        let validation = self.learnt.as_ref().and_then(|learnt| learnt.validation.as_ref());
+    pub fn held_out(&self) -> &[HeldOutChoice] {
+        let validation = self.trained.as_ref().and_then(|trained| trained.validation.as_ref());
         validation.map_or(&[], |validation| &validation.deployed)
     }
 
     /// Where a baseline answers instead of the model, in words.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
-        let Some(validation) = self.learnt.as_ref().and_then(|learnt| learnt.validation.as_ref()) else {
+        let Some(validation) = self.trained.as_ref().and_then(|trained| trained.validation.as_ref()) else {
             return Vec::new();
         };
         let took_over = |(collective, scale): (Collective, Scale)| {
-            let source = self.with_advisor(None, |advisor| advisor.source(collective, scale));
+            let source = self.with_recommender(None, |recommender| recommender.source(collective, scale));
             let regret = validation.regret.get(&(collective, scale))?;
             (source != Source::Model).then(|| {
                 format!(

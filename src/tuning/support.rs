@@ -1,4 +1,5 @@
-//! What can run: RCCL on MI300 and MI355, as measured. Data, first match wins.
+//! The support matrix: which combinations can run. That of RCCL on MI300 and MI355 was measured. The first line that
+//! matches counts.
 //!
 //! A combination that the library has ruled out is an 'ignore' entry of its cost table: a tuner's rule for it is passed
 //! over. What a sweep saw running outweighs the built-in lines.
@@ -23,24 +24,24 @@ pub struct SupportRule {
     pub algorithms: Vec<Algorithm>,
     /// Protocols it is about; empty: all.
     pub protocols: Vec<Protocol>,
-    /// From this many nodes…
+    /// The smallest number of nodes that the rule is about.
     pub min_nodes: u32,
-    /// …to this many.
+    /// The largest number of nodes that the rule is about.
     pub max_nodes: u32,
     /// With at least this many ranks on a node.
     pub min_per_node: u32,
     /// Up to and including this size in bytes.
     pub max_bytes: u64,
-    /// What becomes of it.
-    pub outcome: Outcome,
-    /// What happens instead, for people.
+    /// Whether the combination runs.
+    pub outcome: SupportOutcome,
+    /// The reason in words, or what happens instead.
     pub reason: String,
 }
 
-/// What becomes of a combination that is asked for.
+/// Whether a combination that is asked for runs, and what happens if it does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Outcome {
-    /// It runs.
+pub enum SupportOutcome {
+    /// The combination runs.
     Runs,
     /// This runs whatever is asked; the channels are obeyed.
     Becomes(Algorithm, Protocol),
@@ -48,7 +49,7 @@ pub enum Outcome {
     RuledOut(Substitute),
 }
 
-/// What a request for a combination that is ruled out ends in, where the environment makes it.
+/// The effect of an environment variable that asks for a combination which the library has ruled out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Substitute {
     /// Something else runs without a word.
@@ -77,15 +78,16 @@ impl SupportRule {
 
 const UNKNOWN: &str = "not known to run";
 
-/// What can run where a conf is deployed.
+/// The combinations that can run where a tuner file is deployed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Support {
-    /// What a sweep saw, by the nodes that each is about; a sweep may have tens of thousands of scales.
+pub struct SupportMatrix {
+    /// The combinations that a sweep saw running, by their number of nodes: a sweep may have tens of thousands of
+    /// scales.
     measured: BTreeMap<u32, Vec<SupportRule>>,
     rules: Vec<SupportRule>,
 }
 
-impl Support {
+impl SupportMatrix {
     /// By these lines and what a sweep saw, which outweighs them: measured combinations run; where nothing but Direct
     /// ran up to a size, Direct runs up to there.
     #[must_use]
@@ -114,7 +116,7 @@ impl Support {
             if let Some(last) = of_sizes().take_while(is_direct).last().map(size) {
                 let next = of_sizes().find(|at| !is_direct(at)).map(size);
                 let known = lines.iter().find(|rule| {
-                    matches!(rule.outcome, Outcome::Becomes(Algorithm::Direct, _))
+                    matches!(rule.outcome, SupportOutcome::Becomes(Algorithm::Direct, _))
                         && rule.is_about(collective, Algorithm::Ring, Protocol::Simple, nodes)
                 });
                 let known = known.map(|rule| rule.max_bytes).filter(|known| *known >= last);
@@ -123,11 +125,11 @@ impl Support {
                     (_, Some(next)) => boundary(last, next) - 1,
                     (known, None) => known.unwrap_or(last),
                 };
-                rules.push(line(None, end, Outcome::Becomes(Algorithm::Direct, Protocol::Simple)));
+                rules.push(line(None, end, SupportOutcome::Becomes(Algorithm::Direct, Protocol::Simple)));
             }
             for pair in &group.pairs {
                 if !matches!(pair.algorithm, Algorithm::Direct | Algorithm::None) && pair.protocol != Protocol::None {
-                    let mut line = line(Some(pair.algorithm), u64::MAX, Outcome::Runs);
+                    let mut line = line(Some(pair.algorithm), u64::MAX, SupportOutcome::Runs);
                     line.protocols.push(pair.protocol);
                     rules.push(line);
                 }
@@ -141,13 +143,14 @@ impl Support {
         self.measured.get(&nodes).into_iter().flatten().chain(&self.rules)
     }
 
-    /// What becomes of a combination that is asked for.
+    /// Whether a combination that is asked for runs, and what happens if it does not.
     #[must_use]
-    pub fn outcome(&self, workload: &Workload, algorithm: Algorithm, protocol: Protocol) -> Outcome {
-        self.line(workload, algorithm, protocol).map_or(Outcome::RuledOut(Substitute::Nothing), |rule| rule.outcome)
+    pub fn outcome(&self, workload: &Workload, algorithm: Algorithm, protocol: Protocol) -> SupportOutcome {
+        self.line(workload, algorithm, protocol)
+            .map_or(SupportOutcome::RuledOut(Substitute::Nothing), |rule| rule.outcome)
     }
 
-    /// Why, for people.
+    /// The reason in words.
     #[must_use]
     pub fn reason(&self, workload: &Workload, algorithm: Algorithm, protocol: Protocol) -> &str {
         self.line(workload, algorithm, protocol).map_or(UNKNOWN, |rule| &rule.reason)
@@ -172,46 +175,46 @@ impl Support {
     }
 }
 
-impl Default for Support {
+impl Default for SupportMatrix {
     fn default() -> Self {
         Self::new(built_in(None), &Sweep::default())
     }
 }
 
-/// Which library's matrix.
+/// The library, whose support matrix holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Library {
     /// RCCL on MI300 and MI355.
     #[default]
     Rccl,
-    /// NCCL.
+    /// NVIDIA's NCCL.
     Nccl,
 }
 
 impl Library {
-    /// Its matrix, of whatever version and GPU.
+    /// The support matrix of the library, of whatever version and GPU.
     #[must_use]
     pub fn matrix(self) -> Vec<SupportRule> {
         Platform::from(self).matrix()
     }
 }
 
-const FIVE: [Collective; 5] = [
+const TUNED_COLLECTIVES: [Collective; 5] = [
     Collective::AllReduce,
     Collective::AllGather,
     Collective::ReduceScatter,
     Collective::Broadcast,
     Collective::Reduce,
 ];
-const ANY: (u32, u32) = (1, u32::MAX);
+const ANY_NODES: (u32, u32) = (1, u32::MAX);
 
 fn line(
     collectives: &[Collective],
     algorithms: &[Algorithm],
     protocols: &[Protocol],
     (min_nodes, max_nodes): (u32, u32),
-    outcome: Outcome,
+    outcome: SupportOutcome,
     reason: &str,
 ) -> SupportRule {
     SupportRule {
@@ -231,9 +234,9 @@ fn line(
 #[must_use]
 pub fn built_in(gpu: Option<Gpu>) -> Vec<SupportRule> {
     use Algorithm::{CollnetChain, CollnetDirect, Direct, Nvls, NvlsTree, Pat, Ring, Tree};
-    use Outcome::{Becomes, RuledOut, Runs};
     use Protocol::{Ll, Ll128, Simple};
     use Substitute::{Another, Nothing};
+    use SupportOutcome::{Becomes, RuledOut, Runs};
     let direct = |nodes, mib: u64, reason| SupportRule {
         max_bytes: mib << 20,
         ..line(&[Collective::AllGather], &[], &[], nodes, Becomes(Direct, Simple), reason)
@@ -244,17 +247,31 @@ pub fn built_in(gpu: Option<Gpu>) -> Vec<SupportRule> {
             direct((2, 2), 4, "on two nodes all_gather runs Direct/SIMPLE up to 4 MiB whatever is asked"),
         ],
         Some(Gpu::Gfx(0x942)) => {
-            vec![direct(ANY, 4, "on gfx942 all_gather runs Direct/SIMPLE up to 4 MiB whatever is asked")]
+            vec![direct(ANY_NODES, 4, "on gfx942 all_gather runs Direct/SIMPLE up to 4 MiB whatever is asked")]
         }
         Some(_) => Vec::new(),
     };
     lines.extend([
-        line(&[], &[Direct], &[], ANY, RuledOut(Nothing), "Direct is the library's own choice and can't be asked for"),
-        line(&[], &[Nvls, NvlsTree, Pat], &[], ANY, RuledOut(Another), "RCCL substitutes NVLS and PAT"),
-        line(&[], &[CollnetDirect, CollnetChain], &[], ANY, RuledOut(Nothing), "COLLNET ends with an error"),
-        line(&FIVE, &[Ring], &[Ll128], (1, 1), RuledOut(Another), "on one node SIMPLE runs instead of LL128"),
-        line(&FIVE, &[Ring], &[Simple, Ll, Ll128], ANY, Runs, ""),
-        line(&[Collective::AllReduce], &[Tree], &[Ll], ANY, Runs, ""),
+        line(
+            &[],
+            &[Direct],
+            &[],
+            ANY_NODES,
+            RuledOut(Nothing),
+            "Direct is the library's own choice and can't be asked for",
+        ),
+        line(&[], &[Nvls, NvlsTree, Pat], &[], ANY_NODES, RuledOut(Another), "RCCL substitutes NVLS and PAT"),
+        line(&[], &[CollnetDirect, CollnetChain], &[], ANY_NODES, RuledOut(Nothing), "COLLNET ends with an error"),
+        line(
+            &TUNED_COLLECTIVES,
+            &[Ring],
+            &[Ll128],
+            (1, 1),
+            RuledOut(Another),
+            "on one node SIMPLE runs instead of LL128",
+        ),
+        line(&TUNED_COLLECTIVES, &[Ring], &[Simple, Ll, Ll128], ANY_NODES, Runs, ""),
+        line(&[Collective::AllReduce], &[Tree], &[Ll], ANY_NODES, Runs, ""),
         line(
             &[Collective::AllReduce],
             &[Tree],
@@ -264,8 +281,8 @@ pub fn built_in(gpu: Option<Gpu>) -> Vec<SupportRule> {
             "on one node RING runs instead of TREE",
         ),
         line(&[Collective::AllReduce], &[Tree], &[Simple, Ll128], (2, u32::MAX), Runs, ""),
-        line(&[], &[Tree], &[], ANY, RuledOut(Nothing), "TREE runs all_reduce only"),
-        line(&[], &[], &[], ANY, RuledOut(Nothing), "takes no algorithm and no protocol"),
+        line(&[], &[Tree], &[], ANY_NODES, RuledOut(Nothing), "TREE runs all_reduce only"),
+        line(&[], &[], &[], ANY_NODES, RuledOut(Nothing), "takes no algorithm and no protocol"),
     ]);
     lines
 }
@@ -275,8 +292,8 @@ pub fn built_in(gpu: Option<Gpu>) -> Vec<SupportRule> {
 #[must_use]
 pub fn nccl(platform: &Platform) -> Vec<SupportRule> {
     use Algorithm::{CollnetChain, CollnetDirect, Nvls, NvlsTree, Pat, Ring, Tree};
-    use Outcome::{RuledOut, Runs};
     use Protocol::{Ll, Ll128, Simple};
+    use SupportOutcome::{RuledOut, Runs};
     let (all_reduce, gathers) = ([Collective::AllReduce], [Collective::AllGather, Collective::ReduceScatter]);
     let nothing = RuledOut(Substitute::Nothing);
     let between_nodes = (2, u32::MAX);
@@ -286,16 +303,30 @@ pub fn nccl(platform: &Platform) -> Vec<SupportRule> {
     };
     let mut lines = Vec::new();
     if sm.is_some_and(|sm| sm < 70) {
-        lines.push(line(&[], &[], &[Ll128], ANY, nothing, "LL128 needs compute capability 7.0"));
+        lines.push(line(&[], &[], &[Ll128], ANY_NODES, nothing, "LL128 needs compute capability 7.0"));
     }
     if sm.is_some_and(|sm| sm < 90) {
-        lines.push(line(&[], &[Nvls, NvlsTree], &[], ANY, nothing, "NVLS needs compute capability 9.0 and NVSwitch"));
+        lines.push(line(
+            &[],
+            &[Nvls, NvlsTree],
+            &[],
+            ANY_NODES,
+            nothing,
+            "NVLS needs compute capability 9.0 and NVSwitch",
+        ));
     }
     lines.push(line(&[], &[NvlsTree], &[], (1, 1), nothing, "NVLS_TREE runs between nodes, and NVLS in one"));
     lines.push(line(&[], &[CollnetDirect, CollnetChain], &[], (1, 1), nothing, "COLLNET runs between nodes"));
     lines.push(SupportRule {
         min_per_node: 2,
-        ..line(&gathers, &[Pat], &[], ANY, nothing, "PAT runs with one rank per node (others with NCCL_PAT_ENABLE=2)")
+        ..line(
+            &gathers,
+            &[Pat],
+            &[],
+            ANY_NODES,
+            nothing,
+            "PAT runs with one rank per node (others with NCCL_PAT_ENABLE=2)",
+        )
     });
     for (minor, algorithms, collectives, reason) in [
         (17, &[Nvls][..], &[][..], "NVLS runs from NCCL 2.17 on"),
@@ -305,23 +336,23 @@ pub fn nccl(platform: &Platform) -> Vec<SupportRule> {
         (23, &[Pat], &[], "PAT runs from NCCL 2.23 on"),
     ] {
         if platform.is_before(2, minor) {
-            lines.push(line(collectives, algorithms, &[], ANY, nothing, reason));
+            lines.push(line(collectives, algorithms, &[], ANY_NODES, nothing, reason));
         }
     }
     lines.extend([
-        line(&FIVE, &[Ring], &[Simple, Ll, Ll128], ANY, Runs, ""),
-        line(&all_reduce, &[Tree], &[Simple, Ll, Ll128], ANY, Runs, ""),
-        line(&all_reduce, &[Nvls], &[Simple], ANY, Runs, ""),
+        line(&TUNED_COLLECTIVES, &[Ring], &[Simple, Ll, Ll128], ANY_NODES, Runs, ""),
+        line(&all_reduce, &[Tree], &[Simple, Ll, Ll128], ANY_NODES, Runs, ""),
+        line(&all_reduce, &[Nvls], &[Simple], ANY_NODES, Runs, ""),
         line(&all_reduce, &[NvlsTree, CollnetDirect, CollnetChain], &[Simple], between_nodes, Runs, ""),
-        line(&gathers, &[Nvls, Pat], &[Simple], ANY, Runs, ""),
+        line(&gathers, &[Nvls, Pat], &[Simple], ANY_NODES, Runs, ""),
         line(&gathers, &[CollnetDirect], &[Simple], between_nodes, Runs, ""),
-        line(&[], &[Tree], &[], ANY, nothing, "TREE runs all_reduce only"),
-        line(&all_reduce, &[Pat], &[], ANY, nothing, "PAT runs all_gather and reduce_scatter only"),
+        line(&[], &[Tree], &[], ANY_NODES, nothing, "TREE runs all_reduce only"),
+        line(&all_reduce, &[Pat], &[], ANY_NODES, nothing, "PAT runs all_gather and reduce_scatter only"),
         line(
             &all_reduce,
             &[Nvls, NvlsTree, CollnetDirect, CollnetChain],
             &[],
-            ANY,
+            ANY_NODES,
             nothing,
             "NVLS, NVLS_TREE and COLLNET run with SIMPLE only",
         ),
@@ -329,7 +360,7 @@ pub fn nccl(platform: &Platform) -> Vec<SupportRule> {
             &gathers,
             &[],
             &[],
-            ANY,
+            ANY_NODES,
             nothing,
             "all_gather and reduce_scatter take RING, and with SIMPLE also PAT, NVLS and COLLNET_DIRECT",
         ),
@@ -337,11 +368,11 @@ pub fn nccl(platform: &Platform) -> Vec<SupportRule> {
             &[Collective::Broadcast, Collective::Reduce],
             &[],
             &[],
-            ANY,
+            ANY_NODES,
             nothing,
             "broadcast and reduce take RING only",
         ),
-        line(&[], &[], &[], ANY, nothing, "not known to run"),
+        line(&[], &[], &[], ANY_NODES, nothing, "not known to run"),
     ]);
     lines
 }
@@ -352,11 +383,11 @@ mod tests {
 
     #[test]
     fn the_first_match_wins() {
-        let support = Support::default();
+        let support = SupportMatrix::default();
         let runs = |collective, algorithm, protocol, nodes| {
             let scale = Scale { nodes, ranks: 8 * nodes };
             let workload = Workload { collective, scale, size_bytes: 1 << 30 };
-            support.outcome(&workload, algorithm, protocol) == Outcome::Runs
+            support.outcome(&workload, algorithm, protocol) == SupportOutcome::Runs
         };
         assert!(runs(Collective::AllReduce, Algorithm::Tree, Protocol::Ll, 1));
         assert!(!runs(Collective::AllReduce, Algorithm::Tree, Protocol::Simple, 1));
@@ -390,15 +421,15 @@ mod tests {
             point(3, 1 << 20, direct),
             point(3, 1 << 22, ring),
         ];
-        let support = Support::new(built_in(None), &Sweep { points, defaults: Vec::new() });
+        let support = SupportMatrix::new(built_in(None), &Sweep { points, defaults: Vec::new() });
         let outcome = |nodes, size_bytes| support.outcome(&workload(nodes, size_bytes), ring, Protocol::Simple);
-        let becomes = Outcome::Becomes(direct, Protocol::Simple);
+        let becomes = SupportOutcome::Becomes(direct, Protocol::Simple);
         // Measured to run, whatever the matrix says.
-        assert_eq!(outcome(1, 1 << 10), Outcome::Runs);
+        assert_eq!(outcome(1, 1 << 10), SupportOutcome::Runs);
         // The matrix knows where between the two measured sizes it ends.
-        assert_eq!((outcome(2, 4 << 20), outcome(2, (4 << 20) + 4)), (becomes, Outcome::Runs));
-        assert_eq!((outcome(3, (2 << 20) - 1), outcome(3, 2 << 20)), (becomes, Outcome::Runs));
-        assert_eq!((outcome(4, 1 << 10), outcome(5, 1 << 30)), (Outcome::Runs, Outcome::Runs));
+        assert_eq!((outcome(2, 4 << 20), outcome(2, (4 << 20) + 4)), (becomes, SupportOutcome::Runs));
+        assert_eq!((outcome(3, (2 << 20) - 1), outcome(3, 2 << 20)), (becomes, SupportOutcome::Runs));
+        assert_eq!((outcome(4, 1 << 10), outcome(5, 1 << 30)), (SupportOutcome::Runs, SupportOutcome::Runs));
         assert_eq!(support.limits(Collective::AllGather, 3).collect::<Vec<_>>(), [(2 << 20) - 1]);
     }
 }

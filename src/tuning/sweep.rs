@@ -1,4 +1,4 @@
-//! What was measured, ready to learn from and to look things up in.
+//! The measurements of a sweep, ready for training and look-ups.
 
 use crate::order::CompactSort;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::collective::{Collective, Scale, Workload};
 
-/// What was measured, ready to learn from.
+/// The points of a sweep and its defaults, sorted for look-ups.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sweep {
     /// Configurations that were asked for, ordered by workload, then configuration.
@@ -19,7 +19,7 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Nothing was measured.
+    /// Whether there are neither points nor defaults.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.points.is_empty() && self.defaults.is_empty()
@@ -92,11 +92,11 @@ impl Sweep {
         Group { collective, scale, sizes, pairs, points: points.len(), default_sizes: defaults.len() }
     }
 
-    /// What must be known about the whole before trusting an answer.
+    /// Notes on the sweep as a whole, to be read before an answer is trusted.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         /// Fewer sizes than this prove nothing about how a file was made.
-        const TELLING: usize = 3;
+        const MIN_SIZES: usize = 3;
         let mut notes = Vec::new();
         for group in self.groups() {
             let (collective, scale) = (group.collective, group.scale);
@@ -108,13 +108,13 @@ impl Sweep {
                 notes.push(format!(
                     "{of}: only runs of the default were read; there is nothing to choose from. Give the sweep as well"
                 ));
-            } else if is_single && configurations > 1 && points.len() >= TELLING {
+            } else if is_single && configurations > 1 && points.len() >= MIN_SIZES {
                 notes.push(format!(
                     "{of}: only one configuration per size was read, as in a file of winners (optimized_metrics.csv). A \
                      model can hardly learn from winners what configurations do: give the merged file \
                      (merged_metrics.csv) instead"
                 ));
-            } else if is_single && points.len() >= TELLING {
+            } else if is_single && points.len() >= MIN_SIZES {
                 notes.push(format!(
                     "{of}: only one configuration was read, as in the file of a single run (metrics.csv). Give the \
                      merged file (merged_metrics.csv), or the files of the other runs as well"

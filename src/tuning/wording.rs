@@ -4,17 +4,17 @@ use super::{
     aggregate::Point,
     decision::{Decision, KeepReason, words},
     launch,
-    result::{FoldScores, Group, Measured, Recommendation, Score, Source, Support},
+    result::{FoldScores, Group, MeasuredBusbw, PredictionSupport, Recommendation, Score, Source},
 };
 use crate::{
     collective::Workload,
     units::{Size, capitalised, count, microseconds, percent, significant},
 };
 
-/// What a recommendation comes down to.
+/// The advice that a recommendation gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// Deploy its configuration.
+    /// Its configuration should be deployed.
     Deploy,
     /// The default is at least as fast as anything expected.
     KeepDefault,
@@ -24,7 +24,7 @@ pub enum Advice {
     Unknown,
 }
 
-/// What a recommendation comes down to.
+/// The advice that a recommendation gives.
 #[must_use]
 pub fn advice(recommendation: &Recommendation) -> Advice {
     match recommendation.decision {
@@ -35,7 +35,7 @@ pub fn advice(recommendation: &Recommendation) -> Advice {
     }
 }
 
-/// What a recommendation comes down to, in a word or two.
+/// The advice in a word or two.
 #[must_use]
 pub const fn advice_word(recommendation: &Recommendation) -> &'static str {
     recommendation.decision.word()
@@ -152,27 +152,27 @@ pub fn default_within_interval(recommendation: &Recommendation) -> bool {
     }
 }
 
-/// What a support means, for people.
+/// The support in a word.
 #[must_use]
-pub const fn support(support: Support) -> &'static str {
+pub const fn support(support: PredictionSupport) -> &'static str {
     match support {
-        Support::Measured => "measured",
-        Support::Interpolated => "interpolated",
-        Support::Extrapolated => "extrapolated",
+        PredictionSupport::Measured => "measured",
+        PredictionSupport::Interpolated => "interpolated",
+        PredictionSupport::Extrapolated => "extrapolated",
     }
 }
 
-/// What a support means, in a sentence.
+/// The meaning of a support, in a sentence.
 #[must_use]
-pub const fn support_meaning(support: Support) -> &'static str {
+pub const fn support_meaning(support: PredictionSupport) -> &'static str {
     match support {
-        Support::Measured => "This configuration was measured at this size and scale.",
-        Support::Interpolated => "This configuration lies between measured sizes and channels of this scale.",
-        Support::Extrapolated => "This lies outside what was measured: run it before you rely on it.",
+        PredictionSupport::Measured => "This configuration was measured at this size and scale.",
+        PredictionSupport::Interpolated => "This configuration lies between measured sizes and channels of this scale.",
+        PredictionSupport::Extrapolated => "This lies outside what was measured: run it before you rely on it.",
     }
 }
 
-/// Who chose, for people.
+/// The source of a choice in words.
 #[must_use]
 pub const fn source(source: Source) -> &'static str {
     match source {
@@ -200,7 +200,7 @@ pub const fn source_in_short(source: Source) -> &'static str {
 
 /// How well a measurement is known: `3 runs, spread 2.1 %`.
 #[must_use]
-pub fn repeats(measured: &Measured) -> String {
+pub fn repeats(measured: &MeasuredBusbw) -> String {
     let runs = count(u64::from(measured.repeats), "run");
     match measured.spread_pct {
         Some(spread) => format!("{runs}, spread {spread:.1} %"),
@@ -221,7 +221,7 @@ pub fn group(group: &Group) -> String {
 
 /// Everybody's score in one way of holding out, the model first.
 #[must_use]
-pub fn contestants(scores: &FoldScores) -> [(Source, &Score); 4] {
+pub fn predictors(scores: &FoldScores) -> [(Source, &Score); 4] {
     [
         (Source::Model, &scores.model),
         (Source::LogLinearInterpolation, &scores.baselines.log_linear_interpolation),
@@ -233,7 +233,7 @@ pub fn contestants(scores: &FoldScores) -> [(Source, &Score); 4] {
 /// Whose choices lose the least measured bandwidth; ties go to the model.
 #[must_use]
 pub fn winner(scores: &FoldScores) -> Option<Source> {
-    let regrets = contestants(scores).into_iter().filter_map(|(source, score)| Some((source, score.regret_mean_pct?)));
+    let regrets = predictors(scores).into_iter().filter_map(|(source, score)| Some((source, score.regret_mean_pct?)));
     regrets.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(source, _)| source)
 }
 
@@ -241,14 +241,14 @@ pub fn winner(scores: &FoldScores) -> Option<Source> {
 #[must_use]
 pub fn verdict(scores: &FoldScores) -> String {
     let regret_of = |wanted: Source| {
-        contestants(scores)
+        predictors(scores)
             .into_iter()
             .find(|(source, _)| *source == wanted)
             .and_then(|(_, score)| score.regret_mean_pct)
     };
     let Some(best) = winner(scores) else { return "Too few points were measured to judge.".to_owned() };
     let Some(lost) = regret_of(best) else { return "Too few points were measured to judge.".to_owned() };
-    let others_are_judged = contestants(scores)[1..].iter().any(|(_, score)| score.regret_mean_pct.is_some());
+    let others_are_judged = predictors(scores)[1..].iter().any(|(_, score)| score.regret_mean_pct.is_some());
     match (best, regret_of(Source::Model)) {
         (Source::Model, _) if !others_are_judged => {
             format!("The model's choices lose {lost:.1} % of the best on average.")
@@ -270,7 +270,7 @@ mod tests {
     use crate::{
         collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
         tuning::{
-            decision::{Basis, Gain, MoreRuns, Noise},
+            decision::{Gain, MoreRuns, Noise, NoiseBasis},
             recommend::measured,
             result::Interval,
         },
@@ -297,7 +297,7 @@ mod tests {
             default: gain_pct.map(|gain| measured(312.44 / (1.0 + gain / 100.0))),
             gain_pct,
             decision,
-            support: Support::Measured,
+            support: PredictionSupport::Measured,
             source: Source::Model,
             ..Recommendation::unknown(workload)
         }
@@ -333,7 +333,7 @@ mod tests {
         );
         let uncertain = Recommendation {
             decision: Decision::KeepDefault { reason: KeepReason::Uncertain },
-            gain: Some(Gain { pct: 4.7, low_pct: -2.5, high_pct: 10.4, level: 0.9, basis: Basis::Repeats }),
+            gain: Some(Gain { pct: 4.7, low_pct: -2.5, high_pct: 10.4, level: 0.9, basis: NoiseBasis::Repeats }),
             noise: Some(Noise {
                 spread_pct: 3.0,
                 repeats: 3,

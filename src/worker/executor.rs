@@ -19,13 +19,13 @@ use crate::{
     text::{Listing, Problems, excerpt, keep_few},
     topology,
     tuning::{
-        aggregate::{Point, Target},
-        change,
-        comparison::{
+        ab::{
             self,
-            script::Arm,
-            verdict::{Judged, Verdict},
+            script::AbArm,
+            verdict::{JudgedRule, RuleVerdict},
         },
+        aggregate::{Point, Target},
+        compare,
         conf::{export, question},
         coverage,
         heat_map::Against,
@@ -38,11 +38,11 @@ use crate::{
         platform::Platform,
         read::Row,
         runs::Runs,
-        sets::{self, Choice, Set, Sets},
+        sets::{self, Set, SetChoice, Sets},
         snapshot::{self, Extent, Snapshot},
-        study::{Study, StudyError},
-        support::Support,
-        validate::{self, FoldPredictions, Scheme},
+        study::{TuningStudy, TuningStudyError},
+        support::SupportMatrix,
+        validate::{self, FoldPredictions, FoldScheme},
     },
     units::{count, grouped},
     workbench::{ReportContext, WorkbenchError},
@@ -61,10 +61,10 @@ pub struct FileSource {
 pub enum ExecuteError {
     /// The tuning workbench can't answer.
     #[error(transparent)]
-    Tuning(#[from] StudyError),
+    Tuning(#[from] TuningStudyError),
     /// A question about tuner files is not valid.
     #[error(transparent)]
-    Conf(#[from] question::QuestionError),
+    Conf(#[from] question::ConfQuestionError),
     /// The coverage of a job can't be computed.
     #[error(transparent)]
     Coverage(#[from] coverage::CoverageError),
@@ -100,7 +100,7 @@ pub enum ExecuteError {
 /// Holds what was loaded and learnt, and answers requests about it.
 #[derive(Default)]
 pub struct Executor {
-    study: Study,
+    study: TuningStudy,
     studies: Studies,
     documents: Documents,
     /// Names of the loaded files, as their rows number them.
@@ -202,19 +202,19 @@ impl Executor {
             }
             Request::Conf(question) => Response::Conf(self.conf(&question)?),
             Request::Coverage(question) => Response::Coverage(Box::new(self.coverage(&question)?)),
-            Request::Compare(question) => Response::Compared(self.documents.compare(&question, &self.files)?),
-            Request::Campaign(campaign) => Response::Campaign(campaign.script()),
+            Request::Ab(question) => Response::Ab(self.documents.compare(&question, &self.files)?),
+            Request::AbScript(campaign) => Response::AbScript(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
             Request::Study { workbench, question } => {
                 let material = material(&self.files);
                 Response::Study(Box::new(self.studies.answer(workbench, *question, material, progress)?))
             }
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
-            Request::Change { before, after, question } => {
+            Request::Compare { before, after, question } => {
                 let mut files = files.into_iter();
                 let before = self.side("before", before, question.sets[0], &mut files, progress)?;
                 let after = self.side("after", after, question.sets[1], &mut files, progress)?;
-                Response::Changed(Box::new(self.change(&before, &after, &question)?))
+                Response::Compared(Box::new(self.change(&before, &after, &question)?))
             }
             Request::WriteReport { contents, form } => Response::Written(self.write_report(contents, form)?),
             Request::WriteOpened { report, form } => Response::Written(report::write(&report, form)?),
@@ -231,7 +231,11 @@ impl Executor {
     ///
     /// # Errors
     /// Returns an error if nothing was measured.
-    pub fn plan(&self, question: &plan::Question, progress: &mut dyn Progress) -> Result<plan::Answer, ExecuteError> {
+    pub fn plan(
+        &self,
+        question: &plan::PlanQuestion,
+        progress: &mut dyn Progress,
+    ) -> Result<plan::PlanAnswer, ExecuteError> {
         let recommendations = self.study.to_deploy()?;
         let recommendations = &recommendations[..];
         let sweep = self.study.sweep();
@@ -240,7 +244,7 @@ impl Executor {
         question.uncovered.extend(plan::agenda::unmeasured(sweep, self.documents.jobs.iter().map(|(_, job)| job)));
         question.platform = question.platform.or_else(|| self.platform());
         let matrix = question.platform.unwrap_or_default().matrix();
-        Ok(plan::plan(sweep, recommendations, &Support::new(matrix, sweep), &question, progress))
+        Ok(plan::plan(sweep, recommendations, &SupportMatrix::new(matrix, sweep), &question, progress))
     }
 
     /// The library and its version, as the measurements say them, else the library that runs what was measured; `None`
@@ -249,12 +253,12 @@ impl Executor {
     pub fn platform(&self) -> Option<Platform> {
         let words = self.measured_with.values().flatten().map(String::as_str);
         let ran = self.study.groups().iter().flat_map(|group| &group.pairs).map(|pair| pair.algorithm);
-        Platform::told(words).or_else(|| Platform::seen(ran))
+        Platform::from_words(words).or_else(|| Platform::from_algorithms(ran))
     }
 
     /// Answers for another platform than the one that the measurements tell.
-    pub fn deploy_on(&mut self, platform: Platform) {
-        self.study.deploy_on(platform);
+    pub fn set_platform(&mut self, platform: Platform) {
+        self.study.set_platform(platform);
     }
 
     /// The report on what was found.
@@ -274,7 +278,7 @@ impl Executor {
             numbered: &self.names,
             notes: self.notes.iter().cloned().chain(self.study.notes()).collect(),
             set: self.set(),
-            plan: self.plan(&plan::Question::default(), &mut Silent)?,
+            plan: self.plan(&plan::PlanQuestion::default(), &mut Silent)?,
         };
         let mut report = crate::tuning::report::report(material, contents)?;
         report.snapshot.iter_mut().for_each(|snapshot| snapshot.measured_with(&self.measured_with));
@@ -303,14 +307,14 @@ impl Executor {
         &self,
         before: &Snapshot,
         after: &Snapshot,
-        question: &change::Question,
-    ) -> Result<change::Answer, ExecuteError> {
-        let Some(change::Deployment { file, reader, library }) = question.conf else {
-            return Ok(change::change(before, after, None, question));
+        question: &compare::CompareQuestion,
+    ) -> Result<compare::CompareAnswer, ExecuteError> {
+        let Some(compare::LoadedDeployment { file, reader, library }) = question.conf else {
+            return Ok(compare::compare(before, after, None, question));
         };
         let rules = question::rules(&self.documents.confs, file, reader)?;
-        let conf = change::Conf { rules: &rules, reader, library };
-        Ok(change::change(before, after, Some(&conf), question))
+        let conf = compare::DeployedConf { rules: &rules, reader, library };
+        Ok(compare::compare(before, after, Some(&conf), question))
     }
 
     /// One of two measured states; `files` are what its files are read from, and maybe more.
@@ -318,7 +322,7 @@ impl Executor {
         &self,
         when: &'static str,
         side: ComparedState,
-        set: Choice,
+        set: SetChoice,
         files: &mut impl Iterator<Item = FileSource>,
         progress: &mut dyn Progress,
     ) -> Result<Snapshot, ExecuteError> {
@@ -361,7 +365,7 @@ impl Executor {
 
     /// The study of the loaded sweeps.
     #[must_use]
-    pub fn study(&self) -> &Study {
+    pub fn study(&self) -> &TuningStudy {
         &self.study
     }
 
@@ -403,11 +407,11 @@ impl Executor {
         let mut document_files = documents.files();
         document_files.studied = parts.files();
         let set = sets.label().map(str::to_owned);
-        let mut study = Study::of_runs(runs, target);
+        let mut study = TuningStudy::of_runs(runs, target);
         let scales: Vec<Scale> = study.groups().iter().map(|group| group.scale).collect();
         let links = parts.topologies.iter().map(|(_, name, part)| (name.as_str(), part));
         let (ceilings, untold) = topology::ceiling::ceilings(links, &scales);
-        let held = study.hold_to(ceilings);
+        let held = study.limit_predictions(ceilings);
         *self = Self {
             study,
             studies: Studies::new(parts),
@@ -421,7 +425,7 @@ impl Executor {
             notes: Vec::new(),
             made: None,
         };
-        self.study.deploy_on(self.platform().unwrap_or_default());
+        self.study.set_platform(self.platform().unwrap_or_default());
         notes.extend(self.study.sweep().notes());
         notes.extend(self.study.screened().notes());
         notes.extend(untold);
@@ -440,13 +444,13 @@ impl Executor {
     ///
     /// # Errors
     /// Returns an error if the file is not loaded, or nothing was measured.
-    pub fn conf(&self, question: &question::Question) -> Result<question::Answer, ExecuteError> {
+    pub fn conf(&self, question: &question::ConfQuestion) -> Result<question::ConfAnswer, ExecuteError> {
         let recommendations = self.study.to_deploy()?;
         let recommendations = &recommendations[..];
-        let basis = export::Basis {
+        let basis = export::ExportInput {
             sweep: self.study.sweep(),
             recommendations,
-            stretches: &self.study.stretches()?,
+            between_sizes: &self.study.between_sizes()?,
             names: &self.sweeps,
             set: self.set(),
             level: self.study.confidence().level,
@@ -459,7 +463,7 @@ impl Executor {
     ///
     /// # Errors
     /// Returns an error if there are no calls, if their scale is unknown, or if the tuner file is not loaded.
-    pub fn coverage(&self, question: &coverage::Question) -> Result<coverage::Answer, ExecuteError> {
+    pub fn coverage(&self, question: &coverage::CoverageQuestion) -> Result<coverage::CoverageAnswer, ExecuteError> {
         let mut job = JobLog::default();
         self.documents.jobs.iter().for_each(|(_, log)| job.merge(log.clone()));
         let rules = match question.conf {
@@ -467,7 +471,8 @@ impl Executor {
             None => None,
         };
         let predict = |workload: &Workload, configuration: &Configuration| self.study.predict(workload, configuration);
-        let basis = coverage::Basis { sweep: self.study.sweep(), rules: rules.as_deref(), predict: Some(&predict) };
+        let basis =
+            coverage::CoverageInput { sweep: self.study.sweep(), rules: rules.as_deref(), predict: Some(&predict) };
         Ok(coverage::coverage(&job, &basis, question)?)
     }
 
@@ -576,23 +581,19 @@ impl Documents {
     ///
     /// # Errors
     /// Returns an error if there is no comparison.
-    pub fn compare(
-        &self,
-        question: &comparison::Question,
-        files: &[FileReport],
-    ) -> Result<comparison::Answer, ExecuteError> {
+    pub fn compare(&self, question: &ab::AbQuestion, files: &[FileReport]) -> Result<ab::AbAnswer, ExecuteError> {
         let asked = |id: Option<u32>, number: u32| id.is_none_or(|id| id == number);
         let (id, text) =
             self.comparisons.iter().find(|(id, _)| asked(question.file, *id)).ok_or(ExecuteError::NothingToCompare)?;
         let conf = self.confs.iter().find(|(id, _)| asked(question.conf, *id)).map(|(_, bytes)| &bytes[..]);
         let name = files.iter().find(|file| file.id == *id).map_or("", |file| file.name.as_str());
-        let judged = comparison::judge(text, name, conf, question);
+        let judged = ab::judge(text, name, conf, question);
         // A void campaign judges nothing either way; a conf of another scale or collective hides what can be judged.
-        let is_elsewhere = |rule: &Judged| matches!(rule.verdict, Verdict::NotJudged(_));
+        let is_elsewhere = |rule: &JudgedRule| matches!(rule.verdict, RuleVerdict::NotJudged(_));
         if conf.is_none() || judged.void.is_some() || !judged.rules.iter().all(is_elsewhere) {
             return Ok(judged);
         }
-        let mut by_size = comparison::judge(text, name, None, question);
+        let mut by_size = ab::judge(text, name, None, question);
         by_size
             .notes
             .insert(0, "No rule of the tuner file is about this campaign: each size is judged by itself.".into());
@@ -647,7 +648,7 @@ pub struct OpenedFiles {
 /// largest set is kept.
 #[must_use]
 pub fn read_files(names: &[FileToLoad], files: Vec<FileSource>, progress: &mut dyn Progress) -> OpenedFiles {
-    read_set(names, files, &mut |_| Choice::Largest, progress)
+    read_set(names, files, &mut |_| SetChoice::Largest, progress)
 }
 
 /// Reads files as [`read_files`] does. `choose` is asked which set to keep, where there are several.
@@ -655,7 +656,7 @@ pub fn read_files(names: &[FileToLoad], files: Vec<FileSource>, progress: &mut d
 pub fn read_set(
     names: &[FileToLoad],
     files: Vec<FileSource>,
-    choose: &mut dyn FnMut(&[Set]) -> Choice,
+    choose: &mut dyn FnMut(&[Set]) -> SetChoice,
     progress: &mut dyn Progress,
 ) -> OpenedFiles {
     let mut opened = OpenedFiles::default();
@@ -663,7 +664,7 @@ pub fn read_set(
     // Of an arm nothing was asked but what its name says.
     let arm = || Mapping { columns: vec![("algo".to_owned(), ColumnSource::Constant("DEFAULT".to_owned()))] };
     let mappings: Vec<Option<Mapping>> =
-        names.iter().map(|name| name.mapping.clone().or_else(|| Arm::of_name(&name.name).map(|_| arm()))).collect();
+        names.iter().map(|name| name.mapping.clone().or_else(|| AbArm::of_name(&name.name).map(|_| arm()))).collect();
     let doing = (files.len() > 1).then(|| format!("Reading {}", count(files.len() as u64, "file")));
     let total = files.iter().map(|file| file.size_bytes).sum();
     let mut together = Together { doing, read: 0, total, progress };
@@ -724,7 +725,7 @@ pub fn read_set(
         opened.files.push(report);
     }
     let by_number: Vec<(u32, &str)> = names.iter().map(|name| (name.id, name.name.as_str())).collect();
-    opened.documents.comparisons.extend(comparison::arms::take(&mut opened.rows, &by_number));
+    opened.documents.comparisons.extend(ab::arms::take(&mut opened.rows, &by_number));
     let name = |file: u16| {
         let named = opened.files.iter().find(|report| number(report.id) == file);
         named.map(|report| report.name.clone()).unwrap_or_default()
@@ -819,15 +820,15 @@ pub fn predict_folds(
     progress: &mut dyn Progress,
 ) -> Result<Vec<u8>, ExecuteError> {
     if !parameters.end() {
-        return Err(StudyError::TooManyTrees.into());
+        return Err(TuningStudyError::TooManyTrees.into());
     }
     let points: Vec<Point> = postcard::from_bytes(training)?;
-    let all: Vec<(Scheme, usize)> = validate::all_folds(&points);
+    let all: Vec<(FoldScheme, usize)> = validate::all_folds(&points);
     let mut predictions = Vec::new();
     for fold in folds {
         if let Some((scheme, fold)) = all.get(*fold as usize) {
             let predicted = validate::predict_fold(&points, parameters, *scheme, *fold, progress);
-            predictions.push(predicted.map_err(StudyError::from)?);
+            predictions.push(predicted.map_err(TuningStudyError::from)?);
         }
     }
     Ok(postcard::to_allocvec(&predictions)?)

@@ -19,14 +19,15 @@ use crate::{
     report,
     text::Listing,
     tuning::{
+        ab,
         aggregate::Target,
-        change, comparison, conf, coverage,
+        compare, conf, coverage,
         heat_map::Against,
         hotspots,
         parameters::{Parameters, SearchLimits},
         plan, record,
         result::{Evaluation, Group, Importance, Recommendation, View},
-        sets::{Choice, Sets},
+        sets::{SetChoice, Sets},
         snapshot::Snapshot,
     },
     workbench,
@@ -100,7 +101,7 @@ pub enum Request {
         /// The number of a row that counts as the measurement: recomputed from the time, or as printed.
         target: Target,
         /// The set of measurements to study, if there are several.
-        set: Choice,
+        set: SetChoice,
     },
     /// Learns from the loaded sweep and answers every measured workload; where only the search's limits differ
     /// from the last training, the model is kept. Answered by [`Response::Trained`].
@@ -145,19 +146,19 @@ pub enum Request {
     /// The model as a file. Answered by [`Response::ModelFile`].
     SaveModel,
     /// The runs behind a workload's points, and what stalled. Answered by [`Response::Record`].
-    Record(record::Question),
+    Record(record::RecordQuestion),
     /// The dips of the curves of busbw over size. Answered by [`Response::Hotspots`].
-    Hotspots(hotspots::Question),
+    Hotspots(hotspots::HotspotQuestion),
     /// About tuner files, to be read or to be written. Answered by [`Response::Conf`].
-    Conf(conf::question::Question),
+    Conf(conf::question::ConfQuestion),
     /// The coverage of the sizes that a job sends. Answered by [`Response::Coverage`].
-    Coverage(coverage::Question),
-    /// The rules of a tuner file that an A/B campaign supports. Answered by [`Response::Compared`].
-    Compare(comparison::Question),
-    /// The script of the next A/B campaign. Answered by [`Response::Campaign`].
-    Campaign(comparison::script::Campaign),
+    Coverage(coverage::CoverageQuestion),
+    /// The rules of a tuner file that an A/B campaign supports. Answered by [`Response::Ab`].
+    Ab(ab::AbQuestion),
+    /// The script of the next A/B campaign. Answered by [`Response::AbScript`].
+    AbScript(ab::script::CampaignPlan),
     /// The plan of what to measure next. Answered by [`Response::Plan`].
-    Plan(plan::Question),
+    Plan(plan::PlanQuestion),
     /// A question to a workbench other than tuning. Answered by [`Response::Study`].
     Study {
         /// The workbench.
@@ -167,14 +168,14 @@ pub enum Request {
     },
     /// The report on what was found. Answered by [`Response::Report`].
     Report(report::Contents),
-    /// The changes between two measured states. Answered by [`Response::Changed`].
-    Change {
+    /// The changes between two measured states. Answered by [`Response::Compared`].
+    Compare {
         /// The state before.
         before: ComparedState,
         /// The state after.
         after: ComparedState,
         /// The question.
-        question: change::Question,
+        question: compare::CompareQuestion,
     },
     /// The same as a file or as a link. Answered by [`Response::Written`].
     WriteReport {
@@ -278,25 +279,25 @@ pub enum Response {
     /// The response to [`Request::SaveModel`]: the text of the file.
     ModelFile(String),
     /// The response to [`Request::Record`].
-    Record(record::Answer),
+    Record(record::RecordAnswer),
     /// The response to [`Request::Hotspots`].
-    Hotspots(hotspots::Answer),
+    Hotspots(hotspots::HotspotAnswer),
     /// The response to [`Request::Conf`].
-    Conf(conf::question::Answer),
+    Conf(conf::question::ConfAnswer),
     /// The response to [`Request::Coverage`].
-    Coverage(Box<coverage::Answer>),
-    /// The response to [`Request::Compare`].
-    Compared(comparison::Answer),
-    /// The response to [`Request::Campaign`]: a bash script.
-    Campaign(String),
+    Coverage(Box<coverage::CoverageAnswer>),
+    /// The response to [`Request::Ab`].
+    Ab(ab::AbAnswer),
+    /// The response to [`Request::AbScript`]: a bash script.
+    AbScript(String),
     /// The response to [`Request::Plan`].
-    Plan(plan::Answer),
+    Plan(plan::PlanAnswer),
     /// The response to [`Request::Study`].
     Study(Box<workbench::WorkbenchAnswer>),
     /// The response to [`Request::Report`] and [`Request::OpenReport`].
     Report(Box<report::Report>),
-    /// The response to [`Request::Change`].
-    Changed(Box<change::Answer>),
+    /// The response to [`Request::Compare`].
+    Compared(Box<compare::CompareAnswer>),
     /// The response to [`Request::WriteReport`] and [`Request::WriteOpened`].
     Written(report::Written),
     /// The response to [`Request::Table`]; empty if the file is no longer loaded.

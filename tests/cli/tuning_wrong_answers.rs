@@ -227,7 +227,7 @@ fn campaign(seed: u64, deviation: f64, slow: Option<(usize, f64)>) -> String {
 #[test]
 fn nine_ordinary_runs_are_not_disturbed() {
     let disturbed = |text: &str| {
-        let answer = collectune::tuning::comparison::judge(text, "", None, &Default::default());
+        let answer = collectune::tuning::ab::judge(text, "", None, &Default::default());
         answer.notes.into_iter().filter(|note| note.contains("disturbed")).collect::<Vec<_>>()
     };
     let mut alarms = 0;
@@ -475,7 +475,7 @@ fn a_gain_lies_in_its_own_interval() {
             (0..runs).map(run).collect::<Vec<_>>().join(";")
         };
         let text = format!("nodes,size_bytes,def_runs,cfg_runs\n1,4096,{},{}\n", arm(), arm());
-        let answer = collectune::tuning::comparison::judge(&text, "", None, &Default::default());
+        let answer = collectune::tuning::ab::judge(&text, "", None, &Default::default());
         let effect = &answer.rules[0].effects[0];
         let ((low, high), gain) = (effect.interval_90_pct, effect.gain_pct);
         assert!(low <= gain && gain <= high, "{seed}: {gain} is not in {low} to {high}: {text}");

@@ -12,12 +12,12 @@ use collectune::{
     progress::{Progress, Silent},
     report::Contents,
     tuning::{
-        comparison,
-        conf::{self, export::Options},
+        ab,
+        conf::{self, export::ExportOptions},
         heat_map::Against,
         parameters::{Parameters, Preset, SearchLimits},
         result::{Importance, Recommendation, Source as Chooser, View},
-        sets::Choice,
+        sets::SetChoice,
         simulate::Simulation,
     },
     worker::{
@@ -41,14 +41,14 @@ impl Page {
     }
 
     fn load(&mut self, files: &[(&str, &[u8])]) -> Loaded {
-        self.load_set(files, Choice::Largest)
+        self.load_set(files, SetChoice::Largest)
     }
 
-    fn load_set(&mut self, files: &[(&str, &[u8])], set: Choice) -> Loaded {
+    fn load_set(&mut self, files: &[(&str, &[u8])], set: SetChoice) -> Loaded {
         self.load_watched(files, set, &mut Silent)
     }
 
-    fn load_watched(&mut self, files: &[(&str, &[u8])], set: Choice, progress: &mut dyn Progress) -> Loaded {
+    fn load_watched(&mut self, files: &[(&str, &[u8])], set: SetChoice, progress: &mut dyn Progress) -> Loaded {
         load_set(&mut self.worker, files, set, progress)
     }
 
@@ -171,7 +171,7 @@ fn several_files_are_read_as_one_piece_of_work() {
     let text = Simulation::example().to_csv();
     let mut steps = Steps(Vec::new());
     let files = [("a.csv", text.as_bytes()), ("b.csv", text.as_bytes()), ("c.csv", b"what is this?".as_slice())];
-    Page::default().load_watched(&files, Choice::Largest, &mut steps);
+    Page::default().load_watched(&files, SetChoice::Largest, &mut steps);
     let total = 2 * text.len() as u64 + 13;
     assert!(steps.0.len() > 6 && steps.0.is_sorted() && steps.0.iter().all(|(_, of)| *of == total));
     assert_eq!((steps.0[0].0, steps.0[steps.0.len() - 1].0), (0, total));
@@ -193,7 +193,7 @@ fn each_file_is_named_before_it_is_read() {
     let text = Simulation::example().to_csv();
     let files = [("a.csv", text.as_bytes()), ("b.csv", b"what is this?".as_slice()), ("c.csv", text.as_bytes())];
     let mut read = Read(Vec::new());
-    let loaded = Page::default().load_watched(&files, Choice::Largest, &mut read);
+    let loaded = Page::default().load_watched(&files, SetChoice::Largest, &mut read);
     let mut named: Vec<Option<u32>> = loaded.files.iter().map(|file| Some(file.id)).collect();
     named.push(None);
     assert_eq!(read.0, named);
@@ -307,10 +307,10 @@ fn a_campaign_s_name_tells_its_collective_and_its_rules_how_many_ranks_ran() {
     let conf = "allgather,0,8192,ring,simple,8,1,8,-1,-1\nallreduce,0,8192,ring,ll,8,1,8,-1,-1\n";
     let mut page = Page::default();
     page.load(&[("allreduce_1n.per_size_stats.csv", campaign.as_bytes()), ("nccl_tuner.conf", conf.as_bytes())]);
-    let Ok(Response::Compared(answer)) = page.ask(Request::Compare(comparison::Question::default())) else {
+    let Ok(Response::Ab(answer)) = page.ask(Request::Ab(ab::AbQuestion::default())) else {
         panic!("a campaign and its rules are there");
     };
-    let words: Vec<&str> = answer.verdicts.iter().map(comparison::verdict::Verdict::word).collect();
+    let words: Vec<&str> = answer.verdicts.iter().map(ab::verdict::RuleVerdict::word).collect();
     assert_eq!(words, ["not judged", "keep"]);
     // 4 KiB × 2 · 7/8 over 0.32 and 0.36 GB/s.
     assert!(answer.by_size.rows[0].iter().any(|cell| cell.text == "22.40 → 19.91 µs"), "{:?}", answer.by_size);
@@ -713,7 +713,7 @@ fn sets_are_studied_one_at_a_time() {
         loaded.winners.iter().filter_map(one).collect::<Vec<_>>()
     };
     assert_eq!(winners(&loaded), [(Protocol::Ll128, 1); 3]);
-    let other = page.load_set(&files, Choice::One(loaded.sets.all[1].key));
+    let other = page.load_set(&files, SetChoice::One(loaded.sets.all[1].key));
     assert_eq!((other.sets.label(), winners(&other)), (Some("NCCL 2.26.6"), vec![(Protocol::Ll, 1); 3]));
     let time_us =
         |loaded: &Loaded| loaded.winners[0].measured_best.map(|best| (1 << 20) as f64 * 1.75 / best.busbw_gbps / 1e3);
@@ -722,9 +722,9 @@ fn sets_are_studied_one_at_a_time() {
     // Each alone is as it always was.
     let alone = page.load(&files[2..]);
     assert_eq!((&alone.sets, &alone.winners), (&Default::default(), &other.winners));
-    let pooled = page.load_set(&files, Choice::Pooled);
+    let pooled = page.load_set(&files, SetChoice::Pooled);
     assert_eq!(winners(&pooled).iter().map(|(_, repeats)| *repeats).collect::<Vec<_>>(), [2; 3]);
-    assert_eq!(page.load_set(&files, Choice::One(7)).winners, loaded.winners, "an unknown set is the largest");
+    assert_eq!(page.load_set(&files, SetChoice::One(7)).winners, loaded.winners, "an unknown set is the largest");
 }
 
 #[test]
@@ -733,8 +733,10 @@ fn a_tuner_file_says_what_it_was_measured_with() {
     let files: Vec<(&str, &[u8])> = logs.iter().map(|(name, text)| (name.as_str(), text.as_bytes())).collect();
     let mut page = Page::default();
     page.load(&files);
-    let export = |page: &mut Page| match page.ask(Request::Conf(conf::question::Question::Export(Options::default()))) {
-        Ok(Response::Conf(conf::question::Answer::Export { export, .. })) => export.files[0].text.clone(),
+    let export = |page: &mut Page| match page
+        .ask(Request::Conf(conf::question::ConfQuestion::Export(ExportOptions::default())))
+    {
+        Ok(Response::Conf(conf::question::ConfAnswer::Export { export, .. })) => export.files[0].text.clone(),
         other => panic!("{other:?}"),
     };
     let text = export(&mut page);

@@ -353,7 +353,7 @@ fn a_sweep_of_thousands_of_scales_is_answered() {
         ("the record", Request::Record(Default::default())),
         ("hotspots", Request::Hotspots(Default::default())),
         ("a plan", Request::Plan(Default::default())),
-        ("tuner files", Request::Conf(conf::question::Question::Export(Default::default()))),
+        ("tuner files", Request::Conf(conf::question::ConfQuestion::Export(Default::default()))),
     ] {
         bounded(what, || ask(&mut worker, request));
     }

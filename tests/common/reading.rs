@@ -10,7 +10,7 @@ use collectune::{
     text::{Cell, Problems, Table},
     tuning::{
         aggregate::{Target, aggregate},
-        read::{Asked, Evidence, Kind, Row},
+        read::{Asked, Evidence, Row, RunKind},
         simulate::Simulation,
     },
 };
@@ -36,7 +36,7 @@ fn outcome_of(bytes: &[u8]) -> (Vec<Row>, Problems, Vec<String>, String) {
             FileContent::Rows(read),
         ) => {
             assert_eq!(rows, read.len() as u64);
-            assert_eq!(default_rows, read.iter().filter(|r| r.kind == Kind::Default).count() as u64);
+            assert_eq!(default_rows, read.iter().filter(|r| r.kind == RunKind::Default).count() as u64);
             (read, problems, notes, format)
         }
         (report, _) => panic!("{report:?}"),
@@ -110,7 +110,7 @@ fn real_sweeps_load_whole() {
         let data_lines = bytes.iter().filter(|b| **b == b'\n').count() - 1;
         let (rows, problems) = loaded(&bytes);
         assert_eq!((rows.len(), problems.count), (data_lines, 0), "{name}: {:?}", problems.kept.first());
-        assert_eq!(rows.iter().filter(|r| r.kind == Kind::Default).count(), defaults, "{name}");
+        assert_eq!(rows.iter().filter(|r| r.kind == RunKind::Default).count(), defaults, "{name}");
     }
 }
 
@@ -124,8 +124,8 @@ fn real_medians_are_those_of_the_printed_values() {
     for point in sweep.points.iter().chain(&sweep.defaults) {
         let same = |r: &&Row| {
             r.workload == point.workload
-                && (sweep.defaults.contains(point) || (r.ran == point.configuration && r.kind == Kind::Asked))
-                && (r.kind == Kind::Default) == sweep.defaults.contains(point)
+                && (sweep.defaults.contains(point) || (r.ran == point.configuration && r.kind == RunKind::Asked))
+                && (r.kind == RunKind::Default) == sweep.defaults.contains(point)
         };
         let mut printed: Vec<f64> = rows.iter().filter(same).filter_map(|r| r.in_place).map(|s| s.busbw_gbps).collect();
         printed.sort_by(f64::total_cmp);
@@ -212,7 +212,7 @@ fn measurements_for_the_tuner_example() {
     assert_eq!(format, "measurements for NCCL's tuner example");
     assert_eq!(
         rows.iter().map(|r| (r.ran.to_string(), r.kind)).collect::<Vec<_>>(),
-        [("RING/SIMPLE/8".to_owned(), Kind::Asked), ("N/A/N/A/0".to_owned(), Kind::Default),]
+        [("RING/SIMPLE/8".to_owned(), RunKind::Asked), ("N/A/N/A/0".to_owned(), RunKind::Default),]
     );
     let told: Vec<String> = problems.kept.iter().map(ToString::to_string).collect();
     assert!(told[0].starts_with("line 4, column bandwidth_gbps: \"-1\" is no measurement"), "{told:?}");
@@ -264,7 +264,7 @@ fn what_was_asked_and_how_it_is_known() {
 #[test]
 fn the_older_form() {
     let row = row(OLD, OLD_ROW);
-    assert_eq!((row.file, row.line, row.kind), (3, 2, Kind::Asked));
+    assert_eq!((row.file, row.line, row.kind), (3, 2, RunKind::Asked));
     assert_eq!(
         row.workload,
         Workload { collective: Collective::AllReduce, scale: Scale { nodes: 1, ranks: 8 }, size_bytes: 8192 }
@@ -280,24 +280,24 @@ fn the_older_form() {
 fn what_was_requested() {
     let header = format!("{OLD}{REQUESTED}");
     let asked = row(&header, &format!("{OLD_ROW},RING,SIMPLE,1.0,0,RING,A_flag_ceiling"));
-    assert_eq!((asked.kind, asked.marks.substituted), (Kind::Asked, false));
+    assert_eq!((asked.kind, asked.marks.substituted), (RunKind::Asked, false));
     let default = row(&header, &format!("{OLD_ROW},,,,0,RING,A_flag_ceiling"));
-    assert_eq!(default.kind, Kind::Default);
+    assert_eq!(default.kind, RunKind::Default);
     let substituted = row(&header, &format!("{OLD_ROW},TREE,SIMPLE,1,1,RING,A_flag_ceiling"));
-    assert_eq!((substituted.kind, substituted.marks.substituted), (Kind::Asked, true));
+    assert_eq!((substituted.kind, substituted.marks.substituted), (RunKind::Asked, true));
     assert_eq!(substituted.ran.algorithm, Algorithm::Ring);
     let warp = row(&header, &format!("{},RING,SIMPLE,1,0,RING*,A_flag_ceiling", OLD_ROW.replace("RING", "RING*")));
     assert_eq!((warp.ran.algorithm, warp.marks.warp_speed), (Algorithm::Ring, true));
     // Only the requested columns, and nothing in them.
     let bare = row(&format!("{OLD},requested_algo"), &format!("{OLD_ROW},"));
-    assert_eq!(bare.kind, Kind::Default);
+    assert_eq!(bare.kind, RunKind::Default);
 }
 
 #[test]
 fn rows_of_an_older_file_in_a_merge_are_no_defaults() {
     let text = format!("{OLD}{REQUESTED}\n{OLD_ROW},,,,,,\n{OLD_ROW},,,,0,RING,A_flag_ceiling\n");
     let (rows, _, notes, _) = outcome_of(text.as_bytes());
-    assert_eq!(rows.iter().map(|r| r.kind).collect::<Vec<_>>(), [Kind::Asked, Kind::Default]);
+    assert_eq!(rows.iter().map(|r| r.kind).collect::<Vec<_>>(), [RunKind::Asked, RunKind::Default]);
     assert!(notes.iter().any(|n| n.contains("1 row without a word on what was asked")), "{notes:?}");
 }
 
@@ -365,7 +365,7 @@ fn runs_without_algorithm_protocol_and_channels() {
 fn default_curves() {
     let header = "collective,num_nodes,num_gpus,size_bytes,busbw_ip,algo,proto,nchannels";
     let row = row(header, "all_gather_perf,1,8,4096,0.31,DEFAULT,DEFAULT,0");
-    assert_eq!((row.kind, row.ran.channels), (Kind::Default, 0));
+    assert_eq!((row.kind, row.ran.channels), (RunKind::Default, 0));
     assert_eq!(row.in_place.map(|s| (s.time_us, s.busbw_gbps)), Some((None, 0.31)));
 }
 

@@ -33,7 +33,7 @@ use collectune::{
     },
     training_time::simulate as steps,
     tuning::{
-        comparison::{self, read as runs, rules},
+        ab::{self, read as runs, rules},
         parameters::Parameters,
         simulate::Simulation,
     },
@@ -430,7 +430,7 @@ fn trimmed_tuner_files_keep_the_rules_that_were_kept() {
             };
             table += &format!("1,{size},{},{}\n", arm(1.0), arm(gain));
         }
-        let answer = comparison::judge(&table, "all_reduce.csv", Some(conf.as_bytes()), &Default::default());
+        let answer = ab::judge(&table, "all_reduce.csv", Some(conf.as_bytes()), &Default::default());
         let kept = answer.rules.iter().filter(|of| of.verdict.word() == "keep").map(|of| of.rule.text.clone());
         let left = rules::of_conf(answer.trimmed.as_deref().unwrap().as_bytes());
         let left: Vec<String> = left.into_iter().map(|rule| rule.text).collect();

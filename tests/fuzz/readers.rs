@@ -22,16 +22,17 @@ use collectune::{
         step::{self, Mode},
     },
     tuning::{
+        ab,
         address::Address,
         aggregate::{Target, aggregate},
         columns::Column,
-        comparison, conf,
+        conf,
         model_file::ModelFile,
         parameters::Parameters,
         simulate::Simulation,
         sizes::parse_sizes,
-        study::Study,
-        support::Support,
+        study::TuningStudy,
+        support::SupportMatrix,
     },
     worker::{
         executor::{FileSource, read_files},
@@ -315,7 +316,7 @@ fn logs(bytes: &[u8]) {
 
 fn confs(bytes: &[u8]) {
     open(bytes, "tuner.conf", None);
-    let support = Support::default();
+    let support = SupportMatrix::default();
     for reader in conf::Reader::ALL {
         let rules = conf::read(bytes, *reader);
         let _ = conf::lint(bytes, *reader, &support, None);
@@ -332,12 +333,7 @@ fn comparisons(bytes: &[u8]) {
     if std::io::Read::read_to_string(&mut Decoder::new(bytes), &mut text).is_err() {
         text = String::from_utf8_lossy(bytes).into_owned();
     }
-    let _ = comparison::judge(
-        &text,
-        "allreduce_1n.per_size_stats.csv",
-        Some(samples::CONF.as_bytes()),
-        &Default::default(),
-    );
+    let _ = ab::judge(&text, "allreduce_1n.per_size_stats.csv", Some(samples::CONF.as_bytes()), &Default::default());
 }
 
 /// Parts of a workbook, and its shared texts behind a line of dashes. A mutated archive breaks its checksums, and
@@ -664,7 +660,7 @@ fn model_files() -> Vec<Vec<u8>> {
     let csv = simulation.to_csv();
     let (_, content) = intake::open(csv.as_bytes(), "sweep.csv", csv.len() as u64, 0, None, &mut Silent);
     let FileContent::Rows(rows) = content else { return texts(["{\"format\":\"collectune-model\"}"]) };
-    let mut study = Study::new(aggregate(&rows, Target::Time).sweep, Target::Time);
+    let mut study = TuningStudy::new(aggregate(&rows, Target::Time).sweep, Target::Time);
     let trained = study.train(Parameters::default(), &mut Silent).is_ok();
     let text = study.model_file().ok().filter(|_| trained).map(|file| file.to_text()).unwrap_or_default();
     // A short beginning with its rows cut, so that mutations meet the fields and not only numbers.

@@ -17,7 +17,7 @@ use collectune::{
         aggregate::Target,
         heat_map::Against,
         parameters::{Parameters, Preset, SearchLimits},
-        sets::Choice,
+        sets::SetChoice,
     },
     workbench::{Attachment, AttachmentKind, ReportContext, WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
     worker::{
@@ -176,7 +176,7 @@ pub fn tuning(bytes: &[u8]) {
     let halves = [("a.csv", file), ("tuner.conf", samples::CONF.as_bytes()), ("job.log", samples::CALL.as_bytes())];
     let (names, sources) = files(&halves);
     let mut worker = Executor::default();
-    let load = Request::Load { files: names, target: Target::Time, set: Choice::Largest };
+    let load = Request::Load { files: names, target: Target::Time, set: SetChoice::Largest };
     let loaded = timed("reading", || worker.execute(load, sources, &mut Silent));
     let Ok(Response::Loaded(loaded)) = loaded else { return };
     let mut ask =

@@ -25,7 +25,7 @@ use collectune::{
         export,
         parameters::{Parameters, Preset},
         simulate::Simulation,
-        study::Study,
+        study::TuningStudy,
         validate,
     },
 };
@@ -52,7 +52,7 @@ fn main() {
                 validate::predict_fold(&sweep.points, &parameters, scheme, fold, &mut Silent).expect("points to fit")
             })
             .collect();
-        let mut study = Study::new(sweep.clone(), Target::Time);
+        let mut study = TuningStudy::new(sweep.clone(), Target::Time);
         study.train(parameters, &mut Silent).expect("points to fit");
         let (evaluation, answer) = study.validate(&folds, &mut Silent).expect("a model");
         let answer = fingerprint(&format!("{evaluation:?}{}", export::json(answer, None)));

@@ -5,14 +5,14 @@ use collectune::{
     math::{Stream, exp},
     tuning::{
         aggregate::{Target, aggregate},
-        change::{
-            Question, Subject, Verdict,
-            beside::Moved,
-            find,
-            standing::{Standing, Stands},
+        compare::{
+            ChangeVerdict, CompareQuestion, Subject,
+            deployment::{DeployedCheck, DeployedStatus},
+            find_differences,
+            relative::RelativeChange,
         },
-        read::{Kind, Row},
-        snapshot::{Deployed, Extent},
+        read::{Row, RunKind},
+        snapshot::{DeployedChoice, Extent},
         sweep::Sweep,
     },
 };
@@ -58,17 +58,17 @@ fn made(design: Design, seed: u64, repeats: u32) -> Vec<Row> {
 }
 
 /// Something is said to be beaten by what is no faster.
-fn is_wrong(truth: &Sweep, standing: &Standing) -> bool {
-    let points = truth.points_at(&standing.workload);
-    let default = truth.default_at(&standing.workload).unwrap().busbw_gbps;
+fn is_wrong(truth: &Sweep, deployed_check: &DeployedCheck) -> bool {
+    let points = truth.points_at(&deployed_check.workload);
+    let default = truth.default_at(&deployed_check.workload).unwrap().busbw_gbps;
     let of = |configuration| points.iter().find(|point| point.configuration == configuration).unwrap().busbw_gbps;
-    let own = match standing.deployed {
-        Deployed::Configuration(configuration) => of(configuration),
+    let own = match deployed_check.deployed {
+        DeployedChoice::Configuration(configuration) => of(configuration),
         _ => default,
     };
-    match standing.stands {
-        Stands::SlowerThanDefault { .. } => default <= own,
-        Stands::Beaten { by, .. } => of(by) <= own,
+    match deployed_check.status {
+        DeployedStatus::SlowerThanDefault { .. } => default <= own,
+        DeployedStatus::Beaten { by, .. } => of(by) <= own,
         _ => false,
     }
 }
@@ -76,7 +76,7 @@ fn is_wrong(truth: &Sweep, standing: &Standing) -> bool {
 #[test]
 fn equal_campaigns_raise_no_more_false_alarms_than_stated() {
     const CAMPAIGNS: u32 = 60;
-    let question = any_change(&Question::default());
+    let question = any_change(&CompareQuestion::default());
     let truth = aggregate(&campaign(1_000_003, 41), Target::Time).sweep;
     let mut table = Table::new(
         "comparisons of equal campaigns",
@@ -104,10 +104,10 @@ fn equal_campaigns_raise_no_more_false_alarms_than_stated() {
         let of_campaign = |seed: usize| {
             let old = snapshot(made(design, 2 * seed as u64 + 1, before), extent);
             let new = snapshot(made(design, 2 * seed as u64 + 2, after), Extent::Whole);
-            let findings = find(&old, &new, None, &question);
+            let findings = find_differences(&old, &new, None, &question);
             let visible = findings.differences.iter().filter_map(|difference| difference.visible_pct).sum::<f64>();
-            let fails = findings.standings.iter().any(|standing| standing.stands.fails());
-            let wrongly = findings.standings.iter().any(|standing| is_wrong(&truth, standing));
+            let fails = findings.deployed_checks.iter().any(|deployed_check| deployed_check.status.fails());
+            let wrongly = findings.deployed_checks.iter().any(|deployed_check| is_wrong(&truth, deployed_check));
             let changed = changed(&findings) as u32;
             (changed, whole_changed(&findings), findings.differences.len() as u32, [fails, wrongly], visible)
         };
@@ -167,25 +167,25 @@ fn a_known_slow_down_is_found_where_it_is_and_nowhere_else() {
             let mut rows = campaign(200 + seed as u64, repeats);
             slower(&mut rows, factor, |row| is_slowed(row.workload.size_bytes));
             slower(&mut rows, level, |_| true);
-            let findings = find(&before, &snapshot(rows, Extent::Whole), None, &Question::default());
+            let findings = find_differences(&before, &snapshot(rows, Extent::Whole), None, &CompareQuestion::default());
             let (mut found, mut alone, mut elsewhere, mut hold) = (Count::default(), Count::default(), false, true);
             for difference in &findings.differences {
                 let is_there = is_slowed(difference.workload.size_bytes);
                 let is = if is_there { (1.0 / factor - 1.0) * 100.0 } else { 0.0 };
-                let is_slower = difference.verdict == Verdict::Slower;
+                let is_slower = difference.verdict == ChangeVerdict::Slower;
                 if is_there {
                     match difference.subject {
                         Subject::All { .. } => found.add(is_slower),
                         _ => alone.add(is_slower),
                     }
                 } else {
-                    elsewhere |= matches!(difference.verdict, Verdict::Slower | Verdict::Faster);
+                    elsewhere |= matches!(difference.verdict, ChangeVerdict::Slower | ChangeVerdict::Faster);
                 }
                 let (low, high) = difference.interval_pct.unwrap();
                 hold &= (low..=high).contains(&is);
             }
-            elsewhere |= findings.moved.iter().any(|moved| !is_slowed(moved.first_bytes));
-            let (low, high) = findings.wholes[0].interval_pct.unwrap();
+            elsewhere |= findings.relative.iter().any(|moved| !is_slowed(moved.first_bytes));
+            let (low, high) = findings.overall[0].interval_pct.unwrap();
             (found, alone, elsewhere, hold, (low..=high).contains(&((1.0 / level - 1.0) * 100.0)))
         };
         let (mut found, mut alone, mut elsewhere, mut hold, mut whole) =
@@ -224,11 +224,11 @@ fn one_configuration_that_changed_is_named() {
             let mut rows = campaign(700 + seed as u64, repeats);
             let is_there = |bytes: u64| (1 << 20..1 << (20 + sizes)).contains(&bytes) || sizes == 16;
             slower(&mut rows, factor, |row| {
-                row.kind == Kind::Asked && row.ran == slowed && is_there(row.workload.size_bytes)
+                row.kind == RunKind::Asked && row.ran == slowed && is_there(row.workload.size_bytes)
             });
-            let findings = find(&before, &snapshot(rows, Extent::Whole), None, &Question::default());
-            let is_it = |moved: &&Moved| moved.configuration == Some(slowed) && moved.beside_pct < 0.0;
-            [findings.moved.iter().any(|moved| is_it(&moved)), !findings.moved.iter().all(|moved| is_it(&moved))]
+            let findings = find_differences(&before, &snapshot(rows, Extent::Whole), None, &CompareQuestion::default());
+            let is_it = |moved: &&RelativeChange| moved.configuration == Some(slowed) && moved.relative_pct < 0.0;
+            [findings.relative.iter().any(|moved| is_it(&moved)), !findings.relative.iter().all(|moved| is_it(&moved))]
         };
         let (mut named, mut another) = (Count::default(), Count::default());
         for [it, other] in on_threads(40, of_campaign) {

@@ -6,10 +6,10 @@ use collectune::{
     collective::{Collective, Scale},
     math::{Stream, exp},
     tuning::{
-        comparison::{
-            Answer, Question, judge,
-            script::{Arm, Campaign},
-            verdict::Verdict,
+        ab::{
+            AbAnswer, AbQuestion, judge,
+            script::{AbArm, CampaignPlan},
+            verdict::RuleVerdict,
         },
         launch::Sizes,
     },
@@ -41,9 +41,9 @@ struct Design {
 const BASE: Design =
     Design { repeats: 9, deviation: 0.02, of_launches: 0.0, walk: 0.0, printed_gbps: None, gain: 0.0, disturbed: 0.0 };
 
-fn made(design: &Design, seed: u64) -> Answer {
+fn made(design: &Design, seed: u64) -> AbAnswer {
     let mut stream = Stream::new(seed ^ 0xAB);
-    let campaign = Campaign {
+    let campaign = CampaignPlan {
         collective: Collective::AllReduce,
         scale: Scale { nodes: 1, ranks: 8 },
         sizes: Sizes { first: 4096, last: 1 << 27 },
@@ -59,9 +59,9 @@ fn made(design: &Design, seed: u64) -> Answer {
         level += design.walk * stream.normal();
         let mut common = level + design.of_launches * stream.normal();
         let of_arm = match arm {
-            Arm::Default => 0,
-            Arm::Conf => 1,
-            Arm::Empty => continue,
+            AbArm::Default => 0,
+            AbArm::Conf => 1,
+            AbArm::Empty => continue,
         };
         if of_arm == 1 {
             common += design.gain - if repeat == 3 { design.disturbed } else { 0.0 };
@@ -85,7 +85,7 @@ fn made(design: &Design, seed: u64) -> Answer {
             writeln!(conf, "allreduce,{bytes},{last},ring,ll,8,1,8").unwrap();
         }
     }
-    let answer = judge(&text, "", Some(conf.as_bytes()), &Question::default());
+    let answer = judge(&text, "", Some(conf.as_bytes()), &AbQuestion::default());
     assert_eq!((answer.rules.len(), answer.problems.count), (RULES, 0), "{:?}", answer.problems);
     assert!(answer.rules.iter().all(|rule| rule.effects.len() == SIZES));
     answer
@@ -111,7 +111,7 @@ fn shares(design: &Design, campaigns: u64) -> Shares {
     let truth = (exp(design.gain) - 1.0) * 100.0;
     for seed in 0..campaigns {
         let answer = made(design, seed);
-        let is_kept = |verdict: &Verdict| *verdict == Verdict::Keep;
+        let is_kept = |verdict: &RuleVerdict| *verdict == RuleVerdict::Keep;
         for rule in &answer.rules {
             shares.kept.add(is_kept(&rule.verdict));
             shares.sure.add(rule.better >= 0.95 - 1e-9);

@@ -7,11 +7,11 @@ use collectune::{
         aggregate::{Target, aggregate},
         decision::Decision,
         parameters::Parameters,
-        read::{Kind, Row},
+        read::{Row, RunKind},
         result::Recommendation,
         runs::Runs,
         simulate::Simulation,
-        study::Study,
+        study::TuningStudy,
         sweep::Sweep,
         validate,
     },
@@ -73,20 +73,20 @@ impl World {
     fn measured(&self, repeats: u32, seed: u64) -> Vec<Row> {
         let mut all = rows(CHANNELS.to_vec(), repeats, seed);
         if self.is_default_best {
-            all.retain(|row| row.kind == Kind::Asked);
+            all.retain(|row| row.kind == RunKind::Asked);
             let mut defaults = rows((1..=32).collect(), repeats, seed + 500_009);
-            defaults.retain(|row| row.kind == Kind::Asked && row.ran == self.best(&row.workload));
-            defaults.iter_mut().for_each(|row| (row.kind, row.line) = (Kind::Default, row.line + 1_000_000));
+            defaults.retain(|row| row.kind == RunKind::Asked && row.ran == self.best(&row.workload));
+            defaults.iter_mut().for_each(|row| (row.kind, row.line) = (RunKind::Default, row.line + 1_000_000));
             all.extend(defaults);
         }
         all
     }
 
     /// Learns from a campaign without the sizes that are left out, and answers all sizes.
-    fn answered(&self, repeats: u32, seed: u64) -> (Study, Vec<Recommendation>) {
+    fn answered(&self, repeats: u32, seed: u64) -> (TuningStudy, Vec<Recommendation>) {
         let mut rows = self.measured(repeats, seed);
         rows.retain(|row| !LEFT_OUT.contains(&row.workload.size_bytes));
-        let mut study = Study::of_runs(Runs::new(rows, Target::Time), Target::Time);
+        let mut study = TuningStudy::of_runs(Runs::new(rows, Target::Time), Target::Time);
         let parameters = Parameters::default();
         study.train(parameters.clone(), &mut Silent).unwrap();
         let points = study.sweep().points.clone();

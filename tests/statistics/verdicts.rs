@@ -6,7 +6,7 @@ use collectune::{
     tuning::{
         decision::{Decision, MoreRuns},
         parameters::{Confidence, Screening},
-        read::{Asked, Evidence, Kind, Marks, Row, Sample},
+        read::{Asked, Evidence, Row, RowMarks, RunKind, Sample},
     },
 };
 
@@ -147,8 +147,8 @@ impl Simulated {
                     out_of_place,
                     repeats: 1,
                     spread_pct: None,
-                    kind: if is_default { Kind::Default } else { Kind::Asked },
-                    marks: Marks::default(),
+                    kind: if is_default { RunKind::Default } else { RunKind::Asked },
+                    marks: RowMarks::default(),
                     asked: Asked::default(),
                     evidence: Evidence::Executed,
                     origin: 0,

@@ -6,12 +6,12 @@ use collectune::{
     progress::Silent,
     tuning::{
         aggregate::Target,
-        change::{Findings, Question, Verdict},
+        compare::{ChangeVerdict, CompareFindings, CompareQuestion},
         read::Row,
         runs::Runs,
         simulate::Simulation,
         snapshot::{Extent, Snapshot},
-        study::Study,
+        study::TuningStudy,
     },
 };
 
@@ -23,7 +23,7 @@ pub fn read(name: &str, bytes: &[u8]) -> Vec<Row> {
 }
 
 pub fn snapshot(rows: Vec<Row>, extent: Extent) -> Snapshot {
-    Snapshot::new(&Study::of_runs(Runs::new(rows, Target::Time), Target::Time), extent).unwrap()
+    Snapshot::new(&TuningStudy::of_runs(Runs::new(rows, Target::Time), Target::Time), extent).unwrap()
 }
 
 /// A campaign of a small sweep.
@@ -49,17 +49,17 @@ pub fn slower(rows: &mut [Row], factor: f64, which: impl Fn(&Row) -> bool) {
     }
 }
 
-pub fn any_change(question: &Question) -> Question {
-    Question { least_pct: 0.0, ..question.clone() }
+pub fn any_change(question: &CompareQuestion) -> CompareQuestion {
+    CompareQuestion { least_pct: 0.0, ..question.clone() }
 }
 
 /// How many sizes and configurations are said to have changed beside the whole.
-pub fn changed(findings: &Findings) -> usize {
-    let is_changed = |verdict| matches!(verdict, Verdict::Slower | Verdict::Faster);
-    findings.differences.iter().filter(|difference| is_changed(difference.verdict)).count() + findings.moved.len()
+pub fn changed(findings: &CompareFindings) -> usize {
+    let is_changed = |verdict| matches!(verdict, ChangeVerdict::Slower | ChangeVerdict::Faster);
+    findings.differences.iter().filter(|difference| is_changed(difference.verdict)).count() + findings.relative.len()
 }
 
 /// Whether a collective and scale is said to have changed as a whole.
-pub fn whole_changed(findings: &Findings) -> bool {
-    findings.wholes.iter().any(|whole| matches!(whole.verdict, Verdict::Slower | Verdict::Faster))
+pub fn whole_changed(findings: &CompareFindings) -> bool {
+    findings.overall.iter().any(|whole| matches!(whole.verdict, ChangeVerdict::Slower | ChangeVerdict::Faster))
 }

@@ -4,7 +4,7 @@ use collectune::{
     collective::Workload,
     tuning::{
         aggregate::{Point, Target},
-        decision::{Judge, Judged, deviations::Deviations},
+        decision::{Judge, JudgedWorkload, deviations::Deviations},
         parameters::{Confidence, Screening},
         read::Row,
         runs::Runs,
@@ -31,7 +31,7 @@ impl Court {
         Self { runs, screened, sweep, deviations, confidence: Confidence::default() }
     }
 
-    pub fn judge(&self, workload: &Workload) -> Option<Judged<'_>> {
+    pub fn judge(&self, workload: &Workload) -> Option<JudgedWorkload<'_>> {
         let Self { runs, screened, deviations, confidence, .. } = self;
         let judge = Judge { runs, screened, deviations, confidence: *confidence };
         let points: Vec<&Point> = self.sweep.points_at(workload).iter().collect();

@@ -2,7 +2,7 @@
 
 use collectune::{
     progress::{Progress, Silent},
-    tuning::{aggregate::Target, parameters::Parameters, sets::Choice},
+    tuning::{aggregate::Target, parameters::Parameters, sets::SetChoice},
     worker::{
         executor::{Executor, FileSource},
         protocol::{FileToLoad, Loaded, Request, Response, Trained},
@@ -11,11 +11,11 @@ use collectune::{
 
 /// Loads files, numbered from 0, into a worker instead of what it had.
 pub fn load(worker: &mut Executor, files: &[(&str, &[u8])]) -> Loaded {
-    load_set(worker, files, Choice::Largest, &mut Silent)
+    load_set(worker, files, SetChoice::Largest, &mut Silent)
 }
 
 /// As [`load`], of one way of measuring.
-pub fn load_set(worker: &mut Executor, files: &[(&str, &[u8])], set: Choice, progress: &mut dyn Progress) -> Loaded {
+pub fn load_set(worker: &mut Executor, files: &[(&str, &[u8])], set: SetChoice, progress: &mut dyn Progress) -> Loaded {
     let names = (0..).zip(files).map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None });
     let sources = files.iter().map(|(_, bytes)| FileSource {
         size_bytes: bytes.len() as u64,

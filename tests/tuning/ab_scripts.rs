@@ -13,7 +13,7 @@ use collectune::{
     collective::{Collective, Scale},
     progress::Silent,
     tuning::{
-        comparison,
+        ab,
         launch::{Launcher, Sizes},
     },
     worker::{
@@ -93,9 +93,9 @@ fn a_campaign_runs_and_is_judged_by_its_logs() {
 fn the_executor_compares_what_was_loaded() {
     let runs = "nodes,size_bytes,def_runs,cfg_runs\n1,4096,1.5;1.51;1.52,2;2.01;2.02\n";
     let mut executor = with(&[("allreduce_1n.per_size_stats.csv", runs.to_owned())]);
-    let request = Request::Compare(comparison::Question::default());
+    let request = Request::Ab(ab::AbQuestion::default());
     match executor.execute(request, vec![], &mut Silent).unwrap() {
-        Response::Compared(answer) => {
+        Response::Ab(answer) => {
             assert_eq!((answer.rules.len(), answer.trimmed), (1, None));
             assert_eq!(answer.by_rule.rows[0][0].text, "4 KiB");
             assert!(answer.chart.is_some());
@@ -105,16 +105,16 @@ fn the_executor_compares_what_was_loaded() {
     // A tuner file of another scale judges nothing: the sizes are judged by themselves, and the answer says so.
     let elsewhere = "allreduce,4096,4096,ring,ll,8,2,16\n".to_owned();
     let mut executor = with(&[("allreduce_1n.per_size_stats.csv", runs.to_owned()), ("tuner.conf", elsewhere)]);
-    match executor.execute(Request::Compare(comparison::Question::default()), vec![], &mut Silent).unwrap() {
-        Response::Compared(answer) => {
+    match executor.execute(Request::Ab(ab::AbQuestion::default()), vec![], &mut Silent).unwrap() {
+        Response::Ab(answer) => {
             assert!(answer.notes[0].starts_with("No rule of the tuner file"), "{:?}", answer.notes);
             assert_eq!((&answer.by_rule.rows[0][0].text[..], answer.chart.is_some()), ("4 KiB", true));
         }
         other => panic!("{other:?}"),
     }
-    let nothing = Executor::default().execute(Request::Compare(comparison::Question::default()), vec![], &mut Silent);
+    let nothing = Executor::default().execute(Request::Ab(ab::AbQuestion::default()), vec![], &mut Silent);
     assert!(nothing.unwrap_err().to_string().starts_with("there is nothing to compare"));
-    let campaign = comparison::script::Campaign {
+    let campaign = ab::script::CampaignPlan {
         collective: Collective::AllReduce,
         scale: Scale { nodes: 1, ranks: 8 },
         sizes: Sizes { first: 4096, last: 1 << 20 },
@@ -124,7 +124,7 @@ fn the_executor_compares_what_was_loaded() {
         plugin: "p.so".to_owned(),
         conf: "c.conf".to_owned(),
     };
-    let Response::Campaign(script) = executor.execute(Request::Campaign(campaign), vec![], &mut Silent).unwrap() else {
+    let Response::AbScript(script) = executor.execute(Request::AbScript(campaign), vec![], &mut Silent).unwrap() else {
         panic!("a script");
     };
     assert_eq!(script.lines().filter(|line| line.starts_with("run all_reduce")).count(), 9);

@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::support::real;
-use collectune::tuning::comparison::{
-    Question, judge, read,
-    script::{Arm, Campaign},
+use collectune::tuning::ab::{
+    AbQuestion, judge, read,
+    script::{AbArm, CampaignPlan},
     trim,
-    verdict::Verdict,
+    verdict::RuleVerdict,
 };
 use proptest::prelude::*;
 
@@ -44,9 +44,9 @@ fn the_campaign_recomputes_to_its_printed_digits() {
 #[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn the_peers_keep_the_first_eight_rules_and_drop_the_last_four_for_the_published_reasons() {
     let (text, conf) = (real::text(STATISTICS), real::text(CONF));
-    let answer = judge(&text, STATISTICS, Some(conf.as_bytes()), &Question::default());
+    let answer = judge(&text, STATISTICS, Some(conf.as_bytes()), &AbQuestion::default());
     assert_eq!((answer.void, answer.rules.len()), (None, 12));
-    assert!(answer.rules[..8].iter().all(|rule| rule.peers == Verdict::Keep));
+    assert!(answer.rules[..8].iter().all(|rule| rule.peers == RuleVerdict::Keep));
     let reasons: Vec<&str> = answer.rules[8..].iter().map(|rule| rule.peers.reason()).collect();
     assert_eq!(
         reasons,
@@ -78,9 +78,9 @@ proptest! {
 
     #[test]
     fn any_text_is_read_and_judged(text in any::<String>(), conf in any::<Vec<u8>>(), name in any::<String>()) {
-        let answer = judge(&text, &name, Some(&conf), &Question::default());
+        let answer = judge(&text, &name, Some(&conf), &AbQuestion::default());
         prop_assert!(answer.problems.kept.iter().all(|problem| problem.line > 0));
-        let _ = Arm::of_name(&name);
+        let _ = AbArm::of_name(&name);
     }
 
     #[test]
@@ -93,7 +93,7 @@ proptest! {
             text += &format!("{nodes},{size},{default},{conf}\n");
         }
         let conf = rules.iter().map(|rule| format!("allreduce,0,99999999,{rule}\n")).collect::<String>();
-        let answer = judge(&text, "x", Some(conf.as_bytes()), &Question::default());
+        let answer = judge(&text, "x", Some(conf.as_bytes()), &AbQuestion::default());
         for rule in answer.rules {
             prop_assert!((0.0..=1.0).contains(&rule.better));
         }
@@ -104,7 +104,7 @@ proptest! {
 
     #[test]
     fn any_path_is_one_word_of_the_script(plugin in any::<String>(), conf in any::<String>()) {
-        let campaign = Campaign {
+        let campaign = CampaignPlan {
             collective: collectune::collective::Collective::AllReduce,
             scale: collectune::collective::Scale { nodes: 1, ranks: 8 },
             sizes: collectune::tuning::launch::Sizes { first: 4, last: 8 },

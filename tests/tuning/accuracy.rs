@@ -15,7 +15,7 @@ use collectune::{
     tuning::{
         aggregate::{Point, Sweep, Target, aggregate},
         baselines::Measurements,
-        beyond::BeyondErrors,
+        extrapolation::ExtrapolationErrors,
         model::BusbwModel,
         parameters::{Parameters, Preset},
         random_split::random_split,
@@ -196,7 +196,7 @@ fn beyond_the_measured_sizes_busbw_stays_below_a_ceiling_and_intervals_hold() {
                 })
                 .collect();
             let at_the_end = model.predict(&outermost).unwrap();
-            let (measurements, errors) = (Measurements::new(&known.points), BeyondErrors::new(&known));
+            let (measurements, errors) = (Measurements::new(&known.points), ExtrapolationErrors::new(&known));
             let (mut by_model, mut by_interpolation, mut here) = (Vec::new(), Vec::new(), [0_usize; 2]);
             for (((point, ask), predicted), at_the_end) in asked.iter().zip(&asks).zip(predicted).zip(at_the_end) {
                 let Workload { collective, scale, size_bytes } = point.workload;

@@ -13,19 +13,19 @@ use collectune::{
         aggregate::{Point, Target},
         conf::{
             choose::{Effect, Entry, choose},
-            export::{Options, export},
+            export::{ExportOptions, export},
             read,
             reader::{Channels, Reader},
         },
         decision::Decision,
         export::json,
         parameters::{Confidence, Parameters},
-        recommend::Stretch,
+        recommend::BetweenSizes,
         result::Recommendation,
         runs::Runs,
         simulate::Simulation,
-        study::Study,
-        support::{Support, built_in},
+        study::TuningStudy,
+        support::{SupportMatrix, built_in},
         sweep::Sweep,
         validate::{self, FoldPredictions},
     },
@@ -36,8 +36,8 @@ use collectune::{
 };
 
 /// Trained and validated.
-fn learnt(runs: Runs, parameters: &Parameters) -> Study {
-    let mut study = Study::of_runs(runs, Target::Time);
+fn learnt(runs: Runs, parameters: &Parameters) -> TuningStudy {
+    let mut study = TuningStudy::of_runs(runs, Target::Time);
     study.train(parameters.clone(), &mut Silent).unwrap();
     let points = study.sweep().points.clone();
     let folds: Vec<FoldPredictions> = validate::all_folds(&points)
@@ -112,23 +112,23 @@ fn all_doors_give_one_verdict_at_every_size() {
         let workload = |size_bytes| Workload { collective: group.collective, scale: group.scale, size_bytes };
         let workloads: Vec<Workload> = asked.iter().copied().map(workload).collect();
         let answers = study.recommend(&workloads, None, false, &mut Silent).unwrap();
-        let stretches: Vec<Stretch> = study.stretches().unwrap();
+        let between_sizes: Vec<BetweenSizes> = study.between_sizes().unwrap();
         let to_deploy = study.to_deploy().unwrap();
-        let basis = collectune::tuning::conf::export::Basis {
+        let basis = collectune::tuning::conf::export::ExportInput {
             sweep: study.sweep(),
             recommendations: &to_deploy,
-            stretches: &stretches,
+            between_sizes: &between_sizes,
             names: &[],
             set: None,
             level: study.confidence().level,
         };
         let report = report(&own);
         for reader in [Reader::DnTuner, Reader::Rccl, Reader::Collectune] {
-            let options = Options { reader, ..Options::default() };
+            let options = ExportOptions { reader, ..ExportOptions::default() };
             let exported = export(&basis, &options);
             let text = exported.files.first().map_or("", |file| &file.text);
             let rules = read(text.as_bytes(), reader);
-            let support = Support::new(built_in(None), study.sweep());
+            let support = SupportMatrix::new(built_in(None), study.sweep());
             for answer in &answers {
                 let runs = choose(&rules, reader, &support, &answer.workload).effect;
                 assert_eq!(runs, effect(answer), "seed {seed}, {reader:?}: {answer:#?}\n{text}");
@@ -227,7 +227,7 @@ fn what_is_deployed_at_sizes_that_were_left_out_gains() {
     );
     for name in real::SWEEPS {
         let rows = real::rows(name);
-        let whole = Study::of_runs(Runs::new(rows.clone(), Target::Time), Target::Time);
+        let whole = TuningStudy::of_runs(Runs::new(rows.clone(), Target::Time), Target::Time);
         let sizes = whole.groups()[0].sizes.clone();
         let mut counts = [[0_usize; 2]; 3];
         let (mut inside_here, mut told_here) = (0, 0);

@@ -18,11 +18,14 @@ use collectune::{
     progress::Silent,
     tuning::{
         aggregate::Target,
-        change::{Answer, Difference, Question, Subject, Verdict, beside::Moved, change, find},
-        read::{Kind, Row, Sample},
-        sets::Choice,
+        compare::{
+            ChangeVerdict, CompareAnswer, CompareQuestion, Difference, Subject, compare, find_differences,
+            relative::RelativeChange,
+        },
+        read::{Row, RunKind, Sample},
+        sets::SetChoice,
         simulate::Simulation,
-        snapshot::{AtSize, Deployed, Extent, Group, Measured, Measurement, Snapshot},
+        snapshot::{DeployedChoice, Extent, Measurement, Snapshot, SnapshotGroup, SnapshotRuns, SnapshotSize},
     },
     worker::{
         executor::{Executor, FileSource},
@@ -37,7 +40,7 @@ const SWEEPS: [&str; 4] = ["all_gather_2n", "all_reduce_1n", "broadcast_1n", "br
 
 /// Splits the runs of each place in two, at random; the odd one is the first half's.
 fn split(rows: &[Row], stream: &mut Stream) -> [Vec<Row>; 2] {
-    let key = |row: &Row| (row.workload, row.kind, (row.kind == Kind::Asked).then_some(row.ran));
+    let key = |row: &Row| (row.workload, row.kind, (row.kind == RunKind::Asked).then_some(row.ran));
     let mut sorted = rows.to_vec();
     sorted.sort_by_key(|row| (key(row), row.line));
     let mut halves = [Vec::new(), Vec::new()];
@@ -52,9 +55,10 @@ fn split(rows: &[Row], stream: &mut Stream) -> [Vec<Row>; 2] {
 
 /// Rows of one configuration as though it had been the default's.
 fn as_default(rows: &[Row], configuration: Configuration) -> Vec<Row> {
-    let is_it = |row: &&Row| row.kind == Kind::Asked && row.ran == configuration;
-    let asked = rows.iter().filter(|row| row.kind == Kind::Asked).copied();
-    let defaults = rows.iter().filter(is_it).map(|row| Row { kind: Kind::Default, line: row.line + 1_000_000, ..*row });
+    let is_it = |row: &&Row| row.kind == RunKind::Asked && row.ran == configuration;
+    let asked = rows.iter().filter(|row| row.kind == RunKind::Asked).copied();
+    let defaults =
+        rows.iter().filter(is_it).map(|row| Row { kind: RunKind::Default, line: row.line + 1_000_000, ..*row });
     asked.chain(defaults).collect()
 }
 
@@ -73,7 +77,7 @@ fn real_repeats_split_in_two_raise_no_more_false_alarms_than_stated() {
         let rows = as_default(&rows, configuration);
         for _ in 0..6 {
             let [before, after] = split(&rows, &mut stream).map(|half| snapshot(half, Extent::Whole));
-            let findings = find(&before, &after, None, &any_change(&Question::default()));
+            let findings = find_differences(&before, &after, None, &any_change(&CompareQuestion::default()));
             alarms += u32::from(changed(&findings) > 0);
             wrong += changed(&findings);
             compared += findings.differences.iter().filter(|difference| difference.interval_pct.is_some()).count();
@@ -99,11 +103,11 @@ fn what_passes_differ_in_is_no_change() {
         let mut slowed = of_sweep.clone();
         for at in slowed.groups.iter_mut().flat_map(|group| &mut group.sizes) {
             for measurement in at.measured.iter_mut().chain(&mut at.default) {
-                let Measured::Each(runs) = &mut measurement.runs else { continue };
+                let SnapshotRuns::Each(runs) = &mut measurement.runs else { continue };
                 runs.iter_mut().for_each(|run| *run /= 1.0 + drift.deviation_pct / 100.0);
             }
         }
-        let findings = find(&of_sweep, &slowed, None, &any_change(&Question::default()));
+        let findings = find_differences(&of_sweep, &slowed, None, &any_change(&CompareQuestion::default()));
         assert_eq!(changed(&findings), 0, "{name}");
     }
 }
@@ -112,7 +116,7 @@ fn what_passes_differ_in_is_no_change() {
 /// off the median of its three, widened by what the median takes out.
 fn redrawn(rows: &[Row], stream: &mut Stream) -> Vec<Row> {
     const WIDENED: f64 = 1.13;
-    let key = |row: &Row| (row.workload, row.kind, (row.kind == Kind::Asked).then_some(row.ran));
+    let key = |row: &Row| (row.workload, row.kind, (row.kind == RunKind::Asked).then_some(row.ran));
     let busbw = |row: &Row| Target::Time.busbw_gbps(&row.workload, &row.in_place.unwrap());
     let middle = |place: &[Row]| median(&mut place.iter().map(busbw).collect::<Vec<_>>()).unwrap();
     let mut sorted: Vec<Row> = rows.iter().filter(|row| row.in_place.is_some()).copied().collect();
@@ -189,7 +193,7 @@ fn a_change_of_real_sweeps_is_found_by_all_of_a_size_together() {
             sizes.dedup();
             let slowed = &sizes[10..14];
             let one =
-                rows.iter().find(|row| row.kind == Kind::Asked && row.workload.size_bytes == sizes[12]).unwrap().ran;
+                rows.iter().find(|row| row.kind == RunKind::Asked && row.workload.size_bytes == sizes[12]).unwrap().ran;
             let of_all = |difference: &Difference| matches!(difference.subject, Subject::All { .. });
             let of_campaign = |seed: usize| {
                 let mut stream = Stream::new(1000 + seed as u64);
@@ -199,35 +203,41 @@ fn a_change_of_real_sweeps_is_found_by_all_of_a_size_together() {
                 slower(&mut shifted, level, |_| true);
                 let before = snapshot(before, Extent::Whole);
                 let [alike, on_a_day] = [after.clone(), shifted].map(|rows| {
-                    let findings =
-                        find(&before, &snapshot(rows, Extent::Whole), None, &any_change(&Question::default()));
+                    let findings = find_differences(
+                        &before,
+                        &snapshot(rows, Extent::Whole),
+                        None,
+                        &any_change(&CompareQuestion::default()),
+                    );
                     let is = |of: fn(&Subject) -> bool| {
-                        let is_changed = |verdict| matches!(verdict, Verdict::Slower | Verdict::Faster);
+                        let is_changed = |verdict| matches!(verdict, ChangeVerdict::Slower | ChangeVerdict::Faster);
                         findings.differences.iter().any(|d| of(&d.subject) && is_changed(d.verdict))
                     };
                     let by = [
                         is(|subject| matches!(subject, Subject::All { .. })),
                         is(|subject| !matches!(subject, Subject::All { .. })),
-                        !findings.moved.is_empty(),
+                        !findings.relative.is_empty(),
                     ];
                     (changed(&findings) > 0, whole_changed(&findings), by)
                 });
                 slower(&mut four, 1.08, |row| slowed.contains(&row.workload.size_bytes));
-                let findings = find(&before, &snapshot(four, Extent::Whole), None, &Question::default());
+                let findings =
+                    find_differences(&before, &snapshot(four, Extent::Whole), None, &CompareQuestion::default());
                 let (mut found, mut alone, mut elsewhere) = (Count::default(), Count::default(), Count::default());
                 for difference in &findings.differences {
-                    let is = difference.verdict == Verdict::Slower;
+                    let is = difference.verdict == ChangeVerdict::Slower;
                     match (slowed.contains(&difference.workload.size_bytes), of_all(difference)) {
                         (true, true) => found.add(is),
                         (true, false) => alone.add(is),
-                        (false, _) => elsewhere.add(difference.verdict == Verdict::Faster || is),
+                        (false, _) => elsewhere.add(difference.verdict == ChangeVerdict::Faster || is),
                     }
                 }
                 let mut slower_one = after;
-                slower(&mut slower_one, 1.25, |row| row.kind == Kind::Asked && row.ran == one);
-                let findings = find(&before, &snapshot(slower_one, Extent::Whole), None, &Question::default());
-                let is_named = |moved: &Moved| moved.configuration == Some(one) && moved.beside_pct < 0.0;
-                (alike, on_a_day, [found, alone, elsewhere], findings.moved.iter().any(is_named))
+                slower(&mut slower_one, 1.25, |row| row.kind == RunKind::Asked && row.ran == one);
+                let findings =
+                    find_differences(&before, &snapshot(slower_one, Extent::Whole), None, &CompareQuestion::default());
+                let is_named = |moved: &RelativeChange| moved.configuration == Some(one) && moved.relative_pct < 0.0;
+                (alike, on_a_day, [found, alone, elsewhere], findings.relative.iter().any(is_named))
             };
             let (mut alike, mut whole, mut by) = (Count::default(), Count::default(), [Count::default(); 3]);
             let (mut found, mut named, mut another_day) = ([Count::default(); 3], Count::default(), Count::default());
@@ -290,7 +300,7 @@ fn nine_real_repeats_split_in_two_raise_no_more_false_alarms_than_stated() {
             }
         }
         let [before, after] = halves.map(of_sizes);
-        let findings = find(&before, &after, None, &any_change(&Question::default()));
+        let findings = find_differences(&before, &after, None, &any_change(&CompareQuestion::default()));
         alarms += u32::from(changed(&findings) > 0);
         wrong += changed(&findings);
     }
@@ -301,14 +311,18 @@ fn nine_real_repeats_split_in_two_raise_no_more_false_alarms_than_stated() {
 const RING: Configuration = Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll, channels: 8 };
 const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
 
-fn at_size(size_bytes: u64, default: &[f64], measured: &[(u32, &[f64])]) -> AtSize {
+fn at_size(size_bytes: u64, default: &[f64], measured: &[(u32, &[f64])]) -> SnapshotSize {
     let measurement = |configuration: Configuration, runs: &[f64]| {
-        (!runs.is_empty()).then(|| Measurement { configuration, executed: true, runs: Measured::Each(runs.to_vec()) })
+        (!runs.is_empty()).then(|| Measurement {
+            configuration,
+            executed: true,
+            runs: SnapshotRuns::Each(runs.to_vec()),
+        })
     };
-    AtSize {
+    SnapshotSize {
         size_bytes,
-        deployed: measured.first().map_or(Deployed::Unknown, |(channels, _)| {
-            Deployed::Configuration(Configuration { channels: *channels, ..RING })
+        deployed: measured.first().map_or(DeployedChoice::Unknown, |(channels, _)| {
+            DeployedChoice::Configuration(Configuration { channels: *channels, ..RING })
         }),
         default: measurement(RING, default),
         measured: measured
@@ -318,9 +332,14 @@ fn at_size(size_bytes: u64, default: &[f64], measured: &[(u32, &[f64])]) -> AtSi
     }
 }
 
-fn of_sizes(sizes: Vec<AtSize>) -> Snapshot {
-    let group =
-        Group { collective: Collective::AllReduce, scale: SCALE, measured_with: Vec::new(), drift: None, sizes };
+fn of_sizes(sizes: Vec<SnapshotSize>) -> Snapshot {
+    let group = SnapshotGroup {
+        collective: Collective::AllReduce,
+        scale: SCALE,
+        measured_with: Vec::new(),
+        drift: None,
+        sizes,
+    };
     Snapshot { program: "collectune 0.1.0".to_owned(), is_whole: true, groups: vec![group] }
 }
 
@@ -330,22 +349,23 @@ fn a_deployed_configuration_that_got_slower_no_longer_holds() {
     let at = 1 << 20;
     let deployed = before.groups[0].sizes.iter().find(|size| size.size_bytes == at).unwrap();
     let of_protocol = |c: &Configuration| match deployed.deployed {
-        Deployed::Configuration(d) => (c.algorithm, c.protocol) == (d.algorithm, d.protocol),
+        DeployedChoice::Configuration(d) => (c.algorithm, c.protocol) == (d.algorithm, d.protocol),
         _ => false,
     };
     let mut rows = campaign(2, 5);
-    slower(&mut rows, 2.0, |row| row.kind == Kind::Asked && row.workload.size_bytes == at && of_protocol(&row.ran));
-    let findings = find(&before, &snapshot(rows, Extent::Whole), None, &Question::default());
-    let standing = findings.standings.iter().find(|standing| standing.workload.size_bytes == at).unwrap();
-    assert!(standing.stands.fails(), "{standing:?}");
+    slower(&mut rows, 2.0, |row| row.kind == RunKind::Asked && row.workload.size_bytes == at && of_protocol(&row.ran));
+    let findings = find_differences(&before, &snapshot(rows, Extent::Whole), None, &CompareQuestion::default());
+    let deployed_check =
+        findings.deployed_checks.iter().find(|deployed_check| deployed_check.workload.size_bytes == at).unwrap();
+    assert!(deployed_check.status.fails(), "{deployed_check:?}");
     let slower: Vec<&Subject> = findings
         .differences
         .iter()
-        .filter(|difference| difference.verdict == Verdict::Slower)
+        .filter(|difference| difference.verdict == ChangeVerdict::Slower)
         .map(|difference| &difference.subject)
         .collect();
     assert!(slower.iter().any(|subject| matches!(subject, Subject::Deployed(_))), "{slower:?}");
-    assert!(findings.differences.iter().all(|d| d.subject != Subject::Default || d.verdict != Verdict::Slower));
+    assert!(findings.differences.iter().all(|d| d.subject != Subject::Default || d.verdict != ChangeVerdict::Slower));
 }
 
 #[test]
@@ -353,12 +373,12 @@ fn the_same_state_twice_has_not_changed() {
     let whole = snapshot(campaign(1, 3), Extent::Whole);
     let thinned = snapshot(campaign(1, 3), Extent::Thinned);
     for (after, said) in [(&whole, "Both sides hold the same runs"), (&thinned, "Nothing changed")] {
-        let answer = change(&whole, after, None, &Question::default());
+        let answer = compare(&whole, after, None, &CompareQuestion::default());
         assert!(!answer.got_slower && answer.summary[0].starts_with(said), "{:?}", answer.summary);
         assert_eq!(answer.by_size.rows.is_empty(), after.is_whole);
-        assert_eq!(answer.standing.rows.len(), if after.is_whole { 0 } else { 16 });
+        assert_eq!(answer.deployed_check.rows.len(), if after.is_whole { 0 } else { 16 });
         assert_eq!(answer.notes.is_empty(), after.is_whole, "{:?}", answer.notes);
-        assert!(answer.apart.rows.is_empty(), "{:?}", answer.apart.rows);
+        assert!(answer.unmatched.rows.is_empty(), "{:?}", answer.unmatched.rows);
     }
 }
 
@@ -366,12 +386,13 @@ fn the_same_state_twice_has_not_changed() {
 fn what_only_one_side_has_is_listed() {
     let before = of_sizes(vec![at_size(1024, &[1.0, 1.1], &[(8, &[2.0, 2.1])]), at_size(2048, &[1.0], &[])]);
     let after = of_sizes(vec![at_size(1024, &[1.0, 1.1], &[(16, &[2.0, 2.1])])]);
-    let answer = change(&before, &after, None, &Question::default());
-    let words: Vec<String> = answer.apart.rows.iter().map(|row| format!("{}: {}", row[2].text, row[3].text)).collect();
+    let answer = compare(&before, &after, None, &CompareQuestion::default());
+    let words: Vec<String> =
+        answer.unmatched.rows.iter().map(|row| format!("{}: {}", row[2].text, row[3].text)).collect();
     assert_eq!(words, ["before: size 2 KiB", "before: configuration RING/LL/8", "after: configuration RING/LL/16"]);
     assert_eq!(answer.by_size.rows.len(), 1);
-    assert_eq!(answer.standing.rows[0].last().unwrap().text, "not measured after");
-    let nothing = change(&before, &Snapshot::default(), None, &Question::default());
+    assert_eq!(answer.deployed_check.rows[0].last().unwrap().text, "not measured after");
+    let nothing = compare(&before, &Snapshot::default(), None, &CompareQuestion::default());
     assert_eq!(nothing.summary, ["The two sides have no measurement in common."]);
 }
 
@@ -379,7 +400,7 @@ fn what_only_one_side_has_is_listed() {
 fn single_runs_on_both_sides_tell_nothing() {
     let before = of_sizes(vec![at_size(1024, &[1.0], &[(8, &[2.0])])]);
     let after = of_sizes(vec![at_size(1024, &[0.1], &[(8, &[0.2])])]);
-    let answer = change(&before, &after, None, &Question::default());
+    let answer = compare(&before, &after, None, &CompareQuestion::default());
     assert!(!answer.got_slower);
     assert!(answer.summary.iter().any(|line| line.contains("measure at least twice")), "{:?}", answer.summary);
 }
@@ -433,9 +454,9 @@ proptest! {
 
     #[test]
     fn sides_can_be_swapped_and_units_do_not_matter(before in any_snapshot(), after in any_snapshot()) {
-        let question = Question::default();
-        let there = find(&before, &after, None, &question).differences;
-        let back = find(&after, &before, None, &question).differences;
+        let question = CompareQuestion::default();
+        let there = find_differences(&before, &after, None, &question).differences;
+        let back = find_differences(&after, &before, None, &question).differences;
         prop_assert_eq!(there.len(), back.len());
         for (there, back) in there.iter().zip(&back).filter(|(difference, _)| difference.subject != Subject::Best) {
             if !(-99.0..1e4).contains(&there.change_pct) {
@@ -456,7 +477,7 @@ proptest! {
     #[test]
     fn no_snapshot_panics(value in any_json()) {
         if let Ok(snapshot) = Snapshot::from_value(&value) {
-            let Answer { markdown, json, .. } = change(&snapshot, &snapshot, None, &Question::default());
+            let CompareAnswer { markdown, json, .. } = compare(&snapshot, &snapshot, None, &CompareQuestion::default());
             prop_assert!(!markdown.is_empty() && serde_json::from_str::<Value>(&json).is_ok());
         }
     }
@@ -524,7 +545,7 @@ fn of_file(file: FileToLoad) -> ComparedState {
 fn the_page_compares_files_with_what_is_loaded_and_with_reports() {
     let mut worker = Executor::default();
     let (file, source) = load("before.csv", &csv(1, 5, 1.0));
-    let request = Request::Load { files: vec![file], target: Target::Time, set: Choice::Largest };
+    let request = Request::Load { files: vec![file], target: Target::Time, set: SetChoice::Largest };
     worker.execute(request, vec![source], &mut Silent).unwrap();
     let report = worker.report(&collectune::report::Contents::whole()).unwrap();
     let of_report = report.snapshot.clone().unwrap();
@@ -536,16 +557,16 @@ fn the_page_compares_files_with_what_is_loaded_and_with_reports() {
         (of_file(load("before.csv", "").0), Some(load("before.csv", &csv(1, 5, 1.0)).1)),
     ] {
         let (file, source) = load("after.csv", &csv(2, 5, 1.2));
-        let request = Request::Change { before: before.0, after: of_file(file), question: Question::default() };
+        let request = Request::Compare { before: before.0, after: of_file(file), question: CompareQuestion::default() };
         let sources = before.1.into_iter().chain([source]).collect();
-        let Response::Changed(answer) = worker.execute(request, sources, &mut Silent).unwrap() else { panic!() };
+        let Response::Compared(answer) = worker.execute(request, sources, &mut Silent).unwrap() else { panic!() };
         assert!(answer.got_slower);
         assert_eq!(answer.charts.len(), 1);
     }
-    let request = Request::Change {
+    let request = Request::Compare {
         before: ComparedState::Loaded,
         after: ComparedState::Files(Vec::new()),
-        question: Question::default(),
+        question: CompareQuestion::default(),
     };
     let error = worker.execute(request, Vec::new(), &mut Silent).unwrap_err().to_string();
     assert_eq!(error, "there is no state after: a sweep, or one report, is needed");

@@ -11,13 +11,13 @@ use collectune::{
         aggregate::{Point, Target},
         conf::{
             self, Reader,
-            expect::Basis as Known,
-            export::Options,
-            question::{Answer as ConfAnswer, Question as ConfQuestion},
+            expect::ExpectationBasis as Known,
+            export::ExportOptions,
+            question::{ConfAnswer, ConfQuestion},
         },
-        coverage::{Basis, CoverageError, Hit, Question, calls::Typed, coverage},
-        job::{Call, Cost, CostTable, Decision, JobLog},
-        read::{Kind, Marks, Row, Sample},
+        coverage::{CoverageError, CoverageInput, CoverageQuestion, Hit, calls::TypedCalls, coverage},
+        job::{CollectiveCall, Cost, CostTable, JobLog, LibraryDecision},
+        read::{Row, RowMarks, RunKind, Sample},
         support::Library,
         sweep::Sweep,
     },
@@ -45,8 +45,8 @@ fn sweep() -> Sweep {
     }
 }
 
-fn call(collective: Collective, size_bytes: u64, ranks: Option<u32>) -> Call {
-    Call { collective, size_bytes, ranks }
+fn call(collective: Collective, size_bytes: u64, ranks: Option<u32>) -> CollectiveCall {
+    CollectiveCall { collective, size_bytes, ranks }
 }
 
 fn job() -> JobLog {
@@ -55,7 +55,8 @@ fn job() -> JobLog {
     job.calls.insert(call(Collective::AllReduce, 1 << 17, Some(16)), 20);
     job.calls.insert(call(Collective::AllReduce, 1 << 20, None), 2);
     job.calls.insert(call(Collective::AllToAll, 1 << 20, Some(8)), 10);
-    job.decisions.insert(Decision { collective: Collective::AllReduce, size_bytes: 1 << 16, configuration: TREE }, 40);
+    job.decisions
+        .insert(LibraryDecision { collective: Collective::AllReduce, size_bytes: 1 << 16, configuration: TREE }, 40);
     job
 }
 
@@ -67,8 +68,8 @@ fn close(value: Option<f64>, expected: f64) -> bool {
 fn each_call_hits_its_rule_or_the_gap_and_costs_its_time() {
     let rules = conf::read(b"allreduce,4096,131072,ring,simple,8,2,16\n", Reader::DnTuner);
     let sweep = sweep();
-    let basis = Basis { sweep: &sweep, rules: Some(&rules), predict: None };
-    let question = Question { reader: Reader::DnTuner, divide_by: 20, ..Question::default() };
+    let basis = CoverageInput { sweep: &sweep, rules: Some(&rules), predict: None };
+    let question = CoverageQuestion { reader: Reader::DnTuner, divide_by: 20, ..CoverageQuestion::default() };
     let answer = coverage(&job(), &basis, &question).unwrap();
 
     let line = |size, collective| {
@@ -112,10 +113,10 @@ fn a_gap_costs_one_channel_with_the_reader_that_sets_it() {
     let mut sweep = sweep();
     let slow = Configuration { channels: 1, ..TREE };
     sweep.points.insert(0, Point::new(all_reduce(1 << 16), slow, 0.1));
-    let basis = Basis { sweep: &sweep, rules: Some(&rules), predict: None };
+    let basis = CoverageInput { sweep: &sweep, rules: Some(&rules), predict: None };
     let mut job = JobLog::default();
     job.calls.insert(call(Collective::AllReduce, 1 << 16, None), 1);
-    let answer = coverage(&job, &basis, &Question::default()).unwrap();
+    let answer = coverage(&job, &basis, &CoverageQuestion::default()).unwrap();
     assert_eq!(answer.lines[0].effect.unwrap().to_string(), "the library's choice on 1 channel");
     assert_eq!(answer.lines[0].with_conf.map(|with| with.busbw_gbps), Some(0.1));
 }
@@ -123,12 +124,12 @@ fn a_gap_costs_one_channel_with_the_reader_that_sets_it() {
 #[test]
 fn what_is_missing_is_said() {
     let empty = Sweep::default();
-    let basis = Basis { sweep: &empty, rules: None, predict: None };
-    assert_eq!(coverage(&JobLog::default(), &basis, &Question::default()).err(), Some(CoverageError::NoCalls));
+    let basis = CoverageInput { sweep: &empty, rules: None, predict: None };
+    assert_eq!(coverage(&JobLog::default(), &basis, &CoverageQuestion::default()).err(), Some(CoverageError::NoCalls));
     let mut job = JobLog::default();
     job.calls.insert(call(Collective::AllReduce, 1 << 16, None), 1);
-    assert_eq!(coverage(&job, &basis, &Question::default()).err(), Some(CoverageError::NoScale));
-    let asked = Question { scale: Some(SCALE), ..Question::default() };
+    assert_eq!(coverage(&job, &basis, &CoverageQuestion::default()).err(), Some(CoverageError::NoScale));
+    let asked = CoverageQuestion { scale: Some(SCALE), ..CoverageQuestion::default() };
     let answer = coverage(&job, &basis, &asked).unwrap();
     assert_eq!(answer.sentence, "1 call per step; what they cost is not known.");
     assert_eq!(answer.lines[0].hit, Hit::Untuned);
@@ -139,15 +140,15 @@ fn typed_calls_are_batch_times_hidden_times_type() {
     let sweep = sweep();
     let predict = |_: &Workload, _: &Configuration| Some(1.0);
     let rules = conf::read(b"allreduce,0,-1,ring,simple,8,-1,-1\n", Reader::Rccl);
-    let basis = Basis { sweep: &sweep, rules: Some(&rules), predict: Some(&predict) };
-    let typed = Typed {
+    let basis = CoverageInput { sweep: &sweep, rules: Some(&rules), predict: Some(&predict) };
+    let typed = TypedCalls {
         collective: Collective::AllReduce,
         batches: vec![4, 45, u64::MAX],
         hidden: 8192,
         type_bytes: 2,
         calls: 160,
     };
-    let question = Question { typed: Some(typed), reader: Reader::Rccl, ..Question::default() };
+    let question = CoverageQuestion { typed: Some(typed), reader: Reader::Rccl, ..CoverageQuestion::default() };
     let answer = coverage(&JobLog::default(), &basis, &question).unwrap();
     let mut sizes: Vec<u64> = answer.lines.iter().map(|line| line.workload.size_bytes).collect();
     sizes.sort_unstable();
@@ -173,7 +174,9 @@ fn the_library_s_own_table_is_drawn_beside_what_was_measured() {
         ranks: Some(16),
         costs: vec![cost(Algorithm::Ring, 30.0, 100.0), cost(Algorithm::Tree, 20.0, 50.0)],
     });
-    let answer = coverage(&job, &Basis { sweep: &sweep, rules: None, predict: None }, &Question::default()).unwrap();
+    let answer =
+        coverage(&job, &CoverageInput { sweep: &sweep, rules: None, predict: None }, &CoverageQuestion::default())
+            .unwrap();
     let [chart] = &answer.costs[..] else { panic!("{:?}", answer.costs.len()) };
     let names: Vec<&str> = chart.series.iter().map(|series| series.name.as_str()).collect();
     assert_eq!(names, ["Best measured", "Default, measured", "RING/SIMPLE, believed", "TREE/SIMPLE, believed"]);
@@ -198,17 +201,17 @@ fn executor() -> Executor {
         repeats: 1,
         spread_pct: None,
         kind,
-        marks: Marks::default(),
+        marks: RowMarks::default(),
         asked: Default::default(),
         evidence: Default::default(),
         origin: 0,
     };
     let mut opened = OpenedFiles::default();
     opened.rows = vec![
-        row(2, 1 << 16, RING, 50.0, Kind::Asked),
-        row(3, 1 << 16, TREE, 100.0, Kind::Default),
-        row(4, 1 << 18, RING, 100.0, Kind::Asked),
-        row(5, 1 << 18, TREE, 200.0, Kind::Default),
+        row(2, 1 << 16, RING, 50.0, RunKind::Asked),
+        row(3, 1 << 16, TREE, 100.0, RunKind::Default),
+        row(4, 1 << 18, RING, 100.0, RunKind::Asked),
+        row(5, 1 << 18, TREE, 200.0, RunKind::Default),
     ];
     let outcome = Outcome::Loaded {
         format: "sweep".to_owned(),
@@ -255,7 +258,7 @@ fn the_page_asks_about_tuner_files() {
     assert_eq!((listing.rows.len(), charts.len()), (2, 1));
     assert_eq!(charts[0].1.series.iter().map(|s| s.points.len()).collect::<Vec<_>>(), [2, 2, 2]);
 
-    let export = ConfQuestion::Export(Options { reader: Reader::Rccl, ..Options::default() });
+    let export = ConfQuestion::Export(ExportOptions { reader: Reader::Rccl, ..ExportOptions::default() });
     let ConfAnswer::Export { export, listing } = conf_answer(&mut executor, export) else { panic!() };
     assert_eq!(export.files.len(), 1);
     assert!(export.files[0].text.contains("# sweep: sweep.csv\n"), "{}", export.files[0].text);
@@ -276,7 +279,7 @@ fn the_page_asks_about_tuner_files() {
 #[test]
 fn the_page_asks_about_coverage() {
     let mut executor = executor();
-    let question = Question { conf: Some(2), reader: Reader::Rccl, ..Question::default() };
+    let question = CoverageQuestion { conf: Some(2), reader: Reader::Rccl, ..CoverageQuestion::default() };
     let response = executor.execute(Request::Coverage(question), Vec::new(), &mut Silent).unwrap();
     let Response::Coverage(answer) = response else { panic!() };
     assert_eq!(answer.lines[0].hit, Hit::Rule(1));

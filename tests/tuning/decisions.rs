@@ -11,7 +11,7 @@ use collectune::tuning::{
     aggregate::{Target, aggregate},
     decision::Decision,
     parameters::Screening,
-    stalls::{Half, Stall},
+    stalls::{Placement, Stall},
 };
 
 /// How the sizes of each real sweep end: deploy, keep the default, no default measured; and what stalled in place.
@@ -41,7 +41,7 @@ fn real_sweeps_end_as_they_did() {
                 assert_eq!(judged.decision == Decision::Deploy, gain.low_pct > court.confidence.minimum_gain_pct);
             }
         }
-        let stalls = court.screened.stalls.iter().filter(|stall| stall.half == Half::InPlace).count();
+        let stalls = court.screened.stalls.iter().filter(|stall| stall.placement == Placement::InPlace).count();
         println!("{name:<22} {:>8} {:>8} {:>8} {ambiguous:>10} {stalls:>8}", counts[0], counts[1], counts[2]);
         assert_eq!(counts, expected, "{name}");
     }
@@ -54,11 +54,11 @@ fn stalls_of_real_sweeps_are_few() {
     for (name, most) in [("all_gather_2n", 10), ("all_reduce_1n", 2), ("broadcast_1n", 3), ("broadcast_2n", 80)] {
         let rows = rows(name);
         let court = Court::new(&rows, &Screening::default());
-        let in_place = |stall: &&Stall| stall.half == Half::InPlace;
+        let in_place = |stall: &&Stall| stall.placement == Placement::InPlace;
         let found = court.screened.stalls.iter().filter(in_place).count();
         assert!(found <= most, "{name}: {found}");
         for (place, first, runs) in court.runs.places() {
-            let used = (first..first + runs.len()).filter(|run| court.screened.keep(place, *run).run).count();
+            let used = (first..first + runs.len()).filter(|run| court.screened.keep(place, *run).busbw).count();
             assert!(2 * used >= runs.len(), "{name}: {place:?}");
         }
         let kept = Screening { keep_stalls: true, ..Screening::default() };

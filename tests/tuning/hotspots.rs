@@ -20,7 +20,7 @@ fn the_published_report_comes_out_byte_for_byte() {
     let (report, content) = intake::open(&curve[..], "curves.csv", curve.len() as u64, 0, None, &mut Silent);
     let FileContent::Rows(rows) = content else { panic!("{report:?}") };
     let sweep = aggregate(&rows, Target::Printed).sweep;
-    let answer = hotspots::answer(&sweep, &[], &hotspots::Question::default());
+    let answer = hotspots::answer(&sweep, &[], &hotspots::HotspotQuestion::default());
     assert_eq!(answer.report, published);
     assert_eq!(answer.listing.rows.len(), 1);
 }

@@ -9,7 +9,7 @@ use collectune::{
     text::Problems,
     tuning::{
         job::JobLog,
-        read::{Evidence, Kind, Row},
+        read::{Evidence, Row, RunKind},
     },
     worker::{
         executor::{FileSource, OpenedFiles, read_files},
@@ -37,7 +37,7 @@ fn read(text: &str, name: &str, configuration: Option<&str>) -> (Vec<Row>, Probl
             FileContent::Log { rows: read, job },
         ) => {
             assert_eq!(rows, read.len() as u64);
-            assert_eq!(default_rows, read.iter().filter(|r| r.kind == Kind::Default).count() as u64);
+            assert_eq!(default_rows, read.iter().filter(|r| r.kind == RunKind::Default).count() as u64);
             (read, problems, notes, job)
         }
         (report, _) => panic!("{report:?}"),
@@ -76,12 +76,12 @@ fn a_log_says_everything_but_the_configuration() {
     assert_eq!(ran(&rows), ["RING/LL128/24 Given"; 3]);
     let row = rows[0];
     assert_eq!((row.workload.collective, row.workload.scale), (Collective::AllReduce, Scale { nodes: 2, ranks: 2 }));
-    assert_eq!((row.workload.size_bytes, row.line, row.file, row.kind), (1 << 20, 12, 3, Kind::Asked));
+    assert_eq!((row.workload.size_bytes, row.line, row.file, row.kind), (1 << 20, 12, 3, RunKind::Asked));
     assert_eq!(row.in_place.and_then(|s| s.time_us), Some(131.1));
     assert_eq!(row.out_of_place.map(|s| s.busbw_gbps), Some(8.31));
 
     let (rows, ..) = read(&log(), "log.txt", Some("default"));
-    assert!(rows.iter().all(|row| row.kind == Kind::Default && row.ran.channels == 0), "{rows:?}");
+    assert!(rows.iter().all(|row| row.kind == RunKind::Default && row.ran.channels == 0), "{rows:?}");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn where_the_configuration_is() {
         let (rows, problems, ..) = read(&text, name, None);
         assert_eq!((rows.len(), problems.count), (3, 0), "{text}\n{:?}", problems.kept);
         assert_eq!(ran(&rows), [expected; 3], "{text}");
-        assert!(rows.iter().all(|row| row.kind == Kind::Asked && !row.marks.substituted));
+        assert!(rows.iter().all(|row| row.kind == RunKind::Asked && !row.marks.substituted));
     }
     // What was asked for and what ran disagree.
     let (rows, ..) =
@@ -123,7 +123,7 @@ fn where_the_configuration_is() {
         tuning(4 << 20, "RING proto SIMPLE channel{Lo..Hi}={0..15}")
     );
     let (rows, _, notes, job) = read(&with("", &own), "log", None);
-    assert!(rows.iter().all(|row| row.kind == Kind::Default));
+    assert!(rows.iter().all(|row| row.kind == RunKind::Default));
     assert_eq!(ran(&rows)[2], "RING/SIMPLE/16 Executed");
     assert!(notes[0].starts_with("3 rows for which nothing says what was asked"), "{notes:?}");
     assert_eq!(job.decisions.len(), 3);
@@ -328,7 +328,7 @@ fn json_of_nccl_tests() {
     let nothing = whole.replace("NCCL_ALGO=", "A=").replace("NCCL_PROTO=", "B=").replace("NCCL_M", "M");
     let (rows, _, notes, _) = read(&nothing, "x.json", None);
     assert!(
-        rows.iter().all(|row| row.kind == Kind::Default) && notes[0].contains("as their environment shows"),
+        rows.iter().all(|row| row.kind == RunKind::Default) && notes[0].contains("as their environment shows"),
         "{notes:?}"
     );
     let bad = whole.replace("\"count\":262144", "\"count\":\"many\"");
@@ -432,7 +432,7 @@ fn what_ran_is_told_in_another_real_file() {
     let [table, debug] = names.map(|name| real::file(&format!("tuning/logs/{name}")));
     let opened = table_and_debug_log([&String::from_utf8_lossy(&table), &String::from_utf8_lossy(&debug)]);
     assert_eq!((opened.rows.len(), opened.rows[0].ran.to_string()), (32, "TREE/LL/1".to_owned()));
-    assert!(opened.rows.iter().all(|row| row.kind == Kind::Default && row.evidence == Evidence::Executed));
+    assert!(opened.rows.iter().all(|row| row.kind == RunKind::Default && row.evidence == Evidence::Executed));
 }
 
 #[test]

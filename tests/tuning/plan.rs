@@ -15,9 +15,9 @@ use collectune::{
     tuning::{
         aggregate::Point,
         launch::Sizes,
-        plan::{self, Question, agenda::Reason, explore::Worth},
+        plan::{self, PlanQuestion, agenda::Reason, explore::LaunchThresholds},
         simulate::Simulation,
-        support::{Support, built_in},
+        support::{SupportMatrix, built_in},
         sweep::Sweep,
     },
     worker::{
@@ -39,7 +39,7 @@ fn csv(keep: impl Fn(&str) -> bool) -> String {
     simulation.to_csv().lines().filter(|line| keep(line)).map(|line| format!("{line}\n")).collect()
 }
 
-fn ask(executor: &mut Executor, question: Question) -> plan::Answer {
+fn ask(executor: &mut Executor, question: PlanQuestion) -> plan::PlanAnswer {
     match executor.execute(Request::Plan(question), vec![], &mut Silent).unwrap() {
         Response::Plan(answer) => answer,
         other => panic!("{other:?}"),
@@ -51,7 +51,7 @@ const TELLS: &str = "#!/bin/sh\nenv | grep ^NCCL_ | sort\necho \"$@\"\n";
 #[test]
 fn without_a_default_its_runs_come_first() {
     let without = csv(|line| !line.contains(",,,0,"));
-    let answer = ask(&mut with(&[("sweep.csv", without)]), Question::default());
+    let answer = ask(&mut with(&[("sweep.csv", without)]), PlanQuestion::default());
     let first = &answer.items[0];
     assert_eq!((first.reason, first.configuration), (Reason::NoDefault, None));
     assert_eq!(answer.listing.rows[0][2].text, "default");
@@ -63,7 +63,7 @@ fn what_was_hidden_and_matters_is_asked_for() {
     let hides = |line: &str| {
         line.contains("TREE,LL128,") && !line.contains(",TREE,LL128,1,") && !line.contains(",TREE,LL128,2,")
     };
-    let answer = ask(&mut with(&[("sweep.csv", csv(|line| !hides(line)))]), Question::default());
+    let answer = ask(&mut with(&[("sweep.csv", csv(|line| !hides(line)))]), PlanQuestion::default());
     let gains: Vec<Configuration> =
         answer.items.iter().filter(|item| item.reason == Reason::Gain).filter_map(|item| item.configuration).collect();
     let hidden = |c: &&Configuration| (c.algorithm, c.protocol) == (Algorithm::Tree, Protocol::Ll128) && c.channels > 2;
@@ -75,7 +75,7 @@ fn what_was_hidden_and_matters_is_asked_for() {
 
 #[test]
 fn a_complete_sweep_leaves_nothing_to_gain() {
-    let answer = ask(&mut with(&[("sweep.csv", csv(|_| true))]), Question { runs: 300, ..Question::default() });
+    let answer = ask(&mut with(&[("sweep.csv", csv(|_| true))]), PlanQuestion { runs: 300, ..PlanQuestion::default() });
     assert!(answer.items.iter().all(|item| item.reason != Reason::Gain), "{:?}", answer.items);
     assert!(answer.notes.iter().any(|note| note.contains("no other launch is expected")), "{:?}", answer.notes);
 }
@@ -86,7 +86,7 @@ fn the_budget_counts_repeats_and_references() {
     let mut executor = with(&[("sweep.csv", sparse)]);
     for runs in [0, 1, 2, 5, 9, 30, 100] {
         for repeats in [1, 3, 50] {
-            let answer = ask(&mut executor, Question { runs, repeats, ..Question::default() });
+            let answer = ask(&mut executor, PlanQuestion { runs, repeats, ..PlanQuestion::default() });
             let launches: u32 = answer.items.iter().map(|item| item.repeats).sum();
             assert!(launches <= runs, "{launches} of {runs}");
             let lines = answer.script.lines().filter(|line| line.starts_with("run ")).count();
@@ -104,7 +104,7 @@ fn the_budget_counts_repeats_and_references() {
 fn sizes_that_a_job_sends_go_to_the_top() {
     let workload =
         Workload { collective: Collective::AllReduce, scale: Scale { nodes: 2, ranks: 16 }, size_bytes: 368_640 };
-    let question = Question { uncovered: vec![(workload, 1000)], ..Question::default() };
+    let question = PlanQuestion { uncovered: vec![(workload, 1000)], ..PlanQuestion::default() };
     let answer = ask(&mut with(&[("sweep.csv", csv(|_| true))]), question);
     let first = &answer.items[0];
     assert_eq!(first.sizes, Sizes { first: 368_640, last: 368_640 });
@@ -180,9 +180,9 @@ proptest! {
         rows.dedup_by_key(|p| (p.workload, p.configuration));
         defaults.dedup_by_key(|p| p.workload);
         let sweep = Sweep { points: rows, defaults };
-        let worth = Worth { change_pct, ..Worth::default() };
-        let question = Question { runs, repeats, worth, channels, ..Question::default() };
-        let support = Support::new(built_in(None), &sweep);
+        let worth = LaunchThresholds { change_pct, ..LaunchThresholds::default() };
+        let question = PlanQuestion { runs, repeats, worth, channels, ..PlanQuestion::default() };
+        let support = SupportMatrix::new(built_in(None), &sweep);
         let answer = plan::plan(&sweep, &[], &support, &question, &mut Silent);
         prop_assert!(answer.items.iter().map(|item| item.repeats).sum::<u32>() <= runs);
         prop_assert!(answer.items.iter().all(|item| item.configuration.is_none_or(|c| c.channels > 0)));

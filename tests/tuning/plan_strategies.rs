@@ -10,8 +10,8 @@ use collectune::{
     tuning::{
         aggregate::Point,
         plan::{
-            explore::Worth,
-            rehearsal::{Rehearsal, Spent, Strategy},
+            explore::LaunchThresholds,
+            replay::{ReplayStep, Strategy, StrategyReplay},
         },
         sweep::Sweep,
     },
@@ -21,7 +21,7 @@ use collectune::{
 const FOUND_PCT: f64 = 2.0;
 
 /// The first launch after which 17 of 18 winners are found.
-fn reached(spent: &[Spent], sizes: usize) -> Option<usize> {
+fn reached(spent: &[ReplayStep], sizes: usize) -> Option<usize> {
     spent.iter().find(|spent| spent.within * 18 >= sizes * 17).map(|spent| spent.runs)
 }
 
@@ -34,9 +34,9 @@ fn ours_finds_what_racing_search_finds_with_at_most_three_quarters_of_its_runs()
     );
     for name in SWEEPS {
         let sweep = sweep(name);
-        let rehearsal = Rehearsal::new(&sweep).unwrap();
+        let rehearsal = StrategyReplay::new(&sweep).unwrap();
         let sizes = rehearsal.sizes();
-        let follow = |strategy| rehearsal.follow(&rehearsal.order(strategy, Worth::default()));
+        let follow = |strategy| rehearsal.follow(&rehearsal.order(strategy, LaunchThresholds::default()));
         let (racing, ours) = (follow(Strategy::Racing), follow(Strategy::Ours));
         let (racing_end, ours_end) = (racing.last().unwrap(), ours.last().unwrap());
         let random: usize = (0..20).filter_map(|seed| reached(&follow(Strategy::Random(seed)), sizes)).sum();
@@ -179,8 +179,9 @@ fn simulated_sweeps_end_as_the_settings_were_chosen() {
     const SWEEPS: u64 = 40;
     let (mut stopped, mut ours_found, mut racing_found) = (0.0, 0, 0);
     for seed in 1..=SWEEPS {
-        let rehearsal = Rehearsal::new(&simulated(seed)).unwrap();
-        let follow = |strategy| *rehearsal.follow(&rehearsal.order(strategy, Worth::default())).last().unwrap();
+        let rehearsal = StrategyReplay::new(&simulated(seed)).unwrap();
+        let follow =
+            |strategy| *rehearsal.follow(&rehearsal.order(strategy, LaunchThresholds::default())).last().unwrap();
         let (racing, ours) = (follow(Strategy::Racing), follow(Strategy::Ours));
         stopped += ours.runs as f64 / racing.runs as f64 / SWEEPS as f64;
         ours_found += usize::from(ours.regret_max_pct <= FOUND_PCT);

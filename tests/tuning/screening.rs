@@ -8,10 +8,10 @@ use collectune::{
     tuning::{
         decision::Decision,
         parameters::{Confidence, Parameters, Preset, Screening, SetAside},
-        record::{self, Question},
+        record::{self, RecordQuestion},
         result::Recommendation,
         simulate::Simulation,
-        stalls::Half,
+        stalls::Placement,
     },
     worker::{
         executor::{self, Executor},
@@ -27,8 +27,8 @@ fn workload(size_bytes: u64) -> Workload {
     Workload { collective: Collective::AllReduce, scale: SCALE, size_bytes }
 }
 
-fn record(worker: &mut Executor, workload: Option<Workload>) -> record::Answer {
-    match ask(worker, Request::Record(Question { workload })) {
+fn record(worker: &mut Executor, workload: Option<Workload>) -> record::RecordAnswer {
+    match ask(worker, Request::Record(RecordQuestion { workload })) {
         Response::Record(answer) => answer,
         other => panic!("{other:?}"),
     }
@@ -74,7 +74,7 @@ fn a_stall_is_named_set_aside_and_brought_back() {
     let loaded = load(&mut worker, &[("noisy.csv", csv.as_bytes())]);
     assert!(loaded.notes.iter().any(|note| note.contains("stalled")), "{:?}", loaded.notes);
     let all = record(&mut worker, None);
-    let stall = all.stalls.iter().find(|stall| stall.line == line && stall.half == Half::InPlace).unwrap();
+    let stall = all.stalls.iter().find(|stall| stall.line == line && stall.placement == Placement::InPlace).unwrap();
     assert!((5.0..20.0).contains(&stall.times_slower()) && stall.set_aside && stall.of == 3, "{stall:?}");
     let row = all.stall_listing.rows.iter().find(|row| row.iter().any(|cell| cell.text == "noisy.csv 100")).unwrap();
     assert_eq!(row.len(), all.stall_listing.columns.len());
@@ -161,8 +161,9 @@ fn a_reopened_model_decides_as_before() {
     let again = train(&mut elsewhere, &parameters());
     assert_eq!((again.answer, again.notes), (trained.answer, vec![]));
     let reopened = record(&mut elsewhere, None).stalls;
-    let what =
-        |stall: &collectune::tuning::stalls::Stall| (stall.workload, stall.configuration, stall.repeat, stall.half);
+    let what = |stall: &collectune::tuning::stalls::Stall| {
+        (stall.workload, stall.configuration, stall.repeat, stall.placement)
+    };
     assert_eq!(reopened.iter().map(what).collect::<Vec<_>>(), stalls.iter().map(what).collect::<Vec<_>>());
     assert!(stalls.iter().any(|stall| stall.line == line));
 }

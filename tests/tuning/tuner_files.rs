@@ -14,7 +14,7 @@ use collectune::{
         aggregate::{Point, Target, aggregate},
         conf::{
             Code, Finding, Reader, Severity, choose,
-            export::{Basis, Export, Options, export},
+            export::{ConfExport, ExportInput, ExportOptions, export},
             lint, read,
             scan::LONGEST_LINE,
         },
@@ -23,8 +23,8 @@ use collectune::{
         recommend::measured,
         result::Recommendation,
         sizes::boundary,
-        study::Study,
-        support::Support,
+        study::TuningStudy,
+        support::SupportMatrix,
         sweep::{Sweep, best},
     },
 };
@@ -35,7 +35,7 @@ fn of(code: Code, findings: &[Finding]) -> Vec<&Finding> {
 }
 
 fn lint_alone(text: impl AsRef<[u8]>, reader: Reader) -> Vec<Finding> {
-    lint(text.as_ref(), reader, &Support::default(), None)
+    lint(text.as_ref(), reader, &SupportMatrix::default(), None)
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn overlaps_and_gaps_are_told_with_what_they_do() {
 fn overlaps_and_gaps_are_true() {
     const LARGEST: u64 = 40;
     let mut stream = Stream::new(6);
-    let support = Support::default();
+    let support = SupportMatrix::default();
     let (mut dead, mut gaps) = (0, 0);
     for _ in 0..2000 {
         let mut text = String::new();
@@ -434,13 +434,13 @@ fn random_table(stream: &mut Stream) -> (Sweep, Vec<Recommendation>) {
 fn check_round_trip(
     sweep: &Sweep,
     recommendations: &[Recommendation],
-    options: &Options,
+    options: &ExportOptions,
     stream: &mut Stream,
 ) -> usize {
     let names = ["a,b\n\u{7}allreduce,0,1,ring,ll,1,1,8".to_owned(), "é".repeat(300)];
-    let basis = Basis { sweep, recommendations, stretches: &[], names: &names, set: None, level: 0.9 };
+    let basis = ExportInput { sweep, recommendations, between_sizes: &[], names: &names, set: None, level: 0.9 };
     let exported = export(&basis, options);
-    let support = Support::new(options.library.matrix(), sweep);
+    let support = SupportMatrix::new(options.library.matrix(), sweep);
     let mut compared = 0;
     for file in &exported.files {
         let rules = read(file.text.as_bytes(), options.reader);
@@ -486,11 +486,11 @@ fn check_round_trip(
     compared
 }
 
-fn all_options() -> Vec<Options> {
+fn all_options() -> Vec<ExportOptions> {
     let mut all = Vec::new();
     for reader in Reader::ALL {
         for (by_scale, open_ends) in [(false, false), (true, true)] {
-            all.push(Options { reader: *reader, by_scale, open_ends, ..Options::default() });
+            all.push(ExportOptions { reader: *reader, by_scale, open_ends, ..ExportOptions::default() });
         }
     }
     all
@@ -509,7 +509,7 @@ fn what_is_exported_runs_as_its_column_says() {
     assert!(compared > 300_000, "{compared}");
 }
 
-fn study(names: &[&str]) -> Study {
+fn study(names: &[&str]) -> TuningStudy {
     let mut rows = Vec::new();
     for (id, name) in (0..).zip(names) {
         let bytes = real::file(&format!("tuning/{name}"));
@@ -518,7 +518,7 @@ fn study(names: &[&str]) -> Study {
             rows.extend(of_file);
         }
     }
-    Study::new(aggregate(&rows, Target::Time).sweep, Target::Time)
+    TuningStudy::new(aggregate(&rows, Target::Time).sweep, Target::Time)
 }
 
 const SWEEPS: [&str; 6] = [
@@ -548,12 +548,18 @@ fn real_sweeps_run_as_their_column_says() {
     }
 }
 
-fn export_of(study: &Study, reader: Reader) -> Export {
+fn export_of(study: &TuningStudy, reader: Reader) -> ConfExport {
     let winners = study.winners().unwrap();
     let names = ["sweep.csv".to_owned()];
-    let basis =
-        Basis { sweep: study.sweep(), recommendations: &winners, stretches: &[], names: &names, set: None, level: 0.9 };
-    export(&basis, &Options { reader, ..Options::default() })
+    let basis = ExportInput {
+        sweep: study.sweep(),
+        recommendations: &winners,
+        between_sizes: &[],
+        names: &names,
+        set: None,
+        level: 0.9,
+    };
+    export(&basis, &ExportOptions { reader, ..ExportOptions::default() })
 }
 
 #[test]
@@ -604,15 +610,15 @@ fn a_loss_that_rounding_may_have_made_refuses_nothing() {
             defaults: [&points, &large].map(|points| points[1].clone()).to_vec(),
         };
         let recommendations = [recommendation, other];
-        let basis = Basis {
+        let basis = ExportInput {
             sweep: &sweep,
             recommendations: &recommendations,
-            stretches: &[],
+            between_sizes: &[],
             names: &[],
             set: None,
             level: 0.9,
         };
-        let exported = export(&basis, &Options { reader: Reader::Example, ..Options::default() });
+        let exported = export(&basis, &ExportOptions { reader: Reader::Example, ..ExportOptions::default() });
         assert_eq!(exported.refusals.len(), usize::from(is_refused), "{default_gbps}: {:?}", exported.refusals);
         assert_eq!(exported.files.is_empty(), is_refused, "{default_gbps}");
     }
@@ -629,8 +635,9 @@ fn a_scale_that_would_lose_is_refused_with_its_sizes() {
         defaults: [&tiny, &small, &large].map(|points| points[1].clone()).to_vec(),
     };
     let of = |reader, recommendations: &[Recommendation]| {
-        let basis = Basis { sweep: &sweep, recommendations, stretches: &[], names: &[], set: None, level: 0.9 };
-        export(&basis, &Options { reader, ..Options::default() })
+        let basis =
+            ExportInput { sweep: &sweep, recommendations, between_sizes: &[], names: &[], set: None, level: 0.9 };
+        export(&basis, &ExportOptions { reader, ..ExportOptions::default() })
     };
     let all = [tie.clone(), deploy.clone(), lose];
     let refused = of(Reader::Example, &all);
@@ -660,9 +667,15 @@ fn more_channels_than_were_measured_are_not_written() {
     deploy.configuration = deploy.configuration.map(|choice| Configuration { channels: 48, ..choice });
     let sweep = Sweep { points: vec![points[0].clone()], defaults: vec![points[1].clone()] };
     let recommendations = [deploy];
-    let basis =
-        Basis { sweep: &sweep, recommendations: &recommendations, stretches: &[], names: &[], set: None, level: 0.9 };
-    let exported = export(&basis, &Options { reader: Reader::Rccl, ..Options::default() });
+    let basis = ExportInput {
+        sweep: &sweep,
+        recommendations: &recommendations,
+        between_sizes: &[],
+        names: &[],
+        set: None,
+        level: 0.9,
+    };
+    let exported = export(&basis, &ExportOptions { reader: Reader::Rccl, ..ExportOptions::default() });
     assert!(exported.files[0].text.contains(",ring,simple,8,1,8,"), "{}", exported.files[0].text);
     assert!(
         exported.warnings.iter().any(|w| w.contains("RING/SIMPLE/8 is written instead")),

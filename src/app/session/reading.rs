@@ -21,7 +21,7 @@ use crate::{
     report::Workbench,
     tuning::{
         address::{Address, Panel},
-        sets::Choice,
+        sets::SetChoice,
     },
     units::count,
     worker::protocol::{ComparedState, DocumentFiles, FileToLoad, Loaded, Request, Response},
@@ -117,7 +117,7 @@ impl Session {
     pub fn reload_other_set(self) {
         let wanted = self.tuning.address.with(|address| address.set);
         let is_other = self.tuning.sets.with_untracked(|sets| {
-            wanted != Choice::Largest && wanted != sets.chosen && sets.has(wanted) && !sets.all.is_empty()
+            wanted != SetChoice::Largest && wanted != sets.chosen && sets.has(wanted) && !sets.all.is_empty()
         });
         if is_other {
             self.load();
@@ -160,7 +160,7 @@ impl Session {
 
     /// The handles of the files that a comparison of states is about, in the order of the request.
     pub fn handles_for(self, request: &Request) -> Vec<JsValue> {
-        let Request::Change { before, after, .. } = request else { return Vec::new() };
+        let Request::Compare { before, after, .. } = request else { return Vec::new() };
         let asked = [before, after]
             .into_iter()
             .filter_map(|side| if let ComparedState::Files(files) = side { Some(files) } else { None });
@@ -266,7 +266,7 @@ impl Session {
             return None;
         }
         let panels = [
-            (&documents.comparisons, Panel::Comparison),
+            (&documents.comparisons, Panel::Ab),
             (&documents.jobs, Panel::Coverage),
             (&documents.confs, Panel::TunerFiles),
             (&documents.listings, Panel::Tables),

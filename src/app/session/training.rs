@@ -17,7 +17,7 @@ use crate::{
         parameters::SetAside,
         result::Recommendation,
         stalls::Stall,
-        study::{MOST_LEARNT, StudyError},
+        study::{MAX_TRAINED_GROUPS, TuningStudyError},
     },
     worker::protocol::{Request, Response, Trained, Validated},
 };
@@ -79,9 +79,9 @@ impl Session {
             return Ok(());
         }
         let count = self.tuning.groups.with_untracked(|groups| groups.len());
-        if count > MOST_LEARNT {
+        if count > MAX_TRAINED_GROUPS {
             // A notice, because it would be lost among the notes on so many scales.
-            self.notify(format!("Nothing is learnt: {}.", StudyError::TooManyScales(count)), false, None);
+            self.notify(format!("Nothing is learnt: {}.", TuningStudyError::TooManyScales(count)), false, None);
             return Ok(());
         }
         let parameters = self.tuning.parameters.get_untracked();

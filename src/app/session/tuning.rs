@@ -14,7 +14,7 @@ use crate::{
         hotspots::Hotspot,
         parameters::Parameters,
         result::{Evaluation, Group, Importance, Recommendation, View},
-        sets::{Choice, Sets},
+        sets::{SetChoice, Sets},
         support::Library,
     },
 };
@@ -139,9 +139,9 @@ impl TuningState {
     }
 
     /// The set of measurements that is shown or is being loaded.
-    pub fn chosen_set(self) -> Choice {
+    pub fn chosen_set(self) -> SetChoice {
         match self.address.with(|address| address.set) {
-            Choice::Largest => self.sets.with(|sets| sets.chosen),
+            SetChoice::Largest => self.sets.with(|sets| sets.chosen),
             chosen => chosen,
         }
     }

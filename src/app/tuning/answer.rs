@@ -9,7 +9,7 @@ use crate::{
     registry::passed_choices::tuned_curve,
     tuning::{
         decision::{Decision, words},
-        result::{Measured, Recommendation, Source},
+        result::{MeasuredBusbw, Recommendation, Source},
         wording::{Advice, advice, repeats, sentence, source, support, support_meaning},
     },
     units::{count, microseconds, percent, significant},
@@ -134,7 +134,7 @@ fn notes(recommendation: &Recommendation) -> Vec<String> {
             percent(noise.visible_gain_pct)
         ));
     }
-    if let Some(witness) = recommendation.witness.filter(|witness| witness.contradicts) {
+    if let Some(witness) = recommendation.out_of_place.filter(|witness| witness.contradicts) {
         notes.push(format!("The out-of-place runs contradict it: {}", percent(witness.gain_pct)));
     }
     notes
@@ -151,7 +151,7 @@ fn ConfigurationView(choice: Configuration) -> impl IntoView {
 
 fn measured_figure<T: IntoView>(
     name: &'static str,
-    measured: Option<Measured>,
+    measured: Option<MeasuredBusbw>,
     missing: &'static str,
     time: impl Fn(f64) -> T,
 ) -> impl IntoView {

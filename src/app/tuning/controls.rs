@@ -10,7 +10,7 @@ use crate::{
     tuning::{
         address::Address,
         result::Group,
-        sets::{Choice, Sets},
+        sets::{SetChoice, Sets},
     },
     units::{Size, count},
 };
@@ -64,12 +64,12 @@ pub fn Controls() -> impl IntoView {
     let has_sets = Memo::new(move |_| session.tuning.sets.with(|sets| !sets.all.is_empty()));
     let sets = move || {
         session.tuning.sets.with(|sets| {
-            let named = |set: Choice, label: &str, rows| (set, format!("{label} · {}", count(rows, "row")));
-            let of_sets = sets.all.iter().map(|set| named(Choice::One(set.key), &set.label, set.rows));
-            of_sets.chain([named(Choice::Pooled, Sets::POOLED, sets.pooled_rows)]).collect::<Vec<_>>()
+            let named = |set: SetChoice, label: &str, rows| (set, format!("{label} · {}", count(rows, "row")));
+            let of_sets = sets.all.iter().map(|set| named(SetChoice::One(set.key), &set.label, set.rows));
+            of_sets.chain([named(SetChoice::Pooled, Sets::POOLED, sets.pooled_rows)]).collect::<Vec<_>>()
         })
     };
-    let on_set = move |set: Choice| session.tuning.address.update(|address| address.set = set);
+    let on_set = move |set: SetChoice| session.tuning.address.update(|address| address.set = set);
     let on_collective = move |collective: Collective| choose(&|a| a.collective = Some(collective));
     let on_scale = move |scale: Scale| choose(&|a| a.scale = Some(scale));
     let on_size = move |size: u64| choose(&|a| a.size_bytes = Some(size));

@@ -12,7 +12,7 @@ use crate::{
         session::{Session, WorkerMemory},
     },
     collective::Workload,
-    tuning::{export::Format, parameters::SearchLimits, result::Recommendation, sizes::parse_sizes},
+    tuning::{export::ExportFormat, parameters::SearchLimits, result::Recommendation, sizes::parse_sizes},
     worker::protocol::Request,
 };
 
@@ -62,7 +62,7 @@ pub fn CustomSizes() -> impl IntoView {
             </ul>
         }
     };
-    let write = UnsyncCallback::new(move |format: Format| {
+    let write = UnsyncCallback::new(move |format: ExportFormat| {
         rows.with_untracked(|rows| format.write(rows, session.tuning.set_label().as_deref()))
     });
     view! {

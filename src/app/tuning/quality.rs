@@ -7,7 +7,7 @@ use crate::{
     app::session::{AnswerBasis, Session, WorkerMemory},
     tuning::{
         result::{FoldScores, Importance, Score, Source},
-        wording::{contestants, source, verdict, winner},
+        wording::{predictors, source, verdict, winner},
     },
     units::significant,
 };
@@ -93,7 +93,7 @@ fn Scores(heading: &'static str, hint: &'static str, scores: FoldScores) -> impl
     };
     // A baseline that can't predict what was held out has no figures.
     let is_judged = |(_, score): &(Source, &Score)| **score != Score::default();
-    let rows = contestants(&scores).into_iter().filter(is_judged).map(row).collect_view();
+    let rows = predictors(&scores).into_iter().filter(is_judged).map(row).collect_view();
     let coverage = scores.coverage_90_pct.map(|coverage| {
         view! { <p class="small">{format!("{coverage:.1}")} " % of what was held out lies in its 90 % interval."</p> }
     });

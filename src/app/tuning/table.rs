@@ -10,7 +10,7 @@ use crate::{
     app::{export::ExportMenu, session::Session},
     tuning::{
         address::Address,
-        export::Format,
+        export::ExportFormat,
         listing,
         result::Recommendation,
         wording::{Advice, advice, support},
@@ -31,7 +31,7 @@ pub fn OptimalConfigurations() -> impl IntoView {
         };
         Arc::new(session.tuning.answer.with(|answer| answer.iter().filter(is_shown).cloned().collect::<Vec<_>>()))
     });
-    let write = UnsyncCallback::new(move |format: Format| {
+    let write = UnsyncCallback::new(move |format: ExportFormat| {
         let kept = rows.with_untracked(|rows| {
             let kept = listing::recommendations(rows).visible_rows(None, &filter.get_untracked());
             kept.into_iter().filter_map(|index| rows.get(index).cloned()).collect::<Vec<_>>()

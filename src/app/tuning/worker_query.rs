@@ -44,10 +44,10 @@ const fn about(request: &Request) -> &'static str {
         Request::Hotspots(_) => "Looking for hotspots",
         Request::Conf(_) => "Reading or writing a tuner file",
         Request::Coverage(_) => "Comparing with what a job sends",
-        Request::Compare(_) => "Evaluating an A/B comparison",
-        Request::Campaign(_) => "Writing an A/B campaign",
+        Request::Ab(_) => "Evaluating an A/B comparison",
+        Request::AbScript(_) => "Writing an A/B campaign",
         Request::Plan(_) => "Planning what to measure next",
-        Request::Change { .. } => "Comparing two states",
+        Request::Compare { .. } => "Comparing two states",
         Request::Table { .. } => "Showing a table",
         _ => "Answering a question",
     }

@@ -33,7 +33,7 @@ pub(in crate::cli) struct Doctor {
     json: bool,
 }
 
-/// What was found.
+/// The findings of a check.
 #[derive(Debug, Default, Serialize)]
 struct Findings {
     library: Option<String>,
@@ -99,7 +99,7 @@ fn library(found: &mut Findings) {
     }
 }
 
-/// What the variables of the environment come to, in the plugin's order.
+/// Checks the environment variables in the order in which the plugin reads them.
 fn environment(found: &mut Findings, variable: &dyn Fn(&str) -> Option<OsString>) {
     let text = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned()).filter(|v| !v.is_empty());
     let file = |name: &str| text(name).map(PathBuf::from);
@@ -207,7 +207,7 @@ fn environment(found: &mut Findings, variable: &dyn Fn(&str) -> Option<OsString>
     }
 }
 
-/// What the file under `NCCL_TUNER_PLUGIN` is; `here` is the glibc of this machine.
+/// Checks the file under `NCCL_TUNER_PLUGIN`; `here` is the glibc of this machine.
 fn plugin(found: &mut Findings, name: &str, strings: &Strings, here: Option<Glibc>) {
     let offers = strings.looks_up();
     if !strings.is_program || !offers.iter().any(|version| (1..=6).contains(version)) {
@@ -295,12 +295,12 @@ fn glibc() -> Option<Glibc> {
     Strings::of(File::open(path).ok()?).ok()?.glibc
 }
 
-/// What of a library's bytes tells its tuner interface.
+/// The strings of a library that tell its tuner interface.
 #[derive(Default)]
 struct Strings {
     /// It begins as a program or library of Linux does.
     is_program: bool,
-    /// It is Collectune's plugin.
+    /// Whether it is Collectune's plugin.
     is_ours: bool,
     /// The highest version of glibc that it names.
     glibc: Option<Glibc>,

@@ -106,7 +106,7 @@ fn overlap(text: &str) -> Result<bool, String> {
     }
 }
 
-/// What is given for a log by a part of its name.
+/// The value that an option gives for a log by a part of its name.
 fn given<T: Copy + PartialEq>(option: &str, pairs: &[(String, T)], log: &str) -> Result<Option<T>, CliError> {
     let mut of_log = pairs.iter().filter(|(part, _)| log.contains(part.as_str()));
     let Some((first, value)) = of_log.next() else { return Ok(None) };

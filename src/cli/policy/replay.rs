@@ -232,7 +232,7 @@ struct PairReport {
 
 #[derive(Serialize)]
 struct StrategyReport<'a> {
-    /// Empty for a simulation.
+    /// The key that was replayed; empty for a simulation.
     key: &'a str,
     #[serde(flatten)]
     of: &'a StrategyResult,

@@ -101,7 +101,7 @@ impl Watch {
         }
     }
 
-    /// What stands in the way where no rank has left a record.
+    /// The reason why there is nothing to watch where no rank has left a record.
     fn no_folder(&self) -> String {
         let name = files::name(&self.folder);
         if self.folder.is_dir() {
@@ -177,11 +177,11 @@ impl Watch {
     }
 }
 
-/// What came of a look at a communicator's folder.
+/// The result of a look at a communicator's folder.
 enum Look {
     /// A policy was written; what it says.
     Written(String),
-    /// What must come first.
+    /// Nothing can be done yet; the text says what is missing.
     Waits(String),
 }
 

@@ -6,7 +6,7 @@ use crate::{
     plot::{Axis, Chart, Mark, Point, Quantity, Series},
     report::{
         Exhibit, Fact, LoadedFile, Report, Section, TextFile,
-        snapshot::{Group, Snapshot},
+        snapshot::{Snapshot, SnapshotGroup},
     },
     text::{Column, Entry, Listing},
 };
@@ -45,7 +45,7 @@ pub(super) fn each(report: &mut Report, see: &mut TextVisitor<'_>) {
         }
     }
     if let Some(Snapshot { program: _, is_whole: _, groups }) = snapshot {
-        for Group { collective: _, scale: _, measured_with, drift: _, sizes: _ } in groups {
+        for SnapshotGroup { collective: _, scale: _, measured_with, drift: _, sizes: _ } in groups {
             measured_with.iter_mut().for_each(|text| see(text, false));
         }
     }

@@ -24,12 +24,12 @@ pub struct Snapshot {
     /// Every measured configuration is there; else the default, the best and what was to be deployed.
     pub is_whole: bool,
     /// Ascending by collective and scale.
-    pub groups: Vec<Group>,
+    pub groups: Vec<SnapshotGroup>,
 }
 
 /// One collective and scale.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Group {
+pub struct SnapshotGroup {
     /// The collective.
     pub collective: Collective,
     /// Nodes and ranks.
@@ -39,16 +39,16 @@ pub struct Group {
     /// How far the passes over the sweep lie from each other; `None` where single runs don't tell.
     pub drift: Option<Drift>,
     /// Ascending by size.
-    pub sizes: Vec<AtSize>,
+    pub sizes: Vec<SnapshotSize>,
 }
 
 /// One size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AtSize {
+pub struct SnapshotSize {
     /// Message size.
     pub size_bytes: u64,
     /// What was to be deployed.
-    pub deployed: Deployed,
+    pub deployed: DeployedChoice,
     /// The library's own choice.
     pub default: Option<Measurement>,
     /// What was asked for, ascending by configuration.
@@ -57,7 +57,7 @@ pub struct AtSize {
 
 /// What was to be deployed at a size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Deployed {
+pub enum DeployedChoice {
     /// It is not known.
     #[default]
     Unknown,
@@ -75,12 +75,12 @@ pub struct Measurement {
     /// The channels are those that were seen to run.
     pub executed: bool,
     /// How fast it was.
-    pub runs: Measured,
+    pub runs: SnapshotRuns,
 }
 
 /// Runs, or what is left of them. Bandwidths are busbw in GB/s.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Measured {
+pub enum SnapshotRuns {
     /// Each run, in the order in which they ran: at least one.
     Each(Vec<f64>),
     /// Their median.
@@ -114,13 +114,13 @@ pub enum Extent {
 }
 
 /// More runs than this are kept as their median and spread.
-pub const MOST_RUNS: usize = 16;
+pub const MAX_RUNS: usize = 16;
 
 impl Snapshot {
     /// Its size at a workload.
     #[must_use]
-    pub fn at(&self, workload: &Workload) -> Option<&AtSize> {
-        let key = |group: &Group| (group.collective, group.scale);
+    pub fn at(&self, workload: &Workload) -> Option<&SnapshotSize> {
+        let key = |group: &SnapshotGroup| (group.collective, group.scale);
         let group = self.groups.binary_search_by_key(&(workload.collective, workload.scale), key).ok()?;
         let sizes = &self.groups[group].sizes;
         sizes.binary_search_by_key(&workload.size_bytes, |at| at.size_bytes).ok().map(|at| &sizes[at])
@@ -129,7 +129,7 @@ impl Snapshot {
     /// Every workload, ascending.
     pub fn workloads(&self) -> impl Iterator<Item = Workload> {
         self.groups.iter().flat_map(|group| {
-            let Group { collective, scale, .. } = *group;
+            let SnapshotGroup { collective, scale, .. } = *group;
             group.sizes.iter().map(move |at| Workload { collective, scale, size_bytes: at.size_bytes })
         })
     }
@@ -149,18 +149,18 @@ impl Snapshot {
     }
 }
 
-impl Group {
+impl SnapshotGroup {
     /// Whether another one holds the same runs, value by value.
     #[must_use]
     pub fn has_runs_of(&self, other: &Self) -> bool {
-        let is_same = |(a, b): (&AtSize, &AtSize)| {
+        let is_same = |(a, b): (&SnapshotSize, &SnapshotSize)| {
             (a.size_bytes, &a.default, &a.measured) == (b.size_bytes, &b.default, &b.measured)
         };
         self.sizes.len() == other.sizes.len() && self.sizes.iter().zip(&other.sizes).all(is_same)
     }
 }
 
-impl Measured {
+impl SnapshotRuns {
     /// Their median in GB/s.
     #[must_use]
     pub fn busbw_gbps(&self) -> f64 {

@@ -9,30 +9,30 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::{AtSize, Deployed, Drift, Group, Measured, Measurement, Snapshot};
+use super::{DeployedChoice, Drift, Measurement, Snapshot, SnapshotGroup, SnapshotRuns, SnapshotSize};
 use crate::collective::{Algorithm, Collective, Configuration, Protocol, Scale};
 
 /// A snapshot that can't be read, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {expected} was expected")]
 pub struct SnapshotError {
-    /// Where: `groups[1].channels`.
+    /// The place in the JSON, such as `groups[1].channels`.
     pub place: String,
-    /// What should stand there.
+    /// The expected value, in words.
     pub expected: String,
 }
 
 /// A whole sweep has fewer; more is no sweep.
-const MOST_GROUPS: usize = 100;
-const MOST_PLACES: usize = 100_000;
-const MOST_WORDS: usize = 16;
-const LONGEST_WORD: usize = 80;
+const MAX_GROUPS: usize = 100;
+const MAX_PLACES: usize = 100_000;
+const MAX_WORDS: usize = 16;
+const MAX_WORD_LENGTH: usize = 80;
 
 const LIBRARY: i64 = -1;
 const UNKNOWN: i64 = -2;
 
 impl Snapshot {
-    /// As JSON.
+    /// The snapshot as JSON.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let groups: Vec<Value> = self.groups.iter().map(group_value).collect();
@@ -44,13 +44,13 @@ impl Snapshot {
     /// # Errors
     /// Something is missing, of another kind, or out of bounds; where and why.
     pub fn from_value(value: &Value) -> Result<Self, SnapshotError> {
-        let top = Part { value: object(value, "")?, place: String::new() };
-        let listed = top.list("groups", MOST_GROUPS)?;
+        let top = JsonPart { value: object(value, "")?, place: String::new() };
+        let listed = top.list("groups", MAX_GROUPS)?;
         let mut places = 0;
         let mut groups = Vec::with_capacity(listed.len());
         for (number, value) in listed.iter().enumerate() {
             let place = format!("groups[{number}]");
-            let group = group(&Part { value: object(value, &place)?, place }, &mut places)?;
+            let group = group(&JsonPart { value: object(value, &place)?, place }, &mut places)?;
             groups.push(group);
         }
         let mut snapshot = Self { program: top.word("program")?, is_whole: top.flag("whole"), groups };
@@ -59,12 +59,12 @@ impl Snapshot {
     }
 }
 
-fn group_value(group: &Group) -> Value {
+fn group_value(group: &SnapshotGroup) -> Value {
     let mut known: BTreeMap<Configuration, usize> = BTreeMap::new();
     for at in &group.sizes {
         let of_places = at.measured.iter().chain(&at.default).map(|measurement| measurement.configuration);
         let deployed =
-            if let Deployed::Configuration(configuration) = at.deployed { Some(configuration) } else { None };
+            if let DeployedChoice::Configuration(configuration) = at.deployed { Some(configuration) } else { None };
         of_places.chain(deployed).for_each(|configuration| {
             known.insert(configuration, 0);
         });
@@ -72,9 +72,9 @@ fn group_value(group: &Group) -> Value {
     known.values_mut().enumerate().for_each(|(number, place)| *place = number);
     let number = |configuration: &Configuration| known.get(configuration).map_or(0, |number| *number as i64);
     let deployed = group.sizes.iter().map(|at| match &at.deployed {
-        Deployed::Unknown => UNKNOWN,
-        Deployed::Default => LIBRARY,
-        Deployed::Configuration(configuration) => number(configuration),
+        DeployedChoice::Unknown => UNKNOWN,
+        DeployedChoice::Default => LIBRARY,
+        DeployedChoice::Configuration(configuration) => number(configuration),
     });
     let mut value = Map::new();
     let mut set = |name: &str, column: Value| value.insert(name.to_owned(), column);
@@ -104,14 +104,14 @@ fn group_value(group: &Group) -> Value {
     set("at", places().map(|(at, ..)| at).collect());
     set("ran", places().map(|(_, measurement, is_default)| ran(measurement, is_default)).collect());
     let busbw = places().map(|(_, measurement, _)| match &measurement.runs {
-        Measured::Each(runs) => Value::from(runs.clone()),
-        Measured::Median { busbw_gbps, .. } => Value::from(*busbw_gbps),
+        SnapshotRuns::Each(runs) => Value::from(runs.clone()),
+        SnapshotRuns::Median { busbw_gbps, .. } => Value::from(*busbw_gbps),
     });
     set("busbw_gbps", busbw.collect());
-    if places().any(|(_, measurement, _)| matches!(measurement.runs, Measured::Median { .. })) {
+    if places().any(|(_, measurement, _)| matches!(measurement.runs, SnapshotRuns::Median { .. })) {
         set("runs", places().map(|(_, measurement, _)| measurement.runs.count()).collect());
         let spread = places().map(|(_, measurement, _)| match &measurement.runs {
-            Measured::Median { spread_pct: Some(spread), .. } => Value::from(*spread),
+            SnapshotRuns::Median { spread_pct: Some(spread), .. } => Value::from(*spread),
             _ => Value::Null,
         });
         set("spread_pct", spread.collect());
@@ -125,7 +125,7 @@ fn group_value(group: &Group) -> Value {
 }
 
 /// An object and where it stands.
-struct Part<'a> {
+struct JsonPart<'a> {
     value: &'a Map<String, Value>,
     place: String,
 }
@@ -135,7 +135,7 @@ fn object<'a>(value: &'a Value, place: &str) -> Result<&'a Map<String, Value>, S
     value.as_object().ok_or_else(problem)
 }
 
-impl<'a> Part<'a> {
+impl<'a> JsonPart<'a> {
     fn wrong(&self, name: &str, expected: impl Into<String>) -> SnapshotError {
         let dot = if self.place.is_empty() { "" } else { "." };
         SnapshotError { place: format!("{}{dot}{name}", self.place), expected: expected.into() }
@@ -155,7 +155,7 @@ impl<'a> Part<'a> {
 
     /// A list of as many things as another one has.
     fn as_long(&self, name: &str, other: usize) -> Result<&'a [Value], SnapshotError> {
-        let list = self.list(name, MOST_PLACES)?;
+        let list = self.list(name, MAX_PLACES)?;
         if list.len() == other { Ok(list) } else { Err(self.wrong(name, format!("a list of {other}"))) }
     }
 
@@ -184,9 +184,9 @@ impl<'a> Part<'a> {
 
     /// A number above zero, or zero where that may be.
     fn positive(&self, name: &str, value: &Value, from_zero: bool) -> Result<f64, SnapshotError> {
-        const MOST: f64 = 1e9;
-        const LEAST: f64 = 1e-9;
-        let number = value.as_f64().filter(|n| (LEAST..=MOST).contains(n) || (from_zero && (0.0..=MOST).contains(n)));
+        const MAX: f64 = 1e9;
+        const MIN: f64 = 1e-9;
+        let number = value.as_f64().filter(|n| (MIN..=MAX).contains(n) || (from_zero && (0.0..=MAX).contains(n)));
         number.ok_or_else(|| self.wrong(name, "a number above zero"))
     }
 
@@ -196,21 +196,22 @@ impl<'a> Part<'a> {
     }
 }
 
-/// What names and versions are made of: these words stand in sentences, where nothing is markup.
+/// The text without characters other than those of names and versions: it stands in sentences, where nothing may be
+/// markup.
 fn plain(text: &str) -> String {
     let is_part = |c: &char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '.' | '+' | '-' | ':' | '_' | ',' | '·');
-    text.chars().filter(is_part).take(LONGEST_WORD).collect()
+    text.chars().filter(is_part).take(MAX_WORD_LENGTH).collect()
 }
 
 /// Limits of sizes, nodes, ranks, channels and repeats, as the reader of sweeps has them.
-const MOST_BYTES: u64 = 1 << 53;
-const MOST_NODES: u64 = 1_000_000;
-const MOST_RANKS: u64 = 10_000_000;
-const MOST_CHANNELS: u64 = 1024;
-const MOST_REPEATS: u64 = 1_000_000;
+const MAX_BYTES: u64 = 1 << 53;
+const MAX_NODES: u64 = 1_000_000;
+const MAX_RANKS: u64 = 10_000_000;
+const MAX_CHANNELS: u64 = 1024;
+const MAX_REPEATS: u64 = 1_000_000;
 
-fn group(part: &Part<'_>, places: &mut usize) -> Result<Group, SnapshotError> {
-    let (algorithms, protocols) = (part.list("algorithms", MOST_PLACES)?, part.list("protocols", MOST_PLACES)?);
+fn group(part: &JsonPart<'_>, places: &mut usize) -> Result<SnapshotGroup, SnapshotError> {
+    let (algorithms, protocols) = (part.list("algorithms", MAX_PLACES)?, part.list("protocols", MAX_PLACES)?);
     let channels = part.as_long("channels", algorithms.len())?;
     if protocols.len() != algorithms.len() {
         return Err(part.wrong("protocols", "as many as algorithms"));
@@ -220,41 +221,41 @@ fn group(part: &Part<'_>, places: &mut usize) -> Result<Group, SnapshotError> {
         configurations.push(Configuration {
             algorithm: part.named("algorithms", algorithm, Algorithm::parse)?,
             protocol: part.named("protocols", protocol, Protocol::parse)?,
-            channels: part.whole("channels", channels, MOST_CHANNELS)? as u32,
+            channels: part.whole("channels", channels, MAX_CHANNELS)? as u32,
         });
     }
     let configuration = |name: &str, number: i64| {
         let known = usize::try_from(number).ok().and_then(|number| configurations.get(number)).copied();
         known.ok_or_else(|| part.wrong(name, format!("one of {} configurations", configurations.len())))
     };
-    let sizes_bytes = part.list("sizes", MOST_PLACES)?;
+    let sizes_bytes = part.list("sizes", MAX_PLACES)?;
     let mut sizes = Vec::with_capacity(sizes_bytes.len());
     for (size, deployed) in sizes_bytes.iter().zip(part.as_long("deployed", sizes_bytes.len())?) {
         let deployed = match part.signed("deployed", deployed)? {
-            UNKNOWN => Deployed::Unknown,
-            LIBRARY => Deployed::Default,
-            number => Deployed::Configuration(configuration("deployed", number)?),
+            UNKNOWN => DeployedChoice::Unknown,
+            LIBRARY => DeployedChoice::Default,
+            number => DeployedChoice::Configuration(configuration("deployed", number)?),
         };
-        let size_bytes = part.whole("sizes", size, MOST_BYTES)?;
-        sizes.push(AtSize { size_bytes, deployed, default: None, measured: Vec::new() });
+        let size_bytes = part.whole("sizes", size, MAX_BYTES)?;
+        sizes.push(SnapshotSize { size_bytes, deployed, default: None, measured: Vec::new() });
     }
-    let at = part.list("at", MOST_PLACES)?;
+    let at = part.list("at", MAX_PLACES)?;
     *places += at.len() + sizes.len() + configurations.len();
-    if *places > MOST_PLACES {
-        return Err(part.wrong("at", format!("at most {MOST_PLACES} places in all groups")));
+    if *places > MAX_PLACES {
+        return Err(part.wrong("at", format!("at most {MAX_PLACES} places in all groups")));
     }
     let ran = part.as_long("ran", at.len())?;
     let busbw = part.as_long("busbw_gbps", at.len())?;
     let optional = |name: &str| part.get(name).map(|_| part.as_long(name, at.len())).transpose();
     let (counts, spreads) = (optional("runs")?, optional("spread_pct")?);
     let mut executed = vec![false; at.len()];
-    for number in part.get("executed").map(|_| part.list("executed", MOST_PLACES)).transpose()?.unwrap_or_default() {
+    for number in part.get("executed").map(|_| part.list("executed", MAX_PLACES)).transpose()?.unwrap_or_default() {
         if let Some(place) = number.as_u64().and_then(|number| executed.get_mut(usize::try_from(number).ok()?)) {
             *place = true;
         }
     }
     for (place, at) in at.iter().enumerate() {
-        let number = part.whole("at", at, MOST_PLACES as u64)? as usize;
+        let number = part.whole("at", at, MAX_PLACES as u64)? as usize;
         let known = sizes.len();
         let of_size = sizes.get_mut(number).ok_or_else(|| part.wrong("at", format!("one of {known} sizes")))?;
         let number = part.signed("ran", &ran[place])?;
@@ -269,40 +270,40 @@ fn group(part: &Part<'_>, places: &mut usize) -> Result<Group, SnapshotError> {
             of_size.measured.push(measurement);
         }
     }
-    let scale = Scale { nodes: part.number("nodes", MOST_NODES)?, ranks: part.number("ranks", MOST_RANKS)? };
+    let scale = Scale { nodes: part.number("nodes", MAX_NODES)?, ranks: part.number("ranks", MAX_RANKS)? };
     let collective = part.named("collective", part.get("collective").unwrap_or(&Value::Null), Collective::parse)?;
     let drift = match (part.get("drift_pct"), part.get("passes")) {
         (Some(drift), Some(passes)) => Some(Drift {
             deviation_pct: part.positive("drift_pct", drift, true)?,
-            passes: part.whole("passes", passes, MOST_REPEATS)? as u32,
+            passes: part.whole("passes", passes, MAX_REPEATS)? as u32,
         }),
         _ => None,
     };
-    let words = part.get("measured_with").map(|_| part.list("measured_with", MOST_WORDS)).transpose()?;
+    let words = part.get("measured_with").map(|_| part.list("measured_with", MAX_WORDS)).transpose()?;
     let word = |value: &Value| {
         let text = value.as_str().ok_or_else(|| part.wrong("measured_with", "texts"))?;
         Ok(plain(text))
     };
     let measured_with = words.unwrap_or_default().iter().map(word).collect::<Result<Vec<String>, SnapshotError>>()?;
-    Ok(Group { collective, scale, measured_with, drift, sizes })
+    Ok(SnapshotGroup { collective, scale, measured_with, drift, sizes })
 }
 
 fn runs(
-    part: &Part<'_>,
+    part: &JsonPart<'_>,
     busbw: &Value,
     count: Option<Value>,
     spread: Option<Value>,
-) -> Result<Measured, SnapshotError> {
+) -> Result<SnapshotRuns, SnapshotError> {
     if let Some(runs) = busbw.as_array() {
-        if runs.is_empty() || runs.len() > super::MOST_RUNS {
-            return Err(part.wrong("busbw_gbps", format!("1 to {} runs", super::MOST_RUNS)));
+        if runs.is_empty() || runs.len() > super::MAX_RUNS {
+            return Err(part.wrong("busbw_gbps", format!("1 to {} runs", super::MAX_RUNS)));
         }
         let each: Result<Vec<f64>, _> = runs.iter().map(|run| part.positive("busbw_gbps", run, false)).collect();
-        return Ok(Measured::Each(each?));
+        return Ok(SnapshotRuns::Each(each?));
     }
     let busbw_gbps = part.positive("busbw_gbps", busbw, false)?;
-    let runs = count.map(|count| part.whole("runs", &count, MOST_REPEATS)).transpose()?.unwrap_or(1).max(1) as u32;
+    let runs = count.map(|count| part.whole("runs", &count, MAX_REPEATS)).transpose()?.unwrap_or(1).max(1) as u32;
     let spread = spread.filter(|spread| !spread.is_null() && runs > 1);
     let spread_pct = spread.map(|spread| part.positive("spread_pct", &spread, true)).transpose()?;
-    Ok(Measured::Median { busbw_gbps, runs, spread_pct })
+    Ok(SnapshotRuns::Median { busbw_gbps, runs, spread_pct })
 }

@@ -1,4 +1,4 @@
-//! What a library that has read a tuner file runs.
+//! Which configuration a library runs after its tuner plugin has read a tuner file.
 
 use std::fmt;
 
@@ -11,31 +11,31 @@ use super::{
 };
 use crate::{
     collective::{Algorithm, Configuration, Protocol, Workload},
-    tuning::support::{Outcome, Support},
+    tuning::support::{SupportMatrix, SupportOutcome},
 };
 
 /// Which entry of the library's cost table is made the cheapest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Entry {
-    /// None: the library chooses.
+    /// No entry is forced: the library chooses.
     Library,
-    /// This one.
+    /// The entry of this algorithm and protocol.
     Forced(Algorithm, Protocol),
     /// Memory outside the table is read and written; then the library chooses, if it still can.
     OutsideTable,
 }
 
-/// What runs.
+/// The algorithm, protocol and channels that run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Effect {
-    /// Algorithm and protocol.
+    /// The entry of the cost table: algorithm and protocol.
     pub entry: Entry,
-    /// Channels.
+    /// The number of channels, or that the library chooses it.
     pub channels: Channels,
 }
 
 impl Effect {
-    /// As if there were no file.
+    /// The effect of having no tuner file: the library chooses everything.
     pub const LIBRARY: Self = Self { entry: Entry::Library, channels: Channels::Library };
 
     /// Where algorithm, protocol and channels are all given.
@@ -75,23 +75,23 @@ impl fmt::Display for Effect {
     }
 }
 
-/// What runs, and because of which rule.
+/// The effect of a tuner file on a workload, and the rule that causes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice {
-    /// What runs.
+pub struct RuleChoice {
+    /// The algorithm, protocol and channels that run.
     pub effect: Effect,
     /// The rule that applies, by its index; `None` where none does.
     pub rule: Option<usize>,
 }
 
-/// What runs of a workload: the effect of the first rule that matches and whose combination the library has not ruled
-/// out; a rule for a combination that is ruled out makes the search go on. Collectives other than the five run as the
-/// library chooses: a tuner is not asked about them.
+/// The effect on a workload of the first rule that matches and whose combination the library has not ruled out; a rule
+/// for a combination that is ruled out makes the search go on. Collectives other than the five of NCCL's tuner
+/// interface run as the library chooses: a tuner is not asked about them.
 #[must_use]
-pub fn choose(rules: &[Rule], reader: Reader, support: &Support, workload: &Workload) -> Choice {
+pub fn choose(rules: &[Rule], reader: Reader, support: &SupportMatrix, workload: &Workload) -> RuleChoice {
     let Workload { collective, scale, size_bytes } = *workload;
     if !COLLECTIVES.iter().any(|(_, known)| *known == collective) {
-        return Choice { effect: Effect::LIBRARY, rule: None };
+        return RuleChoice { effect: Effect::LIBRARY, rule: None };
     }
     for (index, rule) in rules.iter().enumerate() {
         if rule.collective == collective
@@ -99,14 +99,17 @@ pub fn choose(rules: &[Rule], reader: Reader, support: &Support, workload: &Work
             && rule.is_about(scale)
             && let Some(entry) = entry(rule, support, workload)
         {
-            return Choice { effect: Effect { entry, channels: rule.requested_channels(reader) }, rule: Some(index) };
+            return RuleChoice {
+                effect: Effect { entry, channels: rule.requested_channels(reader) },
+                rule: Some(index),
+            };
         }
     }
-    Choice { effect: Effect { entry: Entry::Library, channels: reader.behaviour().preset }, rule: None }
+    RuleChoice { effect: Effect { entry: Entry::Library, channels: reader.behaviour().preset }, rule: None }
 }
 
 /// The entry that a rule makes the cheapest; `None` where the library has ruled it out.
-fn entry(rule: &Rule, support: &Support, workload: &Workload) -> Option<Entry> {
+fn entry(rule: &Rule, support: &SupportMatrix, workload: &Workload) -> Option<Entry> {
     match (rule.algorithm, rule.protocol) {
         (None, None) => Some(Entry::Library),
         (Some(algorithm), Some(protocol)) => forced(algorithm, protocol, support, workload),
@@ -114,13 +117,13 @@ fn entry(rule: &Rule, support: &Support, workload: &Workload) -> Option<Entry> {
     }
 }
 
-/// What runs where an entry is made the cheapest; `None` where the library has ruled it out.
+/// The entry that runs where a tuner makes this one the cheapest; `None` where the library has ruled it out.
 #[must_use]
-pub fn forced(algorithm: Algorithm, protocol: Protocol, support: &Support, workload: &Workload) -> Option<Entry> {
+pub fn forced(algorithm: Algorithm, protocol: Protocol, support: &SupportMatrix, workload: &Workload) -> Option<Entry> {
     match support.outcome(workload, algorithm, protocol) {
-        Outcome::Runs => Some(Entry::Forced(algorithm, protocol)),
-        Outcome::Becomes(algorithm, protocol) => Some(Entry::Forced(algorithm, protocol)),
-        Outcome::RuledOut(_) => None,
+        SupportOutcome::Runs => Some(Entry::Forced(algorithm, protocol)),
+        SupportOutcome::Becomes(algorithm, protocol) => Some(Entry::Forced(algorithm, protocol)),
+        SupportOutcome::RuledOut(_) => None,
     }
 }
 
@@ -134,7 +137,7 @@ mod tests {
 
     fn runs(conf: &str, reader: Reader, collective: Collective, nodes: u32, size_bytes: u64) -> String {
         let workload = Workload { collective, scale: Scale { nodes, ranks: nodes * 8 }, size_bytes };
-        choose(&read(conf.as_bytes(), reader), reader, &Support::default(), &workload).effect.to_string()
+        choose(&read(conf.as_bytes(), reader), reader, &SupportMatrix::default(), &workload).effect.to_string()
     }
 
     const ALL: [Reader; 3] = [Reader::Example, Reader::DnTuner, Reader::Rccl];

@@ -16,11 +16,11 @@ use crate::{
 /// Lines of a shell, and why they are not what a tuner file is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Environment {
-    /// The configuration.
+    /// The configuration that the variables force.
     pub configuration: Configuration,
     /// `export NCCL_ALGO=Ring` and so on, a line each.
     pub text: String,
-    /// What must be known.
+    /// Warnings about what the variables do besides.
     pub warnings: Vec<String>,
 }
 

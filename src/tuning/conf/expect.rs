@@ -1,4 +1,4 @@
-//! What is expected of an effect at a workload: from the measurements, from between them, or from a model.
+//! The expected bus bandwidth of an effect at a workload: measured, interpolated, or predicted by a model.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,16 +11,16 @@ use crate::{
     tuning::{
         aggregate::Point,
         baselines::Measurements,
-        support::{Outcome, Support},
+        support::{SupportMatrix, SupportOutcome},
         sweep::Sweep,
     },
 };
 
-/// What an expectation stands on.
+/// How an expected bandwidth was obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Basis {
-    /// It was measured at this workload.
+pub enum ExpectationBasis {
+    /// The bandwidth was measured at this workload.
     Measured,
     /// Log-linear between measured sizes of the same configuration.
     Interpolated,
@@ -28,8 +28,8 @@ pub enum Basis {
     Model,
 }
 
-impl Basis {
-    /// For people.
+impl ExpectationBasis {
+    /// The name as it is shown on the page and in the terminal.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -43,29 +43,29 @@ impl Basis {
 /// A bandwidth and what it stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Expected {
-    /// busbw in GB/s.
+    /// The bus bandwidth in GB/s.
     pub busbw_gbps: f64,
     /// Time of one call in microseconds; `None` for one rank, where busbw says nothing.
     pub time_us: Option<f64>,
-    /// What it stands on.
-    pub basis: Basis,
+    /// How it was obtained.
+    pub basis: ExpectationBasis,
 }
 
 impl Expected {
-    fn new(workload: &Workload, busbw_gbps: f64, basis: Basis) -> Self {
+    fn new(workload: &Workload, busbw_gbps: f64, basis: ExpectationBasis) -> Self {
         let factor = workload.collective.busbw_factor(workload.scale.ranks);
         let time_us = workload.size_bytes as f64 * factor / busbw_gbps / 1000.0;
         Self { busbw_gbps, time_us: Some(time_us).filter(|time| *time > 0.0 && time.is_finite()), basis }
     }
 }
 
-/// What a model expects of a configuration, busbw in GB/s.
+/// A model: the bus bandwidth in GB/s that it predicts for a configuration; `None` where it can't tell.
 pub type Predict<'a> = &'a dyn Fn(&Workload, &Configuration) -> Option<f64>;
 
-/// Answers what is expected.
-pub struct Outlook<'a> {
+/// Looks up expected bandwidths in a sweep, with a model where nothing was measured.
+pub struct Expectations<'a> {
     sweep: &'a Sweep,
-    support: &'a Support,
+    support: &'a SupportMatrix,
     configurations: Measurements,
     /// The default's curve, whatever it ran.
     defaults: Measurements,
@@ -75,10 +75,10 @@ pub struct Outlook<'a> {
 /// Stands for the default among the curves.
 const DEFAULT: Configuration = Configuration { algorithm: Algorithm::None, protocol: Protocol::None, channels: 0 };
 
-impl<'a> Outlook<'a> {
+impl<'a> Expectations<'a> {
     /// From a sweep, and a model where there is one.
     #[must_use]
-    pub fn new(sweep: &'a Sweep, support: &'a Support, predict: Option<Predict<'a>>) -> Self {
+    pub fn new(sweep: &'a Sweep, support: &'a SupportMatrix, predict: Option<Predict<'a>>) -> Self {
         let defaults: Vec<Point> =
             sweep.defaults.iter().map(|point| Point { configuration: DEFAULT, ..point.clone() }).collect();
         Self {
@@ -90,7 +90,7 @@ impl<'a> Outlook<'a> {
         }
     }
 
-    /// What is expected of an effect; `None` where nothing tells.
+    /// The expected bandwidth of an effect; `None` where neither measurements nor the model tell it.
     #[must_use]
     pub fn of(&self, effect: Effect, workload: &Workload) -> Option<Expected> {
         match (effect.entry, effect.channels) {
@@ -109,36 +109,38 @@ impl<'a> Outlook<'a> {
         }
     }
 
-    /// What is expected of the library's own choice.
+    /// The expected bandwidth of the default.
     #[must_use]
     pub fn default(&self, workload: &Workload) -> Option<Expected> {
-        let measured = self.sweep.default_at(workload).map(|point| (point.busbw_gbps, Basis::Measured));
+        let measured = self.sweep.default_at(workload).map(|point| (point.busbw_gbps, ExpectationBasis::Measured));
         let between = || {
             let sizes = self.sweep.defaults_of(workload.collective, workload.scale);
             self.between(workload, sizes)?;
-            self.defaults.interpolate(&(*workload, DEFAULT)).map(|busbw| (busbw, Basis::Interpolated))
+            self.defaults.interpolate(&(*workload, DEFAULT)).map(|busbw| (busbw, ExpectationBasis::Interpolated))
         };
         let (busbw_gbps, basis) = measured.or_else(between)?;
         Some(Expected::new(workload, busbw_gbps, basis))
     }
 
-    /// What is expected of a configuration.
+    /// The expected bandwidth of a configuration.
     #[must_use]
     pub fn configuration(&self, workload: &Workload, configuration: Configuration) -> Option<Expected> {
         let measured = || {
             let points = self.sweep.points_at(workload);
             let index = points.binary_search_by_key(&configuration, |point| point.configuration).ok()?;
-            Some((points[index].busbw_gbps, Basis::Measured))
+            Some((points[index].busbw_gbps, ExpectationBasis::Measured))
         };
         let between = || {
             let points = self.sweep.points_of(workload.collective, workload.scale);
             let of: Vec<Point> = points.iter().filter(|point| point.configuration == configuration).cloned().collect();
             self.between(workload, &of)?;
-            self.configurations.interpolate(&(*workload, configuration)).map(|busbw| (busbw, Basis::Interpolated))
+            self.configurations
+                .interpolate(&(*workload, configuration))
+                .map(|busbw| (busbw, ExpectationBasis::Interpolated))
         };
         let model = || {
             let busbw = self.predict.and_then(|predict| predict(workload, &configuration))?;
-            Some((busbw, Basis::Model))
+            Some((busbw, ExpectationBasis::Model))
         };
         let (busbw_gbps, basis) = measured().or_else(between).or_else(model)?;
         Some(Expected::new(workload, busbw_gbps, basis)).filter(|_| busbw_gbps > 0.0)
@@ -150,11 +152,11 @@ impl<'a> Outlook<'a> {
         (first.workload.size_bytes..=last.workload.size_bytes).contains(&workload.size_bytes).then_some(())
     }
 
-    /// What the library runs by itself: where something runs whatever is asked, that; else what the default ran at the
-    /// nearest measured size.
+    /// The algorithm and protocol that the library runs by itself: a substitute that runs whatever is asked, else those
+    /// of the default at the nearest measured size.
     fn library(&self, workload: &Workload) -> Option<(Algorithm, Protocol)> {
         let asked = self.support.outcome(workload, Algorithm::Ring, Protocol::Simple);
-        if let Outcome::Becomes(algorithm, protocol) = asked {
+        if let SupportOutcome::Becomes(algorithm, protocol) = asked {
             return Some((algorithm, protocol));
         }
         let distance = |point: &&Point| {

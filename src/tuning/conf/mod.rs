@@ -13,5 +13,5 @@ pub mod overlay;
 pub mod question;
 
 pub use crate::conf::{Channels, Reader, Rule, number, read, reader, rule, scan, words};
-pub use choose::{Choice, Effect, Entry, choose};
+pub use choose::{Effect, Entry, RuleChoice, choose};
 pub use lint::{Code, Finding, Severity, lint};

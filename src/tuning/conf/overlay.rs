@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     choose::{Effect, choose},
-    expect::{Expected, Outlook, Predict},
+    expect::{Expectations, Expected, Predict},
     reader::Reader,
     rule::Rule,
 };
@@ -13,7 +13,7 @@ use crate::{
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
     text::{Column, Entry, Listing},
     tuning::{
-        support::Support,
+        support::SupportMatrix,
         sweep::{Sweep, best},
     },
     units::{Size, count, percent, significant},
@@ -21,14 +21,14 @@ use crate::{
 
 /// One measured size of one collective and scale.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Place {
-    /// Collective, scale and size.
+pub struct OverlayPoint {
+    /// The collective, scale and message size.
     pub workload: Workload,
-    /// What would run.
+    /// The effect of the tuner file there.
     pub effect: Effect,
     /// The line of the rule that applies; `None` in a gap.
     pub line: Option<u32>,
-    /// What is expected of it, where that can be told.
+    /// The expected bandwidth of the effect; `None` where nothing tells it.
     pub expected: Option<Expected>,
     /// The highest measurement and its busbw in GB/s; `None` for its configuration where that is the default.
     pub best: (Option<Configuration>, f64),
@@ -36,14 +36,14 @@ pub struct Place {
     pub default_gbps: Option<f64>,
 }
 
-impl Place {
+impl OverlayPoint {
     /// Share of the best measured busbw that is lost, in per cent.
     #[must_use]
     pub fn lost_pct(&self) -> Option<f64> {
         self.expected.map(|expected| (1.0 - expected.busbw_gbps / self.best.1) * 100.0)
     }
 
-    /// What is gained over the default, in per cent of it.
+    /// The gain over the default in per cent of its bandwidth; `None` where one of the two is not known.
     #[must_use]
     pub fn gain_pct(&self) -> Option<f64> {
         Some((self.expected?.busbw_gbps / self.default_gbps? - 1.0) * 100.0)
@@ -55,11 +55,11 @@ impl Place {
 pub fn overlay(
     rules: &[Rule],
     reader: Reader,
-    support: &Support,
+    support: &SupportMatrix,
     sweep: &Sweep,
     predict: Option<Predict<'_>>,
-) -> Vec<Place> {
-    let outlook = Outlook::new(sweep, support, predict);
+) -> Vec<OverlayPoint> {
+    let expectations = Expectations::new(sweep, support, predict);
     let mut places = Vec::new();
     for group in sweep.groups() {
         for size_bytes in group.sizes {
@@ -70,11 +70,11 @@ pub fn overlay(
             let own = default_gbps.map(|busbw| (None, busbw));
             let highest = [forced, own].into_iter().flatten().reduce(|a, b| if b.1 > a.1 { b } else { a });
             let Some(best) = highest else { continue };
-            places.push(Place {
+            places.push(OverlayPoint {
                 workload,
                 effect: choice.effect,
                 line: choice.rule.and_then(|index| rules.get(index)).map(|rule| rule.line),
-                expected: outlook.of(choice.effect, &workload),
+                expected: expectations.of(choice.effect, &workload),
                 best,
                 default_gbps,
             });
@@ -100,8 +100,8 @@ const COLUMNS: [Column; 12] = [
 
 /// The places as a table.
 #[must_use]
-pub fn listing(places: &[Place]) -> Listing {
-    let row = |place: &Place| {
+pub fn listing(places: &[OverlayPoint]) -> Listing {
+    let row = |place: &OverlayPoint| {
         let Workload { collective, scale, size_bytes } = place.workload;
         let busbw = place.expected.map(|expected| expected.busbw_gbps);
         vec![
@@ -122,10 +122,10 @@ pub fn listing(places: &[Place]) -> Listing {
     Listing { columns: COLUMNS.to_vec(), rows: places.iter().map(row).collect() }
 }
 
-/// What the whole comes to, in a sentence.
+/// A sentence that sums up gains and losses over all points.
 #[must_use]
-pub fn summary(places: &[Place]) -> String {
-    let lost: Vec<f64> = places.iter().filter_map(Place::lost_pct).collect();
+pub fn summary(places: &[OverlayPoint]) -> String {
+    let lost: Vec<f64> = places.iter().filter_map(OverlayPoint::lost_pct).collect();
     let gaps = places.iter().filter(|place| place.line.is_none()).count();
     let mean = lost.iter().sum::<f64>() / lost.len().max(1) as f64;
     let worst = places.iter().filter_map(|p| Some((p.lost_pct()?, p))).max_by(|a, b| a.0.total_cmp(&b.0));
@@ -145,10 +145,10 @@ pub fn summary(places: &[Place]) -> String {
 
 /// busbw over size of one collective and scale: the best, the default, and what would run.
 #[must_use]
-pub fn chart(places: &[Place], collective: Collective, scale: Scale, reader: Reader) -> Chart {
-    let of: Vec<&Place> =
+pub fn chart(places: &[OverlayPoint], collective: Collective, scale: Scale, reader: Reader) -> Chart {
+    let of: Vec<&OverlayPoint> =
         places.iter().filter(|p| (p.workload.collective, p.workload.scale) == (collective, scale)).collect();
-    let point = |place: &Place, y: f64, note: String| Point {
+    let point = |place: &OverlayPoint, y: f64, note: String| Point {
         x: place.workload.size_bytes as f64,
         y,
         note,
@@ -171,7 +171,7 @@ pub fn chart(places: &[Place], collective: Collective, scale: Scale, reader: Rea
         all.push(series("Default", Colour::Default, Mark::Dashed, default));
     }
     all.push(series("This file", Colour::Answer, Mark::LineAndDots, chosen.collect()));
-    let own: Vec<Place> = of.into_iter().cloned().collect();
+    let own: Vec<OverlayPoint> = of.into_iter().cloned().collect();
     Chart {
         id: format!("conf-{}-{collective}-{}n{}r", reader.key(), scale.nodes, scale.ranks),
         title: format!("What {} would run, {collective} on {scale}", reader.name()),

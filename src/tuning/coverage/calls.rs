@@ -1,4 +1,4 @@
-//! What a job calls: as its log says, or as it is typed.
+//! The calls of a job: from its log, or as the user typed them.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     collective::Collective,
-    tuning::job::{Call, JobLog},
+    tuning::job::{CollectiveCall, JobLog},
 };
 
 /// Calls as people know them: batch × hidden × bytes of the data type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Typed {
-    /// The collective.
+pub struct TypedCalls {
+    /// The collective operation.
     pub collective: Collective,
     /// Batch sizes (or tokens), each a call of its own.
     pub batches: Vec<u64>,
-    /// Hidden size.
+    /// The hidden size of the model, in elements.
     pub hidden: u64,
     /// Bytes of the data type.
     pub type_bytes: u32,
@@ -24,14 +24,14 @@ pub struct Typed {
     pub calls: u32,
 }
 
-impl Typed {
+impl TypedCalls {
     /// The same as a log would say it. Sizes beyond all measure are left out.
     #[must_use]
     pub fn job(&self) -> JobLog {
         let mut job = JobLog::default();
         for batch in &self.batches {
             if let Some(size_bytes) = self.size_bytes(*batch) {
-                let call = Call { collective: self.collective, size_bytes, ranks: None };
+                let call = CollectiveCall { collective: self.collective, size_bytes, ranks: None };
                 *job.calls.entry(call).or_default() += u64::from(self.calls);
             }
         }
@@ -69,13 +69,13 @@ pub fn type_bytes(name: &str) -> Option<u32> {
 
 /// The calls of a log. Where it has none, the library's decisions stand for them: there is one for each call.
 #[must_use]
-pub fn of(job: &JobLog) -> BTreeMap<Call, u64> {
+pub fn of(job: &JobLog) -> BTreeMap<CollectiveCall, u64> {
     if !job.calls.is_empty() {
         return job.calls.clone();
     }
     let mut calls = BTreeMap::new();
     for (decision, count) in &job.decisions {
-        let call = Call { collective: decision.collective, size_bytes: decision.size_bytes, ranks: None };
+        let call = CollectiveCall { collective: decision.collective, size_bytes: decision.size_bytes, ranks: None };
         *calls.entry(call).or_default() += count;
     }
     calls

@@ -1,6 +1,6 @@
-//! What the library itself believes, drawn beside what was measured.
+//! Charts of the library's own cost model beside the measurements.
 
-use super::{Line, collectives};
+use super::{CoverageLine, collectives};
 use crate::{
     collective::{Collective, Scale},
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
@@ -23,7 +23,7 @@ pub fn time_us(cost: &Cost, size_bytes: u64) -> f64 {
 /// A chart for each table and each collective that is called on as many ranks; a table that does not say its ranks is
 /// drawn for the scale of the first line.
 #[must_use]
-pub fn charts(tables: &[CostTable], sweep: &Sweep, lines: &[Line]) -> Vec<Chart> {
+pub fn charts(tables: &[CostTable], sweep: &Sweep, lines: &[CoverageLine]) -> Vec<Chart> {
     let mut charts = Vec::new();
     for (number, table) in tables.iter().enumerate() {
         for collective in collectives(lines) {

@@ -13,13 +13,13 @@ pub use self::present::{histogram, listing, sentence};
 use super::{
     conf::{
         choose::{Effect, choose},
-        expect::{Expected, Outlook, Predict},
+        expect::{Expectations, Expected, Predict},
         reader::Reader,
         rule::Rule,
         words::COLLECTIVES,
     },
-    job::{Call, JobLog},
-    support::{Library, Support},
+    job::{CollectiveCall, JobLog},
+    support::{Library, SupportMatrix},
     sweep::Sweep,
 };
 use crate::{
@@ -33,14 +33,14 @@ use crate::{
 /// GPUs of a node where nothing else tells.
 const GPUS_PER_NODE: u32 = 8;
 
-/// What is asked.
+/// The settings of a coverage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Question {
+pub struct CoverageQuestion {
     /// Typed calls; `None`: those of the loaded logs.
-    pub typed: Option<calls::Typed>,
+    pub typed: Option<calls::TypedCalls>,
     /// The tuner file, by its file's number; `None`: only what runs now.
     pub conf: Option<u32>,
-    /// Its reader.
+    /// The tuner reader that reads the file.
     pub reader: Reader,
     /// For which library, which decides what can run.
     pub library: Library,
@@ -50,7 +50,7 @@ pub struct Question {
     pub divide_by: u32,
 }
 
-impl Default for Question {
+impl Default for CoverageQuestion {
     fn default() -> Self {
         Self {
             typed: None,
@@ -63,52 +63,52 @@ impl Default for Question {
     }
 }
 
-/// What comes out.
+/// The coverage of a job's calls, as the page shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct CoverageAnswer {
     /// The calls, by what they cost. The page is told by the listing.
     #[serde(skip)]
-    pub lines: Vec<Line>,
-    /// The same as a table.
+    pub lines: Vec<CoverageLine>,
+    /// The lines as a table.
     pub listing: Listing,
     /// The sums. The page is told by the sentence.
     #[serde(skip)]
-    pub total: Total,
-    /// The sums in words.
+    pub total: CoverageTotal,
+    /// The totals in a sentence.
     pub sentence: String,
     /// How often each size is called.
     pub histogram: Chart,
-    /// What the library believes beside what was measured.
+    /// Charts of the library's cost model beside the measurements.
     pub costs: Vec<Chart>,
     /// Called, worth a rule, and never measured, with how many calls per step; what costs most comes first.
     pub measure_next: Vec<(Workload, u64)>,
-    /// What must be known.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
 /// One collective, size and scale that a job calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Line {
-    /// Collective, scale and size.
+pub struct CoverageLine {
+    /// The collective, scale and message size.
     pub workload: Workload,
-    /// Calls per step.
+    /// The number of calls per step.
     pub calls: f64,
-    /// What the log says that ran most often.
+    /// The configuration that ran most often, as the log says.
     pub seen: Option<Configuration>,
-    /// What would run; `None` without a tuner file.
+    /// The effect of the tuner file; `None` without one.
     pub effect: Option<Effect>,
-    /// What decides that.
+    /// The rule, or lack of one, that decides the effect.
     pub hit: Hit,
-    /// One call now.
+    /// The expected bandwidth of a call without the tuner file.
     pub now: Option<Expected>,
     /// One call with the tuner file.
     pub with_conf: Option<Expected>,
-    /// This size was measured at this scale.
+    /// Whether this size was measured at this scale.
     pub is_measured: bool,
 }
 
-impl Line {
-    /// Microseconds per step now.
+impl CoverageLine {
+    /// The time of these calls per step without the tuner file, in µs; `None` where it is not known.
     #[must_use]
     pub fn now_us(&self) -> Option<f64> {
         Some(self.now?.time_us? * self.calls)
@@ -127,22 +127,22 @@ impl Line {
     }
 }
 
-/// What a call hits.
+/// How a tuner file applies to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hit {
     /// The rule of this line.
     Rule(u32),
-    /// No rule.
+    /// No rule of the file matches.
     Gap,
     /// A tuner is not asked about this collective, or there is no tuner file.
     Untuned,
 }
 
-/// Sums per step.
+/// Totals per step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Total {
-    /// Calls.
+pub struct CoverageTotal {
+    /// The number of calls.
     pub calls: f64,
     /// Calls that hit a rule.
     pub covered: f64,
@@ -157,7 +157,7 @@ pub struct Total {
 /// Why nothing can be said.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CoverageError {
-    /// There are no calls.
+    /// No collective call is known.
     #[error(
         "no collective call is known: a log is needed with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=COLL or TUNING, or sizes that \
              are typed"
@@ -168,10 +168,10 @@ pub enum CoverageError {
     NoScale,
 }
 
-/// What a coverage is made from.
+/// The measurements and tuner file from which a coverage is computed.
 #[derive(Clone, Copy)]
-pub struct Basis<'a> {
-    /// What was measured; may be empty.
+pub struct CoverageInput<'a> {
+    /// The measurements; may be empty.
     pub sweep: &'a Sweep,
     /// The tuner file's rules, if there is one.
     pub rules: Option<&'a [Rule]>,
@@ -179,19 +179,23 @@ pub struct Basis<'a> {
     pub predict: Option<Predict<'a>>,
 }
 
-/// What a job's calls hit and cost.
+/// The rules that a job's calls match, and their times with and without the tuner file.
 ///
 /// # Errors
 /// There are no calls, or their scale is not known.
-pub fn coverage(job: &JobLog, basis: &Basis<'_>, question: &Question) -> Result<Answer, CoverageError> {
-    let Basis { sweep, rules, predict } = *basis;
-    let typed = question.typed.as_ref().map(calls::Typed::job);
+pub fn coverage(
+    job: &JobLog,
+    basis: &CoverageInput<'_>,
+    question: &CoverageQuestion,
+) -> Result<CoverageAnswer, CoverageError> {
+    let CoverageInput { sweep, rules, predict } = *basis;
+    let typed = question.typed.as_ref().map(calls::TypedCalls::job);
     let job = typed.as_ref().unwrap_or(job);
-    let support = Support::new(question.library.matrix(), sweep);
-    let outlook = Outlook::new(sweep, &support, predict);
+    let support = SupportMatrix::new(question.library.matrix(), sweep);
+    let expectations = Expectations::new(sweep, &support, predict);
     let scales = Scales::new(sweep, job, question.scale);
     let mut notes = Vec::new();
-    let mut lines: Vec<Line> = Vec::new();
+    let mut lines: Vec<CoverageLine> = Vec::new();
     for (call, count) in calls::of(job) {
         let workload = Workload {
             collective: call.collective,
@@ -207,26 +211,27 @@ pub fn coverage(job: &JobLog, basis: &Basis<'_>, question: &Question) -> Result<
             _ => Hit::Untuned,
         };
         let effect = choice.map(|(_, choice)| choice.effect);
-        lines.push(Line {
+        lines.push(CoverageLine {
             workload,
             // Calls that are typed are of one step of one rank.
             calls: count as f64 / if typed.is_some() { 1.0 } else { f64::from(question.divide_by.max(1)) },
             seen: seen(job, &call),
             effect,
             hit,
-            now: outlook.default(&workload),
-            with_conf: effect.and_then(|effect| outlook.of(effect, &workload)),
+            now: expectations.default(&workload),
+            with_conf: effect.and_then(|effect| expectations.of(effect, &workload)),
             is_measured: sweep.default_at(&workload).is_some() || !sweep.points_at(&workload).is_empty(),
         });
     }
     if lines.is_empty() {
         return Err(CoverageError::NoCalls);
     }
-    if let Some(left_out) = question.typed.as_ref().map(calls::Typed::left_out).filter(|left_out| *left_out > 0) {
+    if let Some(left_out) = question.typed.as_ref().map(calls::TypedCalls::left_out).filter(|left_out| *left_out > 0) {
         notes.push(format!("{} left out: its bytes are 0 or beyond all measure", count(left_out, "batch size")));
     }
-    let weight =
-        |line: &Line| (line.now_us().is_some(), line.now_us().unwrap_or(line.calls * line.workload.size_bytes as f64));
+    let weight = |line: &CoverageLine| {
+        (line.now_us().is_some(), line.now_us().unwrap_or(line.calls * line.workload.size_bytes as f64))
+    };
     lines.compact_sort_by(|a, b| {
         let ((a_known, a), (b_known, b)) = (weight(a), weight(b));
         b_known.cmp(&a_known).then(b.total_cmp(&a))
@@ -243,7 +248,7 @@ pub fn coverage(job: &JobLog, basis: &Basis<'_>, question: &Question) -> Result<
     }
     notes.extend(scales.guessed(&lines));
     let total = total(&lines, rules.is_some());
-    Ok(Answer {
+    Ok(CoverageAnswer {
         listing: listing(&lines, rules.is_some()),
         sentence: sentence(&total),
         total,
@@ -255,8 +260,8 @@ pub fn coverage(job: &JobLog, basis: &Basis<'_>, question: &Question) -> Result<
     })
 }
 
-/// What the log says that ran most often; of equally often the first.
-fn seen(job: &JobLog, call: &Call) -> Option<Configuration> {
+/// The configuration that the log names most often for a call; the first of several that it names equally often.
+fn seen(job: &JobLog, call: &CollectiveCall) -> Option<Configuration> {
     let of_call = job
         .decisions
         .iter()
@@ -264,18 +269,18 @@ fn seen(job: &JobLog, call: &Call) -> Option<Configuration> {
     of_call.min_by_key(|(_, count)| std::cmp::Reverse(**count)).map(|(decision, _)| decision.configuration)
 }
 
-fn measure_next(lines: &[Line]) -> Vec<(Workload, u64)> {
-    let mut next: Vec<&Line> = lines.iter().filter(|line| line.is_worth_measuring()).collect();
+fn measure_next(lines: &[CoverageLine]) -> Vec<(Workload, u64)> {
+    let mut next: Vec<&CoverageLine> = lines.iter().filter(|line| line.is_worth_measuring()).collect();
     // Where the time is known for some only, bytes tell what matters.
     next.compact_sort_by(|a, b| {
-        let bytes = |line: &Line| line.calls * line.workload.size_bytes as f64;
+        let bytes = |line: &CoverageLine| line.calls * line.workload.size_bytes as f64;
         bytes(b).total_cmp(&bytes(a))
     });
     next.into_iter().map(|line| (line.workload, line.calls.round().max(1.0) as u64)).collect()
 }
 
-fn total(lines: &[Line], has_conf: bool) -> Total {
-    let mut total = Total { with_conf_us: has_conf.then_some(0.0), ..Total::default() };
+fn total(lines: &[CoverageLine], has_conf: bool) -> CoverageTotal {
+    let mut total = CoverageTotal { with_conf_us: has_conf.then_some(0.0), ..CoverageTotal::default() };
     for line in lines {
         total.calls += line.calls;
         if matches!(line.hit, Hit::Rule(_)) {
@@ -294,7 +299,7 @@ fn total(lines: &[Line], has_conf: bool) -> Total {
 /// Finds the scale of a communicator.
 struct Scales {
     measured: Vec<Scale>,
-    /// As the log says them.
+    /// The scales that the log names.
     told: Vec<Scale>,
     asked: Option<Scale>,
 }
@@ -329,7 +334,7 @@ impl Scales {
     }
 
     /// Which scales of some lines are guessed, in words.
-    fn guessed(&self, lines: &[Line]) -> Vec<String> {
+    fn guessed(&self, lines: &[CoverageLine]) -> Vec<String> {
         let mut scales: Vec<Scale> = lines.iter().map(|line| line.workload.scale).collect();
         scales.compact_sort();
         scales.dedup();
@@ -362,7 +367,7 @@ impl Scales {
 }
 
 /// The collectives of some lines.
-fn collectives(lines: &[Line]) -> Vec<Collective> {
+fn collectives(lines: &[CoverageLine]) -> Vec<Collective> {
     let mut all: Vec<Collective> = lines.iter().map(|line| line.workload.collective).collect();
     all.compact_sort();
     all.dedup();

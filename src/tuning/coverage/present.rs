@@ -1,6 +1,6 @@
 //! A coverage for people: the table, the sentence, the histogram.
 
-use super::{Hit, Line, Total, collectives};
+use super::{CoverageLine, CoverageTotal, Hit, collectives};
 use crate::{
     order::CompactSort,
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
@@ -28,7 +28,7 @@ const ABOUT_CONF: std::ops::Range<usize> = 7..11;
 
 /// The calls as a table.
 #[must_use]
-pub fn listing(lines: &[Line], has_conf: bool) -> Listing {
+pub fn listing(lines: &[CoverageLine], has_conf: bool) -> Listing {
     let mut columns = COLUMNS.to_vec();
     let mut rows: Vec<Vec<Entry>> = lines.iter().map(row).collect();
     if !has_conf {
@@ -38,7 +38,7 @@ pub fn listing(lines: &[Line], has_conf: bool) -> Listing {
     Listing { columns, rows }
 }
 
-fn row(line: &Line) -> Vec<Entry> {
+fn row(line: &CoverageLine) -> Vec<Entry> {
     let workload = line.workload;
     let time = |expected: Option<super::Expected>| Entry::number(expected.and_then(|e| e.time_us), significant);
     let known = match (line.now, line.with_conf) {
@@ -76,9 +76,9 @@ fn hit(hit: Hit) -> String {
     }
 }
 
-/// The sums in words.
+/// The totals in a sentence.
 #[must_use]
-pub fn sentence(total: &Total) -> String {
+pub fn sentence(total: &CoverageTotal) -> String {
     let all = format!("{} {} per step", calls(total.calls), if total.calls == 1.0 { "call" } else { "calls" });
     let share = |part: f64| part / total.calls.max(f64::MIN_POSITIVE) * 100.0;
     if total.known <= 0.0 {
@@ -99,7 +99,7 @@ pub fn sentence(total: &Total) -> String {
 
 /// How often each size is called, a series for each collective; sizes without a rule apart.
 #[must_use]
-pub fn histogram(lines: &[Line]) -> Chart {
+pub fn histogram(lines: &[CoverageLine]) -> Chart {
     let mut series: Vec<Series> = Vec::new();
     for (index, collective) in collectives(lines).into_iter().enumerate() {
         for is_gap in [false, true] {

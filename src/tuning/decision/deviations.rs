@@ -2,7 +2,7 @@
 //!
 //! The noise of a sweep depends on its size far more than on its configuration, and three repeats tell a standard
 //! deviation to within a factor of two. So variances of ln busbw are pooled over the places of a size and its
-//! neighbours; each place then has its own, moderated by them as if they were [`PRIOR`] further repeats of it (the
+//! neighbours; each place then has its own, moderated by them as if they were [`PRIOR_FREEDOM`] further repeats of it (the
 //! moderated variance of Smyth 2004). Where lines are medians, the variance comes from their spread, divided by the
 //! mean range of as many normal numbers (Tippett 1925).
 
@@ -14,69 +14,69 @@ use crate::{
     math::{ln, log2},
     order::CompactSort,
     tuning::{
-        decision::Basis,
-        runs::{Place, Run, Runs},
+        decision::NoiseBasis,
+        runs::{PointRuns, Run, Runs},
         stalls::{Screened, mean_range},
     },
 };
 
-/// Sizes within this many doublings belong together…
+/// The variances of sizes within this many doublings are pooled.
 const NEAR_DOUBLINGS: f64 = 1.05;
 
-/// …and the nearest further ones, until there are this many degrees of freedom.
-const ENOUGH: f64 = 20.0;
+/// Further sizes are pooled, the nearest first, until there are this many degrees of freedom.
+const MIN_FREEDOM: f64 = 20.0;
 
 /// The pooled variance counts like this many degrees of freedom of a place's own.
-const PRIOR: f64 = 2.0;
+const PRIOR_FREEDOM: f64 = 2.0;
 
-/// No run is known better than this, as a share.
-const LEAST: f64 = 1e-4;
+/// The smallest standard deviation of a run, as a share.
+const MIN: f64 = 1e-4;
 
-/// So many residuals have a shape of their own; fewer are taken as normal.
-const SHAPED: usize = 30;
+/// With fewer residuals than this their distribution is taken as normal.
+const MIN_RESIDUALS: usize = 30;
 
 /// The noise of a sweep.
 #[derive(Clone, Debug, Default)]
 pub struct Deviations {
-    groups: BTreeMap<(Collective, Scale), Group>,
+    groups: BTreeMap<(Collective, Scale), GroupDeviations>,
     normal: Draws,
     /// What each place's runs tell, by the index of its first run.
-    owns: Vec<(usize, Own)>,
+    owns: Vec<(usize, OwnSpread)>,
 }
 
 #[derive(Clone, Debug)]
-struct Group {
-    basis: Basis,
+struct GroupDeviations {
+    basis: NoiseBasis,
     /// Each size with the variance of its places.
-    sizes: Vec<(u64, Pooled)>,
+    sizes: Vec<(u64, PooledVariance)>,
     draws: Draws,
 }
 
 /// A variance of ln busbw and its degrees of freedom.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Pooled {
+pub struct PooledVariance {
     variance: f64,
     freedom: f64,
 }
 
-/// What the noise at a workload is.
+/// The noise at a workload.
 #[derive(Clone, Copy, Debug)]
-pub struct AtWorkload<'a> {
-    /// Where it comes from.
-    pub basis: Basis,
+pub struct WorkloadNoise<'a> {
+    /// The kind of measurements that tell it.
+    pub basis: NoiseBasis,
     /// Of one run: standard deviation of ln busbw, and its degrees of freedom.
-    pub pooled: Pooled,
+    pub pooled: PooledVariance,
     /// How medians of runs err.
     pub draws: &'a Draws,
 }
 
-/// What a place's own runs tell.
+/// The noise that the runs of one point tell by themselves.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Own {
-    /// Runs that are used.
+pub struct OwnSpread {
+    /// The number of runs that are used.
     pub runs: u32,
-    /// What they say of the noise.
-    pub variance: Pooled,
+    /// The variance of these runs.
+    pub variance: PooledVariance,
     /// It comes from single runs, and not from the spread of medians.
     pub is_of_runs: bool,
 }
@@ -85,11 +85,11 @@ impl Deviations {
     /// The noise of the runs that are used.
     #[must_use]
     pub fn new(runs: &Runs, screened: &Screened) -> Self {
-        let mut collected: BTreeMap<(Collective, Scale), BTreeMap<u64, Vec<Own>>> = BTreeMap::new();
+        let mut collected: BTreeMap<(Collective, Scale), BTreeMap<u64, Vec<OwnSpread>>> = BTreeMap::new();
         let mut owns = Vec::new();
         for (place, first, of_place) in runs.places() {
             let Workload { collective, scale, size_bytes } = place.workload;
-            let own = Own::new(place, first, of_place, screened);
+            let own = OwnSpread::new(place, first, of_place, screened);
             owns.push((first, own));
             collected.entry((collective, scale)).or_default().entry(size_bytes).or_default().push(own);
         }
@@ -99,14 +99,14 @@ impl Deviations {
             if all().next().is_none() {
                 continue;
             }
-            let basis = if all().any(|own| own.is_of_runs) { Basis::Repeats } else { Basis::Spreads };
+            let basis = if all().any(|own| own.is_of_runs) { NoiseBasis::Repeats } else { NoiseBasis::Spreads };
             let mut counts: Vec<u32> = sizes.values().flatten().map(|own| own.runs).filter(|n| *n > 0).collect();
             counts.compact_sort();
             counts.dedup();
             let sizes = sizes.iter().map(|(size, owns)| (*size, pool(owns.iter().map(|o| o.variance))));
-            let mut group_noise = Group { basis, sizes: sizes.collect(), draws: Draws::default() };
+            let mut group_noise = GroupDeviations { basis, sizes: sizes.collect(), draws: Draws::default() };
             let shape = residuals(runs, screened, group, &group_noise, &owns);
-            group_noise.draws = Draws::new(if shape.len() < SHAPED { &[] } else { &shape }, &counts);
+            group_noise.draws = Draws::new(if shape.len() < MIN_RESIDUALS { &[] } else { &shape }, &counts);
             groups.insert(group, group_noise);
         }
         Self { groups, normal: Draws::new(&[], &[1]), owns }
@@ -114,16 +114,16 @@ impl Deviations {
 
     /// What the runs of the place whose first run has this index tell by themselves.
     #[must_use]
-    pub fn own(&self, first: usize) -> Own {
+    pub fn own(&self, first: usize) -> OwnSpread {
         own_of(&self.owns, first)
     }
 
     /// The noise at a size; `None` where no repeats and no spreads tell it.
     #[must_use]
-    pub fn at(&self, workload: &Workload) -> Option<AtWorkload<'_>> {
+    pub fn at(&self, workload: &Workload) -> Option<WorkloadNoise<'_>> {
         let group = self.groups.get(&(workload.collective, workload.scale))?;
         let pooled = group.near(workload.size_bytes);
-        Some(AtWorkload { basis: group.basis, pooled, draws: &group.draws })
+        Some(WorkloadNoise { basis: group.basis, pooled, draws: &group.draws })
     }
 
     /// The measured sizes near a workload, itself among them.
@@ -138,33 +138,34 @@ impl Deviations {
 
     /// A noise that is known from elsewhere: the standard deviation of ln busbw of any median.
     #[must_use]
-    pub fn known(&self, deviation: f64) -> AtWorkload<'_> {
-        AtWorkload { basis: Basis::HeldOut, pooled: Pooled::known(deviation), draws: &self.normal }
+    pub fn known(&self, deviation: f64) -> WorkloadNoise<'_> {
+        WorkloadNoise { basis: NoiseBasis::HeldOut, pooled: PooledVariance::known(deviation), draws: &self.normal }
     }
 }
 
-impl Group {
-    fn near(&self, size_bytes: u64) -> Pooled {
-        let mut sizes: Vec<(f64, Pooled)> =
+impl GroupDeviations {
+    fn near(&self, size_bytes: u64) -> PooledVariance {
+        let mut sizes: Vec<(f64, PooledVariance)> =
             self.sizes.iter().map(|(size, pooled)| (doublings(*size, size_bytes), *pooled)).collect();
         sizes.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut freedom = 0.0;
         pool(sizes.into_iter().map_while(|(distance, pooled)| {
-            let wanted = distance <= NEAR_DOUBLINGS || freedom < ENOUGH;
+            // Few runs tell a variance badly: then sizes further away are better than none.
+            let wanted = distance <= NEAR_DOUBLINGS || freedom < MIN_FREEDOM;
             freedom += pooled.freedom;
             wanted.then_some(pooled)
         }))
     }
 }
 
-impl Pooled {
+impl PooledVariance {
     /// The standard deviation of ln busbw of one run.
     #[must_use]
     pub fn deviation(self) -> f64 {
-        self.variance.sqrt().max(LEAST)
+        self.variance.sqrt().max(MIN)
     }
 
-    /// Degrees of freedom.
+    /// The degrees of freedom of the variance; infinite where it is known.
     #[must_use]
     pub const fn freedom(self) -> f64 {
         self.freedom
@@ -174,30 +175,30 @@ impl Pooled {
         Self { variance: deviation * deviation, freedom: f64::INFINITY }
     }
 
-    /// That of a place, moderated by that of its neighbourhood; degrees of freedom after Satterthwaite (1946).
+    /// The variance of a point, moderated by that of its neighbourhood; degrees of freedom after Satterthwaite (1946).
     #[must_use]
     pub fn moderated(self, own: Self) -> Self {
         if self.freedom.is_infinite() || own.freedom <= 0.0 {
             return self;
         }
-        let share = own.freedom / (PRIOR + own.freedom);
+        let share = own.freedom / (PRIOR_FREEDOM + own.freedom);
         let variance = (1.0 - share) * self.variance + share * own.variance;
         let freedom = 1.0 / (share * share / own.freedom + (1.0 - share) * (1.0 - share) / self.freedom);
         Self { variance, freedom }
     }
 }
 
-impl Own {
-    /// This place's runs, and what those of the same configuration at the neighbouring sizes tell of their noise.
+impl OwnSpread {
+    /// The runs of this point, with a variance pooled over those of the same configuration at the neighbouring sizes.
     #[must_use]
     pub fn with_neighbours(self, neighbours: impl Iterator<Item = Self>) -> Self {
         Self { variance: pool(std::iter::once(self).chain(neighbours).map(|own| own.variance)), ..self }
     }
 
-    /// What the used runs of a place tell.
+    /// The noise of the runs of a point that are used; `first` is the index of the first of them.
     #[must_use]
-    pub fn new(place: &Place, first: usize, runs: &[Run], screened: &Screened) -> Self {
-        let kept = runs.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).run);
+    pub fn new(place: &PointRuns, first: usize, runs: &[Run], screened: &Screened) -> Self {
+        let kept = runs.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).busbw);
         let used: Vec<&Run> = kept.map(|(run, _)| run).collect();
         let count = used.iter().fold(0_u32, |sum, run| sum.saturating_add(run.repeats));
         let singles = used.iter().filter(|run| run.repeats == 1).count();
@@ -207,32 +208,32 @@ impl Own {
             let squares: f64 = logarithms.iter().map(|value| (value - mean) * (value - mean)).sum();
             let freedom = (singles - 1) as f64;
             // What rounding hides is no noise: intervals have it beside ([`printed`]).
-            let variance = Pooled { variance: squares / freedom, freedom };
+            let variance = PooledVariance { variance: squares / freedom, freedom };
             return Self { runs: count, variance, is_of_runs: true };
         }
         let of_spreads = used.into_iter().filter(|run| run.repeats > 1).filter_map(|run| {
             let range = ln(1.0 + run.spread_pct()? / 100.0);
             let digit = printed::of_range(run.busbw_gbps);
             let deviation = (range * range + digit * digit).sqrt() / mean_range(run.repeats);
-            Some(Pooled { variance: deviation * deviation, freedom: f64::from(run.repeats - 1) })
+            Some(PooledVariance { variance: deviation * deviation, freedom: f64::from(run.repeats - 1) })
         });
         Self { runs: count, variance: pool(of_spreads), is_of_runs: false }
     }
 }
 
-fn own_of(owns: &[(usize, Own)], first: usize) -> Own {
-    owns.binary_search_by_key(&first, |(first, _)| *first).map_or_else(|_| Own::default(), |at| owns[at].1)
+fn own_of(owns: &[(usize, OwnSpread)], first: usize) -> OwnSpread {
+    owns.binary_search_by_key(&first, |(first, _)| *first).map_or_else(|_| OwnSpread::default(), |at| owns[at].1)
 }
 
 fn doublings(a: u64, b: u64) -> f64 {
     (log2(a as f64) - log2(b as f64)).abs()
 }
 
-fn pool(variances: impl Iterator<Item = Pooled>) -> Pooled {
+fn pool(variances: impl Iterator<Item = PooledVariance>) -> PooledVariance {
     let (squares, freedom) = variances.fold((0.0, 0.0), |(squares, freedom), pooled| {
         (squares + pooled.variance * pooled.freedom, freedom + pooled.freedom)
     });
-    if freedom > 0.0 { Pooled { variance: squares / freedom, freedom } } else { Pooled::default() }
+    if freedom > 0.0 { PooledVariance { variance: squares / freedom, freedom } } else { PooledVariance::default() }
 }
 
 /// The deviations of single runs from the mean of their place, over the deviation of their size, widened by what the
@@ -241,8 +242,8 @@ fn residuals(
     runs: &Runs,
     screened: &Screened,
     group: (Collective, Scale),
-    noise: &Group,
-    owns: &[(usize, Own)],
+    noise: &GroupDeviations,
+    owns: &[(usize, OwnSpread)],
 ) -> Vec<f64> {
     let mut all = Vec::new();
     let deviations: BTreeMap<u64, f64> =
@@ -253,7 +254,7 @@ fn residuals(
             continue;
         }
         let Some(deviation) = deviations.get(&place.workload.size_bytes) else { continue };
-        let used = of_place.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).run);
+        let used = of_place.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).busbw);
         let logarithms: Vec<f64> = used.map(|(run, _)| ln(run.busbw_gbps)).collect();
         let n = f64::from(own.runs);
         let mean = logarithms.iter().sum::<f64>() / n;

@@ -12,7 +12,7 @@ pub const ROUNDS: usize = 2000;
 const COLUMNS: usize = 64;
 
 /// Medians of more runs than this err like those of as many, divided by the square root of their ratio.
-const MOST_RUNS: u32 = 7;
+const MAX_RUNS: u32 = 7;
 
 const SEED: u64 = 0x5EED_0FD4_A500;
 
@@ -33,7 +33,7 @@ impl Draws {
         let normal = (0..ROUNDS).map(|_| stream.normal() as f32).collect();
         let mut errors = BTreeMap::new();
         let mut drawn = Vec::new();
-        for runs in counts.iter().map(|n| (*n).clamp(1, MOST_RUNS)) {
+        for runs in counts.iter().map(|n| (*n).clamp(1, MAX_RUNS)) {
             errors.entry(runs).or_insert_with(|| {
                 let mut draw = || {
                     drawn.clear();
@@ -43,7 +43,8 @@ impl Draws {
                     median(&mut drawn).unwrap_or(0.0) as f32
                 };
                 let mut errors: Vec<f32> = (0..ROUNDS * COLUMNS).map(|_| draw()).collect();
-                // What lies aside lies aside for everybody.
+                // Medians of skewed residuals are shifted on average. All medians are, so the shift is no error of a
+                // difference and is taken out.
                 let mean = errors.iter().map(|e| f64::from(*e)).sum::<f64>() / errors.len() as f64;
                 errors.iter_mut().for_each(|error| *error -= mean as f32);
                 errors
@@ -57,7 +58,9 @@ impl Draws {
     pub fn errors(&self, runs: u32, column: usize) -> impl Iterator<Item = f32> {
         let found = self.errors.range(..=runs).next_back().or_else(|| self.errors.first_key_value());
         let (drawn, errors) = found.map_or((runs, &[][..]), |(drawn, errors)| (*drawn, errors.as_slice()));
+        // The error of a median falls with the root of its runs.
         let scale = (f64::from(drawn) / f64::from(runs.max(1))).sqrt() as f32;
+        // Column 0 is the default's: no other median may share its errors.
         let column = if column < COLUMNS { column } else { 1 + column % (COLUMNS - 1) };
         errors.iter().skip(column).step_by(COLUMNS).map(move |error| error * scale)
     }
@@ -67,6 +70,8 @@ impl Draws {
     pub fn widening(&self, freedom: f64) -> impl Iterator<Item = f32> {
         let part = 2.0 / (9.0 * freedom);
         self.normal.iter().map(move |normal| {
+            // The cube root of χ²/ν. With few degrees of freedom the approximation reaches 0, which would widen without
+            // limit.
             let root = (1.0 - part + f64::from(*normal) * part.sqrt()).max(0.3);
             // root^(-3/2)
             exp2(-1.5 * log2(root)) as f32

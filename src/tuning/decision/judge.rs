@@ -1,38 +1,38 @@
 //! The verdict on what was measured at one workload.
 
 use super::{
-    Decision, Gain, KeepReason, MoreRuns, Noise, Witness,
+    Decision, Gain, KeepReason, MoreRuns, Noise, OutOfPlaceCheck,
     aliases::aliases,
-    contest::{Chance, Contest, Side, Tied, more_runs},
-    deviations::{AtWorkload, Deviations, Own},
+    deviations::{Deviations, OwnSpread, WorkloadNoise},
+    medians::{ChanceErrors, MedianComparison, NoisyMedian, TiedMedians, more_runs},
     unmeasured::{decide, pct},
 };
 use crate::{
     collective::{Configuration, Workload},
     math::ln,
     order::CompactSort,
-    tuning::{aggregate::Point, parameters::Confidence, read::Kind, runs::Runs, stalls::Screened},
+    tuning::{aggregate::Point, parameters::Confidence, read::RunKind, runs::Runs, stalls::Screened},
 };
 
-/// Judges measured configurations.
+/// Decides which measured configuration to deploy, given the noise of its runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Judge<'a> {
-    /// All runs.
+    /// The runs of the sweep.
     pub runs: &'a Runs,
     /// Which of them are set aside.
     pub screened: &'a Screened,
-    /// How noisy they are.
+    /// The noise of these runs.
     pub deviations: &'a Deviations,
     /// When to recommend something else than the default.
     pub confidence: Confidence,
 }
 
-/// What the measurements of a workload come down to.
+/// The decision that the measurements of a workload allow.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judged<'a> {
+pub struct JudgedWorkload<'a> {
     /// The choice: of those that are tied, and beat the default where any does, the one with the fewest channels.
     pub choice: &'a Point,
-    /// What to do.
+    /// The decision.
     pub decision: Decision,
     /// The gain of the choice over the default, in per cent of the default; `None` without a default.
     pub gain_pct: Option<f64>,
@@ -42,13 +42,13 @@ pub struct Judged<'a> {
     pub tied: Vec<Configuration>,
     /// For each point, the configuration whose alias it is; its own where it is none.
     pub same_as: Vec<Configuration>,
-    /// The noise.
+    /// The noise of a run and of the gain; `None` where no repeats tell it.
     pub noise: Option<Noise>,
-    /// What the out-of-place runs say of the gain.
-    pub witness: Option<Witness>,
+    /// The gain by the out-of-place runs, which take no part in the decision.
+    pub out_of_place: Option<OutOfPlaceCheck>,
 }
 
-impl Judged<'_> {
+impl JudgedWorkload<'_> {
     /// Configurations with more channels that ran the same as this one does; `points` are those that were judged.
     #[must_use]
     pub fn aliases(&self, points: &[&Point], of: Configuration) -> Vec<Configuration> {
@@ -57,10 +57,10 @@ impl Judged<'_> {
     }
 }
 
-/// What is tied may lie this much below the best one for the sake of fewer channels, as a share. Where noise is large,
-/// much is tied, and the fewest channels of all would lose more than anybody gives away for them: chosen on two repeats
-/// of a sweep of broadcast with 10 % noise and judged on the third, 14 % against 7 %.
-pub const GIVEN_AWAY: f64 = 0.02;
+/// A tied configuration with fewer channels is chosen if its median lies at most this share below that of the best.
+/// Where noise is large, much is tied, and the fewest channels of all would lose too much: chosen on two repeats of a
+/// sweep of broadcast with 10 % noise and judged on the third, they lost 14 % against 7 %.
+pub const MAX_LOSS_FOR_FEWER_CHANNELS: f64 = 0.02;
 
 impl Judge<'_> {
     /// The verdict on the points of one workload, ordered by configuration; `None` of none. `held_out` is the standard
@@ -71,7 +71,7 @@ impl Judge<'_> {
         points: &[&'p Point],
         default: Option<&Point>,
         held_out: Option<f64>,
-    ) -> Option<Judged<'p>> {
+    ) -> Option<JudgedWorkload<'p>> {
         let workload = points.first()?.workload;
         let noise =
             self.deviations.at(&workload).or_else(|| held_out.map(|deviation| self.deviations.known(deviation)));
@@ -87,6 +87,7 @@ impl Judge<'_> {
             })
         };
         let gain_pct = |choice: &Point| default.map(|default| (choice.busbw_gbps / default.busbw_gbps - 1.0) * 100.0);
+        // Nothing tells the noise: no gain is certain, however large.
         let Some(noise) = noise else {
             let choice = crate::tuning::sweep::best(own.iter().copied())?;
             let gain_pct = gain_pct(choice).filter(|gain| gain.is_finite());
@@ -97,9 +98,18 @@ impl Judge<'_> {
                 Some(_) => Decision::KeepDefault { reason: KeepReason::Uncertain },
             };
             let tied = vec![choice.configuration];
-            return Some(Judged { choice, decision, gain_pct, gain: None, tied, same_as, noise: None, witness: None });
+            return Some(JudgedWorkload {
+                choice,
+                decision,
+                gain_pct,
+                gain: None,
+                tied,
+                same_as,
+                noise: None,
+                out_of_place: None,
+            });
         };
-        let field = Field::new(self, noise, &workload, &own, default);
+        let field = WorkloadMedians::new(self, noise, &workload, &own, default);
         let (choice, compared) = field.choose(&self.confidence)?;
         let point = own[choice];
         let (gain, decision) = match compared {
@@ -111,7 +121,7 @@ impl Judge<'_> {
         };
         let mut tied: Vec<Configuration> = field.tied().map(|index| own[index].configuration).collect();
         tied.compact_sort_by_key(|c| (c.channels, *c));
-        Some(Judged {
+        Some(JudgedWorkload {
             choice: point,
             decision,
             gain_pct: gain.map(|gain| gain.pct),
@@ -119,20 +129,21 @@ impl Judge<'_> {
             tied,
             same_as,
             noise: Some(field.noise(choice, gain.as_ref(), &self.confidence)),
-            witness: default.zip(gain).and_then(|(default, gain)| witness(point, default, &gain)),
+            out_of_place: default.zip(gain).and_then(|(default, gain)| out_of_place_check(point, default, &gain)),
         })
     }
 
-    /// What the runs of a configuration, or of the default, tell of their noise by themselves.
+    /// The noise that the runs of a configuration, or of the default, tell by themselves.
     #[must_use]
-    pub fn own_alone(&self, workload: &Workload, kind: Kind, configuration: Configuration) -> Own {
+    pub fn own_alone(&self, workload: &Workload, kind: RunKind, configuration: Configuration) -> OwnSpread {
         let found = self.runs.of(workload, kind, configuration);
         found.map(|(_, first, _)| self.deviations.own(first)).unwrap_or_default()
     }
 
-    /// What the runs of a configuration, or of the default, and those of the neighbouring sizes tell of their noise.
+    /// The noise that the runs of a configuration, or of the default, tell together with those of the neighbouring
+    /// sizes.
     #[must_use]
-    pub fn own(&self, workload: &Workload, kind: Kind, configuration: Configuration) -> Own {
+    pub fn own(&self, workload: &Workload, kind: RunKind, configuration: Configuration) -> OwnSpread {
         let at = |workload: &Workload| self.own_alone(workload, kind, configuration);
         let neighbours = self.deviations.neighbours(workload).filter(|other| other != workload);
         at(workload).with_neighbours(neighbours.map(|other| at(&other)))
@@ -140,39 +151,40 @@ impl Judge<'_> {
 }
 
 /// The sides of one workload, and which of them are tied.
-struct Field<'a> {
-    contest: Contest<'a>,
-    noise: AtWorkload<'a>,
+struct WorkloadMedians<'a> {
+    comparison: MedianComparison<'a>,
+    noise: WorkloadNoise<'a>,
     points: &'a [&'a Point],
-    sides: Vec<Side>,
+    sides: Vec<NoisyMedian>,
     runs: Vec<u32>,
-    default: Option<(Side, u32)>,
-    tied: Tied,
+    default: Option<(NoisyMedian, u32)>,
+    tied: TiedMedians,
 }
 
-impl<'a> Field<'a> {
+impl<'a> WorkloadMedians<'a> {
     fn new(
         judge: &Judge<'_>,
-        noise: AtWorkload<'a>,
+        noise: WorkloadNoise<'a>,
         workload: &Workload,
         points: &'a [&'a Point],
         default: Option<&Point>,
     ) -> Self {
-        let contest = Contest::new(noise, judge.confidence.level);
-        let owns: Vec<Own> = points.iter().map(|point| judge.own(workload, Kind::Asked, point.configuration)).collect();
-        let sides: Vec<Side> = points
+        let comparison = MedianComparison::new(noise, judge.confidence.level);
+        let owns: Vec<OwnSpread> =
+            points.iter().map(|point| judge.own(workload, RunKind::Asked, point.configuration)).collect();
+        let sides: Vec<NoisyMedian> = points
             .iter()
             .zip(&owns)
             .zip(1..)
-            .map(|((point, own), column)| contest.side(point.busbw_gbps, *own, column))
+            .map(|((point, own), column)| comparison.side(point.busbw_gbps, *own, column))
             .collect();
         let default = default.filter(|default| default.busbw_gbps > 0.0).map(|default| {
-            let own = judge.own(workload, Kind::Default, default.configuration);
-            (contest.side(default.busbw_gbps, own, 0), default.repeats)
+            let own = judge.own(workload, RunKind::Default, default.configuration);
+            (comparison.side(default.busbw_gbps, own, 0), default.repeats)
         });
-        let tied = contest.tied(&sides);
+        let tied = comparison.tied(&sides);
         let runs = points.iter().map(|point| point.repeats).collect();
-        Self { contest, noise, points, sides, runs, default, tied }
+        Self { comparison, noise, points, sides, runs, default, tied }
     }
 
     fn tied(&self) -> impl Iterator<Item = usize> {
@@ -186,7 +198,7 @@ impl<'a> Field<'a> {
     /// Which point to choose, and its gain over the default.
     fn choose(&self, confidence: &Confidence) -> Option<(usize, Option<Gain>)> {
         let best = self.best()?;
-        let near = self.sides[best].ln_busbw + ln(1.0 - GIVEN_AWAY);
+        let near = self.sides[best].ln_busbw + ln(1.0 - MAX_LOSS_FOR_FEWER_CHANNELS);
         let fewest = |among: &mut dyn Iterator<Item = usize>| {
             among.filter(|index| self.sides[*index].ln_busbw >= near || *index == best).min_by(|a, b| {
                 let order = |index: usize| (self.points[index].configuration.channels, -self.sides[index].ln_busbw);
@@ -196,10 +208,10 @@ impl<'a> Field<'a> {
         };
         let Some((default, _)) = &self.default else { return Some((fewest(&mut self.tied())?, None)) };
         let contenders = || self.sides.iter().zip(&self.tied.contenders).filter(|(_, is)| **is).map(|(side, _)| side);
-        let chance = |choice: usize| self.contest.chance(contenders(), &self.sides[choice], default);
-        let gain = |choice: usize, chance: Chance| {
+        let chance = |choice: usize| self.comparison.chance(contenders(), &self.sides[choice], default);
+        let gain = |choice: usize, chance: ChanceErrors| {
             let side = &self.sides[choice];
-            let (gain, error) = (side.ln_busbw - default.ln_busbw, side.apart(default));
+            let (gain, error) = (side.ln_busbw - default.ln_busbw, side.difference_error(default));
             Gain {
                 pct: pct(gain),
                 low_pct: pct(gain - chance.in_favour * error - default.rounded_over(side)),
@@ -211,6 +223,7 @@ impl<'a> Field<'a> {
         let of_best = chance(best);
         // What chance does in favour is the same for all contenders.
         let beats = |index: usize| gain(index, of_best).low_pct > confidence.minimum_gain_pct;
+        // One that beats the default for certain comes before one with fewer channels that may not.
         let choice = fewest(&mut self.tied().filter(|index| beats(*index))).or_else(|| fewest(&mut self.tied()))?;
         Some((choice, Some(gain(choice, if choice == best { of_best } else { chance(choice) }))))
     }
@@ -244,7 +257,7 @@ impl<'a> Field<'a> {
                 let mut leads: Vec<f64> = self.tied().map(|index| self.sides[index].ln_busbw).collect();
                 crate::math::ascending(&mut leads);
                 let lead = leads.iter().rev().take(2).copied().reduce(|best, second| best - second);
-                let visible = self.contest.lead(&self.sides[choice]);
+                let visible = self.comparison.lead(&self.sides[choice]);
                 let more = (leads.len() > 1).then(|| more_runs(visible, lead.unwrap_or(0.0), [runs, runs]));
                 (0, visible, more)
             }
@@ -265,10 +278,10 @@ impl<'a> Field<'a> {
 
 /// A contradiction is further from the in-place gain than the errors of two comparisons explain, and on the other side
 /// of nothing gained.
-fn witness(choice: &Point, default: &Point, gain: &Gain) -> Option<Witness> {
+fn out_of_place_check(choice: &Point, default: &Point, gain: &Gain) -> Option<OutOfPlaceCheck> {
     let seen = ln(choice.out_of_place_gbps? / default.out_of_place_gbps?);
     let [measured, high] = [gain.pct, gain.high_pct].map(|pct| ln(1.0 + pct / 100.0));
     let apart = (seen - measured).abs() > std::f64::consts::SQRT_2 * (high - measured);
-    Some(Witness { gain_pct: pct(seen), contradicts: apart && (seen > 0.0) != (measured > 0.0) })
-        .filter(|witness| witness.gain_pct.is_finite())
+    Some(OutOfPlaceCheck { gain_pct: pct(seen), contradicts: apart && (seen > 0.0) != (measured > 0.0) })
+        .filter(|check| check.gain_pct.is_finite())
 }

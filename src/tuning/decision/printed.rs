@@ -25,8 +25,8 @@ pub fn above(busbw_gbps: f64) -> f64 {
 #[must_use]
 pub fn below(busbw_gbps: f64) -> f64 {
     /// Half a digit may be all of a value.
-    const MOST: f64 = 0.9;
-    digit(busbw_gbps).map_or(0.0, |digit| -ln(1.0 - (digit / 2.0 / busbw_gbps).min(MOST)))
+    const MAX: f64 = 0.9;
+    digit(busbw_gbps).map_or(0.0, |digit| -ln(1.0 - (digit / 2.0 / busbw_gbps).min(MAX)))
 }
 
 /// By how much ln busbw may lie off that of a printed value for its rounding, on the side on which that is more.

@@ -1,25 +1,25 @@
-//! What to do where the choice was not measured: what is expected of it against what is expected of the default.
+//! Decides where the choice was not measured, by the expected bandwidths of the choice and the default.
 
-use super::{Basis, Decision, Gain, KeepReason, printed};
+use super::{Decision, Gain, KeepReason, NoiseBasis, printed};
 use crate::{
     math::{exp, ln, log2},
-    tuning::{aggregate::Point, baselines::Curve, parameters::Confidence},
+    tuning::{aggregate::Point, baselines::BusbwCurve, parameters::Confidence},
 };
 
 /// A bandwidth that is expected.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Expected {
-    /// busbw in GB/s.
+pub struct ExpectedBusbw {
+    /// The bus bandwidth in GB/s.
     pub busbw_gbps: f64,
     /// The half width, in ln of the gain, of the interval that holds its gain over the default at the level of the
     /// decision; `None` while nothing was validated.
     pub half_width: Option<f64>,
 }
 
-/// What is known of the default at a size.
+/// The bandwidth of the default at a size.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum DefaultThere {
-    /// It was measured: busbw in GB/s.
+pub enum DefaultBusbw {
+    /// The default was measured: bus bandwidth in GB/s.
     Measured(f64),
     /// It was measured at a smaller and at a larger size.
     Between {
@@ -30,8 +30,8 @@ pub enum DefaultThere {
     },
 }
 
-impl DefaultThere {
-    /// busbw in GB/s.
+impl DefaultBusbw {
+    /// The bus bandwidth in GB/s.
     #[must_use]
     pub const fn busbw_gbps(self) -> f64 {
         match self {
@@ -50,36 +50,36 @@ impl DefaultThere {
 
 /// The default at a size. `defaults` are of one collective and scale, by size; `None` beyond the measured sizes.
 #[must_use]
-pub fn default_there(defaults: &[Point], size_bytes: u64) -> Option<DefaultThere> {
+pub fn default_there(defaults: &[Point], size_bytes: u64) -> Option<DefaultBusbw> {
     default_without(defaults, size_bytes, |_| false)
 }
 
 /// The default at a size, as if the points that are `held_out` were not measured.
 #[must_use]
-pub fn default_without(defaults: &[Point], size_bytes: u64, held_out: impl Fn(&Point) -> bool) -> Option<DefaultThere> {
+pub fn default_without(defaults: &[Point], size_bytes: u64, held_out: impl Fn(&Point) -> bool) -> Option<DefaultBusbw> {
     let (below, above) = defaults.split_at(defaults.partition_point(|point| point.workload.size_bytes < size_bytes));
     let high = above.iter().find(|point| !held_out(point))?;
     if high.workload.size_bytes == size_bytes {
-        return Some(DefaultThere::Measured(high.busbw_gbps));
+        return Some(DefaultBusbw::Measured(high.busbw_gbps));
     }
     let low = below.iter().rev().find(|point| !held_out(point))?;
-    let busbw_gbps = Curve::new([low, high]).at(size_bytes as f64)?;
+    let busbw_gbps = BusbwCurve::new([low, high]).at(size_bytes as f64)?;
     // Both ends may lie off to the same side, each by as much as its share of the line.
     let [start, here, end] =
         [low.workload.size_bytes, size_bytes, high.workload.size_bytes].map(|size| log2(size as f64));
     let share = (here - start) / (end - start);
     let rounded = [printed::above, printed::below]
         .map(|of: fn(f64) -> f64| (1.0 - share) * of(low.busbw_gbps) + share * of(high.busbw_gbps));
-    Some(DefaultThere::Between { busbw_gbps, rounded })
+    Some(DefaultBusbw::Between { busbw_gbps, rounded })
 }
 
-/// What is not measured is deployed on the same terms as what is: the whole interval of its gain lies above the
-/// smallest gain that was asked for. Where only a part of it does, or no interval is known, a run decides; else the
-/// default stays.
+/// The decision on a configuration that was not measured. It is deployed on the same terms as one that was: the whole
+/// interval of its gain lies above the smallest gain that was asked for. Where only a part of it does, or no interval
+/// is known, a run has to decide; else the default stays.
 #[must_use]
 pub fn unmeasured(
-    choice: Option<Expected>,
-    default: Option<DefaultThere>,
+    choice: Option<ExpectedBusbw>,
+    default: Option<DefaultBusbw>,
     confidence: &Confidence,
 ) -> (Decision, Option<Gain>) {
     let Some(choice) = choice else { return (Decision::Unknown, None) };
@@ -91,7 +91,7 @@ pub fn unmeasured(
         low_pct: pct(height - half - above),
         high_pct: pct(height + half + below),
         level: confidence.level,
-        basis: Basis::HeldOut,
+        basis: NoiseBasis::HeldOut,
     });
     let decision = match &gain {
         Some(gain) if gain.low_pct > confidence.minimum_gain_pct => Decision::Deploy,
@@ -132,8 +132,8 @@ mod tests {
     use super::*;
     use crate::collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload};
 
-    fn expected(busbw_gbps: f64, half_width: f64) -> Option<Expected> {
-        Some(Expected { busbw_gbps, half_width: Some(half_width) })
+    fn expected(busbw_gbps: f64, half_width: f64) -> Option<ExpectedBusbw> {
+        Some(ExpectedBusbw { busbw_gbps, half_width: Some(half_width) })
     }
 
     fn keep(reason: KeepReason) -> Decision {
@@ -146,8 +146,8 @@ mod tests {
 
     #[test]
     fn a_gain_must_lie_above_the_smallest_as_a_whole_whether_the_default_was_measured_or_not() {
-        let between = DefaultThere::Between { busbw_gbps: 10.0, rounded: [0.0; 2] };
-        for default in [DefaultThere::Measured(10.0), between].map(Some) {
+        let between = DefaultBusbw::Between { busbw_gbps: 10.0, rounded: [0.0; 2] };
+        for default in [DefaultBusbw::Measured(10.0), between].map(Some) {
             let decision = |choice, minimum| unmeasured(choice, default, &confidence(minimum)).0;
             assert_eq!(decision(expected(12.0, 0.1), 0.0), Decision::Deploy);
             assert_eq!(decision(expected(12.0, 0.1), 9.0), Decision::MeasureFirst);
@@ -155,7 +155,10 @@ mod tests {
             assert_eq!(decision(expected(12.0, 0.2), 0.0), Decision::MeasureFirst);
             assert_eq!(decision(expected(9.0, 0.2), 0.0), Decision::MeasureFirst);
             assert_eq!(decision(expected(9.0, 0.05), 0.0), keep(KeepReason::NotFaster));
-            assert_eq!(decision(Some(Expected { busbw_gbps: 20.0, half_width: None }), 0.0), Decision::MeasureFirst);
+            assert_eq!(
+                decision(Some(ExpectedBusbw { busbw_gbps: 20.0, half_width: None }), 0.0),
+                Decision::MeasureFirst
+            );
             assert_eq!(decision(None, 0.0), Decision::Unknown);
         }
         assert_eq!(unmeasured(expected(12.0, 0.1), None, &confidence(0.0)), (Decision::NoDefault, None));
@@ -169,8 +172,8 @@ mod tests {
             Point::new(Workload { collective: Collective::Reduce, scale, size_bytes }, configuration, busbw)
         });
         let there = default_there(&defaults, 2048).unwrap();
-        assert!((there.busbw_gbps() - 2.0).abs() < 1e-9 && matches!(there, DefaultThere::Between { .. }));
-        assert_eq!(default_there(&defaults, 4096), Some(DefaultThere::Measured(4.0)));
+        assert!((there.busbw_gbps() - 2.0).abs() < 1e-9 && matches!(there, DefaultBusbw::Between { .. }));
+        assert_eq!(default_there(&defaults, 4096), Some(DefaultBusbw::Measured(4.0)));
         assert_eq!([1023, 4097].map(|size| default_there(&defaults, size)), [None, None]);
         assert_eq!(default_there(&[], 1), None);
     }
@@ -186,7 +189,7 @@ mod tests {
         };
         // 0.05 printed at both sizes is 0.045 to 0.055 between them as well: 0.0545 may be 1 % less.
         let printed = there([0.05, 0.05], 2048).unwrap();
-        let DefaultThere::Between { busbw_gbps, rounded } = printed else { panic!("{printed:?}") };
+        let DefaultBusbw::Between { busbw_gbps, rounded } = printed else { panic!("{printed:?}") };
         assert!((busbw_gbps - 0.05).abs() < 1e-12);
         assert!((rounded[0] - ln(1.1)).abs() < 1e-9 && (rounded[1] + ln(0.9)).abs() < 1e-9, "{rounded:?}");
         let (decision, gain) = unmeasured(expected(0.0545, 0.01), Some(printed), &confidence(1.0));

@@ -1,18 +1,18 @@
-//! What a decision says: plain, serialisable data.
+//! Decisions, gains and noise as plain, serialisable data.
 
 use serde::{Deserialize, Serialize};
 
 use crate::math::ln;
 
-/// What to do at one workload.
+/// The decision at one workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// Deploy the configuration: it beats the default with the asked confidence.
     Deploy,
-    /// Keep the default.
+    /// The default is kept.
     KeepDefault {
-        /// Why.
+        /// The reason.
         reason: KeepReason,
     },
     /// The default stays until the configuration was run here: it may gain more than the smallest gain asked for, and
@@ -55,10 +55,10 @@ impl Decision {
     }
 }
 
-/// What an interval stands on.
+/// The kind of measurements from which an interval is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Basis {
+pub enum NoiseBasis {
     /// Repeats on both sides: a bootstrap over them.
     Repeats,
     /// Medians with their numbers of runs and spreads.
@@ -78,8 +78,8 @@ pub struct Gain {
     pub high_pct: f64,
     /// The interval holds the gain with this probability, in 0..1: as likely to lie above the gain as below it.
     pub level: f64,
-    /// What the interval stands on.
-    pub basis: Basis,
+    /// The kind of measurements from which the interval is made.
+    pub basis: NoiseBasis,
 }
 
 /// How noisy the measurements of a workload are, and what can be seen through that.
@@ -87,7 +87,7 @@ pub struct Gain {
 pub struct Noise {
     /// Standard deviation of one run, in per cent, pooled over the workload and the neighbouring sizes.
     pub spread_pct: f64,
-    /// Runs of the choice.
+    /// The number of runs of the choice.
     pub repeats: u32,
     /// Runs of the default; 0 where it was not measured.
     pub default_repeats: u32,
@@ -103,10 +103,12 @@ impl Noise {
     #[must_use]
     pub fn half_width_90(&self, repeats: u32) -> f64 {
         /// So many standard deviations on either side hold nine tenths of a normal distribution.
-        const DEVIATIONS: f64 = 1.645;
+        const DEVIATIONS_90: f64 = 1.645;
         /// The variance of the median of n normal numbers over that of one of them, times n.
-        const OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
-        DEVIATIONS * ln(1.0 + self.spread_pct / 100.0) * (1.0 + OF_MEDIAN / f64::from(repeats.max(1))).sqrt()
+        const MEDIAN_VARIANCE_FACTOR: f64 = std::f64::consts::FRAC_PI_2;
+        DEVIATIONS_90
+            * ln(1.0 + self.spread_pct / 100.0)
+            * (1.0 + MEDIAN_VARIANCE_FACTOR / f64::from(repeats.max(1))).sqrt()
     }
 }
 
@@ -114,17 +116,17 @@ impl Noise {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MoreRuns {
-    /// Nothing is undecided.
+    /// The decision needs no more runs.
     Decided,
-    /// About this many more.
+    /// About this many more runs of both would decide.
     Runs(u32),
     /// More than anybody would make: the difference is too small for this noise.
     OutOfReach,
 }
 
-/// What the out-of-place runs say of the same comparison.
+/// The gain by the out-of-place runs of the same two configurations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Witness {
+pub struct OutOfPlaceCheck {
     /// Out-of-place busbw of the choice over the default's, minus one, in per cent.
     pub gain_pct: f64,
     /// It is further from the in-place gain than noise explains, and on the other side of nothing gained.

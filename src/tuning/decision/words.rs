@@ -1,10 +1,10 @@
-//! Decisions in words.
+//! Decisions, reasons and intervals in words.
 
-use super::{Basis, Decision, Gain, KeepReason, MoreRuns, Noise};
+use super::{Decision, Gain, KeepReason, MoreRuns, Noise, NoiseBasis};
 use crate::units::percent;
 
 impl Decision {
-    /// In a word or two.
+    /// The decision in a word or two.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -30,7 +30,7 @@ impl Decision {
 }
 
 impl KeepReason {
-    /// In a few words.
+    /// The reason in a few words, for tables.
     #[must_use]
     pub const fn short(self) -> &'static str {
         match self {
@@ -43,8 +43,8 @@ impl KeepReason {
     }
 }
 
-impl Basis {
-    /// What an interval stands on, for people.
+impl NoiseBasis {
+    /// The basis in words.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ pub fn range(gain: &Gain) -> String {
     format!("{} to {}", low.trim_end_matches(" %"), percent(gain.high_pct))
 }
 
-/// What is undecided and what would decide it, in a sentence; nothing where nothing is.
+/// A sentence on what noise leaves undecided and how many runs would decide it; empty where nothing is undecided.
 #[must_use]
 pub fn undecided(noise: Option<&Noise>) -> String {
     let Some(noise) = noise else { return "Nothing tells the noise of these measurements yet.".to_owned() };
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn gains_have_both_ends() {
-        let gain = Gain { pct: 4.7, low_pct: -2.5, high_pct: 10.4, level: 0.9, basis: Basis::Repeats };
+        let gain = Gain { pct: 4.7, low_pct: -2.5, high_pct: 10.4, level: 0.9, basis: NoiseBasis::Repeats };
         assert_eq!(range(&gain), "−2.5 to +10.4 %");
     }
 

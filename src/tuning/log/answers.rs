@@ -1,4 +1,4 @@
-//! What a log does not say, and what the user says instead.
+//! Facts that a log lacks, and the user's answers to them.
 
 use std::num::NonZero;
 
@@ -11,39 +11,39 @@ use crate::{
     },
 };
 
-/// What the user says of a log, where it does not say it itself.
+/// The user's answers, which hold where a log does not say it itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Answers {
-    /// The collective.
+pub struct LogAnswers {
+    /// The collective operation.
     pub collective: Option<Collective>,
-    /// Nodes.
+    /// The number of nodes.
     pub nodes: Option<u32>,
-    /// Ranks over all nodes.
+    /// The number of ranks over all nodes.
     pub ranks: Option<u32>,
-    /// What was asked for.
+    /// The configuration that was asked for.
     pub asked: Asked,
     /// Nothing was asked for: runs of the library's default.
     pub is_default: bool,
 }
 
-/// What must be said before a log can be used.
+/// The facts that a log lacks and that must be answered before it can be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lacking {
-    /// The collective.
+pub struct MissingAnswers {
+    /// The collective is missing.
     pub collective: bool,
-    /// Nodes.
+    /// The number of nodes is missing.
     pub nodes: bool,
-    /// Ranks.
+    /// The number of ranks is missing.
     pub ranks: bool,
-    /// The algorithm, or that it was the default.
+    /// The algorithm is missing, or that the default ran.
     pub algorithm: bool,
-    /// The protocol.
+    /// The protocol is missing.
     pub protocol: bool,
-    /// The channels.
+    /// The number of channels is missing.
     pub channels: bool,
 }
 
-impl Answers {
+impl LogAnswers {
     /// Takes the answers among the constants of a mapping: the columns of a sweep that are the same for all rows.
     ///
     /// # Errors
@@ -79,14 +79,14 @@ impl Answers {
     }
 }
 
-impl Lacking {
-    /// Nothing is lacking.
+impl MissingAnswers {
+    /// Whether nothing is missing.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What either lacks.
+    /// Adds the facts that the other lacks.
     pub(super) fn and(&mut self, other: Self) {
         self.collective |= other.collective;
         self.nodes |= other.nodes;

@@ -81,9 +81,9 @@ impl CostReader {
 
     fn close(&mut self) {
         /// More tables than any log has communicators of different sizes.
-        const MOST: usize = 64;
+        const MAX: usize = 64;
         let table = std::mem::take(&mut self.table);
-        if !table.costs.is_empty() && !self.tables.contains(&table) && self.tables.len() < MOST {
+        if !table.costs.is_empty() && !self.tables.contains(&table) && self.tables.len() < MAX {
             self.tables.push(table);
         }
     }
@@ -95,7 +95,7 @@ impl CostReader {
     }
 }
 
-/// Reads `9.6/ 3.0`.
+/// Reads a cell such as `9.6/ 3.0`: latency in µs and bandwidth in GB/s.
 fn pair(cell: &str) -> Option<(f64, f64)> {
     let (latency, bandwidth) = cell.split_once('/')?;
     Some((crate::text::number(latency)?, crate::text::number(bandwidth)?))

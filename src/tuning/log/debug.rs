@@ -12,7 +12,7 @@ use fnv::FnvHasher;
 use super::costs::CostReader;
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale},
-    tuning::job::{Call, Decision, JobLog},
+    tuning::job::{CollectiveCall, JobLog, LibraryDecision},
 };
 
 const INFO: &str = "NCCL INFO ";
@@ -24,7 +24,7 @@ const DECISION: &str = " Bytes -> Algo ";
 pub(super) struct DebugReader {
     job: JobLog,
     costs: CostReader,
-    /// What was called last: older decisions don't name the collective.
+    /// The collective that was called last, since decisions of older versions don't name it.
     called: Option<Collective>,
     ranks: Option<u32>,
     /// The processes that told decisions, as [`process`] numbers them.
@@ -33,7 +33,7 @@ pub(super) struct DebugReader {
 
 impl DebugReader {
     /// Takes a line. Decisions in it go to `decided` as well; those that don't name their collective are of `testing`.
-    pub(super) fn line(&mut self, text: &str, testing: Option<Collective>, decided: &mut Vec<Decision>) {
+    pub(super) fn line(&mut self, text: &str, testing: Option<Collective>, decided: &mut Vec<LibraryDecision>) {
         let mut pieces = text.split(INFO);
         // Before the first mark stands who speaks, or the rest of a torn line.
         let mut before = pieces.next().unwrap_or_default();
@@ -71,7 +71,7 @@ impl DebugReader {
         }
     }
 
-    /// What they said.
+    /// The contents of all lines that were read.
     pub(super) fn finish(self) -> JobLog {
         JobLog { costs: self.costs.finish(), ..self.job }
     }
@@ -100,7 +100,7 @@ fn scale(piece: &str) -> Option<Scale> {
 
 /// Reads `AllReduce: opCount 36 sendbuff … count 2 datatype 7 op 0 root 0 comm 0x… [nranks=8]`; `Some(None)` for one
 /// that counts elsewhere: each `Send` has its `Recv`.
-fn call(piece: &str) -> Option<Option<Call>> {
+fn call(piece: &str) -> Option<Option<CollectiveCall>> {
     let (name, rest) = piece.split_once(CALL)?;
     let mut words = rest.split_ascii_whitespace();
     words.find(|word| *word == "count")?;
@@ -117,7 +117,7 @@ fn call(piece: &str) -> Option<Option<Call>> {
         name => Collective::parse(name)?,
     };
     let size_bytes = count.checked_mul(bytes)?.checked_mul(larger_buffer(collective, ranks))?;
-    Some(Some(Call { collective, size_bytes, ranks: Some(ranks) }))
+    Some(Some(CollectiveCall { collective, size_bytes, ranks: Some(ranks) }))
 }
 
 /// How many times the counted elements the larger buffer holds: where each rank gives or gets a part, the count is of
@@ -146,7 +146,7 @@ fn datatype_bytes(code: u32) -> Option<u64> {
 
 /// Reads `AllReduce: 1048576 Bytes -> Algo RING proto LL128 channel{Lo..Hi}={0..23}` and the older
 /// `1048576 Bytes -> Algo 1 proto 2 time 43.5`.
-fn decision(piece: &str, called: Option<Collective>) -> Option<Decision> {
+fn decision(piece: &str, called: Option<Collective>) -> Option<LibraryDecision> {
     let (left, right) = piece.split_once(DECISION)?;
     let (name, size) = match left.rsplit_once(' ') {
         Some((name, size)) => (name.trim().trim_end_matches(':'), size),
@@ -178,7 +178,7 @@ fn decision(piece: &str, called: Option<Collective>) -> Option<Decision> {
         Ok(code) => *Protocol::ALL.iter().find(|p| p.code() == code)?,
         Err(_) => Protocol::parse(protocol)?,
     };
-    Some(Decision { collective, size_bytes, configuration: Configuration { algorithm, protocol, channels } })
+    Some(LibraryDecision { collective, size_bytes, configuration: Configuration { algorithm, protocol, channels } })
 }
 
 #[cfg(test)]
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn calls_and_decisions() {
         let job = read(&[CALLED, DECIDED, CALLED]);
-        let call = Call { collective: Collective::AllGather, size_bytes: 1024 * 2 * 16, ranks: Some(16) };
+        let call = CollectiveCall { collective: Collective::AllGather, size_bytes: 1024 * 2 * 16, ranks: Some(16) };
         assert_eq!(job.calls.into_iter().collect::<Vec<_>>(), [(call, 2)]);
         let (decision, times) = job.decisions.into_iter().next().expect("one was printed");
         assert_eq!(decision.configuration.to_string(), "RING/LL128/56");

@@ -1,4 +1,4 @@
-//! What a file's name says: `all_reduce_2n_ring_ll128_c24.log`.
+//! Reads the settings in a file's name, such as `all_reduce_2n_ring_ll128_c24.log`.
 
 use std::num::NonZero;
 
@@ -7,14 +7,14 @@ use crate::{
     tuning::read::Asked,
 };
 
-/// What a name says; what it says twice and differently, it does not say.
+/// The settings in a file's name. One that stands there twice with different values is left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FileName {
     pub(super) collective: Option<Collective>,
     pub(super) nodes: Option<u32>,
     pub(super) ranks: Option<u32>,
     pub(super) asked: Asked,
-    /// It says `default`.
+    /// The name contains the word `default`.
     pub(super) is_default: bool,
 }
 
@@ -23,7 +23,7 @@ impl FileName {
     pub(super) fn parse(path: &str) -> Self {
         let name = path.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
         let words: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()).collect();
-        let mut said = Said::default();
+        let mut said = NameParts::default();
         let mut at = 0;
         while at < words.len() {
             at += said.take(&words[at..]);
@@ -43,26 +43,26 @@ impl FileName {
 }
 
 #[derive(Default)]
-struct Said {
-    collective: Once<Collective>,
-    nodes: Once<u32>,
-    ranks: Once<u32>,
-    algorithm: Once<Algorithm>,
-    protocol: Once<Protocol>,
-    channels: Once<u16>,
+struct NameParts {
+    collective: Unambiguous<Collective>,
+    nodes: Unambiguous<u32>,
+    ranks: Unambiguous<u32>,
+    algorithm: Unambiguous<Algorithm>,
+    protocol: Unambiguous<Protocol>,
+    channels: Unambiguous<u16>,
     is_default: bool,
 }
 
 /// A value that was said; none where different ones were.
 #[derive(Default)]
-enum Once<T> {
+enum Unambiguous<T> {
     #[default]
     Never,
     One(T),
     Many,
 }
 
-impl<T: PartialEq + Copy> Once<T> {
+impl<T: PartialEq + Copy> Unambiguous<T> {
     fn say(&mut self, value: T) {
         *self = match *self {
             Self::Never => Self::One(value),
@@ -79,7 +79,7 @@ impl<T: PartialEq + Copy> Once<T> {
     }
 }
 
-impl Said {
+impl NameParts {
     /// Takes the longest meaning that begins a list of words; answers how many words it took.
     fn take(&mut self, words: &[&str]) -> usize {
         for count in (1..=words.len().min(3)).rev() {

@@ -4,10 +4,10 @@
 use serde_json::Value;
 
 use super::{
-    Log,
-    reported::{Reports, reported},
-    run::Run,
-    table::{Datatype, Measured, Printed, redop},
+    SweepLog,
+    reported::{ReportedRuns, reported},
+    run::LoggedRun,
+    table::{Datatype, Printed, TableRow, redop},
 };
 use crate::{
     collective::Collective,
@@ -20,7 +20,7 @@ pub enum JsonError {
     /// Nothing whole stands in it.
     #[error("begins like JSON, but is none: {0}")]
     Broken(String),
-    /// It is of another kind.
+    /// The JSON is of another kind.
     #[error("is JSON, but neither what nccl-tests or rccl-tests write nor a model that was saved here")]
     Unknown,
 }
@@ -29,7 +29,7 @@ pub enum JsonError {
 ///
 /// # Errors
 /// It is none, or none that these programs write.
-pub fn read_json(text: &str) -> Result<Log, JsonError> {
+pub fn read_json(text: &str) -> Result<SweepLog, JsonError> {
     let (value, is_cut) = match serde_json::from_str::<Value>(text) {
         Ok(value) => (value, false),
         Err(error) => {
@@ -90,9 +90,9 @@ fn float(value: &Value, key: &str) -> Option<f64> {
     }
 }
 
-fn of_nccl_tests(value: &Value) -> Log {
-    let mut log = Log::default();
-    let mut run = Run { line: 1, ..Run::default() };
+fn of_nccl_tests(value: &Value) -> SweepLog {
+    let mut log = SweepLog::default();
+    let mut run = LoggedRun { line: 1, ..LoggedRun::default() };
     let strings = |key: &str| {
         let list = value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         list.iter().filter_map(Value::as_str)
@@ -146,24 +146,24 @@ pub(super) fn version(code: u64) -> String {
 }
 
 /// One result, and whether its times are those of the CPU. The error is the key and what is wrong with its value.
-fn measured(result: &Value, line: u64) -> Result<(Measured, bool), (&'static str, &'static str)> {
+fn measured(result: &Value, line: u64) -> Result<(TableRow, bool), (&'static str, &'static str)> {
     let text = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default();
     let mut is_cpu = false;
     let mut printed = |key: &'static str| match result.get(key) {
         None | Some(Value::Null) => Ok(None),
-        Some(half) => {
-            is_cpu |= half.get("cpu_time").is_some();
-            let time = float(half, "time").or_else(|| float(half, "cpu_time"));
-            match (time, float(half, "alg_bw"), float(half, "bus_bw")) {
+        Some(cell) => {
+            is_cpu |= cell.get("cpu_time").is_some();
+            let time = float(cell, "time").or_else(|| float(cell, "cpu_time"));
+            match (time, float(cell, "alg_bw"), float(cell, "bus_bw")) {
                 (Some(time_us), Some(algbw_gbps), Some(busbw_gbps)) => {
-                    Ok(Some(Printed { time_us, algbw_gbps, busbw_gbps, wrong: float(half, "nwrong") }))
+                    Ok(Some(Printed { time_us, algbw_gbps, busbw_gbps, wrong: float(cell, "nwrong") }))
                 }
                 _ => Err((key, "has no time and bandwidths")),
             }
         }
     };
     let (out_of_place, in_place) = (printed("out_of_place")?, printed("in_place")?);
-    let row = Measured {
+    let row = TableRow {
         line,
         size_bytes: count(result, "size").filter(|n| *n <= 1 << 53).ok_or(("size", "is not a size in bytes"))?,
         count: count(result, "count").ok_or(("count", "is not a number of elements"))?,
@@ -181,7 +181,7 @@ fn measured(result: &Value, line: u64) -> Result<(Measured, bool), (&'static str
     Ok((row, is_cpu))
 }
 
-fn of_rccl_tests(records: &[Value]) -> Log {
+fn of_rccl_tests(records: &[Value]) -> SweepLog {
     const KEYS: [&str; 13] = [
         "collective",
         "name",
@@ -197,7 +197,7 @@ fn of_rccl_tests(records: &[Value]) -> Log {
         "busBw",
         "wrong",
     ];
-    let mut reports = Reports::default();
+    let mut reports = ReportedRuns::default();
     for (index, record) in records.iter().enumerate() {
         let line = index as u64 + 1;
         let cells = KEYS.map(|key| match record.get(key) {

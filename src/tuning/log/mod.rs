@@ -1,8 +1,8 @@
 //! Logs: the tables of nccl-tests and rccl-tests, and what the library of a job says.
 //!
 //! [`read_text`] reads a log, [`read_json`] what `-J` and `-Z json` write, [`read_csv`] what `-Z csv` writes. Each gives
-//! a [`Log`], of which [`Log::rows`] makes the rows of a sweep: with the configuration of each row as the log knows it
-//! (debug lines, columns of the table, environment, file name), and where it does not, as [`Answers`] say.
+//! a [`SweepLog`], of which [`SweepLog::rows`] makes the rows of a sweep: with the configuration of each row as the log knows it
+//! (debug lines, columns of the table, environment, file name), and where it does not, as [`LogAnswers`] say.
 //!
 //! Names of hosts and users, paths and tokens stay here: what leaves is numbers and the field's own words.
 
@@ -20,13 +20,13 @@ mod table;
 use std::collections::BTreeSet;
 
 pub use self::{
-    answers::{Answers, Lacking},
+    answers::{LogAnswers, MissingAnswers},
     json::{JsonError, read_json},
     reported::{is_header as is_reported, read_csv},
 };
 use self::{
     file_name::FileName,
-    run::{From, Run, Told},
+    run::{LoggedRun, RowContext, RowSummary},
 };
 use super::{
     columns::Column,
@@ -35,11 +35,11 @@ use super::{
 };
 use crate::text::{Lines, Problems};
 
-/// What a log holds.
+/// The runs and library messages of a log.
 #[derive(Clone, Debug, Default)]
-pub struct Log {
-    runs: Vec<Run>,
-    /// What the library said.
+pub struct SweepLog {
+    runs: Vec<LoggedRun>,
+    /// The calls, decisions and costs that the library logged.
     pub job: JobLog,
     problems: Problems,
     /// Numbers that stand for the processes that told decisions.
@@ -47,7 +47,7 @@ pub struct Log {
     is_rccl: bool,
     /// Runs whose end is missing.
     cut_runs: u64,
-    /// Runs without warm-up.
+    /// The number of runs without warm-up.
     cold_runs: u64,
     /// There were more rows or runs than are read.
     is_cut_short: bool,
@@ -57,20 +57,20 @@ pub struct Log {
 /// The rows of a log.
 #[derive(Debug, Default)]
 pub struct LogRows {
-    /// The rows.
+    /// The rows that could be read.
     pub rows: Vec<Row>,
-    /// What became of the lines.
+    /// How many lines were read or left out, and why.
     pub reading: Reading,
-    /// What the reader wants said.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
 /// Reads the lines of a log.
-pub fn read_text(lines: &mut Lines<'_>, share_read: &mut dyn FnMut() -> f64) -> Log {
+pub fn read_text(lines: &mut Lines<'_>, share_read: &mut dyn FnMut() -> f64) -> SweepLog {
     reader::read(lines, share_read)
 }
 
-impl Log {
+impl SweepLog {
     /// It is a log: something of it was understood.
     #[must_use]
     pub fn is_known(&self) -> bool {
@@ -83,7 +83,7 @@ impl Log {
         !self.runs.is_empty() || self.problems.count > 0
     }
 
-    /// What it is, in words.
+    /// The format of the log in words.
     #[must_use]
     pub fn format(&self) -> &'static str {
         match (self.has_runs(), self.is_rccl) {
@@ -97,13 +97,13 @@ impl Log {
     /// The rows of its tables; `file` stands in [`Row::file`], `name` is the file's name.
     ///
     /// # Errors
-    /// What must be said first.
-    pub fn rows(&self, file: u16, name: &str, answers: &Answers) -> Result<LogRows, Lacking> {
+    /// The log lacks facts that have to be answered first; they are the error.
+    pub fn rows(&self, file: u16, name: &str, answers: &LogAnswers) -> Result<LogRows, MissingAnswers> {
         let name = FileName::parse(name);
-        let mut told = Told::default();
+        let mut told = RowSummary::default();
         told.reading.problems = self.problems.clone();
         let mut rows = Vec::new();
-        let from = From { file, name: &name, family: if self.is_rccl { "RCCL" } else { "NCCL" } };
+        let from = RowContext { file, name: &name, family: if self.is_rccl { "RCCL" } else { "NCCL" } };
         for run in &self.runs {
             run.rows(&from, answers, &mut rows, &mut told);
         }
@@ -122,13 +122,13 @@ impl Log {
         adopted.filter(|adopted| *adopted).count() > 0
     }
 
-    /// What it says of its rows, as a table of the columns that it has for all of them.
+    /// The first rows as a table of the columns that all rows have.
     #[must_use]
     pub fn preview(
         &self,
         name: &str,
-        answers: &Answers,
-        lacking: Lacking,
+        answers: &LogAnswers,
+        lacking: MissingAnswers,
         most: usize,
     ) -> (Vec<Column>, Vec<Vec<String>>) {
         use Column::{AlgbwIp, AlgbwOop, BusbwIp, BusbwOop, Collective, NumGpus, NumNodes, SizeBytes, TimeIp, TimeOop};
@@ -146,8 +146,8 @@ impl Log {
         let sample = rows().take(most).map(|(run, row)| {
             let (collective, nodes, ranks) = run.scope(&name, answers);
             let number = |n: Option<u32>| n.map(|n| n.to_string()).unwrap_or_default();
-            let printed = |half: Option<table::Printed>, of: fn(table::Printed) -> f64| {
-                half.map(|half| of(half).to_string()).unwrap_or_default()
+            let printed = |cell: Option<table::Printed>, of: fn(table::Printed) -> f64| {
+                cell.map(|cell| of(cell).to_string()).unwrap_or_default()
             };
             let cell = |column: &Column| match column {
                 Collective => collective.map(|c| c.name().to_owned()).unwrap_or_default(),
@@ -167,8 +167,8 @@ impl Log {
         (columns, sample)
     }
 
-    /// What must be known of it, whatever is answered.
-    fn notes(&self, told: &Told) -> Vec<String> {
+    /// Notes for the user that hold whatever is answered.
+    fn notes(&self, told: &RowSummary) -> Vec<String> {
         let rows = |n: u64| if n == 1 { "1 row".to_owned() } else { format!("{n} rows") };
         let runs = |n: u64| if n == 1 { "1 run".to_owned() } else { format!("{n} runs") };
         let mut notes = Vec::new();

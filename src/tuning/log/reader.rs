@@ -6,12 +6,12 @@
 //! what can stand in a row until it is complete.
 
 use super::{
-    Log,
+    SweepLog,
     debug::{DebugReader, number_after},
     json::version,
-    run::Run,
+    run::LoggedRun,
     settings::Settings,
-    table::{self, Header, Places, Shape},
+    table::{self, Header, Shape, TablePlacement},
 };
 use crate::{
     collective::Collective,
@@ -24,13 +24,13 @@ const MAX_ROWS: usize = 200_000;
 const MAX_RUNS: usize = 100_000;
 
 /// Reads the lines of a log.
-pub(super) fn read(lines: &mut Lines<'_>, share_read: &mut dyn FnMut() -> f64) -> Log {
-    const EACH: u64 = 4096;
+pub(super) fn read(lines: &mut Lines<'_>, share_read: &mut dyn FnMut() -> f64) -> SweepLog {
+    const PROGRESS_INTERVAL: u64 = 4096;
     let mut reader = Reader::default();
     while let Some(line) = lines.next() {
         let (number, is_ended) = (line.number, line.is_ended);
         reader.line(&line.text, number, is_ended);
-        if number.is_multiple_of(EACH) {
+        if number.is_multiple_of(PROGRESS_INTERVAL) {
             share_read();
         }
     }
@@ -39,7 +39,7 @@ pub(super) fn read(lines: &mut Lines<'_>, share_read: &mut dyn FnMut() -> f64) -
 
 /// Lines that a run begins with; each stands once.
 #[derive(Clone, Copy, Debug, Default)]
-struct Begun {
+struct SeenHeaders {
     version: bool,
     name: bool,
     threads: bool,
@@ -49,11 +49,11 @@ struct Begun {
 /// Reads lines one by one.
 #[derive(Default)]
 struct Reader {
-    log: Log,
+    log: SweepLog,
     debug: DebugReader,
-    run: Run,
-    begun: Begun,
-    groups: Option<Places>,
+    run: LoggedRun,
+    begun: SeenHeaders,
+    groups: Option<TablePlacement>,
     header: Option<Header>,
     /// Rows of the run as they stand, with their lines.
     rows: Vec<(u64, String)>,
@@ -64,7 +64,7 @@ struct Reader {
     exported: Settings,
     next: Settings,
     next_collective: Option<Collective>,
-    decided: Vec<crate::tuning::job::Decision>,
+    decided: Vec<crate::tuning::job::LibraryDecision>,
 }
 
 impl Reader {
@@ -139,26 +139,27 @@ impl Reader {
 
     fn header(&mut self, words: &[&str]) {
         let has = |name: &str| words.iter().any(|word| word.eq_ignore_ascii_case(name));
-        if let Some(header) = Header::parse(words, self.groups.unwrap_or(Places::Both)) {
+        if let Some(header) = Header::parse(words, self.groups.unwrap_or(TablePlacement::Both)) {
             if !self.rows.is_empty() {
                 // The next run of the same devices.
-                let Run { collective, devices, settings, library, nodes, ranks, line, .. } = self.run.clone();
+                let LoggedRun { collective, devices, settings, library, nodes, ranks, line, .. } = self.run.clone();
                 self.close();
-                self.run = Run { collective, devices, settings, library, nodes, ranks, line, ..Run::default() };
+                self.run =
+                    LoggedRun { collective, devices, settings, library, nodes, ranks, line, ..LoggedRun::default() };
             }
             self.run.cpu_time = header.cpu_time;
             self.header = Some(header);
         } else if has("in-place") || has("out-of-place") {
             self.groups = Some(match (has("out-of-place"), has("in-place")) {
-                (true, true) => Places::Both,
-                (true, false) => Places::OutOfPlace,
-                _ => Places::InPlace,
+                (true, true) => TablePlacement::Both,
+                (true, false) => TablePlacement::OutOfPlace,
+                _ => TablePlacement::InPlace,
             });
         }
     }
 
     /// A line that stands once at the beginning of a run.
-    fn begin(&mut self, once: fn(&mut Begun) -> &mut bool, number: u64) {
+    fn begin(&mut self, once: fn(&mut SeenHeaders) -> &mut bool, number: u64) {
         if self.is_measured() || *once(&mut self.begun) {
             self.close();
         }
@@ -294,7 +295,7 @@ impl Reader {
         }
     }
 
-    fn finish(mut self) -> Log {
+    fn finish(mut self) -> SweepLog {
         self.close();
         self.log.speakers = std::mem::take(&mut self.debug.speakers);
         self.log.job = self.debug.finish();

@@ -1,21 +1,21 @@
-//! What rccl-tests reports with `-Z csv` and `-Z json`: a record for each measurement.
+//! The reports of rccl-tests with `-Z csv` and `-Z json`: a record for each measurement.
 //!
 //! `numCycle,collective,nodes,ranks,ranksPerNode,gpusPerRank,size,type,redop,inplace,time,algbw,busbw,#wrong`; without
 //! MPI `gpus` stands for nodes and ranks. (ROCm/rccl-tests, src/common.cu, `Reporter`.)
 
 use super::{
-    Log,
-    run::Run,
-    table::{Datatype, Measured, Printed, redop},
+    SweepLog,
+    run::LoggedRun,
+    table::{Datatype, Printed, TableRow, redop},
 };
 use crate::{
     collective::Collective,
     text::{Problem, Records, State, is_missing, number, whole},
 };
 
-/// One record.
+/// A record of rccl-tests' report.
 #[derive(Clone, Debug)]
-pub(super) struct Reported {
+pub(super) struct ReportedRow {
     pub(super) collective: Option<Collective>,
     pub(super) nodes: Option<u32>,
     pub(super) ranks: Option<u32>,
@@ -28,23 +28,23 @@ pub(super) struct Reported {
 
 /// Brings the records of one run, and of one row, together.
 #[derive(Default)]
-pub(super) struct Reports {
-    pub(super) log: Log,
+pub(super) struct ReportedRuns {
+    pub(super) log: SweepLog,
 }
 
-impl Reports {
-    pub(super) fn add(&mut self, line: u64, reported: &Reported) {
-        let Reported { collective, nodes, ranks, size_bytes, datatype, redop, is_in_place, printed } = *reported;
-        let same = |run: &&mut Run| (run.collective, run.nodes, run.ranks) == (collective, nodes, ranks);
+impl ReportedRuns {
+    pub(super) fn add(&mut self, line: u64, reported: &ReportedRow) {
+        let ReportedRow { collective, nodes, ranks, size_bytes, datatype, redop, is_in_place, printed } = *reported;
+        let same = |run: &&mut LoggedRun| (run.collective, run.nodes, run.ranks) == (collective, nodes, ranks);
         let run = match self.log.runs.last_mut().filter(same) {
             Some(_) => self.log.runs.last_mut(),
             None => {
-                self.log.runs.push(Run { line, collective, nodes, ranks, ..Run::default() });
+                self.log.runs.push(LoggedRun { line, collective, nodes, ranks, ..LoggedRun::default() });
                 self.log.runs.last_mut()
             }
         };
         let Some(run) = run else { return };
-        let waits = |row: &&mut Measured| {
+        let waits = |row: &&mut TableRow| {
             is_in_place
                 && row.in_place.is_none()
                 && (row.size_bytes, row.datatype, row.redop) == (size_bytes, datatype, redop)
@@ -53,7 +53,7 @@ impl Reports {
             row.in_place = Some(printed);
             return;
         }
-        run.rows.push(Measured {
+        run.rows.push(TableRow {
             line,
             size_bytes,
             count: size_bytes / datatype.bytes,
@@ -75,7 +75,7 @@ pub fn is_header(headers: &[String]) -> bool {
     ["numCycle", "size", "type", "inplace", "time", "busbw"].iter().all(|name| has(name))
 }
 
-/// What [`reported`] takes of a record, in its order.
+/// The columns that [`reported`] reads, in its order.
 const COLUMNS: [&str; 13] = [
     "collective",
     "name",
@@ -93,13 +93,13 @@ const COLUMNS: [&str; 13] = [
 ];
 
 /// Reads the records after the header of `-Z csv`; `None` where the header is another.
-pub fn read_csv(records: &mut Records<'_>, headers: &[String]) -> Option<Log> {
+pub fn read_csv(records: &mut Records<'_>, headers: &[String]) -> Option<SweepLog> {
     if !is_header(headers) {
         return None;
     }
     let at = |name: &str| headers.iter().position(|header| header.trim().eq_ignore_ascii_case(name));
     let places = COLUMNS.map(at);
-    let mut reports = Reports::default();
+    let mut reports = ReportedRuns::default();
     while let Some(record) = records.next() {
         let line = record.line();
         if record.len() != headers.len() || record.state() == State::Broken {
@@ -123,13 +123,13 @@ pub fn read_csv(records: &mut Records<'_>, headers: &[String]) -> Option<Log> {
 }
 
 /// Reads a record by its cells, those of [`COLUMNS`]. The error is the cell and what is wrong with it.
-pub(super) fn reported<'a>(cell: impl Fn(usize) -> Option<&'a str>) -> Result<Reported, (usize, &'static str)> {
+pub(super) fn reported<'a>(cell: impl Fn(usize) -> Option<&'a str>) -> Result<ReportedRow, (usize, &'static str)> {
     let text = |index: usize| cell(index).unwrap_or_default();
     let count = |index: usize| whole(text(index)).and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0);
     let float = |index: usize| number(text(index)).filter(|n| *n >= 0.0).ok_or((index, "is not a number"));
     let gpus = count(4);
     let wrong = text(12);
-    Ok(Reported {
+    Ok(ReportedRow {
         collective: Collective::parse(text(0)).or_else(|| Collective::parse(text(1))),
         nodes: count(2).or(gpus.map(|_| 1)),
         ranks: count(3).or(gpus),

@@ -6,42 +6,42 @@ use std::{
 };
 
 use super::{
-    answers::{Answers, Lacking},
+    answers::{LogAnswers, MissingAnswers},
     debug::{larger_buffer, process},
     file_name::FileName,
     settings::{Settings, is_point_to_point},
-    table::{Measured, Printed},
+    table::{Printed, TableRow},
 };
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     order::CompactCollect,
     text::Problem,
     tuning::{
-        job::Decision,
+        job::LibraryDecision,
         origin::{Origin, Origins, number_of},
-        read::{Asked, Evidence, Kind, Marks, Reading, Row, Sample},
-        row::Numbers,
+        read::{Asked, Evidence, Reading, Row, RowMarks, RunKind, Sample},
+        row::SampleNumbers,
     },
 };
 
-/// What a log says about one run, and what it measured.
+/// The settings and measurements of one run of nccl-tests in a log.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Run {
-    /// Where it begins.
+pub(super) struct LoggedRun {
+    /// The line at which the run begins, from 1.
     pub(super) line: u64,
     pub(super) collective: Option<Collective>,
     /// As the file says it in so many words; else the devices are counted.
     pub(super) nodes: Option<u32>,
     pub(super) ranks: Option<u32>,
     pub(super) devices: Devices,
-    /// What was asked of the library.
+    /// The settings that the environment asks of the library.
     pub(super) settings: Settings,
     /// The settings are the whole environment: what is not there was not set.
     pub(super) is_whole_environment: bool,
     pub(super) library: Option<String>,
-    pub(super) rows: Vec<Measured>,
-    /// What the library said that it runs, and how often.
-    pub(super) decided: BTreeMap<Decision, u64>,
+    pub(super) rows: Vec<TableRow>,
+    /// The decisions that the library logged, with how often it did.
+    pub(super) decided: BTreeMap<LibraryDecision, u64>,
     /// Wrong values came out of it.
     pub(super) failed: bool,
     /// The times are those of the CPU, says the header.
@@ -54,17 +54,17 @@ pub(super) struct Devices {
     ranks: BTreeSet<u32>,
     /// Numbers that stand for the names of the hosts, which are forgotten.
     hosts: BTreeSet<u64>,
-    /// The same of the processes.
+    /// Numbers that stand for the processes.
     processes: BTreeSet<u64>,
 }
 
 impl Devices {
     /// More than any run has.
-    const MOST: usize = 1 << 20;
+    const MAX: usize = 1 << 20;
 
     /// Adds a device. Ranks count from 0 in each group of ranks; only the first group is counted.
     pub(super) fn add(&mut self, rank: u32, group: u32, host: &str, pid: &str) {
-        if group == 0 && self.ranks.len() < Self::MOST && self.ranks.insert(rank) {
+        if group == 0 && self.ranks.len() < Self::MAX && self.ranks.insert(rank) {
             self.hosts.insert(number_of(host));
             self.processes.insert(process(host, pid));
         }
@@ -81,21 +81,21 @@ impl Devices {
     }
 }
 
-/// Where runs stand.
+/// The file that runs come from.
 #[derive(Clone, Copy)]
-pub(super) struct From<'a> {
-    /// As it stands in [`Row::file`].
+pub(super) struct RowContext<'a> {
+    /// The number of the file, as in [`Row::file`].
     pub(super) file: u16,
     pub(super) name: &'a FileName,
     /// `NCCL` or `RCCL`.
     pub(super) family: &'static str,
 }
 
-/// What became of the rows of all runs of a log.
+/// How many rows of all runs of a log were read or left out, and what is missing for the others.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct RowSummary {
     pub(super) reading: Reading,
-    pub(super) lacking: Lacking,
+    pub(super) lacking: MissingAnswers,
     /// Rows of size 0, and rows that were taken for the default because what ran changes with the size.
     pub(super) empty_rows: u64,
     pub(super) assumed_default_rows: u64,
@@ -103,16 +103,20 @@ pub(super) struct Told {
 }
 
 /// How a configuration is known of a run as a whole.
-struct Known {
-    kind: Kind,
+struct RequestEvidence {
+    kind: RunKind,
     asked: Asked,
     /// How the weakest part of `asked` is known.
     evidence: Evidence,
 }
 
-impl Run {
+impl LoggedRun {
     /// Nodes, ranks and collective, as far as they are known.
-    pub(super) fn scope(&self, name: &FileName, answers: &Answers) -> (Option<Collective>, Option<u32>, Option<u32>) {
+    pub(super) fn scope(
+        &self,
+        name: &FileName,
+        answers: &LogAnswers,
+    ) -> (Option<Collective>, Option<u32>, Option<u32>) {
         let hosts = u32::try_from(self.devices.hosts.len()).ok().filter(|n| *n > 0);
         (
             answers.collective.or(self.collective).or(name.collective),
@@ -122,7 +126,7 @@ impl Run {
     }
 
     /// Takes what a log of its own processes says that they decided; answers whether it is of its processes.
-    pub(super) fn adopt(&mut self, decisions: &BTreeMap<Decision, u64>, speakers: &BTreeSet<u64>) -> bool {
+    pub(super) fn adopt(&mut self, decisions: &BTreeMap<LibraryDecision, u64>, speakers: &BTreeSet<u64>) -> bool {
         let is_own = self.decided.is_empty() && !self.devices.processes.is_disjoint(speakers);
         if is_own {
             self.decided.clone_from(decisions);
@@ -131,20 +135,20 @@ impl Run {
     }
 
     /// Adds the rows of this run.
-    pub(super) fn rows(&self, from: &From<'_>, answers: &Answers, rows: &mut Vec<Row>, told: &mut Told) {
-        let From { file, name, family } = *from;
+    pub(super) fn rows(&self, from: &RowContext<'_>, answers: &LogAnswers, rows: &mut Vec<Row>, told: &mut RowSummary) {
+        let RowContext { file, name, family } = *from;
         let (collective, nodes, ranks) = self.scope(name, answers);
-        let mut lacking = Lacking {
+        let mut lacking = MissingAnswers {
             collective: collective.is_none(),
             nodes: nodes.is_none(),
             ranks: ranks.is_none(),
-            ..Lacking::default()
+            ..MissingAnswers::default()
         };
         if let Some(fault) = self.cpu_times() {
             told.reading.problems.push(fault);
             return;
         }
-        let measured: Vec<&Measured> = self.rows.iter().filter(|row| row.size_bytes > 0).collect();
+        let measured: Vec<&TableRow> = self.rows.iter().filter(|row| row.size_bytes > 0).collect();
         told.empty_rows += (self.rows.len() - measured.len()) as u64;
         // Where even the collective is not known, nothing can be said about what was asked of it.
         let of = collective.unwrap_or(Collective::AllReduce);
@@ -188,7 +192,7 @@ impl Run {
                 Some((same, number)) if same == measured_type => number,
                 _ => {
                     origin.measured_type(measured_type.0, measured_type.1);
-                    let Some(number) = told.reading.origins.number(&origin, Origins::MOST_OF_A_FILE) else {
+                    let Some(number) = told.reading.origins.number(&origin, Origins::MAX_OF_A_FILE) else {
                         let expected = "is one way of measuring more than can be told apart; the row was left out";
                         told.reading.problems.push(problem(row, "", expected));
                         continue;
@@ -211,12 +215,12 @@ impl Run {
                         repeats: 1,
                         spread_pct: None,
                         kind: known.kind,
-                        marks: Marks {
-                            substituted: known.kind == Kind::Asked && is_substituted(&known.asked, &ran),
+                        marks: RowMarks {
+                            substituted: known.kind == RunKind::Asked && is_substituted(&known.asked, &ran),
                             wrapped_channels: row.wrapped && evidence == Evidence::Planned,
                             warp_speed: row.warp_speed,
                         },
-                        asked: if known.kind == Kind::Asked { known.asked } else { Asked::default() },
+                        asked: if known.kind == RunKind::Asked { known.asked } else { Asked::default() },
                         evidence,
                         origin: number,
                     };
@@ -230,13 +234,13 @@ impl Run {
     /// Times of the CPU contradict the bandwidths, which are those of the whole operation: the option `-C`.
     fn cpu_times(&self) -> Option<Problem> {
         /// A bandwidth has enough digits to contradict.
-        const TELLING_GBPS: f64 = 0.2;
+        const MIN_GBPS: f64 = 0.2;
         let mut telling = 0_u64;
         let mut contradicting = Vec::new();
         for row in &self.rows {
             let Some(printed) = row.in_place.or(row.out_of_place) else { continue };
             let algbw = row.size_bytes as f64 / printed.time_us / 1000.0;
-            if printed.algbw_gbps < TELLING_GBPS || !algbw.is_finite() {
+            if printed.algbw_gbps < MIN_GBPS || !algbw.is_finite() {
                 continue;
             }
             telling += 1;
@@ -253,8 +257,8 @@ impl Run {
         Some(problem(first, "time", expected))
     }
 
-    /// What the library said that it runs, for each row.
-    fn executed(&self, collective: Collective, ranks: u32, rows: &[&Measured]) -> Vec<Option<Configuration>> {
+    /// The configuration that the library logged for each row.
+    fn executed(&self, collective: Collective, ranks: u32, rows: &[&TableRow]) -> Vec<Option<Configuration>> {
         let mut by_size: BTreeMap<u64, (u64, Configuration)> = BTreeMap::new();
         for (decision, times) in self.decided.iter().filter(|(decision, _)| decision.collective == collective) {
             let said = by_size.entry(decision.size_bytes).or_insert((0, decision.configuration));
@@ -273,30 +277,30 @@ impl Run {
         if found(&whole) > found(&part) { whole } else { part }
     }
 
-    /// What was asked, and whether it was anything.
+    /// The settings that were asked for, whether any were, and how that is known.
     fn known(
         &self,
         collective: Collective,
         name: &FileName,
-        answers: &Answers,
-        rows: &[&Measured],
+        answers: &LogAnswers,
+        rows: &[&TableRow],
         executed: &[Option<Configuration>],
-        told: &mut Told,
-    ) -> Known {
+        told: &mut RowSummary,
+    ) -> RequestEvidence {
         let set = self.settings.any(collective);
         let named = name.asked != Asked::default();
         let given = answers.asked != Asked::default();
-        let mut kind = Kind::Asked;
+        let mut kind = RunKind::Asked;
         if !set && !named {
             let ran = || rows.iter().zip(executed).filter_map(|(row, executed)| executed.or(row.planned));
             let pairs: BTreeSet<_> = ran().map(|ran| (ran.algorithm, ran.protocol)).compact_collect();
             if self.is_whole_environment && !given {
-                kind = Kind::Default;
+                kind = RunKind::Default;
                 told.whole_environment_rows += rows.len() as u64;
             } else if name.is_default || answers.is_default {
-                kind = Kind::Default;
+                kind = RunKind::Default;
             } else if !given && pairs.len() > 1 && ran().count() == rows.len() {
-                kind = Kind::Default;
+                kind = RunKind::Default;
                 told.assumed_default_rows += rows.len() as u64;
             }
         }
@@ -306,7 +310,7 @@ impl Run {
             protocol: strongest(collective, &self.settings, name, answers, &mut evidence, |asked| asked.protocol),
             channels: strongest(collective, &self.settings, name, answers, &mut evidence, |asked| asked.channels),
         };
-        Known { kind, asked, evidence }
+        RequestEvidence { kind, asked, evidence }
     }
 }
 
@@ -315,7 +319,7 @@ fn strongest<T>(
     collective: Collective,
     settings: &Settings,
     name: &FileName,
-    answers: &Answers,
+    answers: &LogAnswers,
     evidence: &mut Evidence,
     part: impl Fn(&Asked) -> Option<T>,
 ) -> Option<T> {
@@ -329,13 +333,13 @@ fn strongest<T>(
     Some(value)
 }
 
-/// What a row ran, and how that is known; else what must be said.
+/// The configuration that a row ran and how that is known; else the facts that are missing.
 fn configuration(
     collective: Collective,
-    row: &Measured,
+    row: &TableRow,
     executed: Option<Configuration>,
-    known: &Known,
-) -> Result<(Configuration, Evidence), Lacking> {
+    known: &RequestEvidence,
+) -> Result<(Configuration, Evidence), MissingAnswers> {
     let nothing = Configuration { algorithm: Algorithm::None, protocol: Protocol::None, channels: 0 };
     let asked_channels = known.asked.channels.map_or(0, |n| u32::from(NonZero::get(n)));
     if let Some(ran) = executed.or(row.planned).filter(|ran| ran.algorithm != Algorithm::None) {
@@ -346,15 +350,15 @@ fn configuration(
         return match channels {
             Some(channels) if channels == ran.channels => Ok((ran, source)),
             Some(channels) => Ok((Configuration { channels, ..ran }, known.evidence.max(Evidence::Planned))),
-            None if known.kind == Kind::Default => Ok((ran, source)),
-            None => Err(Lacking { channels: true, ..Lacking::default() }),
+            None if known.kind == RunKind::Default => Ok((ran, source)),
+            None => Err(MissingAnswers { channels: true, ..MissingAnswers::default() }),
         };
     }
-    if known.kind == Kind::Default {
+    if known.kind == RunKind::Default {
         return Ok((nothing, known.evidence.max(Evidence::Asked)));
     }
     if is_point_to_point(collective) {
-        let lacks = Lacking { algorithm: true, protocol: true, channels: true, ..Lacking::default() };
+        let lacks = MissingAnswers { algorithm: true, protocol: true, channels: true, ..MissingAnswers::default() };
         let ran = Configuration { channels: asked_channels, ..nothing };
         return if asked_channels > 0 { Ok((ran, known.evidence)) } else { Err(lacks) };
     }
@@ -362,11 +366,11 @@ fn configuration(
         (Some(algorithm), Some(protocol), channels) if channels > 0 => {
             Ok((Configuration { algorithm, protocol, channels }, known.evidence))
         }
-        (algorithm, protocol, channels) => Err(Lacking {
+        (algorithm, protocol, channels) => Err(MissingAnswers {
             algorithm: algorithm.is_none(),
             protocol: protocol.is_none(),
             channels: channels == 0,
-            ..Lacking::default()
+            ..MissingAnswers::default()
         }),
     }
 }
@@ -376,12 +380,12 @@ fn is_substituted(asked: &Asked, ran: &Configuration) -> bool {
         || asked.protocol.is_some_and(|p| p != ran.protocol && ran.protocol != Protocol::None)
 }
 
-fn has_wrong(row: &Measured) -> bool {
+fn has_wrong(row: &TableRow) -> bool {
     [row.in_place, row.out_of_place].iter().flatten().any(|printed| printed.wrong.is_some_and(|wrong| wrong > 0.0))
 }
 
 /// The measurements of a row, out of place and in place.
-fn samples(row: &Measured, workload: &Workload) -> Result<[Option<Sample>; 2], Problem> {
+fn samples(row: &TableRow, workload: &Workload) -> Result<[Option<Sample>; 2], Problem> {
     if has_wrong(row) {
         return Err(problem(row, "#wrong", "wrong values came out of this run; the row was left out"));
     }
@@ -397,8 +401,12 @@ fn samples(row: &Measured, workload: &Workload) -> Result<[Option<Sample>; 2], P
         if time_us <= 0.0 || algbw_gbps < 0.0 || busbw_gbps < 0.0 {
             return Err(problem(row, "time", "is not a time above zero; the row was left out"));
         }
-        let numbers =
-            Numbers { time_us: Some(time_us), algbw_gbps: Some(algbw_gbps), busbw_gbps: Some(busbw_gbps), slack: 0.0 };
+        let numbers = SampleNumbers {
+            time_us: Some(time_us),
+            algbw_gbps: Some(algbw_gbps),
+            busbw_gbps: Some(busbw_gbps),
+            slack: 0.0,
+        };
         numbers.sample(workload).map_err(|doubt| {
             let (column, number) = if doubt.is_algbw { ("algbw", algbw_gbps) } else { ("busbw", busbw_gbps) };
             Problem::new(row.line, column, &number.to_string(), format!("{}; the row was left out", doubt.expected))
@@ -408,7 +416,7 @@ fn samples(row: &Measured, workload: &Workload) -> Result<[Option<Sample>; 2], P
 }
 
 /// A problem with one number of a row, or with the row.
-fn problem(row: &Measured, column: &str, expected: &str) -> Problem {
+fn problem(row: &TableRow, column: &str, expected: &str) -> Problem {
     let printed = row.in_place.or(row.out_of_place);
     let number = |of: fn(Printed) -> f64| printed.map(|p| of(p).to_string()).unwrap_or_default();
     let text = match column {

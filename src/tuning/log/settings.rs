@@ -1,4 +1,4 @@
-//! What was asked of the library: environment variables, wherever a log echoes them.
+//! The settings that were asked of the library: environment variables, wherever a log echoes them.
 
 use std::num::NonZero;
 
@@ -10,11 +10,11 @@ use crate::{
 /// The variables that choose algorithm, protocol and channels, as far as they were seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Settings {
-    algorithm: Option<Word<Algorithm>>,
-    protocol: Option<Word<Protocol>>,
+    algorithm: Option<SettingWord<Algorithm>>,
+    protocol: Option<SettingWord<Protocol>>,
     /// Smallest and largest number of channels of collectives.
     channels: [Option<u32>; 2],
-    /// The same, of point-to-point operations.
+    /// The smallest and largest number of channels of point-to-point operations.
     p2p_channels: [Option<u32>; 2],
     /// A tuner's conf or plugin was named: it asks for something that the log does not show.
     tuner: bool,
@@ -22,12 +22,12 @@ pub(super) struct Settings {
 
 /// A variable's value, if it is one word; lists (`ring,tree`) and exclusions (`^LL128`) leave the choice open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Word<T> {
+enum SettingWord<T> {
     One(T),
     Open,
 }
 
-impl<T: Copy> Word<T> {
+impl<T: Copy> SettingWord<T> {
     fn parse(value: &str, parse: fn(&str) -> Option<T>) -> Self {
         parse(value).map_or(Self::Open, Self::One)
     }
@@ -63,8 +63,12 @@ impl Settings {
     fn set(&mut self, key: &str, value: &str) -> bool {
         let number = value.parse().ok();
         match key {
-            "NCCL_ALGO" => self.algorithm = Some(Word::parse(value, Algorithm::parse)).filter(|_| !value.is_empty()),
-            "NCCL_PROTO" => self.protocol = Some(Word::parse(value, Protocol::parse)).filter(|_| !value.is_empty()),
+            "NCCL_ALGO" => {
+                self.algorithm = Some(SettingWord::parse(value, Algorithm::parse)).filter(|_| !value.is_empty())
+            }
+            "NCCL_PROTO" => {
+                self.protocol = Some(SettingWord::parse(value, Protocol::parse)).filter(|_| !value.is_empty())
+            }
             "NCCL_MIN_NCHANNELS" | "NCCL_MIN_NRINGS" => self.channels[0] = number,
             "NCCL_MAX_NCHANNELS" | "NCCL_MAX_NRINGS" => self.channels[1] = number,
             "NCCL_MIN_P2P_NCHANNELS" => self.p2p_channels[0] = number,
@@ -95,14 +99,14 @@ impl Settings {
         self.algorithm.is_some() || self.protocol.is_some() || self.channels.iter().any(Option::is_some) || self.tuner
     }
 
-    /// What they ask for, of this collective.
+    /// The algorithm, protocol and channels that the settings ask for with this collective.
     pub(super) fn asked(&self, collective: Collective) -> Asked {
         if is_point_to_point(collective) {
             return Asked { channels: pinned(self.p2p_channels), ..Asked::default() };
         }
         Asked {
-            algorithm: self.algorithm.and_then(Word::one),
-            protocol: self.protocol.and_then(Word::one),
+            algorithm: self.algorithm.and_then(SettingWord::one),
+            protocol: self.protocol.and_then(SettingWord::one),
             channels: pinned(self.channels),
         }
     }

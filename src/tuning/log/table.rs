@@ -11,12 +11,12 @@ use crate::{
     text::{is_missing, number},
 };
 
-/// What a table's rows are made of, after size, count and type.
+/// The columns of a table's rows after size, count and type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) redop: bool,
     pub(super) root: bool,
-    pub(super) places: Places,
+    pub(super) places: TablePlacement,
     /// Minimum, maximum, 99th percentile and coefficient of variation follow each measurement (`-I 1`).
     pub(super) per_iteration: bool,
     /// Date and time follow the measurements (`-S 1`).
@@ -27,13 +27,13 @@ pub(super) struct Shape {
 
 /// Which measurements a row has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Places {
+pub(super) enum TablePlacement {
     Both,
     InPlace,
     OutOfPlace,
 }
 
-/// What a table's header says.
+/// The columns that a table's header announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) shape: Shape,
@@ -45,17 +45,17 @@ pub(super) struct Header {
 
 /// One row as it stands.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Measured {
+pub(super) struct TableRow {
     pub(super) line: u64,
     pub(super) size_bytes: u64,
-    /// Elements.
+    /// The number of elements.
     pub(super) count: u64,
     pub(super) datatype: Datatype,
     /// `sum`, `none`; `None` where it is no known one.
     pub(super) redop: Option<&'static str>,
     pub(super) in_place: Option<Printed>,
     pub(super) out_of_place: Option<Printed>,
-    /// Columns 14 to 16.
+    /// The planned configuration in columns 14 to 16.
     pub(super) planned: Option<Configuration>,
     /// The channels of column 16 were printed as a negative byte.
     pub(super) wrapped: bool,
@@ -118,7 +118,7 @@ impl Datatype {
 
 impl Header {
     /// Reads the line of names; `groups` is the line above it, which says what is in place.
-    pub(super) fn parse(words: &[&str], groups: Places) -> Option<Self> {
+    pub(super) fn parse(words: &[&str], groups: TablePlacement) -> Option<Self> {
         let has = |name: &str| words.iter().any(|word| word.eq_ignore_ascii_case(name));
         let measurements = words.iter().filter(|word| word.eq_ignore_ascii_case("busbw")).count();
         if words.len() < 4
@@ -129,9 +129,9 @@ impl Header {
             return None;
         }
         let places = match (measurements, groups) {
-            (2, _) => Places::Both,
-            (_, Places::OutOfPlace) => Places::OutOfPlace,
-            _ => Places::InPlace,
+            (2, _) => TablePlacement::Both,
+            (_, TablePlacement::OutOfPlace) => TablePlacement::OutOfPlace,
+            _ => TablePlacement::InPlace,
         };
         let begins = |name: &str| words.iter().any(|word| word.to_ascii_lowercase().starts_with(name));
         Some(Self {
@@ -152,7 +152,7 @@ impl Header {
 impl Shape {
     /// How many words a row has.
     pub(super) fn width(self) -> usize {
-        let measurements = if self.places == Places::Both { 2 } else { 1 };
+        let measurements = if self.places == TablePlacement::Both { 2 } else { 1 };
         3 + usize::from(self.redop)
             + usize::from(self.root)
             + measurements * if self.per_iteration { 8 } else { 4 }
@@ -163,16 +163,19 @@ impl Shape {
     /// The shape of rows without a header that fits: the one that most of these rows have.
     pub(super) fn guess(rows: &[(u64, String)]) -> Option<Self> {
         /// Rows that are looked at.
-        const TELLING: usize = 64;
+        const INSPECTED_ROWS: usize = 64;
         let flags = [false, true];
         let mut best = (0, None);
         for per_iteration in flags {
-            for places in [Places::Both, Places::InPlace] {
+            for places in [TablePlacement::Both, TablePlacement::InPlace] {
                 for (configuration, timestamp) in [(false, false), (true, false), (false, true), (true, true)] {
                     for (redop, root) in [(true, true), (true, false), (false, true), (false, false)] {
                         let shape = Self { redop, root, places, per_iteration, timestamp, configuration };
-                        let fitting =
-                            rows.iter().take(TELLING).filter(|row| shape.read(row.0, &row.1, false).is_ok()).count();
+                        let fitting = rows
+                            .iter()
+                            .take(INSPECTED_ROWS)
+                            .filter(|row| shape.read(row.0, &row.1, false).is_ok())
+                            .count();
                         if fitting > best.0 {
                             best = (fitting, Some(shape));
                         }
@@ -184,7 +187,7 @@ impl Shape {
     }
 
     /// Reads a row; the error is the column and what is wrong with the word in it.
-    pub(super) fn read(self, line: u64, text: &str, is_delta: bool) -> Result<Measured, Fault> {
+    pub(super) fn read(self, line: u64, text: &str, is_delta: bool) -> Result<TableRow, Fault> {
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
         if words.len() != self.width() {
             return Err(Fault {
@@ -193,7 +196,7 @@ impl Shape {
                 expected: format!("has {} cells where the table has {}", words.len(), self.width()),
             });
         }
-        let mut cells = Cells { words: words.iter() };
+        let mut cells = TableCells { words: words.iter() };
         let size_bytes = cells.parse("size", |w| w.parse().ok().filter(|n| *n <= 1 << 53), "is not a size in bytes")?;
         let count = cells.parse("count", |w| w.parse().ok(), "is not a number of elements")?;
         let datatype = cells.parse("type", Datatype::parse, "is not a data type")?;
@@ -228,16 +231,16 @@ impl Shape {
         };
         let first = printed()?;
         let (out_of_place, in_place) = match self.places {
-            Places::Both => (Some(first), Some(printed()?)),
-            Places::InPlace => (None, Some(first)),
-            Places::OutOfPlace => (Some(first), None),
+            TablePlacement::Both => (Some(first), Some(printed()?)),
+            TablePlacement::InPlace => (None, Some(first)),
+            TablePlacement::OutOfPlace => (Some(first), None),
         };
         if self.timestamp {
             let is_stamp = |w: &str, mark: char| w.starts_with(|c: char| c.is_ascii_digit()) && w.contains(mark);
             cells.parse("timestamp", |w| is_stamp(w, '-').then_some(()), "is not a date")?;
             cells.parse("timestamp", |w| is_stamp(w, ':').then_some(()), "is not a time of day")?;
         }
-        let mut measured = Measured {
+        let mut measured = TableRow {
             line,
             size_bytes,
             count,
@@ -276,11 +279,11 @@ pub(super) struct Fault {
 }
 
 /// The words of a row, from left to right.
-struct Cells<'a> {
+struct TableCells<'a> {
     words: std::slice::Iter<'a, &'a str>,
 }
 
-impl Cells<'_> {
+impl TableCells<'_> {
     fn parse<T>(
         &mut self,
         column: &'static str,
@@ -299,9 +302,9 @@ impl Cells<'_> {
 /// Where in a line a row begins: two whole numbers and a data type, whatever stands before them.
 pub(super) fn row_start(words: &[&str]) -> Option<usize> {
     /// Words of a label before it: `[1,0]<stdout>:`, `0:`, a date and a time.
-    const LABEL: usize = 6;
+    const MAX_LABEL_WORDS: usize = 6;
     let is_whole = |word: &str| word.parse::<u64>().is_ok();
-    let starts = words.windows(3).take(LABEL);
+    let starts = words.windows(3).take(MAX_LABEL_WORDS);
     starts.into_iter().position(|w| is_whole(w[0]) && is_whole(w[1]) && Datatype::parse(w[2]).is_some())
 }
 
@@ -323,7 +326,7 @@ mod tests {
     }
 
     fn header(text: &str) -> Header {
-        Header::parse(&words(text), Places::Both).expect("it is a header")
+        Header::parse(&words(text), TablePlacement::Both).expect("it is a header")
     }
 
     #[test]
@@ -337,9 +340,10 @@ mod tests {
              i_min i_max i_p99 i_cv% timestamp algo proto nchannels",
         );
         assert_eq!((wide.shape.width(), wide.cpu_time), (26, true));
-        let one = Header::parse(&words("size count type redop root time algbw busbw #wrong"), Places::OutOfPlace);
-        assert_eq!(one.map(|h| h.shape.places), Some(Places::OutOfPlace));
-        assert_eq!(Header::parse(&words("size of the count"), Places::Both), None);
+        let one =
+            Header::parse(&words("size count type redop root time algbw busbw #wrong"), TablePlacement::OutOfPlace);
+        assert_eq!(one.map(|h| h.shape.places), Some(TablePlacement::OutOfPlace));
+        assert_eq!(Header::parse(&words("size of the count"), TablePlacement::Both), None);
     }
 
     #[test]
@@ -347,10 +351,10 @@ mod tests {
         let guess = |text: &str| Shape::guess(&[(1, text.to_owned())]);
         let row = "1048576 262144 float sum -1 58.20 18.02 31.53 0 58.34 17.97 31.45 N/A";
         let both = guess(row).expect("it fits");
-        assert_eq!((both.places, both.redop, both.root), (Places::Both, true, true));
+        assert_eq!((both.places, both.redop, both.root), (TablePlacement::Both, true, true));
         let read = both.read(7, row, false).expect("it fits");
         assert_eq!(read.in_place.map(|p| (p.time_us, p.wrong)), Some((58.34, None)));
-        assert_eq!(guess("1048576 262144 half 58.20 18.02 31.53 0").map(|s| s.places), Some(Places::InPlace));
+        assert_eq!(guess("1048576 262144 half 58.20 18.02 31.53 0").map(|s| s.places), Some(TablePlacement::InPlace));
         let planned = guess(&format!("{row} 2026-01-02 03:04:05 RING* LL128 -88")).expect("it fits");
         assert!(planned.timestamp && planned.configuration);
         let read = planned.read(7, &format!("{row} 2026-01-02 03:04:05 RING* LL128 -88"), false).expect("it fits");

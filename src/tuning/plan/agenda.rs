@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{
-    Question,
-    duration::{self, Times},
-    explore::{Choice, Explorer, improvement, over_sizes},
+    PlanQuestion,
+    duration::{self, OperationTimes},
+    explore::{Explorer, NextLaunch, improvement, root_mean_square},
     grid::Grid,
 };
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
         launch::Sizes,
         result::{Group, Recommendation},
         sizes::boundary,
-        support::Support,
+        support::SupportMatrix,
         sweep::Sweep,
     },
     units::{Size, count, grouped},
@@ -39,7 +39,7 @@ pub enum Reason {
     NoDefault,
     /// A job sends it and nobody measured it.
     Uncovered,
-    /// It is expected to change the answer.
+    /// The launch is expected to change a recommendation.
     Gain,
     /// It can't be told apart from what it is tied with.
     Tie,
@@ -49,50 +49,50 @@ pub enum Reason {
     Reference,
 }
 
-/// One thing to launch.
+/// A planned launch, or several of the same.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Item {
-    /// The collective.
+pub struct PlannedLaunch {
+    /// The collective operation.
     pub collective: Collective,
-    /// Nodes and ranks.
+    /// The number of nodes and ranks.
     pub scale: Scale,
-    /// What to ask for; `None`: the library's default.
+    /// The configuration to ask for; `None`: the default.
     pub configuration: Option<Configuration>,
-    /// Which sizes.
+    /// The range of message sizes.
     pub sizes: Sizes,
-    /// How many launches.
+    /// The number of launches.
     pub repeats: u32,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
     /// By how much busbw is expected to rise with what is learnt, in per cent, as the root mean square over the measured
     /// sizes; `None` where nothing tells.
     pub expected_pct: Option<f64>,
-    /// The times in µs of one operation of the smallest and of the largest size ([`Times::ends_us`]).
+    /// The times in µs of one operation of the smallest and of the largest size ([`OperationTimes::ends_us`]).
     pub ends_us: Option<[f64; 2]>,
     /// How long all its launches take, in seconds ([`super::duration`]); `None` where nothing tells.
     pub seconds: Option<f64>,
-    /// Why, in words.
+    /// The reason in a sentence.
     pub why: String,
 }
 
-/// What is worth measuring.
+/// The launches that are worth making.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Agenda {
-    /// The most urgent first.
-    pub items: Vec<Item>,
+    /// The launches, the most urgent first.
+    pub items: Vec<PlannedLaunch>,
     /// Why it ends where it ends, and what must be known.
     pub notes: Vec<String>,
 }
 
 /// The most collectives and scales that one plan is made for.
-const MOST_GROUPS: usize = 200;
+const MAX_GROUPS: usize = 200;
 
 /// Collects what is worth measuring of the asked groups, and cuts it to the budget.
 pub fn agenda(
     sweep: &Sweep,
     recommendations: &[Recommendation],
-    support: &Support,
-    question: &Question,
+    support: &SupportMatrix,
+    question: &PlanQuestion,
     progress: &mut dyn Progress,
 ) -> Agenda {
     let groups: Vec<Group> = sweep
@@ -101,16 +101,16 @@ pub fn agenda(
         .filter(|group| question.of.is_none_or(|of| of == (group.collective, group.scale)))
         .compact_collect();
     let mut agenda = Agenda::default();
-    let (groups, more) = groups.split_at(groups.len().min(MOST_GROUPS));
+    let (groups, more) = groups.split_at(groups.len().min(MAX_GROUPS));
     if !more.is_empty() {
         agenda.notes.push(format!(
-            "The first {MOST_GROUPS} of {} collectives and scales are planned for: choose one to plan for another",
+            "The first {MAX_GROUPS} of {} collectives and scales are planned for: choose one to plan for another",
             grouped((groups.len() + more.len()) as u64)
         ));
     }
-    let mut wanted: Vec<Item> = uncovered(recommendations, question);
+    let mut wanted: Vec<PlannedLaunch> = uncovered(recommendations, question);
     // A group's plan is longer than the whole budget by one: what does not fit must be known, so that no tie takes its place.
-    let most = question.runs.min(Question::MOST_RUNS) / repeats(question) + 1;
+    let most = question.runs.min(PlanQuestion::MAX_RUNS) / repeats(question) + 1;
     for (index, group) in groups.iter().enumerate() {
         let answer: Vec<&Recommendation> = recommendations
             .iter()
@@ -124,13 +124,13 @@ pub fn agenda(
         wanted.append(&mut gains.0);
     }
     wanted.compact_sort_by(|a, b| {
-        let worth = |item: &Item| item.expected_pct.unwrap_or(f64::INFINITY);
+        let worth = |item: &PlannedLaunch| item.expected_pct.unwrap_or(f64::INFINITY);
         a.reason.cmp(&b.reason).then(worth(b).total_cmp(&worth(a)))
     });
     agenda.items = within_budget(one_of_each(wanted), groups, question, &mut agenda.notes);
-    let times = Times::new(sweep);
+    let times = OperationTimes::new(sweep);
     agenda.items.iter_mut().for_each(|item| (item.seconds, item.ends_us) = (times.of(item), times.ends_us(item)));
-    agenda.notes.splice(0..0, duration::told(&agenda.items, &times));
+    agenda.notes.splice(0..0, duration::sentence(&agenda.items, &times));
     if agenda.items.is_empty() && !groups.is_empty() {
         agenda.notes.insert(
             0,
@@ -143,8 +143,8 @@ pub fn agenda(
     agenda
 }
 
-fn repeats(question: &Question) -> u32 {
-    question.repeats.clamp(1, Question::MOST_REPEATS)
+fn repeats(question: &PlanQuestion) -> u32 {
+    question.repeats.clamp(1, PlanQuestion::MAX_REPEATS)
 }
 
 /// All measured sizes of a group.
@@ -153,9 +153,9 @@ fn all_sizes(group: &Group) -> Sizes {
     Sizes::to_cover(ends[0], ends[1])
 }
 
-/// What can be asked for: never Direct, which the library chooses by itself; then only the channels are asked.
-fn item(group: &Group, configuration: Option<Configuration>, reason: Reason, question: &Question) -> Item {
-    Item {
+/// A planned launch. Direct can't be asked for, since the library chooses it by itself; then only the channels are.
+fn item(group: &Group, configuration: Option<Configuration>, reason: Reason, question: &PlanQuestion) -> PlannedLaunch {
+    PlannedLaunch {
         collective: group.collective,
         scale: group.scale,
         configuration,
@@ -169,9 +169,9 @@ fn item(group: &Group, configuration: Option<Configuration>, reason: Reason, que
     }
 }
 
-fn no_default(group: &Group, question: &Question) -> Option<Item> {
+fn no_default(group: &Group, question: &PlanQuestion) -> Option<PlannedLaunch> {
     let missing = group.sizes.len().saturating_sub(group.default_sizes);
-    (missing > 0).then(|| Item {
+    (missing > 0).then(|| PlannedLaunch {
         why: format!("The default was not measured at {}: no gain over it can be told", count(missing as u64, "size")),
         ..item(group, None, Reason::NoDefault, question)
     })
@@ -180,8 +180,8 @@ fn no_default(group: &Group, question: &Question) -> Option<Item> {
 /// The sizes that jobs send most bytes in and nobody measured, at the measured scales of as many ranks.
 #[must_use]
 pub fn unmeasured<'a>(sweep: &Sweep, jobs: impl IntoIterator<Item = &'a JobLog>) -> Vec<(Workload, u64)> {
-    /// More are no plan.
-    const MOST: usize = 8;
+    /// The largest number of uncovered workloads that are planned.
+    const MAX: usize = 8;
     let mut calls: Vec<(Workload, u64)> = Vec::new();
     let groups = sweep.groups();
     for (call, count) in jobs.into_iter().flat_map(|job| &job.calls) {
@@ -201,7 +201,7 @@ pub fn unmeasured<'a>(sweep: &Sweep, jobs: impl IntoIterator<Item = &'a JobLog>)
     });
     let bytes = |(workload, count): &(Workload, u64)| u128::from(workload.size_bytes) * u128::from(*count);
     calls.compact_sort_by_key(|call| std::cmp::Reverse(bytes(call)));
-    calls.truncate(MOST);
+    calls.truncate(MAX);
     calls
 }
 
@@ -215,7 +215,7 @@ struct Chain {
     bytes: u128,
 }
 
-fn chains(question: &Question) -> Vec<Chain> {
+fn chains(question: &PlanQuestion) -> Vec<Chain> {
     let mut asked = question.uncovered.clone();
     asked.retain(|(w, _)| question.of.is_none_or(|of| of == (w.collective, w.scale)));
     asked.compact_sort();
@@ -245,7 +245,7 @@ fn chains(question: &Question) -> Vec<Chain> {
 }
 
 /// At sizes that nobody measured: the default, and what is to be deployed at the sizes beside them.
-fn uncovered(recommendations: &[Recommendation], question: &Question) -> Vec<Item> {
+fn uncovered(recommendations: &[Recommendation], question: &PlanQuestion) -> Vec<PlannedLaunch> {
     let mut items = Vec::new();
     for Chain { collective, scale, sizes, count: sizes_count, calls, .. } in chains(question) {
         let mut beside: Vec<&Recommendation> = recommendations
@@ -263,7 +263,7 @@ fn uncovered(recommendations: &[Recommendation], question: &Question) -> Vec<Ite
         } else {
             format!("{sizes_count} sizes from {} on in {}, and they were", Size(sizes.first), count(calls, "call"))
         };
-        items.extend(configurations.into_iter().map(|configuration| Item {
+        items.extend(configurations.into_iter().map(|configuration| PlannedLaunch {
             collective,
             scale,
             configuration,
@@ -280,13 +280,13 @@ fn uncovered(recommendations: &[Recommendation], question: &Question) -> Vec<Ite
 }
 
 /// Configurations that more runs would tell apart from what they are tied with, as far as the budget goes.
-fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Question) -> Vec<Item> {
-    struct Tied {
+fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &PlanQuestion) -> Vec<PlannedLaunch> {
+    struct TiedLaunch {
         sizes: Vec<u64>,
         gains_pct: Vec<f64>,
         runs: u32,
     }
-    let mut tied: BTreeMap<Configuration, Tied> = BTreeMap::new();
+    let mut tied: BTreeMap<Configuration, TiedLaunch> = BTreeMap::new();
     for recommendation in answer {
         let Some(noise) = recommendation.noise else { continue };
         let MoreRuns::Runs(runs) = noise.more_runs else { continue };
@@ -305,16 +305,16 @@ fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Que
         let best = members.iter().filter_map(busbw).fold(0.0, f64::max);
         for member in members {
             let below = busbw(&member).map_or(0.0, |busbw| (1.0 - busbw / best) * 100.0);
-            let of = tied.entry(member).or_insert(Tied { sizes: Vec::new(), gains_pct: Vec::new(), runs: 0 });
+            let of = tied.entry(member).or_insert(TiedLaunch { sizes: Vec::new(), gains_pct: Vec::new(), runs: 0 });
             of.sizes.push(recommendation.workload.size_bytes);
             of.gains_pct.push(improvement(-below, moves).0);
             of.runs = of.runs.max(runs);
         }
     }
     tied.into_iter()
-        .map(|(configuration, Tied { sizes, gains_pct, runs })| Item {
+        .map(|(configuration, TiedLaunch { sizes, gains_pct, runs })| PlannedLaunch {
             repeats: runs.clamp(1, repeats(question)),
-            expected_pct: Some(over_sizes(gains_pct.into_iter(), group.sizes.len())),
+            expected_pct: Some(root_mean_square(gains_pct.into_iter(), group.sizes.len())),
             why: format!("Tied at {}; about {} would decide", listed(&sizes), count(runs.into(), "further run")),
             ..item(group, Some(configuration), Reason::Tie, question)
         })
@@ -326,14 +326,14 @@ fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Que
 fn gains(
     group: &Group,
     sweep: &Sweep,
-    support: &Support,
-    question: &Question,
+    support: &SupportMatrix,
+    question: &PlanQuestion,
     most: u32,
     (index, groups): (usize, usize),
     progress: &mut dyn Progress,
-) -> (Vec<Item>, Vec<String>) {
+) -> (Vec<PlannedLaunch>, Vec<String>) {
     let (mut items, mut notes) = (Vec::new(), Vec::new());
-    let tried = question.platform.map(|platform| platform.tried(group.scale.nodes)).unwrap_or_default();
+    let tried = question.platform.map(|platform| platform.tried_algorithms(group.scale.nodes)).unwrap_or_default();
     let grid = Grid::new(sweep, support, group.collective, group.scale, &question.channels, &tried);
     if grid.launches.is_empty() {
         return (items, notes);
@@ -355,17 +355,17 @@ fn gains(
             });
             break;
         };
-        items.push(Item {
+        items.push(PlannedLaunch {
             expected_pct: choice.expected_pct,
             why: why(&grid, &choice),
             ..item(group, Some(grid.launches[choice.launch]), Reason::Gain, question)
         });
-        explorer.believe(choice.launch);
+        explorer.assume_expected(choice.launch);
     }
     (items, notes)
 }
 
-fn why(grid: &Grid, choice: &Choice) -> String {
+fn why(grid: &Grid, choice: &NextLaunch) -> String {
     let at = choice.at.map_or_else(String::new, |(size, chance)| {
         format!(", most at {}: faster than anything there with a probability of {:.0} %", Size(size), chance * 100.0)
     });
@@ -379,8 +379,8 @@ fn why(grid: &Grid, choice: &Choice) -> String {
 }
 
 /// Where rules change between two measured sizes: one launch of each of their configurations over the sizes between.
-fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Question) -> Vec<Item> {
-    struct Beside {
+fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &PlanQuestion) -> Vec<PlannedLaunch> {
+    struct BoundaryLaunch {
         places: Vec<String>,
         gains_pct: Vec<f64>,
     }
@@ -390,7 +390,7 @@ fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question
     };
     let mut answer = answer.to_vec();
     answer.compact_sort_by_key(|r| r.workload.size_bytes);
-    let mut beside: BTreeMap<Configuration, Beside> = BTreeMap::new();
+    let mut beside: BTreeMap<Configuration, BoundaryLaunch> = BTreeMap::new();
     let mut sizes: Option<Sizes> = None;
     for pair in answer.windows(2) {
         let [lower, upper] = [pair[0].workload.size_bytes, pair[1].workload.size_bytes];
@@ -403,7 +403,7 @@ fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question
         // Halfway the two differ by about half of the smaller advantage, for about a quarter of the sizes between.
         let advantage = ln(a / b).min(ln(d / c)).max(0.0) * 100.0;
         let gain_pct = advantage / 8.0;
-        if over_sizes(std::iter::once(gain_pct), group.sizes.len()) < question.worth.least_pct {
+        if root_mean_square(std::iter::once(gain_pct), group.sizes.len()) < question.worth.least_pct {
             continue;
         }
         let between = boundary(lower, upper);
@@ -411,15 +411,16 @@ fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question
             sizes.map_or((between, between), |sizes| (sizes.first.min(between), sizes.last.max(between)));
         sizes = Some(Sizes { first, last });
         for configuration in [small, large] {
-            let of = beside.entry(configuration).or_insert(Beside { places: Vec::new(), gains_pct: Vec::new() });
+            let of =
+                beside.entry(configuration).or_insert(BoundaryLaunch { places: Vec::new(), gains_pct: Vec::new() });
             of.places.push(format!("between {} and {}", Size(lower), Size(upper)));
             of.gains_pct.push(gain_pct);
         }
     }
     let Some(sizes) = sizes else { return Vec::new() };
-    let item = |(configuration, Beside { places, gains_pct }): (Configuration, Beside)| Item {
+    let item = |(configuration, BoundaryLaunch { places, gains_pct }): (Configuration, BoundaryLaunch)| PlannedLaunch {
         sizes,
-        expected_pct: Some(over_sizes(gains_pct.into_iter(), group.sizes.len())),
+        expected_pct: Some(root_mean_square(gains_pct.into_iter(), group.sizes.len())),
         why: format!("The rule changes {}, and nobody knows where", places.join(" and ")),
         ..item(group, Some(configuration), Reason::Boundary, question)
     };
@@ -427,10 +428,10 @@ fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question
 }
 
 /// The first of those that launch the same.
-fn one_of_each(items: Vec<Item>) -> Vec<Item> {
-    let mut out: Vec<Item> = Vec::new();
+fn one_of_each(items: Vec<PlannedLaunch>) -> Vec<PlannedLaunch> {
+    let mut out: Vec<PlannedLaunch> = Vec::new();
     for item in items {
-        let key = |item: &Item| (item.collective, item.scale, item.configuration, item.sizes);
+        let key = |item: &PlannedLaunch| (item.collective, item.scale, item.configuration, item.sizes);
         match out.iter_mut().find(|other| key(other) == key(&item)) {
             Some(other) => other.repeats = other.repeats.max(item.repeats),
             None => out.push(item),
@@ -440,13 +441,18 @@ fn one_of_each(items: Vec<Item>) -> Vec<Item> {
 }
 
 /// Items until the budget is spent. Where configurations are launched, the default is as well.
-fn within_budget(items: Vec<Item>, groups: &[Group], question: &Question, notes: &mut Vec<String>) -> Vec<Item> {
-    let budget = question.runs.min(Question::MOST_RUNS);
+fn within_budget(
+    items: Vec<PlannedLaunch>,
+    groups: &[Group],
+    question: &PlanQuestion,
+    notes: &mut Vec<String>,
+) -> Vec<PlannedLaunch> {
+    let budget = question.runs.min(PlanQuestion::MAX_RUNS);
     let (mut spent, mut left_out) = (0, 0_u64);
     let mut is_gain_left_out = false;
-    let mut out: Vec<Item> = Vec::new();
+    let mut out: Vec<PlannedLaunch> = Vec::new();
     for mut item in items {
-        let key = |item: &Item| (item.collective, item.scale, item.sizes);
+        let key = |item: &PlannedLaunch| (item.collective, item.scale, item.sizes);
         let reference = item.configuration.is_some()
             && !out.iter().any(|other| other.configuration.is_none() && key(other) == key(&item));
         // A reference takes as many launches as the first thing that it stands beside.
@@ -464,8 +470,13 @@ fn within_budget(items: Vec<Item>, groups: &[Group], question: &Question, notes:
             spent += repeats;
             let at = out.len();
             let why = "Beside the others, to tell the day from the configuration".to_owned();
-            let reference =
-                Item { configuration: None, reason: Reason::Reference, expected_pct: None, why, ..item.clone() };
+            let reference = PlannedLaunch {
+                configuration: None,
+                reason: Reason::Reference,
+                expected_pct: None,
+                why,
+                ..item.clone()
+            };
             out.insert(at, reference);
         }
         out.push(item);
@@ -495,7 +506,7 @@ mod tests {
     use crate::{
         collective::Protocol,
         progress::Silent,
-        tuning::{aggregate::Point, decision::Noise, job::Call},
+        tuning::{aggregate::Point, decision::Noise, job::CollectiveCall},
     };
 
     const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
@@ -534,14 +545,14 @@ mod tests {
         }
     }
 
-    fn ask(recommendations: &[Recommendation], question: &Question) -> Vec<Item> {
-        let question = Question { channels: vec![8, 16, 32], ..question.clone() };
+    fn ask(recommendations: &[Recommendation], question: &PlanQuestion) -> Vec<PlannedLaunch> {
+        let question = PlanQuestion { channels: vec![8, 16, 32], ..question.clone() };
         let sweep = sweep();
-        let support = Support::new(Vec::new(), &sweep);
+        let support = SupportMatrix::new(Vec::new(), &sweep);
         agenda(&sweep, recommendations, &support, &question, &mut Silent).items
     }
 
-    fn of(items: &[Item], reason: Reason) -> Vec<&Item> {
+    fn of(items: &[PlannedLaunch], reason: Reason) -> Vec<&PlannedLaunch> {
         items.iter().filter(|item| item.reason == reason).collect()
     }
 
@@ -550,10 +561,10 @@ mod tests {
     fn gains_come_before_ties_and_a_small_budget_is_spent_on_them() {
         let mut sweep = sweep();
         sweep.points.retain(|point| point.configuration.channels != 32);
-        let support = Support::new(Vec::new(), &sweep);
+        let support = SupportMatrix::new(Vec::new(), &sweep);
         let answer = [recommendation(4096, 8, MoreRuns::Runs(1))];
         for runs in 1..=20 {
-            let question = Question { runs, channels: vec![4, 8, 16, 32, 64], ..Question::default() };
+            let question = PlanQuestion { runs, channels: vec![4, 8, 16, 32, 64], ..PlanQuestion::default() };
             let items = agenda(&sweep, &answer, &support, &question, &mut Silent).items;
             let reasons: Vec<Reason> =
                 items.iter().map(|item| item.reason).filter(|r| *r != Reason::Reference).collect();
@@ -561,9 +572,9 @@ mod tests {
             if runs >= 2 {
                 assert_eq!(reasons[0], Reason::Gain, "{runs}");
             }
-            let all = Question { runs: 1000, ..question.clone() };
+            let all = PlanQuestion { runs: 1000, ..question.clone() };
             let all = agenda(&sweep, &answer, &support, &all, &mut Silent).items;
-            let gains = |items: &[Item]| items.iter().filter(|item| item.reason == Reason::Gain).count();
+            let gains = |items: &[PlannedLaunch]| items.iter().filter(|item| item.reason == Reason::Gain).count();
             if reasons.contains(&Reason::Tie) {
                 assert!(gains(&items) == gains(&all), "{runs}: a tie is run before {} gains", gains(&all));
             }
@@ -573,7 +584,7 @@ mod tests {
     #[test]
     fn both_of_a_tie_are_run_again_where_the_budget_can_decide() {
         let small = recommendation(4096, 8, MoreRuns::Runs(2));
-        let items = ask(&[small], &Question::default());
+        let items = ask(&[small], &PlanQuestion::default());
         assert_eq!(items[0].reason, Reason::Reference);
         let ties = of(&items, Reason::Tie);
         assert_eq!(
@@ -584,27 +595,27 @@ mod tests {
         assert!(ties[0].expected_pct > ties[1].expected_pct);
         assert_eq!(ties[0].why, "Tied at 4 KiB; about 2 further runs would decide");
         for hopeless in [MoreRuns::Runs(31), MoreRuns::OutOfReach, MoreRuns::Decided] {
-            assert!(of(&ask(&[recommendation(4096, 8, hopeless)], &Question::default()), Reason::Tie).is_empty());
+            assert!(of(&ask(&[recommendation(4096, 8, hopeless)], &PlanQuestion::default()), Reason::Tie).is_empty());
         }
     }
 
     #[test]
     fn two_rules_are_measured_between_their_sizes() {
         let answer = [recommendation(4096, 8, MoreRuns::Decided), recommendation(8192, 32, MoreRuns::Decided)];
-        let items = ask(&answer, &Question::default());
+        let items = ask(&answer, &PlanQuestion::default());
         let boundaries = of(&items, Reason::Boundary);
         assert_eq!(boundaries.len(), 2);
         assert!(boundaries.iter().all(|item| item.sizes == Sizes { first: 5796, last: 5796 }));
         assert_eq!(boundaries[0].why, "The rule changes between 4 KiB and 8 KiB, and nobody knows where");
         let same = [recommendation(4096, 8, MoreRuns::Decided), recommendation(8192, 8, MoreRuns::Decided)];
-        assert!(of(&ask(&same, &Question::default()), Reason::Boundary).is_empty());
+        assert!(of(&ask(&same, &PlanQuestion::default()), Reason::Boundary).is_empty());
     }
 
     #[test]
     fn sizes_that_double_are_one_launch() {
         let uncovered = [16384, 32768, 100, 65536].map(|size| (workload(size), 2)).to_vec();
         let answer = [recommendation(8192, 32, MoreRuns::Decided)];
-        let items = ask(&answer, &Question { uncovered, ..Question::default() });
+        let items = ask(&answer, &PlanQuestion { uncovered, ..PlanQuestion::default() });
         let launches = of(&items, Reason::Uncovered)
             .iter()
             .map(|i| (i.configuration, i.sizes.first, i.sizes.last))
@@ -616,7 +627,7 @@ mod tests {
 
     #[test]
     fn jobs_tell_sizes_that_nobody_measured() {
-        let call = |size_bytes, ranks| Call { collective: Collective::AllReduce, size_bytes, ranks };
+        let call = |size_bytes, ranks| CollectiveCall { collective: Collective::AllReduce, size_bytes, ranks };
         let mut job = JobLog::default();
         job.calls.insert(call(4096, None), 9);
         job.calls.insert(call(368_640, None), 5);

@@ -6,41 +6,41 @@
 
 use std::collections::BTreeMap;
 
-use super::agenda::Item;
+use super::agenda::PlannedLaunch;
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::{exp, ln, log2, median},
     order::CompactSort,
-    tuning::{aggregate::Point, baselines::Curve, launch, sweep::Sweep},
+    tuning::{aggregate::Point, baselines::BusbwCurve, launch, sweep::Sweep},
 };
 
-/// What nccl-tests runs of each size to warm up (`-w`)…
+/// The warm-up iterations of each size that nccl-tests runs by default (`-w`).
 pub const WARM_UPS: u32 = 5;
 
-/// …and to measure, out of place and again in place (`-n`).
+/// The measured iterations of each size by default (`-n`), out of place and again in place.
 pub const ITERATIONS: u32 = 20;
 
-/// What a launch takes to start and to set up its communicators, in seconds: assumed.
+/// The assumed time of a launch to start and to set up its communicators, in seconds.
 pub const START_SECONDS: f64 = 15.0;
 
 /// A collective at a scale.
-type Group = (Collective, Scale);
+type GroupKey = (Collective, Scale);
 
 /// ln busbw over log2 size.
 type Heights = Vec<(f64, f64)>;
 
-/// What tells the times of an operation.
-pub struct Times {
-    of: BTreeMap<(Group, Option<Configuration>), Heights>,
-    any: BTreeMap<Group, Heights>,
+/// The curves from which the time of an operation is estimated.
+pub struct OperationTimes {
+    of: BTreeMap<(GroupKey, Option<Configuration>), Heights>,
+    any: BTreeMap<GroupKey, Heights>,
 }
 
-impl Times {
-    /// Of what a sweep measured.
+impl OperationTimes {
+    /// The times of everything that a sweep measured.
     #[must_use]
     pub fn new(sweep: &Sweep) -> Self {
-        let mut of: BTreeMap<(Group, Option<Configuration>), Heights> = BTreeMap::new();
-        let mut all: BTreeMap<Group, Vec<(u64, f64)>> = BTreeMap::new();
+        let mut of: BTreeMap<(GroupKey, Option<Configuration>), Heights> = BTreeMap::new();
+        let mut all: BTreeMap<GroupKey, Vec<(u64, f64)>> = BTreeMap::new();
         let mut take = |point: &Point, configuration: Option<Configuration>| {
             let Workload { collective, scale, size_bytes } = point.workload;
             let height = ln(point.busbw_gbps);
@@ -51,7 +51,7 @@ impl Times {
         };
         sweep.points.iter().for_each(|point| take(point, Some(point.configuration)));
         sweep.defaults.iter().for_each(|point| take(point, None));
-        let mut any: BTreeMap<Group, Heights> = BTreeMap::new();
+        let mut any: BTreeMap<GroupKey, Heights> = BTreeMap::new();
         for (group, mut points) in all {
             points.compact_sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
             let middle = |of_size: &[(u64, f64)]| {
@@ -64,16 +64,16 @@ impl Times {
     }
 
     /// ln busbw over log2 size of what an item launches; `None` where nothing was measured at its scale.
-    fn curve(&self, item: &Item) -> Option<Curve> {
+    fn curve(&self, item: &PlannedLaunch) -> Option<BusbwCurve> {
         let group = (item.collective, item.scale);
         let heights = self.of.get(&(group, item.configuration)).filter(|heights| heights.len() > 1);
-        Some(Curve::through(heights.or_else(|| self.any.get(&group))?.clone()))
+        Some(BusbwCurve::through(heights.or_else(|| self.any.get(&group))?.clone()))
     }
 
     /// One operation of the smallest and of the largest size of an item, in µs; `None` where nothing was measured at its
     /// scale.
     #[must_use]
-    pub fn ends_us(&self, item: &Item) -> Option<[f64; 2]> {
+    pub fn ends_us(&self, item: &PlannedLaunch) -> Option<[f64; 2]> {
         let curve = self.curve(item)?;
         let time_us = |size_bytes: u64| {
             let workload = Workload { collective: item.collective, scale: item.scale, size_bytes };
@@ -84,7 +84,7 @@ impl Times {
 
     /// All launches of an item, in seconds; `None` where nothing was measured at its scale.
     #[must_use]
-    pub fn of(&self, item: &Item) -> Option<f64> {
+    pub fn of(&self, item: &PlannedLaunch) -> Option<f64> {
         let curve = self.curve(item)?;
         let sizes = std::iter::successors(Some(item.sizes.first.max(1)), |size| size.checked_mul(2));
         let runs = f64::from(WARM_UPS + 2 * ITERATIONS);
@@ -97,13 +97,13 @@ impl Times {
 
 /// How long all of it takes, with the launches that warm the clocks, in seconds; `None` where nothing tells.
 #[must_use]
-pub fn seconds(items: &[Item], times: &Times) -> Option<f64> {
+pub fn seconds(items: &[PlannedLaunch], times: &OperationTimes) -> Option<f64> {
     let mut scales: Vec<Scale> = items.iter().map(|item| item.scale).collect();
     scales.compact_sort();
     scales.dedup();
     let warm_up = |scale: &Scale| {
         let first = items.iter().find(|item| item.scale == *scale)?;
-        times.of(&Item { configuration: None, repeats: launch::WARM_UPS as u32, ..first.clone() })
+        times.of(&PlannedLaunch { configuration: None, repeats: launch::WARM_UPS as u32, ..first.clone() })
     };
     let of_items: Option<f64> = items.iter().map(|item| item.seconds).sum();
     let of_warm_ups: Option<f64> = scales.iter().map(warm_up).sum();
@@ -112,7 +112,7 @@ pub fn seconds(items: &[Item], times: &Times) -> Option<f64> {
 
 /// How long all of it takes and what that assumes, in a sentence; nothing where nothing tells.
 #[must_use]
-pub fn told(items: &[Item], times: &Times) -> Option<String> {
+pub fn sentence(items: &[PlannedLaunch], times: &OperationTimes) -> Option<String> {
     Some(format!(
         "About {} on the cluster: {START_SECONDS:.0} s to start a launch (assumed), and {WARM_UPS} + 2 × {ITERATIONS} runs of each \
          size with the times of the sweep, the launches that warm the clocks among them",
@@ -142,8 +142,8 @@ mod tests {
     const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
     const RING: Configuration = Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll, channels: 8 };
 
-    fn item(configuration: Option<Configuration>, first: u64, last: u64, repeats: u32) -> Item {
-        Item {
+    fn item(configuration: Option<Configuration>, first: u64, last: u64, repeats: u32) -> PlannedLaunch {
+        PlannedLaunch {
             collective: Collective::Broadcast,
             scale: SCALE,
             configuration,
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn launches_take_their_start_and_their_runs() {
-        let times = Times::new(&sweep());
+        let times = OperationTimes::new(&sweep());
         let close = |a: Option<f64>, b: f64| (a.unwrap() - b).abs() < 1e-9;
         assert!(close(times.of(&item(Some(RING), 1 << 20, 1 << 21, 2)), 2.0 * (15.0 + 45.0 * 0.003)));
         assert!(close(times.of(&item(None, 1 << 20, 1 << 21, 1)), 15.0 + 45.0 * 0.006));
@@ -181,18 +181,18 @@ mod tests {
         assert!(close(times.of(&item(other, 1 << 20, 1 << 21, 1)), 15.0 + 45.0 * middle));
         let ends = times.ends_us(&item(Some(RING), 1 << 20, 1 << 21, 2)).unwrap();
         assert!(ends.iter().zip([1000.0, 2000.0]).all(|(found, expected)| (found - expected).abs() < 1e-6), "{ends:?}");
-        assert_eq!(Times::new(&Sweep::default()).of(&item(None, 4096, 8192, 1)), None);
+        assert_eq!(OperationTimes::new(&Sweep::default()).of(&item(None, 4096, 8192, 1)), None);
     }
 
     #[test]
     fn the_whole_plan_has_its_warm_up_launches() {
-        let times = Times::new(&sweep());
+        let times = OperationTimes::new(&sweep());
         let mut items = vec![item(Some(RING), 1 << 20, 1 << 21, 3)];
         items[0].seconds = times.of(&items[0]);
         let expected = 3.0 * (15.0 + 45.0 * 0.003) + 4.0 * (15.0 + 45.0 * 0.006);
         assert!((seconds(&items, &times).unwrap() - expected).abs() < 1e-9);
-        assert!(told(&items, &times).unwrap().starts_with("About 106 s on the cluster: 15 s to start"));
-        assert_eq!(told(&[], &times), None);
+        assert!(sentence(&items, &times).unwrap().starts_with("About 106 s on the cluster: 15 s to start"));
+        assert_eq!(sentence(&[], &times), None);
     }
 
     #[test]

@@ -6,9 +6,9 @@
 //! much it should lie above the best so far, counting only what lies above by more than a threshold (expected
 //! improvement: Jones, Schonlau and Welch, Journal of Global Optimization 13, 1998). It ends where that is too little.
 //!
-//! What lies far below the best of a size says little of what is near it, and would make the process expect large
-//! differences everywhere: beyond [`NEAR`] below the best a height counts for [`BEYOND`] of its distance. One channel count
-//! can be faster than its neighbours on both sides, where a message happens to fill the chunks of its channels: [`ALONE`] of
+//! A configuration far below the best of a size says little of those near it, and would make the process expect large
+//! differences everywhere: beyond [`COMPRESSED_BELOW`] below the best a height counts for [`COMPRESSION`] of its distance. One channel count
+//! can be faster than its neighbours on both sides, where a message happens to fill the chunks of its channels: [`OWN_COVARIANCE`] of
 //! the covariance belongs to a launch alone. These and what is worth a launch were chosen on simulated sweeps
 //! (`tests/tuning/plan_strategies.rs`), not on those that the plan is judged by.
 //!
@@ -26,16 +26,16 @@ use crate::{
     math::{erfc, exp, log2},
 };
 
-/// What is worth a launch.
+/// The expected gains from which on a launch is worth making.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Worth {
+pub struct LaunchThresholds {
     /// A size's answer changes where something is faster by more than this, in per cent.
     pub change_pct: f64,
-    /// A launch is worth making if it is expected to raise busbw beyond that by this much, in per cent ([`over_sizes`]).
+    /// A launch is worth making if it is expected to raise busbw beyond that by this much, in per cent ([`root_mean_square`]).
     pub least_pct: f64,
 }
 
-impl Default for Worth {
+impl Default for LaunchThresholds {
     fn default() -> Self {
         Self { change_pct: 1.0, least_pct: 0.06 }
     }
@@ -43,48 +43,48 @@ impl Default for Worth {
 
 /// A launch to be made.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Choice {
-    /// Which of the grid's.
+pub struct NextLaunch {
+    /// The index of the launch in the grid.
     pub launch: usize,
     /// It is the first with its fewest or its most channels.
     pub is_anchor: bool,
-    /// By how much it is expected to raise busbw, in per cent ([`over_sizes`]); `None` before anything is known.
+    /// By how much it is expected to raise busbw, in per cent ([`root_mean_square`]); `None` before anything is known.
     pub expected_pct: Option<f64>,
     /// The size at which it is expected to change the most, and the probability that it does.
     pub at: Option<(u64, f64)>,
 }
 
-/// So far below the best of a size, in ln busbw…
-const NEAR: f64 = 0.35;
+/// Heights further than this below the best of a size, in ln busbw, are compressed.
+const COMPRESSED_BELOW: f64 = 0.35;
 
-/// …and beyond, this share of the distance counts.
-const BEYOND: f64 = 0.5;
+/// The share of the distance beyond [`COMPRESSED_BELOW`] that counts.
+const COMPRESSION: f64 = 0.5;
 
 /// Covariance of a launch with itself beyond what it shares with launches of nearly as many channels.
-const ALONE: f64 = 0.02;
+const OWN_COVARIANCE: f64 = 0.02;
 
 /// The gains that are expected at single sizes, as one figure: their root mean square over all `sizes`. A large loss at
 /// one size is worth more launches than the same sum of small ones, so a mean would end the search too early.
-pub(super) fn over_sizes(gains: impl Iterator<Item = f64>, sizes: usize) -> f64 {
+pub(super) fn root_mean_square(gains: impl Iterator<Item = f64>, sizes: usize) -> f64 {
     (gains.map(|gain| gain * gain).sum::<f64>() / sizes.max(1) as f64).sqrt()
 }
 
 /// A height as the process sees it.
-fn drawn_near(height: f64, best: f64) -> f64 {
-    let beyond = best - NEAR - height;
-    if beyond > 0.0 && beyond.is_finite() { height + beyond * (1.0 - BEYOND) } else { height }
+fn compressed(height: f64, best: f64) -> f64 {
+    let beyond = best - COMPRESSED_BELOW - height;
+    if beyond > 0.0 && beyond.is_finite() { height + beyond * (1.0 - COMPRESSION) } else { height }
 }
 
 /// The height of what the process sees.
-fn drawn_back(height: f64, best: f64) -> f64 {
-    let beyond = best - NEAR - height;
-    if beyond > 0.0 && beyond.is_finite() { height + beyond - beyond / BEYOND } else { height }
+fn decompressed(height: f64, best: f64) -> f64 {
+    let beyond = best - COMPRESSED_BELOW - height;
+    if beyond > 0.0 && beyond.is_finite() { height + beyond - beyond / COMPRESSION } else { height }
 }
 
-/// How launches tell of each other. Lengths are in octaves.
+/// The covariance of launches. Lengths are in octaves.
 #[derive(Clone, Copy, Debug)]
-struct Shape {
-    /// Over sizes.
+struct CovarianceShape {
+    /// The length over sizes, as an index of [`SIZE_LENGTHS`].
     size: usize,
     /// Over channels, between all launches.
     shared: f64,
@@ -98,40 +98,40 @@ struct Shape {
 const SIZE_LENGTHS: [f64; 2] = [2.0, 5.0];
 
 /// The shapes that are tried; the likeliest is taken.
-fn shapes() -> impl Iterator<Item = Shape> {
+fn shapes() -> impl Iterator<Item = CovarianceShape> {
     let all = [1.5, 3.0].into_iter().flat_map(|shared| [1.0, 2.0].map(|own| (shared, own)));
     let all = all.flat_map(|(shared, own)| [3e-4, 3e-3, 3e-2].map(|noise| (shared, own, noise)));
-    all.flat_map(|(shared, own, noise)| [0, 1].map(|size| Shape { size, shared, own, noise }))
+    all.flat_map(|(shared, own, noise)| [0, 1].map(|size| CovarianceShape { size, shared, own, noise }))
 }
 
-/// The likeliest shape is sought with at most this many rows, and used with at most [`MOST_ROWS`].
+/// The likeliest shape is sought with at most this many rows, and used with at most [`MAX_ROWS`].
 const SEARCH_ROWS: usize = 64;
-const MOST_ROWS: usize = 160;
+const MAX_ROWS: usize = 160;
 
 /// More launches than this are thinned evenly before one is chosen.
-const MOST_CANDIDATES: usize = 256;
+const MAX_CANDIDATES: usize = 256;
 
-impl Shape {
+impl CovarianceShape {
     /// Covariance of two launches: what all share, what the same algorithm or protocol shares, what a pair has for itself,
     /// and what a launch has.
     fn covariance(self, a: &Configuration, b: &Configuration) -> f64 {
         let distance = (log2(f64::from(a.channels.max(1))) - log2(f64::from(b.channels.max(1)))).abs();
         let (algorithm, protocol) = (a.algorithm == b.algorithm, a.protocol == b.protocol);
-        let alone = if a == b { ALONE } else { 0.0 };
+        let alone = if a == b { OWN_COVARIANCE } else { 0.0 };
         let half = |same: bool| if same { 0.5 } else { 0.0 };
-        let own = if algorithm && protocol { smooth(distance / self.own) + 0.5 } else { 0.0 };
-        (1.0 + half(algorithm) + half(protocol)) * smooth(distance / self.shared) + own + alone
+        let own = if algorithm && protocol { matern_5_2(distance / self.own) + 0.5 } else { 0.0 };
+        (1.0 + half(algorithm) + half(protocol)) * matern_5_2(distance / self.shared) + own + alone
     }
 }
 
-/// Matérn 5/2.
-fn smooth(distance: f64) -> f64 {
+/// The Matérn 5/2 correlation at a distance in lengths.
+fn matern_5_2(distance: f64) -> f64 {
     let scaled = 5.0_f64.sqrt() * distance;
     (1.0 + scaled + scaled * scaled / 3.0) * exp(-scaled)
 }
 
-/// Matérn 3/2.
-fn bending(distance: f64) -> f64 {
+/// The Matérn 3/2 correlation at a distance in lengths.
+fn matern_3_2(distance: f64) -> f64 {
     let scaled = 3.0_f64.sqrt() * distance;
     (1.0 + scaled) * exp(-scaled)
 }
@@ -139,25 +139,25 @@ fn bending(distance: f64) -> f64 {
 /// Knows some launches of a grid and says which to make next.
 pub struct Explorer<'a> {
     grid: &'a Grid,
-    worth: Worth,
+    worth: LaunchThresholds,
     columns: Vec<Columns>,
     /// Launches with their ln busbw at all sizes.
     rows: Vec<(usize, Vec<f64>)>,
-    /// Which launches those are.
+    /// Whether each launch of the grid was made.
     made: Vec<bool>,
     /// Launches to make before any other.
     anchors: Vec<usize>,
     best: Vec<f64>,
     /// Kept while launches are only believed.
-    shape: Option<Shape>,
+    shape: Option<CovarianceShape>,
 }
 
 impl<'a> Explorer<'a> {
     /// Knows nothing of a grid.
     #[must_use]
-    pub fn blank(grid: &'a Grid, worth: Worth) -> Self {
+    pub fn blank(grid: &'a Grid, worth: LaunchThresholds) -> Self {
         let x: Vec<f64> = grid.sizes.iter().map(|size| log2((*size).max(1) as f64)).collect();
-        let correlation = |length: f64| Square::from_fn(x.len(), |i, j| bending((x[i] - x[j]).abs() / length));
+        let correlation = |length: f64| Square::from_fn(x.len(), |i, j| matern_3_2((x[i] - x[j]).abs() / length));
         let columns = SIZE_LENGTHS.map(|length| Columns::new(correlation(length))).to_vec();
         Self {
             grid,
@@ -173,7 +173,7 @@ impl<'a> Explorer<'a> {
 
     /// Knows what was measured of a grid.
     #[must_use]
-    pub fn new(grid: &'a Grid, worth: Worth) -> Self {
+    pub fn new(grid: &'a Grid, worth: LaunchThresholds) -> Self {
         let mut explorer = Self::blank(grid, worth);
         explorer.rows = (0..grid.launches.len()).filter_map(|launch| Some((launch, grid.row(launch)?))).collect();
         explorer.rows.iter().for_each(|(launch, _)| explorer.made[*launch] = true);
@@ -197,19 +197,20 @@ impl<'a> Explorer<'a> {
 
     /// Takes a launch as made and what is expected of it as measured (the kriging believer of Ginsbourger, Le Riche and
     /// Carraro 2010), to choose several at once. Before anything is known it is only not chosen again.
-    pub fn believe(&mut self, launch: usize) {
+    pub fn assume_expected(&mut self, launch: usize) {
         self.made[launch] = true;
         let expected = self.process().map(|(process, shape)| (self.expect(&process, shape, launch), shape));
         if let Some((cells, shape)) = expected {
-            let heights = cells.into_iter().zip(&self.best).map(|((mean, _), best)| drawn_back(mean, *best));
+            let heights = cells.into_iter().zip(&self.best).map(|((mean, _), best)| decompressed(mean, *best));
             self.learn(launch, heights.collect());
             self.shape = Some(shape);
         }
     }
 
-    /// The process over at most [`MOST_ROWS`] rows.
-    fn process(&self) -> Option<(Fitted<'_>, Shape)> {
-        let kept = thinned(&self.rows, MOST_ROWS);
+    /// The process over at most [`MAX_ROWS`] rows.
+    fn process(&self) -> Option<(Fitted<'_>, CovarianceShape)> {
+        // Fitting takes time in proportion to the cube of the rows.
+        let kept = thinned(&self.rows, MAX_ROWS);
         if kept.is_empty() {
             return None;
         }
@@ -217,25 +218,26 @@ impl<'a> Explorer<'a> {
         Some((self.fit(kept, shape)?, shape))
     }
 
-    fn fit<'b>(&'b self, rows: Vec<&'b (usize, Vec<f64>)>, shape: Shape) -> Option<Fitted<'b>> {
+    fn fit<'b>(&'b self, rows: Vec<&'b (usize, Vec<f64>)>, shape: CovarianceShape) -> Option<Fitted<'b>> {
         let launch = |index: usize| &self.grid.launches[rows[index].0];
         let covariance = Square::from_fn(rows.len(), |i, j| shape.covariance(launch(i), launch(j)));
         let near =
-            |row: &Vec<f64>| row.iter().zip(&self.best).map(|(height, best)| drawn_near(*height, *best)).collect();
+            |row: &Vec<f64>| row.iter().zip(&self.best).map(|(height, best)| compressed(*height, *best)).collect();
         let heights: Vec<Vec<f64>> = rows.iter().map(|(_, row)| near(row)).collect();
         let process = MatrixProcess::fit(&self.columns[shape.size], &heights, &covariance, shape.noise)?;
         Some(Fitted { process, rows })
     }
 
-    fn likeliest(&self) -> Option<Shape> {
-        let deviance =
-            |shape: Shape| Some((self.fit(thinned(&self.rows, SEARCH_ROWS), shape)?.process.deviance(), shape));
+    fn likeliest(&self) -> Option<CovarianceShape> {
+        let deviance = |shape: CovarianceShape| {
+            Some((self.fit(thinned(&self.rows, SEARCH_ROWS), shape)?.process.deviance(), shape))
+        };
         shapes().filter_map(deviance).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, shape)| shape)
     }
 
     /// Mean and standard deviation of ln busbw at each size, as the process sees it; a cell that another launch has measured
     /// is known.
-    fn expect(&self, fitted: &Fitted<'_>, shape: Shape, launch: usize) -> Vec<(f64, f64)> {
+    fn expect(&self, fitted: &Fitted<'_>, shape: CovarianceShape, launch: usize) -> Vec<(f64, f64)> {
         let asked = &self.grid.launches[launch];
         let to: Vec<f64> =
             fitted.rows.iter().map(|(row, _)| shape.covariance(&self.grid.launches[*row], asked)).collect();
@@ -244,17 +246,17 @@ impl<'a> Explorer<'a> {
         let same = self.rows.iter().find(|(row, _)| own.is_some() && self.grid.direct_channels(*row) == own);
         if let Some((_, row)) = same {
             let direct = (0..cells.len()).filter(|size| self.grid.is_direct(*size));
-            direct.for_each(|size| cells[size] = (drawn_near(row[size], self.best[size]), 0.0));
+            direct.for_each(|size| cells[size] = (compressed(row[size], self.best[size]), 0.0));
         }
         cells
     }
 
     /// The launch from which the most is expected; `None` where all were made, or none is worth it.
     #[must_use]
-    pub fn choose(&mut self) -> Option<Choice> {
+    pub fn choose(&mut self) -> Option<NextLaunch> {
         let anchor = self.anchors.iter().copied().find(|launch| !self.made[*launch]);
         let Some((fitted, shape)) = self.process() else {
-            return anchor.map(|launch| Choice { launch, is_anchor: true, expected_pct: None, at: None });
+            return anchor.map(|launch| NextLaunch { launch, is_anchor: true, expected_pct: None, at: None });
         };
         let judge = |launch: usize| {
             let cells = self.expect(&fitted, shape, launch);
@@ -266,17 +268,17 @@ impl<'a> Explorer<'a> {
             let gains: Vec<(f64, f64)> = gains.collect();
             let most = (0..gains.len()).max_by(|a, b| gains[*a].0.total_cmp(&gains[*b].0));
             let at = most.map(|size| (self.grid.sizes[size], gains[size].1));
-            let expected = over_sizes(gains.iter().map(|(gain, _)| *gain), gains.len());
-            Choice { launch, is_anchor: false, expected_pct: Some(expected * 100.0), at }
+            let expected = root_mean_square(gains.iter().map(|(gain, _)| *gain), gains.len());
+            NextLaunch { launch, is_anchor: false, expected_pct: Some(expected * 100.0), at }
         };
-        let is_worth_it = |choice: &Choice| choice.expected_pct.is_none_or(|pct| pct >= self.worth.least_pct);
+        let is_worth_it = |choice: &NextLaunch| choice.expected_pct.is_none_or(|pct| pct >= self.worth.least_pct);
         let with_most = self.anchors.len().div_ceil(2);
-        let anchor = anchor.map(|launch| Choice { is_anchor: true, ..judge(launch) });
+        let anchor = anchor.map(|launch| NextLaunch { is_anchor: true, ..judge(launch) });
         let anchor = anchor.filter(|it| is_worth_it(it) || self.anchors[..with_most].contains(&it.launch));
         let choice = match anchor {
             Some(choice) => Some(choice),
             None => {
-                thinned(&(0..self.made.len()).filter(|launch| !self.made[*launch]).collect::<Vec<_>>(), MOST_CANDIDATES)
+                thinned(&(0..self.made.len()).filter(|launch| !self.made[*launch]).collect::<Vec<_>>(), MAX_CANDIDATES)
                     .into_iter()
                     .map(|launch| judge(*launch))
                     .max_by(|a, b| a.expected_pct.unwrap_or(0.0).total_cmp(&b.expected_pct.unwrap_or(0.0)))
@@ -299,12 +301,14 @@ fn thinned<T>(all: &[T], most: usize) -> Vec<&T> {
     (0..count).map(|i| &all[i * all.len() / count]).collect()
 }
 
-/// What is expected of the positive part of a normal number, and how likely it is positive. Nothing at all is known of
-/// a size whose best is −∞: there anything is an improvement, which is counted as one octave.
+/// The expectation of the positive part of a normal number (expected improvement), and the probability that it is
+/// positive. A size whose best is −∞ has no measurement: anything is an improvement there, which is counted as one
+/// octave.
 pub(super) fn improvement(mean: f64, deviation: f64) -> (f64, f64) {
     if mean == f64::INFINITY {
         return (std::f64::consts::LN_2, 1.0);
     }
+    // A value that is known improves for certain or not at all.
     if deviation <= 1e-9 {
         return (mean.max(0.0), if mean > 0.0 { 1.0 } else { 0.0 });
     }
@@ -352,7 +356,7 @@ mod tests {
     #[test]
     fn the_second_hump_is_found_and_the_search_ends_before_the_grid_does() {
         let grid = grid();
-        let mut explorer = Explorer::blank(&grid, Worth::default());
+        let mut explorer = Explorer::blank(&grid, LaunchThresholds::default());
         let mut made = Vec::new();
         while let Some(choice) = explorer.choose() {
             made.push(choice.launch);
@@ -369,23 +373,23 @@ mod tests {
     #[test]
     fn what_lies_far_below_counts_for_less_and_comes_back() {
         for height in [-3.0, -0.4, -0.35, -0.1, 0.0, 0.2] {
-            let seen = drawn_near(height, 0.0);
-            assert!((drawn_back(seen, 0.0) - height).abs() < 1e-12 && seen >= height);
+            let seen = compressed(height, 0.0);
+            assert!((decompressed(seen, 0.0) - height).abs() < 1e-12 && seen >= height);
         }
-        assert!((drawn_near(-1.35, 0.0) + 0.85).abs() < 1e-12);
-        assert_eq!(drawn_near(1.0, f64::NEG_INFINITY), 1.0);
+        assert!((compressed(-1.35, 0.0) + 0.85).abs() < 1e-12);
+        assert_eq!(compressed(1.0, f64::NEG_INFINITY), 1.0);
     }
 
     #[test]
     fn several_launches_are_chosen_at_once_and_none_twice() {
         let grid = grid();
-        let mut explorer = Explorer::blank(&grid, Worth { least_pct: -1.0, ..Worth::default() });
+        let mut explorer = Explorer::blank(&grid, LaunchThresholds { least_pct: -1.0, ..LaunchThresholds::default() });
         assert!(!explorer.knows_anything());
         explorer.learn(3, grid.row(3).unwrap_or_default());
         let mut made = vec![3];
         while let Some(choice) = explorer.choose() {
             made.push(choice.launch);
-            explorer.believe(choice.launch);
+            explorer.assume_expected(choice.launch);
         }
         made.sort_unstable();
         assert_eq!(made, (0..grid.launches.len()).collect::<Vec<_>>());

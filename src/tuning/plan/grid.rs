@@ -1,4 +1,4 @@
-//! What can be launched at one scale, and what is known of it.
+//! The launches that are possible at one scale, and their measurements.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +7,8 @@ use crate::{
     math::{ln, log2},
     order::{CompactCollect, CompactSort},
     tuning::{
-        baselines::Curve,
-        support::{Outcome, Support},
+        baselines::BusbwCurve,
+        support::{SupportMatrix, SupportOutcome},
         sweep::Sweep,
     },
 };
@@ -20,24 +20,24 @@ pub const LADDER: [u32; 18] = [1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 1
 const UNKNOWN_MOST: u32 = 48;
 
 /// More sizes than this are thinned evenly: neighbours tell the same.
-const MOST_SIZES: usize = 48;
+const MAX_SIZES: usize = 48;
 
 /// The launches of a collective at a scale, each of which measures all sizes at once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
-    /// The collective.
+    /// The collective operation.
     pub collective: Collective,
-    /// Nodes and ranks.
+    /// The number of nodes and ranks.
     pub scale: Scale,
     /// Message sizes in bytes, ascending.
     pub sizes: Vec<u64>,
-    /// What can be asked for, ascending.
+    /// The configurations that can be asked for, ascending.
     pub launches: Vec<Configuration>,
     /// ln busbw in GB/s of each launch at each size, where it was measured.
     measured: Vec<Vec<Option<f64>>>,
-    /// At these sizes the library runs Direct whatever is asked…
+    /// Whether the library runs Direct at a size whatever is asked for.
     direct: Vec<bool>,
-    /// …on so many channels for each launch, where that is known: launches of as many are one there.
+    /// The channels of Direct for each launch, where they are known: launches with as many are the same there.
     direct_channels: Vec<Option<u32>>,
 }
 
@@ -48,7 +48,7 @@ impl Grid {
     #[must_use]
     pub fn new(
         sweep: &Sweep,
-        support: &Support,
+        support: &SupportMatrix,
         collective: Collective,
         scale: Scale,
         channels: &[u32],
@@ -60,8 +60,8 @@ impl Grid {
         let mut sizes: Vec<u64> = points.iter().chain(defaults).map(|p| p.workload.size_bytes).collect();
         sizes.compact_sort();
         sizes.dedup();
-        if sizes.len() > MOST_SIZES {
-            sizes = (0..MOST_SIZES).map(|i| sizes[i * (sizes.len() - 1) / (MOST_SIZES - 1)]).collect();
+        if sizes.len() > MAX_SIZES {
+            sizes = (0..MAX_SIZES).map(|i| sizes[i * (sizes.len() - 1) / (MAX_SIZES - 1)]).collect();
         }
         let mut launches: BTreeSet<Configuration> = points.iter().map(|p| p.configuration).compact_collect();
         let others = launches.is_empty() || launches.iter().any(|c| !is_direct(c));
@@ -79,7 +79,7 @@ impl Grid {
         let largest = Workload { collective, scale, size_bytes: u64::MAX };
         for algorithm in [Algorithm::Tree, Algorithm::Ring].into_iter().chain(tried.iter().copied()) {
             for protocol in [Protocol::Ll, Protocol::Ll128, Protocol::Simple] {
-                if others && support.outcome(&largest, algorithm, protocol) == Outcome::Runs {
+                if others && support.outcome(&largest, algorithm, protocol) == SupportOutcome::Runs {
                     pairs.insert((algorithm, protocol));
                 }
             }
@@ -128,7 +128,7 @@ impl Grid {
     /// The launches that were measured, and no others.
     #[must_use]
     pub fn measured(sweep: &Sweep, collective: Collective, scale: Scale) -> Self {
-        let mut grid = Self::new(sweep, &Support::default(), collective, scale, &[], &[]);
+        let mut grid = Self::new(sweep, &SupportMatrix::default(), collective, scale, &[], &[]);
         let made: Vec<bool> = (0..grid.launches.len()).map(|launch| grid.row(launch).is_some()).collect();
         let mut keep = made.iter();
         grid.launches.retain(|_| *keep.next().unwrap_or(&false));
@@ -153,7 +153,7 @@ impl Grid {
         if known.is_empty() || known.len() * 2 < cells.len() {
             return None;
         }
-        let curve = Curve::through(known);
+        let curve = BusbwCurve::through(known);
         let height = |(size, cell): (&u64, &Option<f64>)| cell.or_else(|| curve.height(log2((*size).max(1) as f64)));
         self.sizes.iter().zip(cells).map(height).collect()
     }
@@ -216,7 +216,7 @@ mod tests {
     fn grid(points: Vec<Point>) -> Grid {
         let sweep = Sweep { points, defaults: Vec::new() };
         let group = sweep.groups().remove(0);
-        Grid::new(&sweep, &Support::new(Vec::new(), &sweep), group.collective, group.scale, &[], &[])
+        Grid::new(&sweep, &SupportMatrix::new(Vec::new(), &sweep), group.collective, group.scale, &[], &[])
     }
 
     #[test]
@@ -258,8 +258,14 @@ mod tests {
         assert!(one.launches.is_empty());
         let defaults = vec![point(4096, Algorithm::None, 0, 1.0)];
         let sweep = Sweep { points: Vec::new(), defaults };
-        let of_defaults =
-            Grid::new(&sweep, &Support::default(), Collective::AllGather, Scale { nodes: 2, ranks: 16 }, &[], &[]);
+        let of_defaults = Grid::new(
+            &sweep,
+            &SupportMatrix::default(),
+            Collective::AllGather,
+            Scale { nodes: 2, ranks: 16 },
+            &[],
+            &[],
+        );
         assert_eq!((of_defaults.sizes.len(), of_defaults.ends().len()), (1, 6));
         assert_eq!(of_defaults.launches.len(), 27);
         let one = grid(vec![point(4096, Algorithm::Direct, 4, 1.0)]);

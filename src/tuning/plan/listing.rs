@@ -1,7 +1,7 @@
 //! A plan as a table for people.
 
 use super::{
-    agenda::{Item, Reason},
+    agenda::{PlannedLaunch, Reason},
     duration,
 };
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     units::{Size, microseconds},
 };
 
-/// For people.
+/// The name as it is shown on the page and in the terminal.
 #[must_use]
 pub const fn reason(reason: Reason) -> &'static str {
     match reason {
@@ -29,9 +29,9 @@ fn times([first, last]: [f64; 2]) -> String {
     if first.total_cmp(&last).is_eq() { microseconds(first) } else { [first, last].map(microseconds).join(" to ") }
 }
 
-/// A row per item.
+/// The plan as a table, a row for each launch.
 #[must_use]
-pub fn listing(items: &[Item]) -> Listing {
+pub fn listing(items: &[PlannedLaunch]) -> Listing {
     let columns = vec![
         Column::numbers("Order", "the most urgent first"),
         Column::words(WORKLOAD, "collective, nodes × ranks"),
@@ -51,7 +51,7 @@ pub fn listing(items: &[Item]) -> Listing {
         ),
         Column::words("Why", "why it is worth measuring"),
     ];
-    let row = |(order, item): (usize, &Item)| {
+    let row = |(order, item): (usize, &PlannedLaunch)| {
         let ends = [item.sizes.first, item.sizes.last].map(|size| Size(size).to_string());
         vec![
             Entry::number(Some(order as f64), |n| format!("{n}")),
@@ -66,7 +66,7 @@ pub fn listing(items: &[Item]) -> Listing {
             Entry::text(item.why.clone()),
         ]
     };
-    let group = |item: &Item| (item.collective, item.scale);
+    let group = |item: &PlannedLaunch| (item.collective, item.scale);
     let groups_differ = items.windows(2).any(|pair| group(&pair[0]) != group(&pair[1]));
     let mut listing = Listing { columns, rows: (1..).zip(items).map(row).collect() };
     // Eight columns are shown: the workload is told where it differs.
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn eight_columns_are_shown_and_the_times_of_the_ends() {
-        let item = |nodes| Item {
+        let item = |nodes| PlannedLaunch {
             collective: Collective::AllReduce,
             scale: Scale { nodes, ranks: 8 * nodes },
             configuration: None,

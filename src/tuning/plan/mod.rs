@@ -1,9 +1,9 @@
-//! What to measure next.
+//! Plans of what to measure next.
 //!
 //! A launch of nccl-tests measures all sizes with one algorithm, protocol and channel count at one scale. [`grid`]
 //! knows which launches there are and what is known of them, [`explore`] says which to make next, [`agenda`] puts all
 //! that is worth measuring in order within a budget, [`duration`] says how long it takes, [`script`] and [`listing`]
-//! write it. [`racing`] is the search that ours is compared with, [`rehearsal`] compares them on sweeps that are
+//! write it. [`racing`] is the search that ours is compared with, [`replay`] compares them on sweeps that are
 //! complete.
 
 pub mod agenda;
@@ -12,51 +12,51 @@ pub mod explore;
 pub mod grid;
 pub mod listing;
 pub mod racing;
-pub mod rehearsal;
+pub mod replay;
 pub mod script;
 
 use serde::{Deserialize, Serialize};
 
-use self::explore::Worth;
-use super::{launch::Launcher, platform::Platform, result::Recommendation, support::Support, sweep::Sweep};
+use self::explore::LaunchThresholds;
+use super::{launch::Launcher, platform::Platform, result::Recommendation, support::SupportMatrix, sweep::Sweep};
 use crate::{
     collective::{Collective, Scale, Workload},
     progress::Progress,
     text::Listing,
 };
 
-/// What is asked of a plan.
+/// The settings of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Question {
+pub struct PlanQuestion {
     /// For which collective and scale; `None`: all that were measured.
     pub of: Option<(Collective, Scale)>,
     /// At most so many launches, repeats counted.
     pub runs: u32,
     /// Launches of what was not measured before.
     pub repeats: u32,
-    /// What is worth a launch.
-    pub worth: Worth,
+    /// The expected gains from which on a launch is worth making.
+    pub worth: LaunchThresholds,
     /// Channel counts to try; none: [`grid::LADDER`] up to the most that were measured.
     pub channels: Vec<u32>,
-    /// What jobs send and nobody measured, with the number of calls.
+    /// The workloads that jobs call and nobody measured, with the number of calls.
     pub uncovered: Vec<(Workload, u64)>,
     /// Which of several sets of measurements the plan goes on with.
     pub measured_with: Option<String>,
     /// Where it is launched; `None`: as the measurements say, else RCCL.
     pub platform: Option<Platform>,
-    /// What starts the ranks.
+    /// The launcher that starts the ranks.
     pub launcher: Launcher,
-    /// Shuffles the launches.
+    /// The seed of the order of the launches.
     pub seed: u64,
 }
 
-impl Default for Question {
+impl Default for PlanQuestion {
     fn default() -> Self {
         Self {
             of: None,
             runs: 30,
             repeats: 3,
-            worth: Worth::default(),
+            worth: LaunchThresholds::default(),
             channels: Vec::new(),
             uncovered: Vec::new(),
             measured_with: None,
@@ -67,26 +67,26 @@ impl Default for Question {
     }
 }
 
-impl Question {
+impl PlanQuestion {
     /// The most launches of a plan: more are a sweep of their own.
-    pub const MOST_RUNS: u32 = 1000;
+    pub const MAX_RUNS: u32 = 1000;
     /// The most launches of one configuration.
-    pub const MOST_REPEATS: u32 = 99;
+    pub const MAX_REPEATS: u32 = 99;
 }
 
 /// A plan, as the page shows it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
-    /// What to launch, the most urgent first. The page is told by the listing.
+pub struct PlanAnswer {
+    /// The launches, the most urgent first. Not sent to the page, which shows the listing.
     #[serde(skip)]
-    pub items: Vec<agenda::Item>,
+    pub items: Vec<agenda::PlannedLaunch>,
     /// Why it ends where it ends, and what must be known.
     pub notes: Vec<String>,
-    /// A row per item.
+    /// The plan as a table, a row for each launch.
     pub listing: Listing,
     /// A bash script that makes the launches, for a file named [`script::FILE_NAME`].
     pub script: String,
-    /// The same as lines of rccl-sweep.
+    /// The plan as lines of rccl-sweep.
     pub sweep_arguments: String,
 }
 
@@ -94,14 +94,18 @@ pub struct Answer {
 pub fn plan(
     sweep: &Sweep,
     recommendations: &[Recommendation],
-    support: &Support,
-    question: &Question,
+    support: &SupportMatrix,
+    question: &PlanQuestion,
     progress: &mut dyn Progress,
-) -> Answer {
+) -> PlanAnswer {
     let agenda::Agenda { items, notes } = agenda::agenda(sweep, recommendations, support, question, progress);
-    Answer {
+    PlanAnswer {
         listing: listing::listing(&items),
-        script: script::script(&items, question, duration::told(&items, &duration::Times::new(sweep)).as_deref()),
+        script: script::script(
+            &items,
+            question,
+            duration::sentence(&items, &duration::OperationTimes::new(sweep)).as_deref(),
+        ),
         sweep_arguments: script::sweep_arguments(&items),
         items,
         notes,

@@ -9,11 +9,11 @@ use crate::collective::Configuration;
 /// Launched first for each algorithm and protocol.
 const ANCHORS: [u32; 4] = [1, 8, 24, 48];
 /// An algorithm and protocol that is further than this below the best is out of the race.
-const NEAR: f64 = 0.85;
+const ELIMINATION_RATIO: f64 = 0.85;
 /// A best channel count is given up only for one that is faster by more than this.
-const MOVE: f64 = 1.02;
+const MIN_SPEEDUP_TO_MOVE: f64 = 1.02;
 /// Within this of the leader fewer channels are tried.
-const CLOSE: f64 = 0.995;
+const TIE_RATIO: f64 = 0.995;
 
 /// The launches that racing search makes of a grid, in its order; `busbw(launch, size)` measures.
 #[must_use]
@@ -32,7 +32,7 @@ pub fn race(launches: &[Configuration], sizes: usize, busbw: &dyn Fn(usize, usiz
         own.reduce(|best, next| if busbw(next, size) > busbw(best, size) { next } else { best })
     };
     let is_near = |made: &[usize], ladder: &[usize], size: usize| {
-        best_of(made, ladder, size).is_some_and(|best| busbw(best, size) >= NEAR * leader(made, size))
+        best_of(made, ladder, size).is_some_and(|best| busbw(best, size) >= ELIMINATION_RATIO * leader(made, size))
     };
     let alive: Vec<&[usize]> =
         ladders.into_iter().filter(|ladder| (0..sizes).any(|size| is_near(&made, ladder, size))).collect();
@@ -43,13 +43,13 @@ pub fn race(launches: &[Configuration], sizes: usize, busbw: &dyn Fn(usize, usiz
             let Some(best) = best_of(&made, ladder, size).filter(|_| is_near(&made, ladder, size)) else { continue };
             let place = &mut standing[number * sizes + size];
             let current = match *place {
-                Some(current) if busbw(best, size) <= busbw(current, size) * MOVE => current,
+                Some(current) if busbw(best, size) <= busbw(current, size) * MIN_SPEEDUP_TO_MOVE => current,
                 _ => best,
             };
             *place = Some(current);
             let step = current - ladder[0];
             asked.extend([step.wrapping_sub(1), step + 1].iter().filter_map(|step| ladder.get(*step)));
-            let close = CLOSE * leader(&made, size);
+            let close = TIE_RATIO * leader(&made, size);
             let fewest = ladder.iter().position(|launch| made.contains(launch) && busbw(*launch, size) >= close);
             asked.extend(fewest.and_then(|step| ladder.get(step.wrapping_sub(1))));
         }

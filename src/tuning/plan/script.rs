@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Question, agenda::Item};
+use super::{PlanQuestion, agenda::PlannedLaunch};
 use crate::{
     collective::{Configuration, Scale},
     math::Stream,
@@ -17,7 +17,7 @@ pub const FILE_NAME: &str = "measure.sh";
 /// The script: for each scale warm-up launches, then rounds of all that is to be launched, shuffled in each round, so
 /// that what drifts meets all alike. `takes` says how long all of it does. A log's name tells what was asked for: `all_reduce_2n_ring_ll128_c24_r1.log`.
 #[must_use]
-pub fn script(items: &[Item], question: &Question, takes: Option<&str>) -> String {
+pub fn script(items: &[PlannedLaunch], question: &PlanQuestion, takes: Option<&str>) -> String {
     let launches: u32 = items.iter().map(|item| item.repeats).sum();
     let mut notes = vec![
         format!("{launches} launches, in rounds that are shuffled with seed {}.", question.seed),
@@ -31,7 +31,7 @@ pub fn script(items: &[Item], question: &Question, takes: Option<&str>) -> Strin
     scales.dedup();
     let mut stream = Stream::new(question.seed);
     for scale in scales {
-        let of_scale: Vec<&Item> = items.iter().filter(|item| item.scale == scale).collect();
+        let of_scale: Vec<&PlannedLaunch> = items.iter().filter(|item| item.scale == scale).collect();
         let _ = writeln!(text, "# {scale}");
         text += &launch::ranks(question.launcher, scale);
         if let Some(first) = of_scale.first() {
@@ -39,7 +39,7 @@ pub fn script(items: &[Item], question: &Question, takes: Option<&str>) -> Strin
         }
         let rounds = of_scale.iter().map(|item| item.repeats).max().unwrap_or(0);
         for round in 1..=rounds {
-            let mut of_round: Vec<&&Item> = of_scale.iter().filter(|item| item.repeats >= round).collect();
+            let mut of_round: Vec<&&PlannedLaunch> = of_scale.iter().filter(|item| item.repeats >= round).collect();
             stream.shuffle(&mut of_round);
             for item in of_round {
                 text += &launch::line(
@@ -56,8 +56,8 @@ pub fn script(items: &[Item], question: &Question, takes: Option<&str>) -> Strin
 }
 
 /// A log's name. Only launches over the widest range of sizes don't say where they begin.
-fn log_name(item: &Item, items: &[&Item], round: u32) -> String {
-    let Item { collective, scale, configuration, sizes, .. } = item;
+fn log_name(item: &PlannedLaunch, items: &[&PlannedLaunch], round: u32) -> String {
+    let PlannedLaunch { collective, scale, configuration, sizes, .. } = item;
     let what = configuration.map_or_else(|| "default".to_owned(), name);
     let width = |sizes: &Sizes| (sizes.last / sizes.first.max(1), *sizes);
     let widest = items.iter().filter(|other| other.collective == *collective).map(|other| width(&other.sizes)).max();
@@ -74,7 +74,7 @@ fn name(configuration: Configuration) -> String {
 
 /// The same launches as arguments of rccl-sweep, a line each; algorithm and protocol are set in its environment.
 #[must_use]
-pub fn sweep_arguments(items: &[Item]) -> String {
+pub fn sweep_arguments(items: &[PlannedLaunch]) -> String {
     let mut text = String::new();
     for item in items {
         let Sizes { first, last } = item.sizes;
@@ -102,8 +102,8 @@ mod tests {
     use crate::collective::{Algorithm, Collective, Protocol};
     use crate::tuning::plan::agenda::Reason;
 
-    fn item(configuration: Option<Configuration>, repeats: u32) -> Item {
-        Item {
+    fn item(configuration: Option<Configuration>, repeats: u32) -> PlannedLaunch {
+        PlannedLaunch {
             collective: Collective::AllReduce,
             scale: Scale { nodes: 2, ranks: 16 },
             configuration,
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn every_launch_is_a_line_whose_log_tells_what_was_asked() {
         let items = [item(None, 2), item(ring(24), 2), item(ring(8), 1)];
-        let text = script(&items, &Question::default(), None);
+        let text = script(&items, &PlanQuestion::default(), None);
         let mut lines: Vec<&str> = text.lines().filter(|line| line.starts_with("run all_reduce")).collect();
         // Rounds come one after the other.
         assert!(
@@ -142,14 +142,14 @@ mod tests {
         );
         assert_eq!(lines[2], format!("run all_reduce_2n_ring_ll128_c24_r1.log {sizes} {asked}"));
         assert_eq!(lines.len(), 5);
-        let other = script(&items, &Question { seed: 7, ..Question::default() }, None);
-        assert_eq!(text, script(&items, &Question::default(), None));
+        let other = script(&items, &PlanQuestion { seed: 7, ..PlanQuestion::default() }, None);
+        assert_eq!(text, script(&items, &PlanQuestion::default(), None));
         assert_eq!(text.len(), other.replace("seed 7", "seed 42").len());
     }
 
     #[test]
     fn srun_takes_the_environment_from_around_it() {
-        let question = Question { launcher: launch::Launcher::Srun, ..Question::default() };
+        let question = PlanQuestion { launcher: launch::Launcher::Srun, ..PlanQuestion::default() };
         let text = script(&[item(ring(24), 1)], &question, None);
         assert!(
             text.contains("launch=(srun -N 2 -n 16 --ntasks-per-node=8 --export=ALL)") && !text.contains("exports+=")
@@ -164,10 +164,10 @@ mod tests {
             .map(|(name, value)| format!("{name}={value}"));
         assert_eq!(channels.collect::<Vec<_>>(), ["NCCL_MIN_NCHANNELS=4", "NCCL_MAX_NCHANNELS=4"]);
         let all = Configuration { algorithm: Algorithm::None, protocol: Protocol::None, channels: 4 };
-        let all_to_all = Item { collective: Collective::AllToAll, ..item(Some(all), 1) };
+        let all_to_all = PlannedLaunch { collective: Collective::AllToAll, ..item(Some(all), 1) };
         assert_eq!(launch::environment(Some(all), Collective::AllToAll)[0].0, "NCCL_MIN_P2P_NCHANNELS");
         assert_eq!(log_name(&all_to_all, &[&all_to_all], 1), "alltoall_2n_c4_r1.log");
-        let beyond = Item { sizes: Sizes { first: 1 << 30, last: 1 << 33 }, ..all_to_all.clone() };
+        let beyond = PlannedLaunch { sizes: Sizes { first: 1 << 30, last: 1 << 33 }, ..all_to_all.clone() };
         assert_eq!(log_name(&beyond, &[&all_to_all, &beyond], 1), "alltoall_2n_from1073741824b_c4_r1.log");
     }
 

@@ -6,7 +6,7 @@ use crate::{
     order::CompactSort,
     report::{Exhibit, Section},
     text::Listing,
-    tuning::{hotspots, plan, record, result::Recommendation, study::Study},
+    tuning::{hotspots, plan, record, result::Recommendation, study::TuningStudy},
     units::{count, percent},
 };
 
@@ -23,7 +23,7 @@ fn cut(listing: &mut Listing, most: usize, noun: &str) -> Option<String> {
 }
 
 /// The smallest gain that is distinguishable from noise, and the runs that stalled.
-pub(super) fn noise(study: &Study, answer: &[Recommendation], names: &BTreeMap<u16, String>) -> Option<Section> {
+pub(super) fn noise(study: &TuningStudy, answer: &[Recommendation], names: &BTreeMap<u16, String>) -> Option<Section> {
     let mut text: Vec<String> = study.screened().notes();
     let mut visible: Vec<f64> = answer
         .iter()
@@ -52,8 +52,8 @@ pub(super) fn noise(study: &Study, answer: &[Recommendation], names: &BTreeMap<u
 }
 
 /// Sizes at which a curve of busbw falls though the message grows.
-pub(super) fn dips(study: &Study, answer: &[Recommendation]) -> Option<Section> {
-    let found = hotspots::find(study.sweep(), answer, hotspots::Rule::default());
+pub(super) fn dips(study: &TuningStudy, answer: &[Recommendation]) -> Option<Section> {
+    let found = hotspots::find(study.sweep(), answer, hotspots::HotspotRule::default());
     if found.is_empty() {
         return None;
     }
@@ -65,7 +65,7 @@ pub(super) fn dips(study: &Study, answer: &[Recommendation]) -> Option<Section> 
         } else {
             format!("There are {} ranges of sizes", found.len())
         },
-        hotspots::Rule::default().threshold_pct
+        hotspots::HotspotRule::default().threshold_pct
     )];
     text.extend(cut(&mut listing, SHOWN, "ranges"));
     Some(Section {
@@ -77,8 +77,8 @@ pub(super) fn dips(study: &Study, answer: &[Recommendation]) -> Option<Section> 
 }
 
 /// The first launches of a plan.
-pub(super) fn next(plan: plan::Answer) -> Option<Section> {
-    let plan::Answer { mut listing, notes, .. } = plan;
+pub(super) fn next(plan: plan::PlanAnswer) -> Option<Section> {
+    let plan::PlanAnswer { mut listing, notes, .. } = plan;
     if listing.rows.is_empty() {
         return None;
     }

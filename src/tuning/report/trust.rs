@@ -20,7 +20,7 @@ pub(super) fn section(evaluation: &Evaluation, charts: Vec<Chart>) -> Section {
         ("an unseen scale", &evaluation.by_scale),
     ];
     for (way, scores) in ways {
-        for (source, score) in wording::contestants(scores) {
+        for (source, score) in wording::predictors(scores) {
             let numbers =
                 [score.r2, score.mae_gbps, score.mape_pct, score.regret_mean_pct, score.regret_max_pct, score.top1_pct];
             if numbers.iter().any(Option::is_some) {

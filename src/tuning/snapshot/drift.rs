@@ -17,7 +17,7 @@ use crate::{
 use std::collections::BTreeMap;
 
 /// More passes than this are not looked at.
-const MOST_PASSES: usize = 16;
+const MAX_PASSES: usize = 16;
 
 impl Drift {
     /// Of the single runs of the places with as many runs as most have; `None` where these have one.
@@ -25,8 +25,8 @@ impl Drift {
     pub fn new(runs: &Runs, screened: &Screened, group: (Collective, Scale)) -> Option<Self> {
         let all = || {
             runs.places_of(group).filter(|(place, first, of)| {
-                (2..=MOST_PASSES).contains(&of.len())
-                    && of.iter().zip(*first..).all(|(run, at)| run.repeats == 1 && screened.keep(place, at).run)
+                (2..=MAX_PASSES).contains(&of.len())
+                    && of.iter().zip(*first..).all(|(run, at)| run.repeats == 1 && screened.keep(place, at).busbw)
             })
         };
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{contest::Contest, folds::Scheme};
+use super::{folds::FoldScheme, scores::PredictorScores};
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     learn::metrics,
@@ -18,10 +18,10 @@ pub const SLACK_POINTS: f64 = 0.2;
 /// Mean regret of what each source would have had deployed, in per cent.
 pub type Regret = BTreeMap<Source, f64>;
 
-/// What was deployed at one held-out size.
+/// The choice that would have been deployed at one held-out size.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Deployed {
-    /// For what.
+pub struct HeldOutChoice {
+    /// The workload.
     pub workload: Workload,
     /// Who chose; [`Source::Default`] where nothing promised more than the default.
     pub source: Source,
@@ -32,20 +32,20 @@ pub struct Deployed {
 }
 
 /// By source: the fold of each held-out workload and what was deployed there.
-type BySource = BTreeMap<Source, Vec<(usize, Deployed)>>;
+type BySource = BTreeMap<Source, Vec<(usize, HeldOutChoice)>>;
 
-/// What all sources would have had deployed, for each (collective, scale).
+/// The choices that each source would have had deployed, for each (collective, scale).
 #[derive(Debug, Default)]
-pub(super) struct Deployments {
+pub(super) struct HeldOutChoices {
     all: BTreeMap<(Collective, Scale), BySource>,
 }
 
-impl Deployments {
-    pub(super) fn new(sweep: &Sweep, contest: &Contest) -> Self {
+impl HeldOutChoices {
+    pub(super) fn new(sweep: &Sweep, scores: &PredictorScores) -> Self {
         let folds: BTreeMap<Workload, usize> =
-            sweep.points.iter().zip(&contest.folds).map(|(point, fold)| (point.workload, *fold)).compact_collect();
+            sweep.points.iter().zip(&scores.folds).map(|(point, fold)| (point.workload, *fold)).compact_collect();
         let mut all: BTreeMap<_, BySource> = BTreeMap::new();
-        for (workload, configurations) in &contest.workloads {
+        for (workload, configurations) in &scores.workloads {
             let group = (workload.collective, workload.scale);
             let fold = folds[workload];
             // A held-out size is held out with its default.
@@ -56,8 +56,8 @@ impl Deployments {
             if best <= 0.0 {
                 continue;
             }
-            for (source, contestant) in &contest.contestants {
-                let Some((choice, expected)) = contestant.choices.get(workload).copied() else { continue };
+            for (source, predictor) in &scores.predictors {
+                let Some((choice, expected)) = predictor.choices.get(workload).copied() else { continue };
                 let default_is_expected_to_win =
                     expected.zip(there).is_some_and(|(choice, default)| choice <= default.busbw_gbps());
                 let (source_of, configuration, got) = match own.filter(|_| default_is_expected_to_win) {
@@ -65,7 +65,7 @@ impl Deployments {
                     None => (*source, Some(choice), configurations.get(&choice).copied().unwrap_or(0.0)),
                 };
                 let regret_pct = (1.0 - got / best) * 100.0;
-                let deployed = Deployed { workload: *workload, source: source_of, configuration, regret_pct };
+                let deployed = HeldOutChoice { workload: *workload, source: source_of, configuration, regret_pct };
                 all.entry(group).or_default().entry(*source).or_default().push((fold, deployed));
             }
         }
@@ -74,7 +74,7 @@ impl Deployments {
 
     /// Each group's mean regret by source, over the folds that `counts` names.
     pub(super) fn regret(&self, counts: impl Fn(usize) -> bool) -> BTreeMap<(Collective, Scale), Regret> {
-        let mean = |deployed: &Vec<(usize, Deployed)>| {
+        let mean = |deployed: &Vec<(usize, HeldOutChoice)>| {
             let lost: Vec<f64> = deployed.iter().filter(|(f, _)| counts(*f)).map(|(_, d)| d.regret_pct).collect();
             metrics::mean(&lost)
         };
@@ -84,24 +84,24 @@ impl Deployments {
         self.all.iter().map(|(group, sources)| (*group, of(sources))).compact_collect()
     }
 
-    /// What the source that lost least, over all folds, would have had deployed.
-    pub(super) fn chosen(&self) -> Vec<Deployed> {
+    /// The choices of the source that lost least over all folds.
+    pub(super) fn chosen(&self) -> Vec<HeldOutChoice> {
         let regret = self.regret(|_| true);
         self.pick(|group, _| least_regret(&regret[group]))
     }
 
     /// The same where each fold's source is chosen by the other folds alone.
-    pub(super) fn nested(&self) -> Vec<Deployed> {
-        let others: Vec<_> = (0..Scheme::Size.folds()).map(|fold| self.regret(|other| other != fold)).collect();
+    pub(super) fn nested(&self) -> Vec<HeldOutChoice> {
+        let others: Vec<_> = (0..FoldScheme::Size.folds()).map(|fold| self.regret(|other| other != fold)).collect();
         self.pick(|group, fold| others.get(fold).and_then(|o| o.get(group)).map_or(Source::Model, least_regret))
     }
 
-    fn pick(&self, source: impl Fn(&(Collective, Scale), usize) -> Source) -> Vec<Deployed> {
+    fn pick(&self, source: impl Fn(&(Collective, Scale), usize) -> Source) -> Vec<HeldOutChoice> {
         let of_group = |(group, sources): (&(Collective, Scale), &BySource)| {
-            let of_source = |(name, deployed): (&Source, &Vec<(usize, Deployed)>)| {
+            let of_source = |(name, deployed): (&Source, &Vec<(usize, HeldOutChoice)>)| {
                 deployed.iter().filter(|(f, _)| source(group, *f) == *name).map(|(_, d)| *d).collect::<Vec<_>>()
             };
-            let mut picked: Vec<Deployed> = sources.iter().flat_map(of_source).collect();
+            let mut picked: Vec<HeldOutChoice> = sources.iter().flat_map(of_source).collect();
             picked.compact_sort_by_key(|deployed| deployed.workload);
             picked
         };
@@ -123,7 +123,7 @@ pub(super) fn by_collective(regret: &BTreeMap<(Collective, Scale), Regret>) -> B
 }
 
 /// The mean of what was lost.
-pub(super) fn mean_regret(deployed: &[Deployed]) -> Option<f64> {
+pub(super) fn mean_regret(deployed: &[HeldOutChoice]) -> Option<f64> {
     metrics::mean(&deployed.iter().map(|deployed| deployed.regret_pct).collect::<Vec<f64>>())
 }
 

@@ -1,4 +1,4 @@
-//! What is held out, and what the model says of it.
+//! The folds of a cross-validation, and the model's predictions of what each holds out.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,21 @@ use crate::{
     learn::{LearnError, folds},
     order::CompactCollect,
     progress::Progress,
-    tuning::{aggregate::Point, features::Ask, model::BusbwModel, parameters::Parameters},
+    tuning::{aggregate::Point, features::ModelInput, model::BusbwModel, parameters::Parameters},
 };
 
-/// What is held out.
+/// The unit that a fold holds out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Scheme {
-    /// Sizes.
+pub enum FoldScheme {
+    /// Whole message sizes.
     Size,
-    /// Configurations.
+    /// Whole configurations.
     Configuration,
-    /// Scales.
+    /// Whole scales.
     Scale,
 }
 
-impl Scheme {
+impl FoldScheme {
     /// How many folds there can be.
     #[must_use]
     pub const fn folds(self) -> usize {
@@ -38,11 +38,11 @@ impl Scheme {
 /// Predictions of one fold's held-out points, in the order of the points; `None` where the model can't say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FoldPredictions {
-    /// What is held out.
-    pub scheme: Scheme,
-    /// Which fold.
+    /// The unit that a fold holds out.
+    pub scheme: FoldScheme,
+    /// The number of the fold, from 0.
     pub fold: usize,
-    /// busbw in GB/s.
+    /// The bus bandwidth in GB/s.
     pub predicted: Vec<Option<f64>>,
 }
 
@@ -51,8 +51,8 @@ const NEVER_HELD_OUT: usize = usize::MAX;
 
 /// All folds of all schemes that hold anything out, the slow ones first.
 #[must_use]
-pub fn all_folds(points: &[Point]) -> Vec<(Scheme, usize)> {
-    [Scheme::Size, Scheme::Configuration, Scheme::Scale]
+pub fn all_folds(points: &[Point]) -> Vec<(FoldScheme, usize)> {
+    [FoldScheme::Size, FoldScheme::Configuration, FoldScheme::Scale]
         .into_iter()
         .flat_map(|scheme| {
             let assignment = assign(points, scheme);
@@ -69,24 +69,24 @@ pub fn all_folds(points: &[Point]) -> Vec<(Scheme, usize)> {
 /// The fold of each point: ranks of sizes and of configurations count within each (collective, scale), ranks of scales
 /// within each collective. The points of a collective that was measured at one scale only have no fold by scale.
 #[must_use]
-pub fn assign(points: &[Point], scheme: Scheme) -> Vec<usize> {
+pub fn assign(points: &[Point], scheme: FoldScheme) -> Vec<usize> {
     let mut members: BTreeMap<(Collective, Option<Scale>), Vec<usize>> = BTreeMap::new();
     for (index, point) in points.iter().enumerate() {
-        let scale = Some(point.workload.scale).filter(|_| scheme != Scheme::Scale);
+        let scale = Some(point.workload.scale).filter(|_| scheme != FoldScheme::Scale);
         members.entry((point.workload.collective, scale)).or_default().push(index);
     }
     let mut assignment = vec![NEVER_HELD_OUT; points.len()];
     for indices in members.values() {
         let ranked = match scheme {
-            Scheme::Size => {
+            FoldScheme::Size => {
                 let sizes: Vec<u64> = indices.iter().map(|&i| points[i].workload.size_bytes).collect();
                 folds::by_rank(&sizes, scheme.folds())
             }
-            Scheme::Configuration => {
+            FoldScheme::Configuration => {
                 let configurations: Vec<Configuration> = indices.iter().map(|&i| points[i].configuration).collect();
                 folds::by_rank(&configurations, scheme.folds())
             }
-            Scheme::Scale => {
+            FoldScheme::Scale => {
                 let scales: Vec<Scale> = indices.iter().map(|&i| points[i].workload.scale).collect();
                 if scales.iter().all(|scale| *scale == scales[0]) {
                     continue;
@@ -104,17 +104,17 @@ pub fn assign(points: &[Point], scheme: Scheme) -> Vec<usize> {
 /// Learns from all points outside a fold and predicts those inside.
 ///
 /// # Errors
-/// What the model says.
+/// The error of the model, if it can't be asked.
 pub fn predict_fold(
     points: &[Point],
     parameters: &Parameters,
-    scheme: Scheme,
+    scheme: FoldScheme,
     fold: usize,
     progress: &mut dyn Progress,
 ) -> Result<FoldPredictions, LearnError> {
     let (kept, held_out) = folds::split(&assign(points, scheme), fold);
     let training: Vec<Point> = kept.iter().map(|&i| points[i].clone()).collect();
-    let asks: Vec<Ask> = held_out.iter().map(|&i| (points[i].workload, points[i].configuration)).collect();
+    let asks: Vec<ModelInput> = held_out.iter().map(|&i| (points[i].workload, points[i].configuration)).collect();
     let model = BusbwModel::fit(&training, parameters, progress)?;
     Ok(FoldPredictions { scheme, fold, predicted: model.predict(&asks)? })
 }

@@ -7,19 +7,19 @@
 //! a fold. [`deployed`] goes one step further: what would have been deployed at the held-out sizes, the default
 //! included.
 
-mod contest;
 pub mod deployed;
 pub mod folds;
+mod scores;
 
 use std::collections::BTreeMap;
 
-use self::contest::Contest;
+use self::scores::PredictorScores;
 pub use self::{
-    deployed::{Deployed, Regret, least_regret},
-    folds::{FoldPredictions, Scheme, all_folds, assign, predict_fold},
+    deployed::{HeldOutChoice, Regret, least_regret},
+    folds::{FoldPredictions, FoldScheme, all_folds, assign, predict_fold},
 };
 use super::{
-    beyond::BeyondErrors,
+    extrapolation::ExtrapolationErrors,
     intervals::{HeldOutErrors, LEVEL, nested_coverage_pct},
     result::{Evaluation, FoldScores, Source},
     sweep::Sweep,
@@ -29,15 +29,15 @@ use crate::collective::{Collective, Scale};
 /// Scores, held-out predictions of the model, and the errors that intervals are made of.
 #[derive(Clone, Debug, Default)]
 pub struct Validation {
-    /// Scores over everything.
+    /// The scores over all collectives and scales.
     pub evaluation: Evaluation,
     /// Mean regret at held-out sizes of what each source would have had deployed, for each (collective, scale), in per
     /// cent.
     pub regret: BTreeMap<(Collective, Scale), Regret>,
     /// The same at held-out scales, for each collective that was measured at several.
     pub regret_at_scales: BTreeMap<Collective, Regret>,
-    /// What the source that answers would have had deployed at each held-out size.
-    pub deployed: Vec<Deployed>,
+    /// The choices that the source in use would have had deployed at each held-out size.
+    pub deployed: Vec<HeldOutChoice>,
     /// Out-of-fold predictions of the model: (point's index, by size, by configuration).
     pub out_of_fold: Vec<(Option<f64>, Option<f64>)>,
     /// Held-out errors of the model at unseen sizes.
@@ -51,7 +51,7 @@ pub struct Validation {
     /// Held-out errors, at unseen scales, of log-linear interpolation over size at the nearest measured scale.
     pub interpolated_scale_errors: HeldOutErrors,
     /// Errors beyond the measured sizes.
-    pub beyond_errors: BeyondErrors,
+    pub beyond_errors: ExtrapolationErrors,
     /// Held-out errors of gains over the default at unseen sizes, the choice expected by the model, the default on the
     /// line between its sizes.
     pub gain_errors: HeldOutErrors,
@@ -63,12 +63,12 @@ pub struct Validation {
 #[must_use]
 pub fn evaluate(sweep: &Sweep, predictions: &[FoldPredictions]) -> Validation {
     let points = &sweep.points;
-    let by_size = Contest::new(points, predictions, Scheme::Size);
-    let by_configuration = Contest::new(points, predictions, Scheme::Configuration);
-    let by_scale = Contest::new(points, predictions, Scheme::Scale);
+    let by_size = PredictorScores::new(points, predictions, FoldScheme::Size);
+    let by_configuration = PredictorScores::new(points, predictions, FoldScheme::Configuration);
+    let by_scale = PredictorScores::new(points, predictions, FoldScheme::Scale);
 
-    let errors = |contest: &Contest, source, by_size| {
-        HeldOutErrors::new(points, contest.predicted(source), &contest.folds, by_size)
+    let errors = |scores: &PredictorScores, source, by_size| {
+        HeldOutErrors::new(points, scores.predicted(source), &scores.folds, by_size)
     };
     let size_errors = errors(&by_size, Source::Model, true);
     let configuration_errors = errors(&by_configuration, Source::Model, false);
@@ -79,23 +79,24 @@ pub fn evaluate(sweep: &Sweep, predictions: &[FoldPredictions]) -> Validation {
     let (scale_errors, interpolated_scale_errors) =
         (errors(&by_scale, Source::Model, false), errors(&by_scale, Source::LogLinearInterpolation, false));
 
-    let regret_at_scales = deployed::by_collective(&deployed::Deployments::new(sweep, &by_scale).regret(|_| true));
-    let deployments = deployed::Deployments::new(sweep, &by_size);
+    let regret_at_scales = deployed::by_collective(&deployed::HeldOutChoices::new(sweep, &by_scale).regret(|_| true));
+    let deployments = deployed::HeldOutChoices::new(sweep, &by_size);
     let regret = deployments.regret(|_| true);
-    let nested: Vec<_> = (0..Scheme::Size.folds()).map(|fold| deployments.regret(|other| other != fold)).collect();
-    let folds_of = |scheme: Scheme| regret.keys().flat_map(move |g| (0..scheme.folds()).map(move |fold| (*g, fold)));
-    let coverage_by_size = nested_coverage_pct(folds_of(Scheme::Size), LEVEL, |group, fold| {
+    let nested: Vec<_> = (0..FoldScheme::Size.folds()).map(|fold| deployments.regret(|other| other != fold)).collect();
+    let folds_of =
+        |scheme: FoldScheme| regret.keys().flat_map(move |g| (0..scheme.folds()).map(move |fold| (*g, fold)));
+    let coverage_by_size = nested_coverage_pct(folds_of(FoldScheme::Size), LEVEL, |group, fold| {
         match nested[fold].get(group).map_or(Source::Model, least_regret) {
             Source::Model => &size_errors,
             _ => &interpolation_errors,
         }
     });
     let coverage_by_configuration =
-        nested_coverage_pct(folds_of(Scheme::Configuration), LEVEL, |_, _| &configuration_errors);
+        nested_coverage_pct(folds_of(FoldScheme::Configuration), LEVEL, |_, _| &configuration_errors);
 
-    let scores = |contest: &Contest, coverage_90_pct| FoldScores {
-        model: contest.score(Source::Model),
-        baselines: contest.baselines(),
+    let scores = |scores: &PredictorScores, coverage_90_pct| FoldScores {
+        model: scores.score(Source::Model),
+        baselines: scores.baselines(),
         coverage_90_pct,
     };
     let deployed = deployments.chosen();
@@ -106,7 +107,7 @@ pub fn evaluate(sweep: &Sweep, predictions: &[FoldPredictions]) -> Validation {
         regret_deployed_mean_pct: deployed::mean_regret(&deployed),
         regret_deployed_nested_mean_pct: deployed::mean_regret(&deployments.nested()),
     };
-    let predicted = |contest: &Contest| contest.predicted(Source::Model).to_vec();
+    let predicted = |scores: &PredictorScores| scores.predicted(Source::Model).to_vec();
     let out_of_fold = predicted(&by_size).into_iter().zip(predicted(&by_configuration)).collect();
     Validation {
         evaluation,
@@ -119,7 +120,7 @@ pub fn evaluate(sweep: &Sweep, predictions: &[FoldPredictions]) -> Validation {
         interpolation_errors,
         scale_errors,
         interpolated_scale_errors,
-        beyond_errors: BeyondErrors::new(sweep),
+        beyond_errors: ExtrapolationErrors::new(sweep),
         gain_errors,
         interpolated_gain_errors,
     }

@@ -21,10 +21,10 @@ use crate::{
     },
     collective::Collective,
     tuning::{
-        comparison::{
-            Answer, Question,
-            script::Campaign,
-            verdict::{Limits, Verdict},
+        ab::{
+            AbAnswer, AbQuestion,
+            script::CampaignPlan,
+            verdict::{Limits, RuleVerdict},
         },
         launch::{Launcher, Sizes},
     },
@@ -67,7 +67,7 @@ fn CampaignVerdict() -> impl IntoView {
     let collective = RwSignal::new(None::<Collective>);
     let limits = RwSignal::new(Limits::default());
     let question = Signal::derive(move || {
-        Some(Request::Compare(Question {
+        Some(Request::Ab(AbQuestion {
             file: Some(file.chosen.get()?),
             conf: conf.chosen.get(),
             collective: collective.get(),
@@ -76,8 +76,8 @@ fn CampaignVerdict() -> impl IntoView {
         }))
     });
     let found = WorkerQuery::new(session, question);
-    fn compared(response: &Response) -> Option<&Answer> {
-        if let Response::Compared(answer) = response { Some(answer) } else { None }
+    fn compared(response: &Response) -> Option<&AbAnswer> {
+        if let Response::Ab(answer) = response { Some(answer) } else { None }
     }
     let void = move || {
         let why = found.get(|response| compared(response)?.void.clone())?;
@@ -100,9 +100,9 @@ fn CampaignVerdict() -> impl IntoView {
         found
             .get_untracked(|response| {
                 Some(match compared(response)?.verdicts.get(row)? {
-                    Verdict::Keep => "keep",
-                    Verdict::Drop(_) => "changes",
-                    Verdict::NotJudged(_) => "dead",
+                    RuleVerdict::Keep => "keep",
+                    RuleVerdict::Drop(_) => "changes",
+                    RuleVerdict::NotJudged(_) => "dead",
                 })
             })
             .unwrap_or_default()
@@ -183,7 +183,7 @@ fn NextCampaign() -> impl IntoView {
             let group = groups.iter().find(|g| (g.collective, g.scale) == (shown.collective, shown.scale))?;
             Some(Sizes::to_cover(*group.sizes.first()?, *group.sizes.last()?))
         })?;
-        Some(Request::Campaign(Campaign {
+        Some(Request::AbScript(CampaignPlan {
             collective: shown.collective,
             scale: shown.scale,
             sizes,
@@ -198,7 +198,7 @@ fn NextCampaign() -> impl IntoView {
     let script = move || {
         let shown = session.tuning.workload()?;
         let text = found.get(|response| match response {
-            Response::Campaign(script) => Some(script.clone()),
+            Response::AbScript(script) => Some(script.clone()),
             _ => None,
         })?;
         let name = format!("ab_{}_{}n.sh", shown.collective, shown.scale.nodes);
@@ -214,7 +214,7 @@ fn NextCampaign() -> impl IntoView {
                 <NumberField
                     label="Launches of each arm"
                     value=move || repeats.get()
-                    range=1..=Campaign::MOST_REPEATS
+                    range=1..=CampaignPlan::MAX_REPEATS
                     on_value=move |number| repeats.set(number)
                 />
                 <LauncherField launcher />

@@ -22,7 +22,7 @@ use crate::{
     },
     intake::{FileReport, Outcome},
     plot::Chart,
-    tuning::change::{Answer, Deployment, Question},
+    tuning::compare::{CompareAnswer, CompareQuestion, LoadedDeployment},
     worker::protocol::{ComparedState, FileToLoad, Request, Response},
 };
 
@@ -110,18 +110,18 @@ fn StateComparison(states: Memo<Vec<(u32, String)>>) -> impl IntoView {
     let swap = move |_| selected.set(untrack(move || [chosen(1), chosen(0)]));
     let conf = DocumentChoice::without(move || session.documents.with(|all| all.confs.clone()));
     let has_conf = Memo::new(move |_| session.documents.with(|all| !all.confs.is_empty()));
-    let asked = RwSignal::new(Question::default());
+    let asked = RwSignal::new(CompareQuestion::default());
     let question = Signal::derive(move || {
         let (before, after) = (chosen(0)?, chosen(1)?);
         let (reader_of_conf, library) = (session.tuning.reader.get(), session.tuning.library.get());
-        let deployment = |file| Deployment { file, reader: reader_of_conf, library };
-        let question = Question { conf: conf.chosen.get().map(deployment), ..asked.get() };
+        let deployment = |file| LoadedDeployment { file, reader: reader_of_conf, library };
+        let question = CompareQuestion { conf: conf.chosen.get().map(deployment), ..asked.get() };
         let (before, after) = (compared_state(session, reader, before)?, compared_state(session, reader, after)?);
-        Some(Request::Change { before, after, question })
+        Some(Request::Compare { before, after, question })
     });
     let found = WorkerQuery::new(session, question);
-    fn changed(response: &Response) -> Option<&Answer> {
-        if let Response::Changed(answer) = response { Some(answer) } else { None }
+    fn changed(response: &Response) -> Option<&CompareAnswer> {
+        if let Response::Compared(answer) = response { Some(answer) } else { None }
     }
     let summary = move || {
         found.get(|response| {
@@ -145,8 +145,8 @@ fn StateComparison(states: Memo<Vec<(u32, String)>>) -> impl IntoView {
         Some(view! { <TextFile name="comparison.md" about="for a pull request" text /> })
     };
     let by_size = found.listing(|response| Some(&changed(response)?.by_size));
-    let standing = found.listing(|response| Some(&changed(response)?.standing));
-    let one_sided = found.listing(|response| Some(&changed(response)?.apart));
+    let standing = found.listing(|response| Some(&changed(response)?.deployed_check));
+    let one_sided = found.listing(|response| Some(&changed(response)?.unmatched));
     let has_one_sided = Memo::new(move |_| one_sided.with(|listing| !listing.rows.is_empty()));
     view! {
         <form class="own" on:submit=prevent_submit>

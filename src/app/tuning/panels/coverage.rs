@@ -21,8 +21,8 @@ use crate::{
     order::CompactSort,
     plot::Chart,
     tuning::coverage::{
-        Answer, Question,
-        calls::{Typed, type_bytes},
+        CoverageAnswer, CoverageQuestion,
+        calls::{TypedCalls, type_bytes},
     },
     worker::protocol::{Request, Response},
 };
@@ -40,13 +40,13 @@ pub fn CoveragePanel() -> impl IntoView {
     let has_log = Memo::new(move |_| session.documents.with(|all| !all.jobs.is_empty()));
     let by_hand = RwSignal::new(false);
     let is_typed = Memo::new(move |_| by_hand.get() || !has_log.get());
-    let typed = RwSignal::new(None::<Typed>);
+    let typed = RwSignal::new(None::<TypedCalls>);
     let conf = DocumentChoice::new(move || session.documents.with(|all| all.confs.clone()));
     let scale = RwSignal::new(None::<Scale>);
     let divide_by = RwSignal::new(1_u32);
     let question = Signal::derive(move || {
         let typed = if is_typed.get() { Some(typed.get()?) } else { None };
-        Some(Request::Coverage(Question {
+        Some(Request::Coverage(CoverageQuestion {
             typed,
             conf: conf.chosen.get(),
             reader: session.tuning.reader.get(),
@@ -56,7 +56,7 @@ pub fn CoveragePanel() -> impl IntoView {
         }))
     });
     let found = WorkerQuery::new(session, question);
-    fn coverage(response: &Response) -> Option<&Answer> {
+    fn coverage(response: &Response) -> Option<&CoverageAnswer> {
         if let Response::Coverage(answer) = response { Some(answer) } else { None }
     }
     // Calls that were never measured go to the plan.
@@ -169,7 +169,7 @@ fn Costs(#[prop(into)] charts: Signal<Vec<Chart>>) -> impl IntoView {
 
 /// The form for calls by batch size, hidden size and data type.
 #[component]
-fn TypedCalls(typed: RwSignal<Option<Typed>>) -> impl IntoView {
+fn TypedCalls(typed: RwSignal<Option<TypedCalls>>) -> impl IntoView {
     let collective = RwSignal::new(Collective::AllReduce);
     let batches = RwSignal::new("1, 8, 64".to_owned());
     let hidden = RwSignal::new(8192_u64);
@@ -189,7 +189,7 @@ fn TypedCalls(typed: RwSignal<Option<Typed>>) -> impl IntoView {
         match numbers {
             Ok(numbers) if !numbers.is_empty() => {
                 wrong.set(None);
-                typed.set(Some(Typed {
+                typed.set(Some(TypedCalls {
                     collective: collective.get_untracked(),
                     batches: numbers,
                     hidden: hidden.get_untracked(),

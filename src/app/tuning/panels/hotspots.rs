@@ -9,7 +9,7 @@ use crate::{
     app::fields::{NumberField, prevent_submit},
     app::reactive::{Show, effect, reactive},
     app::{listing::ListingView, session::Session, text_file::TextFile},
-    tuning::hotspots::{Answer, FILE_NAME, Question, Rule},
+    tuning::hotspots::{FILE_NAME, HotspotAnswer, HotspotQuestion, HotspotRule},
     worker::protocol::{Request, Response},
 };
 
@@ -17,11 +17,12 @@ use crate::{
 #[component]
 pub fn Hotspots() -> impl IntoView {
     let session: Session = expect_context();
-    let rule = RwSignal::new(Rule::default());
-    let question =
-        Signal::derive(move || session.tuning.has_data().then(|| Request::Hotspots(Question { rule: rule.get() })));
+    let rule = RwSignal::new(HotspotRule::default());
+    let question = Signal::derive(move || {
+        session.tuning.has_data().then(|| Request::Hotspots(HotspotQuestion { rule: rule.get() }))
+    });
     let found = WorkerQuery::new(session, question);
-    fn hotspots(response: &Response) -> Option<&Answer> {
+    fn hotspots(response: &Response) -> Option<&HotspotAnswer> {
         if let Response::Hotspots(answer) = response { Some(answer) } else { None }
     }
     // The chart of busbw over size marks them.

@@ -94,8 +94,8 @@ pub fn ChosenPanel() -> impl IntoView {
         Panel::TunerFiles => view! { <tuner_files::TunerFilesPanel /> }.into_any(),
         Panel::Coverage => view! { <coverage::CoveragePanel /> }.into_any(),
         Panel::Plan => view! { <plan::PlanPanel /> }.into_any(),
-        Panel::Comparison => view! { <ab::AbPanel /> }.into_any(),
-        Panel::Change => view! { <compare::ComparePanel /> }.into_any(),
+        Panel::Ab => view! { <ab::AbPanel /> }.into_any(),
+        Panel::Compare => view! { <compare::ComparePanel /> }.into_any(),
         Panel::Tables => view! { <tables::TablesPanel /> }.into_any(),
     })
 }

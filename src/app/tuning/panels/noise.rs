@@ -17,11 +17,14 @@ use crate::{
     worker::protocol::{Request, Response},
 };
 
-fn query(session: Session, question: impl Fn() -> Option<record::Question> + Send + Sync + 'static) -> WorkerQuery {
+fn query(
+    session: Session,
+    question: impl Fn() -> Option<record::RecordQuestion> + Send + Sync + 'static,
+) -> WorkerQuery {
     WorkerQuery::new(session, Signal::derive(move || question().map(Request::Record)))
 }
 
-fn recorded(response: &Response) -> Option<&record::Answer> {
+fn recorded(response: &Response) -> Option<&record::RecordAnswer> {
     if let Response::Record(answer) = response { Some(answer) } else { None }
 }
 
@@ -83,7 +86,7 @@ fn ConfidenceForm() -> impl IntoView {
 #[component]
 fn RunsPanel() -> impl IntoView {
     let session: Session = expect_context();
-    let found = query(session, move || Some(record::Question { workload: Some(session.tuning.workload()?) }));
+    let found = query(session, move || Some(record::RecordQuestion { workload: Some(session.tuning.workload()?) }));
     let listing = found.listing(|response| Some(&recorded(response)?.listing));
     let label = move || session.tuning.workload().map(|workload| workload_label(&workload));
     let open = RwSignal::new(None::<usize>);
@@ -176,7 +179,7 @@ fn ConfigurationRuns(found: WorkerQuery, open: RwSignal<Option<usize>>) -> impl 
                 </button>
             }
         });
-        let run = |run: record::OneRun| {
+        let run = |run: record::RecordedRun| {
             let gbps = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), crate::units::significant);
             view! {
                 <tr class:dead=!run.is_used>
@@ -252,7 +255,7 @@ fn SetAsideList() -> impl IntoView {
 #[component]
 fn Stalls() -> impl IntoView {
     let session: Session = expect_context();
-    let found = query(session, move || session.tuning.has_data().then(record::Question::default));
+    let found = query(session, move || session.tuning.has_data().then(record::RecordQuestion::default));
     let listing = found.listing(|response| Some(&recorded(response)?.stall_listing));
     let any = found.holds(|response| recorded(response).is_some_and(|answer| !answer.stalls.is_empty()));
     let none = found.holds(|response| recorded(response).is_some_and(|answer| answer.stalls.is_empty()));

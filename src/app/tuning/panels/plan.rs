@@ -16,7 +16,7 @@ use crate::{
     },
     tuning::{
         launch::Launcher,
-        plan::{Answer, Question, script::FILE_NAME},
+        plan::{PlanAnswer, PlanQuestion, script::FILE_NAME},
     },
     worker::protocol::{Request, Response},
 };
@@ -25,8 +25,8 @@ use crate::{
 #[component]
 pub fn PlanPanel() -> impl IntoView {
     let session: Session = expect_context();
-    let runs = RwSignal::new(Question::default().runs);
-    let repeats = RwSignal::new(Question::default().repeats);
+    let runs = RwSignal::new(PlanQuestion::default().runs);
+    let repeats = RwSignal::new(PlanQuestion::default().repeats);
     let launcher = RwSignal::new(Launcher::default());
     let only_shown = RwSignal::new(false);
     let question = Signal::derive(move || {
@@ -36,18 +36,18 @@ pub fn PlanPanel() -> impl IntoView {
                 .workload()
                 .filter(|_| only_shown.get())
                 .map(|workload| (workload.collective, workload.scale));
-            Request::Plan(Question {
+            Request::Plan(PlanQuestion {
                 of,
                 runs: runs.get(),
                 repeats: repeats.get(),
                 launcher: launcher.get(),
                 uncovered: session.tuning.uncovered.get(),
-                ..Question::default()
+                ..PlanQuestion::default()
             })
         })
     });
     let found = WorkerQuery::new(session, question);
-    fn plan(response: &Response) -> Option<&Answer> {
+    fn plan(response: &Response) -> Option<&PlanAnswer> {
         if let Response::Plan(answer) = response { Some(answer) } else { None }
     }
     let listing = found.listing(|response| Some(&plan(response)?.listing));
@@ -81,13 +81,13 @@ pub fn PlanPanel() -> impl IntoView {
                     <NumberField
                         label="Launches, at most"
                         value=move || runs.get()
-                        range=1..=Question::MOST_RUNS
+                        range=1..=PlanQuestion::MAX_RUNS
                         on_value=move |number| runs.set(number)
                     />
                     <NumberField
                         label="Repeats of new configurations"
                         value=move || repeats.get()
-                        range=1..=Question::MOST_REPEATS
+                        range=1..=PlanQuestion::MAX_REPEATS
                         on_value=move |number| repeats.set(number)
                     />
                     <LauncherField launcher />

@@ -5,12 +5,12 @@ use leptos::prelude::*;
 use crate::{
     app::{fields::ChoiceField, reactive::reactive, session::Session},
     collective::Workload,
-    tuning::{address::Address, conf::Reader, launch::Launcher, sets::Choice, support::Library},
+    tuning::{address::Address, conf::Reader, launch::Launcher, sets::SetChoice, support::Library},
 };
 
 /// A workload as text: `all_reduce, 16 MiB, 2 nodes, 16 ranks`.
 pub fn workload_label(workload: &Workload) -> String {
-    Address::of(workload, Choice::Largest, false).to_string()
+    Address::of(workload, SetChoice::Largest, false).to_string()
 }
 
 /// The reader and the library of tuner files; the choice is the same in all panels.

@@ -27,27 +27,27 @@ use crate::{
     text::Listing,
     tuning::conf::{
         Finding, Reader, Severity,
-        export::{self, Options},
-        question::{Answer, Question},
+        export::{self, ExportOptions},
+        question::{ConfAnswer, ConfQuestion},
     },
     worker::protocol::{Request, Response},
 };
 
 /// A query of the worker about tuner files.
-fn query(session: Session, question: impl Fn() -> Option<Question> + Send + Sync + 'static) -> WorkerQuery {
+fn query(session: Session, question: impl Fn() -> Option<ConfQuestion> + Send + Sync + 'static) -> WorkerQuery {
     WorkerQuery::new(session, Signal::derive(move || question().map(Request::Conf)))
 }
 
-fn exported(response: &Response) -> Option<(&export::Export, &Listing)> {
+fn exported(response: &Response) -> Option<(&export::ConfExport, &Listing)> {
     match response {
-        Response::Conf(Answer::Export { export, listing }) => Some((export, listing)),
+        Response::Conf(ConfAnswer::Export { export, listing }) => Some((export, listing)),
         _ => None,
     }
 }
 
 fn linted(response: &Response) -> Option<(&[Finding], &Listing, &str)> {
     match response {
-        Response::Conf(Answer::Lint { findings, listing, summary }) => Some((findings, listing, summary)),
+        Response::Conf(ConfAnswer::Lint { findings, listing, summary }) => Some((findings, listing, summary)),
         _ => None,
     }
 }
@@ -56,7 +56,7 @@ type Charts = [(Workload, Chart)];
 
 fn overlaid(response: &Response) -> Option<(&Listing, &str, &Charts)> {
     match response {
-        Response::Conf(Answer::Overlay { listing, summary, charts }) => Some((listing, summary, charts)),
+        Response::Conf(ConfAnswer::Overlay { listing, summary, charts }) => Some((listing, summary, charts)),
         _ => None,
     }
 }
@@ -93,13 +93,13 @@ fn WriteTunerFile() -> impl IntoView {
     let found = query(session, move || {
         let written = architecture.with(|text| text.trim().to_owned());
         session.tuning.has_data().then(|| {
-            Question::Export(Options {
+            ConfQuestion::Export(ExportOptions {
                 reader: session.tuning.reader.get(),
                 library: session.tuning.library.get(),
                 by_scale: by_scale.get(),
                 open_ends: open_ends.get(),
                 architecture: Some(written).filter(|text| !text.is_empty()),
-                ..Options::default()
+                ..ExportOptions::default()
             })
         })
     });
@@ -157,11 +157,11 @@ fn EnvironmentVariables() -> impl IntoView {
     let found = query(session, move || {
         let Workload { collective, scale, .. } = session.tuning.workload()?;
         let configuration = if of_size.get() { Some(session.tuning.recommendation()?.configuration?) } else { None };
-        Some(Question::Environment { collective, scale, configuration, library: session.tuning.library.get() })
+        Some(ConfQuestion::Environment { collective, scale, configuration, library: session.tuning.library.get() })
     });
     let content = move || {
         found.get(|response| match response {
-            Response::Conf(Answer::Environment(environment)) => {
+            Response::Conf(ConfAnswer::Environment(environment)) => {
                 let about = environment.configuration.to_string();
                 Some(view! {
                     <TextFile name="" about text=environment.text.clone() />
@@ -194,7 +194,7 @@ fn CheckTunerFile() -> impl IntoView {
     let has_data = move || session.tuning.has_data();
     let lint = query(session, move || {
         let readers = if all_readers.get() { Vec::new() } else { vec![session.tuning.reader.get()] };
-        Some(Question::Lint { file: conf.chosen.get()?, readers, library: session.tuning.library.get() })
+        Some(ConfQuestion::Lint { file: conf.chosen.get()?, readers, library: session.tuning.library.get() })
     });
     let summary = move || lint.get(|response| Some(linted(response)?.2.to_owned()));
     let findings = lint.listing(|response| Some(linted(response)?.1));
@@ -238,7 +238,7 @@ fn Overlay(conf: Memo<Option<u32>>) -> impl IntoView {
     let session: Session = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
     let found = query(session, move || {
-        Some(Question::Overlay {
+        Some(ConfQuestion::Overlay {
             file: conf.get()?,
             reader: session.tuning.reader.get(),
             library: session.tuning.library.get(),

@@ -1,4 +1,4 @@
-//! What a rule asks for at one size.
+//! The configuration that a rule asks for at one size.
 
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
@@ -9,32 +9,32 @@ use crate::{
         conf::{lint::most_channels, reader::Reader},
         decision::{Decision, printed},
         result::Recommendation,
-        support::{Outcome, Support},
+        support::{SupportMatrix, SupportOutcome},
         sweep::{Sweep, best},
     },
 };
 
 /// Algorithm, protocol and channels as a rule has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct WrittenRule {
     /// `None`: −1, both or neither.
     pub(super) pair: Option<(Algorithm, Protocol)>,
     pub(super) channels: i32,
 }
 
 /// Decides what rules of one collective and scale ask for.
-pub(super) struct Chooser<'a> {
+pub(super) struct RuleChooser<'a> {
     sweep: &'a Sweep,
-    support: &'a Support,
+    support: &'a SupportMatrix,
     reader: Reader,
     /// The most channels that were measured at this scale; 0 where no count is known.
     most_channels: u32,
 }
 
-impl<'a> Chooser<'a> {
+impl<'a> RuleChooser<'a> {
     pub(super) fn new(
         sweep: &'a Sweep,
-        support: &'a Support,
+        support: &'a SupportMatrix,
         reader: Reader,
         collective: Collective,
         scale: Scale,
@@ -43,8 +43,9 @@ impl<'a> Chooser<'a> {
         Self { sweep, support, reader, most_channels }
     }
 
-    /// What the rule for a size asks for; `None`: the default is kept, or nothing is known that could be asked for.
-    pub(super) fn written(&self, recommendation: &Recommendation, warn: &mut dyn FnMut(String)) -> Option<Written> {
+    /// The configuration that the rule for a size asks for; `None` where the default is kept, or nothing is known that
+    /// could be asked for.
+    pub(super) fn written(&self, recommendation: &Recommendation, warn: &mut dyn FnMut(String)) -> Option<WrittenRule> {
         let workload = recommendation.workload;
         let choice = self.choice(recommendation, warn)?;
         match written(choice, workload, self.support, self.reader) {
@@ -95,8 +96,8 @@ pub(super) fn loss(recommendation: &Recommendation, sweep: &Sweep, level: f64) -
     is_slower.then(|| pct(best.busbw_gbps, default.busbw_gbps))
 }
 
-/// What noise alone makes of the difference of two medians, in per cent: from the noise of a run where it is known, from
-/// the spreads else, two per cent where nothing is known.
+/// The difference of two medians that noise alone explains, in per cent: from the noise of a run where it is known,
+/// else from the spreads, else two per cent.
 fn noise_pct(recommendation: &Recommendation, best: &Point, default: &Point, level: f64) -> f64 {
     const UNKNOWN_PCT: f64 = 2.0;
     /// So many standard deviations hold 90 % and 99 % of a normal distribution between them.
@@ -111,7 +112,12 @@ fn noise_pct(recommendation: &Recommendation, best: &Point, default: &Point, lev
 }
 
 /// A configuration as a rule of a reader; the error says why there is none.
-fn written(choice: Configuration, workload: Workload, support: &Support, reader: Reader) -> Result<Written, String> {
+fn written(
+    choice: Configuration,
+    workload: Workload,
+    support: &SupportMatrix,
+    reader: Reader,
+) -> Result<WrittenRule, String> {
     let channels = match i32::try_from(choice.channels) {
         Ok(0) | Err(_) => channels_of_library(reader),
         Ok(channels) => channels,
@@ -124,17 +130,17 @@ fn written(choice: Configuration, workload: Workload, support: &Support, reader:
         (Algorithm::Direct, _) if reader.behaviour().has_wildcards => None,
         (Algorithm::Direct, protocol) => {
             let (ring, simple) = (Algorithm::Ring, Protocol::Simple);
-            if outcome(ring, simple) != Outcome::Becomes(Algorithm::Direct, protocol) {
+            if outcome(ring, simple) != SupportOutcome::Becomes(Algorithm::Direct, protocol) {
                 return Err(format!("{choice} is the library's own choice, and no rule can ask for it"));
             }
             Some((ring, simple))
         }
         (algorithm, protocol) => match outcome(algorithm, protocol) {
-            Outcome::Runs => Some((algorithm, protocol)),
-            Outcome::Becomes(..) | Outcome::RuledOut(_) => {
+            SupportOutcome::Runs => Some((algorithm, protocol)),
+            SupportOutcome::Becomes(..) | SupportOutcome::RuledOut(_) => {
                 return Err(format!("{choice}: {}", support.reason(&workload, algorithm, protocol)));
             }
         },
     };
-    Ok(Written { pair, channels })
+    Ok(WrittenRule { pair, channels })
 }

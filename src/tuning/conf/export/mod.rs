@@ -20,18 +20,18 @@ use crate::{
     text::{Column, Entry as Cell, Listing, keep_few},
     tuning::{
         platform::{Gpu, Platform, Version},
-        recommend::Stretch,
+        recommend::BetweenSizes,
         result::Recommendation,
-        support::{Library, Support},
+        support::{Library, SupportMatrix},
         sweep::Sweep,
     },
     units::{Size, percent},
 };
 
-/// What to write.
+/// The settings with which tuner files are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Options {
-    /// For whom.
+pub struct ExportOptions {
+    /// The tuner reader for which the files are written.
     pub reader: Reader,
     /// For which library, which decides what can run.
     pub library: Library,
@@ -41,13 +41,13 @@ pub struct Options {
     pub open_ends: bool,
     /// The GPU's architecture as RCCL names it, for the file's name; without it `gfx950`.
     pub architecture: Option<String>,
-    /// The library's version, where it is known: it decides what can run…
+    /// The version of the library, where it is known: it decides what can run.
     pub version: Option<Version>,
-    /// …and so does the GPU; where it is not told, that of `architecture`.
+    /// The GPU, which decides what can run as well; `None`: the one that `architecture` implies.
     pub gpu: Option<Gpu>,
 }
 
-impl Options {
+impl ExportOptions {
     /// Where the file is deployed, as far as that is known.
     #[must_use]
     pub fn platform(&self) -> Platform {
@@ -56,16 +56,16 @@ impl Options {
     }
 }
 
-/// What to write it from.
+/// The measurements and recommendations from which tuner files are written.
 #[derive(Clone, Copy, Debug)]
-pub struct Basis<'a> {
-    /// What was measured.
+pub struct ExportInput<'a> {
+    /// The measurements.
     pub sweep: &'a Sweep,
-    /// What to deploy, one for each measured size.
+    /// The recommendations, one for each measured size.
     pub recommendations: &'a [Recommendation],
-    /// What to deploy between measured sizes, in their order; a reader that keeps the default does so between sizes of
-    /// which no stretch tells.
-    pub stretches: &'a [Stretch],
+    /// The recommendations between measured sizes, in their order. A reader that can keep the default does so between
+    /// sizes that none of them covers.
+    pub between_sizes: &'a [BetweenSizes],
     /// Names of the sweep's files.
     pub names: &'a [String],
     /// Which of several sets of measurements it is.
@@ -76,25 +76,25 @@ pub struct Basis<'a> {
 
 /// Tuner files and what must be known about them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Export {
+pub struct ConfExport {
     /// The files; none where every scale is refused, or one of those of a file.
-    pub files: Vec<File>,
+    pub files: Vec<ConfFile>,
     /// Every size of every written collective and scale, and what this reader will run there.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SizeRangeEffect>,
     /// Scales that this reader would make slower.
     pub refusals: Vec<Refusal>,
-    /// What must be known before deploying.
+    /// Warnings to read before deploying.
     pub warnings: Vec<String>,
     /// How the reader is made to read a file.
     pub loading: String,
 }
 
-/// One file.
+/// A tuner file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct File {
-    /// The name to offer.
+pub struct ConfFile {
+    /// The file name that is proposed.
     pub name: String,
-    /// Its text.
+    /// The contents of the file.
     pub text: String,
     /// How many rules stand in it.
     pub rules: usize,
@@ -102,18 +102,18 @@ pub struct File {
 
 /// A range of sizes in which the same runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
-    /// The collective.
+pub struct SizeRangeEffect {
+    /// The collective operation.
     pub collective: Collective,
-    /// Nodes and ranks.
+    /// The number of nodes and ranks.
     pub scale: Scale,
-    /// From this size on…
+    /// The smallest message size of the range, in bytes.
     pub min_bytes: u64,
-    /// …up to and including this one.
+    /// The largest message size of the range, in bytes; it belongs to the range.
     pub max_bytes: u64,
     /// The rule as it is written; `None` in a gap.
     pub rule: Option<String>,
-    /// What this reader will run.
+    /// The effect with this reader.
     pub effect: Effect,
     /// The measured sizes in it.
     pub sizes: Vec<u64>,
@@ -122,7 +122,7 @@ pub struct Row {
 /// Why nothing is written for a scale, by a reader that can't keep the default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// The scale.
+    /// The scale that is left out.
     pub scale: Scale,
     /// Where every forced configuration is slower than the default, and by how much in per cent of the default.
     pub losses: Vec<(Workload, f64)>,
@@ -131,7 +131,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// For people.
+    /// The name as it is shown on the page and in the terminal.
     #[must_use]
     pub fn message(&self) -> String {
         let places: Vec<String> = self
@@ -151,10 +151,10 @@ impl Refusal {
     }
 }
 
-/// Writes tuner files.
+/// Writes tuner files, with what each of their size ranges makes run.
 #[must_use]
-pub fn export(basis: &Basis<'_>, options: &Options) -> Export {
-    let support = Support::new(options.platform().matrix(), basis.sweep);
+pub fn export(basis: &ExportInput<'_>, options: &ExportOptions) -> ConfExport {
+    let support = SupportMatrix::new(options.platform().matrix(), basis.sweep);
     let mut warnings = Vec::new();
     let (mut plans, refusals) = plan::plans(basis, &support, options, &mut warnings);
     // One file for all scales would be loaded on those that are refused as well.
@@ -166,12 +166,12 @@ pub fn export(basis: &Basis<'_>, options: &Options) -> Export {
     let files = write::files(&plans, basis, options);
     let rows = plans.iter().flat_map(|plan| plan.rows(&support, options)).collect();
     let name = files.first().map_or_else(|| write::file_name(options, None), |file| file.name.clone());
-    Export { files, rows, refusals, warnings, loading: loading(options.reader, &name) }
+    ConfExport { files, rows, refusals, warnings, loading: loading(options.reader, &name) }
 }
 
-/// What this reader will run, as a table.
+/// The effects of the written rules with this reader, as a table.
 #[must_use]
-pub fn listing(rows: &[Row]) -> Listing {
+pub fn listing(rows: &[SizeRangeEffect]) -> Listing {
     let columns = vec![
         Column::words("Collective", "collective"),
         Column::words("Scale", "nodes × ranks"),
@@ -185,7 +185,7 @@ pub fn listing(rows: &[Row]) -> Listing {
         let text = if bytes == u64::MAX { "∞".to_owned() } else { Size(bytes).to_string() };
         Cell { text, number: Some(bytes as f64) }
     };
-    let cells = |row: &Row| {
+    let cells = |row: &SizeRangeEffect| {
         vec![
             Cell::text(row.collective.name()),
             Cell::text(format!("{} × {}", row.scale.nodes, row.scale.ranks)),

@@ -1,8 +1,8 @@
 //! Which rule holds from which size to which.
 
 use super::{
-    Basis, Options, Refusal, Row,
-    choice::{Chooser, Written, loss},
+    ExportInput, ExportOptions, Refusal, SizeRangeEffect,
+    choice::{RuleChooser, WrittenRule, loss},
 };
 use crate::{
     collective::{Collective, Scale, Workload},
@@ -14,10 +14,10 @@ use crate::{
             reader::Channels,
             words::COLLECTIVES,
         },
-        recommend::Stretch,
+        recommend::BetweenSizes,
         result::Recommendation,
         sizes::boundary,
-        support::Support,
+        support::SupportMatrix,
     },
     units::Size,
 };
@@ -28,8 +28,8 @@ pub(super) struct Span {
     pub(super) min_bytes: u64,
     pub(super) max_bytes: u64,
     /// `None`: a gap, in which the reader keeps the default.
-    pub(super) written: Option<Written>,
-    /// The measured ones.
+    pub(super) written: Option<WrittenRule>,
+    /// The measured sizes of the range, in bytes, ascending.
     pub(super) sizes: Vec<u64>,
 }
 
@@ -45,9 +45,9 @@ pub(super) struct Plan {
 
 /// The plans of all collectives that a tuner is asked about and all scales, and the scales that are refused.
 pub(super) fn plans(
-    basis: &Basis<'_>,
-    support: &Support,
-    options: &Options,
+    basis: &ExportInput<'_>,
+    support: &SupportMatrix,
+    options: &ExportOptions,
     warnings: &mut Vec<String>,
 ) -> (Vec<Plan>, Vec<Refusal>) {
     let mut sorted: Vec<&Recommendation> = basis.recommendations.iter().collect();
@@ -88,29 +88,29 @@ fn key(recommendation: &Recommendation) -> (Collective, Scale) {
 
 fn plan(
     group: &[&Recommendation],
-    basis: &Basis<'_>,
-    support: &Support,
-    options: &Options,
+    basis: &ExportInput<'_>,
+    support: &SupportMatrix,
+    options: &ExportOptions,
     warnings: &mut Vec<String>,
 ) -> Plan {
     let (collective, scale) = key(group[0]);
-    let chooser = Chooser::new(basis.sweep, support, options.reader, collective, scale);
+    let chooser = RuleChooser::new(basis.sweep, support, options.reader, collective, scale);
     let keeps_default = options.reader.behaviour().keeps_default;
     let mut spans: Vec<Span> = Vec::new();
     let mut kept = Vec::new();
-    let of = |stretch: &Stretch| (stretch.collective, stretch.scale);
-    let from = basis.stretches.partition_point(|stretch| of(stretch) < (collective, scale));
-    let mut between =
-        basis.stretches[from..].iter().take_while(|stretch| keeps_default && of(stretch) == (collective, scale));
-    let mut next = between.next();
+    let of = |between: &BetweenSizes| (between.collective, between.scale);
+    let from = basis.between_sizes.partition_point(|between| of(between) < (collective, scale));
+    let mut ranges =
+        basis.between_sizes[from..].iter().take_while(|between| keeps_default && of(between) == (collective, scale));
+    let mut next = ranges.next();
     for recommendation in group {
         let size_bytes = recommendation.workload.size_bytes;
-        while let Some(stretch) = next.filter(|stretch| stretch.max_bytes < size_bytes) {
-            let deployed = stretch.deployed.as_ref().map(|(_, at_end)| at_end);
+        while let Some(between) = next.filter(|between| between.max_bytes < size_bytes) {
+            let deployed = between.deployed.as_ref().map(|(_, at_end)| at_end);
             let written = deployed.and_then(|at_end| chooser.written(at_end, &mut |_| {}));
-            let Stretch { min_bytes, max_bytes, .. } = *stretch;
+            let BetweenSizes { min_bytes, max_bytes, .. } = *between;
             append(&mut spans, Span { min_bytes, max_bytes, written, sizes: Vec::new() }, keeps_default);
-            next = between.next();
+            next = ranges.next();
         }
         let mut warn = |why: String| warnings.push(format!("{collective} of {} on {scale}: {why}", Size(size_bytes)));
         if recommendation.decision.keeps_default() {
@@ -145,7 +145,7 @@ fn append(spans: &mut Vec<Span>, next: Span, keeps_default: bool) {
 
 /// Spans of a reader that can't keep the default meet at the boundaries between measured sizes; the others have the sizes
 /// that were asked for, and gaps between them. The first and the last end as asked.
-fn set_ends(spans: &mut [Span], options: &Options) {
+fn set_ends(spans: &mut [Span], options: &ExportOptions) {
     let keeps_default = options.reader.behaviour().keeps_default;
     for index in 1..spans.len() {
         if let (false, Some(last), Some(first)) =
@@ -167,16 +167,16 @@ fn set_ends(spans: &mut [Span], options: &Options) {
 }
 
 impl Plan {
-    /// A rule's line.
+    /// The line of the rule for a range; `None` where the default is kept.
     pub(super) fn line(&self, span: &Span) -> Option<String> {
-        let Written { pair, channels } = span.written?;
+        let WrittenRule { pair, channels } = span.written?;
         line(self.collective, (span.min_bytes, span.max_bytes), pair, channels, self.scale)
     }
 
     /// Every size from nothing to the largest, and what runs there.
-    pub(super) fn rows(&self, support: &Support, options: &Options) -> Vec<Row> {
+    pub(super) fn rows(&self, support: &SupportMatrix, options: &ExportOptions) -> Vec<SizeRangeEffect> {
         let gap = Effect { entry: Entry::Library, channels: options.reader.behaviour().preset };
-        let row = |min_bytes, max_bytes, rule, effect, sizes| Row {
+        let row = |min_bytes, max_bytes, rule, effect, sizes| SizeRangeEffect {
             collective: self.collective,
             scale: self.scale,
             min_bytes,
@@ -185,7 +185,7 @@ impl Plan {
             effect,
             sizes,
         };
-        let mut rows: Vec<Row> = Vec::new();
+        let mut rows: Vec<SizeRangeEffect> = Vec::new();
         let mut next = Some(0);
         for span in &self.spans {
             if let Some(from) = next.filter(|from| *from < span.min_bytes) {
@@ -201,7 +201,9 @@ impl Plan {
             let mut min_bytes = span.min_bytes;
             for limit in limits {
                 let effect = span.written.map_or(gap, |written| self.effect(written, min_bytes, support, options));
-                let same = |last: &&mut Row| last.effect == effect && last.rule == rule && min_bytes > span.min_bytes;
+                let same = |last: &&mut SizeRangeEffect| {
+                    last.effect == effect && last.rule == rule && min_bytes > span.min_bytes
+                };
                 let sizes = span.sizes.iter().copied().filter(|size| (min_bytes..=limit).contains(size));
                 match rows.last_mut().filter(same) {
                     Some(last) => {
@@ -218,7 +220,13 @@ impl Plan {
         rows
     }
 
-    fn effect(&self, written: Written, size_bytes: u64, support: &Support, options: &Options) -> Effect {
+    fn effect(
+        &self,
+        written: WrittenRule,
+        size_bytes: u64,
+        support: &SupportMatrix,
+        options: &ExportOptions,
+    ) -> Effect {
         let workload = Workload { collective: self.collective, scale: self.scale, size_bytes };
         let channels = Channels::of(written.channels.max(0));
         match written.pair {

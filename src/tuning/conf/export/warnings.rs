@@ -1,9 +1,9 @@
-//! What must be known before a tuner file is deployed.
+//! Warnings to read before a tuner file is deployed.
 
 use std::collections::BTreeSet;
 
 use super::{
-    Basis, Options,
+    ExportInput, ExportOptions,
     plan::{Plan, Span},
 };
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Adds what must be known about these plans.
-pub(super) fn warnings(plans: &[Plan], basis: &Basis<'_>, options: &Options, warnings: &mut Vec<String>) {
+pub(super) fn warnings(plans: &[Plan], basis: &ExportInput<'_>, options: &ExportOptions, warnings: &mut Vec<String>) {
     for plan in plans {
         for span in &plan.spans {
             warnings.extend(channels(plan, span, basis));
@@ -50,7 +50,7 @@ pub(super) fn warnings(plans: &[Plan], basis: &Basis<'_>, options: &Options, war
     }
 }
 
-fn channels(plan: &Plan, span: &Span, basis: &Basis<'_>) -> Option<String> {
+fn channels(plan: &Plan, span: &Span, basis: &ExportInput<'_>) -> Option<String> {
     let channels = u32::try_from(span.written?.channels).ok().filter(|channels| *channels > 0)?;
     let defaults = basis.sweep.defaults_of(plan.collective, plan.scale).iter();
     let inside = defaults.filter(|default| span.sizes.contains(&default.workload.size_bytes));
@@ -60,7 +60,7 @@ fn channels(plan: &Plan, span: &Span, basis: &Basis<'_>) -> Option<String> {
     Some(format!("{} on {}, {place}: {message}", plan.collective, plan.scale))
 }
 
-/// What a reader that can't keep the default runs where the file says nothing.
+/// Warns about collectives that were not measured, for a reader that can't keep the default: they run on one channel.
 fn one_channel(plans: &[Plan], warnings: &mut Vec<String>) {
     let mut scales: Vec<_> = plans.iter().map(|plan| plan.scale).collect();
     scales.compact_sort();

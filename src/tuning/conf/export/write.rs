@@ -1,6 +1,6 @@
 //! Plans become the text of files.
 
-use super::{Basis, File, Options, plan::Plan};
+use super::{ConfFile, ExportInput, ExportOptions, plan::Plan};
 use crate::{
     collective::Scale,
     conf::write::FIELDS,
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The files, in the order of their scales.
-pub(super) fn files(plans: &[Plan], basis: &Basis<'_>, options: &Options) -> Vec<File> {
+pub(super) fn files(plans: &[Plan], basis: &ExportInput<'_>, options: &ExportOptions) -> Vec<ConfFile> {
     let mut scales: Vec<Scale> = plans.iter().map(|plan| plan.scale).collect();
     scales.compact_sort();
     scales.dedup();
@@ -20,7 +20,7 @@ pub(super) fn files(plans: &[Plan], basis: &Basis<'_>, options: &Options) -> Vec
         let rules: Vec<String> =
             of_file.iter().flat_map(|plan| plan.spans.iter().filter_map(|span| plan.line(span))).collect();
         let text = header(&of_file, basis, options) + &rules.iter().map(|rule| format!("{rule}\n")).collect::<String>();
-        File { name: file_name(options, scale), text, rules: rules.len() }
+        ConfFile { name: file_name(options, scale), text, rules: rules.len() }
     };
     match scales[..] {
         [] => Vec::new(),
@@ -30,7 +30,7 @@ pub(super) fn files(plans: &[Plan], basis: &Basis<'_>, options: &Options) -> Vec
 }
 
 /// The name to offer for a file of all scales or of one.
-pub(super) fn file_name(options: &Options, scale: Option<Scale>) -> String {
+pub(super) fn file_name(options: &ExportOptions, scale: Option<Scale>) -> String {
     let scale = scale.map_or_else(String::new, |Scale { nodes, ranks }| format!("_{nodes}n{ranks}r"));
     match options.reader {
         Reader::Rccl => {
@@ -47,9 +47,9 @@ pub(super) fn file_name(options: &Options, scale: Option<Scale>) -> String {
 }
 
 /// So many sweeps are named, a line each; of more how many there are, the first and the last.
-const FEW_SWEEPS: usize = 3;
+const MIN_SWEEPS: usize = 3;
 
-fn header(plans: &[&Plan], basis: &Basis<'_>, options: &Options) -> String {
+fn header(plans: &[&Plan], basis: &ExportInput<'_>, options: &ExportOptions) -> String {
     let reader = options.reader.name();
     let mut lines = Comments(String::new());
     lines.say(concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")), &[format!("rules for {reader}")]);
@@ -58,7 +58,7 @@ fn header(plans: &[&Plan], basis: &Basis<'_>, options: &Options) -> String {
     let names = apart(basis.names);
     match &names[..] {
         [] => {}
-        few if few.len() <= FEW_SWEEPS => few.iter().for_each(|name| lines.say("sweep", &[name.to_string()])),
+        few if few.len() <= MIN_SWEEPS => few.iter().for_each(|name| lines.say("sweep", &[name.to_string()])),
         [first, .., last] => {
             lines.say("sweeps", &[grouped(names.len() as u64)]);
             lines.say("the first sweep", &[first.to_string()]);

@@ -1,6 +1,6 @@
-//! What is wrong with the fields of one line.
+//! Findings on the fields of one line.
 
-use super::{Code, Findings, Severity};
+use super::{Code, LintFindings, Severity};
 use crate::{
     collective::{Algorithm, Collective, Protocol},
     text::excerpt,
@@ -37,7 +37,7 @@ pub(super) fn is_header_line(piece: &Piece<'_>) -> bool {
 }
 
 /// Looks at the fields of a piece of which a reader made `content`.
-pub(super) fn fields(piece: &Piece<'_>, content: PieceContent, findings: &mut Findings) {
+pub(super) fn fields(piece: &Piece<'_>, content: PieceContent, findings: &mut LintFindings) {
     if matches!(content, PieceContent::Comment | PieceContent::Blank) {
         return;
     }
@@ -100,7 +100,7 @@ fn empty_fields(
     piece: &Piece<'_>,
     content: PieceContent,
     behaviour: &ReaderBehaviour,
-    findings: &mut Findings,
+    findings: &mut LintFindings,
 ) -> bool {
     let raw: Vec<&[u8]> = piece.text.split(|byte| *byte == b',').collect();
     let last = raw.iter().rposition(|field| !field.trim_ascii().is_empty()).unwrap_or(0);
@@ -144,24 +144,24 @@ fn empty_fields(
     false
 }
 
-/// What a reader takes a word for.
-struct Word<'a, T> {
+/// How a reader interprets the name in a field.
+struct FieldWord<'a, T> {
     field: &'a [u8],
-    /// What it says exactly.
+    /// The value of the name as it is spelled.
     known: Option<T>,
-    /// What it says in lower case.
+    /// The value of the name in lower case.
     lower: Option<T>,
-    /// What a person would take it for.
+    /// The value that a person would read.
     meant: Option<T>,
-    /// What it is taken for where it is not known.
+    /// The value that readers assume for an unknown name.
     guess: T,
     guess_name: &'static str,
     unknown: Code,
 }
 
-fn words(line: u32, fields: &[&[u8]], findings: &mut Findings) {
+fn words(line: u32, fields: &[&[u8]], findings: &mut LintFindings) {
     let lower = |field: &[u8]| field.to_ascii_lowercase();
-    let collective = Word {
+    let collective = FieldWord {
         field: fields[0],
         known: find(&COLLECTIVES, fields[0]),
         lower: find(&COLLECTIVES, &lower(fields[0])),
@@ -179,7 +179,7 @@ fn words(line: u32, fields: &[&[u8]], findings: &mut Findings) {
     let is_understood = |is_wildcard: bool| is_wildcard && wildcards.0 != wildcards.1;
     let both = wildcards == (true, true) && findings.reader.behaviour().has_wildcards;
     if !both && !is_understood(wildcards.0) {
-        let word_of = Word {
+        let word_of = FieldWord {
             field: algorithm,
             known: find(&ALGORITHMS, algorithm),
             lower: find(&ALGORITHMS, &lower(algorithm)),
@@ -191,7 +191,7 @@ fn words(line: u32, fields: &[&[u8]], findings: &mut Findings) {
         word(line, &word_of, findings);
     }
     if !both && !is_understood(wildcards.1) {
-        let word_of = Word {
+        let word_of = FieldWord {
             field: protocol,
             known: find(&PROTOCOLS, protocol),
             lower: find(&PROTOCOLS, &lower(protocol)),
@@ -204,7 +204,7 @@ fn words(line: u32, fields: &[&[u8]], findings: &mut Findings) {
     }
 }
 
-fn word<T: Copy + PartialEq>(line: u32, word: &Word<'_, T>, findings: &mut Findings) {
+fn word<T: Copy + PartialEq>(line: u32, word: &FieldWord<'_, T>, findings: &mut LintFindings) {
     if word.known.is_some() {
         return;
     }
@@ -225,7 +225,7 @@ fn word<T: Copy + PartialEq>(line: u32, word: &Word<'_, T>, findings: &mut Findi
     findings.push(line, code, severity, format!("\"{text}\" {why}: {what}"));
 }
 
-fn half_wildcard(line: u32, is_algorithm: bool, findings: &mut Findings) {
+fn half_wildcard(line: u32, is_algorithm: bool, findings: &mut LintFindings) {
     let (any, other, guess) =
         if is_algorithm { ("algorithm", "protocol", "ring") } else { ("protocol", "algorithm", "simple") };
     let (severity, what) = match findings.reader {
@@ -247,7 +247,7 @@ fn half_wildcard(line: u32, is_algorithm: bool, findings: &mut Findings) {
     );
 }
 
-fn numbers(line: u32, whole: &[u8], fields: &[&[u8]], findings: &mut Findings) {
+fn numbers(line: u32, whole: &[u8], fields: &[&[u8]], findings: &mut LintFindings) {
     for (index, field) in fields.iter().enumerate() {
         let is_last = index + 1 == fields.len();
         match index {
@@ -274,7 +274,7 @@ fn number<T: Copy + std::fmt::Display>(
     field: &[u8],
     number: &Number<'_, T>,
     is_last: bool,
-    findings: &mut Findings,
+    findings: &mut LintFindings,
 ) {
     if trim(field).is_empty() {
         return;

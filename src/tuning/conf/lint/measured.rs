@@ -1,6 +1,6 @@
 //! Rules held against a sweep.
 
-use super::{Code, Findings, Severity};
+use super::{Code, LintFindings, Severity};
 use crate::{
     collective::Scale,
     tuning::{
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Looks at each rule beside what was measured.
-pub(super) fn measured(rules: &[Rule], sweep: &Sweep, findings: &mut Findings) {
+pub(super) fn measured(rules: &[Rule], sweep: &Sweep, findings: &mut LintFindings) {
     let groups = sweep.groups();
     for rule in rules.iter().filter(|rule| rule.min_bytes <= rule.max_bytes) {
         let of_rule: Vec<&Group> =
@@ -27,7 +27,7 @@ pub(super) fn measured(rules: &[Rule], sweep: &Sweep, findings: &mut Findings) {
     }
 }
 
-fn outside(rule: &Rule, groups: &[&Group], findings: &mut Findings) {
+fn outside(rule: &Rule, groups: &[&Group], findings: &mut LintFindings) {
     let inside = |group: &&Group| group.sizes.iter().any(|size| (rule.min_bytes..=rule.max_bytes).contains(size));
     if groups.iter().any(inside) {
         return;
@@ -50,7 +50,7 @@ pub(in crate::tuning::conf) fn most_channels(points: &[Point]) -> Option<u32> {
     points.iter().filter(|p| !p.marks.wrapped_channels).map(|point| point.configuration.channels).max()
 }
 
-fn bounds(rule: &Rule, channels: u32, sweep: &Sweep, scale: Scale, findings: &mut Findings) {
+fn bounds(rule: &Rule, channels: u32, sweep: &Sweep, scale: Scale, findings: &mut LintFindings) {
     let points = sweep.points_of(rule.collective, scale);
     if let Some(most) = most_channels(points).filter(|most| channels > *most) {
         let message = format!("{channels} channels: the most that were measured on {scale} are {most}");

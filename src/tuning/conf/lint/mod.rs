@@ -1,4 +1,4 @@
-//! What is wrong with a tuner file, line by line, for one of its readers: what stands there against what would happen.
+//! Findings on a tuner file, line by line, for one of its readers: what the file says against what would run.
 
 mod fields;
 mod measured;
@@ -21,7 +21,7 @@ use crate::{
     collective::{Algorithm, Collective, Protocol},
     order::CompactSort,
     text::{Column, Entry, Listing},
-    tuning::{support::Support, sweep::Sweep},
+    tuning::{support::SupportMatrix, sweep::Sweep},
     units::count,
 };
 
@@ -33,12 +33,12 @@ pub enum Severity {
     Changes,
     /// The line has no effect.
     Dead,
-    /// To be known.
+    /// Worth knowing; nothing goes wrong.
     Note,
 }
 
 impl Severity {
-    /// For people.
+    /// The name as it is shown on the page and in the terminal.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -51,16 +51,16 @@ impl Severity {
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $item:ident = $name:literal,)+) => {
-        /// What kind of finding it is.
+        /// The kind of a finding.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Code { $($(#[$doc])* $item,)+ }
 
         impl Code {
-            /// All of them.
+            /// All kinds of findings.
             pub const ALL: &[Self] = &[$(Self::$item),+];
 
-            /// Its name.
+            /// The name of the kind, as reports and JSON have it.
             #[must_use]
             pub const fn name(self) -> &'static str { match self { $(Self::$item => $name),+ } }
         }
@@ -78,7 +78,7 @@ codes! {
     UnknownProtocol = "unknown-protocol",
     /// A word that is known in lower case only.
     UpperCase = "upper-case",
-    /// An earlier rule wins.
+    /// An earlier rule matches the same workloads and wins.
     Overlap = "overlap",
     /// Sizes that no rule matches.
     Gap = "gap",
@@ -110,38 +110,38 @@ codes! {
     Registration = "registration",
 }
 
-/// One finding.
+/// A finding on a line of a tuner file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// Line in the file, from 1.
     pub line: u32,
-    /// What kind.
+    /// The kind of the finding.
     pub code: Code,
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
-    /// What would happen.
+    /// A sentence that says what would happen.
     pub message: String,
-    /// To which reader.
+    /// The reader to which it would happen.
     pub reader: Reader,
 }
 
 /// Collects the findings of one reader.
-struct Findings {
+struct LintFindings {
     reader: Reader,
     found: Vec<Finding>,
 }
 
-impl Findings {
+impl LintFindings {
     fn push(&mut self, line: u32, code: Code, severity: Severity, message: impl Into<String>) {
         self.found.push(Finding { line, code, severity, message: message.into(), reader: self.reader });
     }
 }
 
-/// What a reader would make of a tuner file otherwise than it says; ascending by line. `support` says what can run;
-/// with a `sweep`, rules are held against what was measured.
+/// The findings on a tuner file for one reader, ascending by line. `support` says what can run; with a `sweep`, rules
+/// are compared with the measurements.
 #[must_use]
-pub fn lint(bytes: &[u8], reader: Reader, support: &Support, sweep: Option<&Sweep>) -> Vec<Finding> {
-    let mut findings = Findings { reader, found: Vec::new() };
+pub fn lint(bytes: &[u8], reader: Reader, support: &SupportMatrix, sweep: Option<&Sweep>) -> Vec<Finding> {
+    let mut findings = LintFindings { reader, found: Vec::new() };
     let kept = match reader {
         Reader::Collectune => strict::strict(bytes, support, &mut findings),
         _ => as_c(bytes, support, &mut findings),
@@ -156,7 +156,7 @@ pub fn lint(bytes: &[u8], reader: Reader, support: &Support, sweep: Option<&Swee
 }
 
 /// Looks at every line as the readers in C do; answers the rules that the reader keeps.
-fn as_c(bytes: &[u8], support: &Support, findings: &mut Findings) -> Vec<Rule> {
+fn as_c(bytes: &[u8], support: &SupportMatrix, findings: &mut LintFindings) -> Vec<Rule> {
     let mut kept: Vec<Rule> = Vec::new();
     let mut all = pieces(bytes).peekable();
     let mut of_line: Vec<(Piece<'_>, PieceContent)> = Vec::new();
@@ -179,7 +179,7 @@ fn as_c(bytes: &[u8], support: &Support, findings: &mut Findings) -> Vec<Rule> {
 }
 
 /// The findings of one line, read in one or more pieces.
-fn line(of_line: &[(Piece<'_>, PieceContent)], findings: &mut Findings) {
+fn line(of_line: &[(Piece<'_>, PieceContent)], findings: &mut LintFindings) {
     let [(first, read), tails @ ..] = of_line else { return };
     fields::fields(first, *read, findings);
     if tails.is_empty() || tails.iter().all(|(tail, _)| tail.text.is_empty()) {
@@ -211,7 +211,7 @@ fn line(of_line: &[(Piece<'_>, PieceContent)], findings: &mut Findings) {
     }
 }
 
-/// Findings as a table.
+/// The findings as a table, a row for each.
 #[must_use]
 pub fn listing(findings: &[Finding]) -> Listing {
     let columns = vec![
@@ -235,8 +235,8 @@ pub fn listing(findings: &[Finding]) -> Listing {
 
 /// Findings of one kind: the same, with other lines and numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alike<'a> {
-    /// The first of them.
+pub struct SimilarFindings<'a> {
+    /// The first finding of the kind.
     pub first: &'a Finding,
     /// The lines of all, in their order.
     pub lines: Vec<u32>,
@@ -245,15 +245,15 @@ pub struct Alike<'a> {
 /// Brings together findings of one reader that differ in lines, sizes and scales alone, in the order of the first of each:
 /// what changes comes before what is dead, and that before notes.
 #[must_use]
-pub fn alike(findings: &[Finding]) -> Vec<Alike<'_>> {
+pub fn alike(findings: &[Finding]) -> Vec<SimilarFindings<'_>> {
     let mut places: BTreeMap<(Severity, Code, String), usize> = BTreeMap::new();
-    let mut all: Vec<Alike<'_>> = Vec::new();
+    let mut all: Vec<SimilarFindings<'_>> = Vec::new();
     for finding in findings {
         let next = all.len();
         let place = *places.entry((finding.severity, finding.code, shape(&finding.message))).or_insert(next);
         match all.get_mut(place) {
             Some(same) => same.lines.push(finding.line),
-            None => all.push(Alike { first: finding, lines: vec![finding.line] }),
+            None => all.push(SimilarFindings { first: finding, lines: vec![finding.line] }),
         }
     }
     all.compact_sort_by_key(|of| of.first.severity);

@@ -1,8 +1,8 @@
-//! What is wrong between rules: sizes that two of them match, and sizes that none does.
+//! Findings between rules: sizes that two of them match, and sizes that none does.
 
 use std::collections::BTreeMap;
 
-use super::{Code, Findings, Severity, rules::is_ruled_out};
+use super::{Code, LintFindings, Severity, rules::is_ruled_out};
 use crate::{
     collective::{Collective, Scale},
     order::CompactSort,
@@ -13,17 +13,17 @@ use crate::{
             rule::{PIPE_OPS, REG_BUFF, Rule},
             words::COLLECTIVES,
         },
-        support::Support,
+        support::SupportMatrix,
         sweep::Sweep,
     },
     units::{Size, count},
 };
 
 /// So many steps are taken at most, so that no file holds up anybody: a thousand times what a large conf needs.
-const MOST_STEPS: u64 = 20_000_000;
+const MAX_STEPS: u64 = 20_000_000;
 
 /// Looks for overlaps and gaps.
-pub(super) fn ranges(rules: &[Rule], support: &Support, sweep: Option<&Sweep>, findings: &mut Findings) {
+pub(super) fn ranges(rules: &[Rule], support: &SupportMatrix, sweep: Option<&Sweep>, findings: &mut LintFindings) {
     let mut steps = 0;
     let matching: Vec<&Rule> =
         rules.iter().filter(|rule| rule.min_bytes <= rule.max_bytes && !is_ruled_out(rule, support)).collect();
@@ -88,7 +88,7 @@ fn effect(rule: &Rule, reader: Reader) -> Effect {
 }
 
 /// Sweeps over the rules in their order; each finds what the earlier ones left. False where there are too many.
-fn overlaps(rules: &[&Rule], findings: &mut Findings, steps: &mut u64) -> bool {
+fn overlaps(rules: &[&Rule], findings: &mut LintFindings, steps: &mut u64) -> bool {
     let reader = findings.reader;
     let mut earlier: BTreeMap<(Collective, Key), Ranges> = BTreeMap::new();
     for (index, rule) in rules.iter().enumerate() {
@@ -107,7 +107,7 @@ fn overlaps(rules: &[&Rule], findings: &mut Findings, steps: &mut u64) -> bool {
                     held.extend(taken[before..].iter().map(|(start, end, _)| (*start, *end)));
                 }
             }
-            if *steps > MOST_STEPS {
+            if *steps > MAX_STEPS {
                 return false;
             }
         }
@@ -142,7 +142,7 @@ fn overlaps(rules: &[&Rule], findings: &mut Findings, steps: &mut u64) -> bool {
     true
 }
 
-/// Whether parts cover min..=max.
+/// Whether the parts together cover all sizes from `min` to `max`, both included.
 fn is_full(mut parts: Vec<(u64, u64)>, min: u64, max: u64) -> bool {
     parts.compact_sort();
     let mut next = min;
@@ -163,7 +163,7 @@ type RulesByScale<'a> = BTreeMap<(Collective, i32, i32), Vec<&'a Rule>>;
 
 /// Sizes of a collective and scale that no rule matches, those that are about anything included. False where there are
 /// too many rules.
-fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut Findings, steps: &mut u64) -> bool {
+fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut LintFindings, steps: &mut u64) -> bool {
     let covers_all = !findings.reader.behaviour().keeps_default;
     let is_usual = |rule: &Rule| {
         [(rule.pipe_ops, PIPE_OPS), (rule.reg_buff, REG_BUFF)]
@@ -183,7 +183,7 @@ fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut Findings, steps: 
         let mut parts: Vec<(u64, u64, u32)> =
             of_scale.map(|rule| (rule.min_bytes, rule.max_bytes, rule.line)).collect();
         *steps += parts.len() as u64;
-        if *steps > MOST_STEPS {
+        if *steps > MAX_STEPS {
             return false;
         }
         parts.compact_sort();
@@ -213,7 +213,7 @@ fn sizes(start: u64, end: u64) -> String {
     }
 }
 
-/// What happens in a gap.
+/// The severity of a gap, and what the reader runs in it.
 fn consequence(reader: Reader) -> (Severity, &'static str) {
     match reader.behaviour().preset {
         Channels::Library => (Severity::Note, "the library chooses"),
@@ -221,8 +221,8 @@ fn consequence(reader: Reader) -> (Severity, &'static str) {
     }
 }
 
-/// What a reader that can't keep the default makes of what the file does not mention at all.
-fn elsewhere(by_scale: &RulesByScale, line: u32, findings: &mut Findings) {
+/// Warns about collectives and scales without any rule, for a reader that can't keep the default.
+fn elsewhere(by_scale: &RulesByScale, line: u32, findings: &mut LintFindings) {
     let without: Vec<&str> = COLLECTIVES
         .iter()
         .filter(|(_, collective)| by_scale.keys().all(|(known, ..)| known != collective))
@@ -275,7 +275,7 @@ fn scale_name(nodes: i32, ranks: i32) -> String {
 
 /// The measured sizes that lie in gaps.
 fn measured(sweep: &Sweep, collective: Collective, (nodes, ranks): (i32, i32), free: &[(u64, u64, u32)]) -> String {
-    const TOLD: usize = 4;
+    const MAX_SHOWN: usize = 4;
     let (Ok(nodes), Ok(ranks)) = (u32::try_from(nodes), u32::try_from(ranks)) else { return String::new() };
     let scale = Scale { nodes, ranks };
     let points = sweep.points_of(collective, scale).iter().chain(sweep.defaults_of(collective, scale));
@@ -289,7 +289,9 @@ fn measured(sweep: &Sweep, collective: Collective, (nodes, ranks): (i32, i32), f
     let inside: Vec<String> = sizes.into_iter().filter(is_free).map(|size| Size(size).to_string()).collect();
     match inside.len() {
         0 => String::new(),
-        many if many > TOLD => format!("; {many} measured sizes lie in them, {} and more", inside[..TOLD].join(", ")),
+        many if many > MAX_SHOWN => {
+            format!("; {many} measured sizes lie in them, {} and more", inside[..MAX_SHOWN].join(", "))
+        }
         _ => format!("; measured among them: {}", inside.join(", ")),
     }
 }

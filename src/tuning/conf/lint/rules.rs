@@ -1,23 +1,23 @@
-//! What is wrong with one rule by itself.
+//! Findings on a rule by itself.
 
-use super::{Code, Findings, Severity};
+use super::{Code, LintFindings, Severity};
 use crate::{
     collective::{Scale, Workload},
     tuning::{
         conf::{reader::Channels, rule::Rule},
-        support::{Outcome, Substitute, Support},
+        support::{Substitute, SupportMatrix, SupportOutcome},
     },
     units::Size,
 };
 
 /// Channels pass through a field of eight bits in RCCL.
-const MOST_CHANNELS: i32 = 255;
+const MAX_CHANNELS: i32 = 255;
 
 /// Node counts that stand for any: one, two, and many.
 const ANY_NODES: [u32; 3] = [1, 2, 1000];
 
-/// Looks at one rule.
-pub(super) fn rule(rule: &Rule, support: &Support, findings: &mut Findings) {
+/// Adds the findings on one rule.
+pub(super) fn rule(rule: &Rule, support: &SupportMatrix, findings: &mut LintFindings) {
     if rule.min_bytes > rule.max_bytes {
         let message =
             format!("minbytes {} is above maxbytes {}: the rule never matches", rule.min_bytes, rule.max_bytes);
@@ -36,7 +36,7 @@ fn nobody(rule: &Rule) -> Option<(&'static str, i32)> {
     numbers.into_iter().find(|(_, number)| *number < 1 && *number != -1)
 }
 
-fn channels(rule: &Rule, findings: &mut Findings) {
+fn channels(rule: &Rule, findings: &mut LintFindings) {
     let reader = findings.reader;
     let number = rule.channels;
     let (severity, what) = match (number, rule.requested_channels(reader)) {
@@ -51,7 +51,7 @@ fn channels(rule: &Rule, findings: &mut Findings) {
         (_, Channels::Negative(_)) => {
             (Severity::Changes, format!("{number} is handed to the library as a maximum: undefined"))
         }
-        (MOST_CHANNELS.., _) if number > MOST_CHANNELS => (
+        (MAX_CHANNELS.., _) if number > MAX_CHANNELS => (
             Severity::Changes,
             format!("{number} passes through a field of eight bits in RCCL, where 256 crashes and 280 acts as 24"),
         ),
@@ -69,12 +69,18 @@ pub(super) fn nodes(rule: &Rule) -> Vec<u32> {
 }
 
 /// Whether a rule is passed over at all node counts that it is about.
-pub(super) fn is_ruled_out(rule: &Rule, support: &Support) -> bool {
-    outcomes(rule, support, rule.max_bytes).is_some_and(|mut all| all.all(|(_, o)| matches!(o, Outcome::RuledOut(_))))
+pub(super) fn is_ruled_out(rule: &Rule, support: &SupportMatrix) -> bool {
+    outcomes(rule, support, rule.max_bytes)
+        .is_some_and(|mut all| all.all(|(_, o)| matches!(o, SupportOutcome::RuledOut(_))))
 }
 
-/// What becomes of a rule's combination at a size, for each node count that it is about; `None` for a rule without one.
-fn outcomes(rule: &Rule, support: &Support, size_bytes: u64) -> Option<impl Iterator<Item = (Workload, Outcome)>> {
+/// Whether the combination of a rule can run at a size, for each number of nodes that it matches; `None` for a rule
+/// without a combination.
+fn outcomes(
+    rule: &Rule,
+    support: &SupportMatrix,
+    size_bytes: u64,
+) -> Option<impl Iterator<Item = (Workload, SupportOutcome)>> {
     let (algorithm, protocol) = (rule.algorithm?, rule.protocol?);
     let collective = rule.collective;
     Some(nodes(rule).into_iter().map(move |nodes| {
@@ -83,14 +89,14 @@ fn outcomes(rule: &Rule, support: &Support, size_bytes: u64) -> Option<impl Iter
     }))
 }
 
-fn can_run(rule: &Rule, support: &Support, findings: &mut Findings) {
+fn can_run(rule: &Rule, support: &SupportMatrix, findings: &mut LintFindings) {
     let (Some(algorithm), Some(protocol)) = (rule.algorithm, rule.protocol) else { return };
     let reason = |workload: &Workload| support.reason(workload, algorithm, protocol);
     let asked = format!("{algorithm}/{protocol} for {}", rule.collective);
     let Some(at_most) = outcomes(rule, support, rule.max_bytes) else { return };
-    let at_most: Vec<(Workload, Outcome)> = at_most.collect();
-    let ruled_out = |(workload, outcome): &(Workload, Outcome)| match outcome {
-        Outcome::RuledOut(substitute) => Some((*workload, *substitute)),
+    let at_most: Vec<(Workload, SupportOutcome)> = at_most.collect();
+    let ruled_out = |(workload, outcome): &(Workload, SupportOutcome)| match outcome {
+        SupportOutcome::RuledOut(substitute) => Some((*workload, *substitute)),
         _ => None,
     };
     let out: Vec<(Workload, Substitute)> = at_most.iter().filter_map(ruled_out).collect();
@@ -109,7 +115,7 @@ fn can_run(rule: &Rule, support: &Support, findings: &mut Findings) {
     }
     let Some(mut at_least) = outcomes(rule, support, rule.min_bytes) else { return };
     let becomes = at_least.find_map(|(workload, outcome)| match outcome {
-        Outcome::Becomes(algorithm, protocol) => Some((workload, algorithm, protocol)),
+        SupportOutcome::Becomes(algorithm, protocol) => Some((workload, algorithm, protocol)),
         _ => None,
     });
     if let Some((workload, instead, with)) = becomes {

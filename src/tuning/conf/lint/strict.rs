@@ -1,13 +1,13 @@
-//! What our own plugin makes of a file: what the others guess at, it skips and says so.
+//! Findings for Collectune's own plugin, which skips a line with a message where other readers guess.
 
-use super::{Code, Findings, Severity, rules};
+use super::{Code, LintFindings, Severity, rules};
 use crate::{
     conf::strict::{FIELDS, LineContent, RuleFault, lines},
-    tuning::{conf::rule::Rule, support::Support},
+    tuning::{conf::rule::Rule, support::SupportMatrix},
 };
 
 /// Looks at every line; answers the rules that the plugin keeps.
-pub(super) fn strict(bytes: &[u8], support: &Support, findings: &mut Findings) -> Vec<Rule> {
+pub(super) fn strict(bytes: &[u8], support: &SupportMatrix, findings: &mut LintFindings) -> Vec<Rule> {
     let mut kept = Vec::new();
     for (line, content) in lines(bytes) {
         match content {

@@ -8,10 +8,10 @@ use crate::{
     tuning::launch::{self, Launcher, Sizes},
 };
 
-/// What a launch runs with.
+/// The arm of a campaign that a launch belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Arm {
+pub enum AbArm {
     /// No plugin: the library's default.
     Default,
     /// The plugin with the tuner file.
@@ -20,8 +20,8 @@ pub enum Arm {
     Empty,
 }
 
-impl Arm {
-    /// All of them.
+impl AbArm {
+    /// All arms, in the order in which the script names them.
     pub const ALL: [Self; 3] = [Self::Default, Self::Conf, Self::Empty];
 
     /// The word in a log's name.
@@ -53,40 +53,40 @@ impl Arm {
 
 /// A campaign of three arms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Campaign {
-    /// The collective.
+pub struct CampaignPlan {
+    /// The collective operation.
     pub collective: Collective,
-    /// Nodes and ranks.
+    /// The number of nodes and ranks.
     pub scale: Scale,
-    /// Which sizes.
+    /// The range of message sizes.
     pub sizes: Sizes,
-    /// Launches of each arm.
+    /// The number of launches of each arm, 1 to [`CampaignPlan::MAX_REPEATS`].
     pub repeats: u32,
-    /// Shuffles the order.
+    /// The seed of the order of the launches.
     pub seed: u64,
-    /// What starts the ranks.
+    /// The launcher that starts the ranks.
     pub launcher: Launcher,
-    /// Path of the plugin.
+    /// The path of the tuner plugin.
     pub plugin: String,
     /// Path of the tuner file.
     pub conf: String,
 }
 
-impl Campaign {
+impl CampaignPlan {
     /// The most launches of each arm.
-    pub const MOST_REPEATS: u32 = 99;
+    pub const MAX_REPEATS: u32 = 99;
 
     /// The order of the launches: (arm, repeat from 1). Repeats come in threes, in which each arm stands once in each
     /// place; every other three mirrors the one before, so that each arm comes as often before as after each other.
     #[must_use]
-    pub fn order(&self) -> Vec<(Arm, u32)> {
+    pub fn order(&self) -> Vec<(AbArm, u32)> {
         let mut stream = Stream::new(self.seed);
         let mut order = Vec::new();
-        let mut rows: Vec<[Arm; 3]> = Vec::new();
-        for repeat in 1..=self.repeats.clamp(1, Self::MOST_REPEATS) {
+        let mut rows: Vec<[AbArm; 3]> = Vec::new();
+        for repeat in 1..=self.repeats.clamp(1, Self::MAX_REPEATS) {
             let place = (repeat - 1) as usize % 6;
             if place == 0 {
-                let mut first = Arm::ALL;
+                let mut first = AbArm::ALL;
                 stream.shuffle(&mut first);
                 let [a, b, c] = first;
                 let mut turns = [[a, b, c], [b, c, a], [c, a, b]];
@@ -122,9 +122,9 @@ impl Campaign {
         for (arm, repeat) in self.order() {
             let log = format!("{collective}_{}n_{}_r{repeat}.log", scale.nodes, arm.word());
             let environment = match arm {
-                Arm::Default => vec![],
-                Arm::Conf => self.loaded(self.conf.clone()),
-                Arm::Empty => self.loaded("logs/empty.conf".to_owned()),
+                AbArm::Default => vec![],
+                AbArm::Conf => self.loaded(self.conf.clone()),
+                AbArm::Empty => self.loaded("logs/empty.conf".to_owned()),
             };
             text += &launch::line(&log, *sizes, *collective, &environment);
         }
@@ -140,8 +140,8 @@ impl Campaign {
 mod tests {
     use super::*;
 
-    fn campaign(repeats: u32, seed: u64) -> Campaign {
-        Campaign {
+    fn campaign(repeats: u32, seed: u64) -> CampaignPlan {
+        CampaignPlan {
             collective: Collective::AllReduce,
             scale: Scale { nodes: 2, ranks: 16 },
             sizes: Sizes { first: 4096, last: 1 << 29 },
@@ -158,12 +158,12 @@ mod tests {
         for seed in 0..20 {
             let order = campaign(6, seed).order();
             assert_eq!(order.len(), 18);
-            for arm in Arm::ALL {
+            for arm in AbArm::ALL {
                 for place in 0..3 {
                     let there = order.iter().skip(place).step_by(3).filter(|(a, _)| *a == arm).count();
                     assert_eq!(there, 2, "seed {seed}");
                 }
-                for other in Arm::ALL.into_iter().filter(|other| *other != arm) {
+                for other in AbArm::ALL.into_iter().filter(|other| *other != arm) {
                     let before = order
                         .chunks(3)
                         .filter(|of| of.iter().position(|(a, _)| *a == arm) < of.iter().position(|(a, _)| *a == other));
@@ -179,25 +179,25 @@ mod tests {
     fn names_of_logs_tell_the_arm() {
         let script = campaign(3, 1).script();
         let logs = script.lines().filter_map(|line| line.strip_prefix("run ")?.split(' ').next());
-        let mut arms: Vec<Arm> = logs.filter_map(Arm::of_name).collect();
+        let mut arms: Vec<AbArm> = logs.filter_map(AbArm::of_name).collect();
         arms.sort();
         assert_eq!(
             arms,
             [
-                Arm::Default,
-                Arm::Default,
-                Arm::Default,
-                Arm::Conf,
-                Arm::Conf,
-                Arm::Conf,
-                Arm::Empty,
-                Arm::Empty,
-                Arm::Empty
+                AbArm::Default,
+                AbArm::Default,
+                AbArm::Default,
+                AbArm::Conf,
+                AbArm::Conf,
+                AbArm::Conf,
+                AbArm::Empty,
+                AbArm::Empty,
+                AbArm::Empty
             ]
         );
-        assert_eq!(Arm::of_name("logs/all_reduce_1n_conf_r3.log"), Some(Arm::Conf));
+        assert_eq!(AbArm::of_name("logs/all_reduce_1n_conf_r3.log"), Some(AbArm::Conf));
         for other in ["warm_up.txt", "all_reduce_2n_ring_ll128_c24_r1.log", "conf.log", "a_conf_rx.log", ""] {
-            assert_eq!(Arm::of_name(other), None, "{other}");
+            assert_eq!(AbArm::of_name(other), None, "{other}");
         }
     }
 

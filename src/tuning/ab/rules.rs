@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::read::Comparison;
+use super::read::MeasuredCampaign;
 use crate::{
     collective::{Algorithm, Collective, Protocol},
     tuning::conf::{Reader, Rule, read},
@@ -10,18 +10,18 @@ use crate::{
 
 /// One rule: what it says, and for what.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Range {
+pub struct RuleRange {
     /// Line in the file, from 1; 0 where there is no file.
     pub line: u64,
     /// The rule as it stands.
     pub text: String,
-    /// `None`: whatever was measured.
+    /// The collective; `None` matches whatever was measured.
     pub collective: Option<Collective>,
-    /// From this size on…
+    /// The smallest message size of the range, in bytes.
     pub min_bytes: u64,
-    /// …up to and including this one.
+    /// The largest message size of the range, in bytes; it belongs to the range.
     pub max_bytes: u64,
-    /// Nodes; `None`: any.
+    /// The number of nodes; `None` matches any.
     pub nodes: Option<u32>,
     /// Ranks over all nodes; `None`: any.
     pub ranks: Option<u32>,
@@ -31,7 +31,7 @@ pub struct Range {
     pub channels: Option<u32>,
 }
 
-impl Range {
+impl RuleRange {
     /// Whether it applies to a size of a collective on so many nodes.
     #[must_use]
     pub fn holds(&self, collective: Option<Collective>, nodes: Option<u32>, size_bytes: u64) -> bool {
@@ -43,11 +43,11 @@ impl Range {
 
 /// The rules that DN-TUNER finds in a tuner file. A header that it takes for a rule, which matches nothing, is none here.
 #[must_use]
-pub fn of_conf(conf: &[u8]) -> Vec<Range> {
+pub fn of_conf(conf: &[u8]) -> Vec<RuleRange> {
     let lines: Vec<&[u8]> = conf.split(|byte| *byte == b'\n').collect();
     let text = |line: u32| lines.get(line as usize - 1).map(|line| String::from_utf8_lossy(line).trim().to_owned());
     let count = |number: i32| u32::try_from(number).ok();
-    let range = |rule: Rule| Range {
+    let range = |rule: Rule| RuleRange {
         line: rule.line.into(),
         text: text(rule.line).unwrap_or_default(),
         collective: Some(rule.collective),
@@ -64,8 +64,8 @@ pub fn of_conf(conf: &[u8]) -> Vec<Range> {
 
 /// Each measured size as a range of its own, where there is no tuner file.
 #[must_use]
-pub fn each_size(comparison: &Comparison) -> Vec<Range> {
-    let range = |trial: &super::read::Trial| Range {
+pub fn each_size(campaign: &MeasuredCampaign) -> Vec<RuleRange> {
+    let range = |trial: &super::read::Trial| RuleRange {
         line: 0,
         text: String::new(),
         collective: None,
@@ -76,7 +76,7 @@ pub fn each_size(comparison: &Comparison) -> Vec<Range> {
         pair: None,
         channels: None,
     };
-    comparison.trials.iter().map(range).collect()
+    campaign.trials.iter().map(range).collect()
 }
 
 /// The collective that a file's name begins with: `allreduce_1n.per_size_stats.csv`.
@@ -89,15 +89,15 @@ pub fn collective_of_name(name: &str) -> Option<Collective> {
 
 /// The collective of all rules, where there is one.
 #[must_use]
-pub fn only_collective(ranges: &[Range]) -> Option<Collective> {
+pub fn only_collective(ranges: &[RuleRange]) -> Option<Collective> {
     let first = ranges.first()?.collective?;
     ranges.iter().all(|range| range.collective == Some(first)).then_some(first)
 }
 
 /// The ranks of the rules that can be about a collective on so many nodes, where these agree.
 #[must_use]
-pub fn only_ranks(ranges: &[Range], collective: Option<Collective>, nodes: Option<u32>) -> Option<u32> {
-    let is_meant = |range: &&Range| {
+pub fn only_ranks(ranges: &[RuleRange], collective: Option<Collective>, nodes: Option<u32>) -> Option<u32> {
+    let is_meant = |range: &&RuleRange| {
         range.collective.zip(collective).is_none_or(|(own, asked)| own == asked)
             && range.nodes.zip(nodes).is_none_or(|(own, asked)| own == asked)
     };

@@ -10,9 +10,9 @@ use crate::{
 };
 
 /// More runs of one size than any campaign has.
-const MOST_RUNS: usize = 64;
+const MAX_RUNS: usize = 64;
 /// More sizes than any campaign has.
-const MOST_TRIALS: usize = 10_000;
+const MAX_TRIALS: usize = 10_000;
 
 /// One size of a campaign: the runs of both arms in the order in which they were launched, busbw in GB/s.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -21,15 +21,15 @@ pub struct Trial {
     pub line: u64,
     /// Nodes; `None` where the file does not say.
     pub nodes: Option<u32>,
-    /// Message size in bytes.
+    /// The message size in bytes.
     pub size_bytes: u64,
     /// Runs of the library's default.
     pub default: Vec<f64>,
     /// Runs with the tuner file.
     pub conf: Vec<f64>,
-    /// What the default ran.
+    /// The configuration that the default ran, as far as the file says.
     pub default_ran: Option<Configuration>,
-    /// What ran with the tuner file.
+    /// The configuration that ran with the tuner file, as far as the file says.
     pub conf_ran: Option<Configuration>,
 }
 
@@ -70,10 +70,10 @@ impl Trial {
     }
 }
 
-/// A campaign.
+/// The measurements of an A/B campaign, as a per-size file holds them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Comparison {
-    /// Its sizes, in the order of the file.
+pub struct MeasuredCampaign {
+    /// The trials, one for each size, in the order of the file.
     pub trials: Vec<Trial>,
     /// Half of the last printed digit of a run, in GB/s.
     pub half_digit_gbps: f64,
@@ -91,7 +91,7 @@ pub struct Comparison {
     pub problems: Problems,
 }
 
-impl Comparison {
+impl MeasuredCampaign {
     /// The times of one operation of both arms in µs; `None` where the arm has no runs, or the collective or the ranks that
     /// its bus bandwidth counts are not known.
     #[must_use]
@@ -104,19 +104,19 @@ impl Comparison {
 }
 
 /// Columns by their place in the header.
-struct Columns {
+struct CampaignColumns {
     names: Vec<String>,
 }
 
-impl Columns {
+impl CampaignColumns {
     fn cell<'a>(&self, name: &str, record: &'a Record<'_>) -> Option<&'a str> {
         let place = self.names.iter().position(|column| column == name)?;
         record.get(place).map(str::trim).filter(|cell| !cell.is_empty())
     }
 }
 
-/// What a per-size file must have, in words.
-pub const NEEDED: &str = "size_bytes with def_runs and cfg_runs, or with def_median and cfg_median";
+/// The columns that a per-size file must have, in words.
+pub const REQUIRED_COLUMNS: &str = "size_bytes with def_runs and cfg_runs, or with def_median and cfg_median";
 
 /// Whether a header is that of a per-size file. Older ones have medians and no runs.
 #[must_use]
@@ -131,7 +131,7 @@ pub fn is_header<'a>(names: impl IntoIterator<Item = &'a str>) -> bool {
 
 /// The runs of both arms.
 const RUNS: [&str; 2] = ["def_runs", "cfg_runs"];
-/// Their medians.
+/// The columns of the medians.
 const MEDIANS: [&str; 2] = ["def_median", "cfg_median"];
 
 /// Comments of a per-size file that comes from logs.
@@ -142,8 +142,8 @@ pub(super) const EMPTY: &str = "# the second arm is the plugin with an empty tun
 
 /// Reads a per-size file, whatever its bytes are.
 #[must_use]
-pub fn read(text: &str) -> Comparison {
-    let mut out = Comparison { half_digit_gbps: HALF_DIGIT, ..Comparison::default() };
+pub fn read(text: &str) -> MeasuredCampaign {
+    let mut out = MeasuredCampaign { half_digit_gbps: HALF_DIGIT, ..MeasuredCampaign::default() };
     let mut records = Records::new(text.as_bytes(), Dialect::sniff(text.as_bytes()));
     for line in text.lines().take_while(|line| line.starts_with('#')) {
         out.is_balanced |= line == BALANCED;
@@ -153,11 +153,13 @@ pub fn read(text: &str) -> Comparison {
     }
     records.skip_comments();
     let columns = match records.next() {
-        Some(header) => Columns { names: header.cells().map(|name| name.trim().to_ascii_lowercase()).collect() },
+        Some(header) => {
+            CampaignColumns { names: header.cells().map(|name| name.trim().to_ascii_lowercase()).collect() }
+        }
         None => return out,
     };
     if !is_header(columns.names.iter().map(String::as_str)) {
-        let expected = format!("is not the header of a per-size file: it needs {NEEDED}");
+        let expected = format!("is not the header of a per-size file: it needs {REQUIRED_COLUMNS}");
         out.problems.push(Problem::new(1, "", &columns.names.join(","), expected));
         return out;
     }
@@ -165,9 +167,9 @@ pub fn read(text: &str) -> Comparison {
     let arms = if out.has_medians_only { MEDIANS } else { RUNS };
     let mut decimals = 2;
     while let Some(record) = records.next() {
-        if out.trials.len() == MOST_TRIALS {
+        if out.trials.len() == MAX_TRIALS {
             let expected =
-                format!("stands after {MOST_TRIALS} sizes, more than any campaign has; the rest was left out");
+                format!("stands after {MAX_TRIALS} sizes, more than any campaign has; the rest was left out");
             out.problems.push(Problem::new(record.line(), "", &record.excerpt(), expected));
             break;
         }
@@ -188,7 +190,12 @@ pub fn read(text: &str) -> Comparison {
 /// nccl-tests prints two decimals of busbw.
 const HALF_DIGIT: f64 = 0.005;
 
-fn trial(columns: &Columns, arms: [&str; 2], record: &Record<'_>, decimals: &mut usize) -> Result<Trial, Problem> {
+fn trial(
+    columns: &CampaignColumns,
+    arms: [&str; 2],
+    record: &Record<'_>,
+    decimals: &mut usize,
+) -> Result<Trial, Problem> {
     let problem = |name: &str, expected: &str| {
         let text = columns.cell(name, record).unwrap_or_default();
         Problem::new(record.line(), name, text, format!("{expected}; the row was left out"))
@@ -212,7 +219,7 @@ fn trial(columns: &Columns, arms: [&str; 2], record: &Record<'_>, decimals: &mut
                 cell.split_once('.').map_or(0, |(_, rest)| rest.bytes().take_while(u8::is_ascii_digit).count());
             *decimals = (*decimals).max(printed.min(9));
         }
-        if runs.len() > MOST_RUNS { Err(problem(name, "is more runs than any campaign has")) } else { Ok(runs) }
+        if runs.len() > MAX_RUNS { Err(problem(name, "is more runs than any campaign has")) } else { Ok(runs) }
     };
     Ok(Trial {
         line: record.line(),
@@ -225,7 +232,7 @@ fn trial(columns: &Columns, arms: [&str; 2], record: &Record<'_>, decimals: &mut
     })
 }
 
-/// Reads `TREE/LL/1`.
+/// Reads a configuration that is written as `TREE/LL/1`; `None` if it is none.
 fn configuration(cell: &str) -> Option<Configuration> {
     let mut parts = cell.split('/');
     let (algorithm, protocol, channels) = (parts.next()?, parts.next()?, parts.next()?);
@@ -235,7 +242,7 @@ fn configuration(cell: &str) -> Option<Configuration> {
 }
 
 /// Printed statistics that do not follow from the printed runs.
-fn contradictions(columns: &Columns, record: &Record<'_>, trial: &Trial) -> Vec<Problem> {
+fn contradictions(columns: &CampaignColumns, record: &Record<'_>, trial: &Trial) -> Vec<Problem> {
     let medians = trial.medians();
     let counts = [("n_def", trial.default.len()), ("n_cfg", trial.conf.len())].map(|(name, n)| (name, Some(n as f64)));
     let statistics = [
@@ -262,7 +269,7 @@ mod tests {
 
     const HEADER: &str = "nodes,size_bytes,def_median,cfg_median,gain_pct,psup,def_runs,cfg_runs,def_exec,cfg_exec";
 
-    fn of(lines: &str) -> Comparison {
+    fn of(lines: &str) -> MeasuredCampaign {
         read(&format!("{HEADER}\n{lines}"))
     }
 

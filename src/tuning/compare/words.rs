@@ -1,24 +1,24 @@
-//! What changed, in sentences.
+//! The comparison in sentences.
 
 use super::{
-    Difference, Findings, Question, Subject, Verdict,
-    beside::Moved,
-    standing::{Standing, Stands},
-    whole::Whole,
+    ChangeVerdict, CompareFindings, CompareQuestion, Difference, Subject,
+    deployment::{DeployedCheck, DeployedStatus},
+    overall::OverallChange,
+    relative::RelativeChange,
 };
 use crate::{
     collective::Workload,
-    tuning::snapshot::{Deployed, Snapshot},
+    tuning::snapshot::{DeployedChoice, Snapshot},
     units::{Size, count, percent},
 };
 
 /// So many places are named in a sentence; of more their number.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
-/// What it comes to: what got slower or faster, what can't be told, whether what was deployed holds.
+/// The findings in sentences: what became slower or faster, what can't be told, whether what was deployed holds.
 #[must_use]
-pub fn summary(findings: &Findings) -> Vec<String> {
-    let of = |verdict: Verdict| -> Vec<&Difference> {
+pub fn summary(findings: &CompareFindings) -> Vec<String> {
+    let of = |verdict: ChangeVerdict| -> Vec<&Difference> {
         findings.differences.iter().filter(|difference| difference.verdict == verdict).collect()
     };
     if findings.differences.is_empty() {
@@ -32,24 +32,27 @@ pub fn summary(findings: &Findings) -> Vec<String> {
     }
     let all = count(findings.differences.len() as u64, "comparison");
     let mut said: Vec<String> = Vec::new();
-    let as_a_whole: Vec<&Whole> =
-        findings.wholes.iter().filter(|whole| matches!(whole.verdict, Verdict::Slower | Verdict::Faster)).collect();
-    said.extend(as_a_whole.iter().map(|whole| self::as_a_whole(whole)));
+    let as_a_whole: Vec<&OverallChange> = findings
+        .overall
+        .iter()
+        .filter(|overall| matches!(overall.verdict, ChangeVerdict::Slower | ChangeVerdict::Faster))
+        .collect();
+    said.extend(as_a_whole.iter().map(|overall| self::as_a_whole(overall)));
     let beside_that = if as_a_whole.is_empty() { "" } else { "Beside that, " };
-    let of_whole = said.len();
-    for (verdict, word) in [(Verdict::Slower, "slower"), (Verdict::Faster, "faster")] {
+    let of_overall = said.len();
+    for (verdict, word) in [(ChangeVerdict::Slower, "slower"), (ChangeVerdict::Faster, "faster")] {
         let judged = of(verdict);
         if !judged.is_empty() {
-            said.push(format!("{beside_that}{} of {all} {word} beyond noise: {}.", judged.len(), furthest(judged)));
+            said.push(format!("{beside_that}{} of {all} {word} beyond noise: {}.", judged.len(), largest(judged)));
         }
     }
-    said.extend(beside(&findings.moved));
-    if said.len() == of_whole {
+    said.extend(relative_changes(&findings.relative));
+    if said.len() == of_overall {
         let nothing = if as_a_whole.is_empty() { "Nothing" } else { "Beside that, nothing" };
         said.push(format!("{nothing} changed beyond noise, in {all}."));
     }
     let (seen, unseen): (Vec<&Difference>, Vec<&Difference>) =
-        of(Verdict::CantTell).into_iter().partition(|difference| difference.visible_pct.is_some());
+        of(ChangeVerdict::CantTell).into_iter().partition(|difference| difference.visible_pct.is_some());
     if let Some(visible) = seen.iter().filter_map(|difference| difference.visible_pct).reduce(f64::max) {
         said.push(format!(
             "At {} it can't be told: at worst these runs show a change from {:.1} %.",
@@ -63,13 +66,13 @@ pub fn summary(findings: &Findings) -> Vec<String> {
             unseen.len()
         ));
     }
-    said.extend(held(&findings.standings));
+    said.extend(held(&findings.deployed_checks));
     said
 }
 
-/// What a collective and scale changed by as a whole, in a sentence.
-fn as_a_whole(whole: &Whole) -> String {
-    let Whole { collective, scale, change_pct, interval_pct, verdict, .. } = whole;
+/// The overall change of a collective and scale, in a sentence.
+fn as_a_whole(overall: &OverallChange) -> String {
+    let OverallChange { collective, scale, change_pct, interval_pct, verdict, .. } = overall;
     let range = interval_pct.map(|(low, high)| format!(", {} to {}", percent(low), percent(high)));
     format!(
         "{collective} on {scale} as a whole is {} beyond noise, by {}{}: the level of the day, or a change that \
@@ -80,51 +83,51 @@ fn as_a_whole(whole: &Whole) -> String {
     )
 }
 
-/// What changed beside the others, in a sentence; nothing where nothing did.
-fn beside(moved: &[Moved]) -> Option<String> {
-    if moved.is_empty() {
+/// The configurations whose change differs from that of the others, in a sentence; `None` if there are none.
+fn relative_changes(relative: &[RelativeChange]) -> Option<String> {
+    if relative.is_empty() {
         return None;
     }
-    let one = |moved: &Moved| {
-        let what =
-            moved.configuration.map_or_else(|| "the default".to_owned(), |configuration| configuration.to_string());
-        let (collective, scale) = (moved.collective, moved.scale);
-        format!("{what} by {} at {} of {collective} on {scale}", percent(moved.beside_pct), sizes(moved))
+    let one = |relative: &RelativeChange| {
+        let arm =
+            relative.configuration.map_or_else(|| "the default".to_owned(), |configuration| configuration.to_string());
+        let (collective, scale) = (relative.collective, relative.scale);
+        format!("{arm} by {} at {} of {collective} on {scale}", percent(relative.relative_pct), sizes(relative))
     };
-    let named: Vec<String> = moved.iter().take(NAMED).map(one).collect();
-    let rest = moved.len() - named.len();
+    let named: Vec<String> = relative.iter().take(MAX_NAMED).map(one).collect();
+    let rest = relative.len() - named.len();
     let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
     Some(format!("Changed beside the other configurations: {}{more}.", named.join("; ")))
 }
 
 /// The sizes of a configuration that changed beside the others.
 #[must_use]
-pub fn sizes(moved: &Moved) -> String {
-    stretch(moved.sizes, moved.first_bytes, moved.last_bytes)
+pub fn sizes(relative: &RelativeChange) -> String {
+    stretch(relative.sizes, relative.first_bytes, relative.last_bytes)
 }
 
-/// So many sizes between two, both among them.
+/// A number of neighbouring sizes from the first to the last, in words.
 #[must_use]
 pub fn stretch(sizes: usize, first_bytes: u64, last_bytes: u64) -> String {
     let [first, last] = [first_bytes, last_bytes].map(Size);
     if sizes == 1 { first.to_string() } else { format!("{sizes} sizes, {first} to {last}") }
 }
 
-/// The largest differences first.
-fn furthest(mut differences: Vec<&Difference>) -> String {
+/// The largest differences in a sentence, the largest first.
+fn largest(mut differences: Vec<&Difference>) -> String {
     crate::order::CompactSort::compact_sort_by(&mut differences[..], |a, b| {
         b.change_pct.abs().total_cmp(&a.change_pct.abs())
     });
     let one = |difference: &&Difference| {
-        let what = match difference.subject {
+        let arm = match difference.subject {
             Subject::Default => "the default".to_owned(),
             Subject::Deployed(configuration) => configuration.to_string(),
             Subject::Best => "the best".to_owned(),
             Subject::All { of } => format!("all {of} together"),
         };
-        format!("{what} at {} by {}", place(&difference.workload), percent(difference.change_pct))
+        format!("{arm} at {} by {}", place(&difference.workload), percent(difference.change_pct))
     };
-    let named: Vec<String> = differences.iter().take(NAMED).map(one).collect();
+    let named: Vec<String> = differences.iter().take(MAX_NAMED).map(one).collect();
     let rest = differences.len() - named.len();
     let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
     format!("{}{more}", named.join("; "))
@@ -136,22 +139,22 @@ fn place(workload: &Workload) -> String {
 }
 
 /// Whether what was deployed still holds, in a sentence; nothing where nothing was deployed.
-fn held(standings: &[Standing]) -> Option<String> {
-    if standings.is_empty() {
+fn held(deployed_checks: &[DeployedCheck]) -> Option<String> {
+    if deployed_checks.is_empty() {
         return None;
     }
-    let holds = standings.iter().filter(|standing| standing.stands.holds()).count();
-    let fails: Vec<&Standing> = standings.iter().filter(|standing| standing.stands.fails()).collect();
-    let open = standings.len() - holds - fails.len();
-    let sizes = count(standings.len() as u64, "size");
+    let holds = deployed_checks.iter().filter(|check| check.status.holds()).count();
+    let fails: Vec<&DeployedCheck> = deployed_checks.iter().filter(|check| check.status.fails()).collect();
+    let open = deployed_checks.len() - holds - fails.len();
+    let sizes = count(deployed_checks.len() as u64, "size");
     let mut said = format!("What was deployed still holds at {holds} of {sizes}");
     if open > 0 {
         said += &format!("; at {open} it was not measured after, or can't be told");
     }
     let named: Vec<String> = fails
         .iter()
-        .take(NAMED)
-        .map(|standing| format!("{} at {} is {}", deployed(standing), place(&standing.workload), stands(standing)))
+        .take(MAX_NAMED)
+        .map(|check| format!("{} at {} is {}", deployed(check), place(&check.workload), deployed_status(check)))
         .collect();
     if !named.is_empty() {
         let rest = fails.len() - named.len();
@@ -161,34 +164,39 @@ fn held(standings: &[Standing]) -> Option<String> {
     Some(said + ".")
 }
 
-/// What was deployed.
+/// The name of what was deployed.
 #[must_use]
-pub fn deployed(standing: &Standing) -> String {
-    match (&standing.effect, standing.deployed) {
+pub fn deployed(deployed_check: &DeployedCheck) -> String {
+    match (&deployed_check.effect, deployed_check.deployed) {
         (Some(effect), _) => effect.clone(),
-        (None, Deployed::Configuration(configuration)) => configuration.to_string(),
-        (None, Deployed::Default) => "default".to_owned(),
-        (None, Deployed::Unknown) => "not known".to_owned(),
+        (None, DeployedChoice::Configuration(configuration)) => configuration.to_string(),
+        (None, DeployedChoice::Default) => "default".to_owned(),
+        (None, DeployedChoice::Unknown) => "not known".to_owned(),
     }
 }
 
-/// How it stands.
+/// The status of what was deployed, in words.
 #[must_use]
-pub fn stands(standing: &Standing) -> String {
-    match standing.stands {
-        Stands::Best => "still the best".to_owned(),
-        Stands::Tied => "tied with the best".to_owned(),
-        Stands::SlowerThanDefault { pct } => format!("slower than the default, which gains {}", percent(pct)),
-        Stands::Beaten { by, pct } => format!("beaten by {by}, which gains {}", percent(pct)),
-        Stands::NotMeasured => "not measured after".to_owned(),
-        Stands::CantTell if standing.effect.is_some() => "not one configuration: can't tell".to_owned(),
-        Stands::CantTell => "can't tell".to_owned(),
+pub fn deployed_status(deployed_check: &DeployedCheck) -> String {
+    match deployed_check.status {
+        DeployedStatus::Best => "still the best".to_owned(),
+        DeployedStatus::Tied => "tied with the best".to_owned(),
+        DeployedStatus::SlowerThanDefault { pct } => format!("slower than the default, which gains {}", percent(pct)),
+        DeployedStatus::Beaten { by, pct } => format!("beaten by {by}, which gains {}", percent(pct)),
+        DeployedStatus::NotMeasured => "not measured after".to_owned(),
+        DeployedStatus::CantTell if deployed_check.effect.is_some() => "not one configuration: can't tell".to_owned(),
+        DeployedStatus::CantTell => "can't tell".to_owned(),
     }
 }
 
 /// In what the sides differ besides numbers, and what is assumed.
 #[must_use]
-pub fn notes(before: &Snapshot, after: &Snapshot, findings: &Findings, question: &Question) -> Vec<String> {
+pub fn notes(
+    before: &Snapshot,
+    after: &Snapshot,
+    findings: &CompareFindings,
+    question: &CompareQuestion,
+) -> Vec<String> {
     let mut notes = Vec::new();
     for old in &before.groups {
         let Some(new) = after.groups.iter().find(|new| (new.collective, new.scale) == (old.collective, old.scale))
@@ -228,14 +236,14 @@ pub fn notes(before: &Snapshot, after: &Snapshot, findings: &Findings, question:
             "{collective} on {scale}: both sides hold the same runs, value by value, and are not compared"
         ));
     }
-    if !findings.wholes.is_empty() {
-        let whole = |whole: &Whole| {
-            let range = whole.interval_pct.map(|(low, high)| format!(" ({} to {})", percent(low), percent(high)));
-            let Whole { collective, scale, change_pct, .. } = whole;
+    if !findings.overall.is_empty() {
+        let overall = |overall: &OverallChange| {
+            let range = overall.interval_pct.map(|(low, high)| format!(" ({} to {})", percent(low), percent(high)));
+            let OverallChange { collective, scale, change_pct, .. } = overall;
             format!("{collective} on {scale} {}{}", percent(*change_pct), range.unwrap_or_default())
         };
-        let all: Vec<String> = findings.wholes.iter().take(NAMED).map(whole).collect();
-        let rest = findings.wholes.len() - all.len();
+        let all: Vec<String> = findings.overall.iter().take(MAX_NAMED).map(overall).collect();
+        let rest = findings.overall.len() - all.len();
         let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
         notes.push(format!(
             "What everything changed by, the median over the sizes, is taken off before sizes and configurations are \
@@ -258,7 +266,8 @@ pub fn notes(before: &Snapshot, after: &Snapshot, findings: &Findings, question:
         question.least_pct
     ));
     for (collective, scale, drift) in &findings.drifts {
-        let has_whole = findings.wholes.iter().any(|whole| (whole.collective, whole.scale) == (*collective, *scale));
+        let has_whole =
+            findings.overall.iter().any(|overall| (overall.collective, overall.scale) == (*collective, *scale));
         let widened = if has_whole {
             "each was brought to the level of the middle one, and the interval of the whole is as much wider"
         } else {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write};
 
 use super::{
     read::{BALANCED, COLLECTIVE, EMPTY, RANKS},
-    script::Arm,
+    script::AbArm,
 };
 use crate::{
     collective::{Collective, Scale},
@@ -20,9 +20,9 @@ type Runs = BTreeMap<(u32, u16, u32), f64>;
 ///
 /// A text for each collective, scale and arm that stands beside a default, with the number of one of its files.
 pub fn take(rows: &mut Vec<Row>, names: &[(u32, &str)]) -> Vec<(u32, String)> {
-    let arm_of: BTreeMap<u32, (Arm, u32)> =
-        names.iter().filter_map(|(id, name)| Some((*id, Arm::and_repeat_of_name(name)?))).compact_collect();
-    let mut campaigns: BTreeMap<(Collective, Scale), BTreeMap<u64, BTreeMap<Arm, Runs>>> = BTreeMap::new();
+    let arm_of: BTreeMap<u32, (AbArm, u32)> =
+        names.iter().filter_map(|(id, name)| Some((*id, AbArm::and_repeat_of_name(name)?))).compact_collect();
+    let mut campaigns: BTreeMap<(Collective, Scale), BTreeMap<u64, BTreeMap<AbArm, Runs>>> = BTreeMap::new();
     rows.retain(|row| {
         let Some((arm, repeat)) = arm_of.get(&u32::from(row.file)) else { return true };
         if let Some(sample) = row.in_place.or(row.out_of_place) {
@@ -30,12 +30,12 @@ pub fn take(rows: &mut Vec<Row>, names: &[(u32, &str)]) -> Vec<(u32, String)> {
             let runs = sizes.entry(row.workload.size_bytes).or_default().entry(*arm).or_default();
             runs.insert((*repeat, row.file, row.line), Target::Time.busbw_gbps(&row.workload, &sample));
         }
-        *arm == Arm::Default
+        *arm == AbArm::Default
     });
     let mut texts = Vec::new();
     for ((collective, scale), sizes) in campaigns {
-        let has = |arm: Arm| sizes.values().any(|arms| arms.contains_key(&arm));
-        for arm in [Arm::Conf, Arm::Empty].into_iter().filter(|arm| has(*arm) && has(Arm::Default)) {
+        let has = |arm: AbArm| sizes.values().any(|arms| arms.contains_key(&arm));
+        for arm in [AbArm::Conf, AbArm::Empty].into_iter().filter(|arm| has(*arm) && has(AbArm::Default)) {
             let file = sizes.values().filter_map(|arms| arms.get(&arm)?.keys().next()).map(|(_, file, _)| *file).next();
             texts.push((u32::from(file.unwrap_or_default()), text(collective, scale, arm, &sizes)));
         }
@@ -43,20 +43,20 @@ pub fn take(rows: &mut Vec<Row>, names: &[(u32, &str)]) -> Vec<(u32, String)> {
     texts
 }
 
-fn text(collective: Collective, scale: Scale, arm: Arm, sizes: &BTreeMap<u64, BTreeMap<Arm, Runs>>) -> String {
+fn text(collective: Collective, scale: Scale, arm: AbArm, sizes: &BTreeMap<u64, BTreeMap<AbArm, Runs>>) -> String {
     let mut text = format!("{COLLECTIVE}{collective}\n{RANKS}{}\n{BALANCED}\n", scale.ranks);
-    if arm == Arm::Empty {
+    if arm == AbArm::Empty {
         text += EMPTY;
         text.push('\n');
     }
     text += "nodes,size_bytes,def_runs,cfg_runs\n";
     for (size_bytes, arms) in sizes {
-        let runs = |arm: Arm| {
+        let runs = |arm: AbArm| {
             let runs = arms.get(&arm).into_iter().flat_map(BTreeMap::values);
             runs.map(|busbw| format!("{busbw:.6}")).collect::<Vec<_>>().join(";")
         };
         // Writing to memory cannot fail.
-        let _ = writeln!(text, "{},{size_bytes},{},{}", scale.nodes, runs(Arm::Default), runs(arm));
+        let _ = writeln!(text, "{},{size_bytes},{},{}", scale.nodes, runs(AbArm::Default), runs(arm));
     }
     text
 }
@@ -67,8 +67,8 @@ mod tests {
     use crate::{
         collective::{Algorithm, Configuration, Protocol, Workload},
         tuning::{
-            comparison::{Question, judge},
-            read::{Kind, Sample},
+            ab::{AbQuestion, judge},
+            read::{RunKind, Sample},
         },
     };
 
@@ -83,7 +83,7 @@ mod tests {
             out_of_place: None,
             repeats: 1,
             spread_pct: None,
-            kind: Kind::Default,
+            kind: RunKind::Default,
             marks: Default::default(),
             asked: Default::default(),
             evidence: Default::default(),
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn logs_of_three_arms_are_two_comparisons() {
         let names: Vec<(u32, String)> = (0..9)
-            .map(|i| (i, format!("all_reduce_2n_{}_r{}.log", Arm::ALL[i as usize % 3].word(), i / 3 + 1)))
+            .map(|i| (i, format!("all_reduce_2n_{}_r{}.log", AbArm::ALL[i as usize % 3].word(), i / 3 + 1)))
             .chain([(9, "other_sweep.csv".to_owned())])
             .collect();
         let names: Vec<(u32, &str)> = names.iter().map(|(id, name)| (*id, name.as_str())).collect();
@@ -103,11 +103,11 @@ mod tests {
         assert_eq!(rows.iter().map(|row| row.file).collect::<Vec<_>>(), [0, 3, 6, 9]);
         assert_eq!(texts.len(), 2);
         let conf = b"allreduce,0,2000000,ring,ll,8,2,16\n";
-        let answer = judge(&texts[0].1, "", Some(conf), &Question::default());
+        let answer = judge(&texts[0].1, "", Some(conf), &AbQuestion::default());
         assert_eq!(answer.rules[0].verdict.word(), "keep", "{answer:?}");
         assert!(answer.notes.iter().all(|note| !note.contains("default first")), "{:?}", answer.notes);
         // The empty file has no rules to be kept or dropped.
-        let empty = judge(&texts[1].1, "", Some(conf), &Question::default());
+        let empty = judge(&texts[1].1, "", Some(conf), &AbQuestion::default());
         assert_eq!((empty.trimmed, empty.rules.len(), empty.by_rule.rows.len()), (None, 0, 0));
         assert_eq!(empty.by_size.rows.len(), 1);
         // The logs say how many ranks ran: 1 MiB × 2 · 15/16 over 10.03 and 11.04 GB/s.

@@ -1,8 +1,8 @@
 //! A judged comparison as tables and a chart.
 
 use super::{
-    read::Comparison,
-    verdict::{Effect, Judged, Judgement},
+    read::MeasuredCampaign,
+    verdict::{AbJudgement, JudgedRule, SizeEffect},
 };
 use crate::{
     collective::Collective,
@@ -26,9 +26,9 @@ fn probability(value: f64) -> Entry {
     Entry { text: if value > 0.9995 { "> 0.999".to_owned() } else { format!("{value:.3}") }, number: Some(value) }
 }
 
-/// A row per rule.
+/// The table of judged rules, a row for each.
 #[must_use]
-pub fn by_rule(rules: &[Judged]) -> Listing {
+pub fn by_rule(rules: &[JudgedRule]) -> Listing {
     let columns = vec![
         Column::words("Rule", "the rule as it stands in the tuner file"),
         Column::numbers(
@@ -43,7 +43,7 @@ pub fn by_rule(rules: &[Judged]) -> Listing {
         Column::words("Peers", "the verdict of rccl-sweep's validate_tuner_config.py").secondary(),
         Column::words("To know", "what else must be known"),
     ];
-    let row = |judged: &Judged| {
+    let row = |judged: &JudgedRule| {
         let gains = || judged.effects.iter().map(|effect| effect.gain_pct);
         let name = match (&judged.rule.text[..], judged.rule.min_bytes, judged.rule.max_bytes) {
             ("", min, max) if min == max => Size(min).to_string(),
@@ -68,9 +68,9 @@ pub fn by_rule(rules: &[Judged]) -> Listing {
     Listing { columns, rows: rules.iter().map(row).collect() }
 }
 
-/// A row per size.
+/// The table of measured sizes, a row for each.
 #[must_use]
-pub fn by_size(comparison: &Comparison, collective: Option<Collective>, judgement: &Judgement) -> Listing {
+pub fn by_size(campaign: &MeasuredCampaign, collective: Option<Collective>, judgement: &AbJudgement) -> Listing {
     let columns = vec![
         Column::numbers("Size", "message size"),
         Column::numbers("Default", "median busbw of the default, GB/s"),
@@ -87,10 +87,10 @@ pub fn by_size(comparison: &Comparison, collective: Option<Collective>, judgemen
         let of_rules = judgement.rules.iter().filter(|judged| judged.rule.nodes.zip(nodes).is_none_or(|(a, b)| a == b));
         of_rules.flat_map(|judged| &judged.effects).find(|effect| effect.size_bytes == size_bytes)
     };
-    let rows = comparison.trials.iter().map(|trial| {
-        let effect: Option<&Effect> = effect(trial.size_bytes, trial.nodes);
+    let rows = campaign.trials.iter().map(|trial| {
+        let effect: Option<&SizeEffect> = effect(trial.size_bytes, trial.nodes);
         let medians = trial.medians();
-        let [default_us, conf_us] = comparison.times_us(collective, trial);
+        let [default_us, conf_us] = campaign.times_us(collective, trial);
         let ran = [trial.default_ran, trial.conf_ran].map(|ran| ran.map_or_else(|| "–".to_owned(), |c| c.to_string()));
         vec![
             size(trial.size_bytes),
@@ -109,7 +109,7 @@ pub fn by_size(comparison: &Comparison, collective: Option<Collective>, judgemen
         ]
     });
     let mut listing = Listing { columns, rows: rows.collect() };
-    if comparison.trials.iter().all(|trial| comparison.times_us(collective, trial) == [None; 2]) {
+    if campaign.trials.iter().all(|trial| campaign.times_us(collective, trial) == [None; 2]) {
         listing.hide(TIME);
     }
     listing
@@ -117,10 +117,10 @@ pub fn by_size(comparison: &Comparison, collective: Option<Collective>, judgemen
 
 /// Gain over size, with intervals; `None` where there is none.
 #[must_use]
-pub fn chart(judgement: &Judgement) -> Option<Chart> {
-    let mut effects: Vec<&Effect> = judgement.rules.iter().flat_map(|judged| &judged.effects).collect();
+pub fn chart(judgement: &AbJudgement) -> Option<Chart> {
+    let mut effects: Vec<&SizeEffect> = judgement.rules.iter().flat_map(|judged| &judged.effects).collect();
     effects.compact_sort_by_key(|effect| effect.size_bytes);
-    let point = |effect: &&Effect| Point {
+    let point = |effect: &&SizeEffect| Point {
         x: effect.size_bytes as f64,
         y: effect.gain_pct,
         low: Some(effect.interval_90_pct.0),
@@ -130,8 +130,11 @@ pub fn chart(judgement: &Judgement) -> Option<Chart> {
     };
     let best = effects.iter().max_by(|a, b| a.gain_pct.total_cmp(&b.gain_pct))?;
     let worst = effects.iter().min_by(|a, b| a.gain_pct.total_cmp(&b.gain_pct))?;
-    let zero =
-        |effect: &&Effect| Point { x: effect.size_bytes as f64, note: "the default".to_owned(), ..Point::default() };
+    let zero = |effect: &&SizeEffect| Point {
+        x: effect.size_bytes as f64,
+        note: "the default".to_owned(),
+        ..Point::default()
+    };
     let axis = |label: &str, quantity, spacing| Axis { label: label.to_owned(), quantity, spacing };
     Some(Chart {
         id: "gain-over-size".to_owned(),

@@ -10,9 +10,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    peers, rank,
-    read::{Comparison, Trial},
-    rules::Range,
+    rank, rccl_sweep,
+    read::{MeasuredCampaign, Trial},
+    rules::RuleRange,
 };
 use crate::{
     bandit::{statistics::Statistics, student},
@@ -22,7 +22,7 @@ use crate::{
     units::{Size, percent},
 };
 
-pub use super::outcome::Verdict;
+pub use super::outcome::RuleVerdict;
 
 /// When a rule is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,10 +41,10 @@ impl Default for Limits {
     }
 }
 
-/// What a campaign says of one size.
+/// The measured effect of the tuner file at one size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Effect {
-    /// Message size in bytes.
+pub struct SizeEffect {
+    /// The message size in bytes.
     pub size_bytes: u64,
     /// Median busbw of the default in GB/s.
     pub default_gbps: f64,
@@ -52,7 +52,7 @@ pub struct Effect {
     pub conf_gbps: f64,
     /// Time of one operation of the default in µs; `None` where the ranks that busbw counts are not known.
     pub default_us: Option<f64>,
-    /// The same with the tuner file.
+    /// The time of one operation with the tuner file in µs, or `None` likewise.
     pub conf_us: Option<f64>,
     /// (median conf / median default − 1) in per cent of the default.
     pub gain_pct: f64,
@@ -66,13 +66,13 @@ pub struct Effect {
     pub better: f64,
 }
 
-/// A judged rule.
+/// A rule of a tuner file with its measurements and verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Judged {
-    /// The rule.
-    pub rule: Range,
-    /// Its measured sizes, ascending.
-    pub effects: Vec<Effect>,
+pub struct JudgedRule {
+    /// The range of workloads that the rule matches.
+    pub rule: RuleRange,
+    /// The effects at the measured sizes that the rule decides, ascending by size.
+    pub effects: Vec<SizeEffect>,
     /// Sizes that have no runs in one arm.
     pub missing: Vec<u64>,
     /// The geometric mean of the ratios of its sizes, as gain in per cent.
@@ -81,33 +81,38 @@ pub struct Judged {
     pub better: f64,
     /// The probability that two equal arms of as many runs reach the peers' psup of 0.95 at a size.
     pub null_rate: Option<f64>,
-    /// Ours.
-    pub verdict: Verdict,
-    /// That of rccl-sweep's authors.
-    pub peers: Verdict,
-    /// What else must be known: something else ran than the rule asks for.
+    /// The verdict.
+    pub verdict: RuleVerdict,
+    /// The verdict by the rule of rccl-sweep's authors ([`rccl_sweep`]).
+    pub peers: RuleVerdict,
+    /// Notes on the rule, such as a configuration that ran instead of the one that it asks for.
     pub notes: Vec<String>,
 }
 
-/// A judged campaign.
+/// A campaign with the verdicts on its rules.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Judgement {
+pub struct AbJudgement {
     /// Why nothing can be concluded; `None` where something can.
     pub void: Option<String>,
-    /// What must be known.
+    /// Notes on the campaign.
     pub notes: Vec<String>,
-    /// In the order of the ranges.
-    pub rules: Vec<Judged>,
+    /// The judged rules, in the order of the ranges.
+    pub rules: Vec<JudgedRule>,
 }
 
 /// Judges the rules of a campaign of a collective.
 #[must_use]
-pub fn judge(comparison: &Comparison, ranges: &[Range], collective: Option<Collective>, limits: Limits) -> Judgement {
-    let void = void(comparison);
+pub fn judge(
+    campaign: &MeasuredCampaign,
+    ranges: &[RuleRange],
+    collective: Option<Collective>,
+    limits: Limits,
+) -> AbJudgement {
+    let void = void(campaign);
     let mut of_range: Vec<Vec<&Trial>> = vec![Vec::new(); ranges.len()];
     let mut in_reach: Vec<Vec<&Trial>> = vec![Vec::new(); ranges.len()];
     let mut uncovered = Vec::new();
-    for trial in &comparison.trials {
+    for trial in &campaign.trials {
         let holding: Vec<usize> =
             (0..ranges.len()).filter(|index| ranges[*index].holds(collective, trial.nodes, trial.size_bytes)).collect();
         match holding.first() {
@@ -116,61 +121,61 @@ pub fn judge(comparison: &Comparison, ranges: &[Range], collective: Option<Colle
         }
         holding.iter().for_each(|index| in_reach[*index].push(trial));
     }
-    let mut notes = notes(comparison);
+    let mut notes = notes(campaign);
     if !uncovered.is_empty() {
         notes.push(format!("No rule holds for {}: what ran there is no rule's merit", listed(&uncovered)));
     }
-    let judge = |(index, range): (usize, &Range)| {
-        let mut judged = judge_one(comparison, range, collective, &mut of_range[index], limits);
-        judged.peers = peers::verdict(&in_reach[index]);
+    let judge = |(index, range): (usize, &RuleRange)| {
+        let mut judged = judge_one(campaign, range, collective, &mut of_range[index], limits);
+        judged.peers = rccl_sweep::verdict(&in_reach[index]);
         if of_range[index].is_empty() {
             let whom =
                 if in_reach[index].is_empty() { "no size of it was run" } else { "an earlier rule holds instead" };
-            judged.verdict = not_judged(range, &comparison.trials, collective, whom);
+            judged.verdict = not_judged(range, &campaign.trials, collective, whom);
         } else if let Some(void) = &void {
-            judged.verdict = Verdict::NotJudged(format!("the campaign is void: {void}"));
+            judged.verdict = RuleVerdict::NotJudged(format!("the campaign is void: {void}"));
         }
         judged
     };
-    Judgement { rules: ranges.iter().enumerate().map(judge).collect(), void, notes }
+    AbJudgement { rules: ranges.iter().enumerate().map(judge).collect(), void, notes }
 }
 
 /// A rule without trials: of another scale or collective it is none of this campaign's business.
-fn not_judged(range: &Range, trials: &[Trial], collective: Option<Collective>, why: &str) -> Verdict {
-    let is_ours = trials
-        .iter()
-        .any(|trial| Range { min_bytes: 0, max_bytes: u64::MAX, ..range.clone() }.holds(collective, trial.nodes, 0));
+fn not_judged(range: &RuleRange, trials: &[Trial], collective: Option<Collective>, why: &str) -> RuleVerdict {
+    let is_ours = trials.iter().any(|trial| {
+        RuleRange { min_bytes: 0, max_bytes: u64::MAX, ..range.clone() }.holds(collective, trial.nodes, 0)
+    });
     if is_ours {
-        Verdict::Drop(format!("not validated: {why}"))
+        RuleVerdict::Drop(format!("not validated: {why}"))
     } else {
-        Verdict::NotJudged("the campaign is of another collective or another number of nodes".to_owned())
+        RuleVerdict::NotJudged("the campaign is of another collective or another number of nodes".to_owned())
     }
 }
 
 fn judge_one(
-    comparison: &Comparison,
-    range: &Range,
+    campaign: &MeasuredCampaign,
+    range: &RuleRange,
     collective: Option<Collective>,
     trials: &mut [&Trial],
     limits: Limits,
-) -> Judged {
+) -> JudgedRule {
     trials.compact_sort_by_key(|trial| trial.size_bytes);
-    let effects: Vec<Effect> = trials.iter().filter_map(|trial| effect(comparison, collective, trial)).collect();
+    let effects: Vec<SizeEffect> = trials.iter().filter_map(|trial| effect(campaign, collective, trial)).collect();
     let missing: Vec<u64> = trials.iter().filter(|t| t.gain_pct().is_none()).map(|t| t.size_bytes).collect();
     let both = || trials.iter().filter(|trial| !trial.default.is_empty() && !trial.conf.is_empty());
     let arms: Vec<(usize, usize)> = both().map(|trial| (trial.default.len(), trial.conf.len())).collect();
     let chance = match arms.as_slice() {
         [] => 1.0,
-        [one] => rank::chance(both().map(|trial| wins(trial, comparison.half_digit_gbps)).sum(), &[*one]),
+        [one] => rank::chance(both().map(|trial| wins(trial, campaign.half_digit_gbps)).sum(), &[*one]),
         _ => {
             let runs: Vec<(&[f64], &[f64])> = both().map(|trial| (&trial.default[..], &trial.conf[..])).collect();
-            rank::chance_of_launches(&runs, tied_within(comparison.half_digit_gbps))
+            rank::chance_of_launches(&runs, tied_within(campaign.half_digit_gbps))
         }
     };
     let better = 1.0 - chance;
     let mean = effects.iter().map(|e| ln(1.0 + e.gain_pct / 100.0)).sum::<f64>() / effects.len().max(1) as f64;
     let fewest = arms.iter().map(|(n, m)| *n.min(m)).min();
-    Judged {
+    JudgedRule {
         rule: range.clone(),
         verdict: decide(&effects, &missing, better, limits),
         gain_pct: (!effects.is_empty()).then(|| (exp(mean) - 1.0) * 100.0),
@@ -178,19 +183,19 @@ fn judge_one(
         missing,
         better,
         null_rate: fewest.map(|repeats| rank::null_rate(repeats, 0.95)),
-        peers: Verdict::Keep,
+        peers: RuleVerdict::Keep,
         notes: trials.iter().filter_map(|trial| other_than_asked(range, trial)).collect(),
     }
 }
 
-fn effect(comparison: &Comparison, collective: Option<Collective>, trial: &Trial) -> Option<Effect> {
-    let half = comparison.half_digit_gbps;
+fn effect(campaign: &MeasuredCampaign, collective: Option<Collective>, trial: &Trial) -> Option<SizeEffect> {
+    let half = campaign.half_digit_gbps;
     let (default_gbps, conf_gbps) = trial.medians()?;
-    let [default_us, conf_us] = comparison.times_us(collective, trial);
+    let [default_us, conf_us] = campaign.times_us(collective, trial);
     let (low, _, high) = rank::ratio(&trial.default, &trial.conf, 0.05)?;
     let (gain, rounding) = (trial.gain_pct()?, trial.gain_range_pct(half)?);
     let pct = |ratio: f64| (exp(ratio) - 1.0) * 100.0;
-    Some(Effect {
+    Some(SizeEffect {
         size_bytes: trial.size_bytes,
         default_gbps,
         conf_gbps,
@@ -215,39 +220,39 @@ fn wins(trial: &Trial, half: f64) -> f64 {
     rank::wins(&trial.default, &trial.conf, tied_within(half))
 }
 
-fn decide(effects: &[Effect], missing: &[u64], better: f64, limits: Limits) -> Verdict {
+fn decide(effects: &[SizeEffect], missing: &[u64], better: f64, limits: Limits) -> RuleVerdict {
     if !missing.is_empty() {
         let sizes: Vec<String> = missing.iter().map(|size| Size(*size).to_string()).collect();
-        return Verdict::Drop(format!("not validated at {}: one arm has no runs there", listed(&sizes)));
+        return RuleVerdict::Drop(format!("not validated at {}: one arm has no runs there", listed(&sizes)));
     }
     let Some(worst) = effects.iter().min_by(|a, b| a.gain_pct.total_cmp(&b.gain_pct)) else {
-        return Verdict::Drop("not validated: no size of it was run".to_owned());
+        return RuleVerdict::Drop("not validated: no size of it was run".to_owned());
     };
-    let at = |effect: &Effect| format!("{} at {}", percent(effect.gain_pct), Size(effect.size_bytes));
+    let at = |effect: &SizeEffect| format!("{} at {}", percent(effect.gain_pct), Size(effect.size_bytes));
     if worst.rounding_pct.1 < -limits.max_loss_pct {
-        return Verdict::Drop(format!("{}: a landmine", at(worst)));
+        return RuleVerdict::Drop(format!("{}: a landmine", at(worst)));
     }
     let best = effects.iter().max_by(|a, b| a.gain_pct.total_cmp(&b.gain_pct)).unwrap_or(worst);
     if best.rounding_pct.1 < limits.min_gain_pct {
-        return Verdict::Drop(format!("gains too little, at best {}", at(best)));
+        return RuleVerdict::Drop(format!("gains too little, at best {}", at(best)));
     }
     // One and the same size must gain, beyond rounding, and surely so.
-    let gains = |e: &&Effect| e.gain_pct >= limits.min_gain_pct && e.rounding_pct.0 > 0.0;
+    let gains = |e: &&SizeEffect| e.gain_pct >= limits.min_gain_pct && e.rounding_pct.0 > 0.0;
     if !effects.iter().any(|e| gains(&e)) {
-        return Verdict::Drop(format!("{} is no more than the last printed digit", at(best)));
+        return RuleVerdict::Drop(format!("{} is no more than the last printed digit", at(best)));
     }
     let sure = effects.iter().filter(gains).max_by(|a, b| a.better.total_cmp(&b.better)).unwrap_or(best);
     let least = sure.better.min(better);
     // A p-value of exactly the level counts, as with three against three runs.
     if least < limits.confidence - 1e-9 {
         let where_ = if sure.better <= better { at(sure) } else { "over all its sizes".to_owned() };
-        return Verdict::Drop(format!("may be chance: better with a probability of only {least:.2} ({where_})"));
+        return RuleVerdict::Drop(format!("may be chance: better with a probability of only {least:.2} ({where_})"));
     }
-    Verdict::Keep
+    RuleVerdict::Keep
 }
 
-/// What ran with the conf, where the rule asks for something else.
-fn other_than_asked(range: &Range, trial: &Trial) -> Option<String> {
+/// A note on what ran with the tuner file, where the rule asks for something else.
+fn other_than_asked(range: &RuleRange, trial: &Trial) -> Option<String> {
     let ((algorithm, protocol), ran) = (range.pair?, trial.conf_ran?);
     let more = range.channels.is_some_and(|channels| ran.channels > channels);
     let differs = (algorithm, protocol) != (ran.algorithm, ran.protocol);
@@ -260,17 +265,17 @@ fn other_than_asked(range: &Range, trial: &Trial) -> Option<String> {
     })
 }
 
-/// More than this share of points in per cent…
+/// A campaign is void if more than this share of its points, in per cent, spreads by more than [`VOID_SPREAD_PCT`].
 const VOID_SHARE_PCT: usize = 20;
-/// …that spread by more than this makes a campaign void, in per cent of the median.
+/// The spread beyond which a point counts towards [`VOID_SHARE_PCT`], in per cent of the median.
 const VOID_SPREAD_PCT: f64 = 25.0;
 
 /// Why a campaign is void.
-fn void(comparison: &Comparison) -> Option<String> {
-    let digit = 2.0 * comparison.half_digit_gbps;
+fn void(campaign: &MeasuredCampaign) -> Option<String> {
+    let digit = 2.0 * campaign.half_digit_gbps;
     let mut points = 0;
     let mut wide: Vec<(f64, String)> = Vec::new();
-    for trial in &comparison.trials {
+    for trial in &campaign.trials {
         for (arm, runs) in [("default", &trial.default), ("conf", &trial.conf)] {
             let Some(middle) = median(&mut runs.clone()) else { continue };
             points += 1;
@@ -295,16 +300,16 @@ fn void(comparison: &Comparison) -> Option<String> {
 /// The runs of one arm.
 type Runs = fn(&Trial) -> &Vec<f64>;
 
-/// What must be known of a campaign.
-fn notes(comparison: &Comparison) -> Vec<String> {
+/// Notes on a campaign: sizes that one arm lacks, an unbalanced order, disturbed runs.
+fn notes(campaign: &MeasuredCampaign) -> Vec<String> {
     let mut notes = Vec::new();
-    if comparison.is_empty_conf {
+    if campaign.is_empty_conf {
         notes.push(
             "The second arm is the plugin with an empty tuner file: what it loses is what loading the plugin costs"
                 .to_owned(),
         );
     }
-    if comparison.has_medians_only && !comparison.trials.is_empty() {
+    if campaign.has_medians_only && !campaign.trials.is_empty() {
         notes.push(
             "The file has medians and not the runs behind them: how much of a gain is chance can't be told, and no rule is \
              kept on that"
@@ -312,15 +317,15 @@ fn notes(comparison: &Comparison) -> Vec<String> {
         );
     }
     let without = |arm: Runs| -> Vec<String> {
-        comparison.trials.iter().filter(|t| arm(t).is_empty()).map(|t| Size(t.size_bytes).to_string()).collect()
+        campaign.trials.iter().filter(|t| arm(t).is_empty()).map(|t| Size(t.size_bytes).to_string()).collect()
     };
     for (arm, sizes) in [("default", without(|t| &t.default)), ("conf", without(|t| &t.conf))] {
         if !sizes.is_empty() {
             notes.push(format!("The {arm} has no runs at {}: no verdict there", listed(&sizes)));
         }
     }
-    if !comparison.trials.is_empty() && !comparison.is_balanced && !comparison.has_medians_only {
-        let drift = [drift_pct(comparison, |t| &t.default), drift_pct(comparison, |t| &t.conf)];
+    if !campaign.trials.is_empty() && !campaign.is_balanced && !campaign.has_medians_only {
+        let drift = [drift_pct(campaign, |t| &t.default), drift_pct(campaign, |t| &t.conf)];
         let drifts = drift.map(|drift| drift.map_or_else(|| "–".to_owned(), percent));
         notes.push(format!(
             "The file does not say in which order the arms ran; the tool that writes it always runs the default first. \
@@ -330,44 +335,44 @@ fn notes(comparison: &Comparison) -> Vec<String> {
         ));
     }
     let arms: [(&str, Runs); 2] = [("default", |t| &t.default), ("conf", |t| &t.conf)];
-    notes.extend(arms.iter().flat_map(|(arm, runs)| disturbed(comparison, arm, *runs)));
+    notes.extend(arms.iter().flat_map(|(arm, runs)| disturbed(campaign, arm, *runs)));
     notes
 }
 
 /// The median over sizes of the last run over the first, as change in per cent.
-fn drift_pct(comparison: &Comparison, runs: Runs) -> Option<f64> {
+fn drift_pct(campaign: &MeasuredCampaign, runs: Runs) -> Option<f64> {
     let change = |trial| -> Option<f64> {
         let runs: &Vec<f64> = runs(trial);
         (runs.len() > 1).then(|| ln(runs[runs.len() - 1] / runs[0]))
     };
-    median(&mut comparison.trials.iter().filter_map(change).collect::<Vec<f64>>()).map(|d| (exp(d) - 1.0) * 100.0)
+    median(&mut campaign.trials.iter().filter_map(change).collect::<Vec<f64>>()).map(|d| (exp(d) - 1.0) * 100.0)
 }
 
 /// Repeats that lie low at many sizes at once, far more of them than the others. Launches differ as a whole, too: only one that
 /// lies too far below the others over all sizes to be one of them is called disturbed.
-fn disturbed(comparison: &Comparison, arm: &str, runs: Runs) -> Vec<String> {
-    /// So far below the median of its size, in per cent, rounding apart…
+fn disturbed(campaign: &MeasuredCampaign, arm: &str, runs: Runs) -> Vec<String> {
+    /// A run is low at a size where it lies this far below the median there, in per cent, beyond rounding.
     const LOW_PCT: f64 = 2.0;
-    /// …at one size in so many.
+    /// A run is suspected where it is low at one size in this many.
     const ONE_IN: usize = 5;
-    /// In so many campaigns an ordinary run is called disturbed…
+    /// The share of campaigns in which an ordinary run may be called disturbed.
     const CHANCE: f64 = 0.01;
-    /// …or is low at so many sizes, where these are independent of each other.
+    /// The share of campaigns in which an ordinary run may be called often low, where sizes are independent of each other.
     const LOW_CHANCE: f64 = 0.1;
-    let repeats = comparison.trials.iter().map(|trial| runs(trial).len()).max().unwrap_or(0);
+    let repeats = campaign.trials.iter().map(|trial| runs(trial).len()).max().unwrap_or(0);
     // ln of a run over the median of its size, and whether that is low.
     let beside = |trial: &Trial, repeat: usize| -> Option<(f64, bool)> {
         let (run, middle) = (*runs(trial).get(repeat)?, median(&mut runs(trial).clone())?);
-        let is_low = run + 2.0 * comparison.half_digit_gbps < middle * (1.0 - LOW_PCT / 100.0);
+        let is_low = run + 2.0 * campaign.half_digit_gbps < middle * (1.0 - LOW_PCT / 100.0);
         Some((ln(run / middle), is_low)).filter(|(ratio, _)| ratio.is_finite())
     };
     let of_repeat = |repeat: usize| {
-        let all: Vec<(f64, bool)> = comparison.trials.iter().filter_map(|trial| beside(trial, repeat)).collect();
+        let all: Vec<(f64, bool)> = campaign.trials.iter().filter_map(|trial| beside(trial, repeat)).collect();
         let low = all.iter().filter(|(_, is_low)| *is_low).count();
         (Statistics::of(&all.iter().map(|(ratio, _)| *ratio).collect::<Vec<f64>>()).mean, low as f64)
     };
     let (levels, lows): (Vec<f64>, Vec<f64>) = (0..repeats).map(of_repeat).unzip();
-    let sizes = comparison.trials.len() as f64;
+    let sizes = campaign.trials.len() as f64;
     let mut said = Vec::new();
     for (repeat, low) in lows.iter().copied().enumerate() {
         if low * (ONE_IN as f64) < sizes || low < 2.0 {
@@ -395,12 +400,12 @@ fn disturbed(comparison: &Comparison, arm: &str, runs: Runs) -> Vec<String> {
 /// The probability that any of these values lies as far below the others as this one by chance (Student's test of one value
 /// against the others, of which nothing is told by fewer than four); `least` is the least deviation that they may have.
 fn chance_of_one(values: &[f64], which: usize, least: f64) -> f64 {
-    const LEAST_OTHERS: usize = 4;
+    const MIN_OTHERS: usize = 4;
     let others: Vec<f64> =
         values.iter().enumerate().filter(|(other, _)| *other != which).map(|(_, value)| *value).collect();
     let of = Statistics::of(&others);
     let apart = of.mean - values[which];
-    if others.len() < LEAST_OTHERS || apart <= 0.0 {
+    if others.len() < MIN_OTHERS || apart <= 0.0 {
         return 1.0;
     }
     let error = of.deviation().max(least) * (1.0 + 1.0 / of.n).sqrt();
@@ -409,12 +414,12 @@ fn chance_of_one(values: &[f64], which: usize, least: f64) -> f64 {
 
 /// `a, b and c`, cut after six.
 fn listed(names: &[String]) -> String {
-    const SHOWN: usize = 6;
+    const MAX_SHOWN: usize = 6;
     match names {
         [] => String::new(),
         [one] => one.clone(),
-        [first @ .., last] if names.len() <= SHOWN => format!("{} and {last}", first.join(", ")),
-        _ => format!("{} and {} more", names[..SHOWN].join(", "), names.len() - SHOWN),
+        [first @ .., last] if names.len() <= MAX_SHOWN => format!("{} and {last}", first.join(", ")),
+        _ => format!("{} and {} more", names[..MAX_SHOWN].join(", "), names.len() - MAX_SHOWN),
     }
 }
 
@@ -431,19 +436,29 @@ mod tests {
         [-2.0, 1.0, 0.0, 2.0, -1.0, 0.5, -0.5].iter().map(|step| middle * (1.0 + step / 1000.0)).collect()
     }
 
-    fn range(min_bytes: u64, max_bytes: u64) -> Range {
+    fn range(min_bytes: u64, max_bytes: u64) -> RuleRange {
         let pair = Some((Algorithm::Ring, Protocol::Ll));
         let text = "allreduce,…".to_owned();
         let collective = Some(Collective::AllReduce);
-        Range { line: 2, text, collective, min_bytes, max_bytes, nodes: Some(1), ranks: None, pair, channels: Some(8) }
+        RuleRange {
+            line: 2,
+            text,
+            collective,
+            min_bytes,
+            max_bytes,
+            nodes: Some(1),
+            ranks: None,
+            pair,
+            channels: Some(8),
+        }
     }
 
-    fn judged(trials: Vec<Trial>, limits: Limits) -> Judged {
-        let comparison = Comparison { trials, half_digit_gbps: 0.005, ..Comparison::default() };
-        judge(&comparison, &[range(0, u64::MAX)], Some(Collective::AllReduce), limits).rules.remove(0)
+    fn judged(trials: Vec<Trial>, limits: Limits) -> JudgedRule {
+        let campaign = MeasuredCampaign { trials, half_digit_gbps: 0.005, ..MeasuredCampaign::default() };
+        judge(&campaign, &[range(0, u64::MAX)], Some(Collective::AllReduce), limits).rules.remove(0)
     }
 
-    fn reason(judged: &Judged) -> &str {
+    fn reason(judged: &JudgedRule) -> &str {
         judged.verdict.reason()
     }
 
@@ -453,7 +468,7 @@ mod tests {
             vec![trial(4096, &around(10.0), &around(11.0)), trial(8192, &around(20.0), &around(20.01))],
             Limits::default(),
         );
-        assert_eq!((judged.verdict, judged.peers), (Verdict::Keep, Verdict::Keep));
+        assert_eq!((judged.verdict, judged.peers), (RuleVerdict::Keep, RuleVerdict::Keep));
         assert!(judged.better > 0.98 && (judged.gain_pct.unwrap_or_default() - 4.9).abs() < 0.1);
         let [low, high] = [judged.effects[0].interval_90_pct.0, judged.effects[0].interval_90_pct.1];
         assert!(low < 10.0 && high > 10.0 && low > 9.0 && high < 11.0, "{low} to {high}");
@@ -465,7 +480,7 @@ mod tests {
         let noisy = trial(4096, &[10.0, 11.0, 9.5, 10.8, 9.2], &[10.5, 11.4, 9.1, 10.7, 9.8]);
         let sure = trial(8192, &[10.0, 10.01, 10.02, 10.03, 10.04], &[10.07, 10.08, 10.09, 10.1, 10.11]);
         let judged = judged(vec![noisy, sure], Limits::default());
-        assert_eq!(judged.peers, Verdict::Keep);
+        assert_eq!(judged.peers, RuleVerdict::Keep);
         assert!(reason(&judged).starts_with("may be chance"), "{}", reason(&judged));
     }
 
@@ -476,9 +491,9 @@ mod tests {
             Limits::default(),
         );
         assert!(loses.peers.reason().contains("landmine"));
-        assert_eq!(loses.verdict, Verdict::Keep);
+        assert_eq!(loses.verdict, RuleVerdict::Keep);
         let wins = judged(vec![trial(4096, &[0.31; 9], &[0.32; 9])], Limits::default());
-        assert_eq!(wins.peers, Verdict::Keep);
+        assert_eq!(wins.peers, RuleVerdict::Keep);
         assert!(reason(&wins).contains("no more than the last printed digit"), "{}", reason(&wins));
         let larger = judged(vec![trial(4096, &[31.0; 9], &[30.0; 9])], Limits::default());
         assert!(reason(&larger).contains("landmine"));
@@ -487,9 +502,9 @@ mod tests {
     #[test]
     fn a_size_that_is_missing_in_one_arm_is_said() {
         let trials = vec![trial(4096, &around(10.0), &around(11.0)), trial(8192, &around(10.0), &[])];
-        let comparison = Comparison { trials, half_digit_gbps: 0.005, ..Comparison::default() };
-        let judgement = judge(&comparison, &[range(0, u64::MAX)], None, Limits::default());
-        assert_eq!(judgement.rules[0].peers, Verdict::Keep);
+        let campaign = MeasuredCampaign { trials, half_digit_gbps: 0.005, ..MeasuredCampaign::default() };
+        let judgement = judge(&campaign, &[range(0, u64::MAX)], None, Limits::default());
+        assert_eq!(judgement.rules[0].peers, RuleVerdict::Keep);
         assert_eq!(reason(&judgement.rules[0]), "not validated at 8 KiB: one arm has no runs there");
         assert!(
             judgement.notes.iter().any(|n| n == "The conf has no runs at 8 KiB: no verdict there"),
@@ -500,38 +515,38 @@ mod tests {
 
     #[test]
     fn the_order_is_named_as_a_bias() {
-        let comparison = Comparison {
+        let campaign = MeasuredCampaign {
             trials: vec![trial(4096, &[10.0, 10.4], &[10.0, 10.4])],
             half_digit_gbps: 0.005,
-            ..Comparison::default()
+            ..MeasuredCampaign::default()
         };
-        let notes = judge(&comparison, &[], None, Limits::default()).notes.join("\n");
+        let notes = judge(&campaign, &[], None, Limits::default()).notes.join("\n");
         assert!(notes.contains("always runs the default first") && notes.contains("+4.0 %"), "{notes}");
     }
 
     #[test]
     fn few_repeats_are_no_proof() {
         let of = |n: usize| judged(vec![trial(4096, &vec![10.0; n], &vec![12.0; n])], Limits::default());
-        assert!(reason(&of(2)).starts_with("may be chance") && of(3).verdict == Verdict::Keep);
+        assert!(reason(&of(2)).starts_with("may be chance") && of(3).verdict == RuleVerdict::Keep);
         assert!((of(3).null_rate.unwrap_or_default() - 0.05).abs() < 1e-9 && of(9).null_rate.unwrap_or(1.0) < 0.0003);
         let strict = Limits { confidence: 0.99, ..Limits::default() };
-        assert!(judged(vec![trial(4096, &[10.0; 3], &[12.0; 3])], strict).verdict != Verdict::Keep);
+        assert!(judged(vec![trial(4096, &[10.0; 3], &[12.0; 3])], strict).verdict != RuleVerdict::Keep);
     }
 
     #[test]
     fn a_disturbed_campaign_is_void_and_says_why() {
         let wild = [10.0, 14.0, 10.0, 9.0, 10.0];
         let trials = vec![trial(4096, &wild, &around(11.0)), trial(8192, &around(10.0), &around(11.0))];
-        let comparison = Comparison { trials, half_digit_gbps: 0.005, ..Comparison::default() };
-        let judgement = judge(&comparison, &[range(0, u64::MAX)], None, Limits::default());
+        let campaign = MeasuredCampaign { trials, half_digit_gbps: 0.005, ..MeasuredCampaign::default() };
+        let judgement = judge(&campaign, &[range(0, u64::MAX)], None, Limits::default());
         let why = judgement.void.unwrap_or_default();
         assert!(why.starts_with("1 of 4 points spread over 25 %, most the default at 4 KiB with 50 %"), "{why}");
         assert_eq!(judgement.rules[0].verdict.word(), "not judged");
         // At 0.04 GB/s a spread of a digit is none.
-        let digits = Comparison {
+        let digits = MeasuredCampaign {
             trials: vec![trial(1024, &[0.04, 0.05, 0.04], &[0.04, 0.05, 0.05])],
             half_digit_gbps: 0.005,
-            ..Comparison::default()
+            ..MeasuredCampaign::default()
         };
         assert_eq!(judge(&digits, &[], None, Limits::default()).void, None);
     }
@@ -546,14 +561,14 @@ mod tests {
 
     #[test]
     fn rules_of_other_scales_are_not_judged_and_unmeasured_ones_are_dropped() {
-        let comparison = Comparison {
+        let campaign = MeasuredCampaign {
             trials: vec![trial(4096, &around(10.0), &around(11.0))],
             half_digit_gbps: 0.005,
-            ..Comparison::default()
+            ..MeasuredCampaign::default()
         };
         let ranges =
-            [Range { nodes: Some(2), ..range(0, 9999) }, range(1 << 20, 1 << 21), range(0, 9999), range(0, 9999)];
-        let judgement = judge(&comparison, &ranges, Some(Collective::AllReduce), Limits::default());
+            [RuleRange { nodes: Some(2), ..range(0, 9999) }, range(1 << 20, 1 << 21), range(0, 9999), range(0, 9999)];
+        let judgement = judge(&campaign, &ranges, Some(Collective::AllReduce), Limits::default());
         let words: Vec<&str> = judgement.rules.iter().map(|rule| rule.verdict.word()).collect();
         assert_eq!(words, ["not judged", "drop", "keep", "drop"]);
         assert_eq!(reason(&judgement.rules[3]), "not validated: an earlier rule holds instead");

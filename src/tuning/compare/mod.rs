@@ -1,43 +1,43 @@
 //! Two measured states, before and after a driver, a firmware, a topology: what got slower or faster beyond noise, and
 //! whether what was deployed still holds.
 //!
-//! [`side`] makes a [`Snapshot`] ready, [`passes`] brings the passes behind it to one level. [`whole`] says what
-//! everything changed by, [`paired`] compares each size beside that, [`pooled`] takes all configurations of a size
-//! together, [`beside`] names those that changed beside the others, [`family`] says what chance brings over all of it,
-//! [`redraw`] what it brings where runs stall. [`standing`] holds what was deployed against what was measured after,
-//! [`listing`] and [`chart`] show it, [`words`] says it, [`export`] writes it.
+//! [`state`] makes a [`Snapshot`] ready, [`passes`] brings the passes behind it to one level. [`overall`] computes the
+//! change that everything has in common, [`paired`] compares each size relative to it, [`pooled`] takes all
+//! configurations of a size together, [`relative`] names those that changed relative to the others. [`family`] makes
+//! intervals that hold at once over all of it, [`resample`] draws campaigns in which nothing changed. [`deployment`]
+//! compares what was deployed with what was measured after. [`listing`], [`chart`], [`words`] and [`export`] write it.
 
-pub mod beside;
 pub mod chart;
+pub mod deployment;
 pub mod export;
 pub mod family;
 pub mod listing;
+pub mod overall;
 pub mod paired;
 pub mod passes;
 pub mod pooled;
-pub mod redraw;
-pub mod side;
-pub mod standing;
-pub mod whole;
+pub mod relative;
+pub mod resample;
+pub mod state;
 pub mod words;
 
 use serde::{Deserialize, Serialize};
 
 use self::{
-    beside::Moved,
-    family::{Estimate, Family, Interval, Raw, student_errors},
-    paired::{Level, Match},
-    pooled::AtSize,
-    side::{State, What},
-    standing::{Standing, draft},
-    whole::{Middle, Whole, middle},
+    deployment::{DeployedCheck, draft},
+    family::{ChangeInterval, Estimate, Family, RawDifference, student_errors},
+    overall::{MedianChange, OverallChange, median_change},
+    paired::{CommonChange, WorkloadPair},
+    pooled::SizeChanges,
+    relative::RelativeChange,
+    state::{MeasuredArm, MeasuredState},
 };
 use super::{
     conf::{Effect, Reader, Rule, choose},
     parameters::Confidence,
-    sets::Choice,
-    snapshot::{Deployed, Drift, Group, Snapshot},
-    support::{Library, Support},
+    sets::SetChoice,
+    snapshot::{DeployedChoice, Drift, Snapshot, SnapshotGroup},
+    support::{Library, SupportMatrix},
 };
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
@@ -46,9 +46,9 @@ use crate::{
     text::Listing,
 };
 
-/// What is asked of a comparison.
+/// The settings of a comparison of two measured states.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Question {
+pub struct CompareQuestion {
     /// All intervals hold at once with this probability, in 0..1: two equal campaigns differ nowhere with it.
     pub level: f64,
     /// The smallest change that matters, in per cent of busbw: the interval of a change must lie beyond it as a whole.
@@ -56,24 +56,24 @@ pub struct Question {
     /// Where a change of this many per cent would have been seen and was not, nothing changed; elsewhere nothing can be
     /// told.
     pub telling_pct: f64,
-    /// What is deployed stands in this tuner file; `None`: what the first side recommends.
-    pub conf: Option<Deployment>,
+    /// The tuner file that is deployed; `None`: the recommendations of the state before are.
+    pub conf: Option<LoadedDeployment>,
     /// Which set of measurements is taken from the files before, and from those after.
-    pub sets: [Choice; 2],
+    pub sets: [SetChoice; 2],
 }
 
-impl Default for Question {
+impl Default for CompareQuestion {
     fn default() -> Self {
-        Self { level: 0.9, least_pct: 1.0, telling_pct: 5.0, conf: None, sets: [Choice::Largest; 2] }
+        Self { level: 0.9, least_pct: 1.0, telling_pct: 5.0, conf: None, sets: [SetChoice::Largest; 2] }
     }
 }
 
 /// A loaded tuner file, and where it is deployed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Deployment {
-    /// The file's number.
+pub struct LoadedDeployment {
+    /// The number of the file, as the page numbers the loaded files.
     pub file: u32,
-    /// Who reads it.
+    /// The tuner reader that reads the file.
     pub reader: Reader,
     /// The library whose rules say what can run.
     pub library: Library,
@@ -81,44 +81,46 @@ pub struct Deployment {
 
 /// A tuner file that is deployed.
 #[derive(Clone, Copy, Debug)]
-pub struct Conf<'a> {
-    /// Its rules, as its reader finds them.
+pub struct DeployedConf<'a> {
+    /// The rules of the file, as its reader finds them.
     pub rules: &'a [Rule],
-    /// Who reads it.
+    /// The tuner reader that reads the file.
     pub reader: Reader,
     /// The library whose rules say what can run.
     pub library: Library,
 }
 
-/// What changed, as the page shows it.
+/// The result of a comparison, as the page shows it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
-    /// What it comes to, in sentences.
+pub struct CompareAnswer {
+    /// The findings in sentences, the most important first.
     pub summary: Vec<String>,
-    /// Something got slower beyond noise.
+    /// Whether anything became slower by more than noise explains.
     pub got_slower: bool,
     /// A row per size and thing compared.
     pub by_size: Listing,
     /// Whether what was deployed still holds, a row per size.
-    pub standing: Listing,
+    #[serde(rename = "standing")]
+    pub deployed_check: Listing,
     /// Sizes and configurations that only one side has.
-    pub apart: Listing,
+    #[serde(rename = "apart")]
+    pub unmatched: Listing,
     /// The change over size, for each collective and scale.
     pub charts: Vec<Chart>,
     /// In what the sides differ besides, and what is assumed.
     pub notes: Vec<String>,
-    /// What changed, for a pull request: Markdown.
+    /// The changes in Markdown, for a pull request.
     pub markdown: String,
     /// All of it for programs: JSON.
     pub json: String,
 }
 
-/// What is compared.
+/// The arms that a difference compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Subject {
-    /// The library's own choice.
+    /// The default: the library chooses by itself.
     Default,
-    /// What was deployed before, with itself.
+    /// The configuration that was deployed before, compared with itself.
     Deployed(Configuration),
     /// The highest of all that both sides measured.
     Best,
@@ -129,12 +131,12 @@ pub enum Subject {
     },
 }
 
-/// What a difference comes down to.
+/// The conclusion that a difference and its interval allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Verdict {
-    /// Faster beyond noise.
+pub enum ChangeVerdict {
+    /// Faster by more than noise and the smallest change that matters.
     Faster,
-    /// Slower beyond noise.
+    /// Slower by more than noise and the smallest change that matters.
     Slower,
     /// No difference beyond noise, and a large one would have been seen.
     NoChange,
@@ -145,13 +147,13 @@ pub enum Verdict {
 /// One difference. Bandwidths are medians of busbw in GB/s.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
-    /// Where.
+    /// The workload.
     pub workload: Workload,
-    /// What is compared.
+    /// The arms that a difference compares.
     pub subject: Subject,
-    /// What ran before; `None`: the default.
+    /// The configuration that ran before; `None`: the default.
     pub ran_before: Option<Configuration>,
-    /// What ran after; `None`: the default.
+    /// The configuration that ran after; `None`: the default.
     pub ran_after: Option<Configuration>,
     /// busbw before; `None` of [`Subject::All`].
     pub before_gbps: Option<f64>,
@@ -159,7 +161,7 @@ pub struct Difference {
     pub after_gbps: Option<f64>,
     /// after / before − 1 in per cent as it was measured; of [`Subject::All`] the trimmed mean.
     pub measured_pct: f64,
-    /// The same beside what everything of its collective and scale changed by ([`Whole`]), where enough sizes tell
+    /// The same beside what everything of its collective and scale changed by ([`OverallChange`]), where enough sizes tell
     /// that; of [`Subject::Best`] less what choosing the highest brings.
     pub change_pct: f64,
     /// The interval of [`Difference::change_pct`], which holds together with all others; `None` while nothing tells the
@@ -167,8 +169,8 @@ pub struct Difference {
     pub interval_pct: Option<(f64, f64)>,
     /// The smallest change that would have been seen half of the time, in per cent.
     pub visible_pct: Option<f64>,
-    /// What it comes down to.
-    pub verdict: Verdict,
+    /// The conclusion.
+    pub verdict: ChangeVerdict,
 }
 
 impl Difference {
@@ -181,106 +183,120 @@ impl Difference {
 
 /// All that was found, before it is put into words.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Findings {
-    /// What everything of a collective and scale changed by, where enough sizes tell it.
-    pub wholes: Vec<Whole>,
+pub struct CompareFindings {
+    /// The overall change of each collective and scale that has at least [`overall::MIN_SIZES`] sizes in common.
+    pub overall: Vec<OverallChange>,
     /// Differences beside that, by workload.
     pub differences: Vec<Difference>,
     /// Configurations that changed beside the others, by collective and scale, those that did at most sizes first.
-    pub moved: Vec<Moved>,
-    /// What was deployed, by workload.
-    pub standings: Vec<Standing>,
+    pub relative: Vec<RelativeChange>,
+    /// Whether what was deployed should stay deployed, by workload.
+    pub deployed_checks: Vec<DeployedCheck>,
     /// Both sides hold the same runs of these, value by value: nothing is compared.
     pub same: Vec<(Collective, Scale)>,
     /// How far the passes of each side lie from each other where that widened something, in per cent.
     pub drifts: Vec<(Collective, Scale, f64)>,
 }
 
-impl Findings {
-    /// Something got slower beyond noise.
+impl CompareFindings {
+    /// Whether anything became slower by more than noise explains.
     #[must_use]
     pub fn got_slower(&self) -> bool {
-        self.wholes.iter().any(|whole| whole.verdict == Verdict::Slower)
-            || self.differences.iter().any(|difference| difference.verdict == Verdict::Slower)
-            || self.moved.iter().any(|moved| moved.beside_pct < 0.0)
+        self.overall.iter().any(|overall| overall.verdict == ChangeVerdict::Slower)
+            || self.differences.iter().any(|difference| difference.verdict == ChangeVerdict::Slower)
+            || self.relative.iter().any(|relative| relative.relative_pct < 0.0)
     }
 }
 
 /// Compares two sides; what is deployed stands in `conf`, or else is what the first side recommends.
 #[must_use]
-pub fn change(before: &Snapshot, after: &Snapshot, conf: Option<&Conf<'_>>, question: &Question) -> Answer {
-    let findings = find(before, after, conf, question);
-    let mut answer = Answer {
+pub fn compare(
+    before: &Snapshot,
+    after: &Snapshot,
+    conf: Option<&DeployedConf<'_>>,
+    question: &CompareQuestion,
+) -> CompareAnswer {
+    let findings = find_differences(before, after, conf, question);
+    let mut answer = CompareAnswer {
         summary: words::summary(&findings),
         got_slower: findings.got_slower(),
-        by_size: listing::by_size(&findings.wholes, &findings.differences, &findings.moved),
-        standing: listing::standing(&findings.standings),
-        apart: listing::apart(before, after),
+        by_size: listing::by_size(&findings.overall, &findings.differences, &findings.relative),
+        deployed_check: listing::deployed_check(&findings.deployed_checks),
+        unmatched: listing::unmatched(before, after),
         charts: chart::charts(&findings),
         notes: words::notes(before, after, &findings, question),
-        ..Answer::default()
+        ..CompareAnswer::default()
     };
     answer.markdown = export::markdown(&answer, &findings);
     answer.json = export::json(&answer, &findings, question);
     answer
 }
 
-/// Of the chance that anything is called changed where nothing is, so much is for what everything changed by, so much
-/// for what is compared at each size, and the rest for configurations beside the others.
-const OF_WHOLES: f64 = 0.2;
-const OF_SIZES: f64 = 0.5;
+/// The share that overall changes have of the chance that anything is called changed where nothing did. Differences at
+/// single sizes have [`SHARE_OF_SIZES`], and configurations that change relative to the others the rest.
+const SHARE_OF_OVERALL: f64 = 0.2;
+/// The share of that chance that differences at single sizes have.
+const SHARE_OF_SIZES: f64 = 0.5;
 
 /// A workload that both sides measured.
-struct Place<'a> {
-    at: Match<'a>,
-    /// What both measured there; nothing where both hold the same runs.
-    common: Vec<What>,
+struct ComparedWorkload<'a> {
+    at: WorkloadPair<'a>,
+    /// The arms that both states measured there; none where both hold the same runs.
+    common: Vec<MeasuredArm>,
     is_same: bool,
 }
 
-/// Finds what changed.
+/// Finds the changes between two states, before they are put into words.
 #[must_use]
-pub fn find(before: &Snapshot, after: &Snapshot, conf: Option<&Conf<'_>>, question: &Question) -> Findings {
-    let (old, new) = (State::new(before), State::new(after));
+pub fn find_differences(
+    before: &Snapshot,
+    after: &Snapshot,
+    conf: Option<&DeployedConf<'_>>,
+    question: &CompareQuestion,
+) -> CompareFindings {
+    let (old, new) = (MeasuredState::new(before), MeasuredState::new(after));
     let levelled = [before, after].map(passes::levelled);
     let [even_old, even_new] = [(&levelled[0], &old), (&levelled[1], &new)]
-        .map(|(snapshot, measured)| snapshot.as_ref().map(|snapshot| State::levelled(snapshot, measured)));
+        .map(|(snapshot, measured)| snapshot.as_ref().map(|snapshot| MeasuredState::levelled(snapshot, measured)));
     let (even_old, even_new) = (even_old.as_ref().unwrap_or(&old), even_new.as_ref().unwrap_or(&new));
     let same = the_same(before, after);
     let workloads = || before.workloads().filter(|workload| after.at(workload).is_some());
-    let places: Vec<Place<'_>> = (0..)
+    let places: Vec<ComparedWorkload<'_>> = (0..)
         .zip(workloads())
         .map(|(number, workload)| {
-            let at = Match::new(even_old, even_new, workload, number);
+            let at = WorkloadPair::new(even_old, even_new, workload, number);
             let is_same = same.contains(&(workload.collective, workload.scale));
             let common = if is_same { Vec::new() } else { at.common().collect() };
-            Place { at, common, is_same }
+            ComparedWorkload { at, common, is_same }
         })
         .collect();
-    let sizes: Vec<AtSize> =
-        places.iter().map(|place| AtSize::new(even_old, even_new, *place.at.workload(), &place.common)).collect();
-    let groups: Vec<&[AtSize]> = sizes.chunk_by(|a, b| a.group() == b.group()).collect();
+    let sizes: Vec<SizeChanges> =
+        places.iter().map(|place| SizeChanges::new(even_old, even_new, *place.at.workload(), &place.common)).collect();
+    let groups: Vec<&[SizeChanges]> = sizes.chunk_by(|a, b| a.group() == b.group()).collect();
     let drifts = Drifts::new(before, after);
     let wrong = 1.0 - question.level;
-    let mut whole_changes = Family::new(1.0 - OF_WHOLES * wrong);
-    let levels: Vec<GroupLevel> = (1..)
+    let mut overall_family = Family::new(1.0 - SHARE_OF_OVERALL * wrong);
+    let levels: Vec<OverallLevel> = (1..)
         .zip(&groups)
-        .map(|(seed, sizes)| GroupLevel::new(sizes, &drifts.errors(sizes[0].group(), seed), seed, &mut whole_changes))
+        .map(|(seed, sizes)| {
+            OverallLevel::new(sizes, &drifts.errors(sizes[0].group(), seed), seed, &mut overall_family)
+        })
         .collect();
-    let mut changes = Family::new(1.0 - OF_SIZES * wrong);
+    let mut changes = Family::new(1.0 - SHARE_OF_SIZES * wrong);
     let mut estimates: Vec<(Difference, Estimate)> = Vec::new();
     let mut leads = Family::new(question.level);
     let mut drafts = Vec::new();
     let mut open = Vec::new();
+    // What is deployed is judged at every workload, and all judgements are to hold at once (Bonferroni).
     let one_of = wrong / places.len().max(1) as f64;
     let confidence = Confidence { level: 1.0 - one_of, minimum_gain_pct: question.least_pct };
-    let support = conf.map(|conf| Support::new(conf.library.matrix(), &new.sweep));
+    let support = conf.map(|conf| SupportMatrix::new(conf.library.matrix(), &new.sweep));
     let levels_of_sizes =
         groups.iter().zip(&levels).flat_map(|(sizes, level)| sizes.iter().map(move |_| level.level()));
     for (number, ((place, all), level)) in places.iter().zip(&sizes).zip(levels_of_sizes).enumerate() {
         let workload = place.at.workload();
         let (deployed, effect) = match conf.zip(support.as_ref()) {
-            Some((conf, support)) => told(choose(conf.rules, conf.reader, support, workload).effect),
+            Some((conf, support)) => deployed_by(choose(conf.rules, conf.reader, support, workload).effect),
             None => (before.at(workload).map(|at| at.deployed).unwrap_or_default(), None),
         };
         let not_judged = Difference {
@@ -294,18 +310,20 @@ pub fn find(before: &Snapshot, after: &Snapshot, conf: Option<&Conf<'_>>, questi
             change_pct: 0.0,
             interval_pct: None,
             visible_pct: None,
-            verdict: Verdict::CantTell,
+            verdict: ChangeVerdict::CantTell,
         };
         for (subject, of) in subjects(&place.common, deployed) {
             let estimate = place.at.change(&mut changes, &of, &level);
-            let highest = |state: &State<'_>| {
-                let measured = of.iter().filter_map(|what| Some((*what, state.point(workload, *what)?.busbw_gbps)));
+            let highest = |state: &MeasuredState<'_>| {
+                let measured = of.iter().filter_map(|arm| Some((*arm, state.point(workload, *arm)?.busbw_gbps)));
                 measured.max_by(|a, b| a.1.total_cmp(&b.1))
             };
             let (Some(estimate), Some(before), Some(after)) = (estimate, highest(&old), highest(&new)) else {
                 continue;
             };
-            let ran = |what: What| if let What::Asked(configuration) = what { Some(configuration) } else { None };
+            let ran = |arm: MeasuredArm| {
+                if let MeasuredArm::Asked(configuration) = arm { Some(configuration) } else { None }
+            };
             let difference = Difference {
                 subject,
                 ran_before: ran(before.0),
@@ -321,69 +339,82 @@ pub fn find(before: &Snapshot, after: &Snapshot, conf: Option<&Conf<'_>>, questi
             let subject = Subject::All { of: pooled.of };
             let difference = Difference { subject, measured_pct: pct(pooled.ln_ratio), ..not_judged };
             let errors = pooled.errors(number);
-            let raw = Raw { ln_ratio: pooled.ln_ratio, rounded: pooled.rounded, errors: &errors };
-            estimates.push((difference, level.beside(&mut changes, &raw, false)));
+            let raw = RawDifference { ln_ratio: pooled.ln_ratio, rounded: pooled.rounded, errors: &errors };
+            estimates.push((difference, level.relative(&mut changes, &raw, false)));
         }
         match effect {
-            Some(effect) => open.push(Standing {
+            Some(effect) => open.push(DeployedCheck {
                 workload: *workload,
                 deployed,
                 effect: Some(effect),
                 busbw_gbps: None,
-                stands: standing::Stands::CantTell,
+                status: deployment::DeployedStatus::CantTell,
             }),
             // What the first side recommends, a copy of it recommends as well.
             None if place.is_same && conf.is_none() => {}
             None => {
-                let at = Match::new(&old, &new, *workload, number);
+                let at = WorkloadPair::new(&old, &new, *workload, number);
                 drafts.extend(draft(&at, &new, deployed, confidence, &mut leads));
             }
         }
     }
     let interval = changes.intervals();
     let judged = |(difference, estimate): (Difference, Estimate)| judged(difference, interval(estimate), question);
-    let of_whole = whole_changes.intervals();
-    let wholes =
-        levels.iter().zip(&groups).filter_map(|(level, sizes)| level.whole(sizes, &of_whole, question)).collect();
+    let of_overall = overall_family.intervals();
+    let overall =
+        levels.iter().zip(&groups).filter_map(|(level, sizes)| level.overall(sizes, &of_overall, question)).collect();
     let lead = leads.intervals();
     let verdict = |estimate| verdict(&lead(estimate), question);
-    let mut standings: Vec<Standing> = drafts.into_iter().map(|draft| draft.finish(verdict)).chain(open).collect();
-    crate::order::CompactSort::compact_sort_by_key(&mut standings[..], |standing| standing.workload);
-    let moved = moved(&groups, (1.0 - OF_WHOLES - OF_SIZES) * wrong, question);
+    let mut deployed_checks: Vec<DeployedCheck> =
+        drafts.into_iter().map(|draft| draft.finish(verdict)).chain(open).collect();
+    crate::order::CompactSort::compact_sort_by_key(&mut deployed_checks[..], |check| check.workload);
+    let relative = relative_changes(&groups, (1.0 - SHARE_OF_OVERALL - SHARE_OF_SIZES) * wrong, question);
     let differences = estimates.into_iter().map(judged).collect();
-    Findings { wholes, differences, moved, standings, same, drifts: drifts.told() }
+    CompareFindings { overall, differences, relative, deployed_checks, same, drifts: drifts.noticeable() }
 }
 
-/// What everything of a collective and scale changed by, and how that errs, by round.
-struct GroupLevel {
+/// The overall change of a collective and scale with its errors, one for each round of draws.
+struct OverallLevel {
     /// `None` where too few sizes tell it: then nothing is taken off, and what passes differ in is noise of everything.
-    middle: Option<(Middle, Estimate)>,
+    median_change: Option<(MedianChange, Estimate)>,
     errors: Vec<f32>,
 }
 
-impl GroupLevel {
+impl OverallLevel {
     /// `drift` is what both campaigns may differ in for their passes alone, by round.
-    fn new(sizes: &[AtSize], drift: &[f32], seed: u64, wholes: &mut Family) -> Self {
-        let Some(middle) = middle(sizes) else { return Self { middle: None, errors: drift.to_vec() } };
-        let errors = student_errors(middle.error, middle.freedom, 0x3401E + seed);
-        let of_whole: Vec<f32> = errors.iter().zip(drift).map(|(own, drift)| own + drift).collect();
-        let estimate = wholes.add(&Raw { ln_ratio: middle.ln_ratio, rounded: middle.rounded, errors: &of_whole });
-        Self { middle: Some((middle, estimate)), errors }
+    fn new(sizes: &[SizeChanges], drift: &[f32], seed: u64, overall: &mut Family) -> Self {
+        let Some(median_change) = median_change(sizes) else {
+            return Self { median_change: None, errors: drift.to_vec() };
+        };
+        let errors = student_errors(median_change.error, median_change.freedom, 0x3401E + seed);
+        let of_overall: Vec<f32> = errors.iter().zip(drift).map(|(own, drift)| own + drift).collect();
+        let estimate = overall.add(&RawDifference {
+            ln_ratio: median_change.ln_ratio,
+            rounded: median_change.rounded,
+            errors: &of_overall,
+        });
+        Self { median_change: Some((median_change, estimate)), errors }
     }
 
-    fn level(&self) -> Level<'_> {
-        let (ln_ratio, rounded) = self.middle.map_or((0.0, 0.0), |(middle, _)| (middle.ln_ratio, middle.rounded));
-        Level { ln_ratio, rounded, errors: &self.errors }
+    fn level(&self) -> CommonChange<'_> {
+        let (ln_ratio, rounded) =
+            self.median_change.map_or((0.0, 0.0), |(median_change, _)| (median_change.ln_ratio, median_change.rounded));
+        CommonChange { ln_ratio, rounded, errors: &self.errors }
     }
 
-    fn whole(&self, sizes: &[AtSize], interval: impl Fn(Estimate) -> Interval, question: &Question) -> Option<Whole> {
-        let (middle, estimate) = self.middle?;
+    fn overall(
+        &self,
+        sizes: &[SizeChanges],
+        interval: impl Fn(Estimate) -> ChangeInterval,
+        question: &CompareQuestion,
+    ) -> Option<OverallChange> {
+        let (median_change, estimate) = self.median_change?;
         let (collective, scale) = sizes.first()?.group();
         let interval = interval(estimate);
-        Some(Whole {
+        Some(OverallChange {
             collective,
             scale,
-            sizes: middle.sizes,
+            sizes: median_change.sizes,
             first_bytes: sizes.first()?.size_bytes(),
             last_bytes: sizes.last()?.size_bytes(),
             change_pct: pct(interval.ln_ratio),
@@ -397,30 +428,33 @@ impl GroupLevel {
 
 /// Collectives and scales of which both sides hold the same runs.
 fn the_same(before: &Snapshot, after: &Snapshot) -> Vec<(Collective, Scale)> {
-    let key = |group: &Group| (group.collective, group.scale);
+    let key = |group: &SnapshotGroup| (group.collective, group.scale);
     let is_there =
-        |group: &&Group| after.groups.iter().any(|other| key(other) == key(group) && group.has_runs_of(other));
+        |group: &&SnapshotGroup| after.groups.iter().any(|other| key(other) == key(group) && group.has_runs_of(other));
     before.groups.iter().filter(is_there).map(key).collect()
 }
 
-/// What changed beside the others, in all collectives and scales.
-fn moved(groups: &[&[AtSize]], chance: f64, question: &Question) -> Vec<Moved> {
+/// The configurations whose change differs from that of the others, of all collectives and scales.
+fn relative_changes(groups: &[&[SizeChanges]], chance: f64, question: &CompareQuestion) -> Vec<RelativeChange> {
+    // Each collective and scale has the same share of the chance (Bonferroni).
     let chance = chance / groups.len().max(1) as f64;
-    let is_beyond = |interval: &Interval| matches!(verdict(interval, question), Verdict::Slower | Verdict::Faster);
-    groups.iter().flat_map(|sizes| beside::moved(sizes, chance, is_beyond)).collect()
+    let is_beyond = |interval: &ChangeInterval| {
+        matches!(verdict(interval, question), ChangeVerdict::Slower | ChangeVerdict::Faster)
+    };
+    groups.iter().flat_map(|sizes| relative::relative_changes(sizes, chance, is_beyond)).collect()
 }
 
-/// What is compared at a workload, each of those that are the highest of themselves.
-fn subjects(common: &[What], deployed: Deployed) -> Vec<(Subject, Vec<What>)> {
+/// The subjects of comparison at a workload, each with the arms of which the highest is taken.
+fn subjects(common: &[MeasuredArm], deployed: DeployedChoice) -> Vec<(Subject, Vec<MeasuredArm>)> {
     let mut subjects = Vec::new();
-    if common.contains(&What::Default) {
-        subjects.push((Subject::Default, vec![What::Default]));
+    if common.contains(&MeasuredArm::Default) {
+        subjects.push((Subject::Default, vec![MeasuredArm::Default]));
     }
     let mut rest = common.len() - subjects.len();
-    if let Deployed::Configuration(configuration) = deployed
-        && common.contains(&What::Asked(configuration))
+    if let DeployedChoice::Configuration(configuration) = deployed
+        && common.contains(&MeasuredArm::Asked(configuration))
     {
-        subjects.push((Subject::Deployed(configuration), vec![What::Asked(configuration)]));
+        subjects.push((Subject::Deployed(configuration), vec![MeasuredArm::Asked(configuration)]));
         rest -= 1;
     }
     if rest > 0 {
@@ -429,21 +463,21 @@ fn subjects(common: &[What], deployed: Deployed) -> Vec<(Subject, Vec<What>)> {
     subjects
 }
 
-/// What a tuner file makes run: something that can be deployed, or in words what can't.
-fn told(effect: Effect) -> (Deployed, Option<String>) {
+/// The choice that a tuner file makes; in words where it leaves algorithm, protocol or channels open.
+fn deployed_by(effect: Effect) -> (DeployedChoice, Option<String>) {
     match effect.configuration() {
-        Some(configuration) => (Deployed::Configuration(configuration), None),
-        None if effect == Effect::LIBRARY => (Deployed::Default, None),
-        None => (Deployed::Unknown, Some(effect.to_string())),
+        Some(configuration) => (DeployedChoice::Configuration(configuration), None),
+        None if effect == Effect::LIBRARY => (DeployedChoice::Default, None),
+        None => (DeployedChoice::Unknown, Some(effect.to_string())),
     }
 }
 
-/// What both campaigns may differ in as a whole, by the passes over each of them.
+/// By how much two campaigns may differ overall, judged by the passes over each of them.
 struct Drifts(Vec<(Collective, Scale, Vec<Drift>)>);
 
 impl Drifts {
     fn new(before: &Snapshot, after: &Snapshot) -> Self {
-        let of = |group: &Group| {
+        let of = |group: &SnapshotGroup| {
             let key = (group.collective, group.scale);
             let other = after.groups.iter().find(|other| (other.collective, other.scale) == key)?;
             Some((key.0, key.1, [group, other].into_iter().filter_map(|group| group.drift).collect()))
@@ -461,35 +495,35 @@ impl Drifts {
     }
 
     /// Those that widen something by as much as is shown of it, in per cent of busbw.
-    fn told(self) -> Vec<(Collective, Scale, f64)> {
-        const LEAST_SHOWN_PCT: f64 = 0.05;
+    fn noticeable(self) -> Vec<(Collective, Scale, f64)> {
+        const MIN_SHOWN_PCT: f64 = 0.05;
         let largest = |(collective, scale, known): (Collective, Scale, Vec<Drift>)| {
             (collective, scale, known.iter().map(|drift| drift.deviation_pct).fold(0.0, f64::max))
         };
-        self.0.into_iter().map(largest).filter(|(_, _, deviation_pct)| *deviation_pct >= LEAST_SHOWN_PCT).collect()
+        self.0.into_iter().map(largest).filter(|(_, _, deviation_pct)| *deviation_pct >= MIN_SHOWN_PCT).collect()
     }
 }
 
-/// A ratio of which no more is known than that it is beyond all measure stays a number.
+/// A logarithm of a ratio as a change in per cent; bounded, so that it stays a finite number.
 fn pct(ln_ratio: f64) -> f64 {
-    const BEYOND: f64 = 50.0;
-    (exp(ln_ratio.clamp(-BEYOND, BEYOND)) - 1.0) * 100.0
+    const MAX_LN_RATIO: f64 = 50.0;
+    (exp(ln_ratio.clamp(-MAX_LN_RATIO, MAX_LN_RATIO)) - 1.0) * 100.0
 }
 
-fn verdict(interval: &Interval, question: &Question) -> Verdict {
-    let Interval { ln_ratio, half_width } = *interval;
-    let Some(half_width) = half_width else { return Verdict::CantTell };
+fn verdict(interval: &ChangeInterval, question: &CompareQuestion) -> ChangeVerdict {
+    let ChangeInterval { ln_ratio, half_width } = *interval;
+    let Some(half_width) = half_width else { return ChangeVerdict::CantTell };
     let least = ln(1.0 + question.least_pct.max(0.0) / 100.0);
     match () {
-        () if ln_ratio - half_width > least => Verdict::Faster,
-        () if ln_ratio + half_width < -least => Verdict::Slower,
-        () if pct(half_width + least) <= question.telling_pct => Verdict::NoChange,
-        () => Verdict::CantTell,
+        () if ln_ratio - half_width > least => ChangeVerdict::Faster,
+        () if ln_ratio + half_width < -least => ChangeVerdict::Slower,
+        () if pct(half_width + least) <= question.telling_pct => ChangeVerdict::NoChange,
+        () => ChangeVerdict::CantTell,
     }
 }
 
-fn judged(difference: Difference, interval: Interval, question: &Question) -> Difference {
-    let Interval { ln_ratio, half_width } = interval;
+fn judged(difference: Difference, interval: ChangeInterval, question: &CompareQuestion) -> Difference {
+    let ChangeInterval { ln_ratio, half_width } = interval;
     let least = ln(1.0 + question.least_pct.max(0.0) / 100.0);
     Difference {
         change_pct: pct(ln_ratio),

@@ -11,7 +11,7 @@
 //! claimed with a probability of at most (1 − level) / 2.
 
 use super::{
-    deviations::{AtWorkload, Own},
+    deviations::{OwnSpread, WorkloadNoise},
     draws::{ROUNDS, quantile},
     printed,
 };
@@ -19,16 +19,16 @@ use crate::math::ln;
 
 /// One side of a comparison: a configuration, or the default, at a workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Side {
+pub struct NoisyMedian {
     /// ln of the median busbw.
     pub ln_busbw: f64,
-    /// Standard deviation of ln busbw of one run…
+    /// The standard deviation of ln busbw of one run.
     deviation: f64,
-    /// …and its degrees of freedom.
+    /// The degrees of freedom of that deviation.
     freedom: f64,
-    /// How many runs the median is of, as far as its error goes.
+    /// The number of runs that the error of the median is computed with.
     runs: u32,
-    /// Which draws are its own.
+    /// The column of the draws that belongs to this side.
     column: usize,
     /// By how much ln busbw may lie above and below for rounding.
     rounded: [f64; 2],
@@ -36,22 +36,22 @@ pub struct Side {
 
 /// The noise at a workload, and the level at which it is to be seen through.
 #[derive(Clone, Copy, Debug)]
-pub struct Contest<'a> {
-    noise: AtWorkload<'a>,
+pub struct MedianComparison<'a> {
+    noise: WorkloadNoise<'a>,
     level: f64,
 }
 
-/// What chance does, in standard errors of a difference.
+/// The largest errors that chance brings at the level, in standard errors of a difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Chance {
-    /// In favour of any of the contenders over the default.
+pub struct ChanceErrors {
+    /// The error in favour of any of the contenders over the default.
     pub in_favour: f64,
-    /// Against the choice.
+    /// The error against the choice.
     pub against: f64,
 }
 
-impl Side {
-    /// The standard error of the median, but for a factor that all have.
+impl NoisyMedian {
+    /// The standard error of the median, but for a factor that is the same for all.
     fn error(&self) -> f64 {
         self.deviation / f64::from(self.runs).sqrt()
     }
@@ -62,27 +62,27 @@ impl Side {
         self.rounded[0] + other.rounded[1]
     }
 
-    /// The standard error of a difference, likewise.
+    /// The standard error of the difference of two medians, but for the same factor.
     #[must_use]
-    pub fn apart(&self, other: &Self) -> f64 {
+    pub fn difference_error(&self, other: &Self) -> f64 {
         (self.error() * self.error() + other.error() * other.error()).sqrt()
     }
 }
 
-impl<'a> Contest<'a> {
+impl<'a> MedianComparison<'a> {
     /// Compares with this noise at a level in 0..1.
     #[must_use]
-    pub fn new(noise: AtWorkload<'a>, level: f64) -> Self {
+    pub fn new(noise: WorkloadNoise<'a>, level: f64) -> Self {
         Self { noise, level: level.clamp(0.0, 0.9999) }
     }
 
     /// A median of runs in GB/s; `column` is 0 for the default and different for each other side.
     #[must_use]
-    pub fn side(&self, busbw_gbps: f64, own: Own, column: usize) -> Side {
+    pub fn side(&self, busbw_gbps: f64, own: OwnSpread, column: usize) -> NoisyMedian {
         let moderated = self.noise.pooled.moderated(own.variance);
         // A deviation that is known from elsewhere is that of the median.
         let runs = if self.noise.pooled.freedom().is_infinite() { 1 } else { own.runs.max(1) };
-        Side {
+        NoisyMedian {
             ln_busbw: ln(busbw_gbps),
             deviation: moderated.deviation(),
             freedom: moderated.freedom(),
@@ -92,17 +92,18 @@ impl<'a> Contest<'a> {
         }
     }
 
-    fn errors(&self, side: &Side) -> impl Iterator<Item = f32> + use<'a> {
+    fn errors(&self, side: &NoisyMedian) -> impl Iterator<Item = f32> + use<'a> {
         let deviation = side.deviation as f32;
         self.noise.draws.errors(side.runs, side.column).map(move |error| error * deviation)
     }
 
     /// The highest errors, in each round, of `sides` against one of them or a default, in standard errors.
-    fn highest<'b>(&self, sides: impl Iterator<Item = &'b Side>, against: &Side) -> Vec<f32> {
+    fn highest<'b>(&self, sides: impl Iterator<Item = &'b NoisyMedian>, against: &NoisyMedian) -> Vec<f32> {
+        // One draw of the common side serves all others in a round, so that their differences stay correlated.
         let of_other: Vec<f32> = self.errors(against).collect();
         let mut highest = vec![f32::NEG_INFINITY; ROUNDS];
         for side in sides {
-            let scale = 1.0 / side.apart(against) as f32;
+            let scale = 1.0 / side.difference_error(against) as f32;
             for ((highest, error), of_other) in highest.iter_mut().zip(self.errors(side)).zip(&of_other) {
                 *highest = highest.max((error - of_other) * scale);
             }
@@ -116,30 +117,36 @@ impl<'a> Contest<'a> {
 
     /// Which sides can't be told apart from the best one, and which of the others chance might have kept from it.
     #[must_use]
-    pub fn tied(&self, sides: &[Side]) -> Tied {
-        /// Chance that is this many times larger than what ties has never been seen.
-        const NEVER: f64 = 2.0;
-        /// Further below the best than this many deviations nobody needs to draw.
-        const FAR: f64 = 12.0;
-        let Some(best) = sides.iter().max_by(|a, b| a.ln_busbw.total_cmp(&b.ln_busbw)) else { return Tied::default() };
+    pub fn tied(&self, sides: &[NoisyMedian]) -> TiedMedians {
+        /// A side may be the best if it lies behind by at most this many times the lead that ties.
+        const CONTENDER_FACTOR: f64 = 2.0;
+        /// A side further below the best than this many standard deviations is out of reach and not drawn.
+        const MAX_DEVIATIONS_BELOW: f64 = 12.0;
+        let Some(best) = sides.iter().max_by(|a, b| a.ln_busbw.total_cmp(&b.ln_busbw)) else {
+            return TiedMedians::default();
+        };
         // What rounding may hide is no lead.
-        let lead = |side: &Side, other: &Side| side.ln_busbw - other.ln_busbw - other.rounded_over(side);
-        let behind = |side: &Side| lead(best, side);
-        let is_near = |side: &&Side| behind(side) <= FAR * side.deviation.max(best.deviation);
+        let lead = |side: &NoisyMedian, other: &NoisyMedian| side.ln_busbw - other.ln_busbw - other.rounded_over(side);
+        let behind = |side: &NoisyMedian| lead(best, side);
+        let is_near = |side: &&NoisyMedian| behind(side) <= MAX_DEVIATIONS_BELOW * side.deviation.max(best.deviation);
         let highest = self.highest(sides.iter().filter(is_near).filter(|side| *side != best), best);
         let chance = quantile(&highest, self.level).max(0.0);
-        let is_tied =
-            |side: &Side| is_near(&side) && sides.iter().all(|other| lead(other, side) <= chance * side.apart(other));
-        Tied {
+        let is_tied = |side: &NoisyMedian| {
+            is_near(&side) && sides.iter().all(|other| lead(other, side) <= chance * side.difference_error(other))
+        };
+        TiedMedians {
             tied: sides.iter().map(is_tied).collect(),
-            contenders: sides.iter().map(|side| behind(side) <= NEVER * chance * side.apart(best)).collect(),
+            contenders: sides
+                .iter()
+                .map(|side| behind(side) <= CONTENDER_FACTOR * chance * side.difference_error(best))
+                .collect(),
         }
     }
 
     /// How the highest of sides errs, a round after the other, in ln busbw, with how badly its deviation may be known.
     /// Nothing of no side.
     #[must_use]
-    pub fn errors_of_highest(&self, sides: &[Side]) -> Vec<f32> {
+    pub fn errors_of_highest(&self, sides: &[NoisyMedian]) -> Vec<f32> {
         let Some(best) = sides.iter().max_by(|a, b| a.ln_busbw.total_cmp(&b.ln_busbw)) else { return Vec::new() };
         let mut highest = vec![f32::NEG_INFINITY; ROUNDS];
         for side in sides {
@@ -153,35 +160,40 @@ impl<'a> Contest<'a> {
         highest
     }
 
-    /// What chance does to the gains of contenders over a default, where `choice` is to be chosen of them.
+    /// The errors that chance brings to the gains of `contenders` over a default, where `choice` is chosen among them.
     #[must_use]
-    pub fn chance<'b>(&self, contenders: impl Iterator<Item = &'b Side>, choice: &Side, default: &Side) -> Chance {
+    pub fn chance<'b>(
+        &self,
+        contenders: impl Iterator<Item = &'b NoisyMedian>,
+        choice: &NoisyMedian,
+        default: &NoisyMedian,
+    ) -> ChanceErrors {
         let tail = (1.0 + self.level) / 2.0;
         let in_favour = self.highest(contenders, default);
         let against = self.highest(std::iter::once(default), choice);
-        Chance { in_favour: quantile(&in_favour, tail).max(0.0), against: quantile(&against, tail).max(0.0) }
+        ChanceErrors { in_favour: quantile(&in_favour, tail).max(0.0), against: quantile(&against, tail).max(0.0) }
     }
 
     /// By how much a side must lead another one like it to be told apart from it.
     #[must_use]
-    pub fn lead(&self, side: &Side) -> f64 {
-        let other = Side { column: 0, ..*side };
+    pub fn lead(&self, side: &NoisyMedian) -> f64 {
+        let other = NoisyMedian { column: 0, ..*side };
         let highest = self.highest(std::iter::once(side), &other);
-        quantile(&highest, self.level).max(0.0) * side.apart(&other) + side.rounded_over(&other)
+        quantile(&highest, self.level).max(0.0) * side.difference_error(&other) + side.rounded_over(&other)
     }
 }
 
-/// Which sides have a claim to be the best one.
+/// The sides that are tied with the best, and those that chance might have kept from it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tied {
-    /// They can't be told apart from the best.
+pub struct TiedMedians {
+    /// Whether each can't be told apart from the best.
     pub tied: Vec<bool>,
-    /// Chance might have kept them from being the best.
+    /// Whether chance might have kept each from being the best.
     pub contenders: Vec<bool>,
 }
 
-/// More runs than this nobody makes.
-const MOST_MORE_RUNS: u32 = 50;
+/// The largest number of further runs that is recommended.
+const MAX_MORE_RUNS: u32 = 50;
 
 /// How many more runs of both sides make a margin as small as `wanted`; `None` for more than anybody would make.
 ///
@@ -191,5 +203,5 @@ const MOST_MORE_RUNS: u32 = 50;
 pub fn more_runs(margin: f64, wanted: f64, runs: [u32; 2]) -> Option<u32> {
     let weight = |more: u32| runs.iter().map(|runs| 1.0 / f64::from(runs.saturating_add(more).max(1))).sum::<f64>();
     let now = weight(0);
-    (1..=MOST_MORE_RUNS).find(|more| margin * (weight(*more) / now).sqrt() < wanted)
+    (1..=MAX_MORE_RUNS).find(|more| margin * (weight(*more) / now).sqrt() < wanted)
 }

@@ -2,7 +2,7 @@
 //! have found.
 
 use super::{
-    explore::{Explorer, Worth},
+    explore::{Explorer, LaunchThresholds},
     grid::Grid,
     racing,
 };
@@ -11,12 +11,12 @@ use crate::{
     tuning::sweep::Sweep,
 };
 
-/// How launches are chosen.
+/// A strategy that chooses launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
-    /// Ours, until nothing is worth a launch.
+    /// The search of [`super::explore`], until nothing is worth a launch.
     Ours,
-    /// Racing search.
+    /// Racing search ([`super::racing`]).
     Racing,
     /// Everything, in the order of the grid.
     Grid,
@@ -24,16 +24,16 @@ pub enum Strategy {
     Random(u64),
 }
 
-/// What was found after some launches.
+/// The state of a search after some launches.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spent {
-    /// Launches so far.
+pub struct ReplayStep {
+    /// The number of launches so far.
     pub runs: usize,
     /// Sizes at which the best found is within [`WITHIN_PCT`] of the best there is.
     pub within: usize,
     /// By how much the best found lies below the best there is, in per cent of the latter, mean over sizes.
     pub regret_mean_pct: f64,
-    /// The same at the worst size.
+    /// The regret at the size where it is largest, in per cent.
     pub regret_max_pct: f64,
 }
 
@@ -41,12 +41,12 @@ pub struct Spent {
 pub const WITHIN_PCT: f64 = 1.5;
 
 /// A complete grid, to rehearse on.
-pub struct Rehearsal {
+pub struct StrategyReplay {
     grid: Grid,
     rows: Vec<Vec<f64>>,
 }
 
-impl Rehearsal {
+impl StrategyReplay {
     /// The measured launches of a sweep of one collective and scale; `None` of no launches.
     #[must_use]
     pub fn new(sweep: &Sweep) -> Option<Self> {
@@ -56,13 +56,13 @@ impl Rehearsal {
         Some(Self { grid: measured, rows: rows? })
     }
 
-    /// Its sizes.
+    /// The number of sizes.
     #[must_use]
     pub fn sizes(&self) -> usize {
         self.grid.sizes.len()
     }
 
-    /// Its launches.
+    /// The number of launches of the grid.
     #[must_use]
     pub fn launches(&self) -> usize {
         self.rows.len()
@@ -70,7 +70,7 @@ impl Rehearsal {
 
     /// The launches that a strategy makes, in its order.
     #[must_use]
-    pub fn order(&self, strategy: Strategy, worth: Worth) -> Vec<usize> {
+    pub fn order(&self, strategy: Strategy, worth: LaunchThresholds) -> Vec<usize> {
         let mut all: Vec<usize> = (0..self.rows.len()).collect();
         match strategy {
             Strategy::Ours => {
@@ -93,9 +93,9 @@ impl Rehearsal {
         }
     }
 
-    /// What is found after each launch of an order.
+    /// The state of the search after each launch, made in this order.
     #[must_use]
-    pub fn follow(&self, order: &[usize]) -> Vec<Spent> {
+    pub fn follow(&self, order: &[usize]) -> Vec<ReplayStep> {
         let best: Vec<f64> = (0..self.sizes())
             .map(|size| self.rows.iter().map(|row| row[size]).fold(f64::NEG_INFINITY, f64::max))
             .collect();
@@ -103,7 +103,7 @@ impl Rehearsal {
         let after = |(made, launch): (usize, &usize)| {
             found.iter_mut().zip(&self.rows[*launch]).for_each(|(found, height)| *found = found.max(*height));
             let regrets: Vec<f64> = found.iter().zip(&best).map(|(f, b)| (1.0 - exp(f - b)) * 100.0).collect();
-            Spent {
+            ReplayStep {
                 runs: made + 1,
                 within: regrets.iter().filter(|regret| **regret <= WITHIN_PCT).count(),
                 regret_mean_pct: regrets.iter().sum::<f64>() / regrets.len().max(1) as f64,

@@ -7,13 +7,13 @@ use crate::{
         aggregate::Point,
         decision::{
             Judge,
-            contest::{Contest, Side},
-            deviations::{AtWorkload, Deviations, Own},
+            deviations::{Deviations, OwnSpread, WorkloadNoise},
+            medians::{MedianComparison, NoisyMedian},
             printed,
         },
         parameters::Confidence,
-        read::Kind,
-        runs::{Keep, Runs},
+        read::RunKind,
+        runs::{KeptParts, Runs},
         snapshot::Snapshot,
         stalls::Screened,
         sweep::Sweep,
@@ -22,36 +22,36 @@ use crate::{
 
 /// A median of fewer runs is nothing that changed: one run alone can't be told from one that stalled, and of real ones
 /// about one in a hundred does, by too little to be set aside.
-pub const LEAST_RUNS: u32 = 2;
+pub const MIN_RUNS: u32 = 2;
 
 /// A snapshot with everything that a judge looks at.
-pub struct State<'a> {
-    /// The medians.
+pub struct MeasuredState<'a> {
+    /// The median of each point.
     pub sweep: Sweep,
-    /// The medians as they were printed, where the passes behind [`State::sweep`] were brought to one level.
+    /// The medians as they were printed, where the passes behind [`MeasuredState::sweep`] were brought to one level.
     printed: Option<&'a Sweep>,
     runs: Runs,
-    /// What stalled was left out when the snapshot was made.
+    /// Empty: stalled runs were left out when the snapshot was made.
     screened: Screened,
     deviations: Deviations,
 }
 
-/// What is measured: a configuration that was asked for, or the default.
+/// One of the measured alternatives: a forced configuration, or the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
-    /// The library's own choice.
+pub enum MeasuredArm {
+    /// The default: the library chooses by itself.
     Default,
-    /// This.
+    /// A configuration that was asked for.
     Asked(Configuration),
 }
 
-impl<'a> State<'a> {
-    /// Makes a snapshot ready.
+impl<'a> MeasuredState<'a> {
+    /// Computes medians and noise of a snapshot.
     #[must_use]
     pub fn new(snapshot: &Snapshot) -> Self {
         let runs = snapshot.runs();
         let screened = Screened::default();
-        let sweep = runs.sweep(|_, _| Keep::ALL);
+        let sweep = runs.sweep(|_, _| KeptParts::ALL);
         let deviations = Deviations::new(&runs, &screened);
         Self { sweep, printed: None, runs, screened, deviations }
     }
@@ -62,7 +62,7 @@ impl<'a> State<'a> {
         Self { printed: Some(&measured.sweep), ..Self::new(snapshot) }
     }
 
-    /// Judges its measurements.
+    /// Decides between the measurements of this state at a confidence.
     #[must_use]
     pub fn judge(&self, confidence: Confidence) -> Judge<'_> {
         Judge { runs: &self.runs, screened: &self.screened, deviations: &self.deviations, confidence }
@@ -70,50 +70,50 @@ impl<'a> State<'a> {
 
     /// How noisy it is; `None` where no repeats tell it.
     #[must_use]
-    pub fn noise(&self, workload: &Workload) -> Option<AtWorkload<'_>> {
+    pub fn noise(&self, workload: &Workload) -> Option<WorkloadNoise<'_>> {
         self.deviations.at(workload)
     }
 
     /// The median of something that was measured.
     #[must_use]
-    pub fn point(&self, workload: &Workload, what: What) -> Option<&Point> {
-        point(&self.sweep, workload, what)
+    pub fn point(&self, workload: &Workload, arm: MeasuredArm) -> Option<&Point> {
+        point(&self.sweep, workload, arm)
     }
 
     /// By how much ln of that median may lie off to either side for being printed.
     #[must_use]
-    pub fn rounded(&self, workload: &Workload, what: What) -> f64 {
-        let printed = point(self.printed.unwrap_or(&self.sweep), workload, what);
+    pub fn rounded(&self, workload: &Workload, arm: MeasuredArm) -> f64 {
+        let printed = point(self.printed.unwrap_or(&self.sweep), workload, arm);
         printed.map_or(0.0, |point| printed::either_side(point.busbw_gbps))
     }
 
     /// All that was measured at a workload, the default first.
     #[must_use]
-    pub fn measured(&self, workload: &Workload) -> Vec<What> {
-        let default = self.sweep.default_at(workload).map(|_| What::Default);
-        let asked = self.sweep.points_at(workload).iter().map(|point| What::Asked(point.configuration));
-        default.into_iter().chain(asked).filter(|what| self.point(workload, *what).is_some()).collect()
+    pub fn measured(&self, workload: &Workload) -> Vec<MeasuredArm> {
+        let default = self.sweep.default_at(workload).map(|_| MeasuredArm::Default);
+        let asked = self.sweep.points_at(workload).iter().map(|point| MeasuredArm::Asked(point.configuration));
+        default.into_iter().chain(asked).filter(|arm| self.point(workload, *arm).is_some()).collect()
     }
 
     /// How far the runs of something say that their median errs, in ln busbw; 0 where they say nothing.
     #[must_use]
-    pub fn own_error(&self, workload: &Workload, what: What) -> f64 {
+    pub fn own_error(&self, workload: &Workload, arm: MeasuredArm) -> f64 {
         /// The standard error of a median of few runs over that of their mean.
-        const OF_MEDIAN: f64 = 1.25;
-        let kind = if what == What::Default { Kind::Default } else { Kind::Asked };
-        let Some(point) = self.point(workload, what) else { return 0.0 };
+        const MEDIAN_ERROR_FACTOR: f64 = 1.25;
+        let kind = if arm == MeasuredArm::Default { RunKind::Default } else { RunKind::Asked };
+        let Some(point) = self.point(workload, arm) else { return 0.0 };
         let own = self.judge(Confidence::default()).own_alone(workload, kind, point.configuration);
         let is_told = own.variance.freedom() > 0.0;
-        if is_told { OF_MEDIAN * own.variance.deviation() / f64::from(own.runs.max(1)).sqrt() } else { 0.0 }
+        if is_told { MEDIAN_ERROR_FACTOR * own.variance.deviation() / f64::from(own.runs.max(1)).sqrt() } else { 0.0 }
     }
 
     /// How far each run of something lies off their median in ln busbw, in the order in which they ran, widened by what
     /// the median takes out of it; none where lines are medians. A run that stalled is far off by itself: off their
     /// mean, the others would be as well, to the other side.
     #[must_use]
-    pub fn residuals(&self, workload: &Workload, what: What) -> Vec<f64> {
-        let kind = if what == What::Default { Kind::Default } else { Kind::Asked };
-        let Some(point) = self.point(workload, what) else { return Vec::new() };
+    pub fn residuals(&self, workload: &Workload, arm: MeasuredArm) -> Vec<f64> {
+        let kind = if arm == MeasuredArm::Default { RunKind::Default } else { RunKind::Asked };
+        let Some(point) = self.point(workload, arm) else { return Vec::new() };
         let Some((_, _, runs)) = self.runs.of(workload, kind, point.configuration) else { return Vec::new() };
         if runs.len() < 2 || runs.iter().any(|run| run.repeats != 1) {
             return Vec::new();
@@ -129,21 +129,28 @@ impl<'a> State<'a> {
     /// lie further from each other than those at the neighbouring sizes, they count: on halves of nine real runs four
     /// times as many false alarms were raised without that, at the two places that jump between two bandwidths.
     #[must_use]
-    pub fn side(&self, contest: &Contest<'_>, workload: &Workload, what: What, column: usize) -> Option<Side> {
-        let point = self.point(workload, what)?;
-        let kind = if what == What::Default { Kind::Default } else { Kind::Asked };
+    pub fn side(
+        &self,
+        comparison: &MedianComparison<'_>,
+        workload: &Workload,
+        arm: MeasuredArm,
+        column: usize,
+    ) -> Option<NoisyMedian> {
+        let point = self.point(workload, arm)?;
+        let kind = if arm == MeasuredArm::Default { RunKind::Default } else { RunKind::Asked };
         let judge = self.judge(Confidence::default());
-        let side = |own: Own| contest.side(point.busbw_gbps, Own { runs: own.runs.max(1), ..own }, column);
+        let side =
+            |own: OwnSpread| comparison.side(point.busbw_gbps, OwnSpread { runs: own.runs.max(1), ..own }, column);
         let pooled = side(judge.own(workload, kind, point.configuration));
         let alone = side(judge.own_alone(workload, kind, point.configuration));
-        Some(if alone.apart(&alone) > pooled.apart(&pooled) { alone } else { pooled })
+        Some(if alone.difference_error(&alone) > pooled.difference_error(&pooled) { alone } else { pooled })
     }
 }
 
-fn point<'a>(sweep: &'a Sweep, workload: &Workload, what: What) -> Option<&'a Point> {
-    let found = match what {
-        What::Default => sweep.default_at(workload),
-        What::Asked(configuration) => {
+fn point<'a>(sweep: &'a Sweep, workload: &Workload, arm: MeasuredArm) -> Option<&'a Point> {
+    let found = match arm {
+        MeasuredArm::Default => sweep.default_at(workload),
+        MeasuredArm::Asked(configuration) => {
             let points = sweep.points_at(workload);
             points.binary_search_by_key(&configuration, |point| point.configuration).ok().map(|at| &points[at])
         }

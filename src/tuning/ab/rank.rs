@@ -26,7 +26,7 @@ pub fn psup(first: &[f64], second: &[f64]) -> Option<f64> {
 
 /// How U falls where both arms are the same: the probability of each value from 0 to n·m, for arms of n and m runs.
 #[must_use]
-pub fn null(n: usize, m: usize) -> Vec<f64> {
+pub fn null_distribution(n: usize, m: usize) -> Vec<f64> {
     let (few, many) = (n.min(m), n.max(m));
     let mut counts = vec![0.0; n * m + 1];
     counts[0] = 1.0;
@@ -67,7 +67,7 @@ pub fn chance(wins: f64, arms: &[(usize, usize)]) -> f64 {
     }
     let mut sum = vec![1.0];
     for (n, m) in arms {
-        let one = null(*n, *m);
+        let one = null_distribution(*n, *m);
         let mut next = vec![0.0; sum.len() + one.len() - 1];
         for (i, a) in sum.iter().enumerate() {
             for (j, b) in one.iter().enumerate() {
@@ -150,7 +150,7 @@ pub fn ratio(first: &[f64], second: &[f64], miss: f64) -> Option<(f64, f64, f64)
     crate::math::ascending(&mut ratios);
     let middle = crate::math::median(&mut ratios)?;
     let mut below = 0.0;
-    let cut = null(first.len(), second.len()).into_iter().take_while(|p| {
+    let cut = null_distribution(first.len(), second.len()).into_iter().take_while(|p| {
         below += p;
         below <= miss
     });
@@ -177,9 +177,9 @@ mod tests {
     fn the_distribution_is_that_of_counting_orders() {
         // Two against three: ten orders.
         let expected = [1.0, 1.0, 2.0, 2.0, 2.0, 1.0, 1.0].map(|n: f64| n / 10.0);
-        assert!(null(2, 3).iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12));
-        assert!((null(31, 29).iter().sum::<f64>() - 1.0).abs() < 1e-9);
-        assert!(null(32, 32).iter().all(|p| *p > 0.0));
+        assert!(null_distribution(2, 3).iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12));
+        assert!((null_distribution(31, 29).iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        assert!(null_distribution(32, 32).iter().all(|p| *p > 0.0));
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! What changed, as charts: the change over size, a chart for each collective and scale.
+//! Charts of the change over size, one for each collective and scale.
 
-use super::{Difference, Findings, Subject, Verdict, listing::compared, whole::Whole};
+use super::{ChangeVerdict, CompareFindings, Difference, Subject, listing::compared, overall::OverallChange};
 use crate::{
     collective::{Collective, Scale},
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
@@ -9,14 +9,14 @@ use crate::{
 
 /// The charts, by collective and scale.
 #[must_use]
-pub fn charts(findings: &Findings) -> Vec<Chart> {
+pub fn charts(findings: &CompareFindings) -> Vec<Chart> {
     let key = |difference: &Difference| (difference.workload.collective, difference.workload.scale);
-    let whole_of = |key| findings.wholes.iter().find(|whole| (whole.collective, whole.scale) == key);
+    let whole_of = |key| findings.overall.iter().find(|overall| (overall.collective, overall.scale) == key);
     let of_group = |of: &[Difference]| chart(of, key(&of[0]), whole_of(key(&of[0])));
     findings.differences.chunk_by(|a, b| key(a) == key(b)).map(of_group).collect()
 }
 
-fn chart(of: &[Difference], (collective, scale): (Collective, Scale), whole: Option<&Whole>) -> Chart {
+fn chart(of: &[Difference], (collective, scale): (Collective, Scale), overall: Option<&OverallChange>) -> Chart {
     let point = |difference: &Difference| Point {
         x: difference.workload.size_bytes as f64,
         y: difference.change_pct,
@@ -33,9 +33,9 @@ fn chart(of: &[Difference], (collective, scale): (Collective, Scale), whole: Opt
     };
     let nothing = of.chunk_by(|a, b| a.workload == b.workload).map(|of| Point {
         x: of[0].workload.size_bytes as f64,
-        note: whole.map_or_else(
+        note: overall.map_or_else(
             || "as fast as before".to_owned(),
-            |whole| format!("as the whole: {}", percent(whole.change_pct)),
+            |overall| format!("as the whole: {}", percent(overall.change_pct)),
         ),
         ..Point::default()
     });
@@ -52,10 +52,10 @@ fn chart(of: &[Difference], (collective, scale): (Collective, Scale), whole: Opt
     Chart {
         id: format!("change-{collective}-{}n{}r", scale.nodes, scale.ranks),
         title: format!("Change of {collective} on {scale}"),
-        summary: summary(of, whole),
+        summary: summary(of, overall),
         x: axis("Message size", Quantity::Bytes, Spacing::Logarithmic),
         y: axis(
-            if whole.is_some() { "Change beside the whole" } else { "Change of busbw" },
+            if overall.is_some() { "Change beside the whole" } else { "Change of busbw" },
             Quantity::Percent,
             Spacing::Linear,
         ),
@@ -63,23 +63,23 @@ fn chart(of: &[Difference], (collective, scale): (Collective, Scale), whole: Opt
     }
 }
 
-/// What is furthest beyond noise, for those who can't see the chart.
-fn summary(of: &[Difference], whole: Option<&Whole>) -> String {
-    let furthest = |verdict: Verdict| {
+/// The text alternative of a chart: the largest changes beyond noise.
+fn summary(of: &[Difference], overall: Option<&OverallChange>) -> String {
+    let largest = |verdict: ChangeVerdict| {
         let judged = of.iter().filter(move |difference| difference.verdict == verdict);
         judged.max_by(|a, b| a.change_pct.abs().total_cmp(&b.change_pct.abs()))
     };
-    let said = |verdict: Verdict| {
-        let Difference { change_pct, workload, .. } = furthest(verdict)?;
+    let said = |verdict: ChangeVerdict| {
+        let Difference { change_pct, workload, .. } = largest(verdict)?;
         let count = of.iter().filter(|difference| difference.verdict == verdict).count();
         let size = Size(workload.size_bytes);
         Some(format!("{count} {}, furthest by {} at {size}", verdict.word(), percent(*change_pct)))
     };
-    let all: Vec<String> = [Verdict::Slower, Verdict::Faster].into_iter().filter_map(said).collect();
-    let whole = whole.map_or_else(String::new, |whole| format!("As a whole {}. ", percent(whole.change_pct)));
+    let all: Vec<String> = [ChangeVerdict::Slower, ChangeVerdict::Faster].into_iter().filter_map(said).collect();
+    let overall = overall.map_or_else(String::new, |overall| format!("As a whole {}. ", percent(overall.change_pct)));
     if all.is_empty() {
-        format!("{whole}Nothing changed beyond noise.")
+        format!("{overall}Nothing changed beyond noise.")
     } else {
-        format!("{whole}Of {} comparisons {}.", of.len(), all.join("; "))
+        format!("{overall}Of {} comparisons {}.", of.len(), all.join("; "))
     }
 }

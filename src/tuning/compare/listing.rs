@@ -1,13 +1,16 @@
-//! What changed, as tables.
+//! The comparison as tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Difference, Subject, Verdict, beside::Moved, standing::Standing, whole::Whole, words};
+use super::{
+    ChangeVerdict, Difference, Subject, deployment::DeployedCheck, overall::OverallChange, relative::RelativeChange,
+    words,
+};
 use crate::{
     collective::{Collective, Configuration, Scale},
     order::CompactSort,
     text::{Column, Entry, Listing},
-    tuning::snapshot::{Group, Snapshot},
+    tuning::snapshot::{Snapshot, SnapshotGroup},
     units::{Size, from_to_microseconds, microseconds, percent, significant},
 };
 
@@ -34,7 +37,7 @@ fn ran(configuration: Option<Configuration>) -> String {
     configuration.map_or_else(|| "default".to_owned(), |configuration| configuration.to_string())
 }
 
-/// What is compared, in words.
+/// The subject of a difference in words, as tables and charts name it.
 #[must_use]
 pub fn compared(difference: &Difference) -> String {
     match difference.subject {
@@ -51,11 +54,11 @@ pub fn compared(difference: &Difference) -> String {
 /// A row for each collective and scale as a whole, one per size and thing compared, then one for each configuration
 /// that changed beside the others.
 #[must_use]
-pub fn by_size(wholes: &[Whole], differences: &[Difference], moved: &[Moved]) -> Listing {
+pub fn by_size(overall: &[OverallChange], differences: &[Difference], relative: &[RelativeChange]) -> Listing {
     let groups_differ = {
-        let of_wholes = wholes.iter().map(|of| (of.collective, of.scale));
+        let of_wholes = overall.iter().map(|of| (of.collective, of.scale));
         let of_differences = differences.iter().map(|of| (of.workload.collective, of.workload.scale));
-        let of_moved = moved.iter().map(|of| (of.collective, of.scale));
+        let of_moved = relative.iter().map(|of| (of.collective, of.scale));
         let mut groups = of_wholes.chain(of_differences).chain(of_moved);
         groups.next().is_some_and(|first| groups.any(|other| other != first))
     };
@@ -84,20 +87,20 @@ pub fn by_size(wholes: &[Whole], differences: &[Difference], moved: &[Moved]) ->
         let text = format!("{} to {}", percent(low).trim_end_matches(" %"), percent(high));
         Entry { text, number: Some(low) }
     };
-    let whole = |whole: &Whole| {
+    let overall_row = |overall: &OverallChange| {
         vec![
             Entry {
-                text: words::stretch(whole.sizes, whole.first_bytes, whole.last_bytes),
-                number: Some(whole.first_bytes as f64),
+                text: words::stretch(overall.sizes, overall.first_bytes, overall.last_bytes),
+                number: Some(overall.first_bytes as f64),
             },
-            workload(whole.collective, whole.scale),
+            workload(overall.collective, overall.scale),
             Entry::text("everything"),
             Entry::default(),
             Entry::default(),
             Entry::default(),
-            Entry::number(Some(whole.change_pct), percent),
-            whole.interval_pct.map(range).unwrap_or_default(),
-            Entry::text(whole.verdict.word()),
+            Entry::number(Some(overall.change_pct), percent),
+            overall.interval_pct.map(range).unwrap_or_default(),
+            Entry::text(overall.verdict.word()),
             Entry::default(),
         ]
     };
@@ -120,30 +123,31 @@ pub fn by_size(wholes: &[Whole], differences: &[Difference], moved: &[Moved]) ->
             Entry::number(difference.visible_pct, |visible| format!("{visible:.1} %")),
         ]
     };
-    let beside = |moved: &Moved| {
-        let verdict = if moved.beside_pct < 0.0 { Verdict::Slower } else { Verdict::Faster };
+    let relative_row = |relative: &RelativeChange| {
+        let verdict = if relative.relative_pct < 0.0 { ChangeVerdict::Slower } else { ChangeVerdict::Faster };
         vec![
-            Entry { text: words::sizes(moved), number: Some(moved.first_bytes as f64) },
-            workload(moved.collective, moved.scale),
-            Entry::text(format!("{} beside the others", ran(moved.configuration))),
+            Entry { text: words::sizes(relative), number: Some(relative.first_bytes as f64) },
+            workload(relative.collective, relative.scale),
+            Entry::text(format!("{} beside the others", ran(relative.configuration))),
             Entry::default(),
             Entry::default(),
             Entry::default(),
-            Entry::number(Some(moved.beside_pct), percent),
-            range(moved.interval_pct),
+            Entry::number(Some(relative.relative_pct), percent),
+            range(relative.interval_pct),
             Entry::text(verdict.word()),
             Entry::default(),
         ]
     };
-    let rows = wholes.iter().map(whole).chain(differences.iter().map(row)).chain(moved.iter().map(beside));
+    let rows =
+        overall.iter().map(overall_row).chain(differences.iter().map(row)).chain(relative.iter().map(relative_row));
     let mut listing = Listing { columns, rows: rows.collect() };
     // Eight columns are shown: the workload is told where it differs.
     listing.hide(if groups_differ { INTERVAL } else { WORKLOAD });
     listing
 }
 
-impl Verdict {
-    /// In a word or two.
+impl ChangeVerdict {
+    /// The verdict in a word or two.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -157,7 +161,7 @@ impl Verdict {
 
 /// Whether what was deployed still holds, a row per size.
 #[must_use]
-pub fn standing(standings: &[Standing]) -> Listing {
+pub fn deployed_check(deployed_checks: &[DeployedCheck]) -> Listing {
     let columns = vec![
         COLLECTIVE,
         SCALE,
@@ -167,34 +171,34 @@ pub fn standing(standings: &[Standing]) -> Listing {
         Column::numbers("Time", "time of one operation after, in microseconds"),
         Column::words("Stands", "how it stands among what was measured after"),
     ];
-    let row = |standing: &Standing| {
-        let [collective, scale] = at(standing.workload.collective, standing.workload.scale);
+    let row = |deployed_check: &DeployedCheck| {
+        let [collective, scale] = at(deployed_check.workload.collective, deployed_check.workload.scale);
         vec![
             collective,
             scale,
-            size(standing.workload.size_bytes),
-            Entry::text(words::deployed(standing)),
-            Entry::number(standing.busbw_gbps, significant),
-            Entry::number(standing.time_us(), microseconds),
-            Entry::text(words::stands(standing)),
+            size(deployed_check.workload.size_bytes),
+            Entry::text(words::deployed(deployed_check)),
+            Entry::number(deployed_check.busbw_gbps, significant),
+            Entry::number(deployed_check.time_us(), microseconds),
+            Entry::text(words::deployed_status(deployed_check)),
         ]
     };
-    Listing { columns, rows: standings.iter().map(row).collect() }
+    Listing { columns, rows: deployed_checks.iter().map(row).collect() }
 }
 
 /// So many configurations are named; of more their number.
-const NAMED: usize = 6;
+const MAX_NAMED: usize = 6;
 
-/// What only one side has, a row for each kind of thing.
+/// The collectives, sizes and configurations that only one state measured, a row for each kind.
 #[must_use]
-pub fn apart(before: &Snapshot, after: &Snapshot) -> Listing {
+pub fn unmatched(before: &Snapshot, after: &Snapshot) -> Listing {
     let columns = vec![
         COLLECTIVE,
         SCALE,
         Column::words("Measured", "on which side alone"),
         Column::words("What", "sizes and configurations that the other side lacks"),
     ];
-    let groups = |snapshot: &Snapshot| -> BTreeMap<(Collective, Scale), Group> {
+    let groups = |snapshot: &Snapshot| -> BTreeMap<(Collective, Scale), SnapshotGroup> {
         let mut groups = BTreeMap::new();
         groups.extend(snapshot.groups.iter().map(|group| ((group.collective, group.scale), group.clone())));
         groups
@@ -206,8 +210,8 @@ pub fn apart(before: &Snapshot, after: &Snapshot) -> Listing {
     keys.dedup();
     for key in keys {
         let [collective, scale] = at(key.0, key.1);
-        let mut push = |when: &str, what: String| {
-            rows.push(vec![collective.clone(), scale.clone(), Entry::text(when), Entry::text(what)]);
+        let mut push = |when: &str, arm: String| {
+            rows.push(vec![collective.clone(), scale.clone(), Entry::text(when), Entry::text(arm)]);
         };
         match (old.get(&key), new.get(&key)) {
             (Some(_), None) => push("before", "all of it".to_owned()),
@@ -239,11 +243,11 @@ pub fn apart(before: &Snapshot, after: &Snapshot) -> Listing {
     Listing { columns, rows }
 }
 
-fn sizes(group: &Group) -> Vec<u64> {
+fn sizes(group: &SnapshotGroup) -> Vec<u64> {
     group.sizes.iter().map(|at| at.size_bytes).collect()
 }
 
-fn configurations(group: &Group) -> Vec<Configuration> {
+fn configurations(group: &SnapshotGroup) -> Vec<Configuration> {
     let mut all: BTreeSet<Configuration> = BTreeSet::new();
     let measured = group.sizes.iter().flat_map(|at| &at.measured);
     measured.for_each(|measurement| {
@@ -252,16 +256,16 @@ fn configurations(group: &Group) -> Vec<Configuration> {
     all.iter().copied().collect()
 }
 
-/// What of two ascending lists only the first has.
+/// The items of `own` that `other` lacks; both are ascending.
 fn lacking<T: Ord>(own: Vec<T>, other: &[T]) -> Vec<T> {
     own.into_iter().filter(|item| other.binary_search(item).is_err()).collect()
 }
 
 fn named(noun: &str, names: &[String]) -> String {
-    let rest = names.len().saturating_sub(NAMED);
+    let rest = names.len().saturating_sub(MAX_NAMED);
     let s = if names.len() == 1 { "" } else { "s" };
     let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-    format!("{noun}{s} {}{more}", names[..names.len().min(NAMED)].join(", "))
+    format!("{noun}{s} {}{more}", names[..names.len().min(MAX_NAMED)].join(", "))
 }
 
 #[cfg(test)]
@@ -281,7 +285,7 @@ mod tests {
             change_pct: -50.0,
             interval_pct: Some((-51.0, -49.0)),
             visible_pct: Some(1.0),
-            verdict: Verdict::Slower,
+            verdict: ChangeVerdict::Slower,
         }
     }
 
@@ -295,7 +299,7 @@ mod tests {
         let one = by_size(&[], &[here], &[]);
         assert_eq!(shown(&one), ["Size", "Compared", "Before", "After", "Time", "Own change", "Interval", "Verdict"]);
         assert!(one.without_secondary_columns().rows[0].iter().any(|cell| cell.text == "100.0 → 200.0 µs"), "{one:?}");
-        let everything = Whole {
+        let everything = OverallChange {
             collective: Collective::AllReduce,
             scale: Scale { nodes: 2, ranks: 16 },
             sizes: 16,
@@ -303,7 +307,7 @@ mod tests {
             last_bytes: 128 << 20,
             change_pct: -2.0,
             interval_pct: Some((-2.5, -1.5)),
-            verdict: Verdict::Slower,
+            verdict: ChangeVerdict::Slower,
         };
         let two = by_size(&[everything], &[here, difference(Scale { nodes: 3, ranks: 24 })], &[]);
         assert_eq!(shown(&two), ["Size", "Workload", "Compared", "Before", "After", "Time", "Own change", "Verdict"]);
@@ -316,10 +320,10 @@ mod tests {
     #[test]
     fn what_is_deployed_has_its_time() {
         let workload = difference(Scale { nodes: 2, ranks: 16 }).workload;
-        let deployed = crate::tuning::snapshot::Deployed::Default;
-        let stands = crate::tuning::change::standing::Stands::Best;
-        let of = Standing { workload, deployed, effect: None, busbw_gbps: Some(314.5728), stands };
-        let listing = standing(&[of]);
+        let deployed = crate::tuning::snapshot::DeployedChoice::Default;
+        let status = crate::tuning::compare::deployment::DeployedStatus::Best;
+        let of = DeployedCheck { workload, deployed, effect: None, busbw_gbps: Some(314.5728), status };
+        let listing = deployed_check(&[of]);
         assert_eq!((listing.rows[0][5].text.as_str(), listing.columns[5].name.as_ref()), ("100.0 µs", "Time"));
     }
 }

@@ -1,45 +1,48 @@
-//! What changed, as files: Markdown for a pull request, JSON for programs.
+//! The comparison as files: Markdown for a pull request, JSON for programs.
 
 use serde_json::{Value, json};
 
 use super::{
-    Answer, Difference, Findings, Question, Subject, Verdict,
-    beside::Moved,
+    ChangeVerdict, CompareAnswer, CompareFindings, CompareQuestion, Difference, Subject,
+    deployment::{DeployedCheck, DeployedStatus},
     listing,
-    standing::{Standing, Stands},
-    whole::Whole,
+    overall::OverallChange,
+    relative::RelativeChange,
     words,
 };
 use crate::{
     collective::{Configuration, Workload},
     text,
-    tuning::snapshot::Deployed,
+    tuning::snapshot::DeployedChoice,
 };
 
-/// What changed, and what no longer holds, in Markdown.
+/// The changes, and what should no longer be deployed, in Markdown.
 #[must_use]
-pub fn markdown(answer: &Answer, findings: &Findings) -> String {
+pub fn markdown(answer: &CompareAnswer, findings: &CompareFindings) -> String {
     let mut written = "## Before and after\n\n".to_owned();
     let points = |lines: &[String]| lines.iter().map(|line| format!("- {line}\n")).collect::<String>();
     written += &points(&answer.summary);
     let changed: Vec<Difference> = findings
         .differences
         .iter()
-        .filter(|difference| matches!(difference.verdict, Verdict::Slower | Verdict::Faster))
+        .filter(|difference| matches!(difference.verdict, ChangeVerdict::Slower | ChangeVerdict::Faster))
         .copied()
         .collect();
-    let is_changed = |whole: &&Whole| matches!(whole.verdict, Verdict::Slower | Verdict::Faster);
-    let wholes: Vec<Whole> = findings.wholes.iter().filter(is_changed).copied().collect();
-    let listed = listing::by_size(&wholes, &changed, &findings.moved);
+    let is_changed =
+        |overall: &&OverallChange| matches!(overall.verdict, ChangeVerdict::Slower | ChangeVerdict::Faster);
+    let overall: Vec<OverallChange> = findings.overall.iter().filter(is_changed).copied().collect();
+    let listed = listing::by_size(&overall, &changed, &findings.relative);
     if !listed.rows.is_empty() {
         written += &format!("\n### Changed\n\n{}", listed.to_table().to_markdown());
     }
-    let fails: Vec<Standing> = findings.standings.iter().filter(|standing| standing.stands.fails()).cloned().collect();
+    let fails: Vec<DeployedCheck> =
+        findings.deployed_checks.iter().filter(|check| check.status.fails()).cloned().collect();
     if !fails.is_empty() {
-        written += &format!("\n### No longer to be deployed\n\n{}", listing::standing(&fails).to_table().to_markdown());
+        written +=
+            &format!("\n### No longer to be deployed\n\n{}", listing::deployed_check(&fails).to_table().to_markdown());
     }
-    if !answer.apart.rows.is_empty() {
-        written += &format!("\n### Only on one side\n\n{}", answer.apart.to_table().to_markdown());
+    if !answer.unmatched.rows.is_empty() {
+        written += &format!("\n### Only on one side\n\n{}", answer.unmatched.to_table().to_markdown());
     }
     written + "\n" + &points(&answer.notes)
 }
@@ -47,10 +50,10 @@ pub fn markdown(answer: &Answer, findings: &Findings) -> String {
 /// All of it as JSON. Bandwidths in GB/s, times of one operation in µs, changes in per cent of the state before; those
 /// of `compared` and `changed_beside_the_others` beside what `as_a_whole` says.
 #[must_use]
-pub fn json(answer: &Answer, findings: &Findings, question: &Question) -> String {
-    let wholes: Vec<Value> = findings.wholes.iter().map(whole).collect();
+pub fn json(answer: &CompareAnswer, findings: &CompareFindings, question: &CompareQuestion) -> String {
+    let overall: Vec<Value> = findings.overall.iter().map(overall).collect();
     let compared: Vec<Value> = findings.differences.iter().map(difference).collect();
-    let beside: Vec<Value> = findings.moved.iter().map(moved).collect();
+    let relative: Vec<Value> = findings.relative.iter().map(relative_change).collect();
     let same: Vec<Value> = findings
         .same
         .iter()
@@ -58,15 +61,15 @@ pub fn json(answer: &Answer, findings: &Findings, question: &Question) -> String
             json!({ "collective": collective.name(), "num_nodes": scale.nodes, "num_gpus": scale.ranks })
         })
         .collect();
-    let deployed: Vec<Value> = findings.standings.iter().map(standing).collect();
+    let deployed: Vec<Value> = findings.deployed_checks.iter().map(deployed_check).collect();
     let value = json!({
         "got_slower": answer.got_slower,
         "summary": answer.summary,
         "level": question.level,
         "least_pct": question.least_pct,
-        "as_a_whole": wholes,
+        "as_a_whole": overall,
         "compared": compared,
-        "changed_beside_the_others": beside,
+        "changed_beside_the_others": relative,
         "the_same_runs": same,
         "deployed": deployed,
         "notes": answer.notes,
@@ -92,17 +95,18 @@ fn with(mut value: Value, further: Value) -> Value {
     value
 }
 
-const fn verdict(verdict: Verdict) -> &'static str {
+const fn verdict(verdict: ChangeVerdict) -> &'static str {
     match verdict {
-        Verdict::Faster => "faster",
-        Verdict::Slower => "slower",
-        Verdict::NoChange => "no_change",
-        Verdict::CantTell => "cant_tell",
+        ChangeVerdict::Faster => "faster",
+        ChangeVerdict::Slower => "slower",
+        ChangeVerdict::NoChange => "no_change",
+        ChangeVerdict::CantTell => "cant_tell",
     }
 }
 
-fn whole(whole: &Whole) -> Value {
-    let Whole { collective, scale, sizes, first_bytes, last_bytes, change_pct, interval_pct, verdict: found } = whole;
+fn overall(overall: &OverallChange) -> Value {
+    let OverallChange { collective, scale, sizes, first_bytes, last_bytes, change_pct, interval_pct, verdict: found } =
+        overall;
     json!({
         "collective": collective.name(),
         "num_nodes": scale.nodes,
@@ -144,8 +148,9 @@ fn difference(difference: &Difference) -> Value {
     with(at(&difference.workload), further)
 }
 
-fn moved(moved: &Moved) -> Value {
-    let Moved { collective, scale, configuration, first_bytes, last_bytes, sizes, beside_pct, interval_pct } = moved;
+fn relative_change(relative: &RelativeChange) -> Value {
+    let RelativeChange { collective, scale, configuration, first_bytes, last_bytes, sizes, relative_pct, interval_pct } =
+        relative;
     json!({
         "collective": collective.name(),
         "num_nodes": scale.nodes,
@@ -154,33 +159,33 @@ fn moved(moved: &Moved) -> Value {
         "first_bytes": first_bytes,
         "last_bytes": last_bytes,
         "sizes": sizes,
-        "change_pct": beside_pct,
+        "change_pct": relative_pct,
         "low_pct": interval_pct.0,
         "high_pct": interval_pct.1,
     })
 }
 
-fn standing(standing: &Standing) -> Value {
-    let (stands, by, pct) = match standing.stands {
-        Stands::Best => ("best", None, None),
-        Stands::Tied => ("tied", None, None),
-        Stands::SlowerThanDefault { pct } => ("slower_than_default", Some("default".to_owned()), Some(pct)),
-        Stands::Beaten { by, pct } => ("beaten", Some(by.to_string()), Some(pct)),
-        Stands::NotMeasured => ("not_measured", None, None),
-        Stands::CantTell => ("cant_tell", None, None),
+fn deployed_check(deployed_check: &DeployedCheck) -> Value {
+    let (stands, by, pct) = match deployed_check.status {
+        DeployedStatus::Best => ("best", None, None),
+        DeployedStatus::Tied => ("tied", None, None),
+        DeployedStatus::SlowerThanDefault { pct } => ("slower_than_default", Some("default".to_owned()), Some(pct)),
+        DeployedStatus::Beaten { by, pct } => ("beaten", Some(by.to_string()), Some(pct)),
+        DeployedStatus::NotMeasured => ("not_measured", None, None),
+        DeployedStatus::CantTell => ("cant_tell", None, None),
     };
-    let deployed = match standing.deployed {
-        Deployed::Unknown => Value::from(words::deployed(standing)),
-        Deployed::Default => "default".into(),
-        Deployed::Configuration(configuration) => configuration.to_string().into(),
+    let deployed = match deployed_check.deployed {
+        DeployedChoice::Unknown => Value::from(words::deployed(deployed_check)),
+        DeployedChoice::Default => "default".into(),
+        DeployedChoice::Configuration(configuration) => configuration.to_string().into(),
     };
     let further = json!({
         "deployed": deployed,
-        "after_gbps": standing.busbw_gbps,
-        "after_us": standing.time_us(),
+        "after_gbps": deployed_check.busbw_gbps,
+        "after_us": deployed_check.time_us(),
         "stands": stands,
         "by": by,
         "by_pct": pct,
     });
-    with(at(&standing.workload), further)
+    with(at(&deployed_check.workload), further)
 }

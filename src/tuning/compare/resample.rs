@@ -6,30 +6,30 @@
 //! is found by chance.
 
 use super::{
-    pooled::{AtSize, Cell},
-    side::What,
+    pooled::{ArmChange, SizeChanges},
+    state::MeasuredArm,
 };
 use crate::math::{Stream, median};
 
 /// How far launches lie off the middle of their places.
 #[derive(Clone, Debug)]
-pub struct Launches {
+pub struct LaunchResiduals {
     /// By side (before, after), pass and thing: at each size in ln busbw; not a number where nothing ran.
     passes: [Vec<Vec<Vec<f64>>>; 2],
 }
 
-impl Launches {
-    /// Those of `things`, ascending, at these sizes.
+impl LaunchResiduals {
+    /// The residuals of `arms`, which are ascending, at these sizes.
     #[must_use]
-    pub fn new(sizes: &[AtSize], things: &[What]) -> Self {
+    pub fn new(sizes: &[SizeChanges], arms: &[MeasuredArm]) -> Self {
         let of_side = |side: usize| {
             let runs = sizes.iter().flat_map(|size| &size.cells).map(|cell| cell.residuals[side].len()).max();
-            let mut passes = vec![vec![vec![f64::NAN; sizes.len()]; things.len()]; runs.unwrap_or(0)];
+            let mut passes = vec![vec![vec![f64::NAN; sizes.len()]; arms.len()]; runs.unwrap_or(0)];
             for (place, size) in sizes.iter().enumerate() {
                 for cell in &size.cells {
-                    let Ok(thing) = things.binary_search(&cell.what) else { continue };
+                    let Ok(arm) = arms.binary_search(&cell.arm) else { continue };
                     for (pass, residual) in cell.residuals[side].iter().enumerate() {
-                        passes[pass][thing][place] = *residual;
+                        passes[pass][arm][place] = *residual;
                     }
                 }
             }
@@ -38,17 +38,17 @@ impl Launches {
         Self { passes: [of_side(0), of_side(1)] }
     }
 
-    /// What the same things changed by at the same sizes, where nothing did.
+    /// Changes of the same arms at the same sizes in a drawn campaign in which nothing changed.
     #[must_use]
-    pub fn redrawn(&self, sizes: &[AtSize], things: &[What], stream: &mut Stream) -> Vec<AtSize> {
-        let mut drawn: Vec<AtSize> = sizes.iter().map(|size| AtSize { cells: Vec::new(), ..*size }).collect();
-        for thing in things {
+    pub fn resampled(&self, sizes: &[SizeChanges], arms: &[MeasuredArm], stream: &mut Stream) -> Vec<SizeChanges> {
+        let mut drawn: Vec<SizeChanges> = sizes.iter().map(|size| SizeChanges { cells: Vec::new(), ..*size }).collect();
+        for arm in arms {
             let like = self
                 .passes
                 .each_ref()
-                .map(|passes| passes.iter().map(|_| stream.below(things.len())).collect::<Vec<usize>>());
+                .map(|passes| passes.iter().map(|_| stream.below(arms.len())).collect::<Vec<usize>>());
             for (place, size) in sizes.iter().enumerate() {
-                let Ok(cell) = size.cells.binary_search_by_key(thing, |cell| cell.what) else { continue };
+                let Ok(cell) = size.cells.binary_search_by_key(arm, |cell| cell.arm) else { continue };
                 let [before, after] = [0, 1].map(|side| {
                     let runs = size.cells[cell].residuals[side].len();
                     let of_pass = |(pass, like): (usize, &usize)| {
@@ -61,8 +61,8 @@ impl Launches {
                 });
                 let error = (before.1 * before.1 + after.1 * after.1).sqrt();
                 let ln_ratio = after.0 - before.0;
-                drawn[place].cells.push(Cell {
-                    what: *thing,
+                drawn[place].cells.push(ArmChange {
+                    arm: *arm,
                     ln_ratio,
                     rounded: 0.0,
                     error,
@@ -77,12 +77,12 @@ impl Launches {
 /// How far the median of some runs errs by what they scatter; 0 of fewer than two.
 fn error_of_median(runs: &[f64]) -> f64 {
     /// The standard error of a median of few runs over that of their mean.
-    const OF_MEDIAN: f64 = 1.25;
+    const MEDIAN_ERROR_FACTOR: f64 = 1.25;
     let n = runs.len() as f64;
     if n < 2.0 {
         return 0.0;
     }
     let mean = runs.iter().sum::<f64>() / n;
     let squares: f64 = runs.iter().map(|run| (run - mean) * (run - mean)).sum();
-    OF_MEDIAN * (squares / (n - 1.0) / n).sqrt()
+    MEDIAN_ERROR_FACTOR * (squares / (n - 1.0) / n).sqrt()
 }

@@ -1,4 +1,4 @@
-//! What two campaigns differ in as a whole.
+//! The overall change between two campaigns.
 //!
 //! The day, the nodes or a change that touches everything moves all sizes and configurations alike, and one campaign of
 //! each can't tell which of these it was. So it is one finding of its own, the median over the sizes of what everything
@@ -12,9 +12,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Verdict,
-    pooled::{AtSize, FREEDOM_OF_MEDIAN_DEVIATION, LEAST_ERROR, MOST_FREEDOM, OF_MEDIAN_DEVIATION},
-    side::What,
+    ChangeVerdict,
+    pooled::{MAD_FREEDOM_SHARE, MAD_TO_DEVIATION, MAX_FREEDOM, MIN_ERROR, SizeChanges},
+    state::MeasuredArm,
 };
 use crate::{
     collective::{Collective, Scale},
@@ -23,15 +23,15 @@ use crate::{
 };
 
 /// Fewer sizes don't tell a whole from a part.
-pub const LEAST_SIZES: usize = 5;
+pub const MIN_SIZES: usize = 5;
 
 /// The standard error of a median over that of the mean, of normal numbers.
-const OF_MEDIAN: f64 = 1.2533;
+const MEDIAN_ERROR_FACTOR: f64 = 1.2533;
 
-/// What everything of a collective and scale changed by.
+/// The change that all sizes and configurations of a collective and scale have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Whole {
-    /// Of which collective.
+pub struct OverallChange {
+    /// The collective of these measurements.
     pub collective: Collective,
     /// On how many nodes and ranks.
     pub scale: Scale,
@@ -45,13 +45,13 @@ pub struct Whole {
     pub change_pct: f64,
     /// Its interval; `None` while nothing tells the noise. Those of all collectives and scales hold at once.
     pub interval_pct: Option<(f64, f64)>,
-    /// What it comes down to.
-    pub verdict: Verdict,
+    /// The conclusion.
+    pub verdict: ChangeVerdict,
 }
 
 /// The middle of all changes, before the noise of passes is added.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Middle {
+pub struct MedianChange {
     /// ln of after / before.
     pub ln_ratio: f64,
     /// Its standard error, without what passes bring.
@@ -64,27 +64,27 @@ pub struct Middle {
     pub sizes: usize,
 }
 
-/// The middle of what everything changed by, of one collective and scale; `None` of fewer than [`LEAST_SIZES`] sizes.
+/// The middle of what everything changed by, of one collective and scale; `None` of fewer than [`MIN_SIZES`] sizes.
 #[must_use]
-pub fn middle(sizes: &[AtSize]) -> Option<Middle> {
-    let told: Vec<(&AtSize, f64)> = sizes.iter().filter_map(|size| Some((size, size.middle()?))).collect();
-    if told.len() < LEAST_SIZES {
+pub fn median_change(sizes: &[SizeChanges]) -> Option<MedianChange> {
+    let told: Vec<(&SizeChanges, f64)> = sizes.iter().filter_map(|size| Some((size, size.middle()?))).collect();
+    if told.len() < MIN_SIZES {
         return None;
     }
     let ln_ratio = median(&mut told.iter().map(|(_, change)| *change).collect::<Vec<_>>())?;
-    let mut of_things: Vec<(What, f64)> =
-        told.iter().flat_map(|(size, change)| size.changes().map(move |(what, own)| (what, own - change))).collect();
-    of_things.compact_sort_by_key(|(what, _)| *what);
-    let of_thing = |of: &[(What, f64)]| median(&mut of.iter().map(|(_, change)| *change).collect::<Vec<_>>());
-    let things: Vec<f64> = of_things.chunk_by(|a, b| a.0 == b.0).filter_map(of_thing).collect();
+    let mut of_arms: Vec<(MeasuredArm, f64)> =
+        told.iter().flat_map(|(size, change)| size.changes().map(move |(arm, own)| (arm, own - change))).collect();
+    of_arms.compact_sort_by_key(|(arm, _)| *arm);
+    let of_arm = |of: &[(MeasuredArm, f64)]| median(&mut of.iter().map(|(_, change)| *change).collect::<Vec<_>>());
+    let arms: Vec<f64> = of_arms.chunk_by(|a, b| a.0 == b.0).filter_map(of_arm).collect();
     let by_size = scatter(told.iter().map(|(_, change)| *change).collect());
-    let by_thing = if things.len() > 2 { scatter(things.clone()) } else { 0.0 };
-    let fewest = if things.len() > 2 { told.len().min(things.len()) } else { told.len() };
+    let by_arm = if arms.len() > 2 { scatter(arms.clone()) } else { 0.0 };
+    let fewest = if arms.len() > 2 { told.len().min(arms.len()) } else { told.len() };
     let rounded = median(&mut told.iter().map(|(size, _)| size.rounded()).collect::<Vec<_>>()).unwrap_or(0.0);
-    Some(Middle {
+    Some(MedianChange {
         ln_ratio,
-        error: (by_size * by_size + by_thing * by_thing).sqrt().max(LEAST_ERROR),
-        freedom: (fewest as f64 * FREEDOM_OF_MEDIAN_DEVIATION).clamp(1.0, MOST_FREEDOM),
+        error: (by_size * by_size + by_arm * by_arm).sqrt().max(MIN_ERROR),
+        freedom: (fewest as f64 * MAD_FREEDOM_SHARE).clamp(1.0, MAX_FREEDOM),
         rounded,
         sizes: told.len(),
     })
@@ -93,7 +93,7 @@ pub fn middle(sizes: &[AtSize]) -> Option<Middle> {
 /// The standard error of the median of some changes, by their scatter around it.
 fn scatter(mut changes: Vec<f64>) -> f64 {
     let n = changes.len() as f64;
-    let Some(middle) = median(&mut changes) else { return 0.0 };
-    let mut off: Vec<f64> = changes.iter().map(|change| (change - middle).abs()).collect();
-    OF_MEDIAN * OF_MEDIAN_DEVIATION * median(&mut off).unwrap_or(0.0) / n.sqrt()
+    let Some(median_change) = median(&mut changes) else { return 0.0 };
+    let mut off: Vec<f64> = changes.iter().map(|change| (change - median_change).abs()).collect();
+    MEDIAN_ERROR_FACTOR * MAD_TO_DEVIATION * median(&mut off).unwrap_or(0.0) / n.sqrt()
 }

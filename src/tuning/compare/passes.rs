@@ -3,12 +3,12 @@
 //! A pass measures everything once, and is faster or slower than the others as a whole. That is no noise of a single
 //! place: what all places share is taken out of them before they are compared, so that it neither hides a change of a
 //! few of them nor looks like one. What the level of a campaign is uncertain by for it is said with the whole
-//! ([`super::whole`]).
+//! ([`super::overall`]).
 
 use crate::{
     math::exp,
     math::{ln, median},
-    tuning::snapshot::{Group, Measured, Snapshot},
+    tuning::snapshot::{Snapshot, SnapshotGroup, SnapshotRuns},
 };
 
 /// A snapshot with each pass at the level of the middle one, in each collective and scale whose passes differ by more
@@ -25,7 +25,7 @@ pub fn levelled(snapshot: &Snapshot) -> Option<Snapshot> {
         let Some(levels) = levels else { continue };
         for measurement in group.sizes.iter_mut().flat_map(|at| at.measured.iter_mut().chain(&mut at.default)) {
             match &mut measurement.runs {
-                Measured::Each(runs) if runs.len() == levels.len() => {
+                SnapshotRuns::Each(runs) if runs.len() == levels.len() => {
                     runs.iter_mut().zip(&levels).for_each(|(run, level)| *run *= exp(-level));
                 }
                 _ => {}
@@ -36,13 +36,13 @@ pub fn levelled(snapshot: &Snapshot) -> Option<Snapshot> {
 }
 
 /// How far each pass lies above the middle one, in ln busbw; `None` where noise explains what they differ by.
-fn levels(group: &Group) -> Option<Vec<f64>> {
+fn levels(group: &SnapshotGroup) -> Option<Vec<f64>> {
     let drift = group.drift.filter(|drift| drift.deviation_pct > 0.0)?;
     let passes = drift.passes as usize;
     let places = || {
         let measured = group.sizes.iter().flat_map(|at| at.measured.iter().chain(&at.default));
         measured.filter_map(move |measurement| match &measurement.runs {
-            Measured::Each(runs) if runs.len() == passes => Some(runs.as_slice()),
+            SnapshotRuns::Each(runs) if runs.len() == passes => Some(runs.as_slice()),
             _ => None,
         })
     };
@@ -63,18 +63,18 @@ mod tests {
     use super::*;
     use crate::{
         collective::{Algorithm, Collective, Configuration, Protocol, Scale},
-        tuning::snapshot::{AtSize, Deployed, Drift, Measurement},
+        tuning::snapshot::{DeployedChoice, Drift, Measurement, SnapshotSize},
     };
 
     fn of(deviation_pct: f64, runs: &[Vec<f64>]) -> Snapshot {
         let configuration = Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll, channels: 1 };
-        let at = |(size_bytes, runs): (u64, &Vec<f64>)| AtSize {
+        let at = |(size_bytes, runs): (u64, &Vec<f64>)| SnapshotSize {
             size_bytes,
-            deployed: Deployed::Unknown,
+            deployed: DeployedChoice::Unknown,
             default: None,
-            measured: vec![Measurement { configuration, executed: true, runs: Measured::Each(runs.clone()) }],
+            measured: vec![Measurement { configuration, executed: true, runs: SnapshotRuns::Each(runs.clone()) }],
         };
-        let group = Group {
+        let group = SnapshotGroup {
             collective: Collective::AllReduce,
             scale: Scale { nodes: 1, ranks: 8 },
             measured_with: Vec::new(),
@@ -89,11 +89,11 @@ mod tests {
         let runs = [vec![0.8, 1.0, 1.01], vec![8.0, 10.0, 10.1], vec![80.0, 100.0, 101.0], vec![5.0, 5.0]];
         let even = levelled(&of(10.0, &runs)).unwrap();
         for (at, middle) in even.groups[0].sizes.iter().zip([1.0, 10.0, 100.0]) {
-            let Measured::Each(runs) = &at.measured[0].runs else { panic!() };
+            let SnapshotRuns::Each(runs) = &at.measured[0].runs else { panic!() };
             assert!(runs.iter().all(|run| (run / middle - 1.0).abs() < 1e-9), "{runs:?}");
         }
         // Nothing tells of which passes these are.
-        assert_eq!(even.groups[0].sizes[3].measured[0].runs, Measured::Each(vec![5.0, 5.0]));
+        assert_eq!(even.groups[0].sizes[3].measured[0].runs, SnapshotRuns::Each(vec![5.0, 5.0]));
         assert_eq!(levelled(&of(0.0, &runs)), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::folds::{FoldPredictions, Scheme, assign};
+use super::folds::{FoldPredictions, FoldScheme, assign};
 use crate::{
     collective::{Configuration, Workload},
     learn::{folds, metrics},
@@ -16,9 +16,9 @@ use crate::{
     },
 };
 
-/// What one predictor says of held-out points and chooses at held-out workloads.
+/// The predictions of one predictor for held-out points, and its choices at held-out workloads.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Contestant {
+pub(super) struct HeldOutPredictor {
     /// busbw of each point; `None` where it can't say.
     pub(super) predicted: Vec<Option<f64>>,
     /// The choice at each workload, with the busbw that is expected of it, where it can say.
@@ -26,7 +26,7 @@ pub(super) struct Contestant {
 }
 
 /// One scheme's folds, and who says what about them.
-pub(super) struct Contest<'a> {
+pub(super) struct PredictorScores<'a> {
     points: &'a [Point],
     /// The fold of each point.
     pub(super) folds: Vec<usize>,
@@ -34,57 +34,57 @@ pub(super) struct Contest<'a> {
     of_workload: BTreeMap<Workload, usize>,
     /// The measured configurations of each workload that was held out.
     pub(super) workloads: BTreeMap<Workload, BTreeMap<Configuration, f64>>,
-    /// By source.
-    pub(super) contestants: BTreeMap<Source, Contestant>,
+    /// The predictors by their source.
+    pub(super) predictors: BTreeMap<Source, HeldOutPredictor>,
 }
 
-impl<'a> Contest<'a> {
+impl<'a> PredictorScores<'a> {
     /// Takes the model's predictions and makes the baselines'. Folds that are missing leave their points unscored.
-    pub(super) fn new(points: &'a [Point], predictions: &[FoldPredictions], scheme: Scheme) -> Self {
+    pub(super) fn new(points: &'a [Point], predictions: &[FoldPredictions], scheme: FoldScheme) -> Self {
         let folds = assign(points, scheme);
         let mut workloads: BTreeMap<Workload, BTreeMap<Configuration, f64>> = BTreeMap::new();
         for (point, _) in points.iter().zip(&folds).filter(|(_, fold)| **fold < scheme.folds()) {
             workloads.entry(point.workload).or_default().insert(point.configuration, point.busbw_gbps);
         }
         let of_workload = points.iter().zip(&folds).map(|(point, fold)| (point.workload, *fold)).compact_collect();
-        let mut contest = Self { points, folds, of_workload, workloads, contestants: BTreeMap::new() };
-        let mut model = contest.contestant();
+        let mut scores = Self { points, folds, of_workload, workloads, predictors: BTreeMap::new() };
+        let mut model = scores.predictor();
         for fold in predictions.iter().filter(|fold| fold.scheme == scheme) {
-            let (_, held_out) = folds::split(&contest.folds, fold.fold);
+            let (_, held_out) = folds::split(&scores.folds, fold.fold);
             for (index, predicted) in held_out.into_iter().zip(&fold.predicted) {
                 model.predicted[index] = *predicted;
             }
         }
-        model.choices = contest.highest(&model.predicted);
-        contest.contestants.insert(Source::Model, model);
-        contest.add_baselines(scheme);
-        contest
+        model.choices = scores.highest(&model.predicted);
+        scores.predictors.insert(Source::Model, model);
+        scores.add_baselines(scheme);
+        scores
     }
 
-    fn contestant(&self) -> Contestant {
-        Contestant { predicted: vec![None; self.points.len()], choices: BTreeMap::new() }
+    fn predictor(&self) -> HeldOutPredictor {
+        HeldOutPredictor { predicted: vec![None; self.points.len()], choices: BTreeMap::new() }
     }
 
     /// Who needs no learning: for an unseen size all three of them, for an unseen configuration interpolation over
     /// channels, for an unseen scale interpolation over size and ranks and the winners of the nearest scale.
-    fn add_baselines(&mut self, scheme: Scheme) {
-        let mut interpolation = self.contestant();
-        let (mut nearest, mut single) = (self.contestant(), self.contestant());
+    fn add_baselines(&mut self, scheme: FoldScheme) {
+        let mut interpolation = self.predictor();
+        let (mut nearest, mut single) = (self.predictor(), self.predictor());
         for fold in 0..scheme.folds() {
             let (kept, held_out) = folds::split(&self.folds, fold);
             let known = Measurements::new(kept.into_iter().map(|i| &self.points[i]));
             for index in held_out {
                 let Point { workload, configuration, .. } = self.points[index];
                 let expect = |configuration| match scheme {
-                    Scheme::Size => known.interpolate(&(workload, configuration)),
-                    Scheme::Configuration => known.interpolate_channels(&(workload, configuration)),
-                    Scheme::Scale => known.interpolate_scale(&(workload, configuration)),
+                    FoldScheme::Size => known.interpolate(&(workload, configuration)),
+                    FoldScheme::Configuration => known.interpolate_channels(&(workload, configuration)),
+                    FoldScheme::Scale => known.interpolate_scale(&(workload, configuration)),
                 };
                 interpolation.predicted[index] = expect(configuration);
                 let there = match scheme {
-                    Scheme::Size => Some(workload),
-                    Scheme::Configuration => None,
-                    Scheme::Scale => known
+                    FoldScheme::Size => Some(workload),
+                    FoldScheme::Configuration => None,
+                    FoldScheme::Scale => known
                         .nearest_scale(workload.collective, workload.scale)
                         .map(|scale| Workload { scale, ..workload }),
                 };
@@ -98,9 +98,9 @@ impl<'a> Contest<'a> {
             }
         }
         interpolation.choices = self.highest(&interpolation.predicted);
-        self.contestants.insert(Source::LogLinearInterpolation, interpolation);
-        self.contestants.insert(Source::NearestSize, nearest);
-        self.contestants.insert(Source::BestSingleConfiguration, single);
+        self.predictors.insert(Source::LogLinearInterpolation, interpolation);
+        self.predictors.insert(Source::NearestSize, nearest);
+        self.predictors.insert(Source::BestSingleConfiguration, single);
     }
 
     /// The configuration with the highest prediction at each workload; equal: the lowest in order.
@@ -120,18 +120,18 @@ impl<'a> Contest<'a> {
         best.into_iter().map(|(workload, (choice, busbw))| (workload, (choice, Some(busbw)))).compact_collect()
     }
 
-    /// A source's score.
+    /// The score of a source over all held-out points.
     pub(super) fn score(&self, source: Source) -> Score {
-        let Some(contestant) = self.contestants.get(&source) else { return Score::default() };
+        let Some(predictor) = self.predictors.get(&source) else { return Score::default() };
         let pairs: Vec<(f64, f64)> = self
             .points
             .iter()
-            .zip(&contestant.predicted)
+            .zip(&predictor.predicted)
             .filter_map(|(point, predicted)| Some((point.busbw_gbps, (*predicted)?)))
             .compact_collect();
         let (mut lost, mut agreed) = (Vec::new(), 0);
         for (workload, configurations) in &self.workloads {
-            let Some((choice, _)) = contestant.choices.get(workload) else { continue };
+            let Some((choice, _)) = predictor.choices.get(workload) else { continue };
             let best = winner(configurations.iter().map(|(c, b)| (*c, *b)));
             let Some((_, best)) = best.filter(|(_, best)| *best > 0.0) else { continue };
             let got = configurations.get(choice).copied().unwrap_or(0.0);
@@ -157,7 +157,8 @@ impl<'a> Contest<'a> {
         }
     }
 
-    /// What a source predicts of each point, given the default as it was measured there: the held-out gain over the
+    /// The prediction of a source for each point, given the default as it was measured there: the held-out gain over
+    /// the
     /// default that is expected between the sizes that are left. `None` where the default was not measured, or lies
     /// beyond them.
     pub(super) fn over_default(&self, source: Source, sweep: &Sweep) -> Vec<Option<f64>> {
@@ -176,8 +177,8 @@ impl<'a> Contest<'a> {
         self.points.iter().zip(self.predicted(source)).zip(&self.folds).map(of_point).compact_collect()
     }
 
-    /// What a source predicts of each point.
+    /// The prediction of a source for each point, in GB/s; `None` where it has none.
     pub(super) fn predicted(&self, source: Source) -> &[Option<f64>] {
-        self.contestants.get(&source).map_or(&[], |contestant| &contestant.predicted)
+        self.predictors.get(&source).map_or(&[], |predictor| &predictor.predicted)
     }
 }

@@ -3,7 +3,7 @@
 //! It is shown beside ours and has flaws that ours has not: gain and psup may come from different sizes of a rule, the
 //! two printed decimals trip a limit by one digit, and sizes that are missing in one arm are passed over.
 
-use super::{outcome::Verdict, read::Trial};
+use super::{outcome::RuleVerdict, read::Trial};
 
 /// A rule with a size below this is a landmine; one whose best gain is below its opposite is dropped. Per cent.
 const LIMIT_PCT: f64 = 2.0;
@@ -12,19 +12,19 @@ const PSUP: f64 = 0.95;
 
 /// Judges a rule by the trials of its sizes.
 #[must_use]
-pub fn verdict(trials: &[&Trial]) -> Verdict {
+pub fn verdict(trials: &[&Trial]) -> RuleVerdict {
     let gains = trials.iter().filter_map(|trial| trial.gain_pct());
     let (worst, best) = gains.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), g| (low.min(g), high.max(g)));
     let psup = trials.iter().filter_map(|trial| trial.psup()).fold(0.0, f64::max);
     if best < worst {
-        Verdict::Drop("no size was measured".to_owned())
+        RuleVerdict::Drop("no size was measured".to_owned())
     } else if worst < -LIMIT_PCT {
-        Verdict::Drop(format!("contains a regression of {worst:.1}% (landmine)"))
+        RuleVerdict::Drop(format!("contains a regression of {worst:.1}% (landmine)"))
     } else if best < LIMIT_PCT {
-        Verdict::Drop(format!("best gain only {best:.1}%"))
+        RuleVerdict::Drop(format!("best gain only {best:.1}%"))
     } else if psup < PSUP {
-        Verdict::Drop(format!("best P(sup) only {psup:.2}"))
+        RuleVerdict::Drop(format!("best P(sup) only {psup:.2}"))
     } else {
-        Verdict::Keep
+        RuleVerdict::Keep
     }
 }

@@ -1,21 +1,21 @@
-//! What becomes of a rule of a tuner file, and why.
+//! Whether a rule of a tuner file is kept or dropped, and why.
 
 use serde::{Deserialize, Serialize};
 
-/// What becomes of a rule.
+/// Whether a rule is kept or dropped, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// It is better.
+pub enum RuleVerdict {
+    /// The rule is kept: it is better than the default.
     Keep,
-    /// It is not, or not surely; why.
+    /// The rule is dropped: it is not better, or not surely; with the reason.
     Drop(String),
     /// The campaign is not about it, or is void.
     NotJudged(String),
 }
 
-impl Verdict {
-    /// In a word.
+impl RuleVerdict {
+    /// The verdict in a word.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
@@ -25,7 +25,7 @@ impl Verdict {
         }
     }
 
-    /// Why.
+    /// The reason; empty for a rule that is kept.
     #[must_use]
     pub fn reason(&self) -> &str {
         match self {

@@ -10,7 +10,7 @@ use crate::{
     tuning::decision::draws::{ROUNDS, quantile},
 };
 
-/// What is told of a difference before the whole family is known.
+/// The estimate of a difference, before the width of all intervals is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// ln of after / before.
@@ -23,7 +23,7 @@ pub struct Estimate {
 
 /// A difference and its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interval {
+pub struct ChangeInterval {
     /// ln of after / before.
     pub ln_ratio: f64,
     /// How far the interval reaches to either side; `None` while nothing tells the noise.
@@ -39,7 +39,7 @@ pub struct Family {
 
 /// A difference as it was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Raw<'a> {
+pub struct RawDifference<'a> {
     /// ln of after / before.
     pub ln_ratio: f64,
     /// By how much rounding may have moved it.
@@ -49,24 +49,24 @@ pub struct Raw<'a> {
 }
 
 impl Family {
-    /// Without any comparison.
+    /// An empty family whose intervals hold together with the probability `level`, in 0..1.
     #[must_use]
     pub fn new(level: f64) -> Self {
         Self { largest: vec![0.0; ROUNDS], level: if level.is_finite() { level.clamp(0.0, 0.9999) } else { 0.9 } }
     }
 
-    /// Adds a difference.
-    pub fn add(&mut self, difference: &Raw<'_>) -> Estimate {
+    /// Adds a difference of two arms that were not chosen by their bandwidth.
+    pub fn add(&mut self, difference: &RawDifference<'_>) -> Estimate {
         self.added(difference, false)
     }
 
     /// Adds a difference of things that were chosen for being high: what they rise by for that is taken off.
-    pub fn add_chosen(&mut self, difference: &Raw<'_>) -> Estimate {
+    pub fn add_chosen(&mut self, difference: &RawDifference<'_>) -> Estimate {
         self.added(difference, true)
     }
 
-    fn added(&mut self, difference: &Raw<'_>, is_chosen: bool) -> Estimate {
-        let Raw { ln_ratio, rounded, errors } = *difference;
+    fn added(&mut self, difference: &RawDifference<'_>, is_chosen: bool) -> Estimate {
+        let RawDifference { ln_ratio, rounded, errors } = *difference;
         let n = errors.len().max(1) as f64;
         let mean = errors.iter().map(|error| f64::from(*error)).sum::<f64>() / n;
         let squares = errors.iter().map(|error| (f64::from(*error) - mean) * (f64::from(*error) - mean)).sum::<f64>();
@@ -74,6 +74,7 @@ impl Family {
         if errors.is_empty() || !(error.is_finite() && error > 0.0) {
             return Estimate { ln_ratio, error: None, rounded };
         }
+        // All errors of a round belong to one simulated outcome: the largest of them counts once for the whole family.
         for (largest, drawn) in self.largest.iter_mut().zip(errors) {
             *largest = largest.max(((f64::from(*drawn) - mean) / error).abs() as f32);
         }
@@ -81,9 +82,9 @@ impl Family {
     }
 
     /// The interval of a difference, once all are added.
-    pub fn intervals(&self) -> impl Fn(Estimate) -> Interval + use<> {
+    pub fn intervals(&self) -> impl Fn(Estimate) -> ChangeInterval + use<> {
         let width = quantile(&self.largest, self.level);
-        move |Estimate { ln_ratio, error, rounded }| Interval {
+        move |Estimate { ln_ratio, error, rounded }| ChangeInterval {
             ln_ratio,
             half_width: error.map(|error| width * error + rounded),
         }
@@ -94,17 +95,17 @@ impl Family {
 #[must_use]
 pub fn student_errors(error: f64, freedom: f64, seed: u64) -> Vec<f32> {
     /// No draw is further off than this small a χ² over its degrees of freedom makes it.
-    const LEAST: f64 = 0.02;
+    const MIN: f64 = 0.02;
     if error.is_nan() || error <= 0.0 {
         return vec![0.0; ROUNDS];
     }
     let mut stream = Stream::new(seed);
     // χ² with a whole number of degrees of freedom, as it is made.
-    let whole = freedom.round().clamp(1.0, 30.0) as u32;
+    let overall = freedom.round().clamp(1.0, 30.0) as u32;
     let mut student = || {
         let normal = stream.normal();
-        let squares: f64 = (0..whole).map(|_| stream.normal()).map(|z| z * z).sum();
-        normal / (squares / f64::from(whole)).max(LEAST).sqrt()
+        let squares: f64 = (0..overall).map(|_| stream.normal()).map(|z| z * z).sum();
+        normal / (squares / f64::from(overall)).max(MIN).sqrt()
     };
     (0..ROUNDS).map(|_| (error * student()) as f32).collect()
 }

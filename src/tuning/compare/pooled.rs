@@ -1,12 +1,12 @@
-//! What all that was measured on both sides says together.
+//! The changes of all arms that both states measured, pooled by size.
 //!
 //! A change of a driver or a fabric moves everything that runs at a size. So at each size the changes of all
 //! configurations and of the default are one sample: its trimmed mean is the change there, and their own scatter says
-//! how far it errs (Yuen 1974), whatever the noise comes from and whatever stalled. It needs [`LEAST_CELLS`] of them.
+//! how far it errs (Yuen 1974), whatever the noise comes from and whatever stalled. It needs [`MIN_CELLS`] of them.
 
 use super::{
     family::student_errors,
-    side::{LEAST_RUNS, State, What},
+    state::{MIN_RUNS, MeasuredArm, MeasuredState},
 };
 use crate::{
     collective::{Collective, Scale, Workload},
@@ -15,28 +15,28 @@ use crate::{
 };
 
 /// Fewer changes at a size say nothing together.
-pub const LEAST_CELLS: usize = 8;
+pub const MIN_CELLS: usize = 8;
 
 /// The share that is trimmed at either end.
 const TRIMMED: f64 = 0.2;
 
 /// No change is known better than this, as a share.
-pub(super) const LEAST_ERROR: f64 = 1e-4;
+pub(super) const MIN_ERROR: f64 = 1e-4;
 
 /// The median absolute deviation of normal numbers times this is their standard deviation.
-pub(super) const OF_MEDIAN_DEVIATION: f64 = 1.4826;
+pub(super) const MAD_TO_DEVIATION: f64 = 1.4826;
 
 /// It tells that as well as so many degrees of freedom as this share of their number.
-pub(super) const FREEDOM_OF_MEDIAN_DEVIATION: f64 = 0.37;
+pub(super) const MAD_FREEDOM_SHARE: f64 = 0.37;
 
 /// More degrees of freedom than this are not claimed: medians of few runs have slow tails.
-pub(super) const MOST_FREEDOM: f64 = 12.0;
+pub(super) const MAX_FREEDOM: f64 = 12.0;
 
-/// What one thing changed by at a size.
+/// The change of one arm at one size.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cell {
-    /// Which thing.
-    pub what: What,
+pub struct ArmChange {
+    /// The arm.
+    pub arm: MeasuredArm,
     /// ln of after / before.
     pub ln_ratio: f64,
     /// By how much rounding may have moved that.
@@ -47,49 +47,54 @@ pub struct Cell {
     pub residuals: [Vec<f64>; 2],
 }
 
-/// What everything changed by at one size.
+/// The changes of all arms at one size.
 #[derive(Clone, Debug)]
-pub struct AtSize {
-    /// Where.
+pub struct SizeChanges {
+    /// The workload.
     pub workload: Workload,
-    /// Ascending by thing.
-    pub cells: Vec<Cell>,
+    /// The changes, ascending by arm.
+    pub cells: Vec<ArmChange>,
 }
 
 /// The change of all at a size.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pooled {
+pub struct PooledChange {
     /// ln of after / before.
     pub ln_ratio: f64,
     error: f64,
     freedom: f64,
     /// By how much rounding may have moved it.
     pub rounded: f64,
-    /// How many are pooled.
+    /// The number of arms that are pooled.
     pub of: usize,
 }
 
-impl AtSize {
+impl SizeChanges {
     /// Everything with enough runs on both sides.
     #[must_use]
-    pub fn new(before: &State<'_>, after: &State<'_>, workload: Workload, common: &[What]) -> Self {
-        let cell = |what: &What| {
-            let [old, new] = [before, after].map(|state| state.point(&workload, *what));
+    pub fn new(
+        before: &MeasuredState<'_>,
+        after: &MeasuredState<'_>,
+        workload: Workload,
+        common: &[MeasuredArm],
+    ) -> Self {
+        let cell = |arm: &MeasuredArm| {
+            let [old, new] = [before, after].map(|state| state.point(&workload, *arm));
             let (old, new) = (old?, new?);
-            let rounded = [before, after].map(|state| state.rounded(&workload, *what));
+            let rounded = [before, after].map(|state| state.rounded(&workload, *arm));
             let ln_ratio = ln(new.busbw_gbps / old.busbw_gbps);
-            let is_told = old.repeats.min(new.repeats) >= LEAST_RUNS && ln_ratio.is_finite();
-            let errors = [before, after].map(|state| state.own_error(&workload, *what));
+            let is_told = old.repeats.min(new.repeats) >= MIN_RUNS && ln_ratio.is_finite();
+            let errors = [before, after].map(|state| state.own_error(&workload, *arm));
             let error = (errors[0] * errors[0] + errors[1] * errors[1]).sqrt();
-            let residuals = [before, after].map(|state| state.residuals(&workload, *what));
-            is_told.then_some(Cell { what: *what, ln_ratio, rounded: rounded[0] + rounded[1], error, residuals })
+            let residuals = [before, after].map(|state| state.residuals(&workload, *arm));
+            is_told.then_some(ArmChange { arm: *arm, ln_ratio, rounded: rounded[0] + rounded[1], error, residuals })
         };
-        let mut cells: Vec<Cell> = common.iter().filter_map(cell).collect();
-        cells.compact_sort_by_key(|cell| cell.what);
+        let mut cells: Vec<ArmChange> = common.iter().filter_map(cell).collect();
+        cells.compact_sort_by_key(|cell| cell.arm);
         Self { workload, cells }
     }
 
-    /// What is compared with each other: nothing of another collective or scale.
+    /// The collective and scale; only changes within one of them are compared with each other.
     #[must_use]
     pub fn group(&self) -> (Collective, Scale) {
         (self.workload.collective, self.workload.scale)
@@ -97,9 +102,9 @@ impl AtSize {
 
     /// The change of all of it; `None` of too few.
     #[must_use]
-    pub fn pooled(&self) -> Option<Pooled> {
+    pub fn pooled(&self) -> Option<PooledChange> {
         let n = self.cells.len();
-        if n < LEAST_CELLS {
+        if n < MIN_CELLS {
             return None;
         }
         let mut changes: Vec<f64> = self.cells.iter().map(|cell| cell.ln_ratio).collect();
@@ -111,11 +116,11 @@ impl AtSize {
         let pulled: Vec<f64> = changes.iter().map(|change| change.clamp(low, high)).collect();
         let mean = pulled.iter().sum::<f64>() / n as f64;
         let squares: f64 = pulled.iter().map(|change| (change - mean) * (change - mean)).sum();
-        let error = (squares / (kept * (kept - 1.0))).sqrt().max(LEAST_ERROR);
-        Some(Pooled { ln_ratio, error, freedom: kept - 1.0, rounded: self.rounded(), of: n })
+        let error = (squares / (kept * (kept - 1.0))).sqrt().max(MIN_ERROR);
+        Some(PooledChange { ln_ratio, error, freedom: kept - 1.0, rounded: self.rounded(), of: n })
     }
 
-    /// Its message size.
+    /// The message size in bytes.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
         self.workload.size_bytes
@@ -128,8 +133,8 @@ impl AtSize {
     }
 
     /// ln of after / before of each thing.
-    pub fn changes(&self) -> impl Iterator<Item = (What, f64)> {
-        self.cells.iter().map(|cell| (cell.what, cell.ln_ratio))
+    pub fn changes(&self) -> impl Iterator<Item = (MeasuredArm, f64)> {
+        self.cells.iter().map(|cell| (cell.arm, cell.ln_ratio))
     }
 
     /// By how much rounding may have moved the middle of all.
@@ -145,7 +150,7 @@ impl AtSize {
     }
 }
 
-impl Pooled {
+impl PooledChange {
     /// How it errs, by round, at the `number`th size of all.
     #[must_use]
     pub fn errors(&self, number: usize) -> Vec<f32> {
@@ -163,19 +168,19 @@ pub(super) mod tests {
 
     const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
 
-    fn what(channels: u32) -> What {
-        What::Asked(Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll, channels })
+    fn arm(channels: u32) -> MeasuredArm {
+        MeasuredArm::Asked(Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll, channels })
     }
 
     /// Twenty configurations at sixteen sizes with 2 % of noise; `change` by configuration and size.
-    pub fn sizes(seed: u64, change: impl Fn(u32, usize) -> f64) -> Vec<AtSize> {
+    pub fn sizes(seed: u64, change: impl Fn(u32, usize) -> f64) -> Vec<SizeChanges> {
         let mut stream = Stream::new(seed);
-        let at = |size: usize, stream: &mut Stream| AtSize {
+        let at = |size: usize, stream: &mut Stream| SizeChanges {
             workload: Workload { collective: Collective::AllReduce, scale: SCALE, size_bytes: 4096 << size },
             cells: (0..20)
                 .map(|c| {
                     let ln_ratio = change(c, size) + 0.02 * stream.normal();
-                    Cell { what: what(c), ln_ratio, rounded: 0.0, error: 0.0, residuals: [vec![], vec![]] }
+                    ArmChange { arm: arm(c), ln_ratio, rounded: 0.0, error: 0.0, residuals: [vec![], vec![]] }
                 })
                 .collect(),
         };
@@ -190,7 +195,7 @@ pub(super) mod tests {
         // A few that stalled move nothing.
         let stalled = sizes(1, |c, _| if c < 3 { -1.0 } else { 0.0 })[3].pooled().unwrap();
         assert!(stalled.ln_ratio.abs() < 0.02 && stalled.error < 0.012, "{stalled:?}");
-        let few = AtSize { cells: sizes(1, |_, _| 0.0)[0].cells[..7].to_vec(), ..sizes(1, |_, _| 0.0)[0].clone() };
+        let few = SizeChanges { cells: sizes(1, |_, _| 0.0)[0].cells[..7].to_vec(), ..sizes(1, |_, _| 0.0)[0].clone() };
         assert_eq!(few.pooled(), None);
     }
 }

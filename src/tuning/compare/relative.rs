@@ -5,15 +5,15 @@
 //! the averages of all configurations over stretches as long, it must stand out of their robust scatter, so that what
 //! the sizes of a launch have in common is allowed for. As many averages as are looked at pay for it (Bonferroni); each
 //! length has the same share. Where any stands out, all of it is done again on campaigns in which nothing changed
-//! ([`super::redraw`]), and it must stand out of what these show as well.
+//! ([`super::resample`]), and it must stand out of what these show as well.
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    family::Interval,
-    pooled::{AtSize, FREEDOM_OF_MEDIAN_DEVIATION, LEAST_CELLS, LEAST_ERROR, MOST_FREEDOM, OF_MEDIAN_DEVIATION},
-    redraw::Launches,
-    side::What,
+    family::ChangeInterval,
+    pooled::{MAD_FREEDOM_SHARE, MAD_TO_DEVIATION, MAX_FREEDOM, MIN_CELLS, MIN_ERROR, SizeChanges},
+    resample::LaunchResiduals,
+    state::MeasuredArm,
 };
 use crate::{
     bandit::student,
@@ -25,12 +25,12 @@ use crate::{
 
 /// A configuration that changed beside the others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Moved {
-    /// Of which collective.
+pub struct RelativeChange {
+    /// The collective of these measurements.
     pub collective: Collective,
     /// On how many nodes and ranks.
     pub scale: Scale,
-    /// What changed; `None`: the default.
+    /// The configuration that changed; `None` for the default.
     pub configuration: Option<Configuration>,
     /// The smallest size at which it did, in bytes.
     pub first_bytes: u64,
@@ -39,14 +39,15 @@ pub struct Moved {
     /// At how many neighbouring sizes it did, these two among them.
     pub sizes: usize,
     /// By how much more it changed than the others, in per cent of busbw.
-    pub beside_pct: f64,
+    #[serde(rename = "beside_pct")]
+    pub relative_pct: f64,
     /// The interval of that. All of these hold at once.
     pub interval_pct: (f64, f64),
 }
 
 /// A configuration's standing at a size: what it changed by beyond the median of its size.
 #[derive(Clone, Copy, Debug)]
-struct Beside {
+struct DeviationFromMedian {
     change: f64,
     scatter: f64,
     rounded: f64,
@@ -54,11 +55,11 @@ struct Beside {
 
 /// An average over a stretch of sizes.
 #[derive(Clone, Copy, Debug)]
-struct Stretch {
-    what: What,
+struct SizeStretch {
+    arm: MeasuredArm,
     first: usize,
     sizes: usize,
-    /// In units of the scatter at each size.
+    /// The mean deviation, in units of the scatter at each size.
     mean: f64,
     /// One of these units in ln busbw.
     unit: f64,
@@ -66,36 +67,40 @@ struct Stretch {
     rounded: f64,
 }
 
-impl Stretch {
-    /// Of the same thing, with a size in common.
+impl SizeStretch {
+    /// Whether both are of the same arm and have a size in common.
     fn meets(&self, other: &Self) -> bool {
-        self.what == other.what && self.first < other.first + other.sizes && other.first < self.first + self.sizes
+        self.arm == other.arm && self.first < other.first + other.sizes && other.first < self.first + self.sizes
     }
 }
 
 /// A stretch that stands out of the others.
 #[derive(Clone, Copy, Debug)]
-struct Found {
-    stretch: Stretch,
+struct StretchChange {
+    stretch: SizeStretch,
     /// ln of after / before, beyond what the others changed by.
     change: f64,
     /// How far the interval of that reaches to either side.
     half_width: f64,
 }
 
-/// What changed beside the others, of one collective and scale, by sizes ascending: with a probability of at most
-/// `chance` anything is named where nothing did. `is_beyond` tells intervals that lie beyond the least change that
-/// counts.
+/// The configurations of one collective and scale whose change differs from that of the others, by ascending size.
+/// Where nothing changed, any is named with a probability of at most `chance`. `is_beyond` decides whether an interval
+/// lies beyond the smallest change that matters.
 #[must_use]
-pub fn moved(sizes: &[AtSize], chance: f64, is_beyond: impl Fn(&Interval) -> bool) -> Vec<Moved> {
-    let told: Vec<AtSize> = sizes.iter().filter(|size| size.cells.len() >= LEAST_CELLS).cloned().collect();
+pub fn relative_changes(
+    sizes: &[SizeChanges],
+    chance: f64,
+    is_beyond: impl Fn(&ChangeInterval) -> bool,
+) -> Vec<RelativeChange> {
+    let told: Vec<SizeChanges> = sizes.iter().filter(|size| size.cells.len() >= MIN_CELLS).cloned().collect();
     let Some(first) = told.first() else { return Vec::new() };
-    let mut all: Vec<What> = told.iter().flat_map(|size| size.cells.iter().map(|cell| cell.what)).collect();
+    let mut all: Vec<MeasuredArm> = told.iter().flat_map(|size| size.cells.iter().map(|cell| cell.arm)).collect();
     all.compact_sort();
     all.dedup();
-    let stands_out = |found: &Found, wider: f64| {
+    let stands_out = |found: &StretchChange, wider: f64| {
         let half_width = Some(found.half_width * wider + found.stretch.rounded);
-        is_beyond(&Interval { ln_ratio: found.change, half_width })
+        is_beyond(&ChangeInterval { ln_ratio: found.change, half_width })
     };
     let mut found = averages(&told, &all, chance);
     found.retain(|found| stands_out(found, 1.0));
@@ -112,9 +117,10 @@ pub fn moved(sizes: &[AtSize], chance: f64, is_beyond: impl Fn(&Interval) -> boo
             .cmp(&a.stretch.sizes)
             .then((b.change.abs() / b.half_width).total_cmp(&(a.change.abs() / a.half_width)))
     });
-    let mut kept: Vec<&Found> = Vec::new();
+    let mut kept: Vec<&StretchChange> = Vec::new();
     for next in &found {
-        let is_a_part = |other: &&Found| other.stretch.meets(&next.stretch) && other.stretch.sizes < next.stretch.sizes;
+        let is_a_part =
+            |other: &&StretchChange| other.stretch.meets(&next.stretch) && other.stretch.sizes < next.stretch.sizes;
         let is_of_a_part =
             found.iter().filter(is_a_part).any(|part| part.change.abs() - part.half_width > next.change.abs());
         if !is_of_a_part && !kept.iter().any(|other| other.stretch.meets(&next.stretch)) {
@@ -123,16 +129,16 @@ pub fn moved(sizes: &[AtSize], chance: f64, is_beyond: impl Fn(&Interval) -> boo
     }
     let pct = |ln_ratio: f64| super::pct(ln_ratio);
     let Workload { collective, scale, .. } = first.workload;
-    let told_of = |found: &Found| {
-        let Found { stretch: Stretch { what, first, sizes, .. }, change, half_width } = *found;
-        Moved {
+    let told_of = |found: &StretchChange| {
+        let StretchChange { stretch: SizeStretch { arm, first, sizes, .. }, change, half_width } = *found;
+        RelativeChange {
             collective,
             scale,
-            configuration: if let What::Asked(configuration) = what { Some(configuration) } else { None },
+            configuration: if let MeasuredArm::Asked(configuration) = arm { Some(configuration) } else { None },
             first_bytes: told[first].workload.size_bytes,
             last_bytes: told[first + sizes - 1].workload.size_bytes,
             sizes,
-            beside_pct: pct(change),
+            relative_pct: pct(change),
             interval_pct: (pct(change - half_width), pct(change + half_width)),
         }
     };
@@ -141,22 +147,22 @@ pub fn moved(sizes: &[AtSize], chance: f64, is_beyond: impl Fn(&Interval) -> boo
 
 /// The averages over stretches of all lengths, with how far each reaches by chance but for rounding: with a probability
 /// of `chance` any does further.
-fn averages(told: &[AtSize], all: &[What], chance: f64) -> Vec<Found> {
-    let rows: Vec<Vec<Option<Beside>>> = beside(told, all);
+fn averages(told: &[SizeChanges], all: &[MeasuredArm], chance: f64) -> Vec<StretchChange> {
+    let rows: Vec<Vec<Option<DeviationFromMedian>>> = deviations_from_median(told, all);
     let lengths: Vec<usize> =
         std::iter::successors(Some(1), |length| Some(length * 2)).take_while(|length| *length < told.len()).collect();
     let lengths: Vec<usize> = lengths.into_iter().chain([told.len()]).collect();
     let share = chance.clamp(0.0, 1.0) / lengths.len() as f64;
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<StretchChange> = Vec::new();
     for length in &lengths {
         let stretches = stretches(all, &rows, *length);
         let mut heights: Vec<f64> = stretches.iter().map(|stretch| stretch.mean.abs()).collect();
         let Some(middle) = median(&mut heights) else { continue };
-        let freedom = (heights.len() as f64 * FREEDOM_OF_MEDIAN_DEVIATION).clamp(1.0, MOST_FREEDOM);
+        let freedom = (heights.len() as f64 * MAD_FREEDOM_SHARE).clamp(1.0, MAX_FREEDOM);
         // Averages can't scatter less than what they are made of allows.
-        let scatter = (middle * OF_MEDIAN_DEVIATION).max(1.0 / (*length as f64).sqrt());
+        let scatter = (middle * MAD_TO_DEVIATION).max(1.0 / (*length as f64).sqrt());
         let width = student::quantile(1.0 - share / 2.0 / heights.len() as f64, freedom) * scatter;
-        found.extend(stretches.into_iter().map(|stretch| Found {
+        found.extend(stretches.into_iter().map(|stretch| StretchChange {
             stretch,
             change: stretch.mean * stretch.unit,
             half_width: width * stretch.unit,
@@ -167,33 +173,33 @@ fn averages(told: &[AtSize], all: &[What], chance: f64) -> Vec<Found> {
 
 /// How many times as far as [`averages`] says any of them reaches with a probability of `chance`, where runs and
 /// launches are as far apart as these and nothing changed.
-fn by_chance(told: &[AtSize], all: &[What], chance: f64) -> f64 {
-    const REDRAWN: usize = 200;
-    let launches = Launches::new(told, all);
+fn by_chance(told: &[SizeChanges], all: &[MeasuredArm], chance: f64) -> f64 {
+    const RESAMPLES: usize = 200;
+    let launches = LaunchResiduals::new(told, all);
     let mut stream = Stream::new(0x2ED2A);
-    let furthest: Vec<f32> = (0..REDRAWN)
+    let largest: Vec<f32> = (0..RESAMPLES)
         .map(|_| {
-            let drawn = averages(&launches.redrawn(told, all, &mut stream), all, chance);
+            let drawn = averages(&launches.resampled(told, all, &mut stream), all, chance);
             drawn.iter().map(|found| found.change.abs() / found.half_width).fold(0.0, f64::max) as f32
         })
         .collect();
-    quantile(&furthest, 1.0 - chance)
+    quantile(&largest, 1.0 - chance)
 }
 
 /// For each thing, what it changed by beside the others at each size.
-fn beside(told: &[AtSize], all: &[What]) -> Vec<Vec<Option<Beside>>> {
-    let mut rows: Vec<Vec<Option<Beside>>> = all.iter().map(|_| vec![None; told.len()]).collect();
+fn deviations_from_median(told: &[SizeChanges], all: &[MeasuredArm]) -> Vec<Vec<Option<DeviationFromMedian>>> {
+    let mut rows: Vec<Vec<Option<DeviationFromMedian>>> = all.iter().map(|_| vec![None; told.len()]).collect();
     for (place, size) in told.iter().enumerate() {
         let Some(middle) = size.median() else { continue };
         let mut deviations: Vec<f64> = size.cells.iter().map(|cell| (cell.ln_ratio - middle).abs()).collect();
-        let scatter = median(&mut deviations).unwrap_or(0.0) * OF_MEDIAN_DEVIATION;
+        let scatter = median(&mut deviations).unwrap_or(0.0) * MAD_TO_DEVIATION;
         let rounded = median(&mut size.cells.iter().map(|cell| cell.rounded).collect::<Vec<_>>()).unwrap_or(0.0);
         for cell in &size.cells {
-            let Ok(row) = all.binary_search(&cell.what) else { continue };
-            rows[row][place] = Some(Beside {
+            let Ok(row) = all.binary_search(&cell.arm) else { continue };
+            rows[row][place] = Some(DeviationFromMedian {
                 change: cell.ln_ratio - middle,
                 // Where two runs of three stalled, its own runs lie far apart.
-                scatter: scatter.max(cell.error).max(LEAST_ERROR),
+                scatter: scatter.max(cell.error).max(MIN_ERROR),
                 rounded: cell.rounded + rounded,
             });
         }
@@ -202,17 +208,17 @@ fn beside(told: &[AtSize], all: &[What]) -> Vec<Vec<Option<Beside>>> {
 }
 
 /// The averages over all stretches of a length that begin at its multiples.
-fn stretches(all: &[What], rows: &[Vec<Option<Beside>>], length: usize) -> Vec<Stretch> {
+fn stretches(all: &[MeasuredArm], rows: &[Vec<Option<DeviationFromMedian>>], length: usize) -> Vec<SizeStretch> {
     let mut stretches = Vec::new();
-    for (what, row) in all.iter().zip(rows) {
+    for (arm, row) in all.iter().zip(rows) {
         for (number, part) in row.chunks_exact(length).enumerate() {
-            let cells: Option<Vec<Beside>> = part.iter().copied().collect();
+            let cells: Option<Vec<DeviationFromMedian>> = part.iter().copied().collect();
             let Some(cells) = cells else { continue };
             let n = length as f64;
             let mean = cells.iter().map(|cell| cell.change / cell.scatter).sum::<f64>() / n;
             let unit = n / cells.iter().map(|cell| 1.0 / cell.scatter).sum::<f64>();
             let rounded = cells.iter().map(|cell| cell.rounded / cell.scatter).sum::<f64>() / n * unit;
-            stretches.push(Stretch { what: *what, first: number * length, sizes: length, mean, unit, rounded });
+            stretches.push(SizeStretch { arm: *arm, first: number * length, sizes: length, mean, unit, rounded });
         }
     }
     stretches
@@ -222,9 +228,10 @@ fn stretches(all: &[What], rows: &[Vec<Option<Beside>>], length: usize) -> Vec<S
 mod tests {
     use super::{super::pooled::tests::sizes, *};
 
-    fn named(sizes: &[AtSize]) -> Vec<(Option<u32>, u64, usize)> {
-        let is_beyond = |interval: &Interval| interval.ln_ratio.abs() > interval.half_width.unwrap_or(f64::INFINITY);
-        let of = moved(sizes, 0.04, is_beyond);
+    fn named(sizes: &[SizeChanges]) -> Vec<(Option<u32>, u64, usize)> {
+        let is_beyond =
+            |interval: &ChangeInterval| interval.ln_ratio.abs() > interval.half_width.unwrap_or(f64::INFINITY);
+        let of = relative_changes(sizes, 0.04, is_beyond);
         of.iter().map(|m| (m.configuration.map(|c| c.channels), m.first_bytes, m.sizes)).collect()
     }
 

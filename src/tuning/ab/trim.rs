@@ -1,24 +1,24 @@
-//! What is left of a tuner file.
+//! Writes a tuner file without the rules that a campaign does not support.
 
 use std::collections::BTreeMap;
 
 use crate::order::CompactCollect;
 use crate::text::is_control;
 
-use super::{outcome::Verdict, verdict::Judgement};
+use super::{outcome::RuleVerdict, verdict::AbJudgement};
 
 /// The readers of a tuner file split longer lines.
-const LONGEST_LINE: usize = 254;
+const MAX_LINE_LENGTH: usize = 254;
 
 /// The tuner file without its dropped rules, which stand as comments above the others; every other line as it was,
 /// but for a header without `#`, which gets one.
 #[must_use]
-pub fn trim(conf: &[u8], judgement: &Judgement) -> String {
+pub fn trim(conf: &[u8], judgement: &AbJudgement) -> String {
     let text = String::from_utf8_lossy(conf);
     let dropped: BTreeMap<u64, &str> = judgement
         .rules
         .iter()
-        .filter(|judged| judged.rule.line > 0 && matches!(judged.verdict, Verdict::Drop(_)))
+        .filter(|judged| judged.rule.line > 0 && matches!(judged.verdict, RuleVerdict::Drop(_)))
         .map(|judged| (judged.rule.line, judged.verdict.reason()))
         .compact_collect();
     let mut out = String::new();
@@ -62,26 +62,26 @@ pub fn is_untested(conf: &str) -> bool {
     conf.contains(UNTESTED)
 }
 
-/// A comment in one line of at most [`LONGEST_LINE`] bytes: the rest of a longer one would be read as a rule.
+/// A comment in one line of at most [`MAX_LINE_LENGTH`] bytes: the rest of a longer one would be read as a rule.
 fn cut(line: &str) -> String {
     let line: String = line.chars().map(|c| if is_control(c) { ' ' } else { c }).collect();
-    if line.len() <= LONGEST_LINE {
+    if line.len() <= MAX_LINE_LENGTH {
         return line;
     }
-    let end = (0..=LONGEST_LINE - 3).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
+    let end = (0..=MAX_LINE_LENGTH - 3).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
     format!("{}…", &line[..end])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tuning::comparison::{Question, judge};
+    use crate::tuning::ab::{AbQuestion, judge};
 
     const HEADER: &str = "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks\n";
     const RUNS: &str = "nodes,size_bytes,def_runs,cfg_runs\n1,4096,1;1.01;1.02,2;2.01;2.02\n1,8192,2;2.01;2.02,1;1;1\n";
 
     fn trimmed(conf: &str) -> String {
-        judge(RUNS, "allreduce.csv", Some(conf.as_bytes()), &Question::default()).trimmed.unwrap_or_default()
+        judge(RUNS, "allreduce.csv", Some(conf.as_bytes()), &AbQuestion::default()).trimmed.unwrap_or_default()
     }
 
     #[test]
@@ -99,6 +99,6 @@ mod tests {
     #[test]
     fn no_comment_is_so_long_that_its_end_would_be_a_rule() {
         let long = format!("allreduce,8192,8192,tree,ll,4,1,8,{}\n", "é".repeat(300));
-        assert!(trimmed(&long).lines().all(|line| line.len() <= LONGEST_LINE));
+        assert!(trimmed(&long).lines().all(|line| line.len() <= MAX_LINE_LENGTH));
     }
 }

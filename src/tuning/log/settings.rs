@@ -64,10 +64,10 @@ impl Settings {
         let number = value.parse().ok();
         match key {
             "NCCL_ALGO" => {
-                self.algorithm = Some(SettingWord::parse(value, Algorithm::parse)).filter(|_| !value.is_empty())
+                self.algorithm = Some(SettingWord::parse(value, Algorithm::parse)).filter(|_| !value.is_empty());
             }
             "NCCL_PROTO" => {
-                self.protocol = Some(SettingWord::parse(value, Protocol::parse)).filter(|_| !value.is_empty())
+                self.protocol = Some(SettingWord::parse(value, Protocol::parse)).filter(|_| !value.is_empty());
             }
             "NCCL_MIN_NCHANNELS" | "NCCL_MIN_NRINGS" => self.channels[0] = number,
             "NCCL_MAX_NCHANNELS" | "NCCL_MAX_NRINGS" => self.channels[1] = number,

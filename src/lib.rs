@@ -43,7 +43,7 @@
 //!    baseline lost less than the model, it answers instead: the last answer.
 //! 8. [`tuning::charts`] makes charts of it, [`plot`] draws them on the page's canvas or as SVG.
 //! 9. [`tuning::export`] and [`tuning::model_file`] let it leave as CSV, Markdown, JSON, or a model; [`tuning::conf`]
-//!   as the file that a library's tuner reads.
+//!    as the file that a library's tuner reads.
 
 #[cfg(feature = "workbenches")]
 pub mod ceiling;

@@ -6,11 +6,11 @@ use std::{
     rc::Rc,
 };
 
-use flate2::bufread::MultiGzDecoder;
+use super::gzip::Gzip;
 
 /// Decompresses gzip of one or several members, within limits.
 pub(super) struct Inflate<R: Read> {
-    decoder: MultiGzDecoder<BufReader<Counted<R>>>,
+    decoder: Gzip<BufReader<Counted<R>>>,
     compressed: Rc<Cell<u64>>,
     inflated: u64,
 }
@@ -59,7 +59,7 @@ impl<R: Read> Inflate<R> {
     pub(super) fn new(input: R) -> Self {
         let compressed = Rc::new(Cell::new(0));
         let input = Counted { input, count: Rc::clone(&compressed) };
-        Self { decoder: MultiGzDecoder::new(BufReader::new(input)), compressed, inflated: 0 }
+        Self { decoder: Gzip::new(BufReader::new(input)), compressed, inflated: 0 }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod documents;
 mod duplicates;
+mod gzip;
 mod inflate;
 mod kernels;
 mod logs;

@@ -77,11 +77,7 @@ fn workbooks_and_archives_are_read_within_bounds() {
         ("sheets.xlsx", hostile::sheets_of_one_stream(), "share their bytes, as in no archive that a program packed"),
         ("samples.zip", hostile::samples_of_one_stream(), "share their bytes, as in no archive that a program packed"),
         ("dense.zip", hostile::many_dense_entries(), "MiB in all"),
-        (
-            "changed.xlsx",
-            hostile::changed(),
-            "the checksum or the length of xl/worksheets/sheet1.xml is wrong; pack it again",
-        ),
+        ("changed.xlsx", hostile::changed(), "the checksum of xl/worksheets/sheet1.xml is wrong; pack it again"),
     ] {
         println!("{name}: {} bytes", bytes.len());
         let said = refused(name, &bytes);

@@ -137,7 +137,7 @@ fn study(workbench: Workbench, bytes: &[u8], others: &[(&str, &[u8])]) {
         }
     }
     let part = CutRequest { from_ns: random.unit() * 1e6, chunk: None };
-    let part = Attachment::new(AttachmentKind::Network, &part).unwrap();
+    let part = Attachment::new(AttachmentKind::Network, &part).expect("numbers can be written");
     ask(WorkbenchQuestion::Detail(part), "a part of a schedule");
     let whole = studies.of(workbench).map(|study| {
         timed("a report", || study.report(ReportContext::default(), &Contents { workbench, ..Contents::whole() }))

@@ -2,7 +2,6 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::BTreeMap,
     future::Future,
     rc::Rc,
 };
@@ -30,7 +29,8 @@ struct ClientState {
     ready: Cell<bool>,
     /// Messages that wait until the worker is ready.
     unsent: RefCell<Vec<(Array, ArrayBuffer)>>,
-    jobs: RefCell<BTreeMap<u32, Job>>,
+    /// The jobs that are not answered yet, with their numbers.
+    jobs: RefCell<Vec<(u32, Job)>>,
     last_job: Cell<u32>,
     /// The number of the file that the worker reads, or was reading when it ended.
     reading: Cell<Option<u32>>,
@@ -115,7 +115,7 @@ impl Client {
                 for part in attachments {
                     message.push(part);
                 }
-                self.0.jobs.borrow_mut().insert(job, Job { kind, progress, answer });
+                self.0.jobs.borrow_mut().push((job, Job { kind, progress, answer }));
                 if kind != JobKind::Ping {
                     self.0.checks_without_message.set(0);
                     self.0.reading.set(None);
@@ -141,7 +141,7 @@ impl Client {
 
     /// Whether a long job is under way.
     pub fn is_working(&self) -> bool {
-        self.0.jobs.borrow().values().any(|job| job.kind == JobKind::Long)
+        self.0.jobs.borrow().iter().any(|(_, job)| job.kind == JobKind::Long)
     }
 
     /// The number of the file that the worker reads, or was reading when it ended.
@@ -194,7 +194,7 @@ impl Client {
         if !worker_code::is_loaded() {
             let doing = "loading the code for it";
             let step = || Step { doing: doing.to_owned(), ..Step::default() };
-            self.0.jobs.borrow().values().for_each(|job| (job.progress)(step()));
+            self.0.jobs.borrow().iter().for_each(|(_, job)| (job.progress)(step()));
         }
         let client = self.clone();
         wasm_bindgen_futures::spawn_local(async move {
@@ -252,7 +252,7 @@ impl Client {
             Some(FromWorker::Ready { build }) if build == BUILD => self.on_ready(),
             Some(FromWorker::Ready { build }) => self.terminate(&Failure::WrongBuild(build)),
             Some(FromWorker::Progress { job, step }) => {
-                if let Some(job) = self.0.jobs.borrow().get(&job) {
+                if let Some((_, job)) = self.0.jobs.borrow().iter().find(|(number, _)| *number == job) {
                     (job.progress)(step);
                 }
             }
@@ -275,8 +275,9 @@ impl Client {
     }
 
     fn complete(&self, job: u32, answer: Result<Answer, Failure>) {
-        let job = self.0.jobs.borrow_mut().remove(&job);
-        if let Some(job) = job {
+        let at = self.0.jobs.borrow().iter().position(|(number, _)| *number == job);
+        let job = at.map(|at| self.0.jobs.borrow_mut().swap_remove(at));
+        if let Some((_, job)) = job {
             // Fails if the future of the answer was dropped.
             let _ = job.answer.send(answer);
         }
@@ -293,10 +294,10 @@ impl Client {
             running.worker.terminate();
         }
         let jobs = self.0.jobs.take();
-        let idle = jobs.values().all(|job| job.kind == JobKind::Ping);
+        let idle = jobs.iter().all(|(_, job)| job.kind == JobKind::Ping);
         // Jobs are done in the order in which they came, so only the first of them can have ended the worker.
         let mut is_first = true;
-        for job in jobs.into_values() {
+        for (_, job) in jobs {
             let is_cause = job.kind == JobKind::Ping || std::mem::take(&mut is_first) || !failure.ended_worker();
             let _ = job.answer.send(Err(if is_cause { failure.clone() } else { Failure::EndedByOtherJob }));
         }

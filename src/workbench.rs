@@ -1,10 +1,10 @@
 //! The contract between a workbench and the page: choices in, a form and a report out, jobs that any worker can do in
 //! between. The page draws any workbench by it, but for [`tuning`](crate::tuning), which has a page of its own.
 //!
-//! A [`Study`] holds what was loaded for a workbench, and what came out of it. The page sends [`WorkbenchQuestion::Choose`],
-//! shows what comes back, has the [`Jobs`] done by other workers, gives the results in with [`WorkbenchQuestion::Take`], and
-//! shows what comes back then, until nothing is left to do. A search that one worker does alone is continued by
-//! [`WorkbenchQuestion::GoOn`].
+//! A [`Study`] holds what was loaded for a workbench, and what came out of it. The page sends
+//! [`WorkbenchQuestion::Choose`], shows what comes back, has the [`Jobs`] done by other workers, gives the results in
+//! with [`WorkbenchQuestion::Take`], and shows what comes back then, until nothing is left to do. A search that one
+//! worker does alone is continued by [`WorkbenchQuestion::GoOn`].
 //!
 //! Which workbenches there are is said in [`registry`](crate::registry).
 
@@ -55,8 +55,8 @@ pub enum WorkbenchQuestion {
     },
     /// Adopts the results of jobs, in any order. Answered by [`WorkbenchAnswer::Shown`].
     Take(Vec<Vec<u8>>),
-    /// Works on for a moment, where [`Jobs::goes_on`]; the moment before took so many ms, 0 where there was none. Answered by
-    /// [`WorkbenchAnswer::Shown`].
+    /// Works on for a moment, where [`Jobs::goes_on`]; the moment before took so many ms, 0 where there was none.
+    /// Answered by [`WorkbenchAnswer::Shown`].
     GoOn(u32),
     /// The file with this key. Answered by [`WorkbenchAnswer::File`].
     Save(String),
@@ -148,8 +148,8 @@ pub struct Jobs {
     pub rounds: Vec<Vec<(u32, f64)>>,
     /// Nothing that was done for earlier choices holds any more.
     pub is_anew: bool,
-    /// The study itself can find something better by [`WorkbenchQuestion::GoOn`]: each takes a moment (a tenth of a second, or
-    /// so), so that a search is left by asking no more, and nothing that was found is lost.
+    /// The study itself can find something better by [`WorkbenchQuestion::GoOn`]: each takes a moment (a tenth of a
+    /// second, or so), so that a search is left by asking no more, and nothing that was found is lost.
     pub goes_on: bool,
 }
 
@@ -184,8 +184,8 @@ pub trait Study {
         Ok(())
     }
 
-    /// Searches on for a moment, where [`Jobs::goes_on`]. Nothing here has a clock: `last_ms` is how long the moment before
-    /// took, 0 where there was none.
+    /// Searches on for a moment, where [`Jobs::goes_on`]. Nothing here has a clock: `last_ms` is how long the moment
+    /// before took, 0 where there was none.
     ///
     /// # Errors
     /// Returns an error if nothing is there to study.
@@ -225,8 +225,8 @@ pub trait Study {
     /// More of an attachment, for a request of the same kind.
     ///
     /// # Errors
-    /// Returns [`WorkbenchError::NoDetail`] where there is no more of this kind, or an error if the request comes from another
-    /// build.
+    /// Returns [`WorkbenchError::NoDetail`] where there is no more of this kind, or an error if the request comes from
+    /// another build.
     fn detail(&self, _: &Attachment) -> Result<Attachment, WorkbenchError> {
         Err(WorkbenchError::NoDetail)
     }

@@ -9,8 +9,8 @@ use fnv::FnvHasher;
 
 pub use libm::{cos, erfc, exp, exp2, log as ln, log2, pow, sin};
 
-/// The 64-bit FNV-1a hash (Fowler, Noll, Vo) of some bytes. Policies schedule by it, and model files and links carry it: it
-/// is the same on every target and in every version.
+/// The 64-bit FNV-1a hash (Fowler, Noll, Vo) of some bytes. Policies schedule by it, and model files and links carry
+/// it: it is the same on every target and in every version.
 ///
 /// ```
 /// assert_eq!(collectune_compute::math::hash(b"allreduce/5/2/8/0"), 0xD8FD_171D_3B55_A31B);

@@ -1,5 +1,5 @@
-//! Sorting and collecting with little code: 240 sorts and the maps that are collected by the standard library's sort are 103
-//! kilobytes of the page, compressed.
+//! Sorting and collecting with little code: 240 sorts and the maps that are collected by the standard library's sort
+//! are 103 kilobytes of the page, compressed.
 
 use std::cmp::Ordering;
 

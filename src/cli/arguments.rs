@@ -79,8 +79,8 @@ pub(super) fn scale(nodes: u32, ranks: u32) -> Result<Scale, CliError> {
 #[derive(Args, Default)]
 #[command(next_help_heading = "Reading")]
 pub(super) struct Measured {
-    /// Which measurements to use where they differ in library, data type, operation or nodes: the number of a set, a part
-    /// of its name like 2.29.2, or all to pool them [default: the set with the most rows]
+    /// Which measurements to use where they differ in library, data type, operation or nodes: the number of a set, a
+    /// part of its name like 2.29.2, or all to pool them [default: the set with the most rows]
     #[arg(long = "set", value_name = "SET")]
     pub(super) set: Option<String>,
 }

@@ -18,9 +18,9 @@ use crate::{
 
 /// Draw a chart of a sweep as SVG
 ///
-/// The heat map shows what each configuration loses at each size, against the best that was measured there or against the
-/// default, with the paths of the default and of what is to be deployed over it; stalled runs and cells that were not
-/// measured are marked. It is the chart of the page and of the report.
+/// The heat map shows what each configuration loses at each size, against the best that was measured there or against
+/// the default, with the paths of the default and of what is to be deployed over it; stalled runs and cells that were
+/// not measured are marked. It is the chart of the page and of the report.
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune chart sweep.csv > loss.svg

@@ -40,8 +40,8 @@ pub(super) struct Compare {
     #[arg(value_name = "AFTER")]
     after: PathBuf,
 
-    /// Of the state before, which measurements to use where they differ in library, data type or nodes, as --set of other
-    /// commands takes it: two sets of one file can be compared
+    /// Of the state before, which measurements to use where they differ in library, data type or nodes, as --set of
+    /// other commands takes it: two sets of one file can be compared
     #[arg(long, value_name = "SET")]
     set_before: Option<String>,
 

@@ -152,8 +152,8 @@ impl ExportConf {
     }
 }
 
-/// Saves the files of an export; of several, each under the name with its own scale. Answers their names, and how many rules
-/// each has.
+/// Saves the files of an export; of several, each under the name with its own scale. Answers their names, and how many
+/// rules each has.
 fn save_all(export: &ConfExport, path: &Path) -> Result<Vec<(String, usize)>, CliError> {
     let mut saved = Vec::new();
     for file in &export.files {

@@ -289,8 +289,8 @@ fn source(path: &Path) -> io::Result<FileSource> {
     Ok(FileSource { content: Box::new(Content::Waits(path.to_owned())), size_bytes })
 }
 
-/// Says on stderr what of a file could not be used. That it is refused is an error where it stands among the `paths` that were
-/// named: what lies in a folder besides is not missed.
+/// Says on stderr what of a file could not be used. That it is refused is an error where it stands among the `paths`
+/// that were named: what lies in a folder besides is not missed.
 pub(super) fn tell(file: &FileReport, reads: Reads, paths: &[PathBuf]) {
     let name = &file.name;
     match &file.outcome {

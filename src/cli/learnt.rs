@@ -38,8 +38,8 @@ use crate::{
 /// How sweeps are read, and what is learnt from them.
 #[derive(Args)]
 pub(super) struct FromSweeps {
-    /// Links of the cluster, as CSV or as NCCL or RCCL dumped them (NCCL_TOPO_DUMP_FILE): no prediction of a scale with as
-    /// many ranks exceeds what they carry
+    /// Links of the cluster, as CSV or as NCCL or RCCL dumped them (NCCL_TOPO_DUMP_FILE): no prediction of a scale with
+    /// as many ranks exceeds what they carry
     #[arg(long, value_name = "FILE", help_heading = "Reading")]
     topology: Vec<PathBuf>,
 

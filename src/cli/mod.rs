@@ -1,8 +1,9 @@
 //! The command line: what the page does, in a terminal.
 //!
-//! [`run`] reads the arguments (`arguments.rs`) and does one command, a file each. Most open `files.rs`, learn from them
-//! (`learnt.rs`) as the page's workers do, and write a table for people (`table.rs`) or JSON for programs (`trained.rs`).
-//! What people must know besides goes to stderr (`terminal.rs`). Files are saved in one way (`save.rs`).
+//! [`run`] reads the arguments (`arguments.rs`) and does one command, a file each. Most open `files.rs`, learn from
+//! them (`learnt.rs`) as the page's workers do, and write a table for people (`table.rs`) or JSON for programs
+//! (`trained.rs`). What people must know besides goes to stderr (`terminal.rs`). Files are saved in one way
+//! (`save.rs`).
 
 mod ab;
 mod arguments;
@@ -38,7 +39,8 @@ use crate::{text::visible, tuning::result::Group, worker::executor::ExecuteError
 /// From what a cluster measured to the NCCL or RCCL configuration to deploy.
 ///
 /// Reads sweeps of collectives (tables of rccl-sweep, logs of nccl-tests and rccl-tests, gzipped or not), learns bus
-/// bandwidth from them, says how far that can be trusted, and answers which algorithm, protocol and channel count to deploy for each message size.
+/// bandwidth from them, says how far that can be trusted, and answers which algorithm, protocol and channel count to
+/// deploy for each message size.
 #[derive(Parser)]
 #[command(name = "collectune", version, arg_required_else_help = true)]
 struct CommandLine {
@@ -71,10 +73,10 @@ enum Command {
 /// The exit code of a check that found something: neither an error nor a success.
 const FOUND: u8 = 3;
 
-/// Does what the arguments of the process say. The exit code is 0, 1 for input that can't be used, also where the rest was
-/// answered, 2 for arguments
-/// that can't be understood, 3 for a tuner file that runs something else than it says and for a state in which something
-/// got slower.
+/// Does what the arguments of the process say. The exit code is 0, 1 for input that can't be used, also where the rest
+/// was answered, 2 for arguments
+/// that can't be understood, 3 for a tuner file that runs something else than it says and for a state in which
+/// something got slower.
 #[must_use]
 pub fn run() -> ExitCode {
     let parsed = CommandLine::command().try_get_matches().and_then(|matches| {

@@ -37,8 +37,8 @@ use crate::{
 /// Compare models of the slowdown of kernels that run beside collectives, and no model at all
 ///
 /// Reads merged features, or slowdown statistics (CSV or XLSX) with kernel metrics (CSV, or `ncu --csv`), or GPU traces
-/// (`nsys stats --report cuda_gpu_trace --format csv`), and models of XGBoost as JSON, in any order. Every model predicts
-/// only kernels that it has not seen: five repeats of five folds, and five folds of kernel names.
+/// (`nsys stats --report cuda_gpu_trace --format csv`), and models of XGBoost as JSON, in any order. Every model
+/// predicts only kernels that it has not seen: five repeats of five folds, and five folds of kernel names.
 #[derive(Args)]
 pub(super) struct Overlap {
     /// Files, or folders of them
@@ -57,8 +57,8 @@ pub(super) struct Overlap {
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     columns: Option<Vec<String>>,
 
-    /// What standardised the features of a dropped model for its training, as JSON: {"mean": […], "scale": […]}; it may stand
-    /// among the files as well
+    /// What standardised the features of a dropped model for its training, as JSON: {"mean": […], "scale": […]}; it may
+    /// stand among the files as well
     #[arg(long, value_name = "FILE")]
     scaler: Option<PathBuf>,
 
@@ -70,8 +70,8 @@ pub(super) struct Overlap {
     #[arg(long, value_name = "FILE")]
     predictions: Option<PathBuf>,
 
-    /// Save the trees, fitted to all kernels, as a model of XGBoost: those of --model trees-lad or trees-published, or of the
-    /// verdict where it is one of them
+    /// Save the trees, fitted to all kernels, as a model of XGBoost: those of --model trees-lad or trees-published, or
+    /// of the verdict where it is one of them
     #[arg(long, value_name = "FILE")]
     xgboost: Option<PathBuf>,
 
@@ -138,7 +138,8 @@ impl Overlap {
     }
 }
 
-/// That a file which was named can't be used: the answer is one without it. What lies in a folder besides is not missed.
+/// That a file which was named can't be used: the answer is one without it. What lies in a folder besides is not
+/// missed.
 fn refused(paths: &[PathBuf], opened: &OpenedFiles) -> Option<CliError> {
     let named: Vec<String> = paths.iter().map(|path| files::name(path)).collect();
     let is_refused = |file: &&FileReport| {

@@ -154,8 +154,8 @@ struct Launch<'a> {
     first_bytes: u64,
     last_bytes: u64,
     runs: u32,
-    /// The times in µs of one operation of the first and of the last size: of this configuration, or the median of what was
-    /// measured there.
+    /// The times in µs of one operation of the first and of the last size: of this configuration, or the median of what
+    /// was measured there.
     first_us: Option<f64>,
     last_us: Option<f64>,
     /// How long its launches take.

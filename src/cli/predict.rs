@@ -26,8 +26,9 @@ use crate::{
 
 /// Say what to deploy for a collective on a number of nodes
 ///
-/// Answers with what to run: a configuration to deploy, the default, or a configuration that must be measured before it is
-/// deployed; beside the best measurement and the library's default, and as a tuner file of the same sweeps would have it. Only what was measured at that scale may be chosen, unless --algorithms or
+/// Answers with what to run: a configuration to deploy, the default, or a configuration that must be measured before it
+/// is deployed; beside the best measurement and the library's default, and as a tuner file of the same sweeps would
+/// have it. Only what was measured at that scale may be chosen, unless --algorithms or
 /// --protocols name more. Without a size, every measured size is answered.
 #[derive(Args)]
 #[command(
@@ -68,8 +69,8 @@ pub(super) struct Predict {
     #[command(flatten)]
     search: Search,
 
-    /// The library that runs, which decides what can be searched beside what was measured [default: as the sweep says, else
-    /// rccl]
+    /// The library that runs, which decides what can be searched beside what was measured [default: as the sweep says,
+    /// else rccl]
     #[arg(long, value_enum, help_heading = "Searching")]
     library: Option<Library>,
 

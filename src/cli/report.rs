@@ -32,8 +32,8 @@ use crate::{
 
 /// Write a report: one HTML page, Markdown, JSON or a link
 ///
-/// The report says what to deploy for each size, how far to trust it, what to measure next, and carries the tuner files.
-/// The page opens it again, from the HTML as well as from the JSON. A report among the files is written again.
+/// The report says what to deploy for each size, how far to trust it, what to measure next, and carries the tuner
+/// files. The page opens it again, from the HTML as well as from the JSON. A report among the files is written again.
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune report merged_metrics.csv -o report.html --open
@@ -64,7 +64,8 @@ pub(super) struct Report {
     #[arg(long, value_name = "URL", requires = "link", value_parser = site)]
     site: Option<String>,
 
-    /// What is chosen of kernels, or of links and schedules, as the page's address says it: collective=all_reduce&chunk=4MiB&cut=0-1
+    /// What is chosen of kernels, or of links and schedules, as the page's address says it:
+    /// collective=all_reduce&chunk=4MiB&cut=0-1
     #[arg(long, value_name = "CHOICES", default_value = "", hide_default_value = true)]
     choices: String,
 

@@ -64,8 +64,8 @@ pub(super) struct Bundle {
     #[arg(long, value_name = "NAME", requires = "calibrate")]
     measured_on: Option<String>,
 
-    /// The architecture of the catalogue that they are of, where they do not say it; where not given, that of the catalogue's
-    /// entry of their cluster, or of the run
+    /// The architecture of the catalogue that they are of, where they do not say it; where not given, that of the
+    /// catalogue's entry of their cluster, or of the run
     #[arg(long, value_name = "NAME", requires = "calibrate")]
     measured_as: Option<String>,
 
@@ -77,12 +77,13 @@ pub(super) struct Bundle {
     #[arg(long, value_name = "N", default_value = "4", value_parser = ["4", "6"], requires = "calibrate")]
     coefficients: String,
 
-    /// Whose samples, by the cluster's name, where several were given; also to have them stand in for those of the GPU that
-    /// the run names
+    /// Whose samples, by the cluster's name, where several were given; also to have them stand in for those of the GPU
+    /// that the run names
     #[arg(long, value_name = "NAME")]
     cluster: Option<String>,
 
-    /// What a file is that does not tell it: its operator, seconds, bytes, as-written, both; or out, which leaves any file out
+    /// What a file is that does not tell it: its operator, seconds, bytes, as-written, both; or out, which leaves any
+    /// file out
     #[arg(long, value_name = "FILE=ANSWER")]
     answer: Vec<String>,
 
@@ -134,8 +135,8 @@ pub(super) struct Opened {
 }
 
 impl Bundle {
-    /// The study of the files, and the settings that the arguments make, with the run if there is one. What became of the
-    /// files is said.
+    /// The study of the files, and the settings that the arguments make, with the run if there is one. What became of
+    /// the files is said.
     ///
     /// # Errors
     /// A file that was named, or that is one of samples and configurations, can't be used; an argument names nothing.

@@ -36,9 +36,9 @@ use crate::{
 
 /// Find a schedule of a collective for a graph of links, and how far it can be from the best
 ///
-/// Reads a topology as CSV (the number of nodes, a header, and Src,Dest,Latency (ns),Bandwidth (GB/s) for each link in one
-/// direction), or makes one: ring:5, mesh:4x4, torus:8x8, hypercube:4, full:8, dgx1v, switch:8, fattree:4x8, twogroups:4x2,
-/// random:16:3:1. Every schedule is verified before it is told.
+/// Reads a topology as CSV (the number of nodes, a header, and Src,Dest,Latency (ns),Bandwidth (GB/s) for each link in
+/// one direction), or makes one: ring:5, mesh:4x4, torus:8x8, hypercube:4, full:8, dgx1v, switch:8, fattree:4x8,
+/// twogroups:4x2, random:16:3:1. Every schedule is verified before it is told.
 #[derive(Args)]
 pub(super) struct Synthesize {
     /// A topology as CSV, or a form: mesh:4x4
@@ -56,7 +56,8 @@ pub(super) struct Synthesize {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     time_limit: Duration,
 
-    /// Save the schedule: .csv (a result file with times in ns), .json, .trace.json (Perfetto) or .xml (an algorithm of MSCCL)
+    /// Save the schedule: .csv (a result file with times in ns), .json, .trace.json (Perfetto) or .xml (an algorithm of
+    /// MSCCL)
     #[arg(short, long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(output))]
     output: Option<(PathBuf, Form)>,
 
@@ -84,7 +85,8 @@ pub(super) struct Synthesize {
 /// What is asked for, in this command and in others.
 #[derive(Args, Clone)]
 pub(super) struct WantedArguments {
-    /// The collective: all_gather (as is where not given), reduce_scatter, all_reduce, broadcast, reduce, scatter, gather, alltoall
+    /// The collective: all_gather (as is where not given), reduce_scatter, all_reduce, broadcast, reduce, scatter,
+    /// gather, alltoall
     #[arg(long, value_name = "NAME", value_parser = collective)]
     collective: Option<Collective>,
 
@@ -128,7 +130,8 @@ struct LinkArguments {
     #[arg(long, value_name = "GB/S", value_parser = positive)]
     bandwidth: Option<f64>,
 
-    /// Latency between groups, along all dimensions of a grid but the last, of some links of a random graph, or of the network
+    /// Latency between groups, along all dimensions of a grid but the last, of some links of a random graph, or of the
+    /// network
     #[arg(long, value_name = "NS", value_parser = positive)]
     slow_latency: Option<f64>,
 
@@ -355,7 +358,8 @@ impl WantedArguments {
         Ok(wanted)
     }
 
-    /// What a result file is to be checked against, where anything is said of it. What is not said is what the file says.
+    /// What a result file is to be checked against, where anything is said of it. What is not said is what the file
+    /// says.
     ///
     /// # Errors
     /// It contradicts the file.

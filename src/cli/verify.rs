@@ -17,16 +17,16 @@ use crate::topology::{
 
 /// Check a schedule that somebody else made: durations, one chunk per link at a time, causality, completeness
 ///
-/// Reads the result files of TACOS, its forks and BEAN TACOS (`chunk`, `chunk:end:start` in ps, `chunk:start:end` in ns), and
-/// algorithms of MSCCL as XML, which are run. The exit code is 3 where something is wrong.
+/// Reads the result files of TACOS, its forks and BEAN TACOS (`chunk`, `chunk:end:start` in ps, `chunk:start:end` in
+/// ns), and algorithms of MSCCL as XML, which are run. The exit code is 3 where something is wrong.
 #[derive(Args)]
 pub(super) struct Verify {
     /// A result file, or an algorithm of MSCCL
     #[arg(value_name = "RESULT")]
     result: PathBuf,
 
-    /// The topology that it is for, as a file or as a form; the result's own links where not given. Of an algorithm each
-    /// connection has to be one of its links
+    /// The topology that it is for, as a file or as a form; the result's own links where not given. Of an algorithm
+    /// each connection has to be one of its links
     #[arg(long, value_name = "GRAPH")]
     graph: Option<PathBuf>,
 

@@ -1,7 +1,7 @@
 //! The list of the workbenches: what was loaded for each, the study of each, and what passes between them.
 //!
-//! A further workbench is a folder of its own with an implementation of [`Study`], a variant of [`Workbench`], and its entries
-//! here.
+//! A further workbench is a folder of its own with an implementation of [`Study`], a variant of [`Workbench`], and its
+//! entries here.
 
 pub mod passed_choices;
 

@@ -26,8 +26,8 @@ pub struct Network {
     pub timelines: Vec<(String, Timeline)>,
 }
 
-/// A request for the transfers of the timelines that are too long to be given whole. It is answered by a timeline for each
-/// of [`Network::timelines`], empty where that is complete.
+/// A request for the transfers of the timelines that are too long to be given whole. It is answered by a timeline for
+/// each of [`Network::timelines`], empty where that is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CutRequest {
     /// The time of the first transfers, in ns.

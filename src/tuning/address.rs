@@ -1,7 +1,7 @@
 //! The view of the page as the fragment of its URL: `#v=1&w=tuning&c=all_reduce&n=2&r=16&s=16777216`.
 //!
-//! `v` version, `w` workbench, `c` collective, `n` nodes, `r` ranks, `s` size in bytes, `m` the set of measurements (its
-//! key, or `all`), `x=1` the example is open, `p` the panel.
+//! `v` version, `w` workbench, `c` collective, `n` nodes, `r` ranks, `s` size in bytes, `m` the set of measurements
+//! (its key, or `all`), `x=1` the example is open, `p` the panel.
 //! A fragment holds no data: where the sweep is not loaded, the page names what to drop.
 
 use crate::{

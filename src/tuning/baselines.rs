@@ -13,11 +13,12 @@ use crate::{
     order::CompactCollect,
 };
 
-/// Nothing beyond the largest measured size of a collective and scale is expected to be faster than this times the largest
-/// busbw that was measured there: a law that is fitted to a few points near an end may still promise more.
+/// Nothing beyond the largest measured size of a collective and scale is expected to be faster than this times the
+/// largest busbw that was measured there: a law that is fitted to a few points near an end may still promise more.
 pub const EXTRAPOLATION_CAP: f64 = 1.15;
 
-/// The largest ln busbw that is expected beyond the measured sizes of each (collective, scale): see [`EXTRAPOLATION_CAP`].
+/// The largest ln busbw that is expected beyond the measured sizes of each (collective, scale): see
+/// [`EXTRAPOLATION_CAP`].
 #[derive(Clone, Debug, Default)]
 pub struct ExtrapolationCaps(BTreeMap<(Collective, Scale), f64>);
 

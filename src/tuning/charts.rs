@@ -104,8 +104,9 @@ pub fn busbw_over_size(recommender: &Recommender<'_>, group: &Group, answer: &[R
     }
 }
 
-/// The colour, shape and dashes of an algorithm and protocol: the same in all charts, and no two the same. Of six hues TREE and
-/// RING have one for each protocol; the others, which run SIMPLE alone, take that of something they are seldom beside.
+/// The colour, shape and dashes of an algorithm and protocol: the same in all charts, and no two the same. Of six hues
+/// TREE and RING have one for each protocol; the others, which run SIMPLE alone, take that of something they are seldom
+/// beside.
 fn colour(algorithm: Algorithm, protocol: Protocol) -> Colour {
     let of_protocol = match protocol {
         Protocol::Ll => 0,

@@ -190,18 +190,19 @@ impl<'a> ExportRecord<'a> {
 
 /// The recommendations as indented JSON: a list of {collective, num_nodes, num_gpus, size_bytes, algo, proto,
 /// nchannels, predicted_busbw, interval_90, measured_best, default_busbw, gain_pct, support, source}, bandwidths in
-/// GB/s: of what runs once the advice is followed, with {best_known, best_known_busbw} where that is the default; and of
-/// the decision {decision, reason, gain, default_between_busbw, tied, aliases, noise, out_of_place, asked,
+/// GB/s: of what runs once the advice is followed, with {best_known, best_known_busbw} where that is the default; and
+/// of the decision {decision, reason, gain, default_between_busbw, tied, aliases, noise, out_of_place, asked,
 /// evidence}; the times in microseconds that belong to the bandwidths {time_us, default_time_us, measured_best_time_us,
-/// best_known_time_us}; `held_to`, a sentence, where a prediction is held to what links carry; and the `set` of measurements, null where there is only one.
+/// best_known_time_us}; `held_to`, a sentence, where a prediction is held to what links carry; and the `set` of
+/// measurements, null where there is only one.
 #[must_use]
 pub fn json(recommendations: &[Recommendation], set: Option<&str>) -> String {
     let records: Vec<ExportRecord<'_>> = recommendations.iter().map(|r| ExportRecord::new(r, set)).collect();
     crate::text::json::indented(&records) + "\n"
 }
 
-/// The recommendations as a table, with the columns of the JSON and the interval in two of them; the last one is the set
-/// of measurements, where there are several.
+/// The recommendations as a table, with the columns of the JSON and the interval in two of them; the last one is the
+/// set of measurements, where there are several.
 #[must_use]
 pub fn table(recommendations: &[Recommendation], set: Option<&str>) -> Table {
     let columns = [

@@ -56,8 +56,8 @@ pub const BYTES_PER_CHANNEL: &str = "log2 bytes per channel";
 
 /// The features of the default model: sizes and channels as logarithms.
 ///
-/// How a message fills the chunks of its channels depends on its bytes per channel: a step of busbw lies along a diagonal
-/// of sizes and channels, which trees can't cut by either alone.
+/// How a message fills the chunks of its channels depends on its bytes per channel: a step of busbw lies along a
+/// diagonal of sizes and channels, which trees can't cut by either alone.
 #[must_use]
 pub fn logarithmic(asks: &[ModelInput]) -> Table {
     let mut names = LOGARITHMIC.to_vec();
@@ -79,8 +79,8 @@ pub fn logarithmic(asks: &[ModelInput]) -> Table {
     table
 }
 
-/// Importances of the features of [`logarithmic`] as those of [`LOGARITHMIC`]: bytes per channel count half for the size
-/// and half for the channels.
+/// Importances of the features of [`logarithmic`] as those of [`LOGARITHMIC`]: bytes per channel count half for the
+/// size and half for the channels.
 #[must_use]
 pub fn of_named(mut importances: Vec<f64>) -> Vec<f64> {
     if let Some(per_channel) = (importances.len() > LOGARITHMIC.len()).then(|| importances.pop()).flatten() {

@@ -282,7 +282,8 @@ pub fn meant(chart: &Chart, pick: Pick) -> Option<(u64, &str)> {
     Some((size, &rows[at(rows, point.y)?]))
 }
 
-/// The measured point of a chart (a heat map, busbw over size or over channels) that stands for a size and a configuration.
+/// The measured point of a chart (a heat map, busbw over size or over channels) that stands for a size and a
+/// configuration.
 #[must_use]
 pub fn same_point(chart: &Chart, size_bytes: u64, configuration: &str) -> Option<Pick> {
     if chart.y.quantity.is_names() {
@@ -406,8 +407,8 @@ mod tests {
         Sweep { points: all(points), defaults: all(defaults) }
     }
 
-    /// Two sizes; TREE/LL/8 is best at the first, RING/LL/8 at the second, where RING/LL/2 was not measured. The default
-    /// ran RING/LL/8, then something that was not asked for.
+    /// Two sizes; TREE/LL/8 is best at the first, RING/LL/8 at the second, where RING/LL/2 was not measured. The
+    /// default ran RING/LL/8, then something that was not asked for.
     fn two() -> Sweep {
         let points = [
             (1024, ring(2), 5.0),

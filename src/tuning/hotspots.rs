@@ -1,8 +1,8 @@
 //! Sizes at which a curve of busbw over size dips: rccl-sweep's hotspots.
 //!
 //! Bandwidth should not fall as messages grow. Along ascending sizes the running maximum is kept; a size whose
-//! bandwidth lies below it by more than a threshold, whatever the rounding of both, belongs to a hotspot. A smooth curve proves nothing: hotspots are
-//! an alarm, not a search.
+//! bandwidth lies below it by more than a threshold, whatever the rounding of both, belongs to a hotspot. A smooth
+//! curve proves nothing: hotspots are an alarm, not a search.
 
 use std::collections::BTreeMap;
 

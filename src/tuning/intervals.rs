@@ -72,23 +72,24 @@ impl HeldOutErrors {
         local_width(errors.iter(), size, is_beyond, level)
     }
 
-    /// The half width, in ln busbw, that holds `level` of measurements at a size of a scale that was not measured: by the
-    /// errors at all scales of the collective; `None` where none of them was held out.
+    /// The half width, in ln busbw, that holds `level` of measurements at a size of a scale that was not measured: by
+    /// the errors at all scales of the collective; `None` where none of them was held out.
     #[must_use]
     pub fn width_at_any_scale(&self, collective: Collective, size_bytes: u64, level: f64) -> Option<f64> {
         let errors = self.groups.iter().filter(|((of, _), _)| *of == collective).flat_map(|(_, errors)| errors);
         local_width(errors, log2(size_bytes as f64), false, level)
     }
 
-    /// Share of held-out points inside the interval, in per cent, where widths at each scale come from errors at the other
-    /// scales of the collective; `None` where there are none.
+    /// Share of held-out points inside the interval, in per cent, where widths at each scale come from errors at the
+    /// other scales of the collective; `None` where there are none.
     #[must_use]
     pub fn coverage_across_scales_pct(&self, level: f64) -> Option<f64> {
         coverage_pct(
             level,
             self.groups.iter().map(|((collective, scale), held_out)| {
                 let others = self.groups.iter().filter(|((of, other), _)| of == collective && other != scale);
-                // Whether a scale's size lies beyond its own sizes says nothing of how another scale's errors carry over.
+                // Whether a scale's size lies beyond its own sizes says nothing of how another scale's errors carry
+                // over.
                 let inside = held_out.iter().map(|error| HeldOut { is_beyond: false, ..*error }).collect();
                 (inside, others.flat_map(|(_, errors)| errors).copied().collect())
             }),
@@ -111,8 +112,8 @@ pub fn nested_coverage_pct<'a>(
     coverage_pct(level, folds.map(|(group, fold)| errors_of(&group, fold).split(&group, fold)))
 }
 
-/// Share of the held-out points inside the interval, in per cent, of pairs of held-out errors and those that their widths
-/// come from; `None` where no width is known.
+/// Share of the held-out points inside the interval, in per cent, of pairs of held-out errors and those that their
+/// widths come from; `None` where no width is known.
 fn coverage_pct(level: f64, pairs: impl Iterator<Item = (Vec<HeldOut>, Vec<HeldOut>)>) -> Option<f64> {
     let (mut inside, mut all) = (0_usize, 0_usize);
     for (held_out, others) in pairs {

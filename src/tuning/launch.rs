@@ -46,8 +46,8 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The sizes to ask for, so that those that were printed come out again: nccl-tests rounds down to a multiple of the
-    /// ranks (3840 bytes for 4096 on 24 ranks), so a size just below a power of two stands for it.
+    /// The sizes to ask for, so that those that were printed come out again: nccl-tests rounds down to a multiple of
+    /// the ranks (3840 bytes for 4096 on 24 ranks), so a size just below a power of two stands for it.
     #[must_use]
     pub fn to_cover(first: u64, last: u64) -> Self {
         let asked = |size: u64| match size.checked_next_power_of_two() {
@@ -127,8 +127,8 @@ pub fn line(log: &str, sizes: Sizes, collective: Collective, environment: &[(&st
     line
 }
 
-/// Whether an algorithm and a protocol can be asked for: Direct is the library's own choice, and point-to-point collectives
-/// have no algorithm, so that only channels are asked there.
+/// Whether an algorithm and a protocol can be asked for: Direct is the library's own choice, and point-to-point
+/// collectives have no algorithm, so that only channels are asked there.
 #[must_use]
 pub const fn takes_a_request(algorithm: Algorithm, protocol: Protocol) -> bool {
     !matches!(algorithm, Algorithm::Direct | Algorithm::None) && !matches!(protocol, Protocol::None)

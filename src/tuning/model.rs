@@ -1,13 +1,14 @@
 //! Learns busbw from a sweep.
 //!
-//! The default predicts the geometric mean of two models of busbw. One is trees, half of them extra trees and half a random
-//! forest, on what Hockney's law (latency, then bandwidth, fitted for each (collective, scale, algorithm, protocol)) leaves:
-//! they may jump where the library changes what it does. The other is a kriged surface of what a plane through ln busbw
-//! over (log2 size, log2 channels) leaves, all algorithms and protocols of a collective and scale together: what one of
-//! them does at a number of channels tells of the others there. Scales are never pooled.
+//! The default predicts the geometric mean of two models of busbw. One is trees, half of them extra trees and half a
+//! random forest, on what Hockney's law (latency, then bandwidth, fitted for each (collective, scale, algorithm,
+//! protocol)) leaves: they may jump where the library changes what it does. The other is a kriged surface of what a
+//! plane through ln busbw over (log2 size, log2 channels) leaves, all algorithms and protocols of a collective and
+//! scale together: what one of them does at a number of channels tells of the others there. Scales are never pooled.
 //!
-//! Beyond the largest size that an algorithm and protocol was measured at, neither is asked: there busbw goes on from its
-//! values at the last measured sizes by latency and size over bandwidth ([`growth`]), at most up to [`ExtrapolationCaps`].
+//! Beyond the largest size that an algorithm and protocol was measured at, neither is asked: there busbw goes on from
+//! its values at the last measured sizes by latency and size over bandwidth ([`growth`]), at most up to
+//! [`ExtrapolationCaps`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -156,8 +157,8 @@ struct Surfaces {
     trees: [Forest; 2],
 }
 
-/// The share of the trees in the default's prediction; the kriged surface has the rest. Chosen on simulated sweeps, judged
-/// on six real ones (docs/tuning.md).
+/// The share of the trees in the default's prediction; the kriged surface has the rest. Chosen on simulated sweeps,
+/// judged on six real ones (docs/tuning.md).
 const TREES_SHARE: f64 = 0.5;
 
 /// A plane is as good as determined by any group: this only keeps a group of one size or one channel count solvable.
@@ -256,8 +257,8 @@ impl Surfaces {
                 let there = Workload { scale, ..*workload };
                 let Some(group) = self.groups.get(&key(&there, configuration)) else { continue };
                 let is_beyond = group.largest.last().is_some_and(|last| workload.size_bytes > *last);
-                // Trees are constant beyond the points that they were grown on, so beyond the largest size the model is asked
-                // at the largest measured sizes, and their curve is continued by latency and bandwidth.
+                // Trees are constant beyond the points that they were grown on, so beyond the largest size the model is
+                // asked at the largest measured sizes, and their curve is continued by latency and bandwidth.
                 let sizes = if is_beyond { &group.largest[..] } else { std::slice::from_ref(&workload.size_bytes) };
                 let first = inside.len();
                 inside.extend(sizes.iter().map(|size| (Workload { size_bytes: *size, ..there }, *configuration)));

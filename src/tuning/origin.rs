@@ -42,7 +42,8 @@ impl Origin {
         &self.values
     }
 
-    /// The version of a library, of which only what versions are made of is kept; `family` is `NCCL`, `RCCL` or nothing.
+    /// The version of a library, of which only what versions are made of is kept; `family` is `NCCL`, `RCCL` or
+    /// nothing.
     pub fn library(&mut self, family: &str, text: &str) {
         let is_part = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '-' | ':');
         let version: String = text.trim().chars().take_while(is_part).take(MAX_LENGTH).collect();

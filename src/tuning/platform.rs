@@ -35,7 +35,8 @@ pub struct Platform {
     pub version: Option<Version>,
     /// The GPU; `None`: not known, and whatever some GPU runs may run.
     pub gpu: Option<Gpu>,
-    /// The network reduces by itself (SHARP with its plugin). Where it is not said to, CollNet may run and is not tried.
+    /// The network reduces by itself (SHARP with its plugin). Where it is not said to, CollNet may run and is not
+    /// tried.
     pub sharp: bool,
 }
 
@@ -163,8 +164,8 @@ impl Platform {
         self.version.is_some_and(|version| version < Version { major, minor })
     }
 
-    /// The algorithms beside TREE and RING that are worth a launch: those that are known to be there, as far as the matrix
-    /// does not rule them out.
+    /// The algorithms beside TREE and RING that are worth a launch: those that are known to be there, as far as the
+    /// matrix does not rule them out.
     #[must_use]
     pub fn tried_algorithms(&self, nodes: u32) -> Vec<Algorithm> {
         let has_nvls = self.library == Library::Nccl && matches!(self.gpu, Some(Gpu::Sm(90..)));

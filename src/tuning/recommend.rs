@@ -60,8 +60,8 @@ pub struct BetweenSizes {
 }
 
 impl<'a> Recommender<'a> {
-    /// The source of answers for a collective and scale: the model, unless a baseline lost less on held-out sizes, at a scale
-    /// that was not measured on held-out scales; interpolation while there is no model.
+    /// The source of answers for a collective and scale: the model, unless a baseline lost less on held-out sizes, at a
+    /// scale that was not measured on held-out scales; interpolation while there is no model.
     #[must_use]
     pub fn source(&self, collective: Collective, scale: Scale) -> Source {
         if self.model.is_none() {
@@ -89,9 +89,9 @@ impl<'a> Recommender<'a> {
     }
 
     /// The answer for a workload. At a measured size, and where nothing was measured around it, its own
-    /// ([`Self::alone`]). Between two measured sizes, what the stretch that holds it deploys ([`Self::between_sizes`]), so that
-    /// an answer and a tuner file never differ; where that deploys nothing, or beyond the measured sizes and scales, the
-    /// choice must be measured first. `check` runs the exhaustive search beside the coarse one.
+    /// ([`Self::alone`]). Between two measured sizes, what the stretch that holds it deploys ([`Self::between_sizes`]),
+    /// so that an answer and a tuner file never differ; where that deploys nothing, or beyond the measured sizes and
+    /// scales, the choice must be measured first. `check` runs the exhaustive search beside the coarse one.
     ///
     /// # Errors
     /// The error of the model, if it can't be asked.
@@ -115,8 +115,8 @@ impl<'a> Recommender<'a> {
         })
     }
 
-    /// The nearest measured sizes of a workload's collective and scale: the largest below its own, the smallest from its
-    /// own on.
+    /// The nearest measured sizes of a workload's collective and scale: the largest below its own, the smallest from
+    /// its own on.
     fn neighbours(&self, workload: &Workload) -> (Option<u64>, Option<u64>) {
         let (collective, scale) = (workload.collective, workload.scale);
         let all = [self.sweep.points_of(collective, scale), self.sweep.defaults_of(collective, scale)];
@@ -129,9 +129,9 @@ impl<'a> Recommender<'a> {
     }
 
     /// The stretches between two neighbouring measured sizes, ascending, without holes: from the lower size to half way
-    /// (in log2 of the size) to the middle, from there to the middle, and the same down from the upper size. The outer two
-    /// may run what is deployed at their measured size, the inner two what is expected to be best at the middle of what
-    /// was measured on both sides.
+    /// (in log2 of the size) to the middle, from there to the middle, and the same down from the upper size. The outer
+    /// two may run what is deployed at their measured size, the inner two what is expected to be best at the middle of
+    /// what was measured on both sides.
     ///
     /// # Errors
     /// The error of the model, if it can't be asked.
@@ -182,8 +182,8 @@ impl<'a> Recommender<'a> {
         Ok(same.then_some((low, high)))
     }
 
-    /// Of the configurations that were measured at two sizes and may run at a third, the one that is expected to be best
-    /// there.
+    /// Of the configurations that were measured at two sizes and may run at a third, the one that is expected to be
+    /// best there.
     fn best_of_both(
         &self,
         lower: &Workload,
@@ -256,9 +256,9 @@ impl<'a> Recommender<'a> {
         Ok(Recommendation { decision: low.decision, gain, ..answer })
     }
 
-    /// The answer for a workload by itself. Where it was measured, the verdict on the measurements: only a promise of the
-    /// model for a configuration that was not measured there outweighs it, if even the lower end of its interval lies
-    /// above the best measurement. Elsewhere the source's choice.
+    /// The answer for a workload by itself. Where it was measured, the verdict on the measurements: only a promise of
+    /// the model for a configuration that was not measured there outweighs it, if even the lower end of its interval
+    /// lies above the best measurement. Elsewhere the source's choice.
     fn alone(&self, workload: &Workload, check: bool) -> Result<Recommendation, LearnError> {
         // A baseline knows only what was measured: where nothing of that may be chosen, the model answers.
         let source = match self.source(workload.collective, workload.scale) {
@@ -421,8 +421,8 @@ impl<'a> Recommender<'a> {
         }
     }
 
-    /// Where one more run of what was measured should fall, by the noise of its runs; by errors on unseen configurations
-    /// where nothing tells that.
+    /// Where one more run of what was measured should fall, by the noise of its runs; by errors on unseen
+    /// configurations where nothing tells that.
     fn interval_of(&self, point: &Point, noise: Option<&Noise>) -> Option<Interval> {
         let half = match noise {
             Some(noise) => noise.half_width_90(point.repeats),
@@ -431,8 +431,8 @@ impl<'a> Recommender<'a> {
         Some(Interval::around(point.busbw_gbps, half))
     }
 
-    /// The half width, in ln of the gain, of where a share of gains over the default should fall at a size at which neither
-    /// side was measured; `None` until validation has run.
+    /// The half width, in ln of the gain, of where a share of gains over the default should fall at a size at which
+    /// neither side was measured; `None` until validation has run.
     fn gain_half_width(&self, workload: &Workload, source: Source, level: f64) -> Option<f64> {
         let validation = self.validation?;
         let errors = match source {
@@ -442,9 +442,10 @@ impl<'a> Recommender<'a> {
         errors.width(workload.collective, workload.scale, workload.size_bytes, level)
     }
 
-    /// The half width, in ln busbw, of where a share of measurements of a choice should fall at a size beyond the measured
-    /// ones: by what was measured last and left out, and by errors on unseen configurations where the choice was not
-    /// measured at the largest size itself. `None` at other sizes, until validation has run, and where that tells nothing.
+    /// The half width, in ln busbw, of where a share of measurements of a choice should fall at a size beyond the
+    /// measured ones: by what was measured last and left out, and by errors on unseen configurations where the choice
+    /// was not measured at the largest size itself. `None` at other sizes, until validation has run, and where that
+    /// tells nothing.
     fn half_width_beyond(&self, workload: &Workload, choice: Best, level: f64) -> Result<Option<f64>, LearnError> {
         let (collective, scale) = (workload.collective, workload.scale);
         let points = self.sweep.points_of(collective, scale);

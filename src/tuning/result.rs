@@ -113,8 +113,8 @@ pub struct Recommendation {
     /// The gain by the out-of-place runs, which take no part in the decision.
     #[serde(rename = "witness")]
     pub out_of_place: Option<OutOfPlaceCheck>,
-    /// To what the prediction, or the upper end of its interval, was held and by which file, in a sentence; `None` where both
-    /// are below.
+    /// To what the prediction, or the upper end of its interval, was held and by which file, in a sentence; `None`
+    /// where both are below.
     pub held_to: Option<String>,
     /// Whether the choice is measured, interpolated or extrapolated.
     pub support: PredictionSupport,

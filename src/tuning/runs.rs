@@ -105,7 +105,8 @@ impl Runs {
     /// says so; single rows without one are not used, which a note says as well. A run that stands in two files (a
     /// merged file and its parts were dropped together) counts once.
     ///
-    /// A million rows are more than half of what a page holds of them: they become runs in their own memory, row by row.
+    /// A million rows are more than half of what a page holds of them: they become runs in their own memory, row by
+    /// row.
     #[must_use]
     pub fn new(mut rows: Vec<Row>, target: Target) -> Self {
         sort_rows(&mut rows);
@@ -384,9 +385,9 @@ fn place_of(row: &Row) -> (Workload, RunKind, Option<Configuration>) {
     (row.workload, row.kind, (row.kind == RunKind::Asked).then_some(row.ran))
 }
 
-/// Sorts rows by place, file and line. Many rows have few places and mostly stand in the order of files and lines: counting
-/// them by place and swapping each into its own position is a fraction of the time that comparing them takes, and needs four
-/// bytes a row beside them.
+/// Sorts rows by place, file and line. Many rows have few places and mostly stand in the order of files and lines:
+/// counting them by place and swapping each into its own position is a fraction of the time that comparing them takes,
+/// and needs four bytes a row beside them.
 fn sort_rows(rows: &mut [Row]) {
     let mut numbers = HashMap::new();
     let mut positions = Vec::with_capacity(rows.len());

@@ -1,8 +1,8 @@
 //! Measurements that must not be pooled are kept apart.
 //!
-//! Where the rows of a collective and scale were measured with different libraries, data types, operations or nodes, they
-//! fall into sets, and everything is studied on one of them. What a row does not say, where others say different things,
-//! sets it apart as well. A collective and scale that was measured in one way only belongs to every set.
+//! Where the rows of a collective and scale were measured with different libraries, data types, operations or nodes,
+//! they fall into sets, and everything is studied on one of them. What a row does not say, where others say different
+//! things, sets it apart as well. A collective and scale that was measured in one way only belongs to every set.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -305,8 +305,8 @@ impl<'a> Division<'a> {
         values.reduce(more).unwrap_or(Names::NOT_STATED)
     }
 
-    /// The sets, the one with the most rows first: what the rows of each group that differs are, and in aspects in which
-    /// that group does not differ its own value, or else the most frequent one.
+    /// The sets, the one with the most rows first: what the rows of each group that differs are, and in aspects in
+    /// which that group does not differ its own value, or else the most frequent one.
     fn sets(&self) -> Vec<(Values, Set)> {
         let aspects: Vec<(usize, Vec<u64>, u32)> = self
             .aspects

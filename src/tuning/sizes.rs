@@ -1,4 +1,5 @@
-//! Sizes as people write them in a field or on a command line (`1M, 16M 1.5G`), and where the one gives way to the next.
+//! Sizes as people write them in a field or on a command line (`1M, 16M 1.5G`), and where the one gives way to the
+//! next.
 
 use crate::order::CompactSort;
 use crate::units::{Size, SizeError};

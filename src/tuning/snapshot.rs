@@ -26,8 +26,8 @@ pub use crate::report::snapshot::{
 /// With what each collective and scale was measured, in words.
 pub type MeasuredWith = BTreeMap<(Collective, Scale), Vec<String>>;
 
-/// The libraries, data types and operations of rows, and a short number for each set of nodes, which tells sets apart and
-/// names none.
+/// The libraries, data types and operations of rows, and a short number for each set of nodes, which tells sets apart
+/// and names none.
 #[must_use]
 pub fn measured_with(rows: &[Row], origins: &Origins) -> MeasuredWith {
     /// More different ones are not told.
@@ -143,8 +143,8 @@ fn is_kept(recommendation: &Recommendation, configuration: &Configuration) -> bo
         || recommendation.tied.iter().take(MAX_TIED).any(|tied| tied == configuration)
 }
 
-/// The used runs of a place; `None` of none, and of one that stalled, which stands in an answer for want of a better one,
-/// but is no change.
+/// The used runs of a place; `None` of none, and of one that stalled, which stands in an answer for want of a better
+/// one, but is no change.
 fn measurement(
     place: &PointRuns,
     first: usize,

@@ -1,12 +1,12 @@
 //! Runs that stalled: something else held the machine up, and what was measured is not the configuration.
 //!
-//! The rule, for in-place and for out-of-place runs alike. A run stalled when it is at least [`MIN_SLOWDOWN`] times slower
-//! than its siblings' median, and slower by more than [`MIN_DEVIATIONS`] standard deviations of a run at its size. That
-//! deviation is robust: the median over all places of this and the two neighbouring sizes of ln(max / min) / d₂(n),
-//! where d₂(n) is the mean range of n standard normal numbers (Tippett 1925); so a sweep that is noisy everywhere has
-//! few stalls. Of two runs the slower one is compared with the faster. A run without siblings is compared with
-//! its measurement in the other placement, as the two usually relate at its size; it is named, and stays, for there is
-//! nothing in its place. Being
+//! The rule, for in-place and for out-of-place runs alike. A run stalled when it is at least [`MIN_SLOWDOWN`] times
+//! slower than its siblings' median, and slower by more than [`MIN_DEVIATIONS`] standard deviations of a run at its
+//! size. That deviation is robust: the median over all places of this and the two neighbouring sizes of ln(max / min) /
+//! d₂(n), where d₂(n) is the mean range of n standard normal numbers (Tippett 1925); so a sweep that is noisy
+//! everywhere has few stalls. Of two runs the slower one is compared with the faster. A run without siblings is
+//! compared with its measurement in the other placement, as the two usually relate at its size; it is named, and stays,
+//! for there is nothing in its place. Being
 //! slower than a median, at most half of the runs of a place can have stalled. Lines that are medians are left alone.
 
 use std::collections::BTreeMap;

@@ -96,8 +96,8 @@ pub enum TuningStudyError {
     Learn(#[from] LearnError),
 }
 
-/// So many collectives and scales are learnt from at most: each is a surface of its own, and training would take minutes. Real
-/// sweeps have tens.
+/// So many collectives and scales are learnt from at most: each is a surface of its own, and training would take
+/// minutes. Real sweeps have tens.
 pub const MAX_TRAINED_GROUPS: usize = 2000;
 
 impl TuningStudy {
@@ -128,8 +128,8 @@ impl TuningStudy {
         self.untrained = OnceLock::new();
     }
 
-    /// Holds predictions to what links carry. Answers what must be known of that; what was answered before stands until the
-    /// next question.
+    /// Holds predictions to what links carry. Answers what must be known of that; what was answered before stands until
+    /// the next question.
     pub fn limit_predictions(&mut self, ceilings: Vec<Ceiling>) -> Vec<String> {
         self.ceilings = Ceilings::new(ceilings, &self.sweep);
         self.ceilings.notes(&self.sweep)

@@ -287,8 +287,8 @@ pub fn built_in(gpu: Option<Gpu>) -> Vec<SupportRule> {
     lines
 }
 
-/// NCCL's matrix. What depends on a version or a GPU that is not known may run, as may CollNet and NVLS where nobody says
-/// whether the switches reduce.
+/// NCCL's matrix. What depends on a version or a GPU that is not known may run, as may CollNet and NVLS where nobody
+/// says whether the switches reduce.
 #[must_use]
 pub fn nccl(platform: &Platform) -> Vec<SupportRule> {
     use Algorithm::{CollnetChain, CollnetDirect, Nvls, NvlsTree, Pat, Ring, Tree};

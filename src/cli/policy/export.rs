@@ -14,8 +14,8 @@ use crate::{
     policy::{file::Policy, request, study::PolicyStudy},
 };
 
-/// Write what the logs call for: a tuner file, a policy file for Collectune's plugin, or a script of runs that would settle
-/// what is open
+/// Write what the logs call for: a tuner file, a policy file for Collectune's plugin, or a script of runs that would
+/// settle what is open
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune policy export rewards.log --policy -o collectune.policy.json
@@ -33,8 +33,8 @@ pub(in crate::cli) struct Export {
     #[arg(long, conflicts_with = "script")]
     policy: bool,
 
-    /// The generation of the policy file; where not given, one above those of the policies that are read and of the file that
-    /// is replaced
+    /// The generation of the policy file; where not given, one above those of the policies that are read and of the
+    /// file that is replaced
     #[arg(long, value_name = "N", conflicts_with_all = ["reader", "script"])]
     generation: Option<u64>,
 

@@ -53,7 +53,8 @@ pub(super) struct Logs {
     #[arg(long, value_name = "CALLS")]
     warm_up: Option<u32>,
 
-    /// Only so many calls took turns, warm-up included; NCCL_TUNER_EXPLORE_ROUNDS times the number of arms where not given
+    /// Only so many calls took turns, warm-up included; NCCL_TUNER_EXPLORE_ROUNDS times the number of arms where not
+    /// given
     #[arg(long, value_name = "CALLS")]
     turns: Option<u32>,
 

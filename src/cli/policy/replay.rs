@@ -29,8 +29,8 @@ use crate::{
 
 /// Judge logs honestly: what to run, how sure that is, and what finding it out would have cost
 ///
-/// Lines are attributed to arms by the first way that applies: the log's own columns, a schedule, the file's name, turns by
-/// line after a warm-up. The library's own choice wins unless beaten: with 95 % and by 1 %.
+/// Lines are attributed to arms by the first way that applies: the log's own columns, a schedule, the file's name,
+/// turns by line after a warm-up. The library's own choice wins unless beaten: with 95 % and by 1 %.
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune policy replay times_auto_64MB.txt times_tree_simple_64MB.txt --nodes 2 --ranks 8

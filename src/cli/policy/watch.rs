@@ -25,10 +25,11 @@ use crate::{
 /// The strategies by name, the usual one first.
 const STRATEGIES: [&str; 6] = ["epoch-thompson", "eps-greedy", "eps-decay", "ucb1", "ucb1-raw", "uniform"];
 
-/// Learn from a job's reward log while it runs, and write the next policy into the folder in which the plugin's ranks agree
+/// Learn from a job's reward log while it runs, and write the next policy into the folder in which the plugin's ranks
+/// agree
 ///
-/// Every rank of a communicator follows the same record; this writes next.policy, which becomes one at the next epoch. The
-/// log's lines need an arm, or call and generation.
+/// Every rank of a communicator follows the same record; this writes next.policy, which becomes one at the next epoch.
+/// The log's lines need an arm, or call and generation.
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune policy watch /tmp/nccl_tuner_rewards_00000000deadbeef.log /shared/tuner/00000000deadbeef

@@ -1,7 +1,7 @@
 //! Workbooks of spreadsheets (Office Open XML, ECMA-376): the texts of their cells, and nothing else of them.
 //!
-//! A workbook is a zip archive ([`zip`]) of XML parts, which the crate `quick-xml` reads; its sheets have cells (`cells`) that are numbers,
-//! texts of their own, or texts of a part that all sheets share.
+//! A workbook is a zip archive ([`zip`]) of XML parts, which the crate `quick-xml` reads; its sheets have cells
+//! (`cells`) that are numbers, texts of their own, or texts of a part that all sheets share.
 
 mod cells;
 

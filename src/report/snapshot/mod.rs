@@ -1,7 +1,8 @@
-//! What of a sweep is kept to compare it with a later one: what ran at each size, how fast, and what was to be deployed.
+//! What of a sweep is kept to compare it with a later one: what ran at each size, how fast, and what was to be
+//! deployed.
 //!
-//! A [`Snapshot`] holds used runs only, and no names of files or nodes. It travels inside reports: whole in files, thinned
-//! to the default, the best and what was to be deployed in links. [`Snapshot::to_value`] is its form there.
+//! A [`Snapshot`] holds used runs only, and no names of files or nodes. It travels inside reports: whole in files,
+//! thinned to the default, the best and what was to be deployed in links. [`Snapshot::to_value`] is its form there.
 //! [`tuning::snapshot`](crate::tuning::snapshot) makes it from a sweep.
 
 mod wire;

@@ -1,9 +1,9 @@
 //! A snapshot as JSON, column by column: a list of places beside a list of their bandwidths is a third of a list of
 //! objects, and deflates to less.
 //!
-//! Of a group: `sizes`, and for each what was `deployed`; `algorithms`, `protocols`, `channels` name configurations; each
-//! entry of `at`, `ran`, `busbw_gbps` is a place: which size, which configuration (`!n`, which is −1 − n: the default, which chose
-//! configuration n), and its runs or their median. Of medians, `runs` and `spread_pct` say more.
+//! Of a group: `sizes`, and for each what was `deployed`; `algorithms`, `protocols`, `channels` name configurations;
+//! each entry of `at`, `ran`, `busbw_gbps` is a place: which size, which configuration (`!n`, which is −1 − n: the
+//! default, which chose configuration n), and its runs or their median. Of medians, `runs` and `spread_pct` say more.
 
 use std::collections::BTreeMap;
 

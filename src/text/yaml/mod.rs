@@ -153,8 +153,8 @@ fn with_joined_surrogates(text: &str) -> Cow<'_, str> {
 #[derive(Default)]
 struct Tree {
     root: Option<Node>,
-    /// Lists and mappings that are not closed yet, the innermost last, each with the key of a mapping that waits for its
-    /// value.
+    /// Lists and mappings that are not closed yet, the innermost last, each with the key of a mapping that waits for
+    /// its value.
     open: Vec<(Node, Option<Node>)>,
 }
 

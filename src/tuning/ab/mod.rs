@@ -1,9 +1,10 @@
 //! A/B: runs with the library's default against runs with a tuner file, and which of its rules to keep.
 //!
 //! [`read`] turns a campaign's per-size file into trials, [`rank`] says how likely their difference is by chance,
-//! [`rules`] finds the ranges of a tuner file, [`rccl_sweep`] judges them as rccl-sweep's authors do, [`verdict`] judges
-//! them without the flaws of that, [`trim`] writes what is left of the file, [`script`] writes the next campaign, and
-//! [`listing`] shows it all. [`arms`] makes per-size files of a campaign's logs, [`outcome`] is what becomes of a rule.
+//! [`rules`] finds the ranges of a tuner file, [`rccl_sweep`] judges them as rccl-sweep's authors do, [`verdict`]
+//! judges them without the flaws of that, [`trim`] writes what is left of the file, [`script`] writes the next
+//! campaign, and [`listing`] shows it all. [`arms`] makes per-size files of a campaign's logs, [`outcome`] is what
+//! becomes of a rule.
 
 pub mod arms;
 pub mod listing;

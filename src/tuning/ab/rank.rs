@@ -83,10 +83,11 @@ pub fn chance(wins: f64, arms: &[(usize, usize)]) -> f64 {
 
 /// The probability that launches of two equal arms win as many pairs over all sizes together as these did, or more.
 ///
-/// A launch measures all sizes, and is fast or slow at all of them, so sizes are not independent of each other; launches
-/// are. Where both arms are the same, any of them could have been of either: each way of dealing the launches to the arms
-/// is as likely as any other (a permutation test). Each size holds the runs of both arms in the order of their launches;
-/// where a size has more of them than another, the first count. Two runs are tied where they differ by at most `apart`.
+/// A launch measures all sizes, and is fast or slow at all of them, so sizes are not independent of each other;
+/// launches are. Where both arms are the same, any of them could have been of either: each way of dealing the launches
+/// to the arms is as likely as any other (a permutation test). Each size holds the runs of both arms in the order of
+/// their launches; where a size has more of them than another, the first count. Two runs are tied where they differ by
+/// at most `apart`.
 #[must_use]
 pub fn chance_of_launches(sizes: &[(&[f64], &[f64])], apart: f64) -> f64 {
     /// So many steps are counted out exactly; beyond, the sum is as good as normal.
@@ -96,8 +97,8 @@ pub fn chance_of_launches(sizes: &[(&[f64], &[f64])], apart: f64) -> f64 {
     if n * m == 0 {
         return 1.0;
     }
-    // Twice the pairs that each launch wins against all others: the pairs that an arm wins are the sum of its launches' less
-    // what these win among themselves, which is the same however the launches are dealt.
+    // Twice the pairs that each launch wins against all others: the pairs that an arm wins are the sum of its launches'
+    // less what these win among themselves, which is the same however the launches are dealt.
     let mut scores = vec![0_usize; n + m];
     for (first, second) in sizes {
         let runs: Vec<f64> = first[..n].iter().chain(&second[..m]).copied().collect();

@@ -92,8 +92,8 @@ pub struct MeasuredCampaign {
 }
 
 impl MeasuredCampaign {
-    /// The times of one operation of both arms in µs; `None` where the arm has no runs, or the collective or the ranks that
-    /// its bus bandwidth counts are not known.
+    /// The times of one operation of both arms in µs; `None` where the arm has no runs, or the collective or the ranks
+    /// that its bus bandwidth counts are not known.
     #[must_use]
     pub fn times_us(&self, collective: Option<Collective>, trial: &Trial) -> [Option<f64>; 2] {
         let Some(collective) = collective else { return [None; 2] };

@@ -41,7 +41,8 @@ impl RuleRange {
     }
 }
 
-/// The rules that DN-TUNER finds in a tuner file. A header that it takes for a rule, which matches nothing, is none here.
+/// The rules that DN-TUNER finds in a tuner file. A header that it takes for a rule, which matches nothing, is none
+/// here.
 #[must_use]
 pub fn of_conf(conf: &[u8]) -> Vec<RuleRange> {
     let lines: Vec<&[u8]> = conf.split(|byte| *byte == b'\n').collect();

@@ -1,11 +1,12 @@
 //! Which rules to keep.
 //!
 //! A rule is judged by the sizes at which it is the first that holds. Of each size: the gain of the medians with the
-//! interval of the ratios of all pairs, and by what chance equal arms would look as good ([`rank`]). Gain and chance are
-//! of the same size; a limit is crossed only where no rounding of the printed digits could bring it back; a size without
-//! runs in one arm keeps its rule from being kept. The probability that a rule is better is one minus the chance that
-//! equal arms win as many pairs over all its sizes, with the launch as the unit: for a shift between two samples the
-//! one-sided p-value and the posterior under an indifferent prior agree (Casella and Berger, JASA 82, 1987).
+//! interval of the ratios of all pairs, and by what chance equal arms would look as good ([`rank`]). Gain and chance
+//! are of the same size; a limit is crossed only where no rounding of the printed digits could bring it back; a size
+//! without runs in one arm keeps its rule from being kept. The probability that a rule is better is one minus the
+//! chance that equal arms win as many pairs over all its sizes, with the launch as the unit: for a shift between two
+//! samples the one-sided p-value and the posterior under an indifferent prior agree (Casella and Berger, JASA 82,
+//! 1987).
 
 use serde::{Deserialize, Serialize};
 
@@ -348,8 +349,8 @@ fn drift_pct(campaign: &MeasuredCampaign, runs: Runs) -> Option<f64> {
     median(&mut campaign.trials.iter().filter_map(change).collect::<Vec<f64>>()).map(|d| (exp(d) - 1.0) * 100.0)
 }
 
-/// Repeats that lie low at many sizes at once, far more of them than the others. Launches differ as a whole, too: only one that
-/// lies too far below the others over all sizes to be one of them is called disturbed.
+/// Repeats that lie low at many sizes at once, far more of them than the others. Launches differ as a whole, too: only
+/// one that lies too far below the others over all sizes to be one of them is called disturbed.
 fn disturbed(campaign: &MeasuredCampaign, arm: &str, runs: Runs) -> Vec<String> {
     /// A run is low at a size where it lies this far below the median there, in per cent, beyond rounding.
     const LOW_PCT: f64 = 2.0;
@@ -357,7 +358,8 @@ fn disturbed(campaign: &MeasuredCampaign, arm: &str, runs: Runs) -> Vec<String> 
     const ONE_IN: usize = 5;
     /// The share of campaigns in which an ordinary run may be called disturbed.
     const CHANCE: f64 = 0.01;
-    /// The share of campaigns in which an ordinary run may be called often low, where sizes are independent of each other.
+    /// The share of campaigns in which an ordinary run may be called often low, where sizes are independent of each
+    /// other.
     const LOW_CHANCE: f64 = 0.1;
     let repeats = campaign.trials.iter().map(|trial| runs(trial).len()).max().unwrap_or(0);
     // ln of a run over the median of its size, and whether that is low.
@@ -397,8 +399,9 @@ fn disturbed(campaign: &MeasuredCampaign, arm: &str, runs: Runs) -> Vec<String> 
     said
 }
 
-/// The probability that any of these values lies as far below the others as this one by chance (Student's test of one value
-/// against the others, of which nothing is told by fewer than four); `least` is the least deviation that they may have.
+/// The probability that any of these values lies as far below the others as this one by chance (Student's test of one
+/// value against the others, of which nothing is told by fewer than four); `least` is the least deviation that they may
+/// have.
 fn chance_of_one(values: &[f64], which: usize, least: f64) -> f64 {
     const MIN_OTHERS: usize = 4;
     let others: Vec<f64> =

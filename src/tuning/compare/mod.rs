@@ -161,8 +161,8 @@ pub struct Difference {
     pub after_gbps: Option<f64>,
     /// after / before − 1 in per cent as it was measured; of [`Subject::All`] the trimmed mean.
     pub measured_pct: f64,
-    /// The same beside what everything of its collective and scale changed by ([`OverallChange`]), where enough sizes tell
-    /// that; of [`Subject::Best`] less what choosing the highest brings.
+    /// The same beside what everything of its collective and scale changed by ([`OverallChange`]), where enough sizes
+    /// tell that; of [`Subject::Best`] less what choosing the highest brings.
     pub change_pct: f64,
     /// The interval of [`Difference::change_pct`], which holds together with all others; `None` while nothing tells the
     /// noise.

@@ -1,7 +1,7 @@
 //! The sizes that a job really sends: which rule each hits, what they cost now and with a tuner file, what to measure.
 //!
-//! A deployment gains nothing where the job's sizes fall between its rules. [`calls`] says what a job calls, this module
-//! holds it against rules and measurements, [`costs`] draws what the library itself believes.
+//! A deployment gains nothing where the job's sizes fall between its rules. [`calls`] says what a job calls, this
+//! module holds it against rules and measurements, [`costs`] draws what the library itself believes.
 
 pub mod calls;
 pub mod costs;
@@ -312,8 +312,8 @@ impl Scales {
         Self { measured, told: job.scales.iter().copied().collect(), asked }
     }
 
-    /// The asked scale, one that the log says or a measured one of as many ranks; else as many nodes as hold them. Without
-    /// ranks the asked one, or the only one that the log says or that was measured.
+    /// The asked scale, one that the log says or a measured one of as many ranks; else as many nodes as hold them.
+    /// Without ranks the asked one, or the only one that the log says or that was measured.
     fn of(&self, ranks: Option<u32>) -> Option<Scale> {
         fn only(scales: &[Scale]) -> Option<Scale> {
             scales.first().filter(|_| scales.len() == 1).copied()

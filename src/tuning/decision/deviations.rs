@@ -2,9 +2,9 @@
 //!
 //! The noise of a sweep depends on its size far more than on its configuration, and three repeats tell a standard
 //! deviation to within a factor of two. So variances of ln busbw are pooled over the places of a size and its
-//! neighbours; each place then has its own, moderated by them as if they were [`PRIOR_FREEDOM`] further repeats of it (the
-//! moderated variance of Smyth 2004). Where lines are medians, the variance comes from their spread, divided by the
-//! mean range of as many normal numbers (Tippett 1925).
+//! neighbours; each place then has its own, moderated by them as if they were [`PRIOR_FREEDOM`] further repeats of it
+//! (the moderated variance of Smyth 2004). Where lines are medians, the variance comes from their spread, divided by
+//! the mean range of as many normal numbers (Tippett 1925).
 
 use std::collections::BTreeMap;
 

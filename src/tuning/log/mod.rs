@@ -1,8 +1,9 @@
 //! Logs: the tables of nccl-tests and rccl-tests, and what the library of a job says.
 //!
-//! [`read_text`] reads a log, [`read_json`] what `-J` and `-Z json` write, [`read_csv`] what `-Z csv` writes. Each gives
-//! a [`SweepLog`], of which [`SweepLog::rows`] makes the rows of a sweep: with the configuration of each row as the log knows it
-//! (debug lines, columns of the table, environment, file name), and where it does not, as [`LogAnswers`] say.
+//! [`read_text`] reads a log, [`read_json`] what `-J` and `-Z json` write, [`read_csv`] what `-Z csv` writes. Each
+//! gives a [`SweepLog`], of which [`SweepLog::rows`] makes the rows of a sweep: with the configuration of each row as
+//! the log knows it (debug lines, columns of the table, environment, file name), and where it does not, as
+//! [`LogAnswers`] say.
 //!
 //! Names of hosts and users, paths and tokens stay here: what leaves is numbers and the field's own words.
 

@@ -1,8 +1,8 @@
 //! All that is worth measuring, in order, within a budget.
 //!
-//! First the default, without which no gain can be told; then what jobs send and nobody measured; then launches that are
-//! expected to change an answer; then ties that more runs would decide; then the sizes between two rules. Nothing is spent on
-//! ties while a launch that is expected to change an answer does not fit any more.
+//! First the default, without which no gain can be told; then what jobs send and nobody measured; then launches that
+//! are expected to change an answer; then ties that more runs would decide; then the sizes between two rules. Nothing
+//! is spent on ties while a launch that is expected to change an answer does not fit any more.
 
 use std::collections::BTreeMap;
 
@@ -64,8 +64,8 @@ pub struct PlannedLaunch {
     pub repeats: u32,
     /// The reason.
     pub reason: Reason,
-    /// By how much busbw is expected to rise with what is learnt, in per cent, as the root mean square over the measured
-    /// sizes; `None` where nothing tells.
+    /// By how much busbw is expected to rise with what is learnt, in per cent, as the root mean square over the
+    /// measured sizes; `None` where nothing tells.
     pub expected_pct: Option<f64>,
     /// The times in µs of one operation of the smallest and of the largest size ([`OperationTimes::ends_us`]).
     pub ends_us: Option<[f64; 2]>,
@@ -109,7 +109,8 @@ pub fn agenda(
         ));
     }
     let mut wanted: Vec<PlannedLaunch> = uncovered(recommendations, question);
-    // A group's plan is longer than the whole budget by one: what does not fit must be known, so that no tie takes its place.
+    // A group's plan is longer than the whole budget by one: what does not fit must be known, so that no tie takes its
+    // place.
     let most = question.runs.min(PlanQuestion::MAX_RUNS) / repeats(question) + 1;
     for (index, group) in groups.iter().enumerate() {
         let answer: Vec<&Recommendation> = recommendations

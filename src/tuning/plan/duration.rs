@@ -1,8 +1,8 @@
 //! How long launches take on the cluster, from the times in the sweep.
 //!
-//! nccl-tests starts, and runs each size [`WARM_UPS`] times to warm up, then [`ITERATIONS`] times out of place and as often in
-//! place. The time of an operation is that of the configuration where it was measured, else of the median busbw of all that was
-//! measured at that scale; between and beyond measured sizes as busbw is interpolated.
+//! nccl-tests starts, and runs each size [`WARM_UPS`] times to warm up, then [`ITERATIONS`] times out of place and as
+//! often in place. The time of an operation is that of the configuration where it was measured, else of the median
+//! busbw of all that was measured at that scale; between and beyond measured sizes as busbw is interpolated.
 
 use std::collections::BTreeMap;
 
@@ -70,8 +70,8 @@ impl OperationTimes {
         Some(BusbwCurve::through(heights.or_else(|| self.any.get(&group))?.clone()))
     }
 
-    /// One operation of the smallest and of the largest size of an item, in µs; `None` where nothing was measured at its
-    /// scale.
+    /// One operation of the smallest and of the largest size of an item, in µs; `None` where nothing was measured at
+    /// its scale.
     #[must_use]
     pub fn ends_us(&self, item: &PlannedLaunch) -> Option<[f64; 2]> {
         let curve = self.curve(item)?;

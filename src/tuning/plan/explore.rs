@@ -7,14 +7,14 @@
 //! improvement: Jones, Schonlau and Welch, Journal of Global Optimization 13, 1998). It ends where that is too little.
 //!
 //! A configuration far below the best of a size says little of those near it, and would make the process expect large
-//! differences everywhere: beyond [`COMPRESSED_BELOW`] below the best a height counts for [`COMPRESSION`] of its distance. One channel count
-//! can be faster than its neighbours on both sides, where a message happens to fill the chunks of its channels: [`OWN_COVARIANCE`] of
-//! the covariance belongs to a launch alone. These and what is worth a launch were chosen on simulated sweeps
-//! (`tests/tuning/plan_strategies.rs`), not on those that the plan is judged by.
+//! differences everywhere: beyond [`COMPRESSED_BELOW`] below the best a height counts for [`COMPRESSION`] of its
+//! distance. One channel count can be faster than its neighbours on both sides, where a message happens to fill the
+//! chunks of its channels: [`OWN_COVARIANCE`] of the covariance belongs to a launch alone. These and what is worth a
+//! launch were chosen on simulated sweeps (`tests/tuning/plan_strategies.rs`), not on those that the plan is judged by.
 //!
-//! Before any of that, each algorithm and protocol is launched with its most channels, and with its fewest where as much
-//! is expected of it as of any launch that is worth making: the curve over channels can have two humps, and one at a single
-//! channel is invisible from the others.
+//! Before any of that, each algorithm and protocol is launched with its most channels, and with its fewest where as
+//! much is expected of it as of any launch that is worth making: the curve over channels can have two humps, and one at
+//! a single channel is invisible from the others.
 
 use super::grid::Grid;
 use crate::{
@@ -31,7 +31,8 @@ use crate::{
 pub struct LaunchThresholds {
     /// A size's answer changes where something is faster by more than this, in per cent.
     pub change_pct: f64,
-    /// A launch is worth making if it is expected to raise busbw beyond that by this much, in per cent ([`root_mean_square`]).
+    /// A launch is worth making if it is expected to raise busbw beyond that by this much, in per cent
+    /// ([`root_mean_square`]).
     pub least_pct: f64,
 }
 
@@ -112,8 +113,8 @@ const MAX_ROWS: usize = 160;
 const MAX_CANDIDATES: usize = 256;
 
 impl CovarianceShape {
-    /// Covariance of two launches: what all share, what the same algorithm or protocol shares, what a pair has for itself,
-    /// and what a launch has.
+    /// Covariance of two launches: what all share, what the same algorithm or protocol shares, what a pair has for
+    /// itself, and what a launch has.
     fn covariance(self, a: &Configuration, b: &Configuration) -> f64 {
         let distance = (log2(f64::from(a.channels.max(1))) - log2(f64::from(b.channels.max(1)))).abs();
         let (algorithm, protocol) = (a.algorithm == b.algorithm, a.protocol == b.protocol);
@@ -235,8 +236,8 @@ impl<'a> Explorer<'a> {
         shapes().filter_map(deviance).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, shape)| shape)
     }
 
-    /// Mean and standard deviation of ln busbw at each size, as the process sees it; a cell that another launch has measured
-    /// is known.
+    /// Mean and standard deviation of ln busbw at each size, as the process sees it; a cell that another launch has
+    /// measured is known.
     fn expect(&self, fitted: &Fitted<'_>, shape: CovarianceShape, launch: usize) -> Vec<(f64, f64)> {
         let asked = &self.grid.launches[launch];
         let to: Vec<f64> =
@@ -327,8 +328,8 @@ mod tests {
         tuning::{aggregate::Point, plan::grid::LADDER, sweep::Sweep},
     };
 
-    /// Two protocols on nine counts of channels: busbw grows with size and channels, but for one channel, which is faster
-    /// by a third than anything else at mid sizes.
+    /// Two protocols on nine counts of channels: busbw grows with size and channels, but for one channel, which is
+    /// faster by a third than anything else at mid sizes.
     fn busbw(size: u64, protocol: Protocol, channels: u32) -> f64 {
         let per_channel = if protocol == Protocol::Ll { 2.0 } else { 6.0 };
         let latency = if protocol == Protocol::Ll { 10.0 } else { 25.0 } + 0.2 * f64::from(channels);

@@ -43,8 +43,8 @@ pub struct Grid {
 
 impl Grid {
     /// The launches of a sweep: what was measured, and every pair that can run on every count of `channels`; where that
-    /// is empty, on those of [`LADDER`] up to the most that were measured or that the default was seen to run. Where only
-    /// the default was measured, nothing but what can run. `tried` are algorithms beside TREE and RING.
+    /// is empty, on those of [`LADDER`] up to the most that were measured or that the default was seen to run. Where
+    /// only the default was measured, nothing but what can run. `tried` are algorithms beside TREE and RING.
     #[must_use]
     pub fn new(
         sweep: &Sweep,

@@ -2,8 +2,8 @@
 //!
 //! A sweep with repeats is measured in passes: every first run, every second one, and so on. What a pass as a whole was
 //! faster or slower than the others (clocks, temperature, neighbours on the fabric) is a small picture of what lies
-//! between two campaigns. It is a variance component: that of the means of the passes, less what the noise of single runs
-//! brings to them (one-way random effects by the method of moments: Searle, Casella, McCulloch 1992).
+//! between two campaigns. It is a variance component: that of the means of the passes, less what the noise of single
+//! runs brings to them (one-way random effects by the method of moments: Searle, Casella, McCulloch 1992).
 
 use crate::{
     collective::{Collective, Scale},

@@ -1,7 +1,7 @@
 //! Recommendations become a tuner file that one of the readers takes as it is meant.
 //!
-//! `choice` decides what a rule asks for at a size, `plan` from which size to which it holds, `write` puts them into files,
-//! `warnings` says what must be known before deploying them.
+//! `choice` decides what a rule asks for at a size, `plan` from which size to which it holds, `write` puts them into
+//! files, `warnings` says what must be known before deploying them.
 
 mod choice;
 mod plan;

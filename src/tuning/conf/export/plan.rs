@@ -143,8 +143,8 @@ fn append(spans: &mut Vec<Span>, next: Span, keeps_default: bool) {
     }
 }
 
-/// Spans of a reader that can't keep the default meet at the boundaries between measured sizes; the others have the sizes
-/// that were asked for, and gaps between them. The first and the last end as asked.
+/// Spans of a reader that can't keep the default meet at the boundaries between measured sizes; the others have the
+/// sizes that were asked for, and gaps between them. The first and the last end as asked.
 fn set_ends(spans: &mut [Span], options: &ExportOptions) {
     let keeps_default = options.reader.behaviour().keeps_default;
     for index in 1..spans.len() {

@@ -242,8 +242,8 @@ pub struct SimilarFindings<'a> {
     pub lines: Vec<u32>,
 }
 
-/// Brings together findings of one reader that differ in lines, sizes and scales alone, in the order of the first of each:
-/// what changes comes before what is dead, and that before notes.
+/// Brings together findings of one reader that differ in lines, sizes and scales alone, in the order of the first of
+/// each: what changes comes before what is dead, and that before notes.
 #[must_use]
 pub fn alike(findings: &[Finding]) -> Vec<SimilarFindings<'_>> {
     let mut places: BTreeMap<(Severity, Code, String), usize> = BTreeMap::new();

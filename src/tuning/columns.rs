@@ -209,8 +209,8 @@ impl Columns {
     }
 
     /// Finds the columns of a measurement CSV of NCCL's tuner example (plugins/tuner/example/scripts):
-    /// `collective,size_bytes,algorithm,protocol,channels,nodes,ranks,pipeOps,regBuff,cost_metric,bandwidth_gbps,latency_us`.
-    /// `None` where the header is another.
+    /// `collective,size_bytes,algorithm,protocol,channels,nodes,ranks,pipeOps,regBuff`, then
+    /// `cost_metric,bandwidth_gbps,latency_us`. `None` where the header is another.
     #[must_use]
     pub fn tuner_measurements(headers: &[String]) -> Option<Self> {
         const NAMES: [(&str, Column); 9] = [

@@ -74,6 +74,9 @@ pub enum YamlFault {
     /// This key occurs twice in a mapping.
     #[error("\"{0}\" stands twice")]
     DuplicateKey(String),
+    /// A tab where blanks tell how deep a block is.
+    #[error("a tab can't indent; use blanks")]
+    Tab,
     /// The text is not valid YAML, for this reason.
     #[error("{0}")]
     Syntax(String),
@@ -96,6 +99,7 @@ pub fn parse(text: &str) -> Result<Node, YamlError> {
         return Err(YamlError { line: 1, column: 1, fault: YamlFault::TooLong });
     }
     let text = with_joined_surrogates(text);
+    let text = with_blanks_around_colons(&text);
     let mut tree = Tree::default();
     for event in Parser::new_from_str(&text) {
         let (event, span) = event.map_err(|error| {
@@ -104,7 +108,8 @@ pub fn parse(text: &str) -> Result<Node, YamlError> {
             let place = *error.marker();
             let past_the_end = place.line() > lines.max(1);
             let place = if past_the_end { Marker::new(0, lines.max(1), last.chars().count()) } else { place };
-            at(place, YamlFault::Syntax(error.info().to_owned()))
+            let is_tab = error.info().contains("tabs disallowed");
+            at(place, if is_tab { YamlFault::Tab } else { YamlFault::Syntax(error.info().to_owned()) })
         })?;
         tree.take(&text, event, span.start)?;
     }
@@ -117,6 +122,24 @@ pub fn parse(text: &str) -> Result<Node, YamlError> {
 /// A fault at a place, whose columns the parser counts from 0.
 fn at(place: Marker, fault: YamlFault) -> YamlError {
     YamlError { line: place.line() as u32, column: place.col() as u32 + 1, fault }
+}
+
+/// Tabs around the colon after a plain key at the beginning of a line, as blanks: YAML allows them, and the parser refuses
+/// them in all but the first line. Every character stays where it is.
+fn with_blanks_around_colons(text: &str) -> Cow<'_, str> {
+    if !text.contains('\t') {
+        return text.into();
+    }
+    let is_of_key = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
+    let line = |line: &str| {
+        let key = line.trim_start_matches(' ').trim_start_matches(is_of_key);
+        let value =
+            key.trim_start_matches(['\t', ' ']).strip_prefix(':').map(|rest| rest.trim_start_matches(['\t', ' ']));
+        let Some(value) = value else { return line.to_owned() };
+        let (begin, end) = (line.len() - key.len(), line.len() - value.len());
+        [&line[..begin], &line[begin..end].replace('\t', " "), value].concat()
+    };
+    text.split_inclusive('\n').map(line).collect::<String>().into()
 }
 
 /// JSON writes a character beyond 16 bits as two escapes of 16 bits, which YAML writes as one of 32 bits.
@@ -330,6 +353,7 @@ mod tests {
             ("%YAML 1.2\n---\na: 1", "{a: 1}"),
             ("---\n", "{}"),
             ("a: &x 1\n", "{a: 1}"),
+            ("a\t:\t1\nb.c\t:\t[2, 3]\n", "{a: 1, b.c: [2, 3]}"),
         ] {
             assert_eq!(read(text), expected, "{text:?}");
         }
@@ -386,7 +410,7 @@ mod tests {
             ("? [a]\n: b", "line 1, column 3: keys that are lists or mappings are not read"),
             ("a: 'x", "line 1, column 4: while scanning a quoted scalar, found unexpected end of stream"),
             ("a: \"\\q\"", "line 1, column 4: while parsing a quoted scalar, found unknown escape character"),
-            ("a:\n\tb: 1", "line 2, column 2: tabs disallowed within this context (block indentation)"),
+            ("a:\n\tb: 1", "line 2, column 2: a tab can't indent; use blanks"),
             ("{a: 1", "line 1, column 6: while parsing a flow mapping, did not find expected ',' or '}'"),
             ("[1, 2}", "line 1, column 6: while parsing a flow sequence, expected ',' or ']'"),
             ("a: 1\n b: 2", "line 2, column 3: mapping values are not allowed in this context"),

@@ -8,6 +8,7 @@ mod listing;
 mod problem;
 mod table;
 mod visible;
+#[cfg(feature = "workbenches")]
 pub mod yaml;
 
 pub use collectune_compute::records::{

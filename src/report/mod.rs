@@ -2,8 +2,8 @@
 //!
 //! A [`Report`] is complete without the data: what was loaded and left out, the parameters and the seed, and
 //! [`Section`]s of text, tables, charts and files to deploy. Everything that shows a report (the page, a
-//! self-contained HTML file, Markdown, the terminal) shows sections, and knows no workbench. [`tuning`] fills one from
-//! the tuning workbench, [`overlap`] from the overlap workbench; others get a module beside them.
+//! self-contained HTML file, Markdown, the terminal) shows sections, and knows no workbench. The module
+//! `report` in the folder of a workbench fills one.
 
 pub mod html;
 pub mod left_out;

@@ -243,7 +243,7 @@ fn lint_wasm() -> Result<()> {
 fn check_documentation() -> Result<()> {
     run(cargo()
         .args(["doc", "--workspace", "--no-deps", "--document-private-items", "--lib"])
-        .env("RUSTDOCFLAGS", "-D warnings"))
+        .env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links"))
 }
 
 fn unit_tests() -> Result<()> {

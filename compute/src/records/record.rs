@@ -312,7 +312,7 @@ impl<'a> Record<'a> {
         self.cells.get(cell).map(trimmed)
     }
 
-    /// Parses all cells with [`number`] into `numbers`, NaN for those that are no numbers. Replaces its previous
+    /// Parses all cells with [`number()`] into `numbers`, NaN for those that are no numbers. Replaces its previous
     /// content.
     pub fn numbers(&self, numbers: &mut Vec<f64>) {
         numbers.clear();

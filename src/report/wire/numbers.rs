@@ -21,7 +21,7 @@ pub(super) fn write(value: f64) -> Value {
     if is_whole(rounded) { (rounded as i64).into() } else { rounded.into() }
 }
 
-/// The number that [`write`] wrote.
+/// The number that [`write()`] wrote.
 pub(super) fn read(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),

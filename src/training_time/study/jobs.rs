@@ -99,7 +99,7 @@ impl TrainingTimeStudy {
         Ok(rounds)
     }
 
-    /// The data that [`work`] needs on another worker.
+    /// The data that [`JobRunner::work`] needs on another worker.
     ///
     /// # Errors
     /// Returns an error if no file was dropped.
@@ -123,7 +123,7 @@ impl TrainingTimeStudy {
         })?)
     }
 
-    /// Takes in what [`work`] or [`TrainingTimeStudy::work_here`] did.
+    /// Takes in what [`JobRunner::work`] or [`TrainingTimeStudy::work_here`] did.
     ///
     /// # Errors
     /// Returns an error if the data comes from another build.

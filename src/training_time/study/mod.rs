@@ -211,7 +211,7 @@ pub struct Outcome {
     pub basis: Basis,
     /// The calibration as it applies to the model, if there are measured steps.
     pub applied: Option<Applied>,
-    /// The shares of the time by mark, in the order of [`Mark::ALL`].
+    /// The shares of the time by mark, in the order of the marks.
     pub marks: [f64; 4],
     /// The memory of each stage.
     pub memory: Vec<StageMemory>,

@@ -76,7 +76,7 @@ fn training_and_validation() {
     page.fill("Trees", "20");
     page.click("button", "Train");
     page.wait_until_idle();
-    page.wait_for_text("validated on what was held out");
+    page.wait_for_text("validated on held-out measurements");
     page.assert_clean();
 }
 

@@ -263,7 +263,7 @@ fn what_the_page_is_and_diagnostics_without_data() {
     page.drop_files(&[("secret-cluster.csv", text.as_bytes())]);
     page.wait_until_idle();
     // What is told there is written when it opens.
-    page.wait_for_text("validated on what was held out");
+    page.wait_for_text("validated on held-out measurements");
     page.click("button", "About");
     let dialog = page.find("dialog", "Collectune");
     let about = page.run("return arguments[0].innerText", &[dialog.into()]).as_str().unwrap().to_owned();

@@ -78,7 +78,7 @@ fn workers_that_are_missing_are_said_and_asked_for_again() {
     page.wait_for_text("_bg.wasm: 404");
     fs::write(&wasm, code).unwrap();
     page.drop_files(&[("sweep.csv", sweep(6, 3).as_bytes())]);
-    page.wait_for_text("validated on what was held out");
+    page.wait_for_text("validated on held-out measurements");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn files_are_taken_before_the_workers_are_there() {
     page.wait_for_text("Open files");
     page.drop_files(&[("sweep.csv", sweep(6, 3).as_bytes())]);
     page.wait_for_text("Reading: loading the code for it");
-    page.wait_for_text("validated on what was held out");
+    page.wait_for_text("validated on held-out measurements");
     page.assert_clean();
 }
 

@@ -48,7 +48,7 @@ fn a_training_can_be_cancelled() {
     page.click("button", "Train");
     page.wait_until_idle();
     assert!(page.text_in("region", "Answer").contains("GB/s"));
-    page.wait_for_text("validated on what was held out");
+    page.wait_for_text("validated on held-out measurements");
     page.assert_clean();
 }
 
@@ -66,7 +66,7 @@ fn a_worker_that_dies_unseen_is_replaced() {
     page.fill("Trees", "20");
     page.click("button", "Train");
     page.wait_until_idle();
-    page.wait_for_text("validated on what was held out");
+    page.wait_for_text("validated on held-out measurements");
     page.assert_clean();
 }
 
@@ -90,7 +90,7 @@ fn a_worker_that_runs_out_of_memory_is_said() {
     page.fill("Trees", "20");
     page.click("button", "Train");
     page.wait_until_idle();
-    page.wait_for_text("validated on what was held out");
+    page.wait_for_text("validated on held-out measurements");
     page.assert_clean();
 }
 
@@ -181,7 +181,7 @@ fn a_study_that_ends_its_worker_is_told_and_not_begun_again() {
     page.wait_for_text("The results below are from an earlier study.");
     page.wait_until_idle();
     page.drop_files(&[("sweep.csv", sweep(6, 3).as_bytes())]);
-    page.wait_for_text("validated on what was held out");
+    page.wait_for_text("validated on held-out measurements");
     page.wait_until_idle();
     assert_eq!(deaths(&page), 3);
     page.assert_clean();
@@ -200,7 +200,7 @@ fn a_file_that_ends_the_worker_is_left_out_and_the_others_are_read() {
     ]);
     page.wait_for_text("killer-one.csv is left out");
     page.wait_for_text("killer-two.csv is left out");
-    page.wait_for_text("validated on what was held out");
+    page.wait_for_text("validated on held-out measurements");
     page.wait_until_idle();
     assert_eq!(deaths(&page), 2);
     page.wait_for_text("240 rows");

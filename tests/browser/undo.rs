@@ -43,7 +43,7 @@ fn how_to_learn_is_a_choice_as_well() {
     page.run("history.back()", &[]);
     page.wait_until(|| trees() == before, "the seed is what it was");
     page.wait_until_idle();
-    page.wait_for_text("validated on what was held out");
+    page.wait_for_text("validated on held-out measurements");
     page.run("history.forward()", &[]);
     page.wait_until(|| trees() == "7", "the seed is what it became");
     page.wait_until_idle();

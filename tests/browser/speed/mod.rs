@@ -92,7 +92,7 @@ impl Times {
 fn time(page: &Page, files: &[(&str, &[u8])]) -> Times {
     page.drop_files(files);
     page.wait_until_idle();
-    page.wait_for_text("validated on what was held out");
+    page.wait_for_text("validated on held-out measurements");
     let timeline = page.run("return timeline", &[]);
     let dropped = timeline["dropped"].as_f64().unwrap();
     let steps = timeline["steps"].as_array().unwrap();

@@ -124,8 +124,8 @@ fn at(place: Marker, fault: YamlFault) -> YamlError {
     YamlError { line: place.line() as u32, column: place.col() as u32 + 1, fault }
 }
 
-/// Tabs around the colon after a plain key at the beginning of a line, as blanks: YAML allows them, and the parser refuses
-/// them in all but the first line. Every character stays where it is.
+/// Tabs around the colon after a plain key at the beginning of a line, as blanks: YAML allows them, and the parser
+/// refuses them in all but the first line. Every character stays where it is.
 fn with_blanks_around_colons(text: &str) -> Cow<'_, str> {
     if !text.contains('\t') {
         return text.into();

@@ -262,7 +262,7 @@ impl<'a> Recommender<'a> {
     fn alone(&self, workload: &Workload, check: bool) -> Result<Recommendation, LearnError> {
         // A baseline knows only what was measured: where nothing of that may be chosen, the model answers.
         let source = match self.source(workload.collective, workload.scale) {
-            Source::Default => Source::Default,
+            source @ (Source::Model | Source::Default) => source,
             _ if self.model.is_some() && self.allowed(workload).next().is_none() => Source::Model,
             source => source,
         };

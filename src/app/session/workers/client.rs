@@ -276,7 +276,7 @@ impl Client {
 
     fn complete(&self, job: u32, answer: Result<Answer, Failure>) {
         let at = self.0.jobs.borrow().iter().position(|(number, _)| *number == job);
-        let job = at.map(|at| self.0.jobs.borrow_mut().swap_remove(at));
+        let job = at.map(|at| self.0.jobs.borrow_mut().remove(at));
         if let Some((_, job)) = job {
             // Fails if the future of the answer was dropped.
             let _ = job.answer.send(answer);

@@ -16,7 +16,7 @@ use super::{
     save, table, terminal,
 };
 use crate::{
-    intake::FileReport,
+    intake::{FileReport, files::OpenedFiles},
     overlap::{
         export::{ExportedFile, TreesError},
         features::Settings,
@@ -31,7 +31,7 @@ use crate::{
     progress::{Progress, Silent},
     report::Workbench,
     text::{json::indented, visible},
-    worker::executor::{ExecuteError, OpenedFiles},
+    worker::executor::ExecuteError,
 };
 
 /// Compare models of the slowdown of kernels that run beside collectives, and no model at all

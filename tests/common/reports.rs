@@ -143,6 +143,7 @@ fn filled(words: &str, value: f64) -> Report {
             charts: vec![chart, timeline, heat_map],
             tables: vec![Exhibit::new("table", text(), listing)],
             files: vec![file],
+            form: None,
         }],
         snapshot: None,
     }

@@ -15,7 +15,7 @@ use crate::{
     policy::{
         arm::Arm,
         attribution::{LogSettings, Schedule},
-        bands::Bands,
+        bands::{Bands, BandsError},
         read, replay,
         request::{Export, Highlight, LatencySource, PolicyOverview, PreparedReplay, ReplaySettings, Settings},
         settings::Group,
@@ -87,7 +87,7 @@ impl Policy {
     }
 
     fn arm(label: &str, text: &str) -> Result<Arm, WorkbenchError> {
-        Arm::parse(text).ok_or_else(|| wrong(label, text, "auto, or algorithm/protocol, like tree/ll128"))
+        Arm::parse(text).ok_or_else(|| wrong(label, text, Arm::EXPECTED))
     }
 
     /// The text that was entered for a key, unless it is empty.
@@ -128,7 +128,7 @@ impl Policy {
         }
         let bands = match self.text("bands") {
             None => Bands::default(),
-            Some(bands) => Bands::parse(bands).map_err(|error| wrong("bands", bands, &error.to_string()))?,
+            Some(bands) => bands.parse().map_err(|error: BandsError| wrong("bands", bands, &error.to_string()))?,
         };
         let mut policies = Vec::new();
         let mut notes = Vec::new();

@@ -12,15 +12,14 @@ use super::{
     save, terminal,
 };
 use crate::{
-    intake::{FileReport, Outcome},
+    intake::{
+        FileReport, Outcome,
+        files::{FileSource, FileToLoad, OpenedFiles, read_set},
+    },
     report::Workbench,
     text::{Problems, excerpt},
     tuning::sets::{Set, SetChoice},
     units::count,
-    worker::{
-        executor::{self, FileSource, OpenedFiles},
-        protocol::FileToLoad,
-    },
 };
 
 /// What a command reads of the files that it is given, so that it advises only what it has an option for.
@@ -172,7 +171,7 @@ pub(super) fn read_untold(paths: &[PathBuf], measured: &Measured, reads: Reads) 
             SetChoice::Largest
         })
     };
-    let mut opened = executor::read_set(&names, sources, &mut choose, &mut terminal::Bar::new());
+    let mut opened = read_set(&names, sources, &mut choose, &mut terminal::Bar::new());
     if let Some(error) = unknown {
         opened.files.iter().for_each(|file| tell(file, reads, paths));
         return Err(error);

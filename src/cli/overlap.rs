@@ -14,7 +14,7 @@ use super::{
     save, table, terminal, threads,
 };
 use crate::{
-    intake::FileReport,
+    intake::{FileReport, files::OpenedFiles},
     overlap::{
         export::{ExportedFile, TreesError},
         features::Settings,
@@ -26,7 +26,6 @@ use crate::{
     progress::Silent,
     report::Workbench,
     text::visible,
-    worker::executor::OpenedFiles,
 };
 
 commands! {

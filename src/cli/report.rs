@@ -19,13 +19,13 @@ use super::{
 };
 use crate::{
     form::{Choices, Field},
-    intake::Outcome,
+    intake::{Outcome, files::OpenedFiles},
     policy::request::{LatencySource, ReplaySettings, Settings},
     progress::Silent,
     registry,
     report::{self, Contents, ReportFormat, Workbench, Written, link},
     tuning::read::RunKind,
-    worker::executor::{Executor, OpenedFiles},
+    worker::executor::Executor,
 };
 
 /// Write a report: one HTML page, Markdown, JSON or a link
@@ -262,7 +262,7 @@ impl Report {
         if let Some(seed) = self.from.learning.seed {
             choices.set("seed", &seed.to_string());
         }
-        let Some(study) = executor.studies().of_mut(workbench) else { return refuse(files::NOTHING_READ) };
+        let Some(study) = executor.studies.of_mut(workbench) else { return refuse(files::NOTHING_READ) };
         let mut bar = terminal::Bar::new();
         study.choose(choices, &mut bar)?;
         let jobs = study.jobs()?;
@@ -281,7 +281,7 @@ impl Report {
         }
         drop(bar);
         say_unused(&given, &study.form()?);
-        if let Some(why) = executor.studies().topology.why() {
+        if let Some(why) = executor.studies.topology.why() {
             return refuse(why);
         }
         Ok(executor.report(&self.contents(workbench))?)
@@ -293,7 +293,7 @@ impl Report {
         arguments::say_unused(&["choices"], "what logs of rewards don't say is given to policy replay");
         let mut executor = Executor::default();
         executor.take_in(opened, self.from.learning.target, &mut Silent)?;
-        let study = executor.studies().policy.study();
+        let study = executor.studies.policy.study();
         let seed = self.from.learning.seed.unwrap_or(0);
         let studied = study.study(Settings { seed, ..Settings::default() }, &mut terminal::Bar::new())?;
         if let Some((place, _)) = (0..).zip(&studied.can_replay).find(|(_, can)| **can) {

@@ -17,7 +17,6 @@ use crate::{
         snapshot::Snapshot,
         support::Library,
     },
-    worker::executor,
 };
 
 /// Say what got slower or faster between two states: before and after a driver, a firmware, a topology
@@ -124,7 +123,7 @@ fn state(when: &'static str, path: &Path, set: Option<String>) -> Result<Snapsho
     } else {
         files::say_unused(&opened, Reads::Sweeps, &[]);
     }
-    Ok(executor::snapshot_of(when, opened, &mut terminal::Bar::new())?)
+    Ok(opened.snapshot(when, &mut terminal::Bar::new())?)
 }
 
 /// The files that an argument names: one that is there with its commas, else what stands between them.

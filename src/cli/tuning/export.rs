@@ -91,7 +91,8 @@ impl Export {
             version: self.machine.library_version,
             gpu: self.machine.gpu,
         };
-        let ConfAnswer::Export { export, listing } = learnt.executor.conf(&ConfQuestion::Export(options))? else {
+        let ConfAnswer::Export { export, listing } = learnt.executor.tuning.conf(&ConfQuestion::Export(options))?
+        else {
             return refuse(format!("no tuner file is written for {}", self.reader.name()));
         };
         export.warnings.iter().for_each(|warning| terminal::say("warning", warning));

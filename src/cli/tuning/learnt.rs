@@ -11,15 +11,16 @@ use crate::{
         files::{self, Reads},
         terminal, threads,
     },
-    intake::FileReport,
+    intake::{FileReport, files::OpenedFiles},
     progress::Silent,
     report::Workbench,
     topology::study::Part,
     tuning::{
+        loaded::predict_folds,
         parameters::Parameters,
         result::{Evaluation, Group},
     },
-    worker::executor::{Executor, OpenedFiles, predict_folds},
+    worker::executor::Executor,
 };
 
 /// How sweeps are read, and what is learnt from them.
@@ -98,11 +99,11 @@ impl FromSweeps {
         let mut bar = terminal::Bar::new();
         let mut executor = Executor::default();
         let loaded = executor.take_in(opened, self.learning.target, &mut bar)?;
-        let trained = executor.train(parameters.clone(), &mut bar)?;
+        let trained = executor.tuning.train(parameters.clone(), &mut bar)?;
         let folds = threads::each("Validating", trained.folds.len(), |fold| {
             predict_folds(&trained.training, parameters, &[fold], &mut Silent)
         })?;
-        let validated = executor.validate(&folds, &mut bar)?;
+        let validated = executor.tuning.validate(&folds, &mut bar)?;
         drop(bar);
         let mut notes = [loaded.notes, trained.notes, validated.notes].concat();
         notes.extend(besides);

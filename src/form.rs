@@ -192,6 +192,15 @@ pub enum Control {
     Switch,
     /// A number in a text field.
     Number,
+    /// A number in a text field, which takes only one of this range.
+    NumberWithin {
+        /// The smallest value.
+        least: f64,
+        /// The largest value.
+        most: f64,
+        /// Whether it is a whole number.
+        is_whole: bool,
+    },
     /// A number on a slider.
     Slider {
         /// The smallest value.
@@ -205,6 +214,18 @@ pub enum Control {
     Text(Vec<String>),
     /// Several lines of text.
     Lines,
+    /// A button that chooses this value.
+    Button(String),
+}
+
+impl Control {
+    /// Whether a [`NumberWithin`](Self::NumberWithin) takes this text; every other control takes any.
+    #[must_use]
+    pub fn takes(&self, text: &str) -> bool {
+        let Self::NumberWithin { least, most, is_whole } = self else { return true };
+        let fits = |number: f64| (*least..=*most).contains(&number) && (!is_whole || number.fract() == 0.0);
+        text.trim().parse().is_ok_and(fits)
+    }
 }
 
 impl Field {

@@ -20,10 +20,9 @@ use crate::tuning::{
     aggregate::{Target, aggregate},
     conf::{
         Finding, Reader, Severity,
-        export::{ConfExport, ExportOptions, loading},
-        lint,
+        export::{self, ConfExport, ExportOptions, loading},
+        lint::{self, lint_for},
         overlay::{listing, overlay, summary},
-        question::{ConfAnswer, ConfQuestion, lint_for},
         read,
     },
     support::SupportMatrix,
@@ -118,10 +117,7 @@ impl ExportConf {
             version: self.machine.library_version,
             gpu: self.machine.gpu,
         };
-        let ConfAnswer::Export { export, listing } = learnt.executor.tuning.conf(&ConfQuestion::Export(options))?
-        else {
-            return Err(CliError::NoConf { reader: self.reader.name(), remedy: "" });
-        };
+        let export = learnt.executor.studies.tuning.export(&options)?;
         export.warnings.iter().for_each(|warning| terminal::say("warning", warning));
         export.refusals.iter().for_each(|refusal| terminal::say("error", &refusal.message()));
         if export.files.is_empty() {
@@ -144,7 +140,7 @@ impl ExportConf {
                     Reader::Rccl if offered != first => format!("# there under the name {offered}\n"),
                     _ => String::new(),
                 };
-                let table = Table::of(&listing).lines();
+                let table = Table::of(&export::listing(&export.rows)).lines();
                 terminal::write(&format!("{table}\n{told}\n{}{looked_for}", loading(self.reader, &first)))?;
             }
         }

@@ -6,7 +6,7 @@
 
 use crate::{
     collective::{Collective, Scale, Workload},
-    form::{restored, value},
+    form::{Choices, restored, value},
     tuning::{
         result::{Group, Recommendation},
         sets::{SetChoice, Sets},
@@ -146,6 +146,8 @@ pub struct NotLoaded {
     pub address: Address,
 }
 
+/// The keys that name a workload, a set and whether the example is open.
+pub const KEYS: [&str; 6] = ["c", "n", "r", "s", "m", "x"];
 const MAX_LENGTH: usize = 1000;
 const MAX_CHOICES_LENGTH: usize = 16_000;
 /// The workbenches whose addresses hold choices.
@@ -183,8 +185,9 @@ impl Address {
         let fragment = fragment.strip_prefix('#').unwrap_or(&fragment);
         let (mut address, mut nodes, mut ranks) = (Self::default(), None, None);
         // The other workbenches have choices of their own, under keys of their own.
-        let is_other = value(fragment, "w").is_some_and(|workbench| OTHERS.contains(&workbench));
-        let longest = if is_other { MAX_CHOICES_LENGTH } else { MAX_LENGTH };
+        let workbench = value(fragment, "w");
+        let is_other = workbench.is_some_and(|workbench| OTHERS.contains(&workbench));
+        let longest = if workbench.is_some() { MAX_CHOICES_LENGTH } else { MAX_LENGTH };
         if fragment.len() > longest {
             return Err(AddressError::TooLong);
         }
@@ -212,6 +215,21 @@ impl Address {
         }
         address.scale = nodes.zip(ranks).map(|(nodes, ranks)| Scale { nodes, ranks });
         Ok(address)
+    }
+
+    /// The address among other choices; a value that can't be is passed over.
+    #[must_use]
+    pub fn of_choices(choices: &Choices) -> Self {
+        let pairs = KEYS.iter().filter_map(|key| Some(format!("{key}={}", choices.get(key)?)));
+        Self::parse(&pairs.collect::<Vec<_>>().join("&")).unwrap_or_default()
+    }
+
+    /// The choices of a fragment beside address, panel and heat map: those of the panels.
+    #[must_use]
+    pub fn panel_choices(fragment: &str) -> Choices {
+        let mut choices = Choices::parse(fragment);
+        KEYS.iter().chain(&["p", "h"]).for_each(|key| choices.clear(key));
+        choices
     }
 
     /// The fragment, with its `#`.

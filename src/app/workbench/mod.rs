@@ -68,18 +68,6 @@ fn WorkbenchBody(workbench: Workbench) -> impl IntoView {
         let sentence = |text: String| view! { <p class="sentence">{text}</p> };
         sentences.unwrap_or_default().into_iter().map(sentence).collect_view()
     };
-    let sections = move || {
-        let all = state.shown.with(|shown| shown.as_ref().map_or(0, |shown| shown.report.sections.len()));
-        (0..all).collect::<Vec<_>>()
-    };
-    let section = move |index: usize| {
-        let find = move |report: &Report| report.sections.get(index).cloned();
-        // A section that two answers have in common is not drawn again.
-        let section = Memo::new(move |_| state.shown.with(|shown| find(&shown.as_ref()?.report)));
-        let group = Signal::derive(move || section.with(|section| title_of(section.as_ref())));
-        let form = view! { <GroupForm workbench group /> }.into_any();
-        view! { <SectionView section=section id=format!("section-{index}") form /> }
-    };
     view! {
         {reactive(move || why_unanswered(session, workbench))}
         <Show when=move || state.has_answer()>
@@ -92,10 +80,30 @@ fn WorkbenchBody(workbench: Workbench) -> impl IntoView {
                 <NetworkView workbench />
             </Show>
             <div class="panels">
-                <For each=sections key=|index| *index children=section />
+                <Sections workbench />
             </div>
         </Show>
     }
+}
+
+/// The sections of the answer, each with the fields of its group.
+#[component]
+pub fn Sections(workbench: Workbench) -> impl IntoView {
+    let state = expect_context::<Session>().state_of(workbench);
+    let sections = move || {
+        let all = state.shown.with(|shown| shown.as_ref().map_or(0, |shown| shown.report.sections.len()));
+        (0..all).collect::<Vec<_>>()
+    };
+    let section = move |index: usize| {
+        let find = move |report: &Report| report.sections.get(index).cloned();
+        // A section that two answers have in common is not drawn again.
+        let section = Memo::new(move |_| state.shown.with(|shown| find(&shown.as_ref()?.report)));
+        let group = Signal::derive(move || section.with(|section| group_of(section.as_ref())));
+        let submit = Signal::derive(move || section.with(|section| section.as_ref()?.placement.submit.clone()));
+        let form = view! { <GroupForm workbench group submit /> }.into_any();
+        view! { <SectionView section=section id=format!("section-{index}") form /> }
+    };
+    view! { <For each=sections key=|index| *index children=section /> }
 }
 
 /// Why the choices are not answered, with a button that tries again.
@@ -131,8 +139,14 @@ fn why_unanswered(session: Session, workbench: Workbench) -> Option<AnyView> {
     Some(view.into_any())
 }
 
-fn title_of(section: Option<&Section>) -> String {
-    section.map(|section| section.title.clone()).unwrap_or_default()
+/// The group of the fields of a section: that which it names, else that of its title.
+fn group_of(section: Option<&Section>) -> String {
+    let group = section.map(
+        |section| {
+            if section.placement.group.is_empty() { &section.title } else { &section.placement.group }
+        },
+    );
+    group.cloned().unwrap_or_default()
 }
 
 /// The parameters that the answer was computed with.

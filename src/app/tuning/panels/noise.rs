@@ -142,7 +142,7 @@ fn RunsPanel() -> impl IntoView {
                 listing
                 name="runs"
                 row_class
-                on_open=UnsyncCallback::new(move |row| open.update(|open| *open = (*open != Some(row)).then_some(row)))
+                on_open=Some(UnsyncCallback::new(move |row| open.update(|open| *open = (*open != Some(row)).then_some(row))))
             />
             <ConfigurationRuns found open />
             <SetAsideList />
@@ -296,7 +296,7 @@ fn Stalls() -> impl IntoView {
                     listing
                     name="stalls"
                     row_class
-                    on_open=toggle
+                    on_open=Some(toggle)
                 />
             </Show>
         </section>

@@ -1,5 +1,5 @@
 //! The contract between a workbench and the page: choices in, a form and a report out, jobs that any worker can do in
-//! between. The page draws any workbench by it, but for [`tuning`](crate::tuning), which has a page of its own.
+//! between. The page draws any workbench by it; [`tuning`](crate::tuning) trains and answers by messages of its own.
 //!
 //! A [`Study`] holds what was loaded for a workbench, and what came out of it. The page sends
 //! [`WorkbenchQuestion::Choose`], shows what comes back, has the [`Jobs`] done by other workers, gives the results in
@@ -26,7 +26,7 @@ pub enum WorkbenchError {
     /// The workbench can't answer; the error is its own.
     #[error(transparent)]
     Study(Box<dyn std::error::Error + Send + Sync>),
-    /// The tuning workbench does not use this protocol.
+    /// The workbench has no jobs.
     #[error("this workbench has no form")]
     NoForm,
     /// There is no file with this key.

@@ -108,7 +108,7 @@ impl Chart {
 
     fn chart(&self, learnt: &Learnt) -> Result<Drawing, CliError> {
         let group = self.group(&learnt.groups)?;
-        let study = &learnt.executor.studies.tuning.study;
+        let study = &learnt.executor.studies.tuning.loaded.study;
         let size_bytes = group.sizes.first().copied().unwrap_or_default();
         let workload = Workload { collective: group.collective, scale: group.scale, size_bytes };
         let against = match self.against {

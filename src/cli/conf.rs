@@ -117,7 +117,7 @@ impl ExportConf {
             version: self.machine.library_version,
             gpu: self.machine.gpu,
         };
-        let export = learnt.executor.studies.tuning.export(&options)?;
+        let export = learnt.executor.studies.tuning.loaded.export(&options)?;
         export.warnings.iter().for_each(|warning| terminal::say("warning", warning));
         export.refusals.iter().for_each(|refusal| terminal::say("error", &refusal.message()));
         if export.files.is_empty() {

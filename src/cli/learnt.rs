@@ -140,9 +140,9 @@ impl Learnt {
     ) -> Result<Self, ExecuteError> {
         let mut executor = Executor::default();
         let loaded = executor.take_in(opened, target, progress)?;
-        let trained = executor.studies.tuning.train(parameters.clone(), progress)?;
+        let trained = executor.studies.tuning.loaded.train(parameters.clone(), progress)?;
         let folds = predict_folds(&trained, parameters, progress)?;
-        let validated = executor.studies.tuning.validate(&folds, progress)?;
+        let validated = executor.studies.tuning.loaded.validate(&folds, progress)?;
         let notes = [loaded.notes, trained.notes, validated.notes].concat();
         Ok(Self { executor, groups: loaded.groups, evaluation: validated.evaluation, notes })
     }

@@ -127,9 +127,9 @@ impl Predict {
             protocols: protocols.clone(),
             exhaustive: *exhaustive,
         };
-        let platform = self.machine.with(self.library, learnt.executor.studies.tuning.platform());
-        learnt.executor.studies.tuning.study.set_platform(platform);
-        let study = &learnt.executor.studies.tuning.study;
+        let platform = self.machine.with(self.library, learnt.executor.studies.tuning.loaded.platform());
+        learnt.executor.studies.tuning.loaded.study.set_platform(platform);
+        let study = &learnt.executor.studies.tuning.loaded.study;
         let mut bar = terminal::Bar::new();
         let answers = study.recommend(&workloads, Some(&limits), true, &mut bar)?;
         drop(bar);
@@ -140,7 +140,7 @@ impl Predict {
             cannot.map(|why| format!("{why} (--library and --gpu say where it runs)")).collect();
         cannot.dedup();
         terminal::say_notes(&cannot);
-        let set = learnt.executor.studies.tuning.set.as_deref();
+        let set = learnt.executor.studies.tuning.loaded.set.as_deref();
         if self.json {
             return terminal::write_json(&export::json(&answers, set));
         }

@@ -17,7 +17,7 @@ use crate::{
     report::{Contents, Workbench},
     topology::{form::Topology, study::Part},
     training_time::{self, bundle::DroppedFile, dropped::DroppedFiles, form::TrainingTime},
-    tuning::loaded::LoadedTuning,
+    tuning::{form::Tuning, loaded::LoadedTuning},
     workbench::{ReportContext, Study, WorkbenchAnswer, WorkbenchError, WorkbenchQuestion, WorkbenchView},
 };
 
@@ -60,7 +60,7 @@ impl WorkbenchFiles {
 #[derive(Default)]
 pub struct Studies {
     /// Measured collectives, and what to deploy.
-    pub tuning: LoadedTuning,
+    pub tuning: Tuning,
     /// Slowdown of kernels that overlap with collectives.
     pub overlap: Overlap,
     /// Time of training steps.
@@ -79,7 +79,7 @@ impl Studies {
     pub fn new(tuning: LoadedTuning, parts: WorkbenchFiles) -> Self {
         let kernels = bring_together(parts.kernels.into_iter().map(|(_, part)| part).collect());
         Self {
-            tuning,
+            tuning: Tuning::new(tuning),
             overlap: Overlap::new(kernels),
             training_time: TrainingTime::new(DroppedFiles::new(
                 parts.samples.into_iter().flat_map(|(_, files)| files).collect(),

@@ -24,7 +24,7 @@ use self::{
     snapshot::Snapshot,
 };
 use crate::{
-    form::{self, RowChoice},
+    form::{self, Group, RowChoice},
     plot::Chart,
     text::{Column, Entry, Listing},
 };
@@ -172,8 +172,19 @@ pub struct Section {
     pub tables: Vec<Exhibit>,
     /// Files to deploy or to run.
     pub files: Vec<TextFile>,
-    /// Where it stands on the page that it was made on; this does not travel.
+    /// The group of fields that stand in it, on the page that made it; this does not travel.
+    pub form: Option<Group>,
+    /// What only the page shows of it; this does not travel.
     pub placement: Placement,
+}
+
+impl Section {
+    /// A section for the fields of a group, under its title.
+    #[must_use]
+    pub fn with_form(group: impl Into<Group>) -> Self {
+        let group = group.into();
+        Self { title: group.title.clone().into_owned(), form: Some(group), ..Self::default() }
+    }
 }
 
 /// A table with a title.

@@ -2,11 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The place of a section on the page, and what only the page shows of it.
+/// What only the page shows of a section.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
-    /// The group of the form's fields that stands in it; empty where it has none of its own.
-    pub group: String,
     /// A few words beside the heading.
     pub lead: String,
     /// The label of the button that makes the choices of the form together; without it each is made at once.
@@ -15,21 +13,8 @@ pub struct Placement {
     pub is_folded: bool,
     /// Why there is no answer.
     pub error: Option<String>,
-    /// The figures above the text, at most four.
-    pub figures: Vec<Figure>,
     /// The notes below the text.
     pub notes: Vec<Note>,
-}
-
-/// A figure that is shown large.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Figure {
-    /// The name.
-    pub name: String,
-    /// The value, with its unit.
-    pub value: String,
-    /// Where it is from, or what it means.
-    pub note: String,
 }
 
 /// A note, a sentence without a full stop or with it.
@@ -56,12 +41,6 @@ pub enum RowMark {
 }
 
 impl Placement {
-    /// The place of a section with the fields of a group, and words beside its heading.
-    #[must_use]
-    pub fn new(group: impl Into<String>, lead: impl Into<String>) -> Self {
-        Self { group: group.into(), lead: lead.into(), ..Self::default() }
-    }
-
     /// The same with further notes.
     #[must_use]
     pub fn noted(mut self, notes: impl IntoIterator<Item = String>) -> Self {

@@ -1,7 +1,8 @@
 //! The view of the page as the fragment of its URL: `#v=1&w=tuning&c=all_reduce&n=2&r=16&s=16777216`.
 //!
 //! `v` version, `w` workbench, `c` collective, `n` nodes, `r` ranks, `s` size in bytes, `m` the set of measurements
-//! (its key, or `all`), `x=1` the example is open, `p` the panel.
+//! (its key, or `all`), `x=1` the example is open, `p` the panel. The other keys
+//! are choices of the panels, as the fields of their `settings` name them.
 //! A fragment holds no data: where the sweep is not loaded, the page names what to drop.
 
 use crate::{
@@ -219,9 +220,15 @@ impl Address {
 
     /// The address among other choices; a value that can't be is passed over.
     #[must_use]
-    pub fn of_choices(choices: &Choices) -> Self {
-        let pairs = KEYS.iter().filter_map(|key| Some(format!("{key}={}", choices.get(key)?)));
+    pub fn of_choices<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Self {
+        let pairs = KEYS.iter().filter_map(|key| Some(format!("{key}={}", get(key)?)));
         Self::parse(&pairs.collect::<Vec<_>>().join("&")).unwrap_or_default()
+    }
+
+    /// A workload as text: `all_reduce, 16 MiB, 2 nodes, 16 ranks`.
+    #[must_use]
+    pub fn label(workload: &Workload) -> String {
+        Self::of(workload, SetChoice::Largest, false).to_string()
     }
 
     /// The choices of a fragment beside address, panel and heat map: those of the panels.

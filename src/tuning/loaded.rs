@@ -30,7 +30,6 @@ use super::{
     result::{Trained, Validated, View},
     runs::Runs,
     sets::Sets,
-    settings::ShownPanel,
     snapshot::{Extent, MeasuredWith, Snapshot},
     study::{TuningStudy, TuningStudyError},
     support::{Library, SupportMatrix},
@@ -77,8 +76,6 @@ pub struct LoadedTuning {
     pub(super) files: TuningFiles,
     /// Notes about all measurements.
     pub notes: Vec<String>,
-    /// The panel that is shown, by the choices of the page.
-    pub(super) panel: ShownPanel,
 }
 
 impl LoadedTuning {
@@ -91,8 +88,7 @@ impl LoadedTuning {
         notes.append(&mut runs.notes);
         notes.extend(read);
         let set = sets.label().map(str::to_owned);
-        let mut tuning =
-            Self { study: TuningStudy::of_runs(runs, target), set, files, notes, panel: ShownPanel::default() };
+        let mut tuning = Self { study: TuningStudy::of_runs(runs, target), set, files, notes };
         tuning.study.set_platform(tuning.platform().unwrap_or_default());
         tuning.notes.extend(tuning.study.sweep().notes());
         tuning.notes.extend(tuning.study.screened().notes());
@@ -109,6 +105,12 @@ impl LoadedTuning {
             view.heat_map = self.study.heat_map(workload, against);
         }
         Ok(view)
+    }
+
+    /// The name of a loaded file; empty if it is closed.
+    pub(super) fn name(&self, file: u32) -> &str {
+        let number = u16::try_from(file).ok();
+        number.and_then(|number| self.files.names.get(&number)).map_or("", String::as_str)
     }
 
     /// The runs behind a workload's points.

@@ -82,20 +82,25 @@ impl Executor {
                 let opened = read_set(&names, files, &mut |_| set, progress);
                 Response::Loaded(self.take_in(opened, target, progress)?)
             }
-            Request::Train { parameters } => Response::Trained(self.studies.tuning.train(parameters, progress)?),
+            Request::Train { parameters } => Response::Trained(self.studies.tuning.loaded.train(parameters, progress)?),
             Request::Folds { training, parameters, folds } => {
                 Response::FoldsDone(predict_folds(&training, &parameters, &folds, progress)?)
             }
-            Request::Validate { folds } => Response::Validated(self.studies.tuning.validate(&folds, progress)?),
-            Request::View { workload, against } => Response::View(self.studies.tuning.view(&workload, against)?),
+            Request::Validate { folds } => Response::Validated(self.studies.tuning.loaded.validate(&folds, progress)?),
+            Request::View { workload, against } => Response::View(self.studies.tuning.loaded.view(&workload, against)?),
             Request::Recommend { collective, scale, sizes, search } => {
                 let workloads: Vec<Workload> =
                     sizes.into_iter().map(|size_bytes| Workload { collective, scale, size_bytes }).collect();
-                Response::Recommended(self.studies.tuning.study.recommend(&workloads, Some(&search), true, progress)?)
+                Response::Recommended(self.studies.tuning.loaded.study.recommend(
+                    &workloads,
+                    Some(&search),
+                    true,
+                    progress,
+                )?)
             }
-            Request::Importances => Response::Importances(self.studies.tuning.study.importances(progress)?),
-            Request::SaveModel => Response::ModelFile(self.studies.tuning.study.model_file()?.to_text()),
-            Request::Record(question) => Response::Record(self.studies.tuning.record(&question)),
+            Request::Importances => Response::Importances(self.studies.tuning.loaded.study.importances(progress)?),
+            Request::SaveModel => Response::ModelFile(self.studies.tuning.loaded.study.model_file()?.to_text()),
+            Request::Record(question) => Response::Record(self.studies.tuning.loaded.record(&question)),
             Request::Study { workbench, question } => {
                 let material = intake::report_context(&self.files);
                 Response::Study(Box::new(self.studies.answer(workbench, *question, material, progress)?))
@@ -105,7 +110,7 @@ impl Executor {
                 let mut files = files.into_iter();
                 let before = self.side("before", before, question.sets[0], &mut files, progress)?;
                 let after = self.side("after", after, question.sets[1], &mut files, progress)?;
-                Response::Compared(Box::new(self.studies.tuning.compare(&before, &after, &question)?))
+                Response::Compared(Box::new(self.studies.tuning.loaded.compare(&before, &after, &question)?))
             }
             Request::WriteReport { contents, form } => Response::Written(self.write_report(contents, form)?),
             Request::WriteOpened { report, form } => Response::Written(report::write(&report, form)?),
@@ -148,7 +153,7 @@ impl Executor {
         progress: &mut dyn Progress,
     ) -> Result<Snapshot, ExecuteError> {
         match side {
-            ComparedState::Loaded => Ok(self.studies.tuning.snapshot(Extent::Whole)?),
+            ComparedState::Loaded => Ok(self.studies.tuning.loaded.snapshot(Extent::Whole)?),
             ComparedState::Snapshot(snapshot) => Ok(*snapshot),
             ComparedState::Files(names) => {
                 let sources = files.take(names.len()).collect();
@@ -172,12 +177,12 @@ impl Executor {
         let tuning = opened.take_tuning(target, progress);
         let OpenedFiles { files, parameters, documents: shown, parts, sets, .. } = opened;
         *self = Self { studies: Studies::new(tuning, parts), reports: shown.reports, files: files.clone(), made: None };
-        let mut notes = self.studies.tuning.notes.clone();
+        let mut notes = self.studies.tuning.loaded.notes.clone();
         let loaded = self.studies.overlap.loaded();
         notes.extend(loaded.notes.iter().cloned());
         notes.extend(loaded.merged.iter().map(|(name, merged)| format!("{name}: {}", merged.sentence())));
-        let groups = self.studies.tuning.study.groups().to_vec();
-        let winners = self.studies.tuning.study.winners()?;
+        let groups = self.studies.tuning.loaded.study.groups().to_vec();
+        let winners = self.studies.tuning.loaded.study.winners()?;
         Ok(Loaded { files, groups, sets, winners, parameters, notes, documents })
     }
 }

@@ -310,7 +310,7 @@ fn a_campaign_s_name_tells_its_collective_and_its_rules_how_many_ranks_ran() {
     let conf = "allgather,0,8192,ring,simple,8,1,8,-1,-1\nallreduce,0,8192,ring,ll,8,1,8,-1,-1\n";
     let mut page = Page::default();
     page.load(&[("allreduce_1n.per_size_stats.csv", campaign.as_bytes()), ("nccl_tuner.conf", conf.as_bytes())]);
-    let answer = page.worker.studies.tuning.ab(&ab::AbQuestion::default()).unwrap();
+    let answer = page.worker.studies.tuning.loaded.ab(&ab::AbQuestion::default()).unwrap();
     let words: Vec<&str> = answer.verdicts.iter().map(ab::verdict::RuleVerdict::word).collect();
     assert_eq!(words, ["not judged", "keep"]);
     // 4 KiB × 2 · 7/8 over 0.32 and 0.36 GB/s.
@@ -735,7 +735,7 @@ fn a_tuner_file_says_what_it_was_measured_with() {
     let mut page = Page::default();
     page.load(&files);
     let export = |page: &mut Page| {
-        let export = page.worker.studies.tuning.export(&ExportOptions::default()).unwrap();
+        let export = page.worker.studies.tuning.loaded.export(&ExportOptions::default()).unwrap();
         export.files[0].text.clone()
     };
     let text = export(&mut page);

@@ -37,10 +37,10 @@ fn studied(files: &[(&str, Vec<u8>)]) -> Executor {
     let mut executor = Executor::default();
     executor.take_in(opened, Target::Time, &mut Silent).unwrap();
     let parameters = Parameters { trees: 10, stages: 20, ..Parameters::default() };
-    let trained = executor.studies.tuning.train(parameters.clone(), &mut Silent).unwrap();
+    let trained = executor.studies.tuning.loaded.train(parameters.clone(), &mut Silent).unwrap();
     let all: Vec<u32> = (0..trained.folds.len() as u32).collect();
     let folds = predict_folds(&trained.training, &parameters, &all, &mut Silent).unwrap();
-    executor.studies.tuning.validate(&[folds], &mut Silent).unwrap();
+    executor.studies.tuning.loaded.validate(&[folds], &mut Silent).unwrap();
     executor
 }
 
@@ -143,6 +143,7 @@ fn filled(words: &str, value: f64) -> Report {
             charts: vec![chart, timeline, heat_map],
             tables: vec![Exhibit::new("table", text(), listing)],
             files: vec![file],
+            form: None,
         }],
         snapshot: None,
     }

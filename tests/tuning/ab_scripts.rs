@@ -89,7 +89,7 @@ fn a_campaign_runs_and_is_judged_by_its_logs() {
 fn the_executor_compares_what_was_loaded() {
     let runs = "nodes,size_bytes,def_runs,cfg_runs\n1,4096,1.5;1.51;1.52,2;2.01;2.02\n";
     let executor = with(&[("allreduce_1n.per_size_stats.csv", runs.to_owned())]);
-    let judged = |executor: &Executor| executor.studies.tuning.ab(&ab::AbQuestion::default());
+    let judged = |executor: &Executor| executor.studies.tuning.loaded.ab(&ab::AbQuestion::default());
     let answer = judged(&executor).unwrap();
     assert_eq!((answer.rules.len(), answer.trimmed), (1, None));
     assert_eq!(answer.by_rule.rows[0][0].text, "4 KiB");

@@ -228,7 +228,7 @@ fn executor() -> Executor {
 #[test]
 fn tuner_files_are_checked_laid_over_the_sweep_and_written() {
     let executor = executor();
-    let (tuning, library) = (&executor.studies.tuning, Library::Rccl);
+    let (tuning, library) = (&executor.studies.tuning.loaded, Library::Rccl);
     let findings = tuning.lint(2, Reader::ALL, library).unwrap();
     let (listing, summary) = (lint::listing(&findings), lint::summary(&findings));
     assert!(findings.iter().any(|f| f.code.name() == "unknown-collective" && f.line == 2));
@@ -263,7 +263,7 @@ fn tuner_files_are_checked_laid_over_the_sweep_and_written() {
 fn coverage_is_computed_with_the_rules_of_a_loaded_file() {
     let executor = executor();
     let question = CoverageQuestion { conf: Some(2), reader: Reader::Rccl, ..CoverageQuestion::default() };
-    let answer = executor.studies.tuning.coverage(&question).unwrap();
+    let answer = executor.studies.tuning.loaded.coverage(&question).unwrap();
     assert_eq!(answer.lines[0].hit, Hit::Rule(1));
     assert!(answer.histogram.series.iter().any(|series| series.name == "all_reduce, in a gap"));
 }

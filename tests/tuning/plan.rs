@@ -37,7 +37,7 @@ fn csv(keep: impl Fn(&str) -> bool) -> String {
 }
 
 fn ask(executor: &mut Executor, question: PlanQuestion) -> plan::PlanAnswer {
-    executor.studies.tuning.plan(&question, &mut Silent).unwrap()
+    executor.studies.tuning.loaded.plan(&question, &mut Silent).unwrap()
 }
 
 const TELLS: &str = "#!/bin/sh\nenv | grep ^NCCL_ | sort\necho \"$@\"\n";

@@ -17,7 +17,7 @@ use crate::{
     plot::Pick,
     report::{
         Section, TextFile as ReportFile,
-        placement::{Figure, Placement, RowMark},
+        placement::{Placement, RowMark},
     },
 };
 
@@ -95,9 +95,12 @@ pub fn SectionView(
     let file = |ReportFile { name, text, note }: ReportFile| view! { <TextFile name about=note text /> };
     let place = Memo::new(move |_| section.with(|s| s.as_ref().map(|s| s.placement.clone())).unwrap_or_default());
     let has_charts = move || !count(|section| section.charts.len()).is_empty();
+    let error = move || {
+        place.with(|place| place.error.clone()).map(|error| view! { <p class="wrong" role="alert">{error}</p> })
+    };
     let content = view! {
             {form}
-            {reactive(move || above(&place.get()))}
+            {reactive(error)}
             {reactive(text)}
             {listed.more_button(sentences)}
             {reactive(move || notes(place.get()))}
@@ -130,24 +133,6 @@ pub fn SectionView(
         </section>
     }
     .into_any()
-}
-
-/// What stands above the text of a section: why it has no answer, and its figures.
-fn above(place: &Placement) -> impl IntoView + use<> {
-    let error = place.error.clone().map(|error| view! { <p class="wrong" role="alert">{error}</p> });
-    let figure = |Figure { name, value, note }: Figure| {
-        view! {
-            <div class="figure">
-                <dt>{name}</dt>
-                <dd>{value}</dd>
-                <dd class="figure-note">{note}</dd>
-            </div>
-        }
-    };
-    let figures = place.figures.clone();
-    let figures = (!figures.is_empty())
-        .then(|| view! { <dl class="figures">{figures.into_iter().map(figure).collect_view()}</dl> });
-    view! { {error} {figures} }
 }
 
 /// The notes of a section, those that warn last.

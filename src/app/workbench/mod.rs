@@ -90,20 +90,24 @@ fn WorkbenchBody(workbench: Workbench) -> impl IntoView {
 #[component]
 pub fn Sections(workbench: Workbench) -> impl IntoView {
     let state = expect_context::<Session>().state_of(workbench);
+    // What stands at a place is drawn anew where it is of another group.
     let sections = move || {
-        let all = state.shown.with(|shown| shown.as_ref().map_or(0, |shown| shown.report.sections.len()));
-        (0..all).collect::<Vec<_>>()
+        let all = state.shown.get();
+        let kind = |(index, section): (usize, &Section)| {
+            (index, section.form.as_ref().map(|group| group.number), section.placement.is_folded)
+        };
+        all.iter().flat_map(|shown| shown.report.sections.iter().enumerate().map(kind)).collect::<Vec<_>>()
     };
-    let section = move |index: usize| {
+    let section = move |(index, ..): (usize, Option<u8>, bool)| {
         let find = move |report: &Report| report.sections.get(index).cloned();
         // A section that two answers have in common is not drawn again.
         let section = Memo::new(move |_| state.shown.with(|shown| find(&shown.as_ref()?.report)));
-        let group = Signal::derive(move || section.with(|section| group_of(section.as_ref())));
+        let group = Signal::derive(move || section.with(|section| Some(section.as_ref()?.form.as_ref()?.number)));
         let submit = Signal::derive(move || section.with(|section| section.as_ref()?.placement.submit.clone()));
         let form = view! { <GroupForm workbench group submit /> }.into_any();
         view! { <SectionView section=section id=format!("section-{index}") form /> }
     };
-    view! { <For each=sections key=|index| *index children=section /> }
+    view! { <For each=sections key=|section| *section children=section /> }
 }
 
 /// Why the choices are not answered, with a button that tries again.
@@ -137,16 +141,6 @@ fn why_unanswered(session: Session, workbench: Workbench) -> Option<AnyView> {
         </section>
     };
     Some(view.into_any())
-}
-
-/// The group of the fields of a section: that which it names, else that of its title.
-fn group_of(section: Option<&Section>) -> String {
-    let group = section.map(
-        |section| {
-            if section.placement.group.is_empty() { &section.title } else { &section.placement.group }
-        },
-    );
-    group.cloned().unwrap_or_default()
 }
 
 /// The parameters that the answer was computed with.

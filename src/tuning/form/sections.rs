@@ -1,6 +1,6 @@
 //! The sections of each panel. A question that can't be answered says why in its section.
 
-use super::{fields::Group, workload_label};
+use super::Tuning;
 use crate::{
     progress::Progress,
     report::{
@@ -8,23 +8,19 @@ use crate::{
         placement::{Placement, RowMark},
     },
     tuning::{
-        ab::{
-            AbAnswer, AbQuestion,
-            script::CampaignPlan,
-            verdict::{Limits, RuleVerdict},
-        },
-        address::Panel,
+        ab::{AbAnswer, script::CampaignPlan, verdict::RuleVerdict},
+        address::{Address, Panel},
         conf::{
             Finding, Reader, Severity,
-            export::{self, ConfFile, ExportOptions, Refusal},
+            export::{self, ConfFile, Refusal},
             lint,
             overlay::{self, OverlayPoint},
         },
-        coverage::{CoverageAnswer, CoverageQuestion},
+        coverage::CoverageAnswer,
         hotspots::{self, HotspotQuestion},
         launch::Sizes,
-        loaded::LoadedTuning,
         plan::{self, PlanAnswer, PlanQuestion},
+        settings::Group,
         study::TuningStudyError,
     },
     units::count,
@@ -36,9 +32,11 @@ const MAX_NAMED: usize = 12;
 const MAX_FINDINGS: usize = 5000;
 
 impl Section {
-    /// A section of a panel.
-    fn of(group: Group, title: &str, lead: &str) -> Self {
-        Self { title: title.to_owned(), placement: Placement::new(group.key(), lead), ..Self::default() }
+    /// A section of a panel, with words beside its heading.
+    fn led(group: Group, lead: &str) -> Self {
+        let mut section = Self::with_form(group);
+        lead.clone_into(&mut section.placement.lead);
+        section
     }
 
     /// A section without fields of its own that is shown folded.
@@ -57,10 +55,10 @@ fn file(name: impl Into<String>, note: impl Into<String>, text: String) -> TextF
     TextFile { name: name.into(), note: note.into(), text }
 }
 
-impl LoadedTuning {
+impl Tuning {
     /// The sections of the panel that is chosen.
     pub(super) fn make_sections(&mut self, progress: &mut dyn Progress) -> Vec<Section> {
-        match self.panel.settings.panel {
+        match self.settings.panel {
             Panel::Answer => self.dips(),
             Panel::TunerFiles => self.tuner_files(),
             Panel::Coverage => self.covered(),
@@ -72,20 +70,20 @@ impl LoadedTuning {
     }
 
     fn has_data(&self) -> bool {
-        !self.study.groups().is_empty()
+        !self.loaded.study.groups().is_empty()
     }
 
     fn dips(&mut self) -> Vec<Section> {
         if !self.has_data() {
             return Vec::new();
         }
-        let rule = self.panel.settings.hotspots;
+        let rule = self.settings.hotspots;
         let learnt = self.learnt();
-        if self.panel.hotspots.as_ref().is_none_or(|(of, by, _)| (of, by) != (&rule, &learnt)) {
-            self.panel.hotspots = Some((rule, learnt, self.hotspots(&HotspotQuestion { rule })));
+        if self.hotspots.as_ref().is_none_or(|(of, by, _)| (of, by) != (&rule, &learnt)) {
+            self.hotspots = Some((rule, learnt, self.loaded.hotspots(&HotspotQuestion { rule })));
         }
-        let Some((.., found)) = &self.panel.hotspots else { return Vec::new() };
-        let mut section = Section::of(Group::Hotspots, "Hotspots", "Sizes with a lower busbw than a smaller size.");
+        let Some((.., found)) = &self.hotspots else { return Vec::new() };
+        let mut section = Section::led(Group::Hotspots, "Sizes with a lower busbw than a smaller size.");
         if found.hotspots.is_empty() {
             section = section
                 .saying("No hotspots: not for the default, the best measured or the recommended configurations.");
@@ -103,14 +101,12 @@ impl LoadedTuning {
 
     fn planned(&self, progress: &mut dyn Progress) -> Vec<Section> {
         let lead = "One launch measures every size with one configuration.";
-        let mut section = Section::of(Group::Plan, "What to measure next", lead);
+        let mut section = Section::led(Group::Plan, lead);
         if !self.has_data() {
             return vec![section.saying("Drop a sweep first: the plan says what to add to it.")];
         }
-        let shown = self.panel.settings.shown.filter(|_| self.panel.settings.only_shown);
-        let of = shown.map(|workload| (workload.collective, workload.scale));
-        let question = PlanQuestion { of, uncovered: self.panel.uncovered.clone(), ..self.panel.settings.plan.clone() };
-        let PlanAnswer { notes, listing, script, sweep_arguments, .. } = match self.plan(&question, progress) {
+        let question = PlanQuestion { uncovered: self.uncovered.clone(), ..self.settings.plan.clone() };
+        let PlanAnswer { notes, listing, script, sweep_arguments, .. } = match self.loaded.plan(&question, progress) {
             Ok(plan) => plan,
             Err(error) => return vec![failed(section, &error)],
         };
@@ -124,8 +120,8 @@ impl LoadedTuning {
     }
 
     fn campaigns(&self) -> Vec<Section> {
-        let section = Section::of(Group::Campaign, "A/B", "");
-        let judged = if self.panel.settings.campaign.is_some() {
+        let section = Section::with_form(Group::Campaign);
+        let judged = if self.settings.ab.file.is_some() {
             self.campaign(section)
         } else {
             section.saying(
@@ -137,16 +133,9 @@ impl LoadedTuning {
     }
 
     fn campaign(&self, mut section: Section) -> Section {
-        let conf = self.panel.settings.campaign_conf;
-        let question = AbQuestion {
-            file: self.panel.settings.campaign,
-            conf,
-            collective: self.panel.settings.campaign_collective,
-            ranks: None,
-            limits: Limits { confidence: self.panel.settings.confidence_pct / 100.0, ..self.panel.settings.limits },
-        };
+        let conf = self.settings.ab.conf;
         let AbAnswer { void, notes, problems, verdicts, by_rule, by_size, chart, trimmed, .. } =
-            match self.ab(&question) {
+            match self.loaded.ab(&self.settings.ab) {
                 Ok(answer) => answer,
                 Err(error) => return failed(section, &error),
             };
@@ -163,73 +152,64 @@ impl LoadedTuning {
             Exhibit::new("ab-by-size", "By size", by_size),
         ];
         section.charts.extend(chart);
-        let name = conf.map_or_else(|| "trimmed.conf".to_owned(), |conf| trimmed_name(self.name(conf)));
+        let name = conf.map_or_else(|| "trimmed.conf".to_owned(), |conf| trimmed_name(self.loaded.name(conf)));
         section.files.extend(trimmed.map(|text| file(name, "what is left of the tuner file", text)));
         section
     }
 
     /// The script of a campaign with three arms for the collective and scale that are shown.
     fn next_campaign(&self) -> Option<Section> {
-        let shown = self.panel.settings.shown?;
+        let shown = self.settings.shown?;
         let (collective, scale) = (shown.collective, shown.scale);
-        let groups = self.study.groups();
+        let groups = self.loaded.study.groups();
         let group = groups.iter().find(|group| (group.collective, group.scale) == (collective, scale))?;
         let campaign = CampaignPlan {
             collective,
             scale,
             sizes: Sizes::to_cover(*group.sizes.first()?, *group.sizes.last()?),
-            repeats: self.panel.settings.arm_launches,
+            repeats: self.settings.arms.0,
             seed: 42,
-            launcher: self.panel.settings.arm_launcher,
-            plugin: self.panel.settings.plugin.clone(),
-            conf: self.panel.settings.conf_path.clone(),
+            launcher: self.settings.arms.1,
+            plugin: self.settings.paths[0].clone(),
+            conf: self.settings.paths[1].clone(),
         };
         let lead = "No plugin, the plugin with the tuner file, the plugin with an empty one.";
         let name = format!("ab_{collective}_{}n.sh", scale.nodes);
         let script = file(name, "three arms in a balanced order", campaign.script());
-        Some(Section { files: vec![script], ..Section::of(Group::NextCampaign, "The next campaign", lead) })
+        Some(Section { files: vec![script], ..Section::led(Group::NextCampaign, lead) })
     }
 
     fn tables(&self) -> Vec<Section> {
         let lead = "For reading only: no model is trained on these.";
-        let mut section = Section::of(Group::Tables, "Tables", lead);
-        let listings = &self.files.listings;
-        let shown = listings.iter().find(|(file, _)| Some(*file) == self.panel.settings.table);
+        let mut section = Section::led(Group::Tables, lead);
+        let listings = &self.loaded.files.listings;
+        let shown = listings.iter().find(|(file, _)| Some(*file) == self.settings.table);
         section.tables.extend(shown.map(|(_, listing)| Exhibit::new("table", "Content", listing.clone())));
         vec![section]
     }
 
     fn covered(&mut self) -> Vec<Section> {
-        let settings = &self.panel.settings;
+        let settings = &self.settings;
         let lead = "The sizes that a job sends, and what a tuner file chooses for them.";
-        let mut section = Section::of(Group::Coverage, "Coverage", lead);
-        let has_log = !self.files.jobs.is_empty();
-        let by_hand = settings.by_hand || !has_log;
+        let mut section = Section::led(Group::Coverage, lead);
+        let has_log = !self.loaded.files.jobs.is_empty();
+        let by_hand = settings.by_hand;
         if !has_log {
             section = section.saying(
                 "Drop the job's NCCL log (NCCL_DEBUG=INFO with NCCL_DEBUG_SUBSYS=COLL or TUNING), or type what it sends.",
             );
         }
-        let mut typed = Section::of(Group::Calls, "What the job sends", "");
+        let mut typed = Section::with_form(Group::Calls);
         typed.placement.submit = Some("Show".to_owned());
-        let calls = if by_hand { settings.typed() } else { Ok(None) };
-        typed.placement.error = calls.as_ref().err().cloned();
-        let question = CoverageQuestion {
-            typed: calls.unwrap_or_default(),
-            conf: settings.rules,
-            reader: settings.reader,
-            library: settings.library,
-            scale: settings.scale.or(settings.shown.map(|shown| shown.scale)),
-            divide_by: settings.divide_by,
-        };
+        typed.placement.error.clone_from(&settings.wrong_calls);
         let mut sections: Vec<Section> = Some(typed).filter(|_| by_hand).into_iter().collect();
-        self.panel.cost_tables.clear();
-        if by_hand && question.typed.is_none() {
+        self.cost_tables.clear();
+        if by_hand && settings.coverage.typed.is_none() {
             sections.push(section);
             return sections;
         }
         let CoverageAnswer { listing, sentence, histogram, costs, measure_next, notes, .. } =
-            match self.coverage(&question) {
+            match self.loaded.coverage(&settings.coverage) {
                 Ok(answer) => answer,
                 Err(error) => {
                     sections.push(failed(section, &error));
@@ -245,43 +225,41 @@ impl LoadedTuning {
             section.charts.push(histogram);
             sections.push(section);
             sections
-                .extend(never_measured(measure_next.iter().map(|(workload, _)| workload_label(workload)).collect()));
+                .extend(never_measured(measure_next.iter().map(|(workload, _)| Address::label(workload)).collect()));
         }
         // Calls that were never measured go to the plan.
-        self.panel.uncovered = measure_next;
-        self.panel.cost_tables = costs.iter().map(|chart| chart.title.clone()).collect();
-        let chart = costs.get(self.panel.settings.cost_table as usize).or(costs.first()).cloned();
-        sections.extend(chart.map(|chart| Section {
-            charts: vec![chart],
-            ..Section::of(Group::Costs, "The library's cost table beside the measurements", "")
-        }));
+        self.uncovered = measure_next;
+        self.cost_tables = costs.iter().map(|chart| chart.title.clone()).collect();
+        let chart = costs.get(self.settings.cost_table).or(costs.first()).cloned();
+        sections.extend(chart.map(|chart| Section { charts: vec![chart], ..Section::with_form(Group::Costs) }));
         sections
     }
 
     fn tuner_files(&self) -> Vec<Section> {
         let mut sections = Vec::new();
-        if let Some(file) = self.panel.settings.checked {
+        if let Some(file) = self.settings.checked {
             sections.extend(self.checked(file));
         }
         if self.has_data() {
             sections.extend(self.written());
             sections.extend(self.environment_variables());
         }
-        if self.panel.settings.checked.is_none() {
+        if self.settings.checked.is_none() {
             let text = "Drop a tuner file to see what each of its rules does in each reader, and what it would choose at \
                         every measured size.";
-            sections.push(Section::of(Group::Check, "Check a tuner file", "").saying(text));
+            let title = "Tuner files".to_owned();
+            sections.push(Section { title, ..Section::default() }.saying(text));
         }
         sections
     }
 
     /// The findings about a loaded file, and its choices at the measured sizes.
     fn checked(&self, file: u32) -> Vec<Section> {
-        let settings = &self.panel.settings;
-        let (reader, library) = (settings.reader, settings.library);
-        let mut section = Section::of(Group::Check, "What this tuner file does", "");
+        let settings = &self.settings;
+        let (reader, library) = (settings.export.reader, settings.export.library);
+        let mut section = Section::with_form(Group::Check);
         let readers = if settings.all_readers { Reader::ALL } else { &[reader] };
-        let mut findings = match self.lint(file, readers, library) {
+        let mut findings = match self.loaded.lint(file, readers, library) {
             Ok(findings) => findings,
             Err(error) => return vec![failed(section, &error)],
         };
@@ -303,7 +281,7 @@ impl LoadedTuning {
         if !self.has_data() {
             return vec![section.saying("Drop the sweep beside it to see what the file would cost or gain.")];
         }
-        let choices = match self.overlay(file, reader, library) {
+        let choices = match self.loaded.overlay(file, reader, library) {
             Ok(choices) => choices,
             Err(error) => return vec![failed(section, &error)],
         };
@@ -325,17 +303,8 @@ impl LoadedTuning {
     }
 
     fn written(&self) -> Vec<Section> {
-        let settings = &self.panel.settings;
-        let mut section = Section::of(Group::Write, "Write a tuner file", "");
-        let options = ExportOptions {
-            reader: settings.reader,
-            library: settings.library,
-            by_scale: settings.by_scale,
-            open_ends: settings.open_ends,
-            architecture: Some(settings.architecture.clone()).filter(|text| !text.is_empty()),
-            ..ExportOptions::default()
-        };
-        let written = match self.export(&options) {
+        let mut section = Section::with_form(Group::Write);
+        let written = match self.loaded.export(&self.settings.export) {
             Ok(written) => written,
             Err(error) => return vec![failed(section, &error)],
         };
@@ -352,12 +321,12 @@ impl LoadedTuning {
     }
 
     fn environment_variables(&self) -> Option<Section> {
-        let shown = self.panel.settings.shown?;
-        let configuration = if self.panel.settings.of_size { Some(self.recommended(&shown)?) } else { None };
-        let mut section = Section::of(Group::Environment, "As environment variables, for the whole job", "");
+        let shown = self.settings.shown?;
+        let configuration = if self.settings.of_size { Some(self.recommended(&shown)?) } else { None };
+        let mut section = Section::with_form(Group::Environment);
         section.placement.is_folded = true;
         let of = (shown.collective, shown.scale);
-        Some(match self.environment(of, configuration, self.panel.settings.library) {
+        Some(match self.loaded.environment(of, configuration, self.settings.export.library) {
             Ok(environment) => {
                 section.files.push(file("", environment.configuration.to_string(), environment.text));
                 Section { placement: section.placement.clone().warned(environment.warnings), ..section }
@@ -368,7 +337,7 @@ impl LoadedTuning {
 
     /// The configuration to deploy for a workload, measured or not.
     fn recommended(&self, workload: &crate::collective::Workload) -> Option<crate::collective::Configuration> {
-        let study = &self.study;
+        let study = &self.loaded.study;
         let answer = study.to_deploy().ok()?;
         match answer.iter().find(|found| found.workload == *workload) {
             Some(found) => found.configuration,

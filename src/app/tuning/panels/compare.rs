@@ -23,7 +23,7 @@ use crate::{
     report::Workbench,
     tuning::{
         compare::{CompareAnswer, CompareQuestion, LoadedDeployment},
-        form::deployment,
+        settings::deployment,
     },
     worker::protocol::{ComparedState, Request, Response},
 };
@@ -115,7 +115,8 @@ fn StateComparison(states: Memo<Vec<(u32, String)>>) -> impl IntoView {
     let asked = RwSignal::new(CompareQuestion::default());
     let question = Signal::derive(move || {
         let (before, after) = (chosen(0)?, chosen(1)?);
-        let (reader_of_conf, library) = session.state_of(Workbench::Tuning).choices.with(deployment);
+        let (reader_of_conf, library) =
+            session.state_of(Workbench::Tuning).choices.with(deployment).unwrap_or_default();
         let deployment = |file| LoadedDeployment { file, reader: reader_of_conf, library };
         let question = CompareQuestion { conf: conf.chosen.get().map(deployment), ..asked.get() };
         let (before, after) = (compared_state(session, reader, before)?, compared_state(session, reader, after)?);

@@ -14,7 +14,9 @@ use collectune::{
     report::{
         Contents, Exhibit, Fact, LoadedFile, Report, ReportFormat, Section, TextFile, Workbench, Written, html,
         link::{self, LinkError},
-        markdown, open, wire,
+        markdown, open,
+        placement::Placement,
+        wire,
     },
     text::{Column, Entry, Listing, is_control},
     tuning::{aggregate::Target, loaded::predict_folds, parameters::Parameters, simulate::Simulation},
@@ -144,6 +146,7 @@ fn filled(words: &str, value: f64) -> Report {
             tables: vec![Exhibit::new("table", text(), listing)],
             files: vec![file],
             form: None,
+            placement: Placement::default(),
         }],
         snapshot: None,
     }

@@ -179,6 +179,7 @@ impl OpenedFiles {
             confs: mem::take(&mut self.documents.confs),
             jobs: mem::take(&mut self.documents.jobs),
             comparisons: mem::take(&mut self.documents.comparisons),
+            listings: mem::take(&mut self.documents.listings),
         };
         let mut tuning = LoadedTuning::new(files, &self.sets, target, mem::take(&mut self.notes));
         let scales: Vec<Scale> = tuning.study.groups().iter().map(|group| group.scale).collect();

@@ -9,7 +9,6 @@ use super::{
     baselines::Measurements,
     ceilings::Ceilings,
     charts,
-    conf::question::ConfQuestionError,
     coverage::CoverageError,
     decision::{Judge, deviations::Deviations},
     features::ModelInput,
@@ -96,9 +95,12 @@ pub enum TuningStudyError {
     /// The model could not be fitted or asked.
     #[error("the model could not be made: {0}")]
     Learn(#[from] LearnError),
-    /// A question about tuner files is not valid.
-    #[error(transparent)]
-    Conf(#[from] ConfQuestionError),
+    /// The file is no tuner file, or not loaded.
+    #[error("this tuner file is not loaded any more; give it again")]
+    NoConf,
+    /// There is no recommendation that a file could be written from.
+    #[error("there is nothing to deploy yet: a sweep is needed first")]
+    NothingToDeploy,
     /// The coverage of a job can't be computed.
     #[error(transparent)]
     Coverage(#[from] CoverageError),

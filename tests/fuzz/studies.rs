@@ -15,6 +15,7 @@ use collectune::{
     report::{self, Contents, ReportFormat, Workbench, Written, link, open},
     topology::network::CutRequest,
     tuning::{
+        address::Panel,
         aggregate::Target,
         heat_map::Against,
         parameters::{Parameters, Preset, SearchLimits},
@@ -211,9 +212,11 @@ pub fn tuning(bytes: &[u8]) {
         let _ = ask(Request::SaveModel, "a model");
     }
     let _ = ask(Request::Record(Default::default()), "the record");
-    let _ = ask(Request::Hotspots(Default::default()), "hotspots");
-    let _ = ask(Request::Coverage(Default::default()), "coverage");
-    let _ = ask(Request::Plan(Default::default()), "a plan");
+    for panel in Panel::ALL {
+        let choices = Choices::parse(&format!("#v=1&p={}&typed=1&calls.batches=1,8", panel.key()));
+        let question = Box::new(WorkbenchQuestion::Choose(choices));
+        let _ = ask(Request::Study { workbench: Workbench::Tuning, question }, panel.name());
+    }
     if let Ok(Response::Report(report)) = ask(Request::Report(contents), "a report")
         && random.below(4) == 0
     {

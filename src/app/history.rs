@@ -8,16 +8,19 @@ use serde::{Deserialize, Serialize};
 use wasm_bindgen::{JsCast, JsValue};
 
 use super::{example::Example, reactive, report::ReportReader, session::Session};
-use crate::tuning::{
-    address::{Address, Panel},
-    aggregate::Target,
-    conf,
-    heat_map::Against,
-    parameters::Parameters,
-    sets::SetChoice,
-    support::Library,
+use crate::{
+    form,
+    report::Workbench,
+    tuning::{
+        address::{Address, Panel},
+        aggregate::Target,
+        conf,
+        heat_map::Against,
+        parameters::Parameters,
+        platform::Library,
+        sets::SetChoice,
+    },
 };
-use crate::{form, report::Workbench};
 
 /// The choices that are not part of the address.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -17,9 +17,8 @@ use crate::{
         aggregate::Target,
         conf::Reader,
         parameters::{Parameters, Preset, SetAside},
-        platform::{Gpu, Platform, Version},
+        platform::{Gpu, Library, Platform, Version},
         sizes,
-        support::Library,
     },
 };
 

@@ -12,10 +12,12 @@ use super::{
     arguments::{self, Deployment, Measured},
     files, save, table, terminal,
 };
-use crate::tuning::{
-    compare::{self, CompareAnswer, CompareQuestion, DeployedConf},
-    conf::{Reader, read},
-    snapshot::Snapshot,
+use crate::{
+    report::snapshot::Snapshot,
+    tuning::{
+        compare::{self, CompareAnswer, CompareQuestion, DeployedConf},
+        conf::{Reader, read},
+    },
 };
 
 /// Say what got slower or faster between two states: before and after a driver, a firmware, a topology

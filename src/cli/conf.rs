@@ -16,20 +16,27 @@ use super::{
     table::Table,
     terminal,
 };
-use crate::tuning::{
-    aggregate::{Target, aggregate},
-    conf::{
-        Finding, Reader, Severity,
-        export::{ConfExport, ExportOptions, loading},
-        lint,
-        overlay::{listing, overlay, summary},
-        question::{ConfAnswer, ConfQuestion, lint_for},
-        read,
+use crate::{
+    collective::Scale,
+    order::CompactSort,
+    report::wire::leaf,
+    text::visible,
+    tuning::{
+        aggregate::Target,
+        conf::{
+            Finding, Reader, Severity,
+            export::{ConfExport, ExportOptions, loading},
+            lint,
+            overlay::{listing, overlay, summary},
+            question::{ConfAnswer, ConfQuestion, lint_for},
+            read,
+        },
+        runs::aggregate,
+        support::SupportMatrix,
+        sweep::Sweep,
     },
-    support::SupportMatrix,
-    sweep::Sweep,
+    units::count,
 };
-use crate::{collective::Scale, order::CompactSort, report::wire::leaf, text::visible, units::count};
 
 /// Tuner files: write one from a sweep, or say what a reader makes of one
 #[derive(Subcommand)]
@@ -235,7 +242,7 @@ impl LintConf {
                     terminal::say("note", &opened.sets.note);
                 }
                 terminal::say_notes(&opened.notes);
-                aggregate(&opened.rows, Target::Time).sweep
+                aggregate(&opened.rows, Target::Time)
             }
         };
         let readers = self.reader.as_ref().map_or(Reader::ALL, std::slice::from_ref);

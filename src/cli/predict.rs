@@ -16,8 +16,8 @@ use crate::{
     tuning::{
         export, listing,
         parameters::SearchLimits,
+        platform::Library,
         result::{Group, Recommendation},
-        support::Library,
         wording,
     },
     units::{Size, significant},

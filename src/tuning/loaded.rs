@@ -26,7 +26,7 @@ use super::{
     result::{Trained, Validated, View},
     runs::Runs,
     sets::Sets,
-    snapshot::{Extent, MeasuredWith, Snapshot},
+    snapshot::MeasuredWith,
     study::{TuningStudy, TuningStudyError},
     support::SupportMatrix,
     validate::{self, FoldPredictions, FoldScheme},
@@ -34,7 +34,10 @@ use super::{
 use crate::{
     collective::{Configuration, Workload},
     progress::{Progress, Silent},
-    report::{Contents, Report},
+    report::{
+        Contents, Report,
+        snapshot::{Extent, Snapshot},
+    },
     workbench::ReportContext,
 };
 

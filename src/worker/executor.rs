@@ -10,14 +10,16 @@ use crate::{
     policy,
     progress::Progress,
     registry::Studies,
-    report,
+    report::{
+        self,
+        snapshot::{Extent, Snapshot},
+    },
     text::Listing,
     topology,
     tuning::{
         aggregate::Target,
         loaded::{LoadedTuning, predict_folds},
         sets::SetChoice,
-        snapshot::{Extent, Snapshot},
         study::TuningStudyError,
     },
     workbench::WorkbenchError,

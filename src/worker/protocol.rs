@@ -19,7 +19,7 @@ use crate::{
         files::{DocumentFiles, FileToLoad},
     },
     progress::Step,
-    report,
+    report::{self, snapshot::Snapshot},
     text::Listing,
     tuning::{
         ab,
@@ -31,7 +31,6 @@ use crate::{
         plan, record,
         result::{Group, Importance, Recommendation, Trained, Validated, View},
         sets::{SetChoice, Sets},
-        snapshot::Snapshot,
     },
     workbench,
 };

@@ -17,8 +17,8 @@ use collectune::{
         },
         coverage::{CoverageError, CoverageInput, CoverageQuestion, Hit, calls::TypedCalls, coverage},
         job::{CollectiveCall, Cost, CostTable, JobLog, LibraryDecision},
+        platform::Library,
         read::{Row, RowMarks, RunKind, Sample},
-        support::Library,
         sweep::Sweep,
     },
     worker::{

@@ -13,9 +13,9 @@ use crate::{
         conf::Reader,
         hotspots::Hotspot,
         parameters::Parameters,
+        platform::Library,
         result::{Evaluation, Group, Importance, Recommendation, View},
         sets::{SetChoice, Sets},
-        support::Library,
     },
 };
 

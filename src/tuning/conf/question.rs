@@ -16,8 +16,8 @@ use crate::{
     plot::Chart,
     text::Listing,
     tuning::{
-        platform::Platform,
-        support::{Library, SupportMatrix},
+        platform::{Library, Platform},
+        support::SupportMatrix,
         sweep::Sweep,
     },
 };

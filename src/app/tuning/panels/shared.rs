@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use crate::{
     app::{fields::ChoiceField, reactive::reactive, session::Session},
     collective::Workload,
-    tuning::{address::Address, conf::Reader, launch::Launcher, sets::SetChoice, support::Library},
+    tuning::{address::Address, conf::Reader, launch::Launcher, platform::Library, sets::SetChoice},
 };
 
 /// A workload as text: `all_reduce, 16 MiB, 2 nodes, 16 ranks`.

@@ -27,6 +27,7 @@ pub mod replay;
 pub mod report;
 pub mod request;
 pub mod result;
+mod settings;
 pub mod simulate;
 pub mod study;
 pub mod watch;

@@ -143,6 +143,7 @@ fn filled(words: &str, value: f64) -> Report {
             charts: vec![chart, timeline, heat_map],
             tables: vec![Exhibit::new("table", text(), listing)],
             files: vec![file],
+            form: None,
         }],
         snapshot: None,
     }
@@ -548,7 +549,7 @@ fn shells_complete_every_command() {
         let output =
             std::process::Command::new(env!("CARGO_BIN_EXE_collectune")).args(["completions", shell]).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        for command in ["train", "report", "coverage", "completions", "no-file-names"] {
+        for command in ["tuning", "train", "report", "coverage", "completions", "no-file-names"] {
             assert!(text.contains(command), "{shell}: {command}");
         }
     }

@@ -224,7 +224,7 @@ fn tuning_says_the_same_in_both_doors() {
         };
         let sweep = damaged(stream, &simulation.to_csv());
         let path = write(&folder, "sweep.csv", &sweep);
-        let output = collectune(&["train", &path, "--test-split", "0"]);
+        let output = collectune(&["tuning", "train", &path, "--test-split", "0"]);
         let said = Said::of(&folder, &text(&output.stderr));
         let mut executor = Executor::default();
         let loaded = worker::load(&mut executor, &[("sweep.csv", sweep.as_bytes())]);
@@ -253,7 +253,7 @@ fn overlap_and_training_time_say_the_same_in_both_doors() {
     let rows = kernels::Simulation { layers: 2, ..kernels::Simulation::example() }.to_csv();
     let rows = damaged(stream, &rows);
     let path = write(&folder, "kernels.csv", &rows);
-    let output = collectune(&["overlap", &path]);
+    let output = collectune(&["overlap", "models", &path]);
     let said = Said::of(&folder, &text(&output.stderr));
     let mut executor = Executor::default();
     let loaded = worker::load(&mut executor, &[("kernels.csv", rows.as_bytes())]);
@@ -280,7 +280,7 @@ fn overlap_and_training_time_say_the_same_in_both_doors() {
         std::fs::write(&place, &text).unwrap();
         loads.push((path.clone(), text));
     }
-    let output = collectune(&["step", &folder.path().join("step").display().to_string()]);
+    let output = collectune(&["training-time", "step", &folder.path().join("step").display().to_string()]);
     let said = Said(text(&output.stderr).replace(&format!("{}/step/", folder.path().display()), ""));
     assert_eq!(output.status.code(), Some(0), "{}", said.0);
     let loads: Vec<(&str, &[u8])> = loads.iter().map(|(path, text)| (path.as_str(), text.as_bytes())).collect();
@@ -316,7 +316,7 @@ fn topology_says_the_same_in_both_doors() {
         let (stream, folder) = (&mut Stream::new(seed), TempDir::new().unwrap());
         let text_of = damaged(stream, graph);
         let path = write(&folder, "ring.csv", &text_of);
-        let output = collectune(&["synthesize", &path, "--collective", "all_gather"]);
+        let output = collectune(&["topology", "synthesize", &path, "--collective", "all_gather"]);
         let said = Said::of(&folder, &text(&output.stderr));
         let mut executor = Executor::default();
         let loaded = worker::load(&mut executor, &[("ring.csv", text_of.as_bytes())]);

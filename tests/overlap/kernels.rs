@@ -549,8 +549,18 @@ fn the_terminal_says_it_in_json() {
     assert_eq!(code, Some(0), "{told}");
     assert!(markdown.starts_with("# Slowdown of ") && markdown.contains("No slowdown at all"), "{markdown}");
     let (merged, said, trees) = (path("merged.csv"), path("said.csv"), path("trees.json"));
-    let (code, json, told) =
-        run(&["overlap", &merged, "--json", "--model", "trees-lad", "--predictions", &said, "--xgboost", &trees]);
+    let (code, json, told) = run(&[
+        "overlap",
+        "models",
+        &merged,
+        "--json",
+        "--model",
+        "trees-lad",
+        "--predictions",
+        &said,
+        "--xgboost",
+        &trees,
+    ]);
     assert_eq!(code, Some(0), "{told}");
     let report: serde_json::Value = serde_json::from_str(&json).unwrap();
     let names: Vec<&str> =
@@ -562,11 +572,11 @@ fn the_terminal_says_it_in_json() {
     }
     assert!(report["verdict"].as_str().unwrap().ends_with('.'));
     assert!(std::fs::read_to_string(&said).unwrap().starts_with("line,kernel,"));
-    let (code, table, _) = run(&["overlap", &merged, &trees]);
+    let (code, table, _) = run(&["overlap", "models", &merged, &trees]);
     assert!(code == Some(0) && table.contains("No slowdown at all") && table.contains("standardised"), "{table}");
-    let (code, _, told) = run(&["overlap", &merged, "--run", "2"]);
+    let (code, _, told) = run(&["overlap", "models", &merged, "--run", "2"]);
     assert!(code == Some(1) && told.contains("there is no run 2; there is 1"), "{told}");
-    let (code, _, told) = run(&["overlap", &trees]);
+    let (code, _, told) = run(&["overlap", "models", &trees]);
     assert!(code == Some(1) && told.contains("there is no kernel to study"), "{told}");
 }
 

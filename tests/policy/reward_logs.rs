@@ -566,11 +566,11 @@ fn a_band_with_two_winners_is_split_and_said() {
     assert_eq!(studied.verdicts, ["keep auto", "keep auto"], "{:?}", studied.sentences);
     assert!(studied.notes.iter().any(|note| note.contains("lies in the same band")), "{:?}", studied.notes);
     drop(study);
-    let bands = collectune::policy::bands::Bands::parse("1M,8M,32M").unwrap();
+    let bands = "1M,8M,32M".parse::<collectune::policy::bands::Bands>().unwrap();
     let (_, studied) = self::study(&[("r.csv", &text)], Settings { bands, ..Settings::default() });
     assert_eq!(studied.verdicts, ["run tree/simple", "run ring/simple"]);
     for wrong in ["8M,1M", "1M,1M", "", "abc"] {
-        assert!(collectune::policy::bands::Bands::parse(wrong).is_err(), "{wrong}");
+        assert!(wrong.parse::<collectune::policy::bands::Bands>().is_err(), "{wrong}");
     }
 }
 

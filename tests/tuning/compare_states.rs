@@ -582,7 +582,11 @@ fn the_terminal_ends_with_3_where_something_got_slower() {
         path.display().to_string()
     };
     let run = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_collectune")).arg("compare").args(arguments).output().unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_collectune"))
+            .args(["tuning", "compare"])
+            .args(arguments)
+            .output()
+            .unwrap();
         let [out, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
         (output.status.code(), out, error)
     };

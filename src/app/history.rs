@@ -8,14 +8,17 @@ use serde::{Deserialize, Serialize};
 use wasm_bindgen::{JsCast, JsValue};
 
 use super::{example::Example, reactive, report::ReportReader, session::Session};
-use crate::tuning::{
-    address::{Address, Panel},
-    aggregate::Target,
-    heat_map::Against,
-    parameters::Parameters,
-    sets::SetChoice,
+use crate::{
+    form,
+    report::Workbench,
+    tuning::{
+        address::{Address, Panel},
+        aggregate::Target,
+        heat_map::Against,
+        parameters::Parameters,
+        sets::SetChoice,
+    },
 };
-use crate::{form, report::Workbench};
 
 /// The choices that are not part of the address.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

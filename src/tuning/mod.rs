@@ -50,7 +50,6 @@ pub mod recommend;
 pub mod record;
 pub mod report;
 pub mod result;
-mod row;
 pub mod runs;
 pub mod search;
 pub mod sets;

@@ -13,8 +13,8 @@ use super::{
     launch::Launcher,
     loaded::LoadedTuning,
     plan::PlanQuestion,
+    platform::Library,
     sets::{SetChoice, Sets},
-    support::Library,
 };
 use crate::{
     collective::{Collective, Scale, Workload},

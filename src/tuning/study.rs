@@ -49,7 +49,7 @@ pub struct TuningStudy {
     groups: Vec<Group>,
     /// Where the answers are deployed: it says what can run beside what was measured.
     platform: Platform,
-    /// The limits of predictions.
+    /// What links carry, to which predictions are held.
     ceilings: Ceilings,
     /// How far to trust interpolation, as long as nothing was learnt.
     untrained: OnceLock<Validation>,
@@ -67,7 +67,7 @@ struct TrainedModel {
 /// Why a study can't answer.
 #[derive(Debug, thiserror::Error)]
 pub enum TuningStudyError {
-    /// There are no measurements.
+    /// No file holds a measurement that can be used.
     #[error("there is nothing to learn from: a sweep is needed first")]
     NothingMeasured,
     /// Only the library's default was measured.

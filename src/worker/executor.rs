@@ -10,14 +10,12 @@ use crate::{
     policy,
     progress::Progress,
     registry::Studies,
-    report, topology,
-    tuning::{
-        aggregate::Target,
-        loaded::predict_folds,
-        sets::SetChoice,
+    report::{
+        self,
         snapshot::{Extent, Snapshot},
-        study::TuningStudyError,
     },
+    topology,
+    tuning::{aggregate::Target, loaded::predict_folds, sets::SetChoice, study::TuningStudyError},
     workbench::WorkbenchError,
 };
 

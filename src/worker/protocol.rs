@@ -19,7 +19,7 @@ use crate::{
         files::{DocumentFiles, FileToLoad},
     },
     progress::Step,
-    report,
+    report::{self, snapshot::Snapshot},
     tuning::{
         aggregate::Target,
         compare,
@@ -28,7 +28,6 @@ use crate::{
         record,
         result::{Group, Importance, Recommendation, Trained, Validated, View},
         sets::{SetChoice, Sets},
-        snapshot::Snapshot,
     },
     workbench,
 };

@@ -17,6 +17,7 @@ use collectune::{
     intake::files::{FileSource, FileToLoad},
     math::{Stream, exp, ln, median},
     progress::Silent,
+    report::snapshot::{DeployedChoice, Extent, Measurement, Snapshot, SnapshotGroup, SnapshotRuns, SnapshotSize},
     tuning::{
         aggregate::Target,
         compare::{
@@ -26,7 +27,6 @@ use collectune::{
         read::{Row, RunKind, Sample},
         sets::SetChoice,
         simulate::Simulation,
-        snapshot::{DeployedChoice, Extent, Measurement, Snapshot, SnapshotGroup, SnapshotRuns, SnapshotSize},
     },
     worker::{
         executor::Executor,

@@ -15,7 +15,7 @@ use collectune::{
     tuning::{
         aggregate::Point,
         launch::Sizes,
-        plan::{self, PlanQuestion, agenda::Reason, explore::LaunchThresholds},
+        plan::{self, PlanQuestion, Reason, explore::LaunchThresholds},
         simulate::Simulation,
         support::{SupportMatrix, built_in},
         sweep::Sweep,

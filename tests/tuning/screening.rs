@@ -9,10 +9,10 @@ use collectune::{
         decision::Decision,
         loaded::predict_folds,
         parameters::{Confidence, Parameters, Preset, Screening, SetAside},
+        read::Placement,
         record::{self, RecordQuestion},
         result::{Recommendation, Trained},
         simulate::Simulation,
-        stalls::Placement,
     },
     worker::{
         executor::Executor,

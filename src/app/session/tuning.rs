@@ -11,6 +11,7 @@ use crate::{
         address::{Address, NotLoaded, Panel},
         aggregate::Target,
         parameters::Parameters,
+        platform::Library,
         result::{Evaluation, Group, Importance, Recommendation, View},
         sets::{SetChoice, Sets},
     },

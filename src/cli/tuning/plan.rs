@@ -16,9 +16,8 @@ use crate::{
     tuning::{
         aggregate::Target,
         launch::Launcher,
-        plan::{PlanAnswer, PlanQuestion, agenda::PlannedLaunch, listing},
-        platform::Platform,
-        support::Library,
+        plan::{PlanAnswer, PlanQuestion, PlannedLaunch, listing},
+        platform::{Library, Platform},
     },
     worker::executor::Executor,
 };

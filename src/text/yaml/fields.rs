@@ -16,7 +16,7 @@ pub enum KeyError {
         line: u32,
         /// Column of the mapping, from 1.
         column: u32,
-        /// The key.
+        /// The key as it stands in the file.
         key: String,
         /// A description of the expected value.
         expected: String,
@@ -28,7 +28,7 @@ pub enum KeyError {
         line: u32,
         /// Column of the value, from 1.
         column: u32,
-        /// The key.
+        /// The key as it stands in the file.
         key: String,
         /// A description of the expected value.
         expected: String,
@@ -42,7 +42,7 @@ pub enum KeyError {
         line: u32,
         /// Column of the value, from 1.
         column: u32,
-        /// The key.
+        /// The key as it stands in the file.
         key: String,
         /// A description of the fault.
         message: String,

@@ -117,7 +117,7 @@ pub struct Finding {
     pub line: u32,
     /// The kind of the finding.
     pub code: Code,
-    /// The severity.
+    /// Whether the line does something else, nothing, or what it says.
     pub severity: Severity,
     /// A sentence that says what would happen.
     pub message: String,

@@ -22,7 +22,7 @@ use crate::{
     form::{Choices, Field},
     intake::Outcome,
     overlap::{features::Settings, study::compute_importances},
-    policy::request::{LatencySource, ReplaySettings},
+    policy::settings::{LatencySource, ReplaySettings},
     progress::Silent,
     report::{self, Contents, ReportFormat, Workbench, Written, link},
     tuning::read::RunKind,
@@ -285,7 +285,7 @@ impl Report {
         executor.take_in(opened, self.from.learning.target, &mut Silent)?;
         let study = executor.studies().policy.study();
         let seed = self.from.learning.seed.unwrap_or(0);
-        let settings = crate::policy::request::Settings { seed, ..Default::default() };
+        let settings = crate::policy::settings::Settings { seed, ..Default::default() };
         let studied = study.study(settings, &mut terminal::Bar::new()).map_err(policy::told)?;
         if let Some((place, _)) = (0..).zip(&studied.can_replay).find(|(_, can)| **can) {
             policy::play(

@@ -1,6 +1,10 @@
 //! The charts of reward logs and of replays.
 
-use super::{pool::Pool, replay::StrategyResult, request::Highlight, result::KeyResult};
+use super::{
+    pool::Pool,
+    result::{ArmResult, KeyResult, Objective, StrategyResult},
+    settings::Highlight,
+};
 use crate::{
     bandit::strategies::StrategyKind,
     math::{exp, ln},
@@ -18,8 +22,8 @@ fn axis(label: &str, quantity: Quantity, spacing: Spacing) -> Axis {
 /// The title of the latency axis of a key.
 fn latency(of: &KeyResult) -> &'static str {
     match of.objective {
-        super::read::Objective::Communication => "Latency, ms",
-        super::read::Objective::Iteration => "Iteration, ms",
+        Objective::Communication => "Latency, ms",
+        Objective::Iteration => "Iteration, ms",
     }
 }
 
@@ -75,7 +79,7 @@ pub fn latencies(pool: &Pool, of: &KeyResult, highlight: &Highlight) -> Chart {
 /// The posterior densities of the means of the arms.
 #[must_use]
 pub fn posteriors(of: &KeyResult, highlight: &Highlight) -> Option<Chart> {
-    let ran: Vec<(usize, &super::result::ArmResult)> =
+    let ran: Vec<(usize, &ArmResult)> =
         of.arms.iter().enumerate().filter(|(_, arm)| arm.n > 0 && arm.credible_ms.1 > arm.credible_ms.0).collect();
     let mut series: Vec<Series> = ran
         .iter()

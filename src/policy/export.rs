@@ -7,8 +7,8 @@ use super::{
     bands::Bands,
     file::{Choice, Entry, Evidence, Policy},
     key::Key,
-    request::{ExportedFile, Settings},
-    result::{Decision, KeyResult},
+    result::{Decision, ExportError, ExportedFile, KeyResult},
+    settings::Settings,
 };
 use crate::{
     collective::{Collective, Scale},
@@ -58,16 +58,6 @@ fn spans(keys: &[(Key, &KeyResult)], bands: &Bands, arm: impl Fn(&KeyResult) -> 
         }
     }
     spans
-}
-
-/// Why no tuner file can be written for a reader.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no tuner file is written for {}: it can't keep the library's choice, and runs one channel where no rule matches. {why}", .reader.name())]
-pub struct ExportError {
-    /// The program that would read the file.
-    pub reader: Reader,
-    /// What the logs lack, in whole sentences.
-    pub why: String,
 }
 
 /// Tuner files for a reader: one for jobs without overlap and one for those with, where both were measured.

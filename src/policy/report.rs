@@ -8,9 +8,9 @@ use crate::{
     conf::Reader,
     form::RowChoice,
     policy::{
-        request::{Export, ExportedFile, Highlight},
-        result::{Decision, Flag},
-        study::{PolicyStudy, StudyError},
+        result::{Decision, ExportedFile, Flag, StudyError},
+        settings::{Export, Highlight},
+        study::PolicyStudy,
     },
     text::Problems,
     units::count,

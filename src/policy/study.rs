@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    attribution::{self, Attributed, Attribution, LogSettings, Schedule},
+    attribution::{self, Attributed},
     charts, export,
     file::Policy,
     iteration,
@@ -12,41 +12,13 @@ use super::{
     pool::{self, Pool},
     read::{FileName, Log, LogForm, PartialKey},
     replay,
-    request::{
-        Export, ExportedFile, Highlight, KeyCharts, LogFile, PolicyOverview, PreparedReplay, ReplayResult,
-        ReplaySettings, Settings, UnanalysedTable,
+    result::{
+        Attribution, ExportedFile, KeyCharts, KeyResult, LogFile, PolicyOverview, PreparedReplay, ReplayResult,
+        StudyError, UnanalysedTable,
     },
-    result::KeyResult,
+    settings::{Export, Highlight, LogSettings, ReplaySettings, Schedule, Settings},
 };
 use crate::progress::Progress;
-
-/// The reason why a question can't be answered. Messages are shown to users.
-#[derive(Debug, thiserror::Error)]
-pub enum StudyError {
-    /// There is no log.
-    #[error(
-        "there is no reward log to study, which has lines like allreduce,4194304,1,8,12.34, or times of one arm alone"
-    )]
-    NothingLoaded,
-    /// There is no key with this index.
-    #[error("there is no key {}", .0 + 1)]
-    NoKey(u32),
-    /// No log states enough of its keys.
-    #[error("no log can be used: {0}")]
-    NoKeys(String),
-    /// The key with this name can't be replayed, for this reason.
-    #[error("{0} can't be replayed. {1}")]
-    NotReplayed(String, String),
-    /// A reader that can't keep the library's choice would have to.
-    #[error(transparent)]
-    NoFile(#[from] export::ExportError),
-    /// The simulation has this many arms, too few or too many.
-    #[error("a simulation has 2 to 16 arms, each with a name, and one of them is auto; there are {0}")]
-    Arms(usize),
-    /// A message comes from another build.
-    #[error("the parts of this page are of different builds; reload it")]
-    Message(#[from] postcard::Error),
-}
 
 /// A log with the name of its file.
 #[derive(Clone, Debug, PartialEq)]

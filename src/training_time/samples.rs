@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Tokens of the vocabulary where a file of samples says nothing else.
+pub(super) const VOCABULARY: f64 = 50257.0;
+
 /// The location of a row: the index of the bundle's file, and the line number from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceLine {
@@ -111,6 +114,11 @@ pub struct CollectiveSamples {
     pub precision: String,
     /// The rows, sorted by communicator and elements, then in file order.
     pub rows: Vec<CollectiveRow>,
+}
+
+/// The operation of a collective: `large` is a second range of sizes, not another operation.
+pub(super) fn family_of(collective: &str) -> &str {
+    collective.strip_suffix("_large").unwrap_or(collective)
 }
 
 /// The samples of one kind of GPU in one folder.

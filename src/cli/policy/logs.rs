@@ -17,10 +17,10 @@ use crate::{
     collective::Collective,
     policy::{
         arm::Arm,
-        attribution::{LogSettings, Schedule},
         bands::Bands,
         read::{self, PolicyError},
-        request::{PolicyOverview, Settings},
+        result::PolicyOverview,
+        settings::{LogSettings, Schedule, Settings},
         study::{NamedLog, PolicyStudy},
     },
     text::lossy,

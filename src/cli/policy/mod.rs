@@ -13,7 +13,7 @@ use clap::Subcommand;
 pub(super) use self::replay::play;
 
 use super::CliError;
-use crate::{policy::study::StudyError, worker::executor::ExecuteError};
+use crate::{policy::result::StudyError, worker::executor::ExecuteError};
 
 /// Reward logs: judge them, write a policy from them, and serve the tuner plugin while a job runs
 #[derive(Subcommand)]

@@ -15,11 +15,12 @@ use super::{
 };
 use crate::{
     policy::{
-        iteration::PairKind,
         replay,
-        replay::StrategyResult,
-        request::{Highlight, LatencySource, PolicyOverview, ReplayResult, ReplaySettings, UnanalysedTable},
-        result::{ArmResult, Evidence, Flag, KeyResult},
+        result::{
+            ArmResult, Evidence, Flag, KeyResult, PairKind, PolicyOverview, ReplayResult, StrategyResult,
+            UnanalysedTable,
+        },
+        settings::{Highlight, LatencySource, ReplaySettings},
         simulate,
         study::PolicyStudy,
     },
@@ -269,7 +270,7 @@ fn json(studied: &PolicyOverview, replayed: &[(String, ReplayResult)]) -> String
             sentences: &of.sentences,
         })
     });
-    let pair = |pair: &crate::policy::iteration::Pair| PairReport {
+    let pair = |pair: &crate::policy::result::Pair| PairReport {
         key: pair.key.to_string(),
         without_overlap: pair.winners[0].to_string(),
         with_overlap: pair.winners[1].to_string(),

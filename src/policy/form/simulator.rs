@@ -8,7 +8,7 @@ use crate::{
         strategies::StrategyKind,
     },
     form::{Choices, Control, Field},
-    policy::request::LatencySource,
+    policy::settings::LatencySource,
     workbench::WorkbenchError,
 };
 

@@ -3,7 +3,7 @@
 use super::{
     super::{
         catalogue::{CACHED, Catalogue, Gpu, Operator},
-        samples::{Cluster, OperatorSamples},
+        samples::{Cluster, OperatorSamples, VOCABULARY},
         scope::Scope,
     },
     Flag, FlagTarget, Health, Rule, Summary,
@@ -308,7 +308,7 @@ fn above_memory(flags: &mut Flags<'_>, known: Option<&Operator>, gpu: Option<&Gp
 /// Calls `each` with every row and the names of its inputs.
 pub(in super::super) fn each_scope(samples: &OperatorSamples, mut each: impl FnMut(usize, &Scope)) {
     let mut scope = Scope::default();
-    scope.set("vocabulary", super::super::bundle::VOCABULARY);
+    scope.set("vocabulary", VOCABULARY);
     for row in 0..samples.len() {
         for (name, value) in samples.inputs.iter().zip(samples.row(row)) {
             scope.set(name, *value);

@@ -1,7 +1,7 @@
 //! Tables and charts of regressors.
 
 use super::{
-    library::{Library, Mode, RegressorTarget},
+    library::{Library, RegressorTarget},
     sampled::Sampled,
 };
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     plot::{Axis, Chart, Colour, Mark as Drawn, Point, Quantity, Series, Spacing},
     text::{Column, Entry, Listing},
     training_time::{
-        prediction::{Direction, Regressors},
+        prediction::{Direction, Mode, Regressors},
         samples::RegressorFamily,
         scope::Scope,
     },

@@ -1,6 +1,6 @@
 //! The charts of a step.
 
-use super::{component::Component, evaluate::Step, listing::share, plan::Plan};
+use super::{component::Component, listing::share, plan::Plan, result::Step};
 use crate::{
     pipeline::Timed,
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},

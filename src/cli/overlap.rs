@@ -18,7 +18,7 @@ use super::{
 use crate::{
     intake::FileReport,
     overlap::{
-        export::{ExportedFile, TreesError},
+        export::TreesError,
         features::Settings,
         files::{KernelFile, bring_together},
         merge::Merged,
@@ -28,7 +28,7 @@ use crate::{
         study::{OverlapStudy, StudyError, do_jobs},
     },
     progress::{Progress, Silent},
-    report::Workbench,
+    report::{TextFile, Workbench},
     text::{json::indented, visible},
     worker::executor::{ExecuteError, OpenedFiles},
 };
@@ -152,7 +152,7 @@ pub(super) fn told(error: StudyError) -> CliError {
     CliError::Execute(ExecuteError::Workbench(error.into()))
 }
 
-fn export(file: Result<ExportedFile, StudyError>, path: &Path, what: &'static str) -> Result<(), CliError> {
+fn export(file: Result<TextFile, StudyError>, path: &Path, what: &'static str) -> Result<(), CliError> {
     let file = file.map_err(told)?;
     save::save(what, path, file.text)
 }

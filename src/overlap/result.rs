@@ -47,46 +47,6 @@ pub struct Score {
 }
 
 impl Score {
-    /// The numbers in the order of the fields.
-    #[must_use]
-    pub fn numbers(self) -> [f64; 12] {
-        let Self { mape_pct, wape_pct, total_error_pct, within_5_pct, within_10_pct, within_15_pct, .. } = self;
-        let Self { p50_pct, p90_pct, p99_pct, r2, mae, rmse, .. } = self;
-        [
-            mape_pct,
-            wape_pct,
-            total_error_pct,
-            within_5_pct,
-            within_10_pct,
-            within_15_pct,
-            p50_pct,
-            p90_pct,
-            p99_pct,
-            r2,
-            mae,
-            rmse,
-        ]
-    }
-
-    fn of_numbers(numbers: [f64; 12]) -> Self {
-        let [mape_pct, wape_pct, total_error_pct, within_5_pct, within_10_pct, within_15_pct, ..] = numbers;
-        let [.., p50_pct, p90_pct, p99_pct, r2, mae, rmse] = numbers;
-        Self {
-            mape_pct,
-            wape_pct,
-            total_error_pct,
-            within_5_pct,
-            within_10_pct,
-            within_15_pct,
-            p50_pct,
-            p90_pct,
-            p99_pct,
-            r2,
-            mae,
-            rmse,
-        }
-    }
-
     /// The scores of predictions; `None` if there are none.
     #[must_use]
     pub fn of(pairs: &[(&Kernel, Predicted)]) -> Option<Self> {
@@ -122,6 +82,25 @@ impl Score {
         })
     }
 
+    /// A figure of each number's values over repeats.
+    fn each(scores: &[Self], figure: impl Fn(&[f64]) -> f64) -> Self {
+        let of = |number: fn(&Self) -> f64| figure(&scores.iter().map(number).collect::<Vec<f64>>());
+        Self {
+            mape_pct: of(|score| score.mape_pct),
+            wape_pct: of(|score| score.wape_pct),
+            total_error_pct: of(|score| score.total_error_pct),
+            within_5_pct: of(|score| score.within_5_pct),
+            within_10_pct: of(|score| score.within_10_pct),
+            within_15_pct: of(|score| score.within_15_pct),
+            p50_pct: of(|score| score.p50_pct),
+            p90_pct: of(|score| score.p90_pct),
+            p99_pct: of(|score| score.p99_pct),
+            r2: of(|score| score.r2),
+            mae: of(|score| score.mae),
+            rmse: of(|score| score.rmse),
+        }
+    }
+
     /// The mean and the standard deviation of each number over repeats; a deviation of 0 for one.
     #[must_use]
     pub fn mean_and_spread(scores: &[Self]) -> Option<(Self, Self)> {
@@ -129,13 +108,13 @@ impl Score {
             return None;
         }
         let count = scores.len() as f64;
-        let numbers: Vec<[f64; 12]> = scores.iter().map(|score| score.numbers()).collect();
-        let mean: [f64; 12] = std::array::from_fn(|i| numbers.iter().map(|n| n[i]).sum::<f64>() / count);
-        let spread = std::array::from_fn(|i| {
-            let squares: f64 = numbers.iter().map(|n| (n[i] - mean[i]) * (n[i] - mean[i])).sum();
-            if scores.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 }
-        });
-        Some((Self::of_numbers(mean), Self::of_numbers(spread)))
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / count;
+        let spread = |values: &[f64]| {
+            let mean = mean(values);
+            let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+            if values.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 }
+        };
+        Some((Self::each(scores, mean), Self::each(scores, spread)))
     }
 }
 

@@ -22,6 +22,7 @@ use super::{
 use crate::{
     learn::LearnError,
     progress::Progress,
+    report::TextFile,
     text::{Listing, excerpt},
     units::count,
 };
@@ -270,7 +271,7 @@ impl OverlapStudy {
     ///
     /// # Errors
     /// Returns an error if there is no run, or the dropped model does not fit it.
-    pub fn predictions(&self, of: ShownPredictions) -> Result<export::ExportedFile, StudyError> {
+    pub fn predictions(&self, of: ShownPredictions) -> Result<TextFile, StudyError> {
         let dataset = self.dataset()?;
         Ok(match of {
             ShownPredictions::Model(kind) => {
@@ -302,7 +303,7 @@ impl OverlapStudy {
     ///
     /// # Errors
     /// Returns an error if there is no run, the model is no boosted trees, or there is too little to learn from.
-    pub fn trees(&self, kind: Kind, progress: &mut dyn Progress) -> Result<export::ExportedFile, StudyError> {
+    pub fn trees(&self, kind: Kind, progress: &mut dyn Progress) -> Result<TextFile, StudyError> {
         Ok(export::trees(self.dataset()?, &self.settings, kind, progress)?)
     }
 

@@ -66,6 +66,12 @@ pub struct Axis {
 }
 
 impl Axis {
+    /// An axis with its label, which is without the unit.
+    #[must_use]
+    pub fn new(label: &str, quantity: Quantity, spacing: Spacing) -> Self {
+        Self { label: label.to_owned(), quantity, spacing }
+    }
+
     /// An axis of categories: its values are places in a list of names.
     #[must_use]
     pub fn of_names(label: &str, names: Vec<String>) -> Self {
@@ -128,6 +134,14 @@ pub struct Series {
     pub mark: Mark,
     /// The points, ascending in x for lines and bands.
     pub points: Vec<Point>,
+}
+
+impl Series {
+    /// A series of points.
+    #[must_use]
+    pub fn new(name: impl Into<String>, colour: Colour, mark: Mark, points: Vec<Point>) -> Self {
+        Self { name: name.into(), colour, mark, points }
+    }
 }
 
 /// A colour of the palette, so that the theme decides the shade.

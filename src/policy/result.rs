@@ -335,17 +335,6 @@ impl PairKind {
     }
 }
 
-/// A text to save as a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExportedFile {
-    /// A suggested file name.
-    pub name: String,
-    /// The contents.
-    pub text: String,
-    /// What the file is for: a sentence, or commands of a shell.
-    pub note: String,
-}
-
 /// One of the logs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogFile {

@@ -13,12 +13,12 @@ use super::{
     read::{FileName, Log, LogForm, PartialKey},
     replay,
     result::{
-        Attribution, ExportedFile, KeyCharts, KeyResult, LogFile, PolicyOverview, PreparedReplay, ReplayResult,
-        StudyError, UnanalysedTable,
+        Attribution, KeyCharts, KeyResult, LogFile, PolicyOverview, PreparedReplay, ReplayResult, StudyError,
+        UnanalysedTable,
     },
     settings::{Export, Highlight, LogSettings, ReplaySettings, Schedule, Settings},
 };
-use crate::progress::Progress;
+use crate::{progress::Progress, report::TextFile};
 
 /// A log with the name of its file.
 #[derive(Clone, Debug, PartialEq)]
@@ -291,7 +291,7 @@ impl PolicyStudy {
     ///
     /// # Errors
     /// Returns an error if nothing was studied, or a reader can't be given what was found.
-    pub fn export(&self, export: &Export) -> Result<Vec<ExportedFile>, StudyError> {
+    pub fn export(&self, export: &Export) -> Result<Vec<TextFile>, StudyError> {
         if self.judged.is_empty() {
             return Err(StudyError::NothingLoaded);
         }
@@ -301,7 +301,7 @@ impl PolicyStudy {
             Export::Policy(generation) => {
                 let policy = export::policy(&results, &self.settings, *generation);
                 let lost = export::changed_keys(&results, &policy).map_or_else(String::new, |lost| lost + " ");
-                vec![ExportedFile {
+                vec![TextFile {
                     name: "collectune.policy.json".to_owned(),
                     text: policy.text(),
                     note: lost + "export COLLECTUNE_TUNER_POLICY=/absolute/path/collectune.policy.json",

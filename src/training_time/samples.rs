@@ -14,6 +14,15 @@ pub struct SourceLine {
     pub line: u32,
 }
 
+/// Divisions that must leave no remainder: a head's size, heads and width of a rank.
+pub(super) const DIVISIONS: [[&str; 2]; 3] = [["dim", "h"], ["h", "mp"], ["dim", "mp"]];
+
+/// The order of inputs, by the first that differs.
+pub(super) fn compare(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
+    let differs = a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|ordering| ordering.is_ne());
+    differs.unwrap_or(std::cmp::Ordering::Equal)
+}
+
 /// All rows of one operator, repeats included, identical rows of two files once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OperatorSamples {

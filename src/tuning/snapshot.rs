@@ -20,7 +20,7 @@ use crate::{
 use std::collections::BTreeMap;
 
 pub use crate::report::snapshot::{
-    DeployedChoice, Drift, Extent, Measurement, Snapshot, SnapshotError, SnapshotGroup, SnapshotRuns, SnapshotSize,
+    DeployedChoice, Drift, Extent, Measurement, Snapshot, SnapshotGroup, SnapshotRuns, SnapshotSize,
 };
 
 /// With what each collective and scale was measured, in words.

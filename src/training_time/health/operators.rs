@@ -3,7 +3,7 @@
 use super::{
     super::{
         catalogue::{CACHED, Catalogue, Gpu, Operator},
-        samples::{Cluster, OperatorSamples, VOCABULARY},
+        samples::{Cluster, OperatorSamples, VOCABULARY, compare},
         scope::Scope,
     },
     Flag, FlagTarget, Health, Rule, Summary,
@@ -139,11 +139,6 @@ fn features(samples: &OperatorSamples, operator: &Operator) -> Option<Vec<f64>> 
         Err(_) => all = None,
     });
     all
-}
-
-fn compare(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
-    let differs = a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|ordering| ordering.is_ne());
-    differs.unwrap_or(std::cmp::Ordering::Equal)
 }
 
 /// Flags matrix products whose backward pass is faster than the forward pass: it does twice the work.

@@ -1,8 +1,10 @@
 //! Forms as data: the page draws any form, an address carries any choices, and neither depends on the workbench.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, str::FromStr};
 
 use serde::{Deserialize, Serialize};
+
+use crate::units::Size;
 
 /// The values that the user chose, by the keys of their fields. Fields without a value have their default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +20,14 @@ pub struct ChoiceError {
     pub value: String,
     /// A description of valid values.
     pub expected: String,
+}
+
+impl ChoiceError {
+    /// The error of a value of the field with this label.
+    #[must_use]
+    pub fn new(label: &str, value: &str, expected: &str) -> Self {
+        Self { label: label.to_owned(), value: value.chars().take(40).collect(), expected: expected.to_owned() }
+    }
 }
 
 /// Keys of an address that say which page it is, not what was chosen.
@@ -59,10 +69,9 @@ impl Choices {
     ///
     /// # Errors
     /// Returns an error if the value that was chosen is not valid.
-    pub fn parsed<T: std::str::FromStr>(&self, key: &str, expected: &str) -> Result<Option<T>, ChoiceError> {
+    pub fn parsed<T: FromStr>(&self, key: &str, expected: &str) -> Result<Option<T>, ChoiceError> {
         let Some(value) = self.get(key).map(str::trim).filter(|value| !value.is_empty()) else { return Ok(None) };
-        let wrong = || ChoiceError { label: key.to_owned(), value: start_of(value), expected: expected.to_owned() };
-        value.parse().ok().map(Some).ok_or_else(wrong)
+        value.parse().map(Some).or_else(|_| Err(ChoiceError::new(key, value, expected)))
     }
 
     /// Reads them from the fragment of an address; what can't be read is passed over.
@@ -125,10 +134,6 @@ pub fn value<'a>(fragment: &'a str, key: &str) -> Option<&'a str> {
     pairs.filter(|(of, _)| *of == key).map(|(_, value)| value).next_back()
 }
 
-fn start_of(text: &str) -> String {
-    text.chars().take(40).collect()
-}
-
 /// Writes what needs no escape in a fragment as it is, and everything else as `%20`.
 fn encode(text: &str, into: &mut String) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
@@ -157,6 +162,22 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
+/// A group of fields: a variant of an enum of the workbench, by its number, and its title. It stands in the section
+/// that names it, else in a fold of the bar above the answer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Group {
+    /// Which group of the workbench it is.
+    pub number: u8,
+    /// The title, for the page.
+    pub title: Cow<'static, str>,
+}
+
+impl PartialEq for Group {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
 /// A field of a form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Field {
@@ -166,9 +187,8 @@ pub struct Field {
     pub label: String,
     /// A short explanation.
     pub hint: String,
-    /// Empty for the bar above the answer; else the title of the section that it belongs to, or of a fold in the bar
-    /// where there is no such section.
-    pub group: String,
+    /// Its group; `None` for the bar above the answer.
+    pub group: Option<Group>,
     /// The control that edits the field.
     pub control: Control,
     /// The current value.
@@ -176,7 +196,7 @@ pub struct Field {
     /// The default value.
     pub usual: String,
     /// Groups whose choices are taken back where this one is made.
-    pub leads: Vec<String>,
+    pub leads: Vec<Option<Group>>,
     /// Pinning a point of a chart chooses its series here, where one of the labels is the series' name.
     pub picked: bool,
 }
@@ -207,29 +227,49 @@ pub enum Control {
     Lines,
 }
 
-impl Field {
-    /// A field in the bar above the report, with its value from the choices.
+impl Control {
+    /// A choice of one of these, each with value and label.
     #[must_use]
-    pub fn new(choices: &Choices, key: &str, label: &str, control: Control, usual: impl Into<String>) -> Self {
-        let usual = usual.into();
-        let value = choices.get(key).map_or_else(|| usual.clone(), str::to_owned);
+    pub fn one(options: &[(&str, &str)]) -> Self {
+        Self::One(options.iter().map(|(value, label)| ((*value).to_owned(), (*label).to_owned())).collect())
+    }
+
+    /// A line of text, with suggestions.
+    #[must_use]
+    pub fn text(likely: &[&str]) -> Self {
+        Self::Text(likely.iter().map(|text| (*text).to_owned()).collect())
+    }
+}
+
+impl Field {
+    /// A field with its key, label and control, for a [`Form`].
+    #[must_use]
+    pub fn new(key: &str, label: &str, control: Control) -> Self {
         Self {
             key: key.to_owned(),
             label: label.to_owned(),
             hint: String::new(),
-            group: String::new(),
+            group: None,
             control,
-            value,
-            usual,
+            value: String::new(),
+            usual: String::new(),
             leads: Vec::new(),
             picked: false,
         }
     }
 
+    /// A field in the bar above the report, with its value from the choices.
+    #[must_use]
+    pub fn of_choices(choices: &Choices, key: &str, label: &str, control: Control, usual: impl Into<String>) -> Self {
+        let usual = usual.into();
+        let value = choices.get(key).map_or_else(|| usual.clone(), str::to_owned);
+        Self { value, usual, ..Self::new(key, label, control) }
+    }
+
     /// The field, placed in a group.
     #[must_use]
-    pub fn of(mut self, group: &str) -> Self {
-        group.clone_into(&mut self.group);
+    pub fn of(mut self, group: impl Into<Group>) -> Self {
+        self.group = Some(group.into());
         self
     }
 
@@ -240,6 +280,13 @@ impl Field {
         self
     }
 
+    /// The field with a default that its settings don't show.
+    #[must_use]
+    pub fn usually(mut self, usual: impl Into<String>) -> Self {
+        self.usual = usual.into();
+        self
+    }
+
     /// The same, but pinning a point of a chart chooses its series.
     #[must_use]
     pub const fn picked(mut self) -> Self {
@@ -247,18 +294,182 @@ impl Field {
         self
     }
 
-    /// The same, but choosing it takes back the rest of its group.
-    #[must_use]
-    pub fn leading(self) -> Self {
-        let group = self.group.clone();
-        self.leading_of(&[&group])
-    }
-
     /// The same, but choosing it takes back what was chosen in these groups.
     #[must_use]
-    pub fn leading_of(mut self, groups: &[&str]) -> Self {
-        self.leads = groups.iter().map(|group| (*group).to_owned()).collect();
+    pub fn leading(mut self, groups: Vec<Option<Group>>) -> Self {
+        self.leads = groups;
         self
+    }
+}
+
+/// A value of a workbench's settings, as a field shows and sets it.
+pub trait Setting {
+    /// What valid values are, as errors say it.
+    const EXPECTED: &'static str;
+
+    /// The value as text.
+    fn text(&self) -> String;
+
+    /// Sets it to what was chosen; `None` if that is not valid. A number is left as it is where its field was emptied.
+    fn set(&mut self, text: &str) -> Option<()>;
+}
+
+/// Sets what can be read from text, unless the text is empty.
+fn parse_into<T: FromStr>(text: &str, set: impl FnOnce(T)) -> Option<()> {
+    let text = text.trim();
+    if !text.is_empty() {
+        set(text.parse().ok()?);
+    }
+    Some(())
+}
+
+macro_rules! numbers {
+    ($($number:ty: $expected:literal),*) => {$(
+        impl Setting for $number {
+            const EXPECTED: &'static str = $expected;
+
+            fn text(&self) -> String {
+                self.to_string()
+            }
+
+            fn set(&mut self, text: &str) -> Option<()> {
+                parse_into(text, |value| *self = value)
+            }
+        }
+
+        impl Setting for Option<$number> {
+            const EXPECTED: &'static str = $expected;
+
+            fn text(&self) -> String {
+                self.as_ref().map(ToString::to_string).unwrap_or_default()
+            }
+
+            fn set(&mut self, text: &str) -> Option<()> {
+                parse_into(text, |value| *self = Some(value))
+            }
+        }
+    )*};
+}
+
+numbers!(u32: "a whole number", u64: "a whole number", usize: "a whole number", f64: "a number", Size: "a size, like 64M");
+
+/// Of a switch.
+impl Setting for bool {
+    const EXPECTED: &'static str = "1 or empty";
+
+    fn text(&self) -> String {
+        if *self { "1".to_owned() } else { String::new() }
+    }
+
+    fn set(&mut self, text: &str) -> Option<()> {
+        *self = text == "1";
+        Some(())
+    }
+}
+
+impl Setting for String {
+    const EXPECTED: &'static str = "a text";
+
+    fn text(&self) -> String {
+        self.clone()
+    }
+
+    fn set(&mut self, text: &str) -> Option<()> {
+        text.clone_into(self);
+        Some(())
+    }
+}
+
+/// Of a text that may be missing: blanks around it don't count, and where nothing else is there it is missing.
+impl Setting for Option<String> {
+    const EXPECTED: &'static str = "a text";
+
+    fn text(&self) -> String {
+        self.clone().unwrap_or_default()
+    }
+
+    fn set(&mut self, text: &str) -> Option<()> {
+        parse_into(text, |value| *self = Some(value))
+    }
+}
+
+/// A walk over the table of a workbench's fields. Each entry names key, label and control of a field and the place of its
+/// value in the workbench's settings: what is there is the field's default, and what was chosen is put there. So one
+/// table makes settings of choices, and the form of settings; an entry can depend on what the ones before it chose.
+pub struct Form<'a> {
+    choices: &'a Choices,
+    group: Option<Group>,
+    fields: Vec<Field>,
+    error: Option<ChoiceError>,
+}
+
+impl<'a> Form<'a> {
+    /// A walk by these choices. The fields up to the first group stand in the bar above the answer.
+    #[must_use]
+    pub const fn new(choices: &'a Choices) -> Self {
+        Self { choices, group: None, fields: Vec::new(), error: None }
+    }
+
+    /// The fields that follow belong to this group.
+    pub fn group(&mut self, group: impl Into<Group>) {
+        self.group = Some(group.into());
+    }
+
+    /// A field whose value is in `place`.
+    pub fn field<T: Setting>(&mut self, field: Field, place: &mut T) {
+        self.field_of(field, T::EXPECTED, place);
+    }
+
+    /// A field whose value is in `place`, where errors say otherwise what is expected.
+    pub fn field_of<T: Setting>(&mut self, mut field: Field, expected: &str, place: &mut T) {
+        if field.usual.is_empty() {
+            field.usual = place.text();
+        }
+        self.unlisted(&field.key, expected, place);
+        self.chosen(field);
+    }
+
+    /// A value that can be chosen by an address, without a field in this form.
+    pub fn unlisted<T: Setting>(&mut self, key: &str, expected: &str, place: &mut T) {
+        if let Some(text) = self.choices.get(key)
+            && place.set(text).is_none()
+        {
+            self.refuse(ChoiceError::new(key, text.trim(), expected));
+        }
+    }
+
+    /// A field whose value the caller reads: the text that was chosen.
+    pub fn chosen(&mut self, mut field: Field) -> Option<&'a str> {
+        let chosen = self.choices.get(&field.key);
+        field.value = chosen.unwrap_or(&field.usual).to_owned();
+        field.group.clone_from(&self.group);
+        self.fields.push(field);
+        chosen
+    }
+
+    /// The value that was chosen for a key, whether it has a field or not.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&'a str> {
+        self.choices.get(key)
+    }
+
+    /// Notes that a choice is not valid. The first that was noted is the error of the form.
+    pub fn refuse(&mut self, error: ChoiceError) {
+        self.error.get_or_insert(error);
+    }
+
+    /// The fields, for the page: a choice that is not valid stays in its field, to be mended.
+    #[must_use]
+    pub fn into_fields(self) -> Vec<Field> {
+        self.fields
+    }
+
+    /// What was walked over, if all choices are valid.
+    ///
+    /// # Errors
+    /// Returns the error of the first choice that is not.
+    pub fn checked<T>(self, settings: T) -> Result<T, ChoiceError> {
+        self.error.map_or(Ok(settings), Err)
     }
 }
 
@@ -281,13 +492,16 @@ mod tests {
     fn a_choice_takes_the_place_of_the_one_before() {
         let mut choices = Choices::parse("#v=1&w=topology&x=1&n=4&n=8&broken&%zz=1");
         assert_eq!(choices.iter().collect::<Vec<_>>(), [("n", "8")]);
-        choices.set("n", "16");
-        assert_eq!(choices.parsed::<u32>("n", "a whole number"), Ok(Some(16)));
-        choices.set("n", " ");
-        assert_eq!(choices.parsed::<u32>("n", "a whole number"), Ok(None));
-        choices.set("n", "many");
-        let error = choices.parsed::<u32>("n", "a whole number").unwrap_err();
-        assert_eq!(error.to_string(), "n: \"many\" is not a whole number");
+        let read = |value: &str| {
+            let (mut choices, mut n) = (Choices::default(), 4_u32);
+            choices.set("n", value);
+            let mut form = Form::new(&choices);
+            form.field(Field::new("n", "Nodes", Control::Number), &mut n);
+            assert_eq!((form.fields[0].usual.as_str(), form.fields[0].value.as_str()), ("4", value));
+            form.checked(n)
+        };
+        assert_eq!((read("16"), read(" ")), (Ok(16), Ok(4)));
+        assert_eq!(read("many").unwrap_err().to_string(), "n: \"many\" is not a whole number");
         choices.clear("n");
         assert!(choices.is_empty());
     }

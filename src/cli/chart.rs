@@ -13,7 +13,6 @@ use crate::{
     collective::{Collective, Workload},
     plot::{Chart as Drawing, Style, Theme, svg},
     tuning::{heat_map, result::Group},
-    worker::executor::ExecuteError,
 };
 
 /// Draw a chart of a sweep as SVG
@@ -109,7 +108,7 @@ impl Chart {
 
     fn chart(&self, learnt: &Learnt) -> Result<Drawing, CliError> {
         let group = self.group(&learnt.groups)?;
-        let study = learnt.executor.study();
+        let study = &learnt.executor.tuning.study;
         let size_bytes = group.sizes.first().copied().unwrap_or_default();
         let workload = Workload { collective: group.collective, scale: group.scale, size_bytes };
         let against = match self.against {
@@ -120,7 +119,7 @@ impl Chart {
             return Err(CliError::Told("the default was not measured there: draw it --against best".to_owned()));
         }
         match self.of {
-            Of::BusbwOverSize => Ok(study.view(&workload).map_err(ExecuteError::from)?.busbw_over_size),
+            Of::BusbwOverSize => Ok(study.view(&workload)?.busbw_over_size),
             Of::HeatMap => study
                 .heat_map(&workload, against)
                 .ok_or_else(|| CliError::Told("no configuration was measured there, only the default".to_owned())),

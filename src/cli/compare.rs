@@ -12,13 +12,10 @@ use super::{
     arguments::{self, Deployment, Measured},
     files, save, table, terminal,
 };
-use crate::{
-    tuning::{
-        compare::{self, CompareAnswer, CompareQuestion, DeployedConf},
-        conf::{Reader, read},
-        snapshot::Snapshot,
-    },
-    worker::executor,
+use crate::tuning::{
+    compare::{self, CompareAnswer, CompareQuestion, DeployedConf},
+    conf::{Reader, read},
+    snapshot::Snapshot,
 };
 
 /// Say what got slower or faster between two states: before and after a driver, a firmware, a topology
@@ -125,7 +122,7 @@ fn state(when: &'static str, path: &Path, set: Option<String>) -> Result<Snapsho
     } else {
         files::say_no_sweep(&opened, &[]);
     }
-    Ok(executor::snapshot_of(when, opened, &mut terminal::Bar::new())?)
+    Ok(opened.snapshot(when, &mut terminal::Bar::new())?)
 }
 
 /// The files that an argument names: one that is there with its commas, else what stands between them.

@@ -118,7 +118,8 @@ impl ExportConf {
             version: self.machine.library_version,
             gpu: self.machine.gpu,
         };
-        let ConfAnswer::Export { export, listing } = learnt.executor.conf(&ConfQuestion::Export(options))? else {
+        let ConfAnswer::Export { export, listing } = learnt.executor.tuning.conf(&ConfQuestion::Export(options))?
+        else {
             return Err(CliError::NoConf { reader: self.reader.name(), remedy: "" });
         };
         export.warnings.iter().for_each(|warning| terminal::say("warning", warning));

@@ -124,8 +124,8 @@ impl Coverage {
         let mut bar = terminal::Bar::new();
         let mut executor = Executor::default();
         let loaded = executor.take_in(opened, Target::Time, &mut bar)?;
-        if !executor.study().sweep().points.is_empty()
-            && let Err(error) = executor.train(Parameters::default(), &mut bar)
+        if !executor.tuning.study.sweep().points.is_empty()
+            && let Err(error) = executor.tuning.train(Parameters::default(), &mut bar)
         {
             terminal::say("note", &format!("times come from the measurements alone: {error}"));
         }
@@ -146,10 +146,10 @@ impl Coverage {
             scale: self.nodes.zip(self.ranks).map(|(nodes, ranks)| arguments::scale(nodes, ranks)).transpose()?,
             divide_by: self.steps.saturating_mul(self.logging_ranks),
         };
-        let answer = executor.coverage(&question)?;
+        let answer = executor.tuning.coverage(&question)?;
         terminal::say_notes(&answer.notes);
         if self.json {
-            return terminal::write_json(&Report::of(&answer, executor.set()).to_json());
+            return terminal::write_json(&Report::of(&answer, executor.tuning.set.as_deref()).to_json());
         }
         let next: Vec<String> = answer.measure_next.iter().map(|(workload, _)| place(workload)).collect();
         let next = if next.is_empty() { String::new() } else { format!("\nMeasure next: {}.\n", next.join("; ")) };

@@ -8,15 +8,14 @@ use std::{
 
 use super::{CliError, arguments::Measured, save, terminal};
 use crate::{
-    intake::{FileReport, Mapping, Outcome},
+    intake::{
+        FileReport, Mapping, Outcome,
+        files::{FileSource, FileToLoad, OpenedFiles, read_set},
+    },
     report::Workbench,
     text::excerpt,
     tuning::sets::{Set, SetChoice},
     units::count,
-    worker::{
-        executor::{self, FileSource, OpenedFiles},
-        protocol::FileToLoad,
-    },
 };
 
 /// What a command reads of the files that it is given, so that it advises only what it has an option for.
@@ -152,7 +151,7 @@ pub(super) fn read_untold(
             SetChoice::Largest
         })
     };
-    let mut opened = executor::read_set(&names, sources, &mut choose, &mut terminal::Bar::new());
+    let mut opened = read_set(&names, sources, &mut choose, &mut terminal::Bar::new());
     if let Some(error) = unknown {
         opened.files.iter().for_each(|file| tell(file, reads, paths));
         return Err(error);

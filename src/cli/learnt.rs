@@ -20,19 +20,17 @@ use super::{
     terminal,
 };
 use crate::{
-    intake::FileReport,
+    intake::{FileReport, files::OpenedFiles},
     progress::{Progress, Silent},
     report::Workbench,
     topology::study::Part,
     tuning::{
         aggregate::Target,
+        loaded,
         parameters::Parameters,
-        result::{Evaluation, Group},
+        result::{Evaluation, Group, Trained},
     },
-    worker::{
-        executor::{self, ExecuteError, Executor, OpenedFiles},
-        protocol::Trained,
-    },
+    worker::executor::{ExecuteError, Executor},
 };
 
 /// How sweeps are read, and what is learnt from them.
@@ -142,9 +140,9 @@ impl Learnt {
     ) -> Result<Self, ExecuteError> {
         let mut executor = Executor::default();
         let loaded = executor.take_in(opened, target, progress)?;
-        let trained = executor.train(parameters.clone(), progress)?;
+        let trained = executor.tuning.train(parameters.clone(), progress)?;
         let folds = predict_folds(&trained, parameters, progress)?;
-        let validated = executor.validate(&folds, progress)?;
+        let validated = executor.tuning.validate(&folds, progress)?;
         let notes = [loaded.notes, trained.notes, validated.notes].concat();
         Ok(Self { executor, groups: loaded.groups, evaluation: validated.evaluation, notes })
     }
@@ -166,8 +164,7 @@ fn predict_folds(
             scope.spawn(move || {
                 loop {
                     let fold = next.fetch_add(1, Ordering::Relaxed);
-                    let predict =
-                        || executor::predict_folds(&trained.training, parameters, &[fold as u32], &mut Silent);
+                    let predict = || loaded::predict_folds(&trained.training, parameters, &[fold as u32], &mut Silent);
                     if fold >= total || sender.send(predict()).is_err() {
                         break;
                     }

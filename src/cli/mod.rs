@@ -34,7 +34,11 @@ use std::{env, io, process::ExitCode};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::{text::visible, tuning::result::Group, worker::executor::ExecuteError};
+use crate::{
+    text::visible,
+    tuning::{result::Group, study::TuningStudyError},
+    worker::executor::ExecuteError,
+};
 
 /// From what a cluster measured to the NCCL or RCCL configuration to deploy.
 ///
@@ -145,6 +149,9 @@ enum CliError {
     /// An error of a workbench.
     #[error(transparent)]
     Execute(#[from] ExecuteError),
+    /// An error of the tuning workbench.
+    #[error(transparent)]
+    Tuning(#[from] TuningStudyError),
     /// No set of measurements, or more than one, is meant.
     #[error("{option} {wanted} names no set, or more than one; these files hold {held}")]
     NoSet { option: &'static str, wanted: String, held: String },

@@ -16,7 +16,7 @@ use super::{
     save, table, terminal,
 };
 use crate::{
-    intake::FileReport,
+    intake::{FileReport, files::OpenedFiles},
     overlap::{
         export::TreesError,
         features::Settings,
@@ -30,7 +30,7 @@ use crate::{
     progress::{Progress, Silent},
     report::{TextFile, Workbench},
     text::{json::indented, visible},
-    worker::executor::{ExecuteError, OpenedFiles},
+    worker::executor::ExecuteError,
 };
 
 /// Compare models of the slowdown of kernels that run beside collectives, and no model at all

@@ -107,7 +107,7 @@ impl Plan {
         let mut bar = terminal::Bar::new();
         let mut executor = Executor::default();
         let loaded = executor.take_in(opened, Target::Time, &mut bar)?;
-        let platform = self.machine.with(self.library, executor.platform());
+        let platform = self.machine.with(self.library, executor.tuning.platform());
         let question = PlanQuestion {
             platform: Some(Platform { sharp: self.sharp, ..platform }),
             runs: self.runs,
@@ -117,7 +117,7 @@ impl Plan {
             seed: self.seed,
             ..PlanQuestion::default()
         };
-        let answer = executor.plan(&question, &mut bar)?;
+        let answer = executor.tuning.plan(&question, &mut bar)?;
         drop(bar);
         terminal::say_notes(&loaded.notes);
         terminal::say_notes(&answer.notes);
@@ -125,7 +125,7 @@ impl Plan {
             save::save("script", path, &answer.script)?;
         }
         if self.json {
-            return terminal::write_json(&json(&answer, executor.set()));
+            return terminal::write_json(&json(&answer, executor.tuning.set.as_deref()));
         }
         if self.sweep_arguments {
             return terminal::write_file(&answer.sweep_arguments);

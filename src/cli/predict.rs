@@ -21,7 +21,6 @@ use crate::{
         wording,
     },
     units::{Size, significant},
-    worker::executor::ExecuteError,
 };
 
 /// Say what to deploy for a collective on a number of nodes
@@ -128,11 +127,11 @@ impl Predict {
             protocols: protocols.clone(),
             exhaustive: *exhaustive,
         };
-        let platform = self.machine.with(self.library, learnt.executor.platform());
-        learnt.executor.set_platform(platform);
-        let study = learnt.executor.study();
+        let platform = self.machine.with(self.library, learnt.executor.tuning.platform());
+        learnt.executor.tuning.study.set_platform(platform);
+        let study = &learnt.executor.tuning.study;
         let mut bar = terminal::Bar::new();
-        let answers = study.recommend(&workloads, Some(&limits), true, &mut bar).map_err(ExecuteError::from)?;
+        let answers = study.recommend(&workloads, Some(&limits), true, &mut bar)?;
         drop(bar);
 
         terminal::say_notes(&self.notes(&learnt.groups, &answers));
@@ -141,7 +140,7 @@ impl Predict {
             cannot.map(|why| format!("{why} (--library and --gpu say where it runs)")).collect();
         cannot.dedup();
         terminal::say_notes(&cannot);
-        let set = learnt.executor.set();
+        let set = learnt.executor.tuning.set.as_deref();
         if self.json {
             return terminal::write_json(&export::json(&answers, set));
         }

@@ -20,14 +20,14 @@ use super::{
 };
 use crate::{
     form::{Choices, Field},
-    intake::Outcome,
+    intake::{Outcome, files::OpenedFiles},
     overlap::{features::Settings, study::compute_importances},
-    policy::settings::{LatencySource, ReplaySettings},
+    policy::request::{LatencySource, ReplaySettings},
     progress::Silent,
     report::{self, Contents, ReportFormat, Workbench, Written, link},
     tuning::read::RunKind,
     workbench::{Study, WorkbenchError},
-    worker::executor::{Executor, OpenedFiles},
+    worker::executor::Executor,
 };
 
 /// Write a report: one HTML page, Markdown, JSON or a link
@@ -263,7 +263,7 @@ impl Report {
     fn of_kernels(&self, opened: OpenedFiles) -> Result<report::Report, CliError> {
         let mut executor = Executor::default();
         executor.take_in(opened, self.from.learning.target, &mut Silent)?;
-        let bench = &mut executor.studies().overlap;
+        let bench = &mut executor.studies.overlap;
         let choices = Choices::parse(&self.choices);
         bench.choose(choices.clone(), &mut Silent).map_err(|error| CliError::Told(error.to_string()))?;
         say_unused(&choices, &bench.form().map_err(|error| CliError::Told(error.to_string()))?);
@@ -283,9 +283,9 @@ impl Report {
     fn of_rewards(&self, opened: OpenedFiles) -> Result<report::Report, CliError> {
         let mut executor = Executor::default();
         executor.take_in(opened, self.from.learning.target, &mut Silent)?;
-        let study = executor.studies().policy.study();
+        let study = executor.studies.policy.study();
         let seed = self.from.learning.seed.unwrap_or(0);
-        let settings = crate::policy::settings::Settings { seed, ..Default::default() };
+        let settings = crate::policy::request::Settings { seed, ..Default::default() };
         let studied = study.study(settings, &mut terminal::Bar::new()).map_err(policy::told)?;
         if let Some((place, _)) = (0..).zip(&studied.can_replay).find(|(_, can)| **can) {
             policy::play(
@@ -302,7 +302,7 @@ impl Report {
             choices.set("seed", &seed.to_string());
         }
         let mut bar = terminal::Bar::new();
-        let study = &mut executor.studies().topology;
+        let study = &mut executor.studies.topology;
         let told = |error: WorkbenchError| CliError::Told(error.to_string());
         study.choose(choices.clone(), &mut bar).map_err(told)?;
         let mut last_ms = 0;

@@ -21,7 +21,6 @@ use crate::{
         wording,
     },
     units::{count, significant},
-    worker::executor::ExecuteError,
 };
 
 /// Learn bus bandwidth from a sweep, and say how far the model can be trusted
@@ -81,11 +80,10 @@ impl Train {
         };
         let learnt = self.from.learn(opened, &parameters, failed)?;
         let mut bar = terminal::Bar::new();
-        let study = learnt.executor.study();
-        let importances =
-            if self.importances { study.importances(&mut bar).map_err(ExecuteError::from)? } else { Vec::new() };
+        let study = &learnt.executor.tuning.study;
+        let importances = if self.importances { study.importances(&mut bar)? } else { Vec::new() };
         if let Some(path) = &self.save {
-            let text = study.model_file().map_err(ExecuteError::from)?.to_text();
+            let text = study.model_file()?.to_text();
             save::save("model", path, text)?;
         }
         drop(bar);
@@ -104,7 +102,8 @@ impl Train {
 
 fn for_people(known: &Known) -> String {
     let files: String = known.files.iter().filter_map(file_line).map(|line| line + "\n").collect();
-    let set = known.learnt.executor.set().map_or_else(String::new, |set| format!("Measured with {set}\n"));
+    let set =
+        known.learnt.executor.tuning.set.as_deref().map_or_else(String::new, |set| format!("Measured with {set}\n"));
     let groups: String = known.learnt.groups.iter().map(|group| wording::group(group) + "\n").collect();
     let evaluation = &known.learnt.evaluation;
     let mut sections = vec![

@@ -138,7 +138,7 @@ impl<'a> Report<'a> {
             preset: known.parameters.preset,
             seed: known.parameters.seed,
             target: known.target,
-            set: known.learnt.executor.set(),
+            set: known.learnt.executor.tuning.set.as_deref(),
             parameters: &known.parameters,
             rows: sum(|file| file.rows),
             default_rows: sum(|file| file.default_rows),
@@ -222,7 +222,7 @@ fn scores(scores: &FoldScores) -> Scores<'_> {
 }
 
 fn deployed(learnt: &Learnt) -> Vec<Deployed> {
-    let study = learnt.executor.study();
+    let study = &learnt.executor.tuning.study;
     let held_out = study.held_out();
     let of_answer = |recommendation: &Recommendation| {
         let workload = recommendation.workload;

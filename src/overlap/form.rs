@@ -5,34 +5,29 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    form::{Choices, Control, Field, RowChoice},
+    form::{Choices, Field, Form, RowChoice},
     math::hash,
     overlap::{
         export::TreesError,
-        features::{Settings, chosen},
         files::Loaded,
-        models::Kind,
-        predict,
-        result::{FeatureScaling, OverlapOverview, Run, ShownPredictions},
+        predict::KernelQuery,
+        result::{OverlapOverview, ShownPredictions},
+        settings::{Group, Settings, rounded},
         study::{self, StudyError},
         validate,
     },
     progress::Progress,
     report::{Contents, Exhibit, Report, Section, TextFile},
     text::{Listing, excerpt},
-    units::count,
     workbench::{Attachment, AttachmentKind, Jobs, ReportContext, Study, WorkbenchError},
 };
-
-const PREDICTION: &str = "Predict a kernel";
-/// The prefix of the keys of metrics that are entered.
-const METRIC: &str = "m.";
 
 /// The state of the overlap workbench.
 #[derive(Default)]
 pub struct Overlap {
     study: study::OverlapStudy,
     choices: Choices,
+    settings: Settings,
     studied: Option<OverlapOverview>,
     /// Tells apart what workers did for this run from what they did for another.
     run: u64,
@@ -87,6 +82,11 @@ impl Overlap {
         &mut self.study
     }
 
+    /// Whose predictions are chosen to be shown, as far as they are there.
+    pub const fn shown(&self) -> Option<ShownPredictions> {
+        self.settings.shown
+    }
+
     fn studied(&self) -> Result<&OverlapOverview, WorkbenchError> {
         Ok(self.studied.as_ref().ok_or(StudyError::NothingLoaded)?)
     }
@@ -95,67 +95,9 @@ impl Overlap {
         self.done.len() as u32 > importance_job()
     }
 
-    fn settings(&self) -> Result<Settings, WorkbenchError> {
-        let run = self.choices.parsed::<u32>("run", "the number of a run")?.unwrap_or(1);
-        let columns = self.choices.get("metrics").map(|chosen| {
-            let dataset = self.study.loaded().datasets.get(run.saturating_sub(1) as usize);
-            let columns = dataset.map_or(&[][..], |dataset| &dataset.columns);
-            // A name that no column has is told by the study.
-            let named = |name: &str| columns.iter().find(|column| key(column) == name).cloned();
-            chosen.split(',').map(|name| named(name).unwrap_or_else(|| name.to_owned())).collect()
-        });
-        Ok(Settings { dataset: run.saturating_sub(1), columns, ..Settings::default() })
-    }
-
-    /// Whose predictions are chosen to be shown, as far as it is there.
-    pub fn shown(&self) -> Option<ShownPredictions> {
-        let chosen = self.choices.get("shown")?;
-        let number = chosen.strip_prefix("model-").and_then(|number| number.parse::<u32>().ok());
-        let count = self.studied.as_ref().map_or(0, |studied| studied.models.len());
-        let number = number.filter(|number| (1..=count).contains(&(*number as usize)));
-        let imported = number.map(|number| {
-            let model = number.saturating_sub(1);
-            let has_scaler = self.studied.as_ref().and_then(|of| of.models.get(model as usize)).is_some_and(|of| of.1);
-            let feed = match self.choices.get("scaled") {
-                Some("1") => FeatureScaling::Standardised,
-                Some("0") => FeatureScaling::Raw,
-                _ if has_scaler => FeatureScaling::Scaled,
-                _ => FeatureScaling::Raw,
-            };
-            ShownPredictions::Imported { model, feed }
-        });
-        imported.or_else(|| Kind::parse(chosen).map(ShownPredictions::Model))
-    }
-
-    /// The measured kernel with the name that was entered.
-    fn measured(&self) -> Result<predict::KernelQuery, WorkbenchError> {
-        let dataset = self.study.dataset()?;
-        let measured = match self.choices.parsed::<usize>("launch", "a place in the run")? {
-            Some(place) => dataset.kernels.get(place.saturating_sub(1)),
-            None => dataset.overlapped().next().or(dataset.kernels.first()),
-        };
-        let mut measured = measured.map(predict::KernelQuery::of).ok_or(StudyError::NothingLoaded)?;
-        if let Some(name) = self.choices.get("name") {
-            // What another kernel was measured with says nothing of this one.
-            measured.metrics.iter_mut().for_each(|metric| *metric = None);
-            name.clone_into(&mut measured.name);
-        }
-        Ok(measured)
-    }
-
-    /// The kernel that is predicted: a measured one, with what was typed instead.
-    fn asked(&self) -> Result<predict::KernelQuery, WorkbenchError> {
-        let mut asked = self.measured()?;
-        let typed = |key: &str| self.choices.parsed::<f64>(key, "a number");
-        asked.alone_ns = typed("alone")?.map_or(asked.alone_ns, |us| us * 1000.0);
-        asked.overlap_ratio = typed("overlap")?.unwrap_or(asked.overlap_ratio);
-        for (name, metric) in self.study.dataset()?.columns.iter().zip(&mut asked.metrics) {
-            *metric = typed(&format!("{METRIC}{name}"))?.or(*metric);
-        }
-        if let Some(ShownPredictions::Model(kind)) = self.shown() {
-            asked.model = Some(kind);
-        }
-        Ok(asked)
+    /// The kernel that is predicted, and its fields.
+    fn asked(&self, form: &mut Form<'_>) -> Result<KernelQuery, WorkbenchError> {
+        self.settings.kernel_fields(form, &self.study, self.studied()?)
     }
 
     /// Predicts the kernel that is asked for, once every model was compared.
@@ -164,8 +106,10 @@ impl Overlap {
         if !self.is_complete() {
             return;
         }
-        let found = self.asked().and_then(|asked| Ok((self.study.predict(&asked, progress)?, asked)));
-        let mut section = Section { title: PREDICTION.into(), ..Section::default() };
+        let mut form = Form::new(&self.choices);
+        let asked = self.asked(&mut form).and_then(|asked| Ok(form.checked(asked)?));
+        let found = asked.and_then(|asked| Ok((self.study.predict(&asked, progress)?, asked)));
+        let mut section = Section::with_form(Group::Kernel);
         match (found, self.study.dataset()) {
             (Ok((answer, asked)), Ok(dataset)) => {
                 let times = answer.duration_ns / asked.alone_ns;
@@ -188,67 +132,6 @@ impl Overlap {
         }
         self.prediction = Some(section);
     }
-
-    /// The fields above the report.
-    fn bar(&self) -> Result<Vec<Field>, WorkbenchError> {
-        let studied = self.studied()?;
-        let field =
-            |key: &str, label: &str, control, usual: &str| Field::new(&self.choices, key, label, control, usual);
-        let mut fields = Vec::new();
-        if studied.runs.len() > 1 {
-            let name = |(at, run): (usize, &Run)| {
-                ((at + 1).to_string(), format!("{}: {}", run.name, count(run.kernels, "kernel")))
-            };
-            let runs = studied.runs.iter().enumerate().map(name).collect();
-            fields.push(field("run", "Run", Control::One(runs), "1").leading());
-        }
-        let mut models = vec![(String::new(), "as the verdict says".to_owned())];
-        models.extend(Kind::ALL.map(|kind| (kind.name().to_owned(), kind.title().to_owned())));
-        models.extend((1..).zip(&studied.models).map(|(number, (name, _))| (format!("model-{number}"), name.clone())));
-        fields.push(field("shown", "Shown", Control::One(models), ""));
-        if let Some(ShownPredictions::Imported { model, .. }) = self.shown() {
-            if studied.models.get(model as usize).is_some_and(|of| of.1) {
-                let feeds = [("", "by the scaler"), ("0", "as they are"), ("1", "standardised over the run")];
-                let feeds = feeds.map(|(value, name)| (value.to_owned(), name.to_owned())).to_vec();
-                fields.push(field("scaled", "Features", Control::One(feeds), ""));
-            } else {
-                fields.push(field("scaled", "features standardised", Control::Switch, ""));
-            }
-        }
-        let usual: Vec<String> = self.usual_columns()?.iter().map(|name| key(name)).collect();
-        let columns = studied.columns.iter().map(|(name, _)| (key(name), name.clone())).collect();
-        fields.push(field("metrics", "Metrics", Control::Many(columns), &usual.join(",")).of("Metrics"));
-        Ok(fields)
-    }
-
-    /// The columns that models are given as long as nothing is chosen.
-    fn usual_columns(&self) -> Result<Vec<String>, WorkbenchError> {
-        let dataset = self.study.dataset()?;
-        let chosen = chosen(dataset, &Settings::default());
-        Ok(chosen.into_iter().map(|column| dataset.columns[column].clone()).collect())
-    }
-
-    /// The fields of the kernel to predict.
-    fn kernel_fields(&self) -> Result<Vec<Field>, WorkbenchError> {
-        let studied = self.studied()?;
-        let field = |key: &str, label: &str, control, usual: String| {
-            Field::new(&self.choices, key, label, control, usual).of(PREDICTION)
-        };
-        let measured = self.measured()?;
-        let mut fields = vec![
-            field("launch", "Launch", Control::Number, String::new()).hinted("of the run").leading(),
-            field("name", "Kernel name", Control::Text(studied.names.clone()), measured.name.clone()),
-            field("alone", "Duration alone, µs", Control::Number, rounded(measured.alone_ns / 1000.0)),
-            field("overlap", "Overlap ratio, 0 to 1", Control::Number, rounded(measured.overlap_ratio)),
-        ];
-        for ((name, is_given), metric) in studied.columns.iter().zip(&measured.metrics) {
-            if *is_given {
-                let usual = metric.map(rounded).unwrap_or_default();
-                fields.push(field(&format!("{METRIC}{name}"), name, Control::Number, usual).hinted("usual"));
-            }
-        }
-        Ok(fields)
-    }
 }
 
 impl From<StudyError> for WorkbenchError {
@@ -260,15 +143,17 @@ impl From<StudyError> for WorkbenchError {
 impl Study for Overlap {
     fn choose(&mut self, choices: Choices, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
         self.choices = choices;
-        let settings = self.settings()?;
-        self.is_anew = self.studied.as_ref().is_none_or(|studied| studied.settings != settings);
+        let mut form = Form::new(&self.choices);
+        let settings = Settings::fields(&mut form, &self.study);
+        self.settings = form.checked(settings)?;
+        self.is_anew = self.studied.as_ref().is_none_or(|studied| studied.settings != self.settings.study);
         if self.is_anew {
             (self.studied, self.done) = (None, BTreeSet::default());
-            let studied = self.study.study(settings)?;
+            let studied = self.study.study(self.settings.study.clone())?;
             self.run = hash(&studied.run);
             self.studied = Some(studied);
         }
-        self.study.show(self.shown());
+        self.study.show(self.settings.shown);
         self.predict(progress);
         Ok(())
     }
@@ -290,11 +175,12 @@ impl Study for Overlap {
     }
 
     fn form(&self) -> Result<Vec<Field>, WorkbenchError> {
-        let mut fields = self.bar()?;
+        let mut form = Form::new(&self.choices);
+        Settings::fields(&mut form, &self.study);
         if self.is_complete() {
-            fields.extend(self.kernel_fields()?);
+            self.asked(&mut form)?;
         }
-        Ok(fields)
+        Ok(form.into_fields())
     }
 
     fn files(&self) -> Vec<(String, String)> {
@@ -344,22 +230,11 @@ impl Study for Overlap {
         let ReportContext { files, problems } = material;
         let material = super::report::OverlapReportInput { study: &self.study, files, problems };
         let mut report = super::report::report(material, contents)?;
-        if let (Some(chosen), None) = (self.choices.get("shown"), self.shown()) {
-            let chosen = excerpt(chosen);
+        if let Some(chosen) = self.settings.unknown.as_deref().map(excerpt) {
             report.summary.push(format!("There is nothing called {chosen} to be shown here: the verdict's model is."));
         }
         let at = report.sections.len().min(2);
         report.sections.splice(at..at, self.prediction.clone());
         Ok(report)
     }
-}
-
-/// The name of a column in a choice of several.
-fn key(column: &str) -> String {
-    column.replace(',', ";")
-}
-
-/// The value rounded to the digits that a field shows.
-fn rounded(value: f64) -> String {
-    ((value * 1e4).round() / 1e4).to_string()
 }

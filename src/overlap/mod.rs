@@ -27,6 +27,7 @@ pub mod predict;
 pub mod read;
 pub mod report;
 pub mod result;
+mod settings;
 pub mod sheet;
 pub mod simulate;
 pub mod study;

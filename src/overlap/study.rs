@@ -240,7 +240,8 @@ impl OverlapStudy {
     }
 
     /// The scaler that was dropped for a model: the first that has its features.
-    fn scaler(&self, model: &Imported) -> Option<&Scaler> {
+    #[must_use]
+    pub fn scaler(&self, model: &Imported) -> Option<&Scaler> {
         let features = model.features().ok()?;
         self.loaded.scalers.iter().find(|scaler| scaler.fits(&features))
     }

@@ -5,8 +5,8 @@ use super::{
     file::{Choice, Policy},
     key::{BandKey, Key},
     read::{Log, LogForm, PartialKey, Row},
+    request::{LogSettings, Schedule},
     result::Attribution,
-    settings::{LogSettings, Schedule},
 };
 use crate::{
     bandit::{

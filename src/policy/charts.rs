@@ -2,8 +2,8 @@
 
 use super::{
     pool::Pool,
+    request::Highlight,
     result::{ArmResult, KeyResult, Objective, StrategyResult},
-    settings::Highlight,
 };
 use crate::{
     bandit::strategies::StrategyKind,

@@ -7,8 +7,8 @@ use super::{
     bands::Bands,
     file::{Choice, Entry, Evidence, Policy},
     key::Key,
+    request::Settings,
     result::{Decision, ExportError, KeyResult},
-    settings::Settings,
 };
 use crate::{
     collective::{Collective, Scale},

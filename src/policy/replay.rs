@@ -7,8 +7,8 @@ use super::{
     judge::LEAST_VALUES,
     listing,
     pool::Pool,
+    request::{Highlight, LatencySource, ReplaySettings},
     result::{Decision, Estimator, KeyResult, PreparedReplay, ReplayResult, StrategyResult, StudyError},
-    settings::{Highlight, LatencySource, ReplaySettings},
 };
 use crate::{
     bandit::{

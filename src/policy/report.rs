@@ -8,8 +8,9 @@ use crate::{
     conf::Reader,
     form::RowChoice,
     policy::{
+        request::{Export, Highlight},
         result::{Decision, Flag, StudyError},
-        settings::{Export, Highlight},
+        settings::Group,
         study::PolicyStudy,
     },
     text::Problems,
@@ -31,11 +32,6 @@ pub struct PolicyReportInput<'a> {
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
     pub problems: Vec<(&'a str, &'a Problems)>,
 }
-
-/// The title of the section on one key.
-pub const KEY: &str = "Arms";
-/// The title of the section on strategies.
-pub const STRATEGIES: &str = "Strategies";
 
 /// Makes the report.
 ///
@@ -68,11 +64,10 @@ pub fn report(material: PolicyReportInput<'_>, contents: &Contents) -> Result<Re
         let values = (1..=replayed.listing.rows.len()).map(|place| place.to_string()).collect();
         table.choose = Some(RowChoice { key: "strategy".into(), values });
         sections.push(Section {
-            title: STRATEGIES.into(),
             text: replayed.sentences.clone(),
             charts: charts.into_iter().flatten().filter(|_| contents.charts).cloned().collect(),
             tables: vec![table],
-            ..Section::default()
+            ..Section::with_form(Group::Strategies)
         });
     }
     for (place, of) in studied.tables.iter().enumerate() {
@@ -167,7 +162,7 @@ fn of_key(study: &PolicyStudy, place: u32, highlight: &Highlight, contents: &Con
     }
     let charts = [Some(shown.latencies), shown.posteriors];
     let charts = charts.into_iter().flatten().filter(|chart| contents.charts && !chart.series.is_empty()).collect();
-    Ok(Section { title: KEY.into(), text, charts, tables, ..Section::default() })
+    Ok(Section { text, charts, tables, ..Section::with_form(Group::Key) })
 }
 
 fn deployables(study: &PolicyStudy, generation: u64) -> Vec<TextFile> {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{arm::Arm, key::Key, settings::Settings};
+use super::{arm::Arm, key::Key, request::Settings};
 use crate::{
     bandit::{
         compare::Comparison,

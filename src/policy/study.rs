@@ -12,11 +12,11 @@ use super::{
     pool::{self, Pool},
     read::{FileName, Log, LogForm, PartialKey},
     replay,
+    request::{Export, Highlight, LogSettings, ReplaySettings, Schedule, Settings},
     result::{
         Attribution, KeyCharts, KeyResult, LogFile, PolicyOverview, PreparedReplay, ReplayResult, StudyError,
         UnanalysedTable,
     },
-    settings::{Export, Highlight, LogSettings, ReplaySettings, Schedule, Settings},
 };
 use crate::{progress::Progress, report::TextFile};
 

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use self::snapshot::Snapshot;
 pub use self::write::{ReportFormat, Written, file_stem, write};
 use crate::{
-    form::{self, RowChoice},
+    form::{self, Group, RowChoice},
     plot::Chart,
     text::{Column, Entry, Listing},
 };
@@ -168,6 +168,17 @@ pub struct Section {
     pub tables: Vec<Exhibit>,
     /// Files to deploy or to run.
     pub files: Vec<TextFile>,
+    /// The group of fields that stand in it, on the page that made it; this does not travel.
+    pub form: Option<Group>,
+}
+
+impl Section {
+    /// A section for the fields of a group, under its title.
+    #[must_use]
+    pub fn with_form(group: impl Into<Group>) -> Self {
+        let group = group.into();
+        Self { title: group.title.clone().into_owned(), form: Some(group), ..Self::default() }
+    }
 }
 
 /// A table with a title.

@@ -25,6 +25,7 @@ pub mod report;
 pub mod result;
 pub mod robust;
 pub mod seeds;
+mod settings;
 pub mod shape;
 pub mod study;
 pub mod time;

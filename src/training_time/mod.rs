@@ -28,6 +28,7 @@ pub mod samples;
 pub mod sampling_files;
 pub mod scope;
 pub mod search;
+mod settings;
 pub mod simulate;
 pub mod step;
 pub mod steps;

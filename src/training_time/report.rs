@@ -17,6 +17,7 @@ use crate::{
         prediction::Mark,
         regressors::what_if::{self, Change},
         search::{self, listing as layouts, views},
+        settings::Group,
         step::{
             charts,
             listing::{self, share, time},
@@ -91,18 +92,15 @@ pub fn report(material: TrainingTimeReportInput<'_>, contents: &Contents) -> Res
             sections.push(search_section(searched));
         }
         None => sections.push(Section {
-            title: "Layouts".into(),
             text: vec!["Type how many GPUs the job has, and all layouts on them are searched.".into()],
-            ..Section::default()
+            ..Section::with_form(Group::Search)
         }),
     }
     match calibration {
         Some(calibration) => sections.push(calibration_section(study, calibration)),
-        None if !study.bundle().steps.is_empty() => sections.push(Section {
-            title: "Calibration".into(),
-            text: vec![uncalibrated(study)],
-            ..Section::default()
-        }),
+        None if !study.bundle().steps.is_empty() => {
+            sections.push(Section { text: vec![uncalibrated(study)], ..Section::with_form(Group::Calibration) })
+        }
         None => {}
     }
     sections.extend(missing.filter(|_| !is_hopeless));
@@ -197,7 +195,7 @@ fn what_if(outcome: &Outcome, changes: &[Change]) -> Section {
     if text.is_empty() {
         text.push("Slide a time, or give a collective another curve: the step and the layouts follow at once.".into());
     }
-    Section { title: "What if".into(), text, ..Section::default() }
+    Section { text, ..Section::with_form(Group::WhatIf) }
 }
 
 fn step(outcome: &Outcome, changes: &[Change]) -> Vec<Section> {
@@ -283,7 +281,6 @@ fn best(searched: &Searched) -> Vec<String> {
 fn search_section(searched: &Searched) -> Section {
     let found: &search::SearchResult = &searched.found;
     Section {
-        title: "Layouts".into(),
         text: vec![format!(
             "{} layouts, {} candidates with a micro-batch fit, {} were looked at; {}.",
             found.layouts,
@@ -296,7 +293,7 @@ fn search_section(searched: &Searched) -> Section {
             Exhibit::new("layouts", "Layouts by step time", layouts::layouts(&found.rows, found.basis)),
             Exhibit::new("layouts-dropped", "Layouts that were left out", layouts::dropped(found)),
         ],
-        ..Section::default()
+        ..Section::with_form(Group::Search)
     }
 }
 
@@ -328,7 +325,6 @@ fn calibration_section(study: &TrainingTimeStudy, calibration: &Calibration) -> 
         format!("{all} left out; the first, {step}: {why}.")
     });
     Section {
-        title: "Calibration".into(),
         text: std::iter::once(sentence(&calibration.sentence(ran_on, &applied)))
             .chain(remedy)
             .chain(left_out)
@@ -338,7 +334,7 @@ fn calibration_section(study: &TrainingTimeStudy, calibration: &Calibration) -> 
             Exhibit::new("calibration-errors", "How well measured steps are predicted", calibration.scores_listing()),
             Exhibit::new("coefficients", "Coefficients", calibration.coefficients_listing()),
         ],
-        ..Section::default()
+        ..Section::with_form(Group::Calibration)
     }
 }
 

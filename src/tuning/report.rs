@@ -194,7 +194,7 @@ fn of_group(
         text: vec![wording::group(group)],
         charts,
         tables: vec![Exhibit::new(id, "What to deploy", listing::recommendations(mine))],
-        files: Vec::new(),
+        ..Section::default()
     })
 }
 

@@ -121,7 +121,7 @@ fn said(report: &Report) -> String {
 fn studies(files: &[(&str, &[u8])]) -> Studies {
     let mut worker = Executor::default();
     load(&mut worker, files);
-    std::mem::take(worker.studies())
+    std::mem::take(&mut worker.studies)
 }
 
 /// What a workbench shows for choices: one question, and the first pieces of what follows, each within the bounds.

@@ -34,12 +34,13 @@ use collectune::{
     training_time::simulate as steps,
     tuning::{
         ab::{self, read as runs, rules},
+        loaded::predict_folds,
         parameters::Parameters,
         simulate::Simulation,
     },
     workbench::{WorkbenchAnswer, WorkbenchQuestion},
     worker::{
-        executor::{Executor, predict_folds},
+        executor::Executor,
         protocol::{Loaded, Request, Response},
     },
 };
@@ -200,7 +201,7 @@ fn policy_says_the_same_in_both_doors() {
         }
         // And the other way round: what the page notes of the files and of the study.
         let mut notes = of_files(&loaded);
-        notes.extend(executor.studies().policy.study().studied().notes);
+        notes.extend(executor.studies.policy.study().studied().notes);
         for note in notes {
             assert!(said.has(&note), "{seed} {typed:?}: the page says {note:?}, the terminal {}", said.0);
         }
@@ -228,11 +229,11 @@ fn tuning_says_the_same_in_both_doors() {
         let mut executor = Executor::default();
         let loaded = worker::load(&mut executor, &[("sweep.csv", sweep.as_bytes())]);
         let mut notes = of_files(&loaded);
-        let trained = executor.train(Parameters::default(), &mut Silent).unwrap();
+        let trained = executor.tuning.train(Parameters::default(), &mut Silent).unwrap();
         let folds: Vec<u32> = (0..trained.folds.len() as u32).collect();
         let folds = predict_folds(&trained.training, &Parameters::default(), &folds, &mut Silent).unwrap();
         notes.extend(trained.notes);
-        notes.extend(executor.validate(&[folds], &mut Silent).unwrap().notes);
+        notes.extend(executor.tuning.validate(&[folds], &mut Silent).unwrap().notes);
         let all = Said(notes.join("\n"));
         for line in said.lines() {
             let bare = line.strip_prefix("sweep.csv: ").unwrap_or(&line);

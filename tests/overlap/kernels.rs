@@ -435,11 +435,12 @@ fn traces_and_profiles_become_kernels() {
 fn the_worker_does_the_same() {
     use collectune::{
         form::Choices,
+        intake::files::{FileSource, FileToLoad},
         tuning::aggregate::Target,
         workbench::{WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
         worker::{
-            executor::{Executor, FileSource},
-            protocol::{FileToLoad, Request, Response},
+            executor::Executor,
+            protocol::{Request, Response},
         },
     };
     let text = merged(60).into_bytes();

@@ -16,7 +16,7 @@ use collectune::{
         bands::Bands,
         file::{Policy, with_checksum},
         replay,
-        settings::{Highlight, LatencySource, LogSettings, ReplaySettings, Schedule, Settings},
+        request::{Highlight, LatencySource, LogSettings, ReplaySettings, Schedule, Settings},
         study::{NamedLog, PolicyStudy},
     },
     progress::Silent,

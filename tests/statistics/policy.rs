@@ -6,8 +6,8 @@ use collectune::{
     math::Stream,
     policy::{
         judge::LARGEST_P,
+        request::Settings,
         result::{Decision, Flag, KeyResult},
-        settings::Settings,
         study::{NamedLog, PolicyStudy},
     },
     progress::Silent,

@@ -14,6 +14,7 @@ use crate::support::{
 };
 use collectune::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale},
+    intake::files::{FileSource, FileToLoad},
     math::{Stream, exp, ln, median},
     progress::Silent,
     tuning::{
@@ -28,8 +29,8 @@ use collectune::{
         snapshot::{DeployedChoice, Extent, Measurement, Snapshot, SnapshotGroup, SnapshotRuns, SnapshotSize},
     },
     worker::{
-        executor::{Executor, FileSource},
-        protocol::{ComparedState, FileToLoad, Request, Response},
+        executor::Executor,
+        protocol::{ComparedState, Request, Response},
     },
 };
 use proptest::prelude::*;

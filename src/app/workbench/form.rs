@@ -11,11 +11,11 @@ use crate::{
         reactive::{For, Show, reactive},
         session::{Session, WorkbenchState},
     },
-    form::{Control, Field},
+    form::{Control, Field, Group},
     registry::passed_choices::slowdown,
     report::Workbench,
     units::significant,
-    workbench::AttachmentKind,
+    workbench::{AttachmentKind, WorkbenchView},
 };
 
 /// The number of suggestions of a text field.
@@ -32,26 +32,24 @@ pub(super) fn ChoiceBar(workbench: Workbench) -> impl IntoView {
     let groups = move || {
         state.shown.with(|shown| {
             let Some(shown) = shown else { return Vec::new() };
-            let has_section = |group: &str| shown.report.sections.iter().any(|section| section.title == group);
-            let mut groups: Vec<String> = Vec::new();
-            for field in &shown.form {
-                if !field.group.is_empty() && !groups.contains(&field.group) && !has_section(&field.group) {
-                    groups.push(field.group.clone());
+            let has_section = |group| shown.report.sections.iter().any(|section| section.form.as_ref() == Some(group));
+            let mut groups: Vec<Group> = Vec::new();
+            for group in shown.form.iter().filter_map(|field| field.group.as_ref()) {
+                if !groups.contains(group) && !has_section(group) {
+                    groups.push(group.clone());
                 }
             }
             groups
         })
     };
-    let group_view = move |group: String| {
-        let words = {
-            let group = group.clone();
-            move || state.shown.with(|shown| shown.as_ref().map(|shown| summary(&group, &shown.form)))
-        };
+    let group_view = move |group: Group| {
+        let number = group.number;
+        let words = move || state.shown.with(|shown| shown.as_ref().map(|shown| summary(&group, &shown.form)));
         view! {
             <details class="limits">
                 <summary>{reactive(words)}</summary>
                 <div class="own">
-                    <Fields workbench group />
+                    <Fields workbench group=Some(number) />
                 </div>
             </details>
         }
@@ -89,8 +87,8 @@ pub(super) fn ChoiceBar(workbench: Workbench) -> impl IntoView {
     };
     view! {
         <section class="controls" aria-label="Choices">
-            <Fields workbench group=String::new() />
-            <For each=groups key=String::clone children=group_view />
+            <Fields workbench group=None />
+            <For each=groups key=|group| group.number children=group_view />
             {pass_choices_button(label, given)}
             <Show when=move || !files().is_empty()>
                 <div class="export" role="group" aria-label="Files">
@@ -102,14 +100,15 @@ pub(super) fn ChoiceBar(workbench: Workbench) -> impl IntoView {
 }
 
 /// The heading of a collapsed group, which says what is chosen in it.
-fn summary(group: &str, form: &[Field]) -> String {
-    let mut fields = form.iter().filter(|field| field.group == group);
+fn summary(group: &Group, form: &[Field]) -> String {
+    let mut fields = form.iter().filter(|field| field.group.as_ref() == Some(group));
+    let title = &group.title;
     match (fields.next(), fields.next()) {
         (Some(Field { control: Control::Many(options), value, .. }), None) => {
             let chosen = value.split(',').filter(|value| !value.is_empty()).count();
-            format!("{group}: {chosen} of {}", options.len())
+            format!("{title}: {chosen} of {}", options.len())
         }
-        _ => group.to_owned(),
+        _ => title.to_string(),
     }
 }
 
@@ -117,36 +116,40 @@ fn summary(group: &str, form: &[Field]) -> String {
 #[component]
 pub(super) fn GroupForm(
     workbench: Workbench,
-    /// The title of the group.
+    /// The number of the group.
     #[prop(into)]
-    group: Signal<String>,
+    group: Signal<Option<u8>>,
 ) -> impl IntoView {
     let state = expect_context::<Session>().state_of(workbench);
     let groups = move || {
         let group = group.get();
-        let has = state.shown.with(|shown| {
-            shown.as_ref().is_some_and(|shown| shown.form.iter().any(|field| field.group == group && !group.is_empty()))
-        });
-        has.then_some(group).into_iter().collect::<Vec<_>>()
+        let of_form = |shown: &WorkbenchView| group.is_some() && shown.form.iter().any(|field| number(field) == group);
+        let is_there = state.shown.with(|shown| shown.as_deref().is_some_and(of_form));
+        group.filter(|_| is_there).into_iter().collect::<Vec<_>>()
     };
-    let form = move |group: String| {
+    let form = move |group: u8| {
         view! {
             <form class="own" on:submit=prevent_submit>
-                <Fields workbench group />
+                <Fields workbench group=Some(group) />
             </form>
         }
     };
-    view! { <For each=groups key=String::clone children=form /> }
+    view! { <For each=groups key=u8::clone children=form /> }
+}
+
+/// The number of a field's group.
+fn number(field: &Field) -> Option<u8> {
+    field.group.as_ref().map(|group| group.number)
 }
 
 /// The fields of a group.
 #[component]
-fn Fields(workbench: Workbench, group: String) -> impl IntoView {
+fn Fields(workbench: Workbench, group: Option<u8>) -> impl IntoView {
     let state = expect_context::<Session>().state_of(workbench);
     let fields = move || {
         state.shown.with(|shown| {
             let fields = shown.as_ref().map(|shown| shown.form.as_slice()).unwrap_or_default();
-            let of_group = fields.iter().filter(|field| field.group == group);
+            let of_group = fields.iter().filter(|field| number(field) == group);
             of_group.map(|field| (field.key.clone(), field.label.clone(), kind(&field.control))).collect::<Vec<_>>()
         })
     };

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     app::reactive::{For, Show, effect, reactive},
-    report::{Fact, Report, Section, Workbench},
+    report::{Fact, Report, Workbench},
 };
 use form::{ChoiceBar, GroupForm};
 
@@ -76,7 +76,7 @@ fn WorkbenchBody(workbench: Workbench) -> impl IntoView {
         let find = move |report: &Report| report.sections.get(index).cloned();
         // A section that two answers have in common is not drawn again.
         let section = Memo::new(move |_| state.shown.with(|shown| find(&shown.as_ref()?.report)));
-        let group = Signal::derive(move || section.with(|section| title_of(section.as_ref())));
+        let group = Signal::derive(move || section.with(|section| Some(section.as_ref()?.form.as_ref()?.number)));
         let form = view! { <GroupForm workbench group /> }.into_any();
         view! { <SectionView section=section id=format!("section-{index}") form /> }
     };
@@ -129,10 +129,6 @@ fn why_unanswered(session: Session, workbench: Workbench) -> Option<AnyView> {
         </section>
     };
     Some(view.into_any())
-}
-
-fn title_of(section: Option<&Section>) -> String {
-    section.map(|section| section.title.clone()).unwrap_or_default()
 }
 
 /// The parameters that the answer was computed with.

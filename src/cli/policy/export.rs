@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     conf::Reader,
-    policy::{file::Policy, settings, study::PolicyStudy},
+    policy::{file::Policy, request, study::PolicyStudy},
 };
 
 /// Write what the logs call for: a tuner file, a policy file for Collectune's plugin, or a script of runs that would
@@ -55,9 +55,9 @@ impl Export {
     pub(super) fn run(self) -> Result<(), CliError> {
         let (study, _) = self.logs.study(self.library.clone())?;
         let export = match (self.reader, &self.script) {
-            (Some(reader), _) => settings::Export::Conf(reader),
-            (None, Some(command)) => settings::Export::Script(command.clone()),
-            (None, None) => settings::Export::Policy(self.generation.unwrap_or_else(|| self.next_generation(&study))),
+            (Some(reader), _) => request::Export::Conf(reader),
+            (None, Some(command)) => request::Export::Script(command.clone()),
+            (None, None) => request::Export::Policy(self.generation.unwrap_or_else(|| self.next_generation(&study))),
         };
         let written = study.export(&export).map_err(told)?;
         if let ([_, _, ..], None) = (&written[..], &self.output) {

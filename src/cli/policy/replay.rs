@@ -16,11 +16,11 @@ use super::{
 use crate::{
     policy::{
         replay,
+        request::{Highlight, LatencySource, ReplaySettings},
         result::{
             ArmResult, Evidence, Flag, KeyResult, PairKind, PolicyOverview, ReplayResult, StrategyResult,
             UnanalysedTable,
         },
-        settings::{Highlight, LatencySource, ReplaySettings},
         simulate,
         study::PolicyStudy,
     },

@@ -16,9 +16,9 @@ use crate::{
         arm::Arm,
         bands::Bands,
         read, replay,
-        report::STRATEGIES,
+        request::{Export, Highlight, LatencySource, LogSettings, ReplaySettings, Schedule, Settings},
         result::{PolicyOverview, PreparedReplay, StudyError},
-        settings::{Export, Highlight, LatencySource, LogSettings, ReplaySettings, Schedule, Settings},
+        settings::Group,
         simulate,
         study::{NamedLog, PolicyStudy},
     },
@@ -28,10 +28,6 @@ use crate::{
     workbench::{Jobs, ReportContext, Study, WorkbenchError},
 };
 
-/// The group of fields on facts that logs lack.
-const ATTRIBUTION: &str = "Which arm ran";
-/// The group of fields on exported files.
-const FILES: &str = "Files";
 /// The default command that the script runs.
 const COMMAND: &str = "./job";
 
@@ -196,8 +192,9 @@ impl Policy {
 
     /// The fields on facts that logs lack.
     fn attribution(&self) -> Vec<Field> {
-        let field =
-            |key: &str, label: &str, control| Field::new(&self.choices, key, label, control, "").of(ATTRIBUTION);
+        let field = |key: &str, label: &str, control| {
+            Field::of_choices(&self.choices, key, label, control, "").of(Group::Attribution)
+        };
         let arms = || ["auto", "tree/simple", "tree/ll128", "ring/simple", "ring/ll128"].map(str::to_owned).to_vec();
         let mut fields = Vec::new();
         for (number, named) in (1..).zip(self.study.logs()) {
@@ -234,15 +231,15 @@ impl Policy {
         if let Some(of) = arms {
             let mut options = vec![(String::new(), "all arms".to_owned())];
             options.extend(of.arms.iter().map(|arm| arm.arm.to_string()).map(|name| (name.clone(), name)));
-            let field = Field::new(&self.choices, "arm", "Arm in colour", Control::One(options), "");
-            fields.push(field.of(crate::policy::report::KEY).picked());
+            let field = Field::of_choices(&self.choices, "arm", "Arm in colour", Control::One(options), "");
+            fields.push(field.of(Group::Key).picked());
         }
         if let Some(start) = &self.start {
             let mut options = vec![(String::new(), "all".to_owned())];
             let titles = start.strategies.iter().map(StrategyKind::title);
             options.extend((1..).zip(titles).map(|(number, title): (u32, String)| (number.to_string(), title)));
-            let field = Field::new(&self.choices, "strategy", "Strategy in colour", Control::One(options), "");
-            fields.push(field.of(STRATEGIES).picked());
+            let field = Field::of_choices(&self.choices, "strategy", "Strategy in colour", Control::One(options), "");
+            fields.push(field.of(Group::Strategies).picked());
         }
         fields
     }
@@ -251,10 +248,10 @@ impl Policy {
     fn file_fields(&self) -> Vec<Field> {
         let generation = self.study.next_generation().to_string();
         let field =
-            |key: &str, label: &str, control, usual: &str| Field::new(&self.choices, key, label, control, usual);
+            |key: &str, label: &str, control, usual: &str| Field::of_choices(&self.choices, key, label, control, usual);
         vec![
-            field("generation", "Generation of the policy file", Control::Number, &generation).of(FILES),
-            field("command", "Command of the script", Control::Text(Vec::new()), COMMAND).of(FILES),
+            field("generation", "Generation of the policy file", Control::Number, &generation).of(Group::Files),
+            field("command", "Command of the script", Control::Text(Vec::new()), COMMAND).of(Group::Files),
         ]
     }
 
@@ -318,7 +315,7 @@ impl Study for Policy {
         if let Some(studied) = self.studied.as_ref().filter(|studied| studied.keys.len() > 1) {
             let keys = (1..).zip(studied.keys.iter().zip(&studied.verdicts));
             let keys = keys.map(|(number, (key, verdict)): (u32, _)| (number.to_string(), format!("{key}: {verdict}")));
-            fields.push(Field::new(&self.choices, "key", "Key", Control::One(keys.collect()), "1"));
+            fields.push(Field::of_choices(&self.choices, "key", "Key", Control::One(keys.collect()), "1"));
         }
         if !self.study.is_empty() {
             fields.extend(self.attribution());

@@ -1,6 +1,6 @@
 //! The simulator's form: worlds to begin with, all of whose figures can be changed, and the parameters of strategies.
 
-use super::{STRATEGIES, wrong};
+use super::wrong;
 use crate::{
     bandit::{
         environment::{Shape, SimulatedArm, Simulation},
@@ -8,12 +8,9 @@ use crate::{
         strategies::StrategyKind,
     },
     form::{Choices, Control, Field},
-    policy::settings::LatencySource,
+    policy::{request::LatencySource, settings::Group},
     workbench::WorkbenchError,
 };
-
-/// The group of fields with parameters of strategies.
-const PARAMETERS: &str = "Parameters of strategies";
 
 /// A world to begin with: what stands in its form as long as nothing is chosen.
 struct World {
@@ -149,8 +146,9 @@ fn of_range(text: &str, least: f64, most: f64) -> Option<f64> {
 
 /// The fields of the replay.
 pub(super) fn fields(choices: &Choices, has_log: bool) -> Vec<Field> {
-    let field =
-        |key: &str, label: &str, control, usual: &str| Field::new(choices, key, label, control, usual).of(STRATEGIES);
+    let field = |key: &str, label: &str, control, usual: &str| {
+        Field::of_choices(choices, key, label, control, usual).of(Group::Strategies)
+    };
     let mut worlds: Vec<(String, String)> = Vec::new();
     if has_log {
         worlds.push(("log".to_owned(), "the log".to_owned()));
@@ -186,7 +184,8 @@ pub(super) fn fields(choices: &Choices, has_log: bool) -> Vec<Field> {
         fields.push(of("rise", "Rise until the end, %", slider(100.0, 1.0), world.rise));
         fields.push(of("wave", "Common wave, ms", slider(3.0, 0.05), world.wave));
     }
-    let parameter = |of: &Parameter| Field::new(choices, of.key, of.label, Control::Number, of.usual).of(PARAMETERS);
+    let parameter =
+        |of: &Parameter| Field::of_choices(choices, of.key, of.label, Control::Number, of.usual).of(Group::Parameters);
     fields.extend(PARAMETERS_OF.iter().map(parameter));
     fields
 }

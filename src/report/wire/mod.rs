@@ -229,6 +229,7 @@ fn read_section(at: Cursor<'_>) -> Result<Section, WireError> {
         charts: at.field("charts").list(charts::read)?,
         tables: at.field("tables").list(tables::read)?,
         files: at.field("files").list(read_text_file)?,
+        form: None,
     })
 }
 

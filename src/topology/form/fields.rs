@@ -11,20 +11,9 @@ use crate::{
     collective::Collective,
     form::{Control, Field},
     schedule::synthesize::Method,
-    topology::{conditions::has_root, dump::Rates, model::Unit},
+    topology::{conditions::has_root, dump::Rates, model::Unit, settings::Group},
     units::Size,
 };
-
-/// The title of the section on damaged links and nodes.
-pub(super) const ROBUSTNESS: &str = "Robustness";
-/// The title of the section on several schedules.
-pub(super) const COMPARISON: &str = "Comparison";
-/// The title of the section on a dumped machine.
-pub(super) const MACHINE: &str = "Machine";
-const LINKS: &str = "Link rates";
-const SEARCH: &str = "Seed and time limit";
-const EDITS: &str = "Added and removed links";
-const DAMAGE: &str = "Damaged links and nodes";
 
 const COLLECTIVES: [Collective; 8] = [
     Collective::AllGather,
@@ -48,7 +37,7 @@ fn option(value: impl Into<String>, label: impl Into<String>) -> (String, String
 
 impl Topology {
     fn field(&self, key: &str, label: &str, control: Control, usual: impl Into<String>) -> Field {
-        Field::new(&self.choices, key, label, control, usual)
+        Field::of_choices(&self.choices, key, label, control, usual)
     }
 
     fn likely(values: &[&str]) -> Control {
@@ -66,7 +55,9 @@ impl Topology {
         graphs.extend(GENERATED_GRAPHS.iter().map(|made| option(made.word, made.name)));
         // Another graph has other links and nodes.
         let choice = self.field("graph", "Graph", Control::One(graphs), usual_graph(parts));
-        let mut fields = vec![choice.leading_of(&[EDITS, DAMAGE, LINKS, MACHINE])];
+        let mut fields = vec![choice.leading(
+            [Group::Edits, Group::Damage, Group::Links, Group::Machine].map(|group| Some(group.into())).into(),
+        )];
         let graph = graph(&self.choices, parts);
         let made = made(&graph);
         if let Some(made) = made.filter(|made| !made.likely.is_empty()) {
@@ -78,27 +69,27 @@ impl Topology {
         fields.push(self.field("by", "Synthesizer", Control::One(methods.into()), Method::Auto.name()));
         fields.extend(self.rates(&graph));
         let limits = LIMITS.map(|(value, label)| option(value, label));
-        fields.push(self.field("seed", "Seed", Control::Number, "1").of(SEARCH));
-        fields.push(self.field("limit", "Search for at most", Control::One(limits.into()), LIMIT).of(SEARCH));
-        let mut text = |group: &str, key: &str, label: &str, hint: &str| {
+        fields.push(self.field("seed", "Seed", Control::Number, "1").of(Group::Search));
+        fields.push(self.field("limit", "Search for at most", Control::One(limits.into()), LIMIT).of(Group::Search));
+        let mut text = |group: Group, key: &str, label: &str, hint: &str| {
             fields.push(self.field(key, label, Control::Text(Vec::new()), "").hinted(hint).of(group));
         };
-        text(EDITS, "add", "Add links", "0-3, or 0-3*50*500: bandwidth, ns");
-        text(EDITS, "remove", "Remove links", "0-1,1-0");
-        text(DAMAGE, "cut", "Cut links", "0-1,1-0");
-        text(DAMAGE, "slow", "Slow links", "0-1 at half, 0-1*0.1 at a tenth");
-        text(DAMAGE, "dead", "Dead nodes", "3,4");
-        text(DAMAGE, "weak", "Nodes with slow links", "3 at half, 3*0.1 at a tenth");
+        text(Group::Edits, "add", "Add links", "0-3, or 0-3*50*500: bandwidth, ns");
+        text(Group::Edits, "remove", "Remove links", "0-1,1-0");
+        text(Group::Damage, "cut", "Cut links", "0-1,1-0");
+        text(Group::Damage, "slow", "Slow links", "0-1 at half, 0-1*0.1 at a tenth");
+        text(Group::Damage, "dead", "Dead nodes", "3,4");
+        text(Group::Damage, "weak", "Nodes with slow links", "3 at half, 3*0.1 at a tenth");
         if self.found.is_none() {
             return fields;
         }
-        fields.push(self.field("sigma", "Spread of durations, σ", Control::Number, "0.2").of(ROBUSTNESS));
-        fields.push(self.field("draws", "Draws", Control::Number, "500").of(ROBUSTNESS));
-        fields.push(self.field("every", "damage every link and node", Control::Switch, "").of(ROBUSTNESS));
+        fields.push(self.field("sigma", "Spread of durations, σ", Control::Number, "0.2").of(Group::Robustness));
+        fields.push(self.field("draws", "Draws", Control::Number, "500").of(Group::Robustness));
+        fields.push(self.field("every", "damage every link and node", Control::Switch, "").of(Group::Robustness));
         let baselines = Method::OFFERED.iter().filter(|method| **method != Method::Auto);
         let baselines = baselines.map(|method| option(method.name(), title(*method))).collect();
-        fields.push(self.field("with", "Compared with", Control::Many(baselines), "").of(COMPARISON));
-        fields.push(self.field("seeds", "Seeds", Control::Number, "100").of(COMPARISON));
+        fields.push(self.field("with", "Compared with", Control::Many(baselines), "").of(Group::Comparison));
+        fields.push(self.field("seeds", "Seeds", Control::Number, "100").of(Group::Comparison));
         fields
     }
 
@@ -134,7 +125,7 @@ impl Topology {
 
     fn rates(&self, graph: &str) -> Vec<Field> {
         let machine = chosen_machine(graph, self.study.parts());
-        let group = if machine.is_some() { MACHINE } else { LINKS };
+        let group = if machine.is_some() { Group::Machine } else { Group::Links };
         let number = |key: &str, label: &str, usual: String| self.field(key, label, Control::Number, usual).of(group);
         let mut fields = Vec::new();
         if let Some(machine) = machine {
@@ -177,7 +168,7 @@ impl Topology {
         };
         let units = [("gib", Unit::Gib, "2^30"), ("gb", Unit::Gb, "10^9")];
         let units = units.map(|(key, unit, bytes)| option(key, format!("{}, {bytes} B/s", unit.name())));
-        fields.push(self.field("unit", "Bandwidths in", Control::One(units.into()), usual).of(LINKS));
+        fields.push(self.field("unit", "Bandwidths in", Control::One(units.into()), usual).of(Group::Links));
         fields
     }
 }

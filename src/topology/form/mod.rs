@@ -18,6 +18,7 @@ use crate::{
         layout, listing,
         network::{self, CutRequest, Network},
         robust,
+        settings::Group,
         study::{self, Opened, Part, SearchStatus, Shown, Source, StudyError},
         timeline::{MAX_TRANSFERS, Timeline},
     },
@@ -406,7 +407,7 @@ impl Topology {
     }
 
     fn robustness_section(&self, contents: &Contents) -> Section {
-        let mut section = Section { title: fields::ROBUSTNESS.into(), ..Section::default() };
+        let mut section = Section::with_form(Group::Robustness);
         section.text.clone_from(&self.robustness.text);
         if section.text.is_empty() {
             section.text.push("It is looked at when the search is over.".into());
@@ -424,7 +425,7 @@ impl Topology {
 
     fn comparison_section(&self, contents: &Contents) -> Section {
         let timelines = self.timelines();
-        let mut section = Section { title: fields::COMPARISON.into(), ..Section::default() };
+        let mut section = Section::with_form(Group::Comparison);
         for baseline in self.baselines.iter().filter(|baseline| baseline.is_done() && baseline.timeline.is_none()) {
             section.text.push(format!("{}: no schedule was found.", baseline.name()));
         }
@@ -469,7 +470,7 @@ impl Topology {
         }
         let dumped = self.dumped();
         if self.opened.machine.is_some() || dumped.is_some() {
-            let mut section = Section { title: fields::MACHINE.into(), ..Section::default() };
+            let mut section = Section::with_form(Group::Machine);
             if let Some((text, listing)) = dumped {
                 section.text.push(text);
                 section.tables.push(Exhibit::new("topology-dumped", "Dumped rings and trees", listing));

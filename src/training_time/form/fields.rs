@@ -7,17 +7,9 @@ use super::{
 };
 use crate::{
     form::{Control, Field},
-    training_time::{health::LeftOut, memory, regressors::Mode, search::listing as layouts},
+    training_time::{health::LeftOut, memory, regressors::Mode, search::listing as layouts, settings::Group},
     workbench::WorkbenchError,
 };
-
-const RUN: &str = "Run";
-const WHAT_IF: &str = "What if";
-const SEARCH: &str = "Layouts";
-const CALIBRATION: &str = "Calibration";
-const SAMPLES: &str = "Health of the samples";
-const CATALOGUE: &str = "Catalogue";
-const REGRESSORS: &str = "Regressors";
 
 const CURVE_LABELS: [&str; 5] = [
     "Tensor all-reduce",
@@ -32,14 +24,14 @@ impl TrainingTime {
     pub(super) fn fields(&self) -> Result<Vec<Field>, WorkbenchError> {
         let bundle = self.study.bundle();
         let field =
-            |key: &str, label: &str, control, usual: &str| Field::new(&self.choices, key, label, control, usual);
+            |key: &str, label: &str, control, usual: &str| Field::of_choices(&self.choices, key, label, control, usual);
         let numbered = |names: Vec<String>| {
             names.into_iter().enumerate().map(|(at, name)| ((at + 1).to_string(), name)).collect::<Vec<_>>()
         };
         let mut fields = Vec::new();
         if bundle.runs.len() > 1 {
             let names = numbered(bundle.runs.iter().map(|configured| configured.run.name.clone()).collect());
-            fields.push(field("run", "Run", Control::One(names), "1").leading());
+            fields.push(field("run", "Run", Control::One(names), "1").leading(vec![None]));
         }
         // Where samples would stand in for another GPU's, somebody says so.
         let chosen = bundle.clusters.get(self.study.settings().cluster);
@@ -68,7 +60,7 @@ impl TrainingTime {
         if !bundle.steps.is_empty() {
             let mut tables = vec![("0".to_owned(), "none".to_owned())];
             tables.extend(numbered(bundle.steps.iter().map(|table| table.name.clone()).collect()));
-            fields.push(field("steps", "Measured steps", Control::One(tables), "0").of(CALIBRATION));
+            fields.push(field("steps", "Measured steps", Control::One(tables), "0").of(Group::Calibration));
             if let Some((table, _)) = self.study.settings().calibrate {
                 let clusters = bundle.catalogue.clusters.iter().map(|entry| entry.name.clone());
                 let clusters = clusters.map(|name| (name.clone(), name));
@@ -77,23 +69,24 @@ impl TrainingTime {
                 all.insert(0, (String::new(), "…".to_owned()));
                 // What the files tell is the usual one; a choice stays a choice.
                 let usual = if self.choices.get("steps-on").is_some() { "" } else { ran_on };
-                fields.push(field("steps-on", "Measured on", Control::One(all), usual).of(CALIBRATION));
+                fields.push(field("steps-on", "Measured on", Control::One(all), usual).of(Group::Calibration));
                 let names = bundle.catalogue.architectures.iter().map(|known| (known.name.clone(), known.name.clone()));
                 let mut all =
                     vec![(String::new(), "as its rows say, or of the cluster's steps, or of the run".to_owned())];
                 all.extend(names);
-                fields.push(field("steps-as", "Architecture of the steps", Control::One(all), "").of(CALIBRATION));
+                fields
+                    .push(field("steps-as", "Architecture of the steps", Control::One(all), "").of(Group::Calibration));
                 let label = "Use coefficients that do not help";
-                fields.push(field("steps-anyway", label, Control::Switch, "").of(CALIBRATION));
+                fields.push(field("steps-anyway", label, Control::Switch, "").of(Group::Calibration));
             }
             let terms = options(&[("4", "four"), ("6", "six")]);
-            fields.push(field("terms", "Coefficients", Control::One(terms), "4").of(CALIBRATION));
+            fields.push(field("terms", "Coefficients", Control::One(terms), "4").of(Group::Calibration));
         }
         if let Some(shown) = self.shown() {
             let inputs = self.study.library()?.inputs(shown);
             if let Some(usual) = inputs.last().cloned() {
                 let inputs = inputs.into_iter().map(|input| (input.clone(), input)).collect();
-                fields.push(field("over", "Shown over", Control::One(inputs), &usual).of(REGRESSORS));
+                fields.push(field("over", "Shown over", Control::One(inputs), &usual).of(Group::Regressors));
             }
         }
         if self.mode() == Mode::Parity {
@@ -102,10 +95,10 @@ impl TrainingTime {
             let collectives = cluster.iter().flat_map(|c| c.collectives.iter().map(|of| of.collective.clone()));
             let mut names: Vec<(String, String)> = vec![(String::new(), "none".to_owned())];
             names.extend(operators.chain(collectives).map(|name| (name.clone(), name)));
-            let grid = field("grid", "Search settings of", Control::One(names), "").of(REGRESSORS);
+            let grid = field("grid", "Search settings of", Control::One(names), "").of(Group::Regressors);
             fields.push(grid.hinted("on the reference's full grid: minutes"));
         }
-        let lines = field(CATALOGUE_KEY, "Added to the catalogue", Control::Lines, "").of(CATALOGUE);
+        let lines = field(CATALOGUE_KEY, "Added to the catalogue", Control::Lines, "").of(Group::Catalogue);
         fields.push(lines.hinted("catalogue: 1"));
         let flags = self.study.health()?.flags.iter().filter(|flag| flag.rule.is_doubtful());
         let own = flags.map(|flag| (key_of(&LeftOut::from(flag)), format!("{}: {}", flag.target, flag.what)));
@@ -117,13 +110,14 @@ impl TrainingTime {
             .map(|rows| (key_of(rows), format!("{}: {} rows", rows.target, rows.places.len())));
         let all: Vec<(String, String)> = known.chain(own).collect();
         if !all.is_empty() {
-            fields.push(field("out", "Leave out", Control::Many(all), "").of(SAMPLES));
+            fields.push(field("out", "Leave out", Control::Many(all), "").of(Group::Samples));
         }
         for question in &self.asked {
             let mut choices = question.asks.answers();
             choices.insert(0, (String::new(), "…".to_owned()));
-            fields
-                .push(field(&format!("ask.{}", question.file), &question.path, Control::One(choices), "").of(SAMPLES));
+            fields.push(
+                field(&format!("ask.{}", question.file), &question.path, Control::One(choices), "").of(Group::Samples),
+            );
         }
         Ok(fields)
     }
@@ -133,9 +127,9 @@ impl TrainingTime {
         let run = self.study.settings().run.clone().unwrap_or_else(|| self.blank());
         let (model, layout, execution) = (&run.model, &run.layout, &run.execution);
         let mut number = |key: &str, label: &str, value: u32| {
-            let mut field = Field::new(&self.choices, key, label, Control::Number, value.to_string());
+            let mut field = Field::of_choices(&self.choices, key, label, Control::Number, value.to_string());
             field.value = value.to_string();
-            fields.push(field.of(RUN));
+            fields.push(field.of(Group::Run));
         };
         number("r.pp", "Pipeline stages", layout.pipeline);
         number("r.tp", "Tensor degree", layout.tensor);
@@ -157,7 +151,7 @@ impl TrainingTime {
             number("r.top-k", "Experts of a token", model.top_k);
         }
         let mut push = |key: &str, label: &str, control, usual: String| {
-            fields.push(Field::new(&self.choices, key, label, control, usual).of(RUN));
+            fields.push(Field::of_choices(&self.choices, key, label, control, usual).of(Group::Run));
         };
         push(
             "r.recompute",
@@ -183,22 +177,24 @@ impl TrainingTime {
 
     fn what_if_fields(&self, has_experts: bool, fields: &mut Vec<Field>) {
         let field =
-            |key: &str, label: &str, control, usual: &str| Field::new(&self.choices, key, label, control, usual);
+            |key: &str, label: &str, control, usual: &str| Field::of_choices(&self.choices, key, label, control, usual);
         let curves = || CURVES.iter().zip(CURVE_LABELS).filter(move |((key, _), _)| *key != EXPERT || has_experts);
         for ((key, _), label) in curves() {
             let slider = Control::Slider { least: 0.1, most: 4.0, step: 0.05 };
             fields.push(
-                field(&format!("x.{key}"), &format!("{label} ×"), slider, "1").of(WHAT_IF).hinted("times its time"),
+                field(&format!("x.{key}"), &format!("{label} ×"), slider, "1")
+                    .of(Group::WhatIf)
+                    .hinted("times its time"),
             );
         }
         let slider = Control::Slider { least: 0.5, most: 2.0, step: 0.01 };
-        let operators = field(OPERATORS, "Operators of a layer ×", slider, "1").of(WHAT_IF);
+        let operators = field(OPERATORS, "Operators of a layer ×", slider, "1").of(Group::WhatIf);
         fields.push(operators.hinted("slowdown beside collectives"));
-        fields.push(field("x.curves", "other curves", Control::Switch, "").of(WHAT_IF));
+        fields.push(field("x.curves", "other curves", Control::Switch, "").of(Group::WhatIf));
         for ((key, _), label) in curves() {
             let key = format!("x.{key}-curve");
             if self.choices.get("x.curves") == Some("1") || self.choices.get(&key).is_some() {
-                let lines = field(&key, &format!("{label}: another curve"), Control::Lines, "").of(WHAT_IF);
+                let lines = field(&key, &format!("{label}: another curve"), Control::Lines, "").of(Group::WhatIf);
                 fields.push(lines.hinted("1x4 (nodes x GPUs), then bytes:microseconds, a pair per line"));
             }
         }
@@ -212,7 +208,7 @@ impl TrainingTime {
         let memory =
             self.study.bundle().memory_gib(&run, settings.cluster).map(|gib| gib.to_string()).unwrap_or_default();
         let mut push = |key: &str, label: &str, control, usual: String, hint: &str| {
-            fields.push(Field::new(&self.choices, key, label, control, usual).of(SEARCH).hinted(hint));
+            fields.push(Field::of_choices(&self.choices, key, label, control, usual).of(Group::Search).hinted(hint));
         };
         push(
             "s.gpus",

@@ -15,6 +15,7 @@ use crate::{
         run::Run,
         sampling_files::sampling_files,
         scope::Scope,
+        settings::Group,
         step::{listing::share, plan::PartQuery},
         study::{Outcome, StudyError, TrainingTimeStudy},
     },
@@ -84,7 +85,7 @@ pub(super) fn health(study: &TrainingTimeStudy) -> Result<Section, StudyError> {
         charts.push(coverage_map(coverage));
         tables.push(Exhibit::new("coverage", "Which points of the samplings are there", listing::coverage(coverage)));
     }
-    Ok(Section { title: "Health of the samples".into(), text, charts, tables, ..Section::default() })
+    Ok(Section { text, charts, tables, ..Section::with_form(Group::Samples) })
 }
 
 /// The share of possible points that are there, for each value of each input.
@@ -147,11 +148,10 @@ pub(super) fn regressors(
     let unusable =
         library.unusable().iter().map(|(of, why)| format!("The saved regressor of {of} is not used: {why}."));
     Ok(Section {
-        title: "Regressors".into(),
         text: std::iter::once(errors.to_owned()).chain(unusable).collect(),
         charts: chart.into_iter().collect(),
         tables: vec![all],
-        ..Section::default()
+        ..Section::with_form(Group::Regressors)
     })
 }
 
@@ -181,7 +181,7 @@ pub(super) fn catalogue(catalogue: &Catalogue, error: Option<&str>) -> Section {
         count(catalogue.architectures.len() as u64, "architecture")
     )];
     text.extend(error.map(|why| format!("What is typed can't be read: {why}.")));
-    Section { title: "Catalogue".into(), text, ..Section::default() }
+    Section { text, ..Section::with_form(Group::Catalogue) }
 }
 
 /// The reasons why dropped configurations are not valid runs.

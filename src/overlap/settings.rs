@@ -1,0 +1,161 @@
+//! What can be chosen in the overlap workbench: its settings, and the table of their fields.
+
+use super::{
+    features::{self, chosen},
+    files::Loaded,
+    kernel::Dataset,
+    models::Kind,
+    predict::KernelQuery,
+    result::{FeatureScaling, OverlapOverview, ShownPredictions},
+    study::{OverlapStudy, StudyError},
+};
+use crate::{
+    form::{self, Control, Field, Form},
+    units::count,
+    workbench::WorkbenchError,
+};
+
+/// The groups of fields.
+#[derive(Clone, Copy)]
+pub(super) enum Group {
+    /// The metrics that models are given.
+    Metrics,
+    /// The kernel to predict.
+    Kernel,
+}
+
+impl From<Group> for form::Group {
+    fn from(group: Group) -> Self {
+        let title = match group {
+            Group::Metrics => "Metrics",
+            Group::Kernel => "Predict a kernel",
+        };
+        Self { number: group as u8, title: title.into() }
+    }
+}
+
+/// The settings of the workbench.
+#[derive(Default)]
+pub(super) struct Settings {
+    /// What models learn from.
+    pub study: features::Settings,
+    /// Whose predictions are shown; `None` for those of the verdict's model.
+    pub shown: Option<ShownPredictions>,
+    /// Predictions that were chosen and that there are none of.
+    pub unknown: Option<String>,
+}
+
+impl Settings {
+    /// The fields above the report.
+    pub fn fields(form: &mut Form<'_>, study: &OverlapStudy) -> Self {
+        let loaded = study.loaded();
+        let mut settings = Self::default();
+        let mut run = 1;
+        const EXPECTED: &str = "the number of a run";
+        if loaded.datasets.len() > 1 {
+            let name = |(number, run): (usize, &Dataset)| {
+                (number.to_string(), format!("{}: {}", run.name, count(run.kernels.len() as u64, "kernel")))
+            };
+            let runs = Control::One((1..).zip(&loaded.datasets).map(name).collect());
+            form.field_of(Field::new("run", "Run", runs).leading(vec![None]), EXPECTED, &mut run);
+        } else {
+            form.unlisted("run", EXPECTED, &mut run);
+        }
+        settings.study.dataset = u32::saturating_sub(run, 1);
+        settings.shown_fields(form, loaded, study);
+        if let Some(dataset) = loaded.datasets.get(settings.study.dataset as usize) {
+            form.group(Group::Metrics);
+            let keys = dataset.columns.iter().map(|name| (key(name), name.clone())).collect();
+            let usual: Vec<String> =
+                chosen(dataset, &settings.study).into_iter().map(|column| key(&dataset.columns[column])).collect();
+            let field = Field::new("metrics", "Metrics", Control::Many(keys)).usually(usual.join(","));
+            // A name that no column has is told by the study.
+            let named = |name: &str| dataset.columns.iter().find(|column| key(column) == name).cloned();
+            settings.study.columns = form
+                .chosen(field)
+                .map(|chosen| chosen.split(',').map(|name| named(name).unwrap_or_else(|| name.to_owned())).collect());
+        }
+        settings
+    }
+
+    fn shown_fields(&mut self, form: &mut Form<'_>, loaded: &Loaded, study: &OverlapStudy) {
+        let mut models = vec![(String::new(), "as the verdict says".to_owned())];
+        models.extend(Kind::ALL.map(|kind| (kind.name().to_owned(), kind.title().to_owned())));
+        models.extend((1..).zip(&loaded.models).map(|(number, model)| (format!("model-{number}"), model.name.clone())));
+        let Some(chosen) = form.chosen(Field::new("shown", "Shown", Control::One(models))) else { return };
+        let number = chosen.strip_prefix("model-").and_then(|number| number.parse::<u32>().ok());
+        let model = number.and_then(|number| number.checked_sub(1));
+        let Some((model, imported)) = model.and_then(|model| Some((model, loaded.models.get(model as usize)?))) else {
+            self.shown = Kind::parse(chosen).map(ShownPredictions::Model);
+            self.unknown = self.shown.is_none().then(|| chosen.to_owned());
+            return;
+        };
+        let has_scaler = study.scaler(imported).is_some();
+        let field = if has_scaler {
+            let feeds = [("", "by the scaler"), ("0", "as they are"), ("1", "standardised over the run")];
+            Field::new("scaled", "Features", Control::one(&feeds))
+        } else {
+            Field::new("scaled", "features standardised", Control::Switch)
+        };
+        let feed = match form.chosen(field) {
+            Some("1") => FeatureScaling::Standardised,
+            Some("0") => FeatureScaling::Raw,
+            _ if has_scaler => FeatureScaling::Scaled,
+            _ => FeatureScaling::Raw,
+        };
+        self.shown = Some(ShownPredictions::Imported { model, feed });
+    }
+
+    /// The fields of the kernel to predict: a measured one, with what was typed instead.
+    pub fn kernel_fields(
+        &self,
+        form: &mut Form<'_>,
+        study: &OverlapStudy,
+        studied: &OverlapOverview,
+    ) -> Result<KernelQuery, WorkbenchError> {
+        let dataset = study.dataset()?;
+        form.group(Group::Kernel);
+        let mut launch = None;
+        let field = Field::new("launch", "Launch", Control::Number).hinted("of the run");
+        form.field_of(field.leading(vec![Some(Group::Kernel.into())]), "a place in the run", &mut launch);
+        let measured = match launch {
+            Some(place) => dataset.kernels.get(usize::saturating_sub(place, 1)),
+            None => dataset.overlapped().next().or(dataset.kernels.first()),
+        };
+        let mut asked = measured.map(KernelQuery::of).ok_or(StudyError::NothingLoaded)?;
+        form.field(Field::new("name", "Kernel name", Control::Text(studied.names.clone())), &mut asked.name);
+        if form.get("name").is_some() {
+            // What another kernel was measured with says nothing of this one.
+            asked.metrics.iter_mut().for_each(|metric| *metric = None);
+        }
+        let number =
+            |key: &str, label: &str, usual: f64| Field::new(key, label, Control::Number).usually(rounded(usual));
+        let mut alone_us = None;
+        form.field(number("alone", "Duration alone, µs", asked.alone_ns / 1000.0), &mut alone_us);
+        asked.alone_ns = alone_us.map_or(asked.alone_ns, |us: f64| us * 1000.0);
+        form.field(number("overlap", "Overlap ratio, 0 to 1", asked.overlap_ratio), &mut asked.overlap_ratio);
+        for ((name, is_given), metric) in studied.columns.iter().zip(&mut asked.metrics) {
+            let key = format!("m.{name}");
+            if *is_given {
+                let usual = metric.map(rounded).unwrap_or_default();
+                form.field(Field::new(&key, name, Control::Number).usually(usual).hinted("usual"), metric);
+            } else {
+                form.unlisted(&key, "a number", metric);
+            }
+        }
+        if let Some(ShownPredictions::Model(kind)) = self.shown {
+            asked.model = Some(kind);
+        }
+        Ok(asked)
+    }
+}
+
+/// The name of a column in a choice of several.
+fn key(column: &str) -> String {
+    column.replace(',', ";")
+}
+
+/// The value rounded to the digits that a field shows.
+pub(super) fn rounded(value: f64) -> String {
+    ((value * 1e4).round() / 1e4).to_string()
+}

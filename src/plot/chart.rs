@@ -66,7 +66,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// An axis of numbers.
+    /// An axis with its label, which is without the unit.
     #[must_use]
     pub fn new(label: &str, quantity: Quantity, spacing: Spacing) -> Self {
         Self { label: label.to_owned(), quantity, spacing }
@@ -139,8 +139,8 @@ pub struct Series {
 impl Series {
     /// A series; the name is unique in its chart.
     #[must_use]
-    pub fn new(name: &str, colour: Colour, mark: Mark, points: Vec<Point>) -> Self {
-        Self { name: name.to_owned(), colour, mark, points }
+    pub fn new(name: impl Into<String>, colour: Colour, mark: Mark, points: Vec<Point>) -> Self {
+        Self { name: name.into(), colour, mark, points }
     }
 }
 

@@ -30,7 +30,7 @@ pub enum ExecuteError {
     Workbench(#[from] WorkbenchError),
     /// The policy workbench can't answer.
     #[error(transparent)]
-    Policy(#[from] policy::study::StudyError),
+    Policy(#[from] policy::result::StudyError),
     /// The topology workbench can't answer.
     #[error(transparent)]
     Topology(#[from] topology::study::StudyError),

@@ -436,9 +436,9 @@ fn kernels(bytes: &[u8]) {
 fn rewards(bytes: &[u8]) {
     use collectune::policy::{
         arm::Arm,
-        attribution::Schedule,
         file::Policy,
-        request, simulate,
+        request::{Export, Schedule, Settings},
+        simulate,
         study::{NamedLog, PolicyStudy},
     };
     let (report, content) = intake::open(bytes, "times_1x8_4MB.log", bytes.len() as u64, 1, None, &mut Silent);
@@ -455,13 +455,13 @@ fn rewards(bytes: &[u8]) {
         Schedule { arms: arms(), warm_up: Some(3), turns: Some(9), ..Schedule::default() },
         Schedule { policies, ..Schedule::default() },
     ] {
-        let settings = request::Settings { schedule, ..Default::default() };
+        let settings = Settings { schedule, ..Default::default() };
         let mut study = PolicyStudy::new(vec![NamedLog { name: "a.log".to_owned(), log: (*log).clone() }]);
         if let Ok(studied) = study.study(settings, &mut Silent) {
             for place in 0..studied.keys.len().min(3) {
                 assert!(study.key(place as u32, &Default::default()).is_ok(), "a key without charts");
             }
-            let _ = study.export(&request::Export::Policy(1));
+            let _ = study.export(&Export::Policy(1));
         }
     }
 }

@@ -174,6 +174,14 @@ impl<'a> Fields<'a> {
         KeyError::Missing { line, column, key: key.to_owned(), expected: expected.to_owned() }
     }
 
+    /// Refuses entries that were not taken; `expected` says which there may be.
+    ///
+    /// # Errors
+    /// Returns an error at the first of them.
+    pub fn refuse_rest(&self, expected: &str) -> Result<(), KeyError> {
+        self.rest().next().map_or(Ok(()), |(key, node, _)| Err(node.unexpected(key, expected)))
+    }
+
     /// The entries that were not taken.
     pub fn rest(&self) -> impl Iterator<Item = (&'a str, &'a Node, &'a Node)> {
         let left = self.entries.iter().zip(self.taken.clone()).filter(|(_, taken)| !taken);

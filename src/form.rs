@@ -71,7 +71,7 @@ impl Choices {
     /// Returns an error if the value that was chosen is not valid.
     pub fn parsed<T: FromStr>(&self, key: &str, expected: &str) -> Result<Option<T>, ChoiceError> {
         let Some(value) = self.get(key).map(str::trim).filter(|value| !value.is_empty()) else { return Ok(None) };
-        value.parse().map(Some).or_else(|_| Err(ChoiceError::new(key, value, expected)))
+        value.parse().ok().map(Some).ok_or_else(|| ChoiceError::new(key, value, expected))
     }
 
     /// Reads them from the fragment of an address; what can't be read is passed over.

@@ -24,7 +24,7 @@ pub(super) fn of_listing(listing: &Listing) -> String {
 mod tests {
     use super::*;
 
-    fn lines(columns: [Column; 2], rows: &[[&str; 2]]) -> String {
+    fn lines(columns: &[Column; 2], rows: &[[&str; 2]]) -> String {
         let rows = rows.iter().map(|row| row.map(Entry::text).to_vec()).collect();
         of_listing(&Listing { columns: columns.to_vec(), rows })
     }
@@ -32,21 +32,21 @@ mod tests {
     #[test]
     fn columns_stand_under_their_headers() {
         let columns = [Column::numbers("Size", ""), Column::words("Chosen by", "")];
-        let lines = lines(columns, &[["16 MiB", "model"], ["4 B", ""]]);
+        let lines = lines(&columns, &[["16 MiB", "model"], ["4 B", ""]]);
         assert_eq!(lines, "  Size  Chosen by\n16 MiB  model\n   4 B  –\n");
     }
 
     #[test]
     fn wide_characters_take_two_places() {
         let columns = [Column::words("Kernel", ""), Column::numbers("µs", "")];
-        let lines = lines(columns, &[["核心", "7"], ["gemm", "12"]]);
+        let lines = lines(&columns, &[["核心", "7"], ["gemm", "12"]]);
         assert_eq!(lines, "Kernel  µs\n核心     7\ngemm    12\n");
     }
 
     #[test]
     fn a_long_cell_is_not_broken() {
         let long = "a_kernel ".repeat(60);
-        let lines = lines([Column::words("Kernel", ""), Column::words("", "")], &[[&long, "x"]]);
+        let lines = lines(&[Column::words("Kernel", ""), Column::words("", "")], &[[&long, "x"]]);
         assert_eq!(lines.lines().nth(1), Some(&format!("{long}  x")[..]));
     }
 }

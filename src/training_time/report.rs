@@ -99,7 +99,7 @@ pub fn report(material: TrainingTimeReportInput<'_>, contents: &Contents) -> Res
     match calibration {
         Some(calibration) => sections.push(calibration_section(study, calibration)),
         None if !study.bundle().steps.is_empty() => {
-            sections.push(Section { text: vec![uncalibrated(study)], ..Section::with_form(Group::Calibration) })
+            sections.push(Section { text: vec![uncalibrated(study)], ..Section::with_form(Group::Calibration) });
         }
         None => {}
     }

@@ -144,12 +144,12 @@ pub fn busbw_over_channels(
                 let note = format!("{note}{}", time(&workload, y));
                 Some(Point::new(f64::from(c.channels), y, note))
             });
-            all.push(Series::new(&format!("{name}, model"), colour, Mark::Line, line.collect()));
+            all.push(Series::new(format!("{name}, model"), colour, Mark::Line, line.collect()));
             if !measured.is_empty() {
-                all.push(Series::new(&format!("{name}, measured"), colour, Mark::Dots, measured));
+                all.push(Series::new(format!("{name}, measured"), colour, Mark::Dots, measured));
             }
         } else if !measured.is_empty() {
-            all.push(Series::new(&format!("{name}, measured"), colour, Mark::LineAndDots, measured));
+            all.push(Series::new(format!("{name}, measured"), colour, Mark::LineAndDots, measured));
         }
     }
     if let (Some(configuration), Some(y)) = (recommendation.configuration, recommendation.predicted_busbw_gbps) {

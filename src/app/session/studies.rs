@@ -65,7 +65,7 @@ impl Session {
     }
 
     /// Makes several choices at once, also of default values.
-    pub fn choose_together(self, workbench: Workbench, chosen: Vec<(String, String)>) {
+    pub fn choose_together(self, workbench: Workbench, chosen: &[(String, String)]) {
         let state = self.state_of(workbench);
         state.drag.set_value(None);
         state.choices.update(|choices| chosen.iter().for_each(|(key, value)| choices.set(key, value)));

@@ -11,7 +11,6 @@ use crate::{
         address::{Address, NotLoaded, Panel},
         aggregate::Target,
         parameters::Parameters,
-        platform::Library,
         result::{Evaluation, Group, Importance, Recommendation, View},
         sets::{SetChoice, Sets},
     },

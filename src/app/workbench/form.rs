@@ -140,7 +140,8 @@ pub(super) fn GroupForm(
             let draft = draft.get_untracked();
             let value = |field: &Field| draft.get(&field.key).unwrap_or(&field.value).to_owned();
             let of_group = fields.iter().flatten().filter(|field| number(field) == Some(group));
-            session.choose_together(workbench, of_group.map(|field| (field.key.clone(), value(field))).collect());
+            let chosen: Vec<_> = of_group.map(|field| (field.key.clone(), value(field))).collect();
+            session.choose_together(workbench, &chosen);
         };
         let button = submit.get_untracked().map(|label| {
             view! { <button type="submit" class="primary">{label}</button> }

@@ -11,7 +11,7 @@ use super::{
     study::{OverlapStudy, StudyError},
 };
 use crate::{
-    form::{self, Control, Field, Form},
+    form::{self, Control, Field, Form, Setting},
     units::count,
     workbench::WorkbenchError,
 };
@@ -63,6 +63,7 @@ impl Settings {
             form.unlisted("run", EXPECTED, &mut run);
         }
         settings.study.dataset = u32::saturating_sub(run, 1);
+        form.unlisted("seed", u64::EXPECTED, &mut settings.study.seed);
         settings.shown_fields(form, loaded, study);
         if let Some(dataset) = loaded.datasets.get(settings.study.dataset as usize) {
             form.group(Group::Metrics);

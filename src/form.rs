@@ -212,6 +212,15 @@ pub enum Control {
     Switch,
     /// A number in a text field.
     Number,
+    /// A number in a text field, which takes only one of this range.
+    NumberWithin {
+        /// The smallest value.
+        least: f64,
+        /// The largest value.
+        most: f64,
+        /// Whether it is a whole number.
+        is_whole: bool,
+    },
     /// A number on a slider.
     Slider {
         /// The smallest value.
@@ -228,6 +237,26 @@ pub enum Control {
 }
 
 impl Control {
+    /// A number of this range.
+    #[must_use]
+    pub const fn within(least: f64, most: f64) -> Self {
+        Self::NumberWithin { least, most, is_whole: false }
+    }
+
+    /// A whole number of this range.
+    #[must_use]
+    pub fn whole(least: u32, most: u32) -> Self {
+        Self::NumberWithin { least: least.into(), most: most.into(), is_whole: true }
+    }
+
+    /// Whether a [`NumberWithin`](Self::NumberWithin) takes this text; every other control takes any.
+    #[must_use]
+    pub fn takes(&self, text: &str) -> bool {
+        let Self::NumberWithin { least, most, is_whole } = self else { return true };
+        let fits = |number: f64| (*least..=*most).contains(&number) && (!is_whole || number.fract() == 0.0);
+        text.trim().parse().is_ok_and(fits)
+    }
+
     /// A choice of one of these, each with value and label.
     #[must_use]
     pub fn one(options: &[(&str, &str)]) -> Self {
@@ -425,8 +454,20 @@ impl<'a> Form<'a> {
         if field.usual.is_empty() {
             field.usual = place.text();
         }
-        self.unlisted(&field.key, expected, place);
+        let refused = self.get(&field.key).filter(|text| !text.trim().is_empty() && !field.control.takes(text));
+        match (refused, &field.control) {
+            (Some(text), Control::NumberWithin { least, most, .. }) => {
+                self.refuse(ChoiceError::new(&field.label, text, &format!("a number from {least} to {most}")));
+            }
+            _ => self.unlisted(&field.key, expected, place),
+        }
         self.chosen(field);
+    }
+
+    /// A field whose value the caller knows.
+    pub fn add(&mut self, mut field: Field) {
+        field.group.clone_from(&self.group);
+        self.fields.push(field);
     }
 
     /// A value that can be chosen by an address, without a field in this form.
@@ -442,8 +483,7 @@ impl<'a> Form<'a> {
     pub fn chosen(&mut self, mut field: Field) -> Option<&'a str> {
         let chosen = self.choices.get(&field.key);
         field.value = chosen.unwrap_or(&field.usual).to_owned();
-        field.group.clone_from(&self.group);
-        self.fields.push(field);
+        self.add(field);
         chosen
     }
 

@@ -1,5 +1,5 @@
 //! The contract between a workbench and the page: choices in, a form and a report out, jobs that any worker can do in
-//! between. The page draws any workbench by it, but for [`tuning`](crate::tuning), which has a page of its own.
+//! between. The page draws any workbench by it; [`tuning`](crate::tuning) trains and answers by messages of its own.
 //!
 //! A [`Study`] holds what was loaded for a workbench, and what came out of it. The page sends
 //! [`WorkbenchQuestion::Choose`], shows what comes back, has the [`Jobs`] done by other workers, gives the results in
@@ -26,7 +26,7 @@ pub enum WorkbenchError {
     /// The workbench can't answer; the error is its own.
     #[error(transparent)]
     Study(Box<dyn std::error::Error + Send + Sync>),
-    /// The tuning workbench does not use this protocol.
+    /// The workbench has no jobs.
     #[error("this workbench has no form")]
     NoForm,
     /// There is no file with this key.
@@ -107,6 +107,8 @@ pub enum AttachmentKind {
     /// A link graph with schedules on it: [`Network`](crate::topology::network::Network). A detail is asked for by a
     /// [`CutRequest`](crate::topology::network::CutRequest) and is a timeline for each of the network's that is cut.
     Network,
+    /// Series that mark points of the chart of busbw over size, of a workload: `(Workload, Vec<Series>)`.
+    Marks,
     /// The factor by which a kernel is slower at the same time as collectives, for another workbench: an `f64`.
     Slowdown,
 }
@@ -229,6 +231,14 @@ pub trait Study {
     /// another build.
     fn detail(&self, _: &Attachment) -> Result<Attachment, WorkbenchError> {
         Err(WorkbenchError::NoDetail)
+    }
+
+    /// The part of the report that the page shows by the choices; as long as a workbench has no panels, all of it.
+    ///
+    /// # Errors
+    /// Returns an error if nothing was loaded.
+    fn shown(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
+        self.report(material, contents)
     }
 
     /// The report on the results so far.

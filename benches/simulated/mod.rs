@@ -5,10 +5,12 @@ use collectune::{
     learn::Table,
     progress::Silent,
     tuning::{
-        aggregate::{Sweep, Target, aggregate},
+        aggregate::Target,
         features::{self, ModelInput},
         read::Row,
+        runs::aggregate,
         simulate::Simulation,
+        sweep::Sweep,
     },
 };
 
@@ -23,7 +25,7 @@ pub fn rows(simulation: &Simulation) -> Vec<Row> {
 
 /// The points of a simulation.
 pub fn sweep(simulation: &Simulation) -> Sweep {
-    aggregate(&rows(simulation), Target::Time).sweep
+    aggregate(&rows(simulation), Target::Time)
 }
 
 /// Exactly so many rows as the seed sees them, picked evenly from a sweep of six collectives at four scales: its ten

@@ -33,14 +33,20 @@ where
         let number = text.parse().ok().filter(|number| range.contains(number));
         number.map(&on_value).is_some()
     };
-    number_field(label, [least, most], step, Box::new(move || value().to_string()), Box::new(take))
+    number_field(
+        label.to_owned(),
+        [least, most],
+        step.to_owned(),
+        Box::new(move || value().to_string()),
+        Box::new(take),
+    )
 }
 
 /// The part of [`NumberField`] that doesn't depend on the type of the number; `take` returns whether the text was used.
-fn number_field(
-    label: &'static str,
+pub fn number_field(
+    label: String,
     [least, most]: [String; 2],
-    step: &'static str,
+    step: String,
     value: Box<dyn Fn() -> String + Send>,
     take: Box<dyn Fn(&str) -> bool>,
 ) -> AnyView {

@@ -1,6 +1,6 @@
 //! Keeps the address and the history of the browser equal to what is chosen. Each choice is an entry of the history:
-//! Back undoes it, Forward makes it again. Choices that the address doesn't hold (how to train, the tuner reader) are
-//! stored in the state of the entry.
+//! Back undoes it, Forward makes it again. Choices that the address doesn't hold (how to train) are stored
+//! in the state of the entry.
 
 use js_sys::Uint8Array;
 use leptos::{ev, prelude::*};
@@ -8,34 +8,28 @@ use serde::{Deserialize, Serialize};
 use wasm_bindgen::{JsCast, JsValue};
 
 use super::{example::Example, reactive, report::ReportReader, session::Session};
-use crate::tuning::{
-    address::{Address, Panel},
-    aggregate::Target,
-    conf,
-    heat_map::Against,
-    parameters::Parameters,
-    sets::SetChoice,
-    support::Library,
+use crate::{
+    form,
+    report::Workbench,
+    tuning::{
+        address::{Address, Panel},
+        aggregate::Target,
+        heat_map::Against,
+        parameters::Parameters,
+        sets::SetChoice,
+    },
 };
-use crate::{form, report::Workbench};
 
 /// The choices that are not part of the address.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct HistoryState {
     parameters: Parameters,
     target: Target,
-    reader: conf::Reader,
-    library: Library,
 }
 
 impl HistoryState {
     fn of(session: Session) -> Self {
-        Self {
-            parameters: session.tuning.trained_with.get(),
-            target: session.tuning.target.get(),
-            reader: session.tuning.reader.get(),
-            library: session.tuning.library.get(),
-        }
+        Self { parameters: session.tuning.trained_with.get(), target: session.tuning.target.get() }
     }
 
     fn to_state(&self) -> JsValue {
@@ -51,8 +45,6 @@ impl HistoryState {
         let reads_again = session.tuning.target.get_untracked() != self.target;
         let learns_again = session.tuning.trained_with.get_untracked() != self.parameters;
         session.tuning.target.set(self.target);
-        session.tuning.reader.set(self.reader);
-        session.tuning.library.set(self.library);
         session.tuning.trained_with.set(self.parameters.clone());
         session.tuning.parameters.set(self.parameters);
         match untrack(move || session.tuning.has_data()) {
@@ -94,8 +86,11 @@ pub fn synchronize(session: Session, reader: ReportReader, example: Example) {
         let choices = session.state_of(workbench).choices.get();
         let report = reader.fragment();
         // An empty address needs no fragment; only a full URL can remove one.
-        let is_bare =
-            address == Address::default() && (panel, against) == Default::default() && report.is_none() && is_tuning;
+        let is_bare = address == Address::default()
+            && (panel, against) == Default::default()
+            && report.is_none()
+            && is_tuning
+            && choices.is_empty();
         let now = HistoryEntry {
             is_report: report.is_some(),
             fragment: match report {
@@ -105,7 +100,7 @@ pub fn synchronize(session: Session, reader: ReportReader, example: Example) {
                     let example = if address.example || session.shows_example() { "&x=1" } else { "" };
                     workbench.fragment() + example + &choices.suffix()
                 }
-                None => address.fragment() + &panel.suffix() + against.suffix(),
+                None => address.fragment() + &panel.suffix() + against.suffix() + &choices.suffix(),
             },
             choices: HistoryState::of(session),
             has_data: session.tuning.has_data() || session.state_of(workbench).has_answer(),
@@ -160,9 +155,14 @@ pub fn synchronize(session: Session, reader: ReportReader, example: Example) {
             }
             Ok(address) => {
                 session.workbench.set(workbench);
-                if workbench != Workbench::Tuning {
-                    session.choose_all(workbench, form::Choices::parse(&here));
-                }
+                session.choose_all(
+                    workbench,
+                    if workbench == Workbench::Tuning {
+                        Address::panel_choices(&here)
+                    } else {
+                        form::Choices::parse(&here)
+                    },
+                );
                 let pinned = session.resolved(address);
                 let panel = Panel::of(&here);
                 session.tuning.address.set(pinned);

@@ -23,7 +23,7 @@ pub fn ListingView(
     #[prop(optional)]
     row_class: Option<UnsyncCallback<usize, &'static str>>,
     /// Called with the index of a row that is opened; without it rows can't be opened.
-    #[prop(optional)]
+    #[prop(default = None)]
     on_open: Option<UnsyncCallback<usize>>,
 ) -> impl IntoView {
     let filter = RwSignal::new(String::new());

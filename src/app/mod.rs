@@ -92,7 +92,12 @@ fn App() -> impl IntoView {
     };
     let reader = ReportReader::new();
     provide_context(reader);
-    let session = Session::new(address, Panel::of(&fragment), Workbench::of(&fragment), &Choices::parse(&fragment));
+    let workbench = Workbench::of(&fragment);
+    let choices = match workbench {
+        Workbench::Tuning => Address::panel_choices(&fragment),
+        _ => Choices::parse(&fragment),
+    };
+    let session = Session::new(address, Panel::of(&fragment), workbench, &choices);
     session.tuning.against_default.set(Against::of(&fragment) == Against::Default);
     provide_context(session);
     reader.open_address(&fragment);

@@ -22,9 +22,8 @@ use crate::{
         heat_map::Against,
         launch::Launcher,
         parameters::{Parameters, Preset, SetAside},
-        platform::{Gpu, Platform, Version},
+        platform::{Gpu, Library, Platform, Version},
         sizes,
-        support::Library,
     },
 };
 

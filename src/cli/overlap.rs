@@ -14,9 +14,10 @@ use super::{
     save, table, terminal, threads,
 };
 use crate::{
-    intake::{FileReport, files::OpenedFiles},
+    intake::FileReport,
+    intake::files::OpenedFiles,
     overlap::{
-        export::{ExportedFile, TreesError},
+        export::TreesError,
         features::Settings,
         files::{KernelFile, bring_together},
         models::Kind,
@@ -24,7 +25,7 @@ use crate::{
         study::{OverlapStudy, StudyError, do_jobs},
     },
     progress::Silent,
-    report::Workbench,
+    report::{TextFile, Workbench},
     text::visible,
 };
 
@@ -157,7 +158,7 @@ fn refused(paths: &[PathBuf], opened: &OpenedFiles) -> Result<(), CliError> {
     }
 }
 
-fn export(file: Result<ExportedFile, StudyError>, path: &Path) -> Result<(), CliError> {
+fn export(file: Result<TextFile, StudyError>, path: &Path) -> Result<(), CliError> {
     save::save("predictions", path, file?.text)
 }
 

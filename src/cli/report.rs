@@ -266,7 +266,7 @@ impl Report {
             Some(seed) => choices.set("seed", &seed.to_string()),
             None => {}
         }
-        let Some(study) = executor.studies.of_mut(workbench) else { return refuse(files::NOTHING_READ) };
+        let study = executor.studies.of_mut(workbench);
         let mut bar = terminal::Bar::new();
         study.choose(choices, &mut bar)?;
         let jobs = study.jobs()?;

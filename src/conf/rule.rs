@@ -64,12 +64,6 @@ impl From<strict::Rule> for Rule {
 }
 
 impl Rule {
-    /// One of algorithm and protocol is −1 and the other is not.
-    #[must_use]
-    pub const fn is_half_wildcard(&self) -> bool {
-        self.algorithm.is_some() != self.protocol.is_some()
-    }
-
     /// Whether it is about communicators of a scale, calls that are not grouped and buffers that are not registered.
     #[must_use]
     pub fn is_about(&self, scale: Scale) -> bool {

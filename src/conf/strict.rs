@@ -88,7 +88,7 @@ pub enum LineContent {
     Nothing,
     /// The line with the names of the fields.
     Header,
-    /// A valid rule.
+    /// A rule of which every field is valid.
     Rule(Rule),
     /// A line that is dropped, and why.
     Fault(RuleFault),

@@ -11,7 +11,7 @@ pub const COLLECTIVES: [(&str, Collective); 5] = [
     ("allreduce", Collective::AllReduce),
 ];
 
-/// The algorithms.
+/// The names of algorithms in tuner files, in lower case.
 pub const ALGORITHMS: [(&str, Algorithm); 7] = [
     ("tree", Algorithm::Tree),
     ("ring", Algorithm::Ring),
@@ -22,7 +22,7 @@ pub const ALGORITHMS: [(&str, Algorithm); 7] = [
     ("pat", Algorithm::Pat),
 ];
 
-/// The protocols.
+/// The names of protocols in tuner files, in lower case.
 pub const PROTOCOLS: [(&str, Protocol); 3] =
     [("ll", Protocol::Ll), ("ll128", Protocol::Ll128), ("simple", Protocol::Simple)];
 

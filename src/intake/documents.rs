@@ -5,34 +5,18 @@ use std::{borrow::Cow, io::Read};
 
 use super::{
     Outcome,
-    open::{FileContent, Result, fatal},
+    opened::{FileContent, Result, counted, fatal},
+    recognise::KnownTable,
 };
 use crate::{
     report,
-    text::{Column, Entry, Listing, Records, number},
+    text::{Column, Entry, Listing, Problem, Problems, Records, number},
 };
 
 /// The most bytes of a tuner file or comparison.
 const LONGEST: u64 = 64 << 20;
 
-/// A kind of table that is only shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum KnownTable {
-    Summary,
-    Hotspots,
-    PredictedGains,
-    Launches,
-}
-
 impl KnownTable {
-    /// All kinds, with the headers by which they are recognised.
-    pub(super) const ALL: [(Self, &[&str]); 4] = [
-        (Self::Summary, &["avg_busbw", "max_busbw", "status"]),
-        (Self::Hotspots, &["hotspot_start_bytes", "hotspot_end_bytes"]),
-        (Self::PredictedGains, &["winner_busbw", "predicted_gain_pct"]),
-        (Self::Launches, &["utc_start", "phase", "duration_s"]),
-    ];
-
     /// A description of the table, a noun for its rows, and a sentence on its use.
     fn words(self) -> [&'static str; 3] {
         match self {
@@ -61,24 +45,25 @@ impl KnownTable {
     }
 }
 
-/// Reads a tuner file without changing its bytes.
-pub(super) fn conf(source: impl Read) -> Result<(Outcome, FileContent)> {
+/// All bytes of a file of a kind, and the note where they break off.
+fn whole(source: impl Read, kind: &str) -> Result<(Vec<u8>, Vec<String>)> {
     let mut bytes = Vec::new();
-    let read = source.take(LONGEST + 1).read_to_end(&mut bytes);
-    if let Some(why) = read.as_ref().err().and_then(fatal) {
+    let error = source.take(LONGEST + 1).read_to_end(&mut bytes).err();
+    if let Some(why) = error.as_ref().and_then(fatal) {
         return Err(why);
     }
     if bytes.len() as u64 > LONGEST {
-        return Err(format!("is a tuner's conf of more than {} MiB", LONGEST >> 20));
+        return Err(format!("is a {kind} of more than {} MiB", LONGEST >> 20));
     }
+    Ok((bytes, error.map(|error| format!("{error}: what stands before was read")).into_iter().collect()))
+}
+
+/// Reads a tuner file without changing its bytes.
+pub(super) fn conf(source: impl Read) -> Result<(Outcome, FileContent)> {
+    let (bytes, notes) = whole(source, "tuner's conf")?;
     let rules = bytes.split(|byte| *byte == b'\n').filter(|line| is_rule(line)).count();
-    let outcome = Outcome::Known {
-        format: "tuner conf".to_owned(),
-        holds: format!("{rules} rule{}", if rules == 1 { "" } else { "s" }),
-        problems: Default::default(),
-        notes: read.err().map(|error| format!("{error}: what stands before was read")).into_iter().collect(),
-    };
-    Ok((outcome, FileContent::Conf(bytes)))
+    let holds = format!("{rules} rule{}", if rules == 1 { "" } else { "s" });
+    Ok((Outcome::known("tuner conf", holds, Problems::default(), notes), FileContent::Conf(bytes)))
 }
 
 /// A line that people mean as a rule: no comment, no header, at least eight fields.
@@ -91,39 +76,21 @@ fn is_rule(line: &[u8]) -> bool {
 
 /// Reads the text of a comparison.
 pub(super) fn comparison(text: impl Read) -> Result<(Outcome, FileContent)> {
-    let mut content = Vec::new();
-    let read = text.take(LONGEST + 1).read_to_end(&mut content);
-    if let Some(why) = read.as_ref().err().and_then(fatal) {
-        return Err(why);
-    }
-    if content.len() as u64 > LONGEST {
-        return Err(format!("is a comparison of more than {} MiB", LONGEST >> 20));
-    }
-    let text = String::from_utf8_lossy(&content).into_owned();
+    let (bytes, notes) = whole(text, "comparison")?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
     let sizes = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')).count().saturating_sub(1);
-    let outcome = Outcome::Known {
-        format: "comparison with the default".to_owned(),
-        holds: format!("{sizes} size{}", if sizes == 1 { "" } else { "s" }),
-        problems: Default::default(),
-        notes: read.err().map(|error| format!("{error}: what stands before was read")).into_iter().collect(),
-    };
+    let holds = format!("{sizes} size{}", if sizes == 1 { "" } else { "s" });
+    let outcome = Outcome::known("comparison with the default", holds, Problems::default(), notes);
     Ok((outcome, FileContent::Comparison(text)))
 }
 
 /// A report, of which nothing is taken where a part of it is missing.
 pub(super) fn report(text: impl Read) -> Result<(Outcome, FileContent)> {
     let mut bytes = Vec::new();
-    text.take(report::open::MOST_BYTES as u64).read_to_end(&mut bytes).map_err(|error| match fatal(&error) {
-        Some(why) => why,
-        None => format!("can't be read: {error}"),
-    })?;
+    let read = text.take(report::open::MOST_BYTES as u64).read_to_end(&mut bytes);
+    read.map_err(|error| fatal(&error).unwrap_or_else(|| format!("can't be read: {error}")))?;
     let opened = report::open::open(&String::from_utf8_lossy(&bytes)).map_err(|error| error.to_string())?;
-    let outcome = Outcome::Known {
-        format: "report".to_owned(),
-        holds: opened.title.clone(),
-        problems: Default::default(),
-        notes: Vec::new(),
-    };
+    let outcome = Outcome::known("report", opened.title.clone(), Problems::default(), Vec::new());
     Ok((outcome, FileContent::Report(Box::new(opened))))
 }
 
@@ -146,12 +113,12 @@ pub(super) fn table(records: &mut Records<'_>, table: KnownTable) -> Result<(Out
             .collect(),
         rows: Vec::new(),
     };
-    let mut problems = crate::text::Problems::default();
+    let mut problems = Problems::default();
     let mut count = 0;
     while let Some(record) = records.next() {
         if record.len() != listing.columns.len() {
             let expected = format!("has {} cells where the header has {}", record.len(), listing.columns.len());
-            problems.push(crate::text::Problem::new(record.line(), "", &record.excerpt(), expected));
+            problems.push(Problem::new(record.line(), "", &record.excerpt(), expected));
             continue;
         }
         count += 1;
@@ -166,11 +133,9 @@ pub(super) fn table(records: &mut Records<'_>, table: KnownTable) -> Result<(Out
     for (index, column) in listing.columns.iter_mut().enumerate() {
         column.is_numeric = !listing.rows.is_empty() && listing.rows.iter().all(|row| row[index].number.is_some());
     }
-    let plural = if word.ends_with("ch") { "es" } else { "s" };
     let mut notes = vec![good_for.to_owned()];
     if count > MOST {
         notes.push(format!("Only the first {MOST} rows are shown"));
     }
-    let holds = format!("{count} {word}{}", if count == 1 { "" } else { plural });
-    Ok((Outcome::Known { format: format.to_owned(), holds, problems, notes }, FileContent::Listing(listing)))
+    Ok((Outcome::known(format, counted(count, word), problems, notes), FileContent::Listing(listing)))
 }

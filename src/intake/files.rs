@@ -8,7 +8,8 @@ use super::{
     ColumnSource, FileReport, Mapping, Outcome,
     duplicates::duplicate_runs,
     logs::join,
-    open::{FileContent, open, open_file},
+    open::{open, open_file},
+    opened::FileContent,
 };
 use crate::{
     collective::Scale,
@@ -17,7 +18,10 @@ use crate::{
     policy::study::NamedLog,
     progress::{Progress, Silent},
     registry::WorkbenchFiles,
-    report,
+    report::{
+        self,
+        snapshot::{Extent, Snapshot},
+    },
     text::{Listing, excerpt, keep_few},
     topology,
     tuning::{
@@ -30,7 +34,7 @@ use crate::{
         parameters::Parameters,
         read::Row,
         sets::{self, Set, SetChoice, Sets},
-        snapshot::{self, Extent, Snapshot},
+        snapshot,
         study::TuningStudyError,
     },
     units::count,
@@ -40,7 +44,7 @@ use crate::{
 pub struct FileSource {
     /// A reader that starts at the beginning of the file.
     pub content: Box<dyn Read>,
-    /// The number of bytes.
+    /// The size in bytes, for the progress.
     pub size_bytes: u64,
 }
 
@@ -49,7 +53,7 @@ pub struct FileSource {
 pub struct FileToLoad {
     /// The number that its owner gives it.
     pub id: u32,
-    /// The file's name.
+    /// The name, with folders where they are known.
     pub name: String,
     /// The answer of the mapping dialog, if one was asked for.
     pub mapping: Option<Mapping>,
@@ -179,6 +183,7 @@ impl OpenedFiles {
             confs: mem::take(&mut self.documents.confs),
             jobs: mem::take(&mut self.documents.jobs),
             comparisons: mem::take(&mut self.documents.comparisons),
+            listings: mem::take(&mut self.documents.listings),
         };
         let mut tuning = LoadedTuning::new(files, &self.sets, target, mem::take(&mut self.notes));
         let scales: Vec<Scale> = tuning.study.groups().iter().map(|group| group.scale).collect();

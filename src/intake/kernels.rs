@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use super::{
     Outcome,
-    open::{FileContent, Result, fatal},
+    opened::{FileContent, Result, broken, counted, fatal},
 };
 use crate::{
     learn::xgboost,
@@ -53,10 +53,7 @@ pub(super) fn profile(mut text: impl Read, printed: &Printed) -> Result<(Outcome
 /// Reads a delimited table of kernels.
 pub(super) fn table(records: &mut Records<'_>, kind: Kind, lines_before: u64) -> Result<(Outcome, FileContent)> {
     let (sheet, problems) = Sheet::read(records, lines_before).map_err(|error| error.to_string())?;
-    if let Some(why) = records.error().and_then(fatal) {
-        return Err(why);
-    }
-    let broken = records.error().map(|error| format!("{error}: what stands before line {} was read", records.line()));
+    let broken = broken(records.error(), records.line())?;
     opened(&sheet, kind, problems, broken.into_iter().collect())
 }
 
@@ -110,23 +107,15 @@ pub(super) fn json(text: &str, name: &str) -> Option<Result<(Outcome, FileConten
 
 fn model(value: &serde_json::Value, name: &str) -> Result<(Outcome, FileContent)> {
     let model = xgboost::read(value).map_err(|error| error.to_string())?;
-    let outcome = Outcome::Known {
-        format: "model of XGBoost".to_owned(),
-        holds: format!("{} trees over {} features", model.boosting.stages(), model.boosting.width()),
-        problems: Problems::default(),
-        notes: Vec::new(),
-    };
+    let holds = format!("{} trees over {} features", model.boosting.stages(), model.boosting.width());
+    let outcome = Outcome::known("model of XGBoost", holds, Problems::default(), Vec::new());
     let part = KernelFile::Model(Box::new(Imported { name: name.to_owned(), model }));
     Ok((outcome, FileContent::Kernels(Box::new(part))))
 }
 
 fn scaler(scaler: Scaler) -> (Outcome, FileContent) {
-    let outcome = Outcome::Known {
-        format: "scaler of features".to_owned(),
-        holds: count(scaler.mean.len() as u64, "feature"),
-        problems: Problems::default(),
-        notes: Vec::new(),
-    };
+    let holds = count(scaler.mean.len() as u64, "feature");
+    let outcome = Outcome::known("scaler of features", holds, Problems::default(), Vec::new());
     (outcome, FileContent::Kernels(Box::new(KernelFile::Scaler(Box::new(scaler)))))
 }
 
@@ -151,15 +140,7 @@ fn opened(sheet: &Sheet, kind: Kind, problems: Problems, mut notes: Vec<String>)
     if count == 0 {
         notes.push("No row could be used".to_owned());
     }
-    let holds = format!(
-        "{count} {}{}",
-        word,
-        match (count, word.ends_with("ch")) {
-            (1, _) => "",
-            (_, true) => "es",
-            _ => "s",
-        }
-    );
-    let outcome = Outcome::Known { format: format.to_owned(), holds, problems, notes };
+    let holds = counted(count, word);
+    let outcome = Outcome::known(format, holds, problems, notes);
     Ok((outcome, FileContent::Kernels(Box::new(part))))
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Mapping, MappingRequest, Outcome, WantedColumn,
-    open::{File, FileContent, Opened, OpenedFile, Result, fatal, notes},
+    opened::{File, FileContent, Opened, OpenedFile, Result, broken, fatal, notes},
 };
 use crate::{
     text::{Lines, Records, excerpt},
@@ -15,15 +15,12 @@ use crate::{
 /// Reads a text log.
 pub(super) fn text(lines: &mut Lines<'_>, file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
     let log = log::read_text(lines, share_read);
-    if let Some(why) = lines.error().and_then(fatal) {
-        return Err(why);
-    }
+    let broken = broken(lines.error(), lines.number() + 1)?;
     if !log.is_known() {
         let why = "is a log without a table of nccl-tests and without a call or a decision of the library; run it with \
                    NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=COLL,TUNING";
         return Err(why.to_owned());
     }
-    let broken = lines.error().map(|error| format!("{error}: what stands before line {} was read", lines.number() + 1));
     let mut opened = opened(log, file)?;
     if let Outcome::Loaded { notes, .. } | Outcome::Known { notes, .. } = &mut opened.outcome {
         notes.splice(0..0, broken);
@@ -53,7 +50,7 @@ pub(super) fn opened(log: SweepLog, file: &File<'_>) -> Result<Opened> {
     let format = log.format().to_owned();
     let job = log.job.clone();
     if !log.has_runs() {
-        let outcome = Outcome::Known { format, holds: holds(&job), problems: Default::default(), notes: torn(&job) };
+        let outcome = Outcome::known(&format, holds(&job), Default::default(), torn(&job));
         let content = FileContent::Log { rows: Vec::new(), job };
         return Ok(Opened { log: Some(log), ..(outcome, content).into() });
     }

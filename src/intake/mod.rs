@@ -8,6 +8,7 @@ mod inflate;
 mod kernels;
 mod logs;
 mod open;
+mod opened;
 mod recognise;
 mod rewards;
 mod topologies;
@@ -15,7 +16,10 @@ mod training;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::open::{FileContent, MAX_MODEL_BYTES, OpenedFile, open, open_file};
+pub use self::{
+    open::{MAX_MODEL_BYTES, open, open_file},
+    opened::{FileContent, OpenedFile},
+};
 pub use crate::tuning::columns::ColumnSource;
 use crate::{
     report::{LoadedFile, wire::leaf},
@@ -102,6 +106,10 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    fn known(format: &str, holds: String, problems: Problems, notes: Vec<String>) -> Self {
+        Self::Known { format: format.to_owned(), holds, problems, notes }
+    }
+
     /// The lines of the file that were left out.
     fn problems(&self) -> &Problems {
         const NONE: &Problems = &Problems { kept: Vec::new(), count: 0 };

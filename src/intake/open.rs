@@ -11,73 +11,23 @@ use serde_json::value::RawValue;
 
 use super::{
     FileReport, Mapping, Outcome, documents,
-    inflate::{Counted, Inflate, InflateError},
+    inflate::{Counted, Inflate},
     kernels, logs,
+    opened::{File, FileContent, Opened, OpenedFile, Result, broken, fatal, notes},
     recognise::{self, Recognised},
     rewards, topologies, training,
 };
 use crate::{
-    overlap::files::KernelFile,
     policy,
     progress::Progress,
-    report::Report,
-    text::{Decoder, Dialect, Lines, Listing, Preview, Records, excerpt},
-    training_time::{bundle::DroppedFile, read::has_configuration_line},
+    text::{Decoder, Dialect, Lines, Preview, Records, excerpt},
+    training_time::read::has_configuration_line,
     tuning::{
         columns::{Column, Columns},
-        job::JobLog,
-        log::{self, SweepLog},
-        origin::Origins,
-        read::{MAX_ROWS, Reading, Row, read_rows},
+        log,
+        read::{MAX_ROWS, Reading, read_rows},
     },
 };
-
-/// The contents of a file.
-#[derive(Clone, Debug, PartialEq)]
-pub enum FileContent {
-    /// Rows of a sweep.
-    Rows(Vec<Row>),
-    /// The text of a model file: a JSON object whose `format` is `collectune-model`.
-    Model(String),
-    /// A log: measurements of nccl-tests, what a job calls, or both.
-    Log {
-        /// The rows of its tables.
-        rows: Vec<Row>,
-        /// The contents of its debug lines.
-        job: JobLog,
-    },
-    /// A tuner's conf, byte for byte: its readers are C.
-    Conf(Vec<u8>),
-    /// The text of a comparison of a configuration with the default (`per_size_stats.csv`).
-    Comparison(String),
-    /// A table of kernels, a trace, or a model that predicts their slowdown.
-    Kernels(Box<KernelFile>),
-    /// Files of the training time workbench; of an archive, each of its files.
-    Training(Vec<DroppedFile>),
-    /// A reward log.
-    Rewards(Box<policy::read::Log>),
-    /// Links, a schedule, a dump of a machine, or conditions of a collective.
-    Topology(Box<crate::topology::study::Part>),
-    /// A table that is only shown: hotspots, predicted gains, a summary of runs, launches.
-    Listing(Listing),
-    /// A report.
-    Report(Box<Report>),
-    /// A file that can't be used.
-    Nothing,
-}
-
-/// An opened file.
-#[derive(Clone, Debug)]
-pub struct OpenedFile {
-    /// The report on the file.
-    pub report: FileReport,
-    /// Its contents.
-    pub content: FileContent,
-    /// The versions and variables with which its rows were measured.
-    pub origins: Origins,
-    /// The log itself, to be joined with others.
-    pub(super) log: Option<SweepLog>,
-}
 
 /// The most bytes of a model file.
 pub const MAX_MODEL_BYTES: u64 = 256 << 20;
@@ -138,41 +88,6 @@ pub fn open_file(
     OpenedFile { report: FileReport { id, name: name.to_owned(), size_bytes, outcome }, content, origins, log }
 }
 
-/// The facts about a file besides its bytes.
-#[derive(Clone, Copy)]
-pub(super) struct File<'a> {
-    /// The number of the file in [`Row::file`].
-    pub(super) number: u16,
-    /// The name, with folders where they are known.
-    pub(super) name: &'a str,
-    pub(super) size_bytes: u64,
-    pub(super) mapping: Option<&'a Mapping>,
-}
-
-/// The result of reading a file's contents.
-pub(super) struct Opened {
-    pub(super) outcome: Outcome,
-    pub(super) content: FileContent,
-    pub(super) origins: Origins,
-    pub(super) log: Option<SweepLog>,
-}
-
-impl From<Outcome> for Opened {
-    /// The result for a file that can't be used.
-    fn from(outcome: Outcome) -> Self {
-        (outcome, FileContent::Nothing).into()
-    }
-}
-
-impl From<(Outcome, FileContent)> for Opened {
-    fn from((outcome, content): (Outcome, FileContent)) -> Self {
-        Self { outcome, content, origins: Origins::default(), log: None }
-    }
-}
-
-/// The error is a sentence without its subject and its full stop.
-pub(super) type Result<T> = std::result::Result<T, String>;
-
 fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
     let source = Preview::new(source, HEAD);
     let packed = source.head().starts_with(b"\x1F\x8B");
@@ -181,11 +96,7 @@ fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64)
 }
 
 /// Reads a file that is not packed, or no more.
-pub(super) fn read_inflated(
-    source: Box<dyn Read + '_>,
-    file: &File<'_>,
-    share_read: &mut dyn FnMut() -> f64,
-) -> Result<Opened> {
+fn read_inflated(source: Box<dyn Read + '_>, file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
     let source = Preview::new(source, HEAD);
     if let Some(why) = source.error().and_then(fatal) {
         return Err(why);
@@ -254,16 +165,12 @@ pub(super) fn read_inflated(
     records.next();
     let mut rows = Vec::new();
     let reading = read_rows(&mut records, &columns, file.number, &mut rows, share_read);
-    if let Some(why) = records.error().and_then(fatal) {
-        return Err(why);
-    }
+    let broken = broken(records.error(), records.line())?;
     if reading.stopped {
         return Err(format!("has more than {MAX_ROWS} rows; split it by collective or by scale"));
     }
     let mut notes = notes(&reading);
-    if let Some(error) = records.error() {
-        notes.insert(0, format!("{error}: what stands before line {} was read", records.line()));
-    }
+    notes.splice(0..0, broken);
     let outcome = Outcome::Loaded {
         format: format(&columns, &reading, file.mapping.is_some()),
         rows: reading.rows,
@@ -289,7 +196,7 @@ fn archive(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f
     if kernels::is_workbook(&bytes) {
         return kernels::workbook(&bytes).map(Into::into);
     }
-    training::archive(&bytes, file, share_read)
+    training::archive(&bytes, file, |bytes, entry| read_inflated(Box::new(bytes), entry, share_read))
 }
 
 /// A configuration in YAML, or, where it is none, why nothing else could be made of it.
@@ -328,15 +235,6 @@ struct Broken(Option<io::Error>);
 impl Read for Broken {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
         self.0.take().map_or(Ok(0), Err)
-    }
-}
-
-/// The reason why a file can't be used after a read error; `None` if the part before the error can be used.
-pub(super) fn fatal(error: &io::Error) -> Option<String> {
-    match InflateError::of(error) {
-        Some(InflateError::Truncated | InflateError::Damaged) => None,
-        Some(error) => Some(format!("was not read: {error}")),
-        None => Some(format!("can't be read: {error}")),
     }
 }
 
@@ -405,35 +303,4 @@ fn format(columns: &Columns, reading: &Reading, mapped: bool) -> String {
         "older form"
     };
     format!("rccl-sweep CSV, {form}")
-}
-
-/// Notes about the rows that were accepted.
-pub(super) fn notes(reading: &Reading) -> Vec<String> {
-    let rows = |n: u64| if n == 1 { "1 row".to_owned() } else { format!("{n} rows") };
-    let mut notes = Vec::new();
-    if reading.rows == 0 {
-        notes.push("No line could be used".to_owned());
-    }
-    if reading.substituted_rows > 0 {
-        let (rows, n) = (rows(reading.substituted_rows), reading.substituted_rows);
-        let verb = if n == 1 { "is a run" } else { "are runs" };
-        notes.push(format!("{rows} {verb} of something else than what was asked for: listed as what ran"));
-    }
-    if reading.wrapped_rows > 0 {
-        notes.push(format!(
-            "{} with a negative number of channels n, read as 256 + n and marked: not recommended unasked",
-            rows(reading.wrapped_rows)
-        ));
-    }
-    if reading.unsaid_rows > 0 {
-        notes.push(format!(
-            "{} without a word on what was asked for or what ran, as in a merge with a file of the older form: read as \
-             runs that were asked for, not as runs of the default",
-            rows(reading.unsaid_rows)
-        ));
-    }
-    if reading.may_be_cut {
-        notes.push("The last line has no line end: if the file was cut there, its last number is wrong".to_owned());
-    }
-    notes
 }

@@ -1,6 +1,6 @@
 //! Recognises the kind of a file by its first bytes.
 
-use super::{MappingRequest, WantedColumn, documents::KnownTable};
+use super::{MappingRequest, WantedColumn};
 use crate::{
     collective::{Algorithm, Collective, Protocol},
     overlap::read as kernels,
@@ -24,6 +24,25 @@ const REPORT_HEAD: usize = 4096;
 const SAMPLE: usize = 20;
 /// The most columns of a table.
 const WIDEST: usize = 1024;
+
+/// A kind of table that is only shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KnownTable {
+    Summary,
+    Hotspots,
+    PredictedGains,
+    Launches,
+}
+
+impl KnownTable {
+    /// All kinds, with the headers by which they are recognised.
+    pub(super) const ALL: [(Self, &[&str]); 4] = [
+        (Self::Summary, &["avg_busbw", "max_busbw", "status"]),
+        (Self::Hotspots, &["hotspot_start_bytes", "hotspot_end_bytes"]),
+        (Self::PredictedGains, &["winner_busbw", "predicted_gain_pct"]),
+        (Self::Launches, &["utc_start", "phase", "duration_s"]),
+    ];
+}
 
 /// The kind of a text file.
 #[derive(Debug)]

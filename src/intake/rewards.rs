@@ -2,7 +2,7 @@
 
 use super::{
     Outcome,
-    open::{FileContent, Result, fatal},
+    opened::{FileContent, Result, broken, fatal},
 };
 use crate::{
     policy::read::{self, Log, LogForm},
@@ -13,10 +13,7 @@ use crate::{
 /// Reads a delimited log.
 pub(super) fn table(records: &mut Records<'_>, name: &str, is_own: bool) -> Result<(Outcome, FileContent)> {
     let log = read::rows(records, name, is_own);
-    if let Some(why) = records.error().and_then(fatal) {
-        return Err(why);
-    }
-    let broken = records.error().map(|error| format!("{error}: what stands before line {} was read", records.line()));
+    let broken = broken(records.error(), records.line())?;
     Ok(opened(log?, broken))
 }
 
@@ -35,10 +32,7 @@ pub(super) fn means(records: &mut Records<'_>, name: &str) -> Result<(Outcome, F
 /// Reads a list of times.
 pub(super) fn times(lines: &mut Lines<'_>, name: &str) -> Result<(Outcome, FileContent)> {
     let log = read::times(lines, name);
-    if let Some(why) = lines.error().and_then(fatal) {
-        return Err(why);
-    }
-    let broken = lines.error().map(|error| format!("{error}: what stands before line {} was read", lines.number()));
+    let broken = broken(lines.error(), lines.number())?;
     Ok(opened(log?, broken))
 }
 
@@ -65,11 +59,7 @@ fn opened(mut log: Log, broken: Option<String>) -> (Outcome, FileContent) {
         _ if log.keys.len() > 1 => format!("{} lines of {} keys", grouped(rows), log.keys.len()),
         _ => count(rows, "line"),
     };
-    let outcome = Outcome::Known {
-        format: log.form.words().to_owned(),
-        holds,
-        problems: std::mem::take(&mut log.problems),
-        notes: broken.into_iter().chain(std::mem::take(&mut log.notes)).collect(),
-    };
+    let notes = broken.into_iter().chain(std::mem::take(&mut log.notes)).collect();
+    let outcome = Outcome::known(log.form.words(), holds, std::mem::take(&mut log.problems), notes);
     (outcome, FileContent::Rewards(Box::new(log)))
 }

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use super::{
     Outcome,
-    open::{FileContent, Result},
+    opened::{FileContent, Result},
 };
 use crate::{
     text::{Problems, lossy},
@@ -87,6 +87,5 @@ pub(super) fn json(text: &str) -> Option<Result<(Outcome, FileContent)>> {
 }
 
 fn known(format: &str, holds: String, notes: Vec<String>, part: Part) -> (Outcome, FileContent) {
-    let outcome = Outcome::Known { format: format.to_owned(), holds, problems: Problems::default(), notes };
-    (outcome, FileContent::Topology(Box::new(part)))
+    (Outcome::known(format, holds, Problems::default(), notes), FileContent::Topology(Box::new(part)))
 }

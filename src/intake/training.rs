@@ -3,7 +3,7 @@
 
 use super::{
     Outcome,
-    open::{File, FileContent, Opened, Result, fatal, read_inflated},
+    opened::{File, FileContent, Opened, Result, broken},
 };
 use crate::{
     text::{Problems, Records, excerpt},
@@ -20,10 +20,7 @@ pub(super) fn table(records: &mut Records<'_>, family: TableFamily, file: &File<
     let mut problems = Problems::default();
     let mut notes = Vec::new();
     let part = read::table(records, family, file.name, &mut problems, &mut notes)?;
-    if let Some(why) = records.error().and_then(fatal) {
-        return Err(why);
-    }
-    notes.extend(records.error().map(|error| format!("{error}: what stands before line {} was read", records.line())));
+    notes.extend(broken(records.error(), records.line())?);
     Ok(opened(part, problems, notes, file))
 }
 
@@ -84,14 +81,18 @@ fn opened(part: TrainingFile, problems: Problems, notes: Vec<String>, file: &Fil
         TrainingFile::Model(model) => ("saved regressor", count(model.boosting.stages() as u64, "tree")),
         TrainingFile::Unrecognised(why) => return resembling(why.clone(), file),
     };
-    let outcome = Outcome::Known { format: format.to_owned(), holds, problems: problems.clone(), notes: notes.clone() };
+    let outcome = Outcome::known(format, holds, problems.clone(), notes.clone());
     let content =
         FileContent::Training(vec![DroppedFile { problems, notes, ..dropped(file.name, file.size_bytes, part) }]);
     (outcome, content).into()
 }
 
-/// Reads all files of an archive; archives within it stay closed.
-pub(super) fn archive(bytes: &[u8], file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
+/// Reads all files of an archive, each by `read`; archives within it stay closed.
+pub(super) fn archive(
+    bytes: &[u8],
+    file: &File<'_>,
+    mut read: impl FnMut(&[u8], &File<'_>) -> Result<Opened>,
+) -> Result<Opened> {
     let archive = Archive::open(bytes).map_err(|error| error.to_string())?;
     let names: Vec<(usize, &str)> = archive.names().enumerate().filter(|(_, name)| !is_noise(name)).collect();
     if let Some((_, name)) = names.iter().find(|(_, name)| is_unsafe(name)) {
@@ -118,7 +119,7 @@ pub(super) fn archive(bytes: &[u8], file: &File<'_>, share_read: &mut dyn FnMut(
             continue;
         }
         let entry = File { name: &path, size_bytes, ..*file };
-        match read_inflated(Box::new(&bytes[..]), &entry, share_read) {
+        match read(&bytes, &entry) {
             Ok(Opened { content: FileContent::Training(more), .. }) => files.extend(more),
             Ok(_) => {
                 let why = "is a file of another workbench; unpack the archive and give it by itself".to_owned();
@@ -137,12 +138,8 @@ pub(super) fn archive(bytes: &[u8], file: &File<'_>, share_read: &mut dyn FnMut(
     if names.len() > MOST_FILES {
         notes.push(format!("Only the first {MOST_FILES} of its {} files were read", names.len()));
     }
-    let outcome = Outcome::Known {
-        format: "archive of samples".to_owned(),
-        holds: format!("{} of {}", count(used as u64, "file"), files.len()),
-        problems: Problems::default(),
-        notes,
-    };
+    let holds = format!("{} of {}", count(used as u64, "file"), files.len());
+    let outcome = Outcome::known("archive of samples", holds, Problems::default(), notes);
     Ok((outcome, FileContent::Training(files)).into())
 }
 

@@ -29,11 +29,7 @@ pub fn predicted_over_measured(dataset: &Dataset, id: &str, title: &str, estimat
         .fold((0.0, 0.0), |(low, high): (f64, f64), value| (low.min(value), high.max(value)));
     // Straight lines of a symmetric-logarithmic chart go through zero.
     let diagonal = [ends.0, 0.0, ends.1].map(|value| Point { x: value, y: value, ..Point::default() }).to_vec();
-    let axis = |label: &str| Axis {
-        label: label.to_owned(),
-        quantity: Quantity::Percent,
-        spacing: Spacing::SymmetricLogarithmic,
-    };
+    let axis = |label: &str| Axis::new(label, Quantity::Percent, Spacing::SymmetricLogarithmic);
     Chart {
         id: format!("overlap-predicted-over-measured-{id}"),
         title: format!("Predicted over measured slowdown: {title}"),
@@ -41,8 +37,8 @@ pub fn predicted_over_measured(dataset: &Dataset, id: &str, title: &str, estimat
         x: axis("Measured slowdown"),
         y: axis("Predicted slowdown"),
         series: vec![
-            Series { name: "Equal".to_owned(), colour: Colour::Muted, mark: Mark::Line, points: diagonal },
-            Series { name: "Kernels".to_owned(), colour: Colour::Palette(0), mark: Mark::Dots, points },
+            Series::new("Equal", Colour::Muted, Mark::Line, diagonal),
+            Series::new("Kernels", Colour::Palette(0), Mark::Dots, points),
         ],
     }
 }
@@ -79,19 +75,14 @@ pub fn errors(dataset: &Dataset, models: &[(&str, &[Option<Predicted>])]) -> Cha
             );
         }
         step(EDGES[13], f64::INFINITY, (EDGES[13], 120.0), "missed by more than +100 %".to_owned());
-        Series {
-            name: (*title).to_owned(),
-            colour: if index == 0 { Colour::Answer } else { Colour::Palette(index as u8) },
-            mark: Mark::Line,
-            points,
-        }
+        Series::new(*title, if index == 0 { Colour::Answer } else { Colour::Palette(index as u8) }, Mark::Line, points)
     });
     Chart {
         id: "overlap-errors".to_owned(),
         title: "Errors of durations".to_owned(),
         summary: "The share of kernels by how much the predicted duration is too short or too long.".to_owned(),
-        x: Axis { label: "Error".to_owned(), quantity: Quantity::Percent, spacing: Spacing::Linear },
-        y: Axis { label: "Kernels".to_owned(), quantity: Quantity::Percent, spacing: Spacing::Linear },
+        x: Axis::new("Error", Quantity::Percent, Spacing::Linear),
+        y: Axis::new("Kernels", Quantity::Percent, Spacing::Linear),
         series: series.collect(),
     }
 }

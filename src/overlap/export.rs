@@ -1,7 +1,5 @@
 //! Exports predictions as CSV and trees as a model of XGBoost.
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     features::{self, Settings, chosen},
     kernel::{Dataset, Kernel},
@@ -10,6 +8,7 @@ use super::{
 use crate::{
     learn::{LearnError, xgboost},
     progress::Progress,
+    report::TextFile,
     text::{Cell, Table, json},
 };
 
@@ -17,15 +16,6 @@ use crate::{
 pub(super) const PREDICTS: &str = "predicts";
 /// The value of that attribute for models of ln(duration / duration alone).
 pub(super) const OF_RATIOS: &str = "ln(duration / ground_truth)";
-
-/// A text to save as a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExportedFile {
-    /// A suggested file name.
-    pub name: String,
-    /// The contents.
-    pub text: String,
-}
 
 /// The reason why no trees can be saved.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -40,7 +30,7 @@ pub enum TreesError {
 
 /// Every kernel with its out-of-fold prediction; kernels without overlap are predicted to take as long as alone.
 #[must_use]
-pub fn predictions(dataset: &Dataset, model: &str, estimates: &[Option<Predicted>]) -> ExportedFile {
+pub fn predictions(dataset: &Dataset, model: &str, estimates: &[Option<Predicted>]) -> TextFile {
     let mut table = Table::new([
         "line",
         "kernel",
@@ -72,7 +62,7 @@ pub fn predictions(dataset: &Dataset, model: &str, estimates: &[Option<Predicted
             Cell::number(duration.map(|duration| (duration / kernel.duration_ns - 1.0) * 100.0), 3),
         ]);
     }
-    ExportedFile { name: format!("overlap_predictions_{model}.csv"), text: table.to_csv() }
+    TextFile { name: format!("overlap_predictions_{model}.csv"), text: table.to_csv(), ..TextFile::default() }
 }
 
 /// The trees of one of the two presets, fitted to the whole run, as the JSON of XGBoost's `save_model`. Those of least
@@ -85,7 +75,7 @@ pub fn trees(
     settings: &Settings,
     kind: Kind,
     progress: &mut dyn Progress,
-) -> Result<ExportedFile, TreesError> {
+) -> Result<TextFile, TreesError> {
     let chosen = chosen(dataset, settings);
     let columns = Columns { names: &dataset.columns, chosen: &chosen };
     let is_published = match kind {
@@ -110,5 +100,9 @@ pub fn trees(
     let attribute = |name: &str, text: &str| (name.to_owned(), text.to_owned());
     let attributes = vec![attribute(PREDICTS, predicts), attribute("made_by", "collectune")];
     let model = xgboost::write(&xgboost::Model { features, boosting, attributes });
-    Ok(ExportedFile { name: format!("overlap_{}.xgboost.json", kind.name()), text: json::compact(&model) + "\n" })
+    Ok(TextFile {
+        name: format!("overlap_{}.xgboost.json", kind.name()),
+        text: json::compact(&model) + "\n",
+        ..TextFile::default()
+    })
 }

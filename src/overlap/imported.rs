@@ -1,18 +1,15 @@
 //! A model of XGBoost that was dropped predicts the kernels of a run.
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     export::{OF_RATIOS, PREDICTS},
     kernel::{Dataset, Kernel, ratio},
     models::Predicted,
     read::STANDARD,
-    result::Score,
+    result::{FeatureScaling, ImportedScores, Score},
 };
 use crate::{
     learn::{LearnError, Table, xgboost::Model},
     math::exp,
-    units::count,
 };
 
 /// A dropped model with its file's name.
@@ -48,76 +45,6 @@ pub enum ImportedError {
     /// The trees can't be evaluated.
     #[error(transparent)]
     Learn(#[from] LearnError),
-}
-
-/// How the features of a dropped model are scaled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FeatureScaling {
-    /// Not scaled, as in the published predictor.
-    Raw,
-    /// To mean 0 and deviation 1 over all kernels of the run, nearly as the published training feeds them.
-    Standardised,
-    /// By the scaler that was dropped with the model.
-    Scaled,
-}
-
-impl FeatureScaling {
-    /// A phrase to follow the word features.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Raw => "as they are",
-            Self::Standardised => "standardised",
-            Self::Scaled => "by the scaler",
-        }
-    }
-}
-
-/// The accuracy of a dropped model on a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ImportedScores {
-    /// The name of the model's file.
-    pub name: String,
-    /// The scores with unscaled features.
-    pub raw: Option<Score>,
-    /// The scores with features that are standardised over the run.
-    pub standardised: Option<Score>,
-    /// The scores with features scaled by the scaler.
-    pub scaled: Option<Score>,
-    /// The name of the scaler's file.
-    pub scaler: Option<String>,
-    /// The number of rows on which it was trained, according to its trees.
-    pub trained_on_rows: Option<u64>,
-    /// The scaling with which the training rows are among these kernels, so that its error says nothing about other
-    /// kernels. `None` if they are not, or that is unknown.
-    pub trained_on_these: Option<FeatureScaling>,
-}
-
-impl ImportedScores {
-    /// The scores in a sentence.
-    #[must_use]
-    pub fn sentence(&self) -> String {
-        let name = &self.name;
-        let rows = self.trained_on_rows.map_or_else(String::new, |rows| format!("{rows} of "));
-        if let Some(feed) = self.trained_on_these {
-            return format!(
-                "{name} was trained on {rows}these kernels, features {}: its error on them says nothing about new kernels",
-                feed.words()
-            );
-        }
-        let rows = self.trained_on_rows.map_or_else(String::new, |rows| format!(", which had {}", count(rows, "row")));
-        let scaler = match &self.scaler {
-            Some(_) => String::new(),
-            None => "; if its features were standardised for the training, give the scaler beside it, as JSON: \
-                     {\"mean\": […], \"scale\": […]}"
-                .to_owned(),
-        };
-        format!(
-            "nothing tells whether these kernels were in the training of {name}{rows}: if they were, its error says nothing about \
-             new kernels{scaler}"
-        )
-    }
 }
 
 /// The means and scales of scikit-learn's `StandardScaler`, which standardised the features of a model for its

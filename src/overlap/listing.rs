@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use super::{
     importance::Importance,
-    imported::{FeatureScaling, ImportedScores},
     kernel::{Dataset, Kernel},
     models::Predicted,
-    result::{ModelScores, Score},
+    result::{FeatureScaling, ImportedScores, ModelScores, Score},
 };
 use crate::{
     math::median,

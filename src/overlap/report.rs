@@ -6,10 +6,9 @@ use crate::report::{
 };
 use crate::{
     overlap::{
-        imported::{FeatureScaling, ImportedScores},
         models::{Kind, LEAST_ABSOLUTE_DEVIATION, PUBLISHED},
         noise::Repeatability,
-        result::{Results, ShownPredictions},
+        result::{FeatureScaling, ImportedScores, Results, ShownPredictions},
         study::{OverlapStudy, StudyError},
         validate::{FOLDS, REPEATS},
     },

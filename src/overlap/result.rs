@@ -4,18 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     features::Settings,
-    imported::{FeatureScaling, ImportedScores},
     kernel::Kernel,
     merge::Merged,
     models::{Kind, Predicted},
     noise::Repeatability,
-    verdict::Verdict,
 };
 use crate::{
     learn::metrics,
     math::{ascending, quantile},
     plot::Chart,
     text::Listing,
+    units::count,
 };
 
 /// The errors of predictions; shares and errors of durations are in per cent.
@@ -48,46 +47,6 @@ pub struct Score {
 }
 
 impl Score {
-    /// The numbers in the order of the fields.
-    #[must_use]
-    pub fn numbers(self) -> [f64; 12] {
-        let Self { mape_pct, wape_pct, total_error_pct, within_5_pct, within_10_pct, within_15_pct, .. } = self;
-        let Self { p50_pct, p90_pct, p99_pct, r2, mae, rmse, .. } = self;
-        [
-            mape_pct,
-            wape_pct,
-            total_error_pct,
-            within_5_pct,
-            within_10_pct,
-            within_15_pct,
-            p50_pct,
-            p90_pct,
-            p99_pct,
-            r2,
-            mae,
-            rmse,
-        ]
-    }
-
-    fn of_numbers(numbers: [f64; 12]) -> Self {
-        let [mape_pct, wape_pct, total_error_pct, within_5_pct, within_10_pct, within_15_pct, ..] = numbers;
-        let [.., p50_pct, p90_pct, p99_pct, r2, mae, rmse] = numbers;
-        Self {
-            mape_pct,
-            wape_pct,
-            total_error_pct,
-            within_5_pct,
-            within_10_pct,
-            within_15_pct,
-            p50_pct,
-            p90_pct,
-            p99_pct,
-            r2,
-            mae,
-            rmse,
-        }
-    }
-
     /// The scores of predictions; `None` if there are none.
     #[must_use]
     pub fn of(pairs: &[(&Kernel, Predicted)]) -> Option<Self> {
@@ -123,6 +82,25 @@ impl Score {
         })
     }
 
+    /// A figure of each number's values over repeats.
+    fn each(scores: &[Self], figure: impl Fn(&[f64]) -> f64) -> Self {
+        let of = |number: fn(&Self) -> f64| figure(&scores.iter().map(number).collect::<Vec<f64>>());
+        Self {
+            mape_pct: of(|score| score.mape_pct),
+            wape_pct: of(|score| score.wape_pct),
+            total_error_pct: of(|score| score.total_error_pct),
+            within_5_pct: of(|score| score.within_5_pct),
+            within_10_pct: of(|score| score.within_10_pct),
+            within_15_pct: of(|score| score.within_15_pct),
+            p50_pct: of(|score| score.p50_pct),
+            p90_pct: of(|score| score.p90_pct),
+            p99_pct: of(|score| score.p99_pct),
+            r2: of(|score| score.r2),
+            mae: of(|score| score.mae),
+            rmse: of(|score| score.rmse),
+        }
+    }
+
     /// The mean and the standard deviation of each number over repeats; a deviation of 0 for one.
     #[must_use]
     pub fn mean_and_spread(scores: &[Self]) -> Option<(Self, Self)> {
@@ -130,13 +108,13 @@ impl Score {
             return None;
         }
         let count = scores.len() as f64;
-        let numbers: Vec<[f64; 12]> = scores.iter().map(|score| score.numbers()).collect();
-        let mean: [f64; 12] = std::array::from_fn(|i| numbers.iter().map(|n| n[i]).sum::<f64>() / count);
-        let spread = std::array::from_fn(|i| {
-            let squares: f64 = numbers.iter().map(|n| (n[i] - mean[i]) * (n[i] - mean[i])).sum();
-            if scores.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 }
-        });
-        Some((Self::of_numbers(mean), Self::of_numbers(spread)))
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / count;
+        let spread = |values: &[f64]| {
+            let mean = mean(values);
+            let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+            if values.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 }
+        };
+        Some((Self::each(scores, mean), Self::each(scores, spread)))
     }
 }
 
@@ -155,6 +133,87 @@ pub struct ModelScores {
     pub unseen_names: Option<Score>,
     /// Too few different kernels are left to learn from when some are held out: there will be no score.
     pub is_impossible: bool,
+}
+
+/// How the features of a dropped model are scaled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FeatureScaling {
+    /// Not scaled, as in the published predictor.
+    Raw,
+    /// To mean 0 and deviation 1 over all kernels of the run, nearly as the published training feeds them.
+    Standardised,
+    /// By the scaler that was dropped with the model.
+    Scaled,
+}
+
+impl FeatureScaling {
+    /// A phrase to follow the word features.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Raw => "as they are",
+            Self::Standardised => "standardised",
+            Self::Scaled => "by the scaler",
+        }
+    }
+}
+
+/// The accuracy of a dropped model on a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ImportedScores {
+    /// The name of the model's file.
+    pub name: String,
+    /// The scores with unscaled features.
+    pub raw: Option<Score>,
+    /// The scores with features that are standardised over the run.
+    pub standardised: Option<Score>,
+    /// The scores with features scaled by the scaler.
+    pub scaled: Option<Score>,
+    /// The name of the scaler's file.
+    pub scaler: Option<String>,
+    /// The number of rows on which it was trained, according to its trees.
+    pub trained_on_rows: Option<u64>,
+    /// The scaling with which the training rows are among these kernels, so that its error says nothing about other
+    /// kernels. `None` if they are not, or that is unknown.
+    pub trained_on_these: Option<FeatureScaling>,
+}
+
+impl ImportedScores {
+    /// The scores in a sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let name = &self.name;
+        let rows = self.trained_on_rows.map_or_else(String::new, |rows| format!("{rows} of "));
+        if let Some(feed) = self.trained_on_these {
+            return format!(
+                "{name} was trained on {rows}these kernels, features {}: its error on them says nothing about new kernels",
+                feed.words()
+            );
+        }
+        let rows = self.trained_on_rows.map_or_else(String::new, |rows| format!(", which had {}", count(rows, "row")));
+        let scaler = match &self.scaler {
+            Some(_) => String::new(),
+            None => "; if its features were standardised for the training, give the scaler beside it, as JSON: \
+                     {\"mean\": […], \"scale\": […]}"
+                .to_owned(),
+        };
+        format!(
+            "nothing tells whether these kernels were in the training of {name}{rows}: if they were, its error says nothing about \
+             new kernels{scaler}"
+        )
+    }
+}
+
+/// The outcome of the comparison of models.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The model to use; [`Kind::NoSlowdown`] if none is better than that.
+    pub model: Kind,
+    /// Models were compared; else there are too few kernels to hold some out.
+    pub is_compared: bool,
+    /// The reasons and further advice.
+    pub sentences: Vec<String>,
 }
 
 /// The predictions that are shown.

@@ -3,11 +3,10 @@
 use super::{
     features::{self, chosen},
     files::Loaded,
-    imported::FeatureScaling,
     kernel::Dataset,
     models::Kind,
     predict::KernelQuery,
-    result::{OverlapOverview, ShownPredictions},
+    result::{FeatureScaling, OverlapOverview, ShownPredictions},
     study::{OverlapStudy, StudyError},
 };
 use crate::{

@@ -9,19 +9,20 @@ use super::{
     features::{MOST_COLUMNS, Settings, choosable, chosen, unknown},
     files::Loaded,
     importance,
-    imported::{FeatureScaling, Imported, ImportedScores, Scaler},
+    imported::{Imported, Scaler},
     kernel::{Dataset, Kernel},
     listing,
     models::{Columns, Kind, Model, Predicted},
     noise,
     predict::{self, PredictError},
-    result::{OverlapOverview, Results, Run, ShownPredictions},
+    result::{FeatureScaling, ImportedScores, OverlapOverview, Results, Run, ShownPredictions},
     validate::{self, FoldPredictions, Job, OutOfFold},
     verdict,
 };
 use crate::{
     learn::LearnError,
     progress::Progress,
+    report::TextFile,
     text::{Listing, excerpt},
     units::count,
 };
@@ -271,7 +272,7 @@ impl OverlapStudy {
     ///
     /// # Errors
     /// Returns an error if there is no run, or the dropped model does not fit it.
-    pub fn predictions(&self, of: ShownPredictions) -> Result<export::ExportedFile, StudyError> {
+    pub fn predictions(&self, of: ShownPredictions) -> Result<TextFile, StudyError> {
         let dataset = self.dataset()?;
         Ok(match of {
             ShownPredictions::Model(kind) => {
@@ -303,7 +304,7 @@ impl OverlapStudy {
     ///
     /// # Errors
     /// Returns an error if there is no run, the model is no boosted trees, or there is too little to learn from.
-    pub fn trees(&self, kind: Kind, progress: &mut dyn Progress) -> Result<export::ExportedFile, StudyError> {
+    pub fn trees(&self, kind: Kind, progress: &mut dyn Progress) -> Result<TextFile, StudyError> {
         Ok(export::trees(self.dataset()?, &self.settings, kind, progress)?)
     }
 

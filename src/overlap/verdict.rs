@@ -1,19 +1,9 @@
 //! The choice of the model to use, with its reasons in words.
 
-use serde::{Deserialize, Serialize};
-
-use super::{models::Kind, result::ModelScores};
-
-/// The outcome of the comparison of models.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
-    /// The model to use; [`Kind::NoSlowdown`] if none is better than that.
-    pub model: Kind,
-    /// Models were compared; else there are too few kernels to hold some out.
-    pub is_compared: bool,
-    /// The reasons and further advice.
-    pub sentences: Vec<String>,
-}
+use super::{
+    models::Kind,
+    result::{ModelScores, Verdict},
+};
 
 /// Compares the models by their mean error of durations. A model that learns is preferred to the best that needs no
 /// learning only where it errs less in every repeat; so is the latter to no slowdown at all. `None` before there are

@@ -4,11 +4,10 @@ use plotters::style::text_anchor::HPos;
 
 use super::{
     Mark, Point, Quantity, Rect, Series, Spacing,
-    marks::Scales,
     measure::text_width,
     palette::{Inks, STEPS},
     paper::{DrawError, Letters, Paper},
-    scale::{Scale, coordinate},
+    scale::{Scale, Scales, coordinate},
     table::value_text,
 };
 use crate::order::CompactSort;

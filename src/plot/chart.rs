@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Pick;
 
-/// A chart.
+/// A chart of series over two axes, without size or colours of a theme.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Chart {
     /// A name that stays the same between versions of the data: file name of exports, key of tests.
@@ -13,9 +13,9 @@ pub struct Chart {
     pub title: String,
     /// One sentence for those who can't see it: what is highest, where, and by how much.
     pub summary: String,
-    /// The horizontal axis.
+    /// The horizontal axis, whose values grow to the right.
     pub x: Axis,
-    /// The vertical axis.
+    /// The vertical axis, whose values grow upwards; names go downwards.
     pub y: Axis,
     /// The series in drawing order; the first is at the bottom.
     pub series: Vec<Series>,
@@ -54,7 +54,7 @@ impl Chart {
     }
 }
 
-/// An axis.
+/// The label, quantity and spacing of an axis; its ends come from the points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
     /// The label, without the unit.
@@ -66,10 +66,16 @@ pub struct Axis {
 }
 
 impl Axis {
+    /// An axis with its label, which is without the unit.
+    #[must_use]
+    pub fn new(label: &str, quantity: Quantity, spacing: Spacing) -> Self {
+        Self { label: label.to_owned(), quantity, spacing }
+    }
+
     /// An axis of categories: its values are places in a list of names.
     #[must_use]
     pub fn of_names(label: &str, names: Vec<String>) -> Self {
-        Self { label: label.to_owned(), quantity: Quantity::Names(names), spacing: Spacing::Linear }
+        Self::new(label, Quantity::Names(names), Spacing::Linear)
     }
 }
 
@@ -84,7 +90,7 @@ pub enum Quantity {
     Count,
     /// Time in microseconds, printed in µs, ms or s.
     TimeUs,
-    /// A percentage.
+    /// A percentage as a number: 3.5 is 3.5 %.
     Percent,
     /// A number without unit.
     Number,
@@ -122,12 +128,20 @@ pub enum Spacing {
 pub struct Series {
     /// The name in the legend, unique in the chart.
     pub name: String,
-    /// The colour.
+    /// The colour, and with it the shape of dots and the dashes of lines.
     pub colour: Colour,
     /// How its points are drawn.
     pub mark: Mark,
     /// The points, ascending in x for lines and bands.
     pub points: Vec<Point>,
+}
+
+impl Series {
+    /// A series; the name is unique in its chart.
+    #[must_use]
+    pub fn new(name: impl Into<String>, colour: Colour, mark: Mark, points: Vec<Point>) -> Self {
+        Self { name: name.into(), colour, mark, points }
+    }
 }
 
 /// A colour of the palette, so that the theme decides the shade.
@@ -194,6 +208,12 @@ pub struct Point {
 }
 
 impl Point {
+    /// A point with the text that hovering adds.
+    #[must_use]
+    pub fn new(x: f64, y: f64, note: String) -> Self {
+        Self { x, y, note, ..Self::default() }
+    }
+
     /// A bar of [`Mark::Spans`].
     #[must_use]
     pub fn span(start: f64, end: f64, row: usize) -> Self {

@@ -7,11 +7,11 @@ use plotters_backend::DrawingBackend;
 use super::{
     Axis, Chart, DrawnSeries, Layout, Mark, Pick, PointPosition, Rect, Series, Spacing, Style, areas,
     legend::Legend,
-    marks::{self, Scales},
+    marks,
     measure::{Lettering, shortened},
     palette::{Inks, inks},
     paper::{DrawError, Letters, Paper},
-    scale::Scale,
+    scale::{Scale, Scales},
     table::axis_title,
     ticks::{Room, Ticks, ticks},
 };
@@ -46,7 +46,7 @@ fn margin(style: &Style) -> f64 {
 ///
 /// Returns errors of the backend only. A chart that can't be drawn is replaced by a sentence.
 pub fn draw<B: DrawingBackend>(chart: &Chart, style: &Style, backend: B) -> Result<Layout, DrawError> {
-    let paper = Paper::new(backend, style, Lettering::CANVAS);
+    let paper = Paper::new(backend, style, Lettering::CANVAS)?;
     let layout = draw_on(&paper, chart, style)?;
     paper.present()?;
     Ok(layout)
@@ -64,7 +64,7 @@ pub fn draw_highlights<B: DrawingBackend>(
     picks: &[Pick],
     backend: B,
 ) -> Result<(), DrawError> {
-    let paper = Paper::new(backend, style, Lettering::CANVAS);
+    let paper = Paper::new(backend, style, Lettering::CANVAS)?;
     picks.iter().try_for_each(|&pick| highlight(&paper, chart, style, layout, pick))?;
     paper.present()
 }

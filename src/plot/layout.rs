@@ -5,13 +5,13 @@ use super::Pick;
 /// A rectangle in CSS pixels, from the upper left of the picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rect {
-    /// The left edge.
+    /// The left edge in CSS pixels, from the chart's left.
     pub left: f64,
-    /// The upper edge.
+    /// The upper edge in CSS pixels, from the chart's top.
     pub top: f64,
-    /// The right edge.
+    /// The right edge in CSS pixels, at or beyond `left`.
     pub right: f64,
-    /// The lower edge.
+    /// The lower edge in CSS pixels, at or below `top`.
     pub bottom: f64,
 }
 
@@ -45,7 +45,7 @@ impl Rect {
 /// The position of a drawn point in CSS pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PointPosition {
-    /// The point.
+    /// The point that is drawn at this position.
     pub pick: Pick,
     /// The distance from the left edge of the picture.
     pub x: f64,

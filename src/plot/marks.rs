@@ -3,41 +3,11 @@
 use plotters::style::{Color, RGBAColor, RGBColor};
 
 use super::{
-    Colour, Mark, Point, Rect, Series, areas,
+    Colour, Mark, Rect, Series, areas,
     palette::{DASHED, Inks, Shape, dashes},
     paper::{DrawError, Paper},
-    scale::Scale,
+    scale::Scales,
 };
-
-/// The scales of the two axes of a chart.
-#[derive(Clone, Copy)]
-pub(super) struct Scales {
-    pub x: Scale,
-    pub y: Scale,
-    /// The offset of a point from its position, so that it does not cover the contents of a cell.
-    pub aside: (f64, f64),
-    /// Whether there are cells: marks over them are outlined in the background's colour, and found at their exact
-    /// positions.
-    pub over_cells: bool,
-}
-
-impl Scales {
-    /// The scales for a series: series in the background mark whole cells, at their centres.
-    pub fn of(self, series: &Series) -> Self {
-        if series.colour == Colour::Muted { Self { aside: (0.0, 0.0), ..self } } else { self }
-    }
-
-    /// The place of a point; `None` if one of its coordinates can't be drawn.
-    pub fn place(&self, point: &Point) -> Option<(f64, f64)> {
-        Some((self.x.place(point.x)? + self.aside.0, self.y.place(point.y)? + self.aside.1))
-    }
-
-    /// The place of an interval's ends: x, lower end, upper end.
-    fn interval(&self, point: &Point) -> Option<(f64, f64, f64)> {
-        let x = self.x.place(point.x)?;
-        Some((x, self.y.place_of_end(point.low?)?, self.y.place_of_end(point.high?)?))
-    }
-}
 
 /// The longest stretches of points that can be drawn: a gap in the data stays a gap in the line.
 fn runs<T>(places: impl Iterator<Item = Option<T>>) -> Vec<Vec<T>> {

@@ -1,19 +1,16 @@
-//! A sheet in CSS pixels over plotters' drawing area in backend units.
+//! A sheet in CSS pixels over one of plotters' backends, which has finer units.
 
-use plotters::{
-    coord::Shift,
-    drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea},
-    element::{Circle, PathElement, Polygon, Rectangle},
-    style::{
-        Color, FontFamily, FontStyle, RGBAColor, ShapeStyle, TextStyle,
-        text_anchor::{HPos, Pos, VPos},
-    },
+use std::cell::RefCell;
+
+use plotters::style::{
+    Color, FontFamily, FontStyle, RGBAColor, ShapeStyle, TextStyle,
+    text_anchor::{HPos, Pos, VPos},
 };
-use plotters_backend::DrawingBackend;
+use plotters_backend::{BackendColor, BackendCoord, DrawingBackend, DrawingErrorKind};
 
 use super::{
     Rect, Style,
-    measure::{Lettering, Measured, text_width},
+    measure::{Lettering, printable, text_width},
 };
 
 /// An error of the drawing backend, with its message.
@@ -21,51 +18,45 @@ use super::{
 #[error("{0}")]
 pub struct DrawError(String);
 
-/// A drawing area of any backend, so that the code above it is compiled only once.
-trait Area {
-    fn fill(&self, colour: RGBAColor) -> Result<(), DrawError>;
-    fn path(&self, path: &PathElement<Unit>) -> Result<(), DrawError>;
-    fn polygon(&self, polygon: &Polygon<Unit>) -> Result<(), DrawError>;
-    fn circle(&self, circle: &Circle<Unit, i32>) -> Result<(), DrawError>;
-    fn rectangle(&self, rectangle: &Rectangle<Unit>) -> Result<(), DrawError>;
-    fn text(&self, text: &str, style: &TextStyle<'_>, place: Unit) -> Result<(), DrawError>;
-    fn present(&self) -> Result<(), DrawError>;
+impl<E: std::error::Error + Send + Sync> From<DrawingErrorKind<E>> for DrawError {
+    fn from(error: DrawingErrorKind<E>) -> Self {
+        Self(format!("backend error: {error}"))
+    }
 }
 
-/// A position in backend units.
-type Unit = (i32, i32);
-
-fn draw_error<E: std::error::Error + Send + Sync>(error: &DrawingAreaErrorKind<E>) -> DrawError {
-    DrawError(error.to_string())
+/// A backend of any kind, so that the code above it is compiled only once.
+trait Sheet {
+    fn path(&mut self, path: Vec<BackendCoord>, style: &ShapeStyle) -> Result<(), DrawError>;
+    fn polygon(&mut self, corners: Vec<BackendCoord>, colour: BackendColor) -> Result<(), DrawError>;
+    fn circle(&mut self, centre: BackendCoord, radius: u32, style: &ShapeStyle) -> Result<(), DrawError>;
+    fn rectangle(&mut self, from: BackendCoord, to: BackendCoord, colour: BackendColor) -> Result<(), DrawError>;
+    fn text(&mut self, text: &str, place: BackendCoord, style: &TextStyle<'_>) -> Result<(), DrawError>;
+    fn complete(&mut self) -> Result<(), DrawError>;
 }
 
-impl<B: DrawingBackend> Area for DrawingArea<Measured<B>, Shift> {
-    fn fill(&self, colour: RGBAColor) -> Result<(), DrawError> {
-        self.fill(&colour).map_err(|error| draw_error(&error))
+impl<B: DrawingBackend> Sheet for B {
+    fn path(&mut self, path: Vec<BackendCoord>, style: &ShapeStyle) -> Result<(), DrawError> {
+        Ok(self.draw_path(path, style)?)
     }
 
-    fn path(&self, path: &PathElement<Unit>) -> Result<(), DrawError> {
-        self.draw(path).map_err(|error| draw_error(&error))
+    fn polygon(&mut self, corners: Vec<BackendCoord>, colour: BackendColor) -> Result<(), DrawError> {
+        Ok(self.fill_polygon(corners, &colour)?)
     }
 
-    fn polygon(&self, polygon: &Polygon<Unit>) -> Result<(), DrawError> {
-        self.draw(polygon).map_err(|error| draw_error(&error))
+    fn circle(&mut self, centre: BackendCoord, radius: u32, style: &ShapeStyle) -> Result<(), DrawError> {
+        Ok(self.draw_circle(centre, radius, style, style.filled)?)
     }
 
-    fn circle(&self, circle: &Circle<Unit, i32>) -> Result<(), DrawError> {
-        self.draw(circle).map_err(|error| draw_error(&error))
+    fn rectangle(&mut self, from: BackendCoord, to: BackendCoord, colour: BackendColor) -> Result<(), DrawError> {
+        Ok(self.draw_rect(from, to, &colour, true)?)
     }
 
-    fn rectangle(&self, rectangle: &Rectangle<Unit>) -> Result<(), DrawError> {
-        self.draw(rectangle).map_err(|error| draw_error(&error))
+    fn text(&mut self, text: &str, place: BackendCoord, style: &TextStyle<'_>) -> Result<(), DrawError> {
+        Ok(self.draw_text(text, style, place)?)
     }
 
-    fn text(&self, text: &str, style: &TextStyle<'_>, place: Unit) -> Result<(), DrawError> {
-        self.draw_text(text, style, place).map_err(|error| draw_error(&error))
-    }
-
-    fn present(&self) -> Result<(), DrawError> {
-        self.present().map_err(|error| draw_error(&error))
+    fn complete(&mut self) -> Result<(), DrawError> {
+        Ok(self.present()?)
     }
 }
 
@@ -103,24 +94,43 @@ impl Letters {
 
 /// A sheet to draw on; all lengths and places are CSS pixels.
 pub(super) struct Paper<'a> {
-    area: Box<dyn Area + 'a>,
+    sheet: RefCell<Box<dyn Sheet + 'a>>,
+    /// In backend units, to which all places are held.
+    size: BackendCoord,
+    lettering: Lettering,
     units: f64,
     /// Backend units per device pixel.
     device: f64,
 }
 
 impl<'a> Paper<'a> {
-    pub fn new<B: DrawingBackend + 'a>(backend: B, style: &Style, lettering: Lettering) -> Self {
-        let area = Measured::new(backend, style.size_in_units(), lettering).into_drawing_area();
-        Self { area: Box::new(area), units: style.units_per_pixel(), device: f64::from(style.fineness.clamp(1, 16)) }
+    /// Begins a drawing.
+    ///
+    /// # Errors
+    /// The backend's, where it can't be drawn on.
+    pub fn new<B: DrawingBackend + 'a>(mut backend: B, style: &Style, lettering: Lettering) -> Result<Self, DrawError> {
+        backend.ensure_prepared()?;
+        let (width, height) = style.size_in_units();
+        Ok(Self {
+            sheet: RefCell::new(Box::new(backend)),
+            size: (width as i32, height as i32),
+            lettering,
+            units: style.units_per_pixel(),
+            device: f64::from(style.fineness.clamp(1, 16)),
+        })
     }
 
-    fn point(&self, (x, y): (f64, f64)) -> (i32, i32) {
+    /// A place in backend units, not necessarily on the sheet.
+    fn point(&self, (x, y): (f64, f64)) -> BackendCoord {
         ((x * self.units).round() as i32, (y * self.units).round() as i32)
     }
 
-    fn points(&self, points: &[(f64, f64)]) -> Vec<(i32, i32)> {
-        points.iter().map(|&point| self.point(point)).collect()
+    fn held(&self, (x, y): BackendCoord) -> BackendCoord {
+        (x.min(self.size.0).max(0), y.min(self.size.1).max(0))
+    }
+
+    fn points(&self, points: &[(f64, f64)]) -> Vec<BackendCoord> {
+        points.iter().map(|&point| self.held(self.point(point))).collect()
     }
 
     fn stroke(&self, colour: &impl Color, width: f64) -> ShapeStyle {
@@ -128,9 +138,9 @@ impl<'a> Paper<'a> {
         ShapeStyle { color: colour.to_rgba(), filled: false, stroke_width }
     }
 
-    /// Fills the whole area.
+    /// Fills the sheet from edge to edge.
     pub fn fill(&self, colour: &impl Color) -> Result<(), DrawError> {
-        self.area.fill(colour.to_rgba())
+        self.sheet.borrow_mut().rectangle((0, 0), self.size, colour.to_backend_color())
     }
 
     /// A crisp horizontal or vertical line about one CSS pixel wide, moved to whole device pixels.
@@ -141,7 +151,7 @@ impl<'a> Paper<'a> {
         let snapped = |(x, y): (f64, f64)| (snap(x).round() as i32, snap(y).round() as i32);
         let width = (pixels * self.device).round() as u32;
         let style = ShapeStyle { color: colour.to_rgba(), filled: false, stroke_width: width };
-        self.area.path(&PathElement::new(vec![snapped(from), snapped(to)], style))
+        self.sheet.borrow_mut().path(vec![self.held(snapped(from)), self.held(snapped(to))], &style)
     }
 
     /// A line through points, broken by a pattern of dash and gap lengths in turn.
@@ -155,7 +165,7 @@ impl<'a> Paper<'a> {
         let style = self.stroke(colour, width);
         for dash in dashed(points, pattern) {
             if dash.len() > 1 {
-                self.area.path(&PathElement::new(self.points(&dash), style))?;
+                self.sheet.borrow_mut().path(self.points(&dash), &style)?;
             }
         }
         Ok(())
@@ -163,7 +173,7 @@ impl<'a> Paper<'a> {
 
     /// A filled polygon.
     pub fn polygon(&self, corners: &[(f64, f64)], colour: &impl Color) -> Result<(), DrawError> {
-        self.area.polygon(&Polygon::new(self.points(corners), colour.to_rgba()))
+        self.sheet.borrow_mut().polygon(self.points(corners), colour.to_backend_color())
     }
 
     /// The nearest boundary between two device pixels, in CSS pixels.
@@ -178,33 +188,41 @@ impl<'a> Paper<'a> {
 
     /// A filled rectangle.
     pub fn rectangle(&self, area: &Rect, colour: &impl Color) -> Result<(), DrawError> {
-        let corners = [self.point((area.left, area.top)), self.point((area.right, area.bottom))];
-        self.area.rectangle(&Rectangle::new(corners, colour.to_rgba().filled()))
+        let [a, b] = [(area.left, area.top), (area.right, area.bottom)].map(|corner| self.held(self.point(corner)));
+        let (from, to) = ((a.0.min(b.0), a.1.min(b.1)), (a.0.max(b.0), a.1.max(b.1)));
+        self.sheet.borrow_mut().rectangle(from, to, colour.to_backend_color())
     }
 
     /// A filled disc.
     pub fn disc(&self, centre: (f64, f64), radius: f64, colour: &impl Color) -> Result<(), DrawError> {
-        let radius = (radius * self.units).round() as i32;
-        self.area.circle(&Circle::new(self.point(centre), radius, colour.to_rgba().filled()))
+        self.circle(centre, radius, &colour.to_rgba().filled())
     }
 
-    /// A circle.
+    /// The outline of a disc, `width` CSS pixels wide.
     pub fn ring(&self, centre: (f64, f64), radius: f64, colour: &impl Color, width: f64) -> Result<(), DrawError> {
-        let radius = (radius * self.units).round() as i32;
-        self.area.circle(&Circle::new(self.point(centre), radius, self.stroke(colour, width)))
+        self.circle(centre, radius, &self.stroke(colour, width))
     }
 
-    /// A line of text.
+    fn circle(&self, centre: (f64, f64), radius: f64, style: &ShapeStyle) -> Result<(), DrawError> {
+        // Below zero it is 0.
+        let radius = (radius * self.units).round() as u32;
+        self.sheet.borrow_mut().circle(self.held(self.point(centre)), radius, style)
+    }
+
+    /// One line of text, centred vertically on its place.
     pub fn text(&self, text: &str, place: (f64, f64), letters: Letters) -> Result<(), DrawError> {
         let weight = if letters.bold { FontStyle::Bold } else { FontStyle::Normal };
-        let font = (FontFamily::Name(FONTS), letters.size * self.units, weight);
+        let size = letters.size * self.units;
+        let font = (FontFamily::Name(FONTS), size * self.lettering.size, weight);
         let style = TextStyle::from(font).color(&letters.colour).pos(Pos::new(letters.anchor, VPos::Center));
-        self.area.text(text, &style, self.point(place))
+        let (x, y) = self.point(place);
+        let drop = (size * self.lettering.drop).round() as i32;
+        self.sheet.borrow_mut().text(&printable(text), (x, y + drop), &style)
     }
 
     /// Completes the drawing and passes it to the backend.
     pub fn present(&self) -> Result<(), DrawError> {
-        self.area.present()
+        self.sheet.borrow_mut().complete()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Maps values to positions along an axis.
 
-use super::{Axis, Quantity, Spacing};
+use super::{Axis, Colour, Point, Quantity, Series, Spacing};
 use crate::math::{exp2, log2, pow};
 
 /// Values beyond this in magnitude, or closer to zero on a logarithmic axis, are not drawn: they would leave no room
@@ -161,7 +161,7 @@ impl Scale {
         }
     }
 
-    /// The kind of mapping.
+    /// The spacing that is drawn: linear where values are categories.
     pub fn spacing(&self) -> Spacing {
         self.spacing
     }
@@ -169,6 +169,36 @@ impl Scale {
     /// The length of the axis in CSS pixels.
     pub fn length(&self) -> f64 {
         (self.to - self.from).abs()
+    }
+}
+
+/// The scales of the two axes of a chart.
+#[derive(Clone, Copy)]
+pub(super) struct Scales {
+    pub x: Scale,
+    pub y: Scale,
+    /// The offset of a point from its position, so that it does not cover the contents of a cell.
+    pub aside: (f64, f64),
+    /// Whether there are cells: marks over them are outlined in the background's colour, and found at their exact
+    /// positions.
+    pub over_cells: bool,
+}
+
+impl Scales {
+    /// The scales for a series: series in the background mark whole cells, at their centres.
+    pub fn of(self, series: &Series) -> Self {
+        if series.colour == Colour::Muted { Self { aside: (0.0, 0.0), ..self } } else { self }
+    }
+
+    /// The place of a point; `None` if one of its coordinates can't be drawn.
+    pub fn place(&self, point: &Point) -> Option<(f64, f64)> {
+        Some((self.x.place(point.x)? + self.aside.0, self.y.place(point.y)? + self.aside.1))
+    }
+
+    /// The place of an interval's ends: x, lower end, upper end.
+    pub fn interval(&self, point: &Point) -> Option<(f64, f64, f64)> {
+        let x = self.x.place(point.x)?;
+        Some((x, self.y.place_of_end(point.low?)?, self.y.place_of_end(point.high?)?))
     }
 }
 

@@ -35,7 +35,7 @@ pub struct Style {
     pub pixel_ratio: f64,
     /// Backend units per device pixel: 1 for a bitmap, more where the backend can scale.
     pub fineness: u32,
-    /// The theme.
+    /// Light or dark, which decides all colours.
     pub theme: Theme,
     /// Title, legend and paper are part of the picture. The page has them beside it and turns this off.
     pub captions: bool,

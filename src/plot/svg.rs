@@ -33,10 +33,12 @@ fn document(style: &Style, head: &str, draw: impl FnOnce(&Paper<'_>) -> Result<(
     let (width, height) = style.size();
     let (columns, rows) = style.size_in_units();
     let mut drawing = String::new();
-    let paper = Paper::new(SVGBackend::with_string(&mut drawing, (columns, rows)), style, Lettering::SVG);
+    let backend = SVGBackend::with_string(&mut drawing, (columns, rows));
     // Writing to a string can't fail.
-    let _ = draw(&paper).and_then(|()| paper.present());
-    drop(paper);
+    let _ = Paper::new(backend, style, Lettering::SVG).and_then(|paper| {
+        draw(&paper)?;
+        paper.present()
+    });
     let marks = drawing.split_once('\n').map_or("", |(_, marks)| marks);
     let mut text = String::with_capacity(marks.len() + 600);
     let _ = writeln!(

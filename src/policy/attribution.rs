@@ -5,6 +5,8 @@ use super::{
     file::{Choice, Policy},
     key::{BandKey, Key},
     read::{Log, LogForm, PartialKey, Row},
+    request::{LogSettings, Schedule},
+    result::Attribution,
 };
 use crate::{
     bandit::{
@@ -14,74 +16,6 @@ use crate::{
     collective::Collective,
     units::{Size, count},
 };
-
-/// What the user states about one log.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LogSettings {
-    /// The arm of every line.
-    pub arm: Option<Arm>,
-    /// Lines before this one are left out: they explored, or warmed up.
-    pub from_line: u32,
-    /// The collective, used where the log does not name it.
-    pub collective: Option<Collective>,
-    /// Nodes and ranks, used where the log does not name them.
-    pub scale: Option<crate::collective::Scale>,
-    /// The message size in bytes, used where the log does not name it.
-    pub size_bytes: Option<u64>,
-    /// Whether the job overlaps computation with communication, used where the log does not say it.
-    pub overlap: Option<bool>,
-}
-
-/// What the user states about how arms were chosen, for all logs.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Schedule {
-    /// The arms by their numbers: of a column of numbers, or of a round robin.
-    pub arms: Vec<Arm>,
-    /// The number of calls before the first logged line, if arms took turns.
-    pub warm_up: Option<u32>,
-    /// The number of calls that took turns, counted from the very first, warm-up included. Later calls are not
-    /// attributed.
-    pub turns: Option<u32>,
-    /// The policies of different generations by whose schedules arms were chosen.
-    pub policies: Vec<Policy>,
-    /// Notes from reading the files of these policies.
-    pub notes: Vec<String>,
-}
-
-/// How the lines of a log were attributed to arms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Attribution {
-    /// A column of the log names the arm of each line.
-    Columns,
-    /// The policy's seed and counts, together with the column `call`.
-    Schedule,
-    /// Arms took turns, by the column `call`.
-    CallTurns,
-    /// The name of the file.
-    Name,
-    /// The user named one arm for the whole file.
-    Given,
-    /// Arms took turns by line, after a warm-up of given length.
-    LineTurns,
-    /// The lines could not be attributed.
-    None,
-}
-
-impl Attribution {
-    /// A phrase for reports.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Columns => "the log names the arm of each line",
-            Self::Schedule => "from the schedule of the policy file and the calls of the log",
-            Self::CallTurns => "arms took turns by the calls of the log",
-            Self::Name => "from the file's name",
-            Self::Given => "as given for the whole file",
-            Self::LineTurns => "arms took turns by line, after the given warm-up",
-            Self::None => "not attributed: the log does not say which arm ran",
-        }
-    }
-}
 
 /// One line of a log with its key and arm.
 #[derive(Clone, Copy, Debug, PartialEq)]

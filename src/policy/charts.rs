@@ -1,6 +1,10 @@
 //! The charts of reward logs and of replays.
 
-use super::{pool::Pool, replay::StrategyResult, request::Highlight, result::KeyResult};
+use super::{
+    pool::Pool,
+    request::Highlight,
+    result::{ArmResult, KeyResult, Objective, StrategyResult},
+};
 use crate::{
     bandit::strategies::StrategyKind,
     math::{exp, ln},
@@ -11,15 +15,11 @@ use crate::{
 /// The most dots of a chart; of more, every so-manieth is drawn.
 const MOST_DOTS: usize = 4000;
 
-fn axis(label: &str, quantity: Quantity, spacing: Spacing) -> Axis {
-    Axis { label: label.to_owned(), quantity, spacing }
-}
-
 /// The title of the latency axis of a key.
 fn latency(of: &KeyResult) -> &'static str {
     match of.objective {
-        super::read::Objective::Communication => "Latency, ms",
-        super::read::Objective::Iteration => "Iteration, ms",
+        Objective::Communication => "Latency, ms",
+        Objective::Iteration => "Iteration, ms",
     }
 }
 
@@ -43,12 +43,7 @@ pub fn latencies(pool: &Pool, of: &KeyResult, highlight: &Highlight) -> Chart {
         .arms
         .iter()
         .enumerate()
-        .map(|(place, arm)| Series {
-            name: arm.arm.to_string(),
-            colour: colour(place),
-            mark: Mark::Dots,
-            points: Vec::new(),
-        })
+        .map(|(place, arm)| Series::new(arm.arm.to_string(), colour(place), Mark::Dots, Vec::new()))
         .collect();
     for (index, line) in pool.lines.iter().enumerate().step_by(each) {
         let point = Point { x: (index + 1) as f64, y: line.latency_ms, ..Point::default() };
@@ -58,7 +53,7 @@ pub fn latencies(pool: &Pool, of: &KeyResult, highlight: &Highlight) -> Chart {
     let points: Vec<Point> = unattributed
         .map(|(index, value)| Point { x: (pool.lines.len() + index + 1) as f64, y: *value, ..Point::default() })
         .collect();
-    series.push(Series { name: "no arm known".to_owned(), colour: Colour::Muted, mark: Mark::Dots, points });
+    series.push(Series::new("no arm known", Colour::Muted, Mark::Dots, points));
     series.retain(|series| !series.points.is_empty());
     emphasise(&mut series, highlight.arm.as_deref());
     let thinned = if each > 1 { format!(" Every {each}th line is drawn.") } else { String::new() };
@@ -66,8 +61,8 @@ pub fn latencies(pool: &Pool, of: &KeyResult, highlight: &Highlight) -> Chart {
         id: "policy-latencies".to_owned(),
         title: format!("Over time: {}", pool.key),
         summary: format!("{total} lines of {} arms in the order in which they were logged.{thinned}", series.len()),
-        x: axis("Line", Quantity::Number, Spacing::Linear),
-        y: axis(latency(of), Quantity::Number, Spacing::Linear),
+        x: Axis::new("Line", Quantity::Number, Spacing::Linear),
+        y: Axis::new(latency(of), Quantity::Number, Spacing::Linear),
         series,
     }
 }
@@ -75,7 +70,7 @@ pub fn latencies(pool: &Pool, of: &KeyResult, highlight: &Highlight) -> Chart {
 /// The posterior densities of the means of the arms.
 #[must_use]
 pub fn posteriors(of: &KeyResult, highlight: &Highlight) -> Option<Chart> {
-    let ran: Vec<(usize, &super::result::ArmResult)> =
+    let ran: Vec<(usize, &ArmResult)> =
         of.arms.iter().enumerate().filter(|(_, arm)| arm.n > 0 && arm.credible_ms.1 > arm.credible_ms.0).collect();
     let mut series: Vec<Series> = ran
         .iter()
@@ -92,7 +87,7 @@ pub fn posteriors(of: &KeyResult, highlight: &Highlight) -> Option<Chart> {
                     Point { x: middle + scale * t, y: density, note: arm.arm.to_string(), ..Point::default() }
                 })
                 .collect();
-            Series { name: arm.arm.to_string(), colour: colour(*place), mark: Mark::Line, points }
+            Series::new(arm.arm.to_string(), colour(*place), Mark::Line, points)
         })
         .collect();
     emphasise(&mut series, highlight.arm.as_deref());
@@ -107,8 +102,8 @@ pub fn posteriors(of: &KeyResult, highlight: &Highlight) -> Option<Chart> {
             significant(best.1.credible_ms.0),
             significant(best.1.credible_ms.1)
         ),
-        x: axis("Mean, ms", Quantity::Number, Spacing::Linear),
-        y: axis("Density", Quantity::Number, Spacing::Linear),
+        x: Axis::new("Mean, ms", Quantity::Number, Spacing::Linear),
+        y: Axis::new("Density", Quantity::Number, Spacing::Linear),
         series,
     })
 }
@@ -131,16 +126,12 @@ pub fn regret(strategies: &[StrategyResult], words: &str, shown_out: Option<&str
                 note: format!("{}: {} ms", of.title, significant(of.regret_ms[index])),
                 value: None,
             };
-            Series {
-                name: of.title.clone(),
-                colour: if of.strategy == StrategyKind::Auto.key() {
-                    Colour::Default
-                } else {
-                    Colour::Palette(place as u8)
-                },
-                mark: if of.is_raw { Mark::Dashed } else { Mark::Line },
-                points: (0..of.steps.len()).map(point).collect(),
-            }
+            Series::new(
+                of.title.clone(),
+                if of.strategy == StrategyKind::Auto.key() { Colour::Default } else { Colour::Palette(place as u8) },
+                if of.is_raw { Mark::Dashed } else { Mark::Line },
+                (0..of.steps.len()).map(point).collect(),
+            )
         });
     let mut series: Vec<Series> = series.collect();
     emphasise(&mut series, shown_out);
@@ -153,8 +144,8 @@ pub fn regret(strategies: &[StrategyResult], words: &str, shown_out: Option<&str
             let regret = of.regret_ms.last().copied().unwrap_or(0.0);
             format!("{words}. Least at the end: {}, {} ms.", of.title, significant(regret))
         }),
-        x: axis("Step", Quantity::Number, Spacing::Logarithmic),
-        y: axis("Regret, ms", Quantity::Number, Spacing::SymmetricLogarithmic),
+        x: Axis::new("Step", Quantity::Number, Spacing::Logarithmic),
+        y: Axis::new("Regret, ms", Quantity::Number, Spacing::SymmetricLogarithmic),
         series,
     }
 }
@@ -168,22 +159,24 @@ pub fn shares(of: &StrategyResult, arms: &[String], steps: u32, highlight: &High
     let mut series: Vec<Series> = arms
         .iter()
         .enumerate()
-        .map(|(place, arm)| Series {
-            name: arm.clone(),
-            colour: if arm == "auto" { Colour::Default } else { Colour::Palette(hue(place)) },
-            mark: Mark::Line,
-            points: (0..)
-                .zip(&of.arm_shares)
-                .map(|(index, shares)| {
-                    let share = shares.get(place).copied().unwrap_or(0.0) * 100.0;
-                    Point {
-                        x: (f64::from(index) + 0.5) * stretch,
-                        y: share,
-                        note: format!("{arm}: {}", percent(share).trim_start_matches('+')),
-                        ..Point::default()
-                    }
-                })
-                .collect(),
+        .map(|(place, arm)| {
+            Series::new(
+                arm.clone(),
+                if arm == "auto" { Colour::Default } else { Colour::Palette(hue(place)) },
+                Mark::Line,
+                (0..)
+                    .zip(&of.arm_shares)
+                    .map(|(index, shares)| {
+                        let share = shares.get(place).copied().unwrap_or(0.0) * 100.0;
+                        Point {
+                            x: (f64::from(index) + 0.5) * stretch,
+                            y: share,
+                            note: format!("{arm}: {}", percent(share).trim_start_matches('+')),
+                            ..Point::default()
+                        }
+                    })
+                    .collect(),
+            )
         })
         .collect();
     emphasise(&mut series, highlight.arm.as_deref());
@@ -195,8 +188,8 @@ pub fn shares(of: &StrategyResult, arms: &[String], steps: u32, highlight: &High
         id: format!("policy-shares-{}", of.strategy),
         title: format!("Shares of arms: {}", of.title),
         summary: last.unwrap_or_default(),
-        x: axis("Step", Quantity::Number, Spacing::Linear),
-        y: axis("Calls", Quantity::Percent, Spacing::Linear),
+        x: Axis::new("Step", Quantity::Number, Spacing::Linear),
+        y: Axis::new("Calls", Quantity::Percent, Spacing::Linear),
         series,
     }
 }

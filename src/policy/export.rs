@@ -7,8 +7,8 @@ use super::{
     bands::Bands,
     file::{Choice, Entry, Evidence, Policy},
     key::Key,
-    request::{ExportedFile, Settings},
-    result::{Decision, KeyResult},
+    request::Settings,
+    result::{Decision, ExportError, KeyResult},
 };
 use crate::{
     collective::{Collective, Scale},
@@ -18,6 +18,7 @@ use crate::{
         write::{FIELDS, channels_of_library, line},
     },
     order::CompactSort,
+    report::TextFile,
     units::Size,
 };
 
@@ -60,21 +61,11 @@ fn spans(keys: &[(Key, &KeyResult)], bands: &Bands, arm: impl Fn(&KeyResult) -> 
     spans
 }
 
-/// Why no tuner file can be written for a reader.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no tuner file is written for {}: it can't keep the library's choice, and runs one channel where no rule matches. {why}", .reader.name())]
-pub struct ExportError {
-    /// The program that would read the file.
-    pub reader: Reader,
-    /// What the logs lack, in whole sentences.
-    pub why: String,
-}
-
 /// Tuner files for a reader: one for jobs without overlap and one for those with, where both were measured.
 ///
 /// # Errors
 /// Returns an error if the reader can't keep the library's choice, and on every scale it would have to at some size.
-pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Result<Vec<ExportedFile>, ExportError> {
+pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Result<Vec<TextFile>, ExportError> {
     let all = places(results);
     let mut files = Vec::new();
     let mut refused = Vec::new();
@@ -120,7 +111,7 @@ pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Resul
             (_, true) => "nccl_tuner_overlap.conf",
         };
         let text = text + "# " + FIELDS + "\n" + &rules;
-        files.push(ExportedFile { name: name.to_owned(), text, note: notes.join(" ") });
+        files.push(TextFile { name: name.to_owned(), text, note: notes.join(" ") });
     }
     if files.is_empty() && !reader.behaviour().keeps_default {
         if refused.is_empty() {
@@ -308,7 +299,7 @@ fn rounded(value: f64) -> f64 {
 
 /// A script of interleaved runs of a command, each with one arm forced, for the keys that are open.
 #[must_use]
-pub fn script(results: &[KeyResult], settings: &Settings, command: &str) -> ExportedFile {
+pub fn script(results: &[KeyResult], settings: &Settings, command: &str) -> TextFile {
     let open: Vec<&KeyResult> = results.iter().filter(|of| !matches!(of.decision, Decision::Deploy(_))).collect();
     let mut arms: Vec<Arm> = vec![Arm::Auto];
     for arm in open.iter().flat_map(|of| &of.arms).chain(results.iter().flat_map(|of| &of.arms)) {
@@ -359,7 +350,7 @@ pub fn script(results: &[KeyResult], settings: &Settings, command: &str) -> Expo
             text += &format!("run rewards_{label}_r{round:02}.log{environment}\n");
         }
     }
-    ExportedFile {
+    TextFile {
         name: "policy_runs.sh".to_owned(),
         text,
         note: "Runs that would settle what is open; a log's name tells its arm.".to_owned(),

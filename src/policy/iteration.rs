@@ -2,50 +2,16 @@
 //! can lose.
 
 use super::{
+    arm::Arm,
     judge::{JudgedKey, REQUIRED_PROBABILITY},
     key::Key,
+    result::{Pair, PairKind},
 };
 use crate::{
     bandit::compare::DRAWS,
     text::{Column, Entry, Listing},
     units::Size,
 };
-
-/// The same key measured with and without overlap.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Pair {
-    /// The key, whose overlap is `None`.
-    pub key: Key,
-    /// The fastest arm without overlap, and with overlap.
-    pub winners: [super::arm::Arm; 2],
-    /// P(the mode's winner is better than the other mode's winner), in each mode.
-    pub p_better: [f64; 2],
-    /// Whether the fastest arms differ.
-    pub kind: PairKind,
-}
-
-/// Whether overlap changes the fastest arm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PairKind {
-    /// The same arm is fastest with and without overlap.
-    Same,
-    /// The winners differ, and each is better in its mode beyond doubt.
-    Flip,
-    /// The winners differ by no more than noise: of K arms that are all alike, (K − 1)/K of the cells do.
-    WithinNoise,
-}
-
-impl PairKind {
-    /// A phrase for reports.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Same => "same",
-            Self::Flip => "flip",
-            Self::WithinNoise => "within noise",
-        }
-    }
-}
 
 /// Compares the modes of every key that was measured in both.
 #[must_use]
@@ -72,13 +38,13 @@ pub fn pairs(judged: &[JudgedKey]) -> Vec<Pair> {
 }
 
 /// The arm with the lowest mean latency.
-fn winner(judged: &JudgedKey) -> Option<super::arm::Arm> {
+fn winner(judged: &JudgedKey) -> Option<Arm> {
     let ran = judged.result.arms.iter().filter(|arm| arm.n > 0);
     ran.min_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms)).map(|arm| arm.arm)
 }
 
 /// The probability that the mean of one arm is below that of another; 0 if it is unknown.
-fn better(judged: &JudgedKey, arm: super::arm::Arm, other: super::arm::Arm) -> f64 {
+fn better(judged: &JudgedKey, arm: Arm, other: Arm) -> f64 {
     let draws = |arm| {
         let place = judged.result.arms.iter().position(|of| of.arm == arm)?;
         judged.draws.get(place).filter(|draws| draws.len() == DRAWS)

@@ -2,10 +2,9 @@
 
 use super::{
     arm::Arm,
-    attribution::Attribution,
+    bands::Bands,
     pool::{Pool, PoolLine},
-    read::Objective,
-    result::{ArmResult, Decision, Estimator, Evidence, Flag, KeyResult},
+    result::{ArmResult, Attribution, Decision, Estimator, Evidence, Flag, KeyResult, Objective},
 };
 use crate::{
     bandit::{
@@ -457,7 +456,7 @@ fn verdict(result: &KeyResult) -> Vec<String> {
 
 /// Takes back what another size of the same band forbids: an arm is deployed for a band only where no size in it is
 /// worse for it beyond doubt. Answers the bands with several winners, in words.
-pub fn agree(results: &mut [KeyResult], bands: &super::bands::Bands) -> Vec<String> {
+pub fn agree(results: &mut [KeyResult], bands: &Bands) -> Vec<String> {
     let mut told = Vec::new();
     for index in 0..results.len() {
         let (Decision::Deploy(arm), Some(key)) = (results[index].decision, results[index].key) else { continue };

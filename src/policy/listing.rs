@@ -1,9 +1,9 @@
 //! The tables of the policy workbench.
 
 use super::{
+    arm::Arm,
     file::{self, Choice, Policy},
-    replay::StrategyResult,
-    result::{ArmResult, Decision, KeyResult},
+    result::{ArmResult, Decision, KeyResult, StrategyResult},
 };
 use crate::{
     text::{Column, Entry, Listing},
@@ -82,7 +82,7 @@ pub fn arms(of: &KeyResult) -> Listing {
     let row = |arm: &ArmResult| {
         let told = |value: f64| Entry::number((arm.n > 0).then_some(value), significant);
         let p = |of: Option<f64>| Entry::number(of, |p| format!("{p:.2}"));
-        let beside = arm.comparison.filter(|_| arm.arm != super::arm::Arm::Auto);
+        let beside = arm.comparison.filter(|_| arm.arm != Arm::Auto);
         vec![
             Entry::text(arm.arm.to_string()),
             Entry::number(Some(arm.n as f64), |n| format!("{n}")),

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::{
     arm::Arm,
-    attribution::{Attributed, Attribution},
+    attribution::Attributed,
     key::Key,
-    read::Objective,
+    result::{Attribution, Objective},
 };
 use crate::{bandit::estimators::Line, order::CompactSort};
 

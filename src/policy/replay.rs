@@ -3,10 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
+    charts,
+    judge::LEAST_VALUES,
+    listing,
     pool::Pool,
-    request::{Highlight, LatencySource, PreparedReplay, ReplayResult, ReplaySettings},
-    result::{Decision, Estimator, KeyResult},
-    study::StudyError,
+    request::{Highlight, LatencySource, ReplaySettings},
+    result::{Decision, Estimator, KeyResult, PreparedReplay, ReplayResult, StrategyResult, StudyError},
 };
 use crate::{
     bandit::{
@@ -32,41 +34,6 @@ struct JobInput {
     seeds: u32,
     arms: Vec<String>,
     words: String,
-}
-
-/// The result of one strategy. Latencies and costs are in milliseconds.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct StrategyResult {
-    /// The strategy's keyword.
-    pub strategy: &'static str,
-    /// The strategy's name with its parameters.
-    pub title: String,
-    /// Whether its decisions depend on the unit of time. Such a strategy is shown for comparison only.
-    pub is_raw: bool,
-    /// The numbers of steps at which regret is given.
-    pub steps: Vec<u32>,
-    /// Mean cumulative pseudo-regret at each of these.
-    pub regret_ms: Vec<f64>,
-    /// The 95 % interval of that mean.
-    pub regret_interval_ms: Vec<(f64, f64)>,
-    /// The 5th and 95th percentile over seeds.
-    pub regret_spread_ms: Vec<(f64, f64)>,
-    /// Mean latency over all steps.
-    pub mean_ms: f64,
-    /// Median first step from which every window of 100 has 95 pulls of the best arm; `None`: never.
-    pub converges_after: Option<u32>,
-    /// The share of seeds that converge at all, between 0 and 1.
-    pub converged_share: f64,
-    /// The share of the best arm in the last 200 steps, between 0 and 1.
-    pub best_at_end: f64,
-    /// The share of seeds that end on the best arm, between 0 and 1.
-    pub ends_on_best: f64,
-    /// The sum over exploring pulls of the arm's latency minus that of `auto`; negative if exploring gained.
-    pub exploration_ms: f64,
-    /// The median number of calls after which exploring has cost no more than `auto`; `None` if it never pays back.
-    pub paid_back_after: Option<u32>,
-    /// The shares of arms in each stretch of steps.
-    pub arm_shares: Vec<Vec<f64>>,
 }
 
 /// Prepares a replay: the replay that strategies play.
@@ -134,7 +101,7 @@ pub fn can_replay(result: &KeyResult) -> bool {
     result.estimator != Estimator::None
         && ran.len() > 1
         && result.arms[0].n > 0
-        && ran.iter().all(|n| *n >= super::judge::LEAST_VALUES as u64)
+        && ran.iter().all(|n| *n >= LEAST_VALUES as u64)
 }
 
 /// Does some jobs of a replay, on any worker.
@@ -208,13 +175,13 @@ pub fn replayed(replay: &[u8], played: &[Vec<u8>], highlight: &Highlight) -> Res
     sentences.extend(conclusions(&strategies, best));
     Ok(ReplayResult {
         seeds,
-        listing: super::listing::strategies(&strategies),
+        listing: listing::strategies(&strategies),
         shown,
-        regret: (seeds > 0).then(|| super::charts::regret(&strategies, &words, shown_out)),
+        regret: (seeds > 0).then(|| charts::regret(&strategies, &words, shown_out)),
         shares: strategies
             .get(shown as usize)
             .filter(|_| seeds > 0)
-            .map(|of| super::charts::shares(of, &arms, replay.steps, highlight)),
+            .map(|of| charts::shares(of, &arms, replay.steps, highlight)),
         sentences,
         strategies,
     })

@@ -8,10 +8,10 @@ use crate::{
     conf::Reader,
     form::RowChoice,
     policy::{
-        request::{Export, ExportedFile, Highlight},
-        result::{Decision, Flag},
+        request::{Export, Highlight},
+        result::{Decision, Flag, StudyError},
         settings::Group,
-        study::{PolicyStudy, StudyError},
+        study::PolicyStudy,
     },
     text::Problems,
     units::count,
@@ -168,9 +168,9 @@ fn of_key(study: &PolicyStudy, place: u32, highlight: &Highlight, contents: &Con
 fn deployables(study: &PolicyStudy, generation: u64) -> Vec<TextFile> {
     let policy = study.export(&Export::Policy(generation));
     let confs = Reader::ALL.iter().filter_map(|reader| Some((*reader, study.export(&Export::Conf(*reader)).ok()?)));
-    let named = |(reader, files): (Reader, Vec<ExportedFile>)| {
-        files.into_iter().map(move |file| ExportedFile { name: format!("{}_{}", reader.key(), file.name), ..file })
+    let named = |(reader, files): (Reader, Vec<TextFile>)| {
+        files.into_iter().map(move |file| TextFile { name: format!("{}_{}", reader.key(), file.name), ..file })
     };
     let all = policy.into_iter().flatten().chain(confs.flat_map(named));
-    all.map(|file| TextFile { name: file.name, text: file.text, note: file.note }).collect()
+    all.collect()
 }

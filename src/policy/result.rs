@@ -1,10 +1,17 @@
-//! The results of a policy study.
+//! The results of a policy study, and the reasons why there may be none.
 
-use super::{arm::Arm, attribution::Attribution, key::Key, read::Objective};
-use crate::bandit::{
-    compare::Comparison,
-    estimators::{Estimate, Rejection},
-    paired::{NotComparable, PairedResult, Unit},
+use serde::Serialize;
+
+use super::{arm::Arm, key::Key, request::Settings};
+use crate::{
+    bandit::{
+        compare::Comparison,
+        estimators::{Estimate, Rejection},
+        paired::{NotComparable, PairedResult, Unit},
+    },
+    conf::Reader,
+    plot::Chart,
+    text::Listing,
 };
 
 /// The estimator by which a log is judged; the log determines it.
@@ -245,4 +252,252 @@ impl KeyResult {
     pub fn of_candidate(&self) -> Option<&ArmResult> {
         self.arms.get(self.candidate? as usize)
     }
+}
+
+/// What the numbers of a log measure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Objective {
+    /// The time of collectives, which does not include the computation that they slow down.
+    #[default]
+    Communication,
+    /// The time of iterations of the job.
+    Iteration,
+}
+
+/// How the lines of a log were attributed to arms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Attribution {
+    /// A column of the log names the arm of each line.
+    Columns,
+    /// The policy's seed and counts, together with the column `call`.
+    Schedule,
+    /// Arms took turns, by the column `call`.
+    CallTurns,
+    /// The name of the file.
+    Name,
+    /// The user named one arm for the whole file.
+    Given,
+    /// Arms took turns by line, after a warm-up of given length.
+    LineTurns,
+    /// The lines could not be attributed.
+    None,
+}
+
+impl Attribution {
+    /// A phrase for reports.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Columns => "the log names the arm of each line",
+            Self::Schedule => "from the schedule of the policy file and the calls of the log",
+            Self::CallTurns => "arms took turns by the calls of the log",
+            Self::Name => "from the file's name",
+            Self::Given => "as given for the whole file",
+            Self::LineTurns => "arms took turns by line, after the given warm-up",
+            Self::None => "not attributed: the log does not say which arm ran",
+        }
+    }
+}
+
+/// The same key measured with and without overlap.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pair {
+    /// The key, whose overlap is `None`.
+    pub key: Key,
+    /// The fastest arm without overlap, and with overlap.
+    pub winners: [Arm; 2],
+    /// P(the mode's winner is better than the other mode's winner), in each mode.
+    pub p_better: [f64; 2],
+    /// Whether the fastest arms differ.
+    pub kind: PairKind,
+}
+
+/// Whether overlap changes the fastest arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PairKind {
+    /// The same arm is fastest with and without overlap.
+    Same,
+    /// The winners differ, and each is better in its mode beyond doubt.
+    Flip,
+    /// The winners differ by no more than noise: of K arms that are all alike, (K − 1)/K of the cells do.
+    WithinNoise,
+}
+
+impl PairKind {
+    /// A phrase for reports.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::Flip => "flip",
+            Self::WithinNoise => "within noise",
+        }
+    }
+}
+
+/// One of the logs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LogFile {
+    /// The file's name.
+    pub name: String,
+    /// How its lines were attributed to arms, or why they were not.
+    pub attribution: String,
+    /// Whether nothing of it could be used.
+    pub is_refused: bool,
+}
+
+/// A table that is shown and not analysed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UnanalysedTable {
+    /// The file's name.
+    pub name: String,
+    /// Whether it lists what a policy runs; otherwise it holds means.
+    pub is_policy: bool,
+    /// The table.
+    pub listing: Listing,
+}
+
+/// The result of a study.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PolicyOverview {
+    /// The logs.
+    pub logs: Vec<LogFile>,
+    /// The settings of the study.
+    pub settings: Settings,
+    /// The names of the keys, in index order.
+    pub keys: Vec<String>,
+    /// The verdict on each key, such as `keep auto; bimodal`.
+    pub verdicts: Vec<String>,
+    /// The sentences about each key. The first says what to do.
+    pub sentences: Vec<Vec<String>>,
+    /// A table of the keys, a row for each.
+    pub listing: Listing,
+    /// A row for each key that was measured with and without overlap; empty where none was.
+    pub overlap: Listing,
+    /// Tables that are shown and not analysed.
+    pub tables: Vec<UnanalysedTable>,
+    /// Notes about all logs.
+    pub notes: Vec<String>,
+    /// A key can be replayed, in the order of their places.
+    pub can_replay: Vec<bool>,
+    /// The full result for each key.
+    pub results: Vec<KeyResult>,
+    /// The keys that were measured with and without overlap.
+    pub pairs: Vec<Pair>,
+}
+
+/// Charts and tables of one key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyCharts {
+    /// A table of the arms, a row for each.
+    pub arms: Listing,
+    /// Latency over time, a series for each arm.
+    pub latencies: Chart,
+    /// The posterior densities of the means of the arms.
+    pub posteriors: Option<Chart>,
+    /// A table of estimates from the lines of the log; empty where the log supports none.
+    pub estimates: Listing,
+}
+
+/// A replay that is ready to start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PreparedReplay {
+    /// The encoded game, for [`super::replay::play`].
+    pub game: Vec<u8>,
+    /// The expected duration of each job relative to the others. The index is the number of the job.
+    pub jobs: Vec<f64>,
+    /// The jobs in rounds, after each of which results can be shown.
+    pub rounds: Vec<Vec<u32>>,
+}
+
+/// The results of a replay so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReplayResult {
+    /// The number of seeds so far.
+    pub seeds: u32,
+    /// A table of the strategies, a row for each.
+    pub listing: Listing,
+    /// The index of the strategy whose shares are shown.
+    pub shown: u32,
+    /// Cumulative regret over steps.
+    pub regret: Option<Chart>,
+    /// The shares of arms over the steps of one strategy.
+    pub shares: Option<Chart>,
+    /// The conclusions, in sentences.
+    pub sentences: Vec<String>,
+    /// The full result of each strategy.
+    pub strategies: Vec<StrategyResult>,
+}
+
+/// The result of one strategy. Latencies and costs are in milliseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct StrategyResult {
+    /// The strategy's keyword.
+    pub strategy: &'static str,
+    /// The strategy's name with its parameters.
+    pub title: String,
+    /// Whether its decisions depend on the unit of time. Such a strategy is shown for comparison only.
+    pub is_raw: bool,
+    /// The numbers of steps at which regret is given.
+    pub steps: Vec<u32>,
+    /// Mean cumulative pseudo-regret at each of these.
+    pub regret_ms: Vec<f64>,
+    /// The 95 % interval of that mean.
+    pub regret_interval_ms: Vec<(f64, f64)>,
+    /// The 5th and 95th percentile over seeds.
+    pub regret_spread_ms: Vec<(f64, f64)>,
+    /// Mean latency over all steps.
+    pub mean_ms: f64,
+    /// Median first step from which every window of 100 has 95 pulls of the best arm; `None`: never.
+    pub converges_after: Option<u32>,
+    /// The share of seeds that converge at all, between 0 and 1.
+    pub converged_share: f64,
+    /// The share of the best arm in the last 200 steps, between 0 and 1.
+    pub best_at_end: f64,
+    /// The share of seeds that end on the best arm, between 0 and 1.
+    pub ends_on_best: f64,
+    /// The sum over exploring pulls of the arm's latency minus that of `auto`; negative if exploring gained.
+    pub exploration_ms: f64,
+    /// The median number of calls after which exploring has cost no more than `auto`; `None` if it never pays back.
+    pub paid_back_after: Option<u32>,
+    /// The shares of arms in each stretch of steps.
+    pub arm_shares: Vec<Vec<f64>>,
+}
+
+/// Why no tuner file can be written for a reader.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no tuner file is written for {}: it can't keep the library's choice, and runs one channel where no rule matches. {why}", .reader.name())]
+pub struct ExportError {
+    /// The program that would read the file.
+    pub reader: Reader,
+    /// What the logs lack, in whole sentences.
+    pub why: String,
+}
+
+/// The reason why a question can't be answered. Messages are shown to users.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// There is no log.
+    #[error(
+        "there is no reward log to study, which has lines like allreduce,4194304,1,8,12.34, or times of one arm alone"
+    )]
+    NothingLoaded,
+    /// There is no key with this index.
+    #[error("there is no key {}", .0 + 1)]
+    NoKey(u32),
+    /// No log states enough of its keys.
+    #[error("no log can be used: {0}")]
+    NoKeys(String),
+    /// The key with this name can't be replayed, for this reason.
+    #[error("{0} can't be replayed. {1}")]
+    NotReplayed(String, String),
+    /// A reader that can't keep the library's choice would have to.
+    #[error(transparent)]
+    NoFile(#[from] ExportError),
+    /// The simulation has this many arms, too few or too many.
+    #[error("a simulation has 2 to 16 arms, each with a name, and one of them is auto; there are {0}")]
+    Arms(usize),
+    /// A message comes from another build.
+    #[error("the parts of this page are of different builds; reload it")]
+    Message(#[from] postcard::Error),
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    attribution::{self, Attributed, Attribution, LogSettings, Schedule},
+    attribution::{self, Attributed},
     charts, export,
     file::Policy,
     iteration,
@@ -12,41 +12,13 @@ use super::{
     pool::{self, Pool},
     read::{FileName, Log, LogForm, PartialKey},
     replay,
-    request::{
-        Export, ExportedFile, Highlight, KeyCharts, LogFile, PolicyOverview, PreparedReplay, ReplayResult,
-        ReplaySettings, Settings, UnanalysedTable,
+    request::{Export, Highlight, LogSettings, ReplaySettings, Schedule, Settings},
+    result::{
+        Attribution, KeyCharts, KeyResult, LogFile, PolicyOverview, PreparedReplay, ReplayResult, StudyError,
+        UnanalysedTable,
     },
-    result::KeyResult,
 };
-use crate::progress::Progress;
-
-/// The reason why a question can't be answered. Messages are shown to users.
-#[derive(Debug, thiserror::Error)]
-pub enum StudyError {
-    /// There is no log.
-    #[error(
-        "there is no reward log to study, which has lines like allreduce,4194304,1,8,12.34, or times of one arm alone"
-    )]
-    NothingLoaded,
-    /// There is no key with this index.
-    #[error("there is no key {}", .0 + 1)]
-    NoKey(u32),
-    /// No log states enough of its keys.
-    #[error("no log can be used: {0}")]
-    NoKeys(String),
-    /// The key with this name can't be replayed, for this reason.
-    #[error("{0} can't be replayed. {1}")]
-    NotReplayed(String, String),
-    /// A reader that can't keep the library's choice would have to.
-    #[error(transparent)]
-    NoFile(#[from] export::ExportError),
-    /// The simulation has this many arms, too few or too many.
-    #[error("a simulation has 2 to 16 arms, each with a name, and one of them is auto; there are {0}")]
-    Arms(usize),
-    /// A message comes from another build.
-    #[error("the parts of this page are of different builds; reload it")]
-    Message(#[from] postcard::Error),
-}
+use crate::{progress::Progress, report::TextFile};
 
 /// A log with the name of its file.
 #[derive(Clone, Debug, PartialEq)]
@@ -319,7 +291,7 @@ impl PolicyStudy {
     ///
     /// # Errors
     /// Returns an error if nothing was studied, or a reader can't be given what was found.
-    pub fn export(&self, export: &Export) -> Result<Vec<ExportedFile>, StudyError> {
+    pub fn export(&self, export: &Export) -> Result<Vec<TextFile>, StudyError> {
         if self.judged.is_empty() {
             return Err(StudyError::NothingLoaded);
         }
@@ -329,7 +301,7 @@ impl PolicyStudy {
             Export::Policy(generation) => {
                 let policy = export::policy(&results, &self.settings, *generation);
                 let lost = export::changed_keys(&results, &policy).map_or_else(String::new, |lost| lost + " ");
-                vec![ExportedFile {
+                vec![TextFile {
                     name: "collectune.policy.json".to_owned(),
                     text: policy.text(),
                     note: lost + "export COLLECTUNE_TUNER_POLICY=/absolute/path/collectune.policy.json",

@@ -17,6 +17,7 @@ use crate::{
     report::{Contents, Workbench},
     topology::{form::Topology, study::Part},
     training_time::{self, bundle::DroppedFile, dropped::DroppedFiles, form::TrainingTime},
+    tuning::{form::Tuning, loaded::LoadedTuning},
     workbench::{ReportContext, Study, WorkbenchAnswer, WorkbenchError, WorkbenchQuestion, WorkbenchView},
 };
 
@@ -55,9 +56,11 @@ impl WorkbenchFiles {
     }
 }
 
-/// The studies of all workbenches but tuning.
+/// The studies of all workbenches.
 #[derive(Default)]
 pub struct Studies {
+    /// Measured collectives, and what to deploy.
+    pub tuning: Tuning,
     /// Slowdown of kernels that overlap with collectives.
     pub overlap: Overlap,
     /// Time of training steps.
@@ -73,9 +76,10 @@ pub struct Studies {
 impl Studies {
     /// The studies of loaded files.
     #[must_use]
-    pub fn new(parts: WorkbenchFiles) -> Self {
+    pub fn new(tuning: LoadedTuning, parts: WorkbenchFiles) -> Self {
         let kernels = bring_together(parts.kernels.into_iter().map(|(_, part)| part).collect());
         Self {
+            tuning: Tuning::new(tuning),
             overlap: Overlap::new(kernels),
             training_time: TrainingTime::new(DroppedFiles::new(
                 parts.samples.into_iter().flat_map(|(_, files)| files).collect(),
@@ -86,26 +90,26 @@ impl Studies {
         }
     }
 
-    /// The study of a workbench; `None` for the tuning workbench.
+    /// The study of a workbench.
     #[must_use]
-    pub fn of(&self, workbench: Workbench) -> Option<&dyn Study> {
+    pub fn of(&self, workbench: Workbench) -> &dyn Study {
         match workbench {
-            Workbench::Overlap => Some(&self.overlap),
-            Workbench::TrainingTime => Some(&self.training_time),
-            Workbench::Policy => Some(&self.policy),
-            Workbench::Topology => Some(&self.topology),
-            Workbench::Tuning => None,
+            Workbench::Overlap => &self.overlap,
+            Workbench::TrainingTime => &self.training_time,
+            Workbench::Policy => &self.policy,
+            Workbench::Topology => &self.topology,
+            Workbench::Tuning => &self.tuning,
         }
     }
 
     /// The study of a workbench, mutably.
-    pub fn of_mut(&mut self, workbench: Workbench) -> Option<&mut dyn Study> {
+    pub fn of_mut(&mut self, workbench: Workbench) -> &mut dyn Study {
         match workbench {
-            Workbench::Overlap => Some(&mut self.overlap),
-            Workbench::TrainingTime => Some(&mut self.training_time),
-            Workbench::Policy => Some(&mut self.policy),
-            Workbench::Topology => Some(&mut self.topology),
-            Workbench::Tuning => None,
+            Workbench::Overlap => &mut self.overlap,
+            Workbench::TrainingTime => &mut self.training_time,
+            Workbench::Policy => &mut self.policy,
+            Workbench::Topology => &mut self.topology,
+            Workbench::Tuning => &mut self.tuning,
         }
     }
 
@@ -127,7 +131,7 @@ impl Studies {
             };
             return Ok(WorkbenchAnswer::Done(done?));
         }
-        let study = self.of_mut(workbench).ok_or(WorkbenchError::NoForm)?;
+        let study = self.of_mut(workbench);
         match question {
             WorkbenchQuestion::Choose(choices) => study.choose(choices, progress)?,
             WorkbenchQuestion::Take(done) => {
@@ -145,7 +149,7 @@ impl Studies {
             attachments: study.attachments()?,
             form: study.form()?,
             files: study.files(),
-            report: study.report(material, &contents)?,
+            report: study.shown(material, &contents)?,
             jobs: study.jobs()?,
         })))
     }

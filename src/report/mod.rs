@@ -10,6 +10,7 @@ pub mod left_out;
 pub mod link;
 pub mod markdown;
 pub mod open;
+pub mod placement;
 pub mod privacy;
 pub mod snapshot;
 pub mod wire;
@@ -17,8 +18,11 @@ mod write;
 
 use serde::{Deserialize, Serialize};
 
-use self::snapshot::Snapshot;
 pub use self::write::{ReportFormat, Written, file_stem, write};
+use self::{
+    placement::{Placement, RowMark},
+    snapshot::Snapshot,
+};
 use crate::{
     form::{self, Group, RowChoice},
     plot::Chart,
@@ -170,6 +174,8 @@ pub struct Section {
     pub files: Vec<TextFile>,
     /// The group of fields that stand in it, on the page that made it; this does not travel.
     pub form: Option<Group>,
+    /// What only the page shows of it; this does not travel.
+    pub placement: Placement,
 }
 
 impl Section {
@@ -192,13 +198,15 @@ pub struct Exhibit {
     pub listing: Listing,
     /// Its rows are choices, where the report was made on this page; this does not travel.
     pub choose: Option<RowChoice>,
+    /// The marks of its rows on the page that it was made on, none for none; they do not travel.
+    pub marks: Vec<RowMark>,
 }
 
 impl Exhibit {
     /// A table whose rows can't be chosen.
     #[must_use]
     pub fn new(id: impl Into<String>, title: impl Into<String>, listing: Listing) -> Self {
-        Self { id: id.into(), title: title.into(), listing, choose: None }
+        Self { id: id.into(), title: title.into(), listing, choose: None, marks: Vec::new() }
     }
 }
 

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::{Cell, Table};
+use crate::units::Size;
 
 /// A cell of a listing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,6 +24,12 @@ impl Entry {
         Self { text: text.into(), number: None }
     }
 
+    /// A message size in bytes, in binary units.
+    #[must_use]
+    pub fn size(size_bytes: u64) -> Self {
+        Self { text: Size(size_bytes).to_string(), number: Some(size_bytes as f64) }
+    }
+
     /// A number as it is written; an empty cell where there is none.
     #[must_use]
     pub fn number(value: Option<f64>, written: impl FnOnce(f64) -> String) -> Self {
@@ -33,7 +40,7 @@ impl Entry {
 /// A column of a listing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// The header.
+    /// The header, by which a column is found.
     pub name: Cow<'static, str>,
     /// The meaning of the column, with unit and reference.
     pub meaning: Cow<'static, str>,
@@ -68,7 +75,7 @@ impl Column {
 /// A table that is shown to people.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Listing {
-    /// The columns.
+    /// The columns from left to right.
     pub columns: Vec<Column>,
     /// The rows, each with a cell for every column.
     pub rows: Vec<Vec<Entry>>,

@@ -35,7 +35,7 @@ impl Problem {
 pub struct Problems {
     /// The first [`Problems::KEPT`] problems.
     pub kept: Vec<Problem>,
-    /// The number of problems.
+    /// How many there were, kept or not.
     pub count: u64,
 }
 

@@ -7,13 +7,13 @@ use super::{is_control, is_invisible, number};
 /// A cell to be written to a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// Text.
+    /// Text, which is escaped where it is written.
     Text(String),
-    /// An integer.
+    /// A whole number, without separators.
     Whole(u64),
     /// A number with this many decimals; not a number is written as an empty cell.
     Number(f64, usize),
-    /// An unknown value.
+    /// An unknown value: nothing between the separators.
     Empty,
 }
 
@@ -80,13 +80,13 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table without rows.
+    /// A table of these columns, without rows.
     #[must_use]
     pub fn new<S: Into<String>>(headers: impl IntoIterator<Item = S>) -> Self {
         Self { headers: headers.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
-    /// Adds a row.
+    /// Adds a row, which has a cell for every header.
     pub fn push(&mut self, row: Vec<Cell>) {
         self.rows.push(row);
     }

@@ -4,7 +4,7 @@ use super::{listing, robust::Variation, timeline::Timeline};
 use crate::plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing};
 
 fn axis(label: &str, quantity: Quantity) -> Axis {
-    Axis { label: label.to_owned(), quantity, spacing: Spacing::Linear }
+    Axis::new(label, quantity, Spacing::Linear)
 }
 
 /// The chart of the share of links that are busy over time.
@@ -18,7 +18,6 @@ pub fn utilisation(timeline: &Timeline) -> Chart {
         steps.map(|(step, share)| Point { x: time(step), y: of(share) * 100.0, ..Point::default() }).collect()
     };
     let mean = shares.iter().map(|share| share.0).sum::<f64>() / shares.len() as f64 * 100.0;
-    let series = |name: &str, colour, mark, points| Series { name: name.to_owned(), colour, mark, points };
     Chart {
         id: "topology-utilisation".to_owned(),
         title: "Busy links over time".to_owned(),
@@ -26,8 +25,8 @@ pub fn utilisation(timeline: &Timeline) -> Chart {
         x: axis("Time", Quantity::TimeUs),
         y: axis("Busy", Quantity::Percent),
         series: vec![
-            series("Links", Colour::Answer, Mark::Line, points(|share| share.0)),
-            series("By bandwidth", Colour::Palette(1), Mark::Dashed, points(|share| share.1)),
+            Series::new("Links", Colour::Answer, Mark::Line, points(|share| share.0)),
+            Series::new("By bandwidth", Colour::Palette(1), Mark::Dashed, points(|share| share.1)),
         ],
     }
 }
@@ -47,12 +46,12 @@ pub fn progress(timelines: &[(&str, &Timeline)]) -> Chart {
             note: format!("{count} of {total} transfers"),
             ..Point::default()
         };
-        Series {
-            name: (*name).to_owned(),
-            colour: if index == 0 { Colour::Answer } else { Colour::Palette(index as u8) },
-            mark: Mark::Line,
-            points: kept.map(point).collect(),
-        }
+        Series::new(
+            *name,
+            if index == 0 { Colour::Answer } else { Colour::Palette(index as u8) },
+            Mark::Line,
+            kept.map(point).collect(),
+        )
     };
     let ends: Vec<String> = timelines
         .iter()
@@ -85,15 +84,12 @@ pub fn varied(varied: &Variation, sigma: f64) -> Chart {
     let mark = |ns: f64, share: f64| Point { x: longer(ns), y: share, note: listing::time(ns), ..Point::default() };
     let planned = [0.0, 100.0].map(|share| mark(varied.nominal_ns, share));
     let shares = [("p50", varied.p50_ns, 50.0), ("p95", varied.p95_ns, 95.0), ("p99", varied.p99_ns, 99.0)];
-    let shares = (1..).zip(shares).map(|(colour, (name, ns, share))| Series {
-        name: name.to_owned(),
-        colour: Colour::Palette(colour),
-        mark: Mark::Dots,
-        points: vec![mark(ns, share)],
+    let shares = (1..).zip(shares).map(|(colour, (name, ns, share))| {
+        Series::new(name, Colour::Palette(colour), Mark::Dots, vec![mark(ns, share)])
     });
     let lines = [
-        Series { name: "Runs".to_owned(), colour: Colour::Answer, mark: Mark::Line, points: ended.collect() },
-        Series { name: "Planned".to_owned(), colour: Colour::Muted, mark: Mark::Dashed, points: planned.into() },
+        Series::new("Runs", Colour::Answer, Mark::Line, ended.collect()),
+        Series::new("Planned", Colour::Muted, Mark::Dashed, planned.into()),
     ];
     Chart {
         id: "topology-varied".to_owned(),
@@ -134,12 +130,12 @@ pub fn seeds(all: &[(&str, Vec<f64>)], best_ns: f64, bound_ns: f64) -> Chart {
             ..Point::default()
         };
         let steps = bins.iter().enumerate().flat_map(|(bin, count)| [edge(bin, *count), edge(bin + 1, *count)]);
-        Series {
-            name: (*name).to_owned(),
-            colour: Colour::Palette(index as u8),
-            mark: Mark::Line,
-            points: std::iter::once(edge(0, 0)).chain(steps).chain([edge(BINS, 0)]).collect(),
-        }
+        Series::new(
+            *name,
+            Colour::Palette(index as u8),
+            Mark::Line,
+            std::iter::once(edge(0, 0)).chain(steps).chain([edge(BINS, 0)]).collect(),
+        )
     };
     let best = [0.0, 100.0].map(|share| Point {
         x: longer(best_ns),
@@ -149,7 +145,7 @@ pub fn seeds(all: &[(&str, Vec<f64>)], best_ns: f64, bound_ns: f64) -> Chart {
     });
     let mut lines: Vec<Series> = all.iter().enumerate().map(series).collect();
     let name = "Best so far".to_owned();
-    lines.push(Series { name, colour: Colour::Answer, mark: Mark::Dashed, points: best.into() });
+    lines.push(Series::new(name, Colour::Answer, Mark::Dashed, best.into()));
     let words = |(name, times): &(&str, Vec<f64>)| {
         let reach = times.iter().filter(|time| **time <= best_ns).count();
         let (least, most) = times.iter().fold((f64::MAX, 0.0_f64), |(a, b), time| (a.min(*time), b.max(*time)));

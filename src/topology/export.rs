@@ -11,6 +11,7 @@ use super::{
     trace,
 };
 use crate::{
+    report::TextFile,
     schedule::{demand::Demand, plan::Schedule, problem::Problem},
     text::json,
     units::grouped,
@@ -29,17 +30,6 @@ pub enum Form {
     Msccl,
     /// The topology, as CSV.
     Topology,
-}
-
-/// A file to be saved.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
-    /// The suggested name.
-    pub name: String,
-    /// The content.
-    pub text: String,
-    /// How to use the file.
-    pub note: String,
 }
 
 /// A schedule with its problem.
@@ -118,14 +108,14 @@ struct TransferJson {
 ///
 /// # Errors
 /// Returns an [`ExportError`] if the format can't express the schedule.
-pub fn write(material: &Material<'_>, timeline: Option<&Timeline>, form: Form) -> Result<File, ExportError> {
+pub fn write(material: &Material<'_>, timeline: Option<&Timeline>, form: Form) -> Result<TextFile, ExportError> {
     let Material { topology, request, problem, clock, schedule, bound_ns } = *material;
     let graph = &problem.graph;
     let demand = problem.copy.as_ref().or(problem.reduce.as_ref());
     let chunks = demand.map_or(0, Demand::chunks);
     let name = |extension: &str| result::file_name(topology, request.key(), extension);
     Ok(match form {
-        Form::Csv => File {
+        Form::Csv => TextFile {
             name: name("csv"),
             text: result::write(topology, graph, schedule, clock, chunks, request),
             note: "A result file with times in ns: chunk:start:end for each transfer of each link.".to_owned()
@@ -162,7 +152,7 @@ pub fn write(material: &Material<'_>, timeline: Option<&Timeline>, form: Form) -
                 bound_ns,
                 links,
             };
-            File {
+            TextFile {
                 name: name("json"),
                 text: json::indented(&told) + "\n",
                 note: "The schedule as JSON, times in ns.".to_owned(),
@@ -170,7 +160,7 @@ pub fn write(material: &Material<'_>, timeline: Option<&Timeline>, form: Form) -
         }
         Form::Perfetto => {
             let timeline = timeline.ok_or(ExportError::TooLong(schedule.transfers.len()))?;
-            File {
+            TextFile {
                 name: name("trace.json"),
                 text: trace::perfetto(timeline, &|node| topology.label(node)),
                 note: "A trace: open it with ui.perfetto.dev or chrome://tracing.".to_owned(),
@@ -183,7 +173,7 @@ pub fn write(material: &Material<'_>, timeline: Option<&Timeline>, form: Form) -
             let text = algo.to_xml();
             // Read the algorithm back by the rules of the runtime and run it, with less buffer than the runtime has.
             msccl::run_with_capacity(&msccl::Algo::read(&text)?, 1)?;
-            File {
+            TextFile {
                 name: name("xml"),
                 text,
                 note: "An algorithm of MSCCL. RCCL: put it into a folder and set MSCCL_ALGO_DIR to it, and RCCL_MSCCL_FORCE_ENABLE=1 \
@@ -191,7 +181,7 @@ pub fn write(material: &Material<'_>, timeline: Option<&Timeline>, form: Form) -
                     .to_owned(),
             }
         }
-        Form::Topology => File {
+        Form::Topology => TextFile {
             name: result::file_name(topology, "topology", "csv"),
             text: topology_csv(topology),
             note: format!("The links; bandwidths are in {}.", topology.unit.name()) + decimal(topology),

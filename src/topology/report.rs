@@ -1,7 +1,7 @@
 //! The report of the topology workbench: the schedule and how good it is, its bounds, its links, and files that run it.
 
 use crate::report::{
-    Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, privacy::NameReplacements,
+    Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, privacy::NameReplacements,
 };
 use crate::{
     text::{Listing, Problems},
@@ -63,9 +63,7 @@ pub fn report(material: TopologyReportInput<'_>, contents: &Contents) -> Result<
     if contents.deployables && shown.is_some() {
         let written = [Form::Csv, Form::Msccl, Form::Topology].into_iter().filter_map(|form| study.export(form).ok());
         let short = written.filter(|file| file.text.len() <= LONGEST);
-        let files: Vec<TextFile> =
-            short.map(|file| TextFile { name: file.name, text: file.text, note: file.note }).collect();
-        report.sections.push(Section { title: "Files".into(), files, ..Section::default() });
+        report.sections.push(Section { title: "Files".into(), files: short.collect(), ..Section::default() });
     }
     report.sections.extend(left_out::section(&problems));
     privacy.apply(&mut report);

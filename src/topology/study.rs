@@ -6,7 +6,7 @@ use super::{
     charts,
     conditions::{CollectiveRequest, Custom, RequestError},
     dump::{Machine, Pattern},
-    export::{self, ExportError, File, Form, Material},
+    export::{self, ExportError, Form, Material},
     generate::RecipeError,
     layout, listing,
     model::{Topology, TopologyError},
@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     progress::Progress,
+    report::TextFile,
     schedule::{
         analysis::analyse,
         plan::Schedule,
@@ -362,7 +363,7 @@ impl Study {
     ///
     /// # Errors
     /// Returns a [`StudyError`] before the first schedule, or if the format can't express it.
-    pub fn export(&self, form: Form) -> Result<File, StudyError> {
+    pub fn export(&self, form: Form) -> Result<TextFile, StudyError> {
         let (at, schedule) = self.found()?;
         let transfers = schedule.transfers.len();
         if transfers > export::MAX_WRITTEN_TRANSFERS && form != Form::Topology {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     read::{MOST_POINTS, Sampling},
-    samples::{Cluster, OperatorSamples},
+    samples::{Cluster, DIVISIONS, OperatorSamples, compare},
 };
 use crate::order::CompactSort;
 
@@ -62,14 +62,6 @@ pub fn coverage(cluster: &Cluster, sampling: &Sampling) -> Option<Coverage> {
 fn points(samples: &OperatorSamples, order: &[usize]) -> Vec<Vec<f64>> {
     (0..samples.len()).map(|row| order.iter().map(|at| samples.row(row)[*at]).collect()).collect()
 }
-
-fn compare(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
-    let differs = a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|ordering| ordering.is_ne());
-    differs.unwrap_or(std::cmp::Ordering::Equal)
-}
-
-/// Pairs of inputs whose division must leave no remainder.
-const DIVISIONS: [[&str; 2]; 3] = [["dim", "h"], ["h", "mp"], ["dim", "mp"]];
 
 fn of_points(sampling: &Sampling, mut sampled: Vec<Vec<f64>>) -> Coverage {
     /// The most missing points that are listed.

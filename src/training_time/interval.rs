@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     calibrate::Coefficients,
-    prediction::{Mark, Regressors},
+    prediction::{Mark, Regressors, TAILS},
     step::Plan,
 };
 use crate::math::{Stream, ascending, exp, quantile};
@@ -13,8 +13,6 @@ use crate::math::{Stream, ascending, exp, quantile};
 pub const DRAWS: usize = 400;
 /// The default seed of the draws.
 pub const SEED: u64 = 42;
-/// The share of the draws that an interval contains.
-pub const LEVEL: f64 = 0.9;
 
 /// Draws of errors. One regressor's error is common to all that it says, of whatever run; different ones are
 /// independent. So the `n`-th draws of two layouts can be compared.
@@ -110,16 +108,15 @@ impl Basis {
     }
 }
 
-/// The interval that holds [`LEVEL`] of the draws, and what was predicted: at least as wide as `floor`, the residuals
+/// The interval between the [`TAILS`] of the draws, and what was predicted: at least as wide as `floor`, the residuals
 /// ln(predicted ÷ measured) of a calibration where it had not seen the answer.
 #[must_use]
 pub fn interval(total_us: f64, mut draws: Vec<f64>, floor: &[f64]) -> [f64; 2] {
     ascending(&mut draws);
-    let tails = [(1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0];
-    let [low, high] = tails.map(|share| quantile(&draws, share).unwrap_or(total_us));
+    let [low, high] = TAILS.map(|share| quantile(&draws, share).unwrap_or(total_us));
     let mut floor = floor.to_vec();
     ascending(&mut floor);
     let [under, over] =
-        tails.map(|share| quantile(&floor, 1.0 - share).map_or(total_us, |error| total_us * exp(-error)));
+        TAILS.map(|share| quantile(&floor, 1.0 - share).map_or(total_us, |error| total_us * exp(-error)));
     [low.min(under).min(total_us), high.max(over).max(total_us)]
 }

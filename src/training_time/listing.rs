@@ -3,7 +3,7 @@
 use super::{
     bundle::{Bundle, FileUse},
     coverage::Coverage,
-    health::{Flag, Health, Summary},
+    health::{Health, Summary},
     needs::Need,
 };
 use crate::{
@@ -53,32 +53,6 @@ pub fn files(bundle: &Bundle) -> Listing {
             Entry::text(&file.holds),
             Entry::text(cluster.map(|cluster| cluster.name.clone()).unwrap_or_default()),
             Entry::text(notes.join("; ")),
-        ]
-    });
-    Listing { columns, rows: rows.collect() }
-}
-
-/// A table of the rules that samples break.
-#[must_use]
-pub fn flags(flags: &[Flag]) -> Listing {
-    let columns = vec![
-        Column::words("Cluster", "The cluster"),
-        Column::words("Samples", "Operator, or collective over nodes × GPUs per node"),
-        Column::words("What is odd", "With its figures"),
-        Column::numbers("Rows", "Rows that are flagged"),
-        Column::numbers("Of", "Rows of these samples"),
-        Column::words("Effect", "What it changes, and what leaving the rows out does"),
-        Column::words("Doubtful", "Leaving the rows out can help"),
-    ];
-    let rows = flags.iter().map(|flag| {
-        vec![
-            Entry::text(&flag.cluster),
-            Entry::text(flag.target.to_string()),
-            Entry::text(&flag.what),
-            whole(flag.count),
-            whole(flag.of),
-            Entry::text(&flag.effect),
-            Entry::text(if flag.rule.is_doubtful() { "yes" } else { "" }),
         ]
     });
     Listing { columns, rows: rows.collect() }

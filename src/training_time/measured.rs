@@ -3,9 +3,9 @@
 use super::{
     calibrate::Measured,
     catalogue::{Catalogue, ClusterEntry},
-    regressors::{Mode, family_of},
+    prediction::Mode,
     run::{Execution, Layout, Model, Run},
-    samples::{Cluster, CollectiveRow, CollectiveSamples, Communicator, SourceLine},
+    samples::{Cluster, CollectiveRow, CollectiveSamples, Communicator, SourceLine, family_of},
     steps::{MeasuredStep, ReduceTable, StepTable},
 };
 use crate::{order::CompactSort, text::excerpt, units::count};

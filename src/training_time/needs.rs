@@ -7,9 +7,9 @@ use super::{
     bundle::Bundle,
     catalogue::{Role, StandIn},
     communicators::Communicators,
-    regressors::{Mode, family_of},
+    prediction::Mode,
     run::Run,
-    samples::{Cluster, Communicator},
+    samples::{Cluster, Communicator, family_of},
     step::{
         plan::{PartQuery, Plan},
         rules,

@@ -5,6 +5,30 @@ use serde::{Deserialize, Serialize};
 use super::{samples::Communicator, scope::Scope};
 use crate::units;
 
+/// The shares of draws or residuals at which a 90 % interval begins and ends.
+pub const TAILS: [f64; 2] = [(1.0 - 0.9) / 2.0, (1.0 + 0.9) / 2.0];
+
+/// The kinds of regressors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Mode {
+    /// Power laws with trees, and curves.
+    #[default]
+    Default,
+    /// Forests and boosted trees with the reference's settings, constant outside of the samples.
+    Parity,
+}
+
+impl Mode {
+    /// The mode's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Parity => "parity",
+        }
+    }
+}
+
 /// Which of an operator's times is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Direction {

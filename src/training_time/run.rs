@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{catalogue::Architecture, scope::Scope};
+use super::{catalogue::architecture::Architecture, scope::Scope};
 
 /// A training run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

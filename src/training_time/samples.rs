@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Tokens of the vocabulary where a file of samples says nothing else.
+pub(super) const VOCABULARY: f64 = 50257.0;
+
 /// The location of a row: the index of the bundle's file, and the line number from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceLine {
@@ -9,6 +12,15 @@ pub struct SourceLine {
     pub file: u32,
     /// The line number, from 1.
     pub line: u32,
+}
+
+/// Divisions that must leave no remainder: a head's size, heads and width of a rank.
+pub(super) const DIVISIONS: [[&str; 2]; 3] = [["dim", "h"], ["h", "mp"], ["dim", "mp"]];
+
+/// The order of inputs, by the first that differs.
+pub(super) fn compare(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
+    let differs = a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|ordering| ordering.is_ne());
+    differs.unwrap_or(std::cmp::Ordering::Equal)
 }
 
 /// All rows of one operator, repeats included, identical rows of two files once.
@@ -111,6 +123,11 @@ pub struct CollectiveSamples {
     pub precision: String,
     /// The rows, sorted by communicator and elements, then in file order.
     pub rows: Vec<CollectiveRow>,
+}
+
+/// The operation of a collective: `large` is a second range of sizes, not another operation.
+pub(super) fn family_of(collective: &str) -> &str {
+    collective.strip_suffix("_large").unwrap_or(collective)
 }
 
 /// The samples of one kind of GPU in one folder.

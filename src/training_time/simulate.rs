@@ -6,9 +6,8 @@
 //! and so is every file that comes from here.
 
 use super::{
-    bundle::VOCABULARY,
     catalogue::{Catalogue, Operator},
-    samples::Communicator,
+    samples::{Communicator, VOCABULARY},
     scope::Scope,
 };
 use crate::{

@@ -1,12 +1,13 @@
 //! The view of the page as the fragment of its URL: `#v=1&w=tuning&c=all_reduce&n=2&r=16&s=16777216`.
 //!
 //! `v` version, `w` workbench, `c` collective, `n` nodes, `r` ranks, `s` size in bytes, `m` the set of measurements
-//! (its key, or `all`), `x=1` the example is open, `p` the panel.
+//! (its key, or `all`), `x=1` the example is open, `p` the panel. The other keys
+//! are choices of the panels, as the fields of their `settings` name them.
 //! A fragment holds no data: where the sweep is not loaded, the page names what to drop.
 
 use crate::{
     collective::{Collective, Scale, Workload},
-    form::{restored, value},
+    form::{Choices, restored, value},
     tuning::{
         result::{Group, Recommendation},
         sets::{SetChoice, Sets},
@@ -146,6 +147,8 @@ pub struct NotLoaded {
     pub address: Address,
 }
 
+/// The keys that name a workload, a set and whether the example is open.
+pub const KEYS: [&str; 6] = ["c", "n", "r", "s", "m", "x"];
 const MAX_LENGTH: usize = 1000;
 const MAX_CHOICES_LENGTH: usize = 16_000;
 /// The workbenches whose addresses hold choices.
@@ -183,8 +186,9 @@ impl Address {
         let fragment = fragment.strip_prefix('#').unwrap_or(&fragment);
         let (mut address, mut nodes, mut ranks) = (Self::default(), None, None);
         // The other workbenches have choices of their own, under keys of their own.
-        let is_other = value(fragment, "w").is_some_and(|workbench| OTHERS.contains(&workbench));
-        let longest = if is_other { MAX_CHOICES_LENGTH } else { MAX_LENGTH };
+        let workbench = value(fragment, "w");
+        let is_other = workbench.is_some_and(|workbench| OTHERS.contains(&workbench));
+        let longest = if workbench.is_some() { MAX_CHOICES_LENGTH } else { MAX_LENGTH };
         if fragment.len() > longest {
             return Err(AddressError::TooLong);
         }
@@ -212,6 +216,27 @@ impl Address {
         }
         address.scale = nodes.zip(ranks).map(|(nodes, ranks)| Scale { nodes, ranks });
         Ok(address)
+    }
+
+    /// The address among other choices; a value that can't be is passed over.
+    #[must_use]
+    pub fn of_choices<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Self {
+        let pairs = KEYS.iter().filter_map(|key| Some(format!("{key}={}", get(key)?)));
+        Self::parse(&pairs.collect::<Vec<_>>().join("&")).unwrap_or_default()
+    }
+
+    /// A workload as text: `all_reduce, 16 MiB, 2 nodes, 16 ranks`.
+    #[must_use]
+    pub fn label(workload: &Workload) -> String {
+        Self::of(workload, SetChoice::Largest, false).to_string()
+    }
+
+    /// The choices of a fragment beside address, panel and heat map: those of the panels.
+    #[must_use]
+    pub fn panel_choices(fragment: &str) -> Choices {
+        let mut choices = Choices::parse(fragment);
+        KEYS.iter().chain(&["p", "h"]).for_each(|key| choices.clear(key));
+        choices
     }
 
     /// The fragment, with its `#`.

@@ -1,12 +1,8 @@
-//! Repeats of one configuration become one point: median, spread, count.
+//! A point of a sweep: the repeats of one configuration with their median, spread and count.
 
 use serde::{Deserialize, Serialize};
 
-pub use super::sweep::Sweep;
-use super::{
-    read::{Asked, Evidence, Row, RowMarks, Sample},
-    runs::{KeptParts, Runs},
-};
+use super::read::{Asked, Evidence, RowMarks, Sample};
 use crate::{
     collective::{Configuration, Workload},
     text::json::{exact, exact_or_none},
@@ -29,7 +25,7 @@ pub enum Target {
 pub struct Point {
     /// The collective, scale and message size.
     pub workload: Workload,
-    /// The configuration that ran.
+    /// The configuration that ran, not necessarily what was asked for.
     pub configuration: Configuration,
     /// Median over the repeats of in-place busbw.
     #[serde(deserialize_with = "exact")]
@@ -70,15 +66,6 @@ impl Point {
     }
 }
 
-/// The result of [`aggregate`].
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Aggregate {
-    /// A point for each size and configuration, and the defaults.
-    pub sweep: Sweep,
-    /// Notes for the user on rows that were joined, replaced or left out.
-    pub notes: Vec<String>,
-}
-
 /// busbw is printed with two decimals; this is half of the last one and a little for the time's own rounding.
 const HALF_DECIMAL_GBPS: f64 = 0.006;
 /// Times have at least four digits.
@@ -100,100 +87,18 @@ impl Target {
     }
 }
 
-/// Brings the repeats of each configuration together, all of them: [`Runs::new`] and the medians of its places.
-#[must_use]
-pub fn aggregate(rows: &[Row], target: Target) -> Aggregate {
-    let runs = Runs::new(rows.to_vec(), target);
-    Aggregate { sweep: runs.sweep(|_, _| KeptParts::ALL), notes: runs.notes }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        collective::{Algorithm, Collective, Protocol, Scale},
-        tuning::read::RunKind,
-    };
-
-    fn row(line: u32, channels: u32, busbw_gbps: f64) -> Row {
-        let workload =
-            Workload { collective: Collective::Broadcast, scale: Scale { nodes: 2, ranks: 16 }, size_bytes: 1 << 20 };
-        let time_us = Some(workload.size_bytes as f64 / 1000.0 / busbw_gbps);
-        Row {
-            file: 0,
-            line,
-            workload,
-            ran: Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll, channels },
-            in_place: Some(Sample { time_us, busbw_gbps }),
-            out_of_place: Some(Sample { time_us: Some(10.0), busbw_gbps: 1.0 }),
-            repeats: 1,
-            spread_pct: None,
-            kind: RunKind::Asked,
-            marks: RowMarks::default(),
-            asked: Default::default(),
-            evidence: Default::default(),
-            origin: 0,
-        }
-    }
-
-    fn close(a: f64, b: f64) -> bool {
-        (a - b).abs() < 1e-9
-    }
-
-    #[test]
-    fn repeats_become_their_median() {
-        let rows = [row(2, 8, 30.0), row(3, 4, 7.0), row(4, 8, 10.0), row(5, 8, 20.0)];
-        let points = aggregate(&rows, Target::Time).sweep.points;
-        assert_eq!(points.iter().map(|p| (p.configuration.channels, p.repeats)).collect::<Vec<_>>(), [(4, 1), (8, 3)]);
-        assert!(close(points[1].busbw_gbps, 20.0) && points[1].spread_pct.is_some_and(|s| close(s, 100.0)));
-        assert_eq!(points[0].spread_pct, None);
-    }
-
-    #[test]
-    fn a_median_counts_as_often_as_it_was_run() {
-        let median = Row { repeats: 3, spread_pct: Some(50.0), ..row(2, 8, 10.0) };
-        let points = aggregate(&[row(3, 8, 12.0), median, row(4, 8, 11.0)], Target::Printed).sweep.points;
-        assert!(close(points[0].busbw_gbps, 10.0));
-        assert_eq!((points[0].repeats, points[0].spread_pct), (5, Some(50.0)));
-    }
-
-    #[test]
-    fn the_default_is_what_it_chose_most_often() {
-        let default = |line, channels, busbw| Row { kind: RunKind::Default, ..row(line, channels, busbw) };
-        let rows = [default(2, 4, 1.0), default(3, 8, 3.0), default(4, 8, 2.0), row(5, 8, 9.0)];
-        let sweep = aggregate(&rows, Target::Time).sweep;
-        assert_eq!((sweep.points.len(), sweep.defaults.len()), (1, 1));
-        assert_eq!((sweep.defaults[0].configuration.channels, sweep.defaults[0].repeats), (8, 3));
-        assert!(close(sweep.defaults[0].busbw_gbps, 2.0));
-    }
-
-    #[test]
-    fn out_of_place_stands_in_only_for_a_whole_group() {
-        let without = |line| Row { in_place: None, ..row(line, 8, 1.0) };
-        let Aggregate { sweep, notes } = aggregate(&[without(2), without(3)], Target::Printed);
-        assert!(close(sweep.points[0].busbw_gbps, 1.0) && notes[0].contains("out-of-place ones are used"), "{notes:?}");
-        let Aggregate { sweep, notes } = aggregate(&[without(2), row(3, 4, 5.0)], Target::Printed);
-        assert_eq!(sweep.points.len(), 1);
-        assert_eq!(notes, ["1 row of broadcast on 2 nodes, 16 ranks without an in-place measurement is not used"]);
-    }
-
-    #[test]
-    fn a_run_in_two_files_counts_once() {
-        let rows = [row(2, 8, 10.0), row(3, 8, 20.0), row(4, 8, 20.0)];
-        let again = rows.map(|row| Row { file: 1, ..row });
-        let Aggregate { sweep, notes } = aggregate(&[rows, again].concat(), Target::Time);
-        assert_eq!(sweep.points[0].repeats, 3);
-        assert_eq!(notes, ["3 rows stand in two files with the same times: counted once"]);
-        let alone = aggregate(&rows, Target::Time);
-        assert_eq!((alone.sweep, alone.notes), (sweep, vec![]));
-    }
+    use crate::collective::{Collective, Scale};
 
     #[test]
     fn time_has_more_digits_than_busbw_and_less_say_where_they_disagree() {
-        let workload = row(2, 8, 1.0).workload;
+        let workload =
+            Workload { collective: Collective::Broadcast, scale: Scale { nodes: 2, ranks: 16 }, size_bytes: 1 << 20 };
         let value =
             |time_us, busbw_gbps| Target::Time.busbw_gbps(&workload, &Sample { time_us: Some(time_us), busbw_gbps });
-        assert!(close(value(1_048_576.0 / 1000.0 / 10.004, 10.0), 10.004));
-        assert!(close(value(1_048_576.0 / 1000.0 / 10.1, 10.0), 10.0));
+        assert!((value(1_048_576.0 / 1000.0 / 10.004, 10.0) - 10.004).abs() < 1e-9);
+        assert!((value(1_048_576.0 / 1000.0 / 10.1, 10.0) - 10.0).abs() < 1e-9);
     }
 }

@@ -1,10 +1,11 @@
 //! The workbench's charts, as data.
 
 use super::{
+    aggregate,
     decision::Decision,
     features::ModelInput,
     recommend::Recommender,
-    result::{Group, PredictionSupport, Recommendation},
+    result::{Group, Interval, Recommendation},
     validate::Validation,
     wording,
 };
@@ -16,14 +17,6 @@ use crate::{
     units::{Size, microseconds, percent},
 };
 
-fn axis(label: &str, quantity: Quantity, spacing: Spacing) -> Axis {
-    Axis { label: label.to_owned(), quantity, spacing }
-}
-
-fn series(name: &str, colour: Colour, mark: Mark, points: Vec<Point>) -> Series {
-    Series { name: name.to_owned(), colour, mark, points }
-}
-
 fn place(collective: Collective, scale: Scale) -> String {
     format!("{collective} on {scale}")
 }
@@ -32,12 +25,9 @@ fn place(collective: Collective, scale: Scale) -> String {
 #[must_use]
 pub fn busbw_over_size(recommender: &Recommender<'_>, group: &Group, answer: &[Recommendation]) -> Chart {
     let (collective, scale) = (group.collective, group.scale);
-    let measured = recommender.sweep.points_of(collective, scale).iter().map(|point| Point {
-        x: point.workload.size_bytes as f64,
-        y: point.busbw_gbps,
-        note: format!("{}, {}", point.configuration, wording::runs_of(point)),
-        ..Point::default()
-    });
+    let at = |point: &aggregate::Point, note| Point::new(point.workload.size_bytes as f64, point.busbw_gbps, note);
+    let measured = recommender.sweep.points_of(collective, scale).iter();
+    let measured = measured.map(|point| at(point, format!("{}, {}", point.configuration, wording::runs_of(point))));
     let mut of_group: Vec<&Recommendation> =
         answer.iter().filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale)).collect();
     of_group.compact_sort_by_key(|r| r.workload.size_bytes);
@@ -46,28 +36,19 @@ pub fn busbw_over_size(recommender: &Recommender<'_>, group: &Group, answer: &[R
         let deployed = r.decision.names_configuration();
         let x = r.workload.size_bytes as f64;
         if !deployed {
-            return Some(Point { x, y: f64::NAN, note: r.decision.word().to_owned(), ..Point::default() });
+            return Some(Point::new(x, f64::NAN, r.decision.word().to_owned()));
         }
-        Some(Point {
-            x,
-            y: r.predicted_busbw_gbps?,
-            low: r.interval_90.map(|i| i.low_gbps),
-            high: r.interval_90.map(|i| i.high_gbps),
-            note: format!("{}{}, {}", r.configuration?, time(&r.workload, r.predicted_busbw_gbps?), support(r.support)),
-            ..Point::default()
-        })
+        let y = r.predicted_busbw_gbps?;
+        let note = format!("{}{}, {}", r.configuration?, time(&r.workload, y), wording::support(r.support));
+        Some(within(r.interval_90, Point::new(x, y, note)))
     });
     let mut chosen: Vec<Point> = chosen.collect();
     if chosen.iter().all(|point| point.y.is_nan()) {
         chosen.clear();
     }
-    let default = recommender.sweep.defaults_of(collective, scale).iter().map(|point| Point {
-        x: point.workload.size_bytes as f64,
-        y: point.busbw_gbps,
-        note: format!("ran {}, {}", point.configuration, wording::runs_of(point)),
-        ..Point::default()
-    });
-    let default: Vec<Point> = default.collect();
+    let default = recommender.sweep.defaults_of(collective, scale).iter();
+    let ran = |point: &aggregate::Point| format!("ran {}, {}", point.configuration, wording::runs_of(point));
+    let default: Vec<Point> = default.map(|point| at(point, ran(point))).collect();
     let deployed = of_group.iter().filter(|r| r.decision == Decision::Deploy);
     let gain = deployed.filter_map(|r| r.gain_pct.map(|gain| (gain, r))).max_by(|a, b| a.0.total_cmp(&b.0));
     let top = chosen.iter().filter(|point| point.y.is_finite()).max_by(|a, b| a.y.total_cmp(&b.y));
@@ -84,22 +65,22 @@ pub fn busbw_over_size(recommender: &Recommender<'_>, group: &Group, answer: &[R
     if let Some((gain, r)) = gain {
         summary += &format!(" Largest gain over the default: {} at {}.", percent(gain), Size(r.workload.size_bytes));
     }
-    let mut all = vec![series("Measured", Colour::Muted, Mark::Dots, measured.collect())];
+    let mut all = vec![Series::new("Measured", Colour::Muted, Mark::Dots, measured.collect())];
     if chosen.iter().any(|point| point.low.is_some()) {
-        all.push(series("90 % interval", Colour::Answer, Mark::Band, chosen.clone()));
+        all.push(Series::new("90 % interval", Colour::Answer, Mark::Band, chosen.clone()));
     }
     if !default.is_empty() {
-        all.push(series("Default", Colour::Default, Mark::Dashed, default));
+        all.push(Series::new("Default", Colour::Default, Mark::Dashed, default));
     }
     if !chosen.is_empty() {
-        all.push(series("To deploy", Colour::Answer, Mark::LineAndDots, chosen));
+        all.push(Series::new("To deploy", Colour::Answer, Mark::LineAndDots, chosen));
     }
     Chart {
         id: format!("busbw-over-size-{collective}-{}n{}r", scale.nodes, scale.ranks),
         title: format!("busbw over message size, {}", place(collective, scale)),
         summary,
-        x: axis("Message size", Quantity::Bytes, Spacing::Logarithmic),
-        y: axis("busbw", Quantity::BusbwGbps, Spacing::Logarithmic),
+        x: Axis::new("Message size", Quantity::Bytes, Spacing::Logarithmic),
+        y: Axis::new("busbw", Quantity::BusbwGbps, Spacing::Logarithmic),
         series: all,
     }
 }
@@ -148,11 +129,9 @@ pub fn busbw_over_channels(
             .points_at(&workload)
             .iter()
             .filter(|p| (p.configuration.algorithm, p.configuration.protocol) == (pair.algorithm, pair.protocol))
-            .map(|p| Point {
-                x: f64::from(p.configuration.channels),
-                y: p.busbw_gbps,
-                note: format!("measured, {}", wording::runs_of(p)),
-                ..Point::default()
+            .map(|p| {
+                let note = format!("measured, {}", wording::runs_of(p));
+                Point::new(f64::from(p.configuration.channels), p.busbw_gbps, note)
             })
             .collect();
         if let Some(model) = recommender.model.filter(|_| recommender.space.allows(&workload, &configuration(1))) {
@@ -163,28 +142,22 @@ pub fn busbw_over_channels(
                 let note = if known { "model" } else { "model, not a measured count" };
                 let y = recommender.ceilings.hold(&workload, c, busbw?);
                 let note = format!("{note}{}", time(&workload, y));
-                Some(Point { x: f64::from(c.channels), y, note, ..Point::default() })
+                Some(Point::new(f64::from(c.channels), y, note))
             });
-            all.push(series(&format!("{name}, model"), colour, Mark::Line, line.collect()));
+            all.push(Series::new(&format!("{name}, model"), colour, Mark::Line, line.collect()));
             if !measured.is_empty() {
-                all.push(series(&format!("{name}, measured"), colour, Mark::Dots, measured));
+                all.push(Series::new(&format!("{name}, measured"), colour, Mark::Dots, measured));
             }
         } else if !measured.is_empty() {
-            all.push(series(&format!("{name}, measured"), colour, Mark::LineAndDots, measured));
+            all.push(Series::new(&format!("{name}, measured"), colour, Mark::LineAndDots, measured));
         }
     }
     if let (Some(configuration), Some(y)) = (recommendation.configuration, recommendation.predicted_busbw_gbps) {
-        let interval = recommendation.interval_90;
-        let point = Point {
-            x: f64::from(configuration.channels),
-            y,
-            low: interval.map(|i| i.low_gbps),
-            high: interval.map(|i| i.high_gbps),
-            note: format!("{configuration}{}", time(&workload, y)),
-            ..Point::default()
-        };
+        let note = format!("{configuration}{}", time(&workload, y));
+        let point = Point::new(f64::from(configuration.channels), y, note);
+        let point = within(recommendation.interval_90, point);
         let name = if recommendation.decision.names_configuration() { "To deploy" } else { "Best known" };
-        all.push(series(name, Colour::Answer, Mark::Whiskers, vec![point]));
+        all.push(Series::new(name, Colour::Answer, Mark::Whiskers, vec![point]));
     }
     let size = Size(workload.size_bytes);
     let summary = match (recommendation.configuration, recommendation.predicted_busbw_gbps) {
@@ -195,8 +168,8 @@ pub fn busbw_over_channels(
         id: format!("busbw-over-channels-{}-{}n-{}", workload.collective, workload.scale.nodes, workload.size_bytes),
         title: format!("busbw over channels at {size}, {}", place(workload.collective, workload.scale)),
         summary,
-        x: axis("Channels", Quantity::Count, Spacing::Linear),
-        y: axis("busbw", Quantity::BusbwGbps, Spacing::Linear),
+        x: Axis::new("Channels", Quantity::Count, Spacing::Linear),
+        y: Axis::new("busbw", Quantity::BusbwGbps, Spacing::Linear),
         series: all,
     })
 }
@@ -211,23 +184,18 @@ pub fn predicted_over_measured(
 ) -> Chart {
     let points = recommender.sweep.points.iter().zip(&validation.out_of_fold);
     let of_group = || points.clone().filter(|(p, _)| (p.workload.collective, p.workload.scale) == (collective, scale));
-    let dot = |point: &super::aggregate::Point, predicted: f64| Point {
-        x: point.busbw_gbps,
-        y: predicted,
-        note: format!(
-            "{} at {}, {}",
-            point.configuration,
-            Size(point.workload.size_bytes),
-            percent((predicted / point.busbw_gbps - 1.0) * 100.0)
-        ),
-        ..Point::default()
+    let dot = |point: &aggregate::Point, predicted: f64| {
+        let error = percent((predicted / point.busbw_gbps - 1.0) * 100.0);
+        let note = format!("{} at {}, {error}", point.configuration, Size(point.workload.size_bytes));
+        Point::new(point.busbw_gbps, predicted, note)
     };
     let by_size: Vec<Point> = of_group().filter_map(|(p, (size, _))| Some(dot(p, (*size)?))).collect();
     let by_configuration: Vec<Point> = of_group().filter_map(|(p, (_, c))| Some(dot(p, (*c)?))).collect();
     let ends = of_group()
         .map(|(p, _)| p.busbw_gbps)
         .fold((f64::INFINITY, 0.0_f64), |(low, high), b| (low.min(b), high.max(b)));
-    let diagonal = [ends.0, ends.1].into_iter().filter(|b| b.is_finite() && *b > 0.0);
+    let ends = [ends.0, ends.1].into_iter().filter(|b| b.is_finite() && *b > 0.0);
+    let diagonal = ends.map(|b| Point::new(b, b, String::new()));
     let within = by_configuration.iter().filter(|p| (p.y / p.x - 1.0).abs() <= 0.1).count();
     let summary = format!(
         "{}: {within} of {} held-out configurations are predicted within 10 %.",
@@ -238,17 +206,12 @@ pub fn predicted_over_measured(
         id: format!("predicted-over-measured-{collective}-{}n{}r", scale.nodes, scale.ranks),
         title: format!("Predicted over measured, out of fold, {}", place(collective, scale)),
         summary,
-        x: axis("Measured busbw", Quantity::BusbwGbps, Spacing::Logarithmic),
-        y: axis("Predicted busbw", Quantity::BusbwGbps, Spacing::Logarithmic),
+        x: Axis::new("Measured busbw", Quantity::BusbwGbps, Spacing::Logarithmic),
+        y: Axis::new("Predicted busbw", Quantity::BusbwGbps, Spacing::Logarithmic),
         series: vec![
-            series(
-                "Equal",
-                Colour::Muted,
-                Mark::Line,
-                diagonal.map(|b| Point { x: b, y: b, ..Point::default() }).collect(),
-            ),
-            series("Unseen size", Colour::Palette(0), Mark::Dots, by_size),
-            series("Unseen configuration", Colour::Palette(1), Mark::Dots, by_configuration),
+            Series::new("Equal", Colour::Muted, Mark::Line, diagonal.collect()),
+            Series::new("Unseen size", Colour::Palette(0), Mark::Dots, by_size),
+            Series::new("Unseen configuration", Colour::Palette(1), Mark::Dots, by_configuration),
         ],
     }
 }
@@ -257,8 +220,9 @@ fn time(workload: &Workload, busbw_gbps: f64) -> String {
     workload.time_us(busbw_gbps).map_or_else(String::new, |time_us| format!(", {}", microseconds(time_us)))
 }
 
-fn support(support: PredictionSupport) -> &'static str {
-    wording::support(support)
+/// A point with the ends of an interval, where there is one.
+fn within(interval: Option<Interval>, point: Point) -> Point {
+    Point { low: interval.map(|i| i.low_gbps), high: interval.map(|i| i.high_gbps), ..point }
 }
 
 /// Which group a workload belongs to.
@@ -273,7 +237,10 @@ mod tests {
 
     #[test]
     fn no_two_that_run_look_the_same() {
-        use crate::tuning::support::{Library, SupportMatrix, SupportOutcome};
+        use crate::tuning::{
+            platform::Library,
+            support::{SupportMatrix, SupportOutcome},
+        };
         // Hues repeat after six, shapes after seven.
         let cue = |algorithm, protocol| match colour(algorithm, protocol) {
             Colour::Palette(number) => (number % 6, number % 7),

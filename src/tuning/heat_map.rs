@@ -202,7 +202,7 @@ pub fn heat_map(
     }
     let on_path = |size: u64, row: Option<usize>, note: String| {
         let y = row.map_or(f64::NAN, |row| row as f64);
-        Some(Point { x: column_of(size)? as f64, y, note, ..Point::default() })
+        Some(Point::new(column_of(size)? as f64, y, note))
     };
     let default_path = sizes.iter().map(|size| {
         let Some(HeatMapCell { point, .. }) = rows.default.get(size) else {
@@ -235,30 +235,24 @@ pub fn heat_map(
         false => row_of(stall.configuration),
     });
     let is_drawn = |path: &[Point]| path.iter().any(|point| point.y.is_finite());
-    let series = |name: &str, colour: Colour, mark: Mark, points: Vec<Point>| Series {
-        name: name.to_owned(),
-        colour,
-        mark,
-        points,
-    };
     let summary = summary(&rows, &sizes, against, missing.len(), (all_configurations, all_sizes.len()));
     let mut all =
-        vec![series("Loss", Colour::Answer, Mark::Cells(Quantity::Percent, Spacing::SymmetricLogarithmic), cells)];
+        vec![Series::new("Loss", Colour::Answer, Mark::Cells(Quantity::Percent, Spacing::SymmetricLogarithmic), cells)];
     if !missing.is_empty() {
-        all.push(series("Not measured", Colour::Muted, Mark::Dots, missing));
+        all.push(Series::new("Not measured", Colour::Muted, Mark::Dots, missing));
     }
     // The default's dashes lie on the other line where both run the same.
     if is_drawn(&deployed_path) {
-        all.push(series("To deploy", Colour::Answer, Mark::LineAndDots, deployed_path));
+        all.push(Series::new("To deploy", Colour::Answer, Mark::LineAndDots, deployed_path));
     }
     if is_drawn(&default_path) {
-        all.push(series("Default", Colour::Default, Mark::Dashed, default_path));
+        all.push(Series::new("Default", Colour::Default, Mark::Dashed, default_path));
     }
     if !kept_points.is_empty() {
-        all.push(series("To deploy: default kept", Colour::Answer, Mark::Rings, kept_points));
+        all.push(Series::new("To deploy: default kept", Colour::Answer, Mark::Rings, kept_points));
     }
     if !stalled.is_empty() {
-        all.push(series("Stalled", Colour::Palette(0), Mark::Dots, stalled));
+        all.push(Series::new("Stalled", Colour::Palette(0), Mark::Dots, stalled));
     }
     let names = (first > 0).then(|| DEFAULT_ROW.to_owned());
     let names = names.into_iter().chain(rows.configurations.iter().map(ToString::to_string)).collect();
@@ -381,7 +375,7 @@ mod tests {
     use super::*;
     use crate::{
         collective::Protocol,
-        tuning::{aggregate::Point as Measured, decision::KeepReason, stalls::Placement},
+        tuning::{aggregate::Point as Measured, decision::KeepReason, read::Placement},
     };
 
     const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
@@ -545,24 +539,21 @@ mod tests {
         assert_eq!(same_point(&chart, 4096, "RING/LL/8"), Some(pick(1.0, 3.0)));
         assert_eq!(same_point(&chart, 4096, "RING/LL/2"), None);
 
-        let axis = |quantity| Axis { label: String::new(), quantity, spacing: Spacing::Linear };
-        let series = |name: &str, x: f64, note: &str| Series {
-            name: name.into(),
-            colour: Colour::Muted,
-            mark: Mark::Dots,
-            points: vec![Point { x, note: note.into(), ..Point::default() }],
+        let axis = |quantity| Axis::new("", quantity, Spacing::Linear);
+        let one = |name: &str, x: f64, note: &str| {
+            Series::new(name, Colour::Muted, Mark::Dots, vec![Point::new(x, 0.0, note.into())])
         };
         let other =
             |quantity, series| Chart { x: axis(quantity), y: axis(Quantity::BusbwGbps), series, ..chart.clone() };
         let measured =
-            vec![series("Measured", 4096.0, "RING/LL/8, 1 run"), series("Default", 4096.0, "ran RING/LL/8, 1 run")];
+            vec![one("Measured", 4096.0, "RING/LL/8, 1 run"), one("Default", 4096.0, "ran RING/LL/8, 1 run")];
         let over_size = other(Quantity::Bytes, measured);
         let found = |series| Some(Pick { series, point: 0 });
         assert_eq!(same_point(&over_size, 4096, "RING/LL/8"), found(0));
         assert_eq!(same_point(&over_size, 4096, "default"), found(1));
         assert_eq!(same_point(&over_size, 4096, "RING/LL/80"), None);
         let over_channels =
-            other(Quantity::Count, vec![series("RING/LL, model", 8.0, ""), series("RING/LL, measured", 8.0, "")]);
+            other(Quantity::Count, vec![one("RING/LL, model", 8.0, ""), one("RING/LL, measured", 8.0, "")]);
         assert_eq!(same_point(&over_channels, 4096, "RING/LL/8"), found(1));
         assert_eq!(same_point(&over_channels, 4096, "default"), None);
     }

@@ -70,9 +70,9 @@ pub struct HotspotPoint {
 /// Neighbouring sizes at which a curve lies too low.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hotspot {
-    /// The curve.
+    /// Whose busbw dips: the default's, the best measured, or the recommended.
     pub curve: HotspotCurve,
-    /// The collective operation.
+    /// The collective of the curve.
     pub collective: Collective,
     /// The number of nodes and ranks.
     pub scale: Scale,
@@ -179,7 +179,7 @@ pub fn find(sweep: &Sweep, answer: &[Recommendation], rule: HotspotRule) -> Vec<
 /// The settings of the search for hotspots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HotspotQuestion {
-    /// The dip that counts.
+    /// How deep a dip must be to be listed.
     pub rule: HotspotRule,
 }
 
@@ -316,26 +316,23 @@ pub fn marks(hotspots: &[Hotspot], collective: Collective, scale: Scale) -> Vec<
         let points: Vec<Point> = of_curve
             .flat_map(|hotspot| {
                 hotspot.places.iter().map(|place| Point {
-                    x: place.size_bytes as f64,
-                    y: place.busbw_gbps,
                     low: Some(place.busbw_gbps),
                     high: Some(hotspot.expected_gbps),
-                    note: format!(
-                        "{:.1} % below the {} GB/s of smaller sizes",
-                        hotspot.drop_pct(place.busbw_gbps),
-                        significant(hotspot.expected_gbps)
-                    ),
-                    ..Point::default()
+                    ..Point::new(
+                        place.size_bytes as f64,
+                        place.busbw_gbps,
+                        format!(
+                            "{:.1} % below the {} GB/s of smaller sizes",
+                            hotspot.drop_pct(place.busbw_gbps),
+                            significant(hotspot.expected_gbps)
+                        ),
+                    )
                 })
             })
             .collect();
         let colour = if curve == HotspotCurve::Default { Colour::Default } else { Colour::Answer };
-        (!points.is_empty()).then(|| Series {
-            name: format!("Hotspot, {}", curve.name()),
-            colour,
-            mark: Mark::Whiskers,
-            points,
-        })
+        let name = format!("Hotspot, {}", curve.name());
+        (!points.is_empty()).then(|| Series::new(&name, colour, Mark::Whiskers, points))
     };
     [HotspotCurve::Default, HotspotCurve::MeasuredBest, HotspotCurve::Recommended]
         .into_iter()

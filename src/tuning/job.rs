@@ -25,7 +25,7 @@ pub struct JobLog {
 /// A collective as a job calls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CollectiveCall {
-    /// The collective operation.
+    /// The collective that the library's debug lines name.
     pub collective: Collective,
     /// Bytes as nccl-tests prints them: of the larger buffer.
     pub size_bytes: u64,
@@ -36,7 +36,7 @@ pub struct CollectiveCall {
 /// The library's decision for one size: `AllReduce: 1048576 Bytes -> Algo RING proto LL128 channel{Lo..Hi}={0..23}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LibraryDecision {
-    /// The collective operation.
+    /// The collective that the library's debug lines name.
     pub collective: Collective,
     /// Bytes as the library counts them.
     pub size_bytes: u64,
@@ -57,13 +57,13 @@ pub struct CostTable {
 /// One pair of such a table.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// The collective operation.
+    /// The collective that the library's debug lines name.
     pub collective: Collective,
-    /// The algorithm.
+    /// The algorithm of this entry of the table.
     pub algorithm: Algorithm,
-    /// The protocol.
+    /// The protocol of this entry of the table.
     pub protocol: Protocol,
-    /// The latency in µs.
+    /// The latency in µs, to which the size over the bandwidth is added.
     pub latency_us: f64,
     /// The algorithm bandwidth in GB/s.
     pub algbw_gbps: f64,

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     order::CompactSort,
     text::{Column, Entry, Listing},
-    units::{Size, microseconds, percent, significant},
+    units::{microseconds, percent, significant},
 };
 
 /// Left out where all rows have the same. Where it stands, the default's busbw is shown on demand only.
@@ -85,7 +85,7 @@ fn row(recommendation: &Recommendation) -> Vec<Entry> {
         _ => format!("{} {}", gbps(b.busbw_gbps), b.configuration),
     });
     vec![
-        Entry { text: Size(workload.size_bytes).to_string(), number: Some(workload.size_bytes as f64) },
+        Entry::size(workload.size_bytes),
         Entry::text(advice_word(recommendation)),
         Entry::text(recommendation.decision.why()),
         Entry::text(choice.map(|c| c.to_string()).unwrap_or_default()),

@@ -10,8 +10,12 @@ use super::{
     aggregate::{Point, Target},
     compare,
     conf::{
-        export::ExportInput,
-        question::{self, ConfAnswer, ConfQuestion},
+        Finding, Reader,
+        environment::{Environment, best_single, environment},
+        export::{ConfExport, ExportInput, ExportOptions, export},
+        lint::lint_for,
+        overlay::{OverlayPoint, overlay},
+        read,
     },
     coverage,
     heat_map::Against,
@@ -19,22 +23,26 @@ use super::{
     job::JobLog,
     parameters::Parameters,
     plan,
-    platform::Platform,
+    platform::{Library, Platform},
     read::Row,
     record::{RecordAnswer, RecordQuestion},
     report::{self, TuningReportInput},
     result::{Trained, Validated, View},
     runs::Runs,
     sets::Sets,
-    snapshot::{Extent, MeasuredWith, Snapshot},
+    snapshot::MeasuredWith,
     study::{TuningStudy, TuningStudyError},
     support::SupportMatrix,
     validate::{self, FoldPredictions, FoldScheme},
 };
 use crate::{
-    collective::{Configuration, Workload},
+    collective::{Collective, Configuration, Scale, Workload},
     progress::{Progress, Silent},
-    report::{Contents, Report},
+    report::{
+        Contents, Report,
+        snapshot::{Extent, Snapshot},
+    },
+    text::Listing,
     workbench::ReportContext,
 };
 
@@ -57,6 +65,8 @@ pub struct TuningFiles {
     pub jobs: Vec<(u32, JobLog)>,
     /// The comparisons of a configuration with the default.
     pub comparisons: Vec<(u32, String)>,
+    /// Tables that are only shown.
+    pub listings: Vec<(u32, Listing)>,
 }
 
 /// The study of loaded measurements, with the files beside them.
@@ -66,7 +76,7 @@ pub struct LoadedTuning {
     pub study: TuningStudy,
     /// The set of measurements that is studied, in words; `None` if there is only one.
     pub set: Option<String>,
-    files: TuningFiles,
+    pub(super) files: TuningFiles,
     /// Notes about all measurements.
     pub notes: Vec<String>,
 }
@@ -98,6 +108,12 @@ impl LoadedTuning {
             view.heat_map = self.study.heat_map(workload, against);
         }
         Ok(view)
+    }
+
+    /// The name of a loaded file; empty if it is closed.
+    pub(super) fn name(&self, file: u32) -> &str {
+        let number = u16::try_from(file).ok();
+        number.and_then(|number| self.files.names.get(&number)).map_or("", String::as_str)
     }
 
     /// The runs behind a workload's points.
@@ -198,7 +214,7 @@ impl LoadedTuning {
         let Some(compare::LoadedDeployment { file, reader, library }) = question.conf else {
             return Ok(compare::compare(before, after, None, question));
         };
-        let rules = question::rules(&self.files.confs, file, reader)?;
+        let rules = read(self.tuner_file(file)?, reader);
         let conf = compare::DeployedConf { rules: &rules, reader, library };
         Ok(compare::compare(before, after, Some(&conf), question))
     }
@@ -213,23 +229,66 @@ impl LoadedTuning {
         Ok(snapshot)
     }
 
-    /// Answers a question about tuner files, from the last answers, or from the measured winners before any.
+    fn tuner_file(&self, file: u32) -> Result<&[u8], TuningStudyError> {
+        let found = self.files.confs.iter().find(|(number, _)| *number == file);
+        found.map(|(_, bytes)| bytes.as_slice()).ok_or(TuningStudyError::NoConf)
+    }
+
+    /// The findings about a loaded tuner file, reader by reader.
     ///
     /// # Errors
-    /// Returns an error if the file is not loaded, or nothing was measured.
-    pub fn conf(&self, question: &ConfQuestion) -> Result<ConfAnswer, TuningStudyError> {
+    /// Returns an error if the file is not loaded.
+    pub fn lint(&self, file: u32, readers: &[Reader], library: Library) -> Result<Vec<Finding>, TuningStudyError> {
+        Ok(lint_for(self.tuner_file(file)?, readers, library, self.study.sweep()))
+    }
+
+    /// What a loaded tuner file would choose at each measured size.
+    ///
+    /// # Errors
+    /// Returns an error if the file is not loaded.
+    pub fn overlay(&self, file: u32, reader: Reader, library: Library) -> Result<Vec<OverlayPoint>, TuningStudyError> {
+        let sweep = self.study.sweep();
+        let predict = |workload: &Workload, configuration: &Configuration| self.study.predict(workload, configuration);
+        let rules = read(self.tuner_file(file)?, reader);
+        Ok(overlay(&rules, reader, &SupportMatrix::new(library.matrix(), sweep), sweep, Some(&predict)))
+    }
+
+    /// Tuner files from the last answers, or from the measured winners before any.
+    ///
+    /// # Errors
+    /// Returns an error if nothing was measured.
+    pub fn export(&self, options: &ExportOptions) -> Result<ConfExport, TuningStudyError> {
         let recommendations = self.study.to_deploy()?;
-        let recommendations = &recommendations[..];
-        let basis = ExportInput {
+        if recommendations.is_empty() {
+            return Err(TuningStudyError::NothingToDeploy);
+        }
+        let input = ExportInput {
             sweep: self.study.sweep(),
-            recommendations,
+            recommendations: &recommendations,
             between_sizes: &self.study.between_sizes()?,
             names: &self.files.sweeps,
             set: self.set.as_deref(),
             level: self.study.confidence().level,
         };
-        let predict = |workload: &Workload, configuration: &Configuration| self.study.predict(workload, configuration);
-        Ok(question::answer(question, &self.files.confs, &basis, Some(&predict))?)
+        Ok(export(&input, options))
+    }
+
+    /// One configuration for a whole job, the one that serves all measured sizes best where none is given.
+    ///
+    /// # Errors
+    /// Returns an error if nothing was measured there.
+    pub fn environment(
+        &self,
+        (collective, scale): (Collective, Scale),
+        configuration: Option<Configuration>,
+        library: Library,
+    ) -> Result<Environment, TuningStudyError> {
+        let best = || best_single(self.study.sweep(), collective, scale).map(|(best, text)| (best, Some(text)));
+        let (configuration, text) =
+            configuration.map(|given| (given, None)).or_else(best).ok_or(TuningStudyError::NothingToDeploy)?;
+        let mut environment = environment(configuration, library);
+        environment.warnings.splice(0..0, text);
+        Ok(environment)
     }
 
     /// The coverage of the calls of loaded logs, or of calls that were entered, by tuner file rules, and its cost.
@@ -243,7 +302,7 @@ impl LoadedTuning {
         let mut job = JobLog::default();
         self.files.jobs.iter().for_each(|(_, log)| job.merge(log.clone()));
         let rules = match question.conf {
-            Some(file) => Some(question::rules(&self.files.confs, file, question.reader)?),
+            Some(file) => Some(read(self.tuner_file(file)?, question.reader)),
             None => None,
         };
         let predict = |workload: &Workload, configuration: &Configuration| self.study.predict(workload, configuration);

@@ -4,14 +4,14 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::stalls::Placement;
+use super::read::Placement;
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale},
     learn::boosting,
     text::json::exact,
 };
 
-/// The kind of model.
+/// The kind of model that learns ln busbw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
@@ -20,9 +20,9 @@ pub enum Preset {
     Default,
     /// The seed's gradient boosting on its ten features.
     Seed,
-    /// A random forest.
+    /// A random forest (Breiman 2001).
     Forest,
-    /// Extremely randomised trees.
+    /// Extremely randomised trees, whose splits are drawn (Geurts, Ernst, Wehenkel 2006).
     ExtraTrees,
 }
 
@@ -45,7 +45,7 @@ impl Preset {
 /// The parameters of training and search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parameters {
-    /// The kind of model.
+    /// The kind of model; its own parameters stand below.
     pub preset: Preset,
     /// The seed of all random numbers.
     pub seed: u64,
@@ -130,7 +130,7 @@ pub struct StallId {
 /// A configuration that is set aside, at every size of a collective and scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetAside {
-    /// The collective operation.
+    /// The collective of the points that are set aside.
     pub collective: Collective,
     /// The number of nodes and ranks.
     pub scale: Scale,

@@ -5,8 +5,18 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::support::{Library, SupportRule, built_in, nccl};
 use crate::collective::Algorithm;
+
+/// The library, whose support matrix holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Library {
+    /// RCCL on MI300 and MI355.
+    #[default]
+    Rccl,
+    /// NVIDIA's NCCL.
+    Nccl,
+}
 
 /// A library's version. What can run changes with the first two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -148,15 +158,6 @@ impl Platform {
         let mut libraries = algorithms.filter_map(library);
         let first = libraries.next()?;
         libraries.all(|other| other == first).then(|| first.into())
-    }
-
-    /// Which algorithm, protocol and collective can run on so many nodes and ranks there.
-    #[must_use]
-    pub fn matrix(&self) -> Vec<SupportRule> {
-        match self.library {
-            Library::Rccl => built_in(self.gpu),
-            Library::Nccl => nccl(self),
-        }
     }
 
     /// The version is known, and older than this.

@@ -34,7 +34,7 @@ pub struct RandomSplit {
 /// Accuracy on one part of the rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PartScore {
-    /// The number of rows.
+    /// How many rows the part has.
     pub rows: usize,
     /// The coefficient of determination R²; `None` where it is not defined.
     pub r2: Option<f64>,

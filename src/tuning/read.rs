@@ -1,14 +1,17 @@
 //! A sweep file becomes rows.
 
+pub(super) mod row;
+
 use std::num::NonZero;
 
 use serde::{Deserialize, Serialize};
 
-use super::{columns::Columns, origin::Origins, row::RowReader};
+use super::{columns::Columns, origin::Origins};
 use crate::{
     collective::{Algorithm, Configuration, Protocol, Workload},
     text::{Problems, Records, State},
 };
+use row::RowReader;
 
 /// One accepted data line of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,9 +25,9 @@ pub struct Row {
     /// The configuration that ran, channels as printed (256 + n where the print wrapped). Algorithm and protocol `None`
     /// and channels 0 where the file does not say.
     pub ran: Configuration,
-    /// The in-place measurement.
+    /// The measurement with one buffer for sending and receiving.
     pub in_place: Option<Sample>,
-    /// The out-of-place measurement.
+    /// The measurement with two buffers.
     pub out_of_place: Option<Sample>,
     /// How many runs this line is the median of; 1 for a line of a single run.
     pub repeats: u32,
@@ -45,9 +48,9 @@ pub struct Row {
 /// The settings that were asked of the library; `None` for what was not asked or is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Asked {
-    /// The algorithm.
+    /// As `NCCL_ALGO` or a column says.
     pub algorithm: Option<Algorithm>,
-    /// The protocol.
+    /// As `NCCL_PROTO` or a column says.
     pub protocol: Option<Protocol>,
     /// The total number of channels.
     pub channels: Option<NonZero<u16>>,
@@ -110,6 +113,16 @@ pub struct Sample {
     pub time_us: Option<f64>,
     /// Bus bandwidth in GB/s as printed, which can be 0 at tiny sizes; computed where the file has time only.
     pub busbw_gbps: f64,
+}
+
+/// The placement of a measurement: whether send and receive buffer are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// The in-place measurement, which decides.
+    InPlace,
+    /// The out-of-place measurement, which only confirms or contradicts.
+    OutOfPlace,
 }
 
 /// How many lines of a file were read or left out, and why.

@@ -25,11 +25,11 @@ use crate::{
 
 /// Everything that an answer is made from.
 pub struct Recommender<'a> {
-    /// The measurements.
+    /// What was measured, without the runs that are set aside.
     pub sweep: &'a Sweep,
     /// The measurements as the baselines look them up.
     pub measurements: &'a Measurements,
-    /// The limits of predictions.
+    /// What links carry, to which predictions are held.
     pub ceilings: &'a Ceilings,
     /// The configurations that may be chosen.
     pub space: &'a SearchSpace,
@@ -47,7 +47,7 @@ const ONE_DEVIATION: f64 = 0.6827;
 /// Sizes between two neighbouring measured ones for which one answer holds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BetweenSizes {
-    /// The collective operation.
+    /// The collective whose sizes these are.
     pub collective: Collective,
     /// The number of nodes and ranks.
     pub scale: Scale,

@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     decision::Noise,
-    read::{Asked, Evidence, RowMarks, RunKind},
+    read::{Asked, Evidence, Placement, RowMarks, RunKind},
     recommend::Recommender,
     runs::{PointRuns, Run, weighted_median},
-    stalls::{Placement, Stall},
+    stalls::Stall,
 };
 use crate::{
     collective::{Configuration, Workload},
     text::{Column, Entry, Listing},
-    units::{Size, percent},
+    units::percent,
 };
 
 /// The settings of a look-up of runs.
@@ -289,7 +289,7 @@ pub fn stall_listing(stalls: &[Stall], names: &BTreeMap<u16, String>) -> Listing
         vec![
             Entry::text(collective.to_string()),
             Entry::text(scale.to_string()),
-            Entry { text: Size(size_bytes).to_string(), number: Some(size_bytes as f64) },
+            Entry::size(size_bytes),
             Entry::text(format!("{default}{}", stall.configuration)),
             Entry::text(which),
             Entry { text: format!("{} of {}", stall.repeat, stall.of), number: Some(f64::from(stall.repeat)) },

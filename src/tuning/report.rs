@@ -3,12 +3,14 @@
 mod measurements;
 mod trust;
 
-use crate::report::{
-    Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, privacy::NameReplacements,
-};
 use crate::{
     collective::{Collective, Scale},
     plot::Chart,
+    report::{
+        Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out,
+        privacy::NameReplacements,
+        snapshot::{Extent, Snapshot},
+    },
     text::Problems,
     tuning::{
         conf::{
@@ -19,7 +21,6 @@ use crate::{
         listing, plan,
         platform::Platform,
         result::{Group, Recommendation},
-        snapshot::{Extent, Snapshot},
         study::{TuningStudy, TuningStudyError},
         wording,
     },

@@ -47,7 +47,7 @@ pub enum PredictionSupport {
 pub enum Source {
     /// The configuration with the highest measured bandwidth.
     Measured,
-    /// The trained model.
+    /// The model, asked for every configuration that can run.
     Model,
     /// Log-linear interpolation over size for each configuration.
     LogLinearInterpolation,
@@ -81,7 +81,7 @@ pub struct MeasuredBusbw {
 /// The recommendation for one workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recommendation {
-    /// The workload.
+    /// The collective, scale and message size that it is for.
     pub workload: Workload,
     /// The choice; `None` where nothing that may run is known.
     pub configuration: Option<Configuration>,
@@ -99,7 +99,7 @@ pub struct Recommendation {
     pub measured: Option<MeasuredBusbw>,
     /// Expected busbw over the default's as it was measured here, minus one, in per cent of the default.
     pub gain_pct: Option<f64>,
-    /// The decision.
+    /// What to do: deploy it, keep the default, or measure first.
     pub decision: Decision,
     /// The gain with its interval; between the default's sizes over [`Self::default_between_gbps`]. `None` without a
     /// default, and where no interval is known yet.
@@ -198,7 +198,7 @@ impl Recommendation {
 /// One (collective, scale) of a loaded sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Group {
-    /// The collective operation.
+    /// The collective that was measured.
     pub collective: Collective,
     /// The number of nodes and ranks.
     pub scale: Scale,
@@ -243,7 +243,7 @@ pub struct Score {
 /// One way of holding out, and everybody's score in it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FoldScores {
-    /// The trained model.
+    /// The scores of the model itself.
     pub model: Score,
     /// The scores of the baselines.
     pub baselines: Baselines,
@@ -306,7 +306,7 @@ pub struct View {
     pub predicted_over_measured: Option<Chart>,
 }
 
-/// The result of training.
+/// What training gives: answers without intervals, and the work that validation needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trained {
     /// The recommendation for each measured workload.
@@ -321,7 +321,7 @@ pub struct Trained {
     pub notes: Vec<String>,
 }
 
-/// The result of validation.
+/// What validation gives: scores, and the answers with intervals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Validated {
     /// The scores of the model and the baselines.

@@ -15,6 +15,12 @@ use crate::{
     order::CompactSort,
 };
 
+/// The points of all rows: each the median of its repeats.
+#[must_use]
+pub fn aggregate(rows: &[Row], target: Target) -> Sweep {
+    Runs::new(rows.to_vec(), target).sweep(|_, _| KeptParts::ALL)
+}
+
 /// One run, or several of which a line is the median. 56 bytes: a line of the file that it comes from has twice that.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
@@ -24,7 +30,7 @@ pub struct Run {
     out_of_place_gbps: f64,
     /// (max − min) / median in per cent of the runs that the line is the median of; not a number where it is not known.
     spread_pct: f64,
-    /// The configuration that ran.
+    /// The configuration that ran, not necessarily what was asked for.
     pub ran: Configuration,
     /// Line in the file, from 1.
     pub line: u32,
@@ -270,9 +276,9 @@ pub struct KeptParts {
 }
 
 impl KeptParts {
-    /// Both measurements are used.
+    /// The in-place and the out-of-place measurement are used.
     pub const ALL: Self = Self { busbw: true, out_of_place: true };
-    /// Neither measurement is used.
+    /// The run is set aside as a whole.
     pub const NOTHING: Self = Self { busbw: false, out_of_place: false };
 }
 
@@ -443,6 +449,86 @@ fn unused(rows: usize, collective: Collective, scale: Scale) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        collective::{Algorithm, Protocol},
+        tuning::read::Sample,
+    };
+
+    fn noted(rows: &[Row], target: Target) -> (Sweep, Vec<String>) {
+        (aggregate(rows, target), Runs::new(rows.to_vec(), target).notes)
+    }
+
+    fn row(line: u32, channels: u32, busbw_gbps: f64) -> Row {
+        let workload =
+            Workload { collective: Collective::Broadcast, scale: Scale { nodes: 2, ranks: 16 }, size_bytes: 1 << 20 };
+        let time_us = Some(workload.size_bytes as f64 / 1000.0 / busbw_gbps);
+        Row {
+            file: 0,
+            line,
+            workload,
+            ran: Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll, channels },
+            in_place: Some(Sample { time_us, busbw_gbps }),
+            out_of_place: Some(Sample { time_us: Some(10.0), busbw_gbps: 1.0 }),
+            repeats: 1,
+            spread_pct: None,
+            kind: RunKind::Asked,
+            marks: RowMarks::default(),
+            asked: Default::default(),
+            evidence: Default::default(),
+            origin: 0,
+        }
+    }
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-9
+    }
+
+    #[test]
+    fn repeats_become_their_median() {
+        let rows = [row(2, 8, 30.0), row(3, 4, 7.0), row(4, 8, 10.0), row(5, 8, 20.0)];
+        let points = aggregate(&rows, Target::Time).points;
+        assert_eq!(points.iter().map(|p| (p.configuration.channels, p.repeats)).collect::<Vec<_>>(), [(4, 1), (8, 3)]);
+        assert!(close(points[1].busbw_gbps, 20.0) && points[1].spread_pct.is_some_and(|s| close(s, 100.0)));
+        assert_eq!(points[0].spread_pct, None);
+    }
+
+    #[test]
+    fn a_median_counts_as_often_as_it_was_run() {
+        let median = Row { repeats: 3, spread_pct: Some(50.0), ..row(2, 8, 10.0) };
+        let points = aggregate(&[row(3, 8, 12.0), median, row(4, 8, 11.0)], Target::Printed).points;
+        assert!(close(points[0].busbw_gbps, 10.0));
+        assert_eq!((points[0].repeats, points[0].spread_pct), (5, Some(50.0)));
+    }
+
+    #[test]
+    fn the_default_is_what_it_chose_most_often() {
+        let default = |line, channels, busbw| Row { kind: RunKind::Default, ..row(line, channels, busbw) };
+        let rows = [default(2, 4, 1.0), default(3, 8, 3.0), default(4, 8, 2.0), row(5, 8, 9.0)];
+        let sweep = aggregate(&rows, Target::Time);
+        assert_eq!((sweep.points.len(), sweep.defaults.len()), (1, 1));
+        assert_eq!((sweep.defaults[0].configuration.channels, sweep.defaults[0].repeats), (8, 3));
+        assert!(close(sweep.defaults[0].busbw_gbps, 2.0));
+    }
+
+    #[test]
+    fn out_of_place_stands_in_only_for_a_whole_group() {
+        let without = |line| Row { in_place: None, ..row(line, 8, 1.0) };
+        let (sweep, notes) = noted(&[without(2), without(3)], Target::Printed);
+        assert!(close(sweep.points[0].busbw_gbps, 1.0) && notes[0].contains("out-of-place ones are used"), "{notes:?}");
+        let (sweep, notes) = noted(&[without(2), row(3, 4, 5.0)], Target::Printed);
+        assert_eq!(sweep.points.len(), 1);
+        assert_eq!(notes, ["1 row of broadcast on 2 nodes, 16 ranks without an in-place measurement is not used"]);
+    }
+
+    #[test]
+    fn a_run_in_two_files_counts_once() {
+        let rows = [row(2, 8, 10.0), row(3, 8, 20.0), row(4, 8, 20.0)];
+        let again = rows.map(|row| Row { file: 1, ..row });
+        let (sweep, notes) = noted(&[rows, again].concat(), Target::Time);
+        assert_eq!(sweep.points[0].repeats, 3);
+        assert_eq!(notes, ["3 rows stand in two files with the same times: counted once"]);
+        assert_eq!(noted(&rows, Target::Time), (sweep, vec![]));
+    }
 
     #[test]
     fn a_run_is_small() {

@@ -360,7 +360,7 @@ mod tests {
 
     #[test]
     fn what_can_run_is_told_by_the_platform() {
-        use crate::tuning::{platform::Gpu, support::Library};
+        use crate::tuning::platform::{Gpu, Library};
         let of = |algorithm, nodes| {
             let scale = Scale { nodes, ranks: 8 * nodes };
             let workload = Workload { collective: Collective::AllReduce, scale, size_bytes: 1 << 24 };

@@ -16,13 +16,13 @@ use crate::{
 /// The settings of a simulated sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulation {
-    /// The collectives.
+    /// The collectives, each at all scales.
     pub collectives: Vec<Collective>,
     /// Which numbers of nodes, of [`Simulation::GPUS_PER_NODE`] each.
     pub nodes: Vec<u32>,
     /// The message sizes in bytes.
     pub sizes: Vec<u64>,
-    /// The channel counts.
+    /// The channel counts of each algorithm and protocol.
     pub channels: Vec<u32>,
     /// The number of runs of each configuration.
     pub repeats: u32,

@@ -10,13 +10,13 @@ pub const MAX_SIZES: usize = 1000;
 /// A list of sizes that can't be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SizesError {
-    /// The text is empty.
+    /// There is no size between the commas, or no text at all.
     #[error("no size is given; write one or several, like 16M or 1M, 16M, 1.5G")]
     Empty,
     /// One of them is none.
     #[error(transparent)]
     Size(#[from] SizeError),
-    /// A size is 0.
+    /// A size of 0 bytes, which has no bandwidth.
     #[error("a message of 0 bytes has no bandwidth")]
     Zero,
     /// There are more than [`MAX_SIZES`] sizes.

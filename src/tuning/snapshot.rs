@@ -15,13 +15,12 @@ use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::exp,
     order::CompactSort,
-    report::snapshot::{MAX_RUNS, rounded},
+    report::snapshot::{
+        DeployedChoice, Drift, Extent, MAX_RUNS, Measurement, Snapshot, SnapshotGroup, SnapshotRuns, SnapshotSize,
+        rounded,
+    },
 };
 use std::collections::BTreeMap;
-
-pub use crate::report::snapshot::{
-    DeployedChoice, Drift, Extent, Measurement, Snapshot, SnapshotError, SnapshotGroup, SnapshotRuns, SnapshotSize,
-};
 
 /// With what each collective and scale was measured, in words.
 pub type MeasuredWith = BTreeMap<(Collective, Scale), Vec<String>>;

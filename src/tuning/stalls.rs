@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     parameters::{Screening, StallId},
-    read::RunKind,
+    read::{Placement, RunKind},
     runs::{KeptParts, PointRuns, Run, Runs},
 };
 use crate::{
@@ -34,16 +34,6 @@ pub const MIN_DEVIATIONS: f64 = 6.0;
 /// The smallest number of runs with both placements that tell how the two relate at a size.
 const MIN_PAIRS: usize = 5;
 
-/// The placement of a measurement: whether send and receive buffer are the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Placement {
-    /// The in-place measurement, which decides.
-    InPlace,
-    /// The out-of-place measurement, which only confirms or contradicts.
-    OutOfPlace,
-}
-
 /// A run that was slowed down by something else than its configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stall {
@@ -53,7 +43,7 @@ pub struct Stall {
     pub line: u32,
     /// The collective, scale and message size.
     pub workload: Workload,
-    /// The configuration that ran.
+    /// The configuration that ran, not necessarily what was asked for.
     pub configuration: Configuration,
     /// Whether it was a run of the default.
     pub is_default: bool,

@@ -9,7 +9,6 @@ use super::{
     baselines::Measurements,
     ceilings::Ceilings,
     charts,
-    conf::question::ConfQuestionError,
     coverage::CoverageError,
     decision::{Judge, deviations::Deviations},
     features::ModelInput,
@@ -50,7 +49,7 @@ pub struct TuningStudy {
     groups: Vec<Group>,
     /// Where the answers are deployed: it says what can run beside what was measured.
     platform: Platform,
-    /// The limits of predictions.
+    /// What links carry, to which predictions are held.
     ceilings: Ceilings,
     /// How far to trust interpolation, as long as nothing was learnt.
     untrained: OnceLock<Validation>,
@@ -68,7 +67,7 @@ struct TrainedModel {
 /// Why a study can't answer.
 #[derive(Debug, thiserror::Error)]
 pub enum TuningStudyError {
-    /// There are no measurements.
+    /// No file holds a measurement that can be used.
     #[error("there is nothing to learn from: a sweep is needed first")]
     NothingMeasured,
     /// Only the library's default was measured.
@@ -96,9 +95,12 @@ pub enum TuningStudyError {
     /// The model could not be fitted or asked.
     #[error("the model could not be made: {0}")]
     Learn(#[from] LearnError),
-    /// A question about tuner files is not valid.
-    #[error(transparent)]
-    Conf(#[from] ConfQuestionError),
+    /// The file is no tuner file, or not loaded.
+    #[error("this tuner file is not loaded any more; give it again")]
+    NoConf,
+    /// There is no recommendation that a file could be written from.
+    #[error("there is nothing to deploy yet: a sweep is needed first")]
+    NothingToDeploy,
     /// The coverage of a job can't be computed.
     #[error(transparent)]
     Coverage(#[from] CoverageError),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    platform::{Gpu, Platform},
+    platform::{Gpu, Library, Platform},
     sizes::boundary,
     sweep::Sweep,
 };
@@ -41,7 +41,7 @@ pub struct SupportRule {
 /// Whether a combination that is asked for runs, and what happens if it does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SupportOutcome {
-    /// The combination runs.
+    /// What is asked for is what runs.
     Runs,
     /// This runs whatever is asked; the channels are obeyed.
     Becomes(Algorithm, Protocol),
@@ -181,15 +181,15 @@ impl Default for SupportMatrix {
     }
 }
 
-/// The library, whose support matrix holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Library {
-    /// RCCL on MI300 and MI355.
-    #[default]
-    Rccl,
-    /// NVIDIA's NCCL.
-    Nccl,
+impl Platform {
+    /// Which algorithm, protocol and collective can run on so many nodes and ranks there.
+    #[must_use]
+    pub fn matrix(&self) -> Vec<SupportRule> {
+        match self.library {
+            Library::Rccl => built_in(self.gpu),
+            Library::Nccl => nccl(self),
+        }
+    }
 }
 
 impl Library {

@@ -10,16 +10,12 @@ use crate::{
     policy,
     progress::Progress,
     registry::Studies,
-    report,
-    text::Listing,
-    topology,
-    tuning::{
-        aggregate::Target,
-        loaded::{LoadedTuning, predict_folds},
-        sets::SetChoice,
+    report::{
+        self,
         snapshot::{Extent, Snapshot},
-        study::TuningStudyError,
     },
+    topology,
+    tuning::{aggregate::Target, loaded::predict_folds, sets::SetChoice, study::TuningStudyError},
     workbench::WorkbenchError,
 };
 
@@ -34,7 +30,7 @@ pub enum ExecuteError {
     Workbench(#[from] WorkbenchError),
     /// The policy workbench can't answer.
     #[error(transparent)]
-    Policy(#[from] policy::study::StudyError),
+    Policy(#[from] policy::result::StudyError),
     /// The topology workbench can't answer.
     #[error(transparent)]
     Topology(#[from] topology::study::StudyError),
@@ -49,12 +45,8 @@ pub enum ExecuteError {
 /// Holds what was loaded and learnt, and answers requests about it.
 #[derive(Default)]
 pub struct Executor {
-    /// The loaded measurements, and what was learnt from them.
-    pub tuning: LoadedTuning,
-    /// The studies of the other workbenches.
+    /// The studies of all workbenches.
     pub studies: Studies,
-    /// Tables that are only shown, with the number of their files.
-    listings: Vec<(u32, Listing)>,
     /// Reports that were opened, with the number of their files.
     reports: Vec<(u32, Box<report::Report>)>,
     /// The report on each loaded file.
@@ -88,26 +80,25 @@ impl Executor {
                 let opened = read_set(&names, files, &mut |_| set, progress);
                 Response::Loaded(self.take_in(opened, target, progress)?)
             }
-            Request::Train { parameters } => Response::Trained(self.tuning.train(parameters, progress)?),
+            Request::Train { parameters } => Response::Trained(self.studies.tuning.loaded.train(parameters, progress)?),
             Request::Folds { training, parameters, folds } => {
                 Response::FoldsDone(predict_folds(&training, &parameters, &folds, progress)?)
             }
-            Request::Validate { folds } => Response::Validated(self.tuning.validate(&folds, progress)?),
-            Request::View { workload, against } => Response::View(self.tuning.view(&workload, against)?),
+            Request::Validate { folds } => Response::Validated(self.studies.tuning.loaded.validate(&folds, progress)?),
+            Request::View { workload, against } => Response::View(self.studies.tuning.loaded.view(&workload, against)?),
             Request::Recommend { collective, scale, sizes, search } => {
                 let workloads: Vec<Workload> =
                     sizes.into_iter().map(|size_bytes| Workload { collective, scale, size_bytes }).collect();
-                Response::Recommended(self.tuning.study.recommend(&workloads, Some(&search), true, progress)?)
+                Response::Recommended(self.studies.tuning.loaded.study.recommend(
+                    &workloads,
+                    Some(&search),
+                    true,
+                    progress,
+                )?)
             }
-            Request::Importances => Response::Importances(self.tuning.study.importances(progress)?),
-            Request::SaveModel => Response::ModelFile(self.tuning.study.model_file()?.to_text()),
-            Request::Record(question) => Response::Record(self.tuning.record(&question)),
-            Request::Hotspots(question) => Response::Hotspots(self.tuning.hotspots(&question)),
-            Request::Conf(question) => Response::Conf(self.tuning.conf(&question)?),
-            Request::Coverage(question) => Response::Coverage(Box::new(self.tuning.coverage(&question)?)),
-            Request::Ab(question) => Response::Ab(self.tuning.ab(&question)?),
-            Request::AbScript(campaign) => Response::AbScript(campaign.script()),
-            Request::Plan(question) => Response::Plan(self.tuning.plan(&question, progress)?),
+            Request::Importances => Response::Importances(self.studies.tuning.loaded.study.importances(progress)?),
+            Request::SaveModel => Response::ModelFile(self.studies.tuning.loaded.study.model_file()?.to_text()),
+            Request::Record(question) => Response::Record(self.studies.tuning.loaded.record(&question)),
             Request::Study { workbench, question } => {
                 let material = intake::report_context(&self.files);
                 Response::Study(Box::new(self.studies.answer(workbench, *question, material, progress)?))
@@ -117,17 +108,13 @@ impl Executor {
                 let mut files = files.into_iter();
                 let before = self.side("before", before, question.sets[0], &mut files, progress)?;
                 let after = self.side("after", after, question.sets[1], &mut files, progress)?;
-                Response::Compared(Box::new(self.tuning.compare(&before, &after, &question)?))
+                Response::Compared(Box::new(self.studies.tuning.loaded.compare(&before, &after, &question)?))
             }
             Request::WriteReport { contents, form } => Response::Written(self.write_report(contents, form)?),
             Request::WriteOpened { report, form } => Response::Written(report::write(&report, form)?),
             Request::OpenReport { file } => {
                 let found = self.reports.iter().find(|(number, _)| *number == file);
                 Response::Report(found.map(|(_, report)| report.clone()).ok_or(ExecuteError::NoReport)?)
-            }
-            Request::Table { file } => {
-                let found = self.listings.iter().find(|(number, _)| *number == file);
-                Response::Table(found.map(|(_, listing)| listing.clone()).unwrap_or_default())
             }
         })
     }
@@ -137,11 +124,7 @@ impl Executor {
     /// # Errors
     /// Returns an error if nothing was measured or the model can't be evaluated.
     pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
-        let material = intake::report_context(&self.files);
-        if let Some(study) = self.studies.of(contents.workbench) {
-            return Ok(study.report(material, contents)?);
-        }
-        Ok(self.tuning.report(material, contents)?)
+        Ok(self.studies.of(contents.workbench).report(intake::report_context(&self.files), contents)?)
     }
 
     /// Writes the report in one of its forms; the next form is written from the same report.
@@ -168,7 +151,7 @@ impl Executor {
         progress: &mut dyn Progress,
     ) -> Result<Snapshot, ExecuteError> {
         match side {
-            ComparedState::Loaded => Ok(self.tuning.snapshot(Extent::Whole)?),
+            ComparedState::Loaded => Ok(self.studies.tuning.loaded.snapshot(Extent::Whole)?),
             ComparedState::Snapshot(snapshot) => Ok(*snapshot),
             ComparedState::Files(names) => {
                 let sources = files.take(names.len()).collect();
@@ -191,20 +174,13 @@ impl Executor {
         documents.studied = opened.parts.files();
         let tuning = opened.take_tuning(target, progress);
         let OpenedFiles { files, parameters, documents: shown, parts, sets, .. } = opened;
-        *self = Self {
-            tuning,
-            studies: Studies::new(parts),
-            listings: shown.listings,
-            reports: shown.reports,
-            files: files.clone(),
-            made: None,
-        };
-        let mut notes = self.tuning.notes.clone();
+        *self = Self { studies: Studies::new(tuning, parts), reports: shown.reports, files: files.clone(), made: None };
+        let mut notes = self.studies.tuning.loaded.notes.clone();
         let loaded = self.studies.overlap.loaded();
         notes.extend(loaded.notes.iter().cloned());
         notes.extend(loaded.merged.iter().map(|(name, merged)| format!("{name}: {}", merged.sentence())));
-        let groups = self.tuning.study.groups().to_vec();
-        let winners = self.tuning.study.winners()?;
+        let groups = self.studies.tuning.loaded.study.groups().to_vec();
+        let winners = self.studies.tuning.loaded.study.winners()?;
         Ok(Loaded { files, groups, sets, winners, parameters, notes, documents })
     }
 }

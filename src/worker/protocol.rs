@@ -19,19 +19,15 @@ use crate::{
         files::{DocumentFiles, FileToLoad},
     },
     progress::Step,
-    report,
-    text::Listing,
+    report::{self, snapshot::Snapshot},
     tuning::{
-        ab,
         aggregate::Target,
-        compare, conf, coverage,
+        compare,
         heat_map::Against,
-        hotspots,
         parameters::{Parameters, SearchLimits},
-        plan, record,
+        record,
         result::{Group, Importance, Recommendation, Trained, Validated, View},
         sets::{SetChoice, Sets},
-        snapshot::Snapshot,
     },
     workbench,
 };
@@ -150,19 +146,7 @@ pub enum Request {
     SaveModel,
     /// The runs behind a workload's points, and what stalled. Answered by [`Response::Record`].
     Record(record::RecordQuestion),
-    /// The dips of the curves of busbw over size. Answered by [`Response::Hotspots`].
-    Hotspots(hotspots::HotspotQuestion),
-    /// About tuner files, to be read or to be written. Answered by [`Response::Conf`].
-    Conf(conf::question::ConfQuestion),
-    /// The coverage of the sizes that a job sends. Answered by [`Response::Coverage`].
-    Coverage(coverage::CoverageQuestion),
-    /// The rules of a tuner file that an A/B campaign supports. Answered by [`Response::Ab`].
-    Ab(ab::AbQuestion),
-    /// The script of the next A/B campaign. Answered by [`Response::AbScript`].
-    AbScript(ab::script::CampaignPlan),
-    /// The plan of what to measure next. Answered by [`Response::Plan`].
-    Plan(plan::PlanQuestion),
-    /// A question to a workbench other than tuning. Answered by [`Response::Study`].
+    /// A question to a workbench. Answered by [`Response::Study`].
     Study {
         /// The workbench.
         workbench: report::Workbench,
@@ -196,11 +180,6 @@ pub enum Request {
     },
     /// A loaded report. Answered by [`Response::Report`].
     OpenReport {
-        /// The number of the file.
-        file: u32,
-    },
-    /// A loaded table that can only be looked at. Answered by [`Response::Table`].
-    Table {
         /// The number of the file.
         file: u32,
     },
@@ -242,18 +221,6 @@ pub enum Response {
     ModelFile(String),
     /// The response to [`Request::Record`].
     Record(record::RecordAnswer),
-    /// The response to [`Request::Hotspots`].
-    Hotspots(hotspots::HotspotAnswer),
-    /// The response to [`Request::Conf`].
-    Conf(conf::question::ConfAnswer),
-    /// The response to [`Request::Coverage`].
-    Coverage(Box<coverage::CoverageAnswer>),
-    /// The response to [`Request::Ab`].
-    Ab(ab::AbAnswer),
-    /// The response to [`Request::AbScript`]: a bash script.
-    AbScript(String),
-    /// The response to [`Request::Plan`].
-    Plan(plan::PlanAnswer),
     /// The response to [`Request::Study`].
     Study(Box<workbench::WorkbenchAnswer>),
     /// The response to [`Request::Report`] and [`Request::OpenReport`].
@@ -262,8 +229,6 @@ pub enum Response {
     Compared(Box<compare::CompareAnswer>),
     /// The response to [`Request::WriteReport`] and [`Request::WriteOpened`].
     Written(report::Written),
-    /// The response to [`Request::Table`]; empty if the file is no longer loaded.
-    Table(Listing),
 }
 
 /// The result of loading files.

@@ -108,8 +108,8 @@ fn the_random_split_is_over_rows_without_those_of_the_default() {
     let published = split(&[]);
     assert_eq!((&published["share"], &published["seed"]), (&0.2.into(), &42.into()));
     assert_eq!(published["test"]["rows"], held_out);
-    assert_eq!(published["tuning", "train"]["rows"], rows - held_out);
-    assert!(published["tuning", "train"]["r2"].as_f64() > published["test"]["r2"].as_f64());
+    assert_eq!(published["train"]["rows"], rows - held_out);
+    assert!(published["train"]["r2"].as_f64() > published["test"]["r2"].as_f64());
     assert!(published["test"]["mae_gbps"].is_f64());
     assert_eq!(split(&[]), published);
     assert_ne!(split(&["--seed", "7"])["test"]["r2"], published["test"]["r2"]);

@@ -16,7 +16,7 @@ use collectune::{
     report::Contents,
     tuning::{
         ab,
-        conf::{self, export::ExportOptions},
+        conf::export::ExportOptions,
         heat_map::Against,
         parameters::{Parameters, Preset, SearchLimits},
         result::{Importance, Recommendation, Source as Chooser, Trained, Validated, View},
@@ -310,9 +310,7 @@ fn a_campaign_s_name_tells_its_collective_and_its_rules_how_many_ranks_ran() {
     let conf = "allgather,0,8192,ring,simple,8,1,8,-1,-1\nallreduce,0,8192,ring,ll,8,1,8,-1,-1\n";
     let mut page = Page::default();
     page.load(&[("allreduce_1n.per_size_stats.csv", campaign.as_bytes()), ("nccl_tuner.conf", conf.as_bytes())]);
-    let Ok(Response::Ab(answer)) = page.ask(Request::Ab(ab::AbQuestion::default())) else {
-        panic!("a campaign and its rules are there");
-    };
+    let answer = page.worker.studies.tuning.loaded.ab(&ab::AbQuestion::default()).unwrap();
     let words: Vec<&str> = answer.verdicts.iter().map(ab::verdict::RuleVerdict::word).collect();
     assert_eq!(words, ["not judged", "keep"]);
     // 4 KiB × 2 · 7/8 over 0.32 and 0.36 GB/s.
@@ -736,11 +734,9 @@ fn a_tuner_file_says_what_it_was_measured_with() {
     let files: Vec<(&str, &[u8])> = logs.iter().map(|(name, text)| (name.as_str(), text.as_bytes())).collect();
     let mut page = Page::default();
     page.load(&files);
-    let export = |page: &mut Page| match page
-        .ask(Request::Conf(conf::question::ConfQuestion::Export(ExportOptions::default())))
-    {
-        Ok(Response::Conf(conf::question::ConfAnswer::Export { export, .. })) => export.files[0].text.clone(),
-        other => panic!("{other:?}"),
+    let export = |page: &mut Page| {
+        let export = page.worker.studies.tuning.loaded.export(&ExportOptions::default()).unwrap();
+        export.files[0].text.clone()
     };
     let text = export(&mut page);
     assert!(text.contains("# measured with: NCCL 2.29.2\n") && text.contains("new_all_reduce"), "{text}");

@@ -21,7 +21,7 @@ use collectune::{
     registry::{Studies, work},
     report::{self, Contents, Report, ReportFormat, Workbench, Written, link, open, wire},
     training_time::simulate::Simulation,
-    tuning::{conf, heat_map::Against},
+    tuning::{address::Panel, heat_map::Against},
     workbench::{ReportContext, WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
     worker::{
         executor::Executor,
@@ -347,11 +347,12 @@ fn a_sweep_of_thousands_of_scales_is_answered() {
     for (what, request) in [
         ("a view", Request::View { workload, against: Against::Default }),
         ("the record", Request::Record(Default::default())),
-        ("hotspots", Request::Hotspots(Default::default())),
-        ("a plan", Request::Plan(Default::default())),
-        ("tuner files", Request::Conf(conf::question::ConfQuestion::Export(Default::default()))),
     ] {
         bounded(what, || ask(&mut worker, request));
+    }
+    for panel in Panel::ALL {
+        let question = Box::new(WorkbenchQuestion::Choose(Choices::parse(&format!("#v=1&p={}", panel.key()))));
+        bounded(panel.name(), || ask(&mut worker, Request::Study { workbench: Workbench::Tuning, question }));
     }
     let contents = Contents { workbench: Workbench::Tuning, ..Contents::whole() };
     let Response::Report(report) = bounded("a report", || ask(&mut worker, Request::Report(contents))) else {

@@ -142,10 +142,10 @@ fn studied(workbench: Workbench, files: &Files, is_whole: bool) -> Executor {
         explore(&mut executor, workbench, is_whole);
     } else if is_whole {
         let parameters = Parameters { trees: 5, stages: 10, ..Parameters::default() };
-        let trained = executor.tuning.train(parameters.clone(), &mut Silent).unwrap();
+        let trained = executor.studies.tuning.loaded.train(parameters.clone(), &mut Silent).unwrap();
         let all: Vec<u32> = (0..trained.folds.len() as u32).collect();
         let folds = predict_folds(&trained.training, &parameters, &all, &mut Silent).unwrap();
-        executor.tuning.validate(&[folds], &mut Silent).unwrap();
+        executor.studies.tuning.loaded.validate(&[folds], &mut Silent).unwrap();
     }
     executor
 }

@@ -9,8 +9,9 @@ use collectune::{
     progress::{Progress, Silent},
     text::{Cell, Problems, Table},
     tuning::{
-        aggregate::{Target, aggregate},
+        aggregate::Target,
         read::{Asked, Evidence, Row, RunKind},
+        runs::aggregate,
         simulate::Simulation,
     },
 };
@@ -119,7 +120,7 @@ fn real_sweeps_load_whole() {
 fn real_medians_are_those_of_the_printed_values() {
     let bytes = real::file("tuning/all_reduce_1n.csv");
     let (rows, _) = loaded(&bytes);
-    let sweep = aggregate(&rows, Target::Printed).sweep;
+    let sweep = aggregate(&rows, Target::Printed);
     assert_eq!((sweep.points.len(), sweep.defaults.len()), (540, 18));
     for point in sweep.points.iter().chain(&sweep.defaults) {
         let same = |r: &&Row| {
@@ -140,10 +141,10 @@ fn real_medians_are_those_of_the_printed_values() {
 #[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn winners_and_default_curves_are_noticed() {
     let bytes = real::file("tuning/optimized/all_reduce_2n_optimized.csv");
-    let notes = aggregate(&loaded(&bytes).0, Target::Time).sweep.notes();
+    let notes = aggregate(&loaded(&bytes).0, Target::Time).notes();
     assert!(notes.iter().any(|n| n.contains("only one configuration per size") && n.contains("merged")), "{notes:?}");
     let bytes = real::file("tuning/curves/broadcast_reduce_default_curves.csv");
-    let notes = aggregate(&loaded(&bytes).0, Target::Time).sweep.notes();
+    let notes = aggregate(&loaded(&bytes).0, Target::Time).notes();
     assert!(notes.iter().all(|n| n.contains("only runs of the default")), "{notes:?}");
 }
 
@@ -306,7 +307,7 @@ fn medians_with_spread() {
     let header = format!("{OLD}{REQUESTED}{MEDIANS}");
     let median = row(&header, &format!("{OLD_ROW},RING,SIMPLE,1.0,0,RING,A_flag_ceiling,3.0,15.3846"));
     assert_eq!((median.repeats, median.spread_pct), (3, Some(15.3846)));
-    let point = &aggregate(&[median], Target::Time).sweep.points[0];
+    let point = &aggregate(&[median], Target::Time).points[0];
     assert_eq!((point.repeats, point.spread_pct), (3, Some(15.3846)));
     // The median of an even number of runs: times 10 and 30, bandwidths 0.82 and 0.27.
     let even = "broadcast_perf,2,16,8192,2048,float,none,20,0.55,0.55,0,20,0.55,0.55,0,RING,LL,1";
@@ -638,7 +639,7 @@ fn the_example_is_current() {
     );
     let (rows, problems) = loaded(shipped.as_bytes());
     assert_eq!((rows.len() as u64, problems.count), (Simulation::example().rows(), 0));
-    let sweep = aggregate(&rows, Target::Time).sweep;
+    let sweep = aggregate(&rows, Target::Time);
     assert_eq!((sweep.groups().len(), sweep.notes()), (4, vec![]));
 }
 
@@ -679,7 +680,7 @@ proptest! {
         let (rows, problems) = loaded(&bytes);
         prop_assert_eq!(rows.len() as u64 + problems.count, text.lines().count() as u64 - 1);
         for target in [Target::Time, Target::Printed] {
-            let sweep = aggregate(&rows, target).sweep;
+            let sweep = aggregate(&rows, target);
             prop_assert!(sweep.points.iter().chain(&sweep.defaults).all(|p| p.busbw_gbps.is_finite() && p.busbw_gbps > 0.0));
             prop_assert!(sweep.notes().len() < 100);
         }

@@ -14,7 +14,9 @@ use collectune::{
     report::{
         Contents, Exhibit, Fact, LoadedFile, Report, ReportFormat, Section, TextFile, Workbench, Written, html,
         link::{self, LinkError},
-        markdown, open, wire,
+        markdown, open,
+        placement::Placement,
+        wire,
     },
     text::{Column, Entry, Listing, is_control},
     tuning::{aggregate::Target, loaded::predict_folds, parameters::Parameters, simulate::Simulation},
@@ -37,10 +39,10 @@ fn studied(files: &[(&str, Vec<u8>)]) -> Executor {
     let mut executor = Executor::default();
     executor.take_in(opened, Target::Time, &mut Silent).unwrap();
     let parameters = Parameters { trees: 10, stages: 20, ..Parameters::default() };
-    let trained = executor.tuning.train(parameters.clone(), &mut Silent).unwrap();
+    let trained = executor.studies.tuning.loaded.train(parameters.clone(), &mut Silent).unwrap();
     let all: Vec<u32> = (0..trained.folds.len() as u32).collect();
     let folds = predict_folds(&trained.training, &parameters, &all, &mut Silent).unwrap();
-    executor.tuning.validate(&[folds], &mut Silent).unwrap();
+    executor.studies.tuning.loaded.validate(&[folds], &mut Silent).unwrap();
     executor
 }
 
@@ -144,6 +146,7 @@ fn filled(words: &str, value: f64) -> Report {
             tables: vec![Exhibit::new("table", text(), listing)],
             files: vec![file],
             form: None,
+            placement: Placement::default(),
         }],
         snapshot: None,
     }

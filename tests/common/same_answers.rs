@@ -229,11 +229,11 @@ fn tuning_says_the_same_in_both_doors() {
         let mut executor = Executor::default();
         let loaded = worker::load(&mut executor, &[("sweep.csv", sweep.as_bytes())]);
         let mut notes = of_files(&loaded);
-        let trained = executor.tuning.train(Parameters::default(), &mut Silent).unwrap();
+        let trained = executor.studies.tuning.loaded.train(Parameters::default(), &mut Silent).unwrap();
         let folds: Vec<u32> = (0..trained.folds.len() as u32).collect();
         let folds = predict_folds(&trained.training, &Parameters::default(), &folds, &mut Silent).unwrap();
         notes.extend(trained.notes);
-        notes.extend(executor.tuning.validate(&[folds], &mut Silent).unwrap().notes);
+        notes.extend(executor.studies.tuning.loaded.validate(&[folds], &mut Silent).unwrap().notes);
         let all = Said(notes.join("\n"));
         for line in said.lines() {
             let bare = line.strip_prefix("sweep.csv: ").unwrap_or(&line);

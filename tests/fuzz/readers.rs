@@ -25,17 +25,8 @@ use collectune::{
         step::{self, Mode},
     },
     tuning::{
-        ab,
-        address::Address,
-        aggregate::{Target, aggregate},
-        columns::Column,
-        conf,
-        model_file::ModelFile,
-        parameters::Parameters,
-        simulate::Simulation,
-        sizes::parse_sizes,
-        study::TuningStudy,
-        support::SupportMatrix,
+        ab, address::Address, aggregate::Target, columns::Column, conf, model_file::ModelFile, parameters::Parameters,
+        runs::aggregate, simulate::Simulation, sizes::parse_sizes, study::TuningStudy, support::SupportMatrix,
     },
 };
 use flate2::{Compression, write::GzEncoder};
@@ -278,7 +269,7 @@ fn open(bytes: &[u8], name: &str, mapping: Option<&Mapping>) {
     }
     if let FileContent::Rows(rows) | FileContent::Log { rows, .. } = content {
         for target in [Target::Time, Target::Printed] {
-            let sweep = aggregate(&rows, target).sweep;
+            let sweep = aggregate(&rows, target);
             let is_sound = |busbw: f64| busbw.is_finite() && busbw > 0.0;
             assert!(
                 sweep.points.iter().chain(&sweep.defaults).all(|p| is_sound(p.busbw_gbps)),
@@ -445,9 +436,9 @@ fn kernels(bytes: &[u8]) {
 fn rewards(bytes: &[u8]) {
     use collectune::policy::{
         arm::Arm,
-        attribution::Schedule,
         file::Policy,
-        request, simulate,
+        request::{Export, Schedule, Settings},
+        simulate,
         study::{NamedLog, PolicyStudy},
     };
     let (report, content) = intake::open(bytes, "times_1x8_4MB.log", bytes.len() as u64, 1, None, &mut Silent);
@@ -464,13 +455,13 @@ fn rewards(bytes: &[u8]) {
         Schedule { arms: arms(), warm_up: Some(3), turns: Some(9), ..Schedule::default() },
         Schedule { policies, ..Schedule::default() },
     ] {
-        let settings = request::Settings { schedule, ..Default::default() };
+        let settings = Settings { schedule, ..Default::default() };
         let mut study = PolicyStudy::new(vec![NamedLog { name: "a.log".to_owned(), log: (*log).clone() }]);
         if let Ok(studied) = study.study(settings, &mut Silent) {
             for place in 0..studied.keys.len().min(3) {
                 assert!(study.key(place as u32, &Default::default()).is_ok(), "a key without charts");
             }
-            let _ = study.export(&request::Export::Policy(1));
+            let _ = study.export(&Export::Policy(1));
         }
     }
 }
@@ -659,7 +650,7 @@ fn model_files() -> Vec<Vec<u8>> {
     let csv = simulation.to_csv();
     let (_, content) = intake::open(csv.as_bytes(), "sweep.csv", csv.len() as u64, 0, None, &mut Silent);
     let FileContent::Rows(rows) = content else { return texts(["{\"format\":\"collectune-model\"}"]) };
-    let mut study = TuningStudy::new(aggregate(&rows, Target::Time).sweep, Target::Time);
+    let mut study = TuningStudy::new(aggregate(&rows, Target::Time), Target::Time);
     let trained = study.train(Parameters::default(), &mut Silent).is_ok();
     let text = study.model_file().ok().filter(|_| trained).map(|file| file.to_text()).unwrap_or_default();
     // A short beginning with its rows cut, so that mutations meet the fields and not only numbers.

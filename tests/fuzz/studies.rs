@@ -15,8 +15,10 @@ use collectune::{
     report::{self, Contents, ReportFormat, Workbench, Written, link, open},
     topology::network::CutRequest,
     tuning::{
+        address::Panel,
         aggregate::Target,
         heat_map::Against,
+        loaded::LoadedTuning,
         parameters::{Parameters, Preset, SearchLimits},
         sets::SetChoice,
     },
@@ -101,7 +103,8 @@ fn study(workbench: Workbench, bytes: &[u8], others: &[(&str, &[u8])]) {
     let all: Vec<(&str, &[u8])> =
         others.iter().copied().chain(Some((name, file)).filter(|(_, file)| !file.is_empty())).collect();
     let (names, sources) = files(&all);
-    let mut studies = timed("reading", || Studies::new(read_files(&names, sources, &mut Silent).parts));
+    let mut studies =
+        timed("reading", || Studies::new(LoadedTuning::default(), read_files(&names, sources, &mut Silent).parts));
     let mut ask = |question: WorkbenchQuestion, what: &'static str| match timed(what, || {
         studies.answer(workbench, question, ReportContext::default(), &mut Silent)
     }) {
@@ -140,10 +143,10 @@ fn study(workbench: Workbench, bytes: &[u8], others: &[(&str, &[u8])]) {
     let part = CutRequest { from_ns: random.unit() * 1e6, chunk: None };
     let part = Attachment::new(AttachmentKind::Network, &part).expect("numbers can be written");
     ask(WorkbenchQuestion::Detail(part), "a part of a schedule");
-    let whole = studies.of(workbench).map(|study| {
-        timed("a report", || study.report(ReportContext::default(), &Contents { workbench, ..Contents::whole() }))
-    });
-    if let Some(Ok(report)) = whole
+    let study = studies.of(workbench);
+    let contents = Contents { workbench, ..Contents::whole() };
+    let whole = timed("a report", || study.report(ReportContext::default(), &contents));
+    if let Ok(report) = whole
         && random.below(8) == 0
     {
         leave(&report);
@@ -211,9 +214,11 @@ pub fn tuning(bytes: &[u8]) {
         let _ = ask(Request::SaveModel, "a model");
     }
     let _ = ask(Request::Record(Default::default()), "the record");
-    let _ = ask(Request::Hotspots(Default::default()), "hotspots");
-    let _ = ask(Request::Coverage(Default::default()), "coverage");
-    let _ = ask(Request::Plan(Default::default()), "a plan");
+    for panel in Panel::ALL {
+        let choices = Choices::parse(&format!("#v=1&p={}&typed=1&calls.batches=1,8", panel.key()));
+        let question = Box::new(WorkbenchQuestion::Choose(choices));
+        let _ = ask(Request::Study { workbench: Workbench::Tuning, question }, panel.name());
+    }
     if let Ok(Response::Report(report)) = ask(Request::Report(contents), "a report")
         && random.below(4) == 0
     {
@@ -277,7 +282,7 @@ fn of_forms(workbench: Workbench) -> Vec<Field> {
                     _ => vec![("file.csv", &file[..])],
                 };
                 let (names, sources) = files(&named);
-                let mut studies = Studies::new(read_files(&names, sources, &mut Silent).parts);
+                let mut studies = Studies::new(LoadedTuning::default(), read_files(&names, sources, &mut Silent).parts);
                 let ask = WorkbenchQuestion::Choose(Choices::parse(fragment));
                 if let Ok(WorkbenchAnswer::Shown(shown)) =
                     studies.answer(workbench, ask, ReportContext::default(), &mut Silent)

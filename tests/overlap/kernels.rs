@@ -11,11 +11,10 @@ use collectune::{
     overlap::{
         features::{Settings, chosen},
         files::{KernelFile, NamedKernelFile, bring_together},
-        imported::FeatureScaling,
         kernel::Kernel,
         models::{Columns, Kind, Model, PUBLISHED, Predicted},
         predict,
-        result::{OverlapOverview, Results, Score, ShownPredictions},
+        result::{FeatureScaling, OverlapOverview, Results, Score, ShownPredictions},
         simulate::Simulation,
         study::{OverlapStudy, compute_importances, do_jobs},
     },

@@ -13,11 +13,10 @@ use collectune::{
     intake::{self, FileContent, Outcome},
     policy::{
         arm::Arm,
-        attribution::{LogSettings, Schedule},
         bands::Bands,
         file::{Policy, with_checksum},
         replay,
-        request::{Highlight, LatencySource, ReplaySettings, Settings},
+        request::{Highlight, LatencySource, LogSettings, ReplaySettings, Schedule, Settings},
         study::{NamedLog, PolicyStudy},
     },
     progress::Silent,

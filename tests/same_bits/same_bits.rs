@@ -21,9 +21,10 @@ use collectune::{
         scope::Scope,
     },
     tuning::{
-        aggregate::{Target, aggregate},
+        aggregate::Target,
         export,
         parameters::{Parameters, Preset},
+        runs::aggregate,
         simulate::Simulation,
         study::TuningStudy,
         validate,
@@ -43,7 +44,7 @@ fn main() {
     say(&format!("sweep {:016x}", fingerprint(&csv)));
     let (_, content) = intake::open(csv.as_bytes(), "simulated.csv", csv.len() as u64, 0, None, &mut Silent);
     let FileContent::Rows(rows) = content else { panic!("a simulated sweep opens") };
-    let sweep = aggregate(&rows, Target::Time).sweep;
+    let sweep = aggregate(&rows, Target::Time);
     for preset in [Preset::Default, Preset::Seed, Preset::Forest, Preset::ExtraTrees] {
         let parameters = Parameters { preset, trees: 60, stages: 60, early_stopping: 20, ..Parameters::default() };
         let folds: Vec<_> = validate::all_folds(&sweep.points)

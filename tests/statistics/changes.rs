@@ -3,8 +3,9 @@
 use collectune::{
     collective::{Algorithm, Configuration, Protocol},
     math::{Stream, exp},
+    report::snapshot::{DeployedChoice, Extent},
     tuning::{
-        aggregate::{Target, aggregate},
+        aggregate::Target,
         compare::{
             ChangeVerdict, CompareQuestion, Subject,
             deployment::{DeployedCheck, DeployedStatus},
@@ -12,7 +13,7 @@ use collectune::{
             relative::RelativeChange,
         },
         read::{Row, RunKind},
-        snapshot::{DeployedChoice, Extent},
+        runs::aggregate,
         sweep::Sweep,
     },
 };
@@ -77,7 +78,7 @@ fn is_wrong(truth: &Sweep, deployed_check: &DeployedCheck) -> bool {
 fn equal_campaigns_raise_no_more_false_alarms_than_stated() {
     const CAMPAIGNS: u32 = 60;
     let question = any_change(&CompareQuestion::default());
-    let truth = aggregate(&campaign(1_000_003, 41), Target::Time).sweep;
+    let truth = aggregate(&campaign(1_000_003, 41), Target::Time);
     let mut table = Table::new(
         "comparisons of equal campaigns",
         &[

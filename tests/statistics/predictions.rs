@@ -4,12 +4,12 @@ use collectune::{
     collective::{Collective, Configuration, Workload},
     progress::Silent,
     tuning::{
-        aggregate::{Target, aggregate},
+        aggregate::Target,
         decision::Decision,
         parameters::Parameters,
         read::{Row, RunKind},
         result::Recommendation,
-        runs::Runs,
+        runs::{Runs, aggregate},
         simulate::Simulation,
         study::TuningStudy,
         sweep::Sweep,
@@ -49,7 +49,7 @@ struct World {
 
 impl World {
     fn new(is_default_best: bool) -> Self {
-        Self { truth: aggregate(&rows((1..=32).collect(), 21, 1_000_003), Target::Time).sweep, is_default_best }
+        Self { truth: aggregate(&rows((1..=32).collect(), 21, 1_000_003), Target::Time), is_default_best }
     }
 
     fn best(&self, workload: &Workload) -> Configuration {
@@ -152,7 +152,7 @@ fn shares(is_default_best: bool, repeats: u32) -> ([Shares; 2], [f64; 2]) {
     let world = World::new(is_default_best);
     let of_campaign = |seed: usize| {
         let (study, answers) = world.answered(repeats, 2 * seed as u64);
-        let new = aggregate(&rows((1..=32).collect(), repeats, 2 * seed as u64 + 1), Target::Time).sweep;
+        let new = aggregate(&rows((1..=32).collect(), repeats, 2 * seed as u64 + 1), Target::Time);
         let mut shares = [Shares::default(); 2];
         for answer in &answers {
             shares[usize::from(LEFT_OUT.contains(&answer.workload.size_bytes))].add(&world, answer, &new);

@@ -4,13 +4,13 @@ use collectune::{
     collective::Collective,
     intake::{self, FileContent},
     progress::Silent,
+    report::snapshot::{Extent, Snapshot},
     tuning::{
         aggregate::Target,
         compare::{ChangeVerdict, CompareFindings, CompareQuestion},
         read::Row,
         runs::Runs,
         simulate::Simulation,
-        snapshot::{Extent, Snapshot},
         study::TuningStudy,
     },
 };

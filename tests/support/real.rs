@@ -7,11 +7,7 @@ use collectune::{
     intake::{self, FileContent},
     progress::Silent,
     training_time::bundle::{Bundle, DroppedFile, bring_together},
-    tuning::{
-        aggregate::{Target, aggregate},
-        read::Row,
-        sweep::Sweep,
-    },
+    tuning::{aggregate::Target, read::Row, runs::aggregate, sweep::Sweep},
 };
 
 /// The sweeps of the figures.
@@ -62,7 +58,7 @@ pub fn rows(name: &str) -> Vec<Row> {
 
 /// One of [`SWEEPS`], its repeats brought together.
 pub fn sweep(name: &str) -> Sweep {
-    aggregate(&rows(name), Target::Time).sweep
+    aggregate(&rows(name), Target::Time)
 }
 
 /// All files in folders below `training_time/`, by their paths from there or from `training_time/ett/` on.

@@ -530,7 +530,6 @@ fn rows_can_be_left_out() {
     assert!(again.flags.iter().all(|flag| flag.rule != Rule::FarAbove));
     all.leave_out(Vec::new());
     assert_eq!(all.bundle().clusters[0].operator("firstStage_optimizer").unwrap().len(), before);
-    println!("{}", listing::flags(&found.flags).to_table().to_markdown());
 }
 
 /// The page's example is what the generator makes. `UPDATE_EXAMPLES=1 cargo test` writes it anew.

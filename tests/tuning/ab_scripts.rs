@@ -11,15 +11,11 @@ use crate::support::{
 };
 use collectune::{
     collective::{Collective, Scale},
-    progress::Silent,
     tuning::{
         ab,
         launch::{Launcher, Sizes},
     },
-    worker::{
-        executor::Executor,
-        protocol::{Request, Response},
-    },
+    worker::executor::Executor,
 };
 use serde_json::Value;
 
@@ -92,28 +88,19 @@ fn a_campaign_runs_and_is_judged_by_its_logs() {
 #[test]
 fn the_executor_compares_what_was_loaded() {
     let runs = "nodes,size_bytes,def_runs,cfg_runs\n1,4096,1.5;1.51;1.52,2;2.01;2.02\n";
-    let mut executor = with(&[("allreduce_1n.per_size_stats.csv", runs.to_owned())]);
-    let request = Request::Ab(ab::AbQuestion::default());
-    match executor.execute(request, vec![], &mut Silent).unwrap() {
-        Response::Ab(answer) => {
-            assert_eq!((answer.rules.len(), answer.trimmed), (1, None));
-            assert_eq!(answer.by_rule.rows[0][0].text, "4 KiB");
-            assert!(answer.chart.is_some());
-        }
-        other => panic!("{other:?}"),
-    }
+    let executor = with(&[("allreduce_1n.per_size_stats.csv", runs.to_owned())]);
+    let judged = |executor: &Executor| executor.studies.tuning.loaded.ab(&ab::AbQuestion::default());
+    let answer = judged(&executor).unwrap();
+    assert_eq!((answer.rules.len(), answer.trimmed), (1, None));
+    assert_eq!(answer.by_rule.rows[0][0].text, "4 KiB");
+    assert!(answer.chart.is_some());
     // A tuner file of another scale judges nothing: the sizes are judged by themselves, and the answer says so.
     let elsewhere = "allreduce,4096,4096,ring,ll,8,2,16\n".to_owned();
-    let mut executor = with(&[("allreduce_1n.per_size_stats.csv", runs.to_owned()), ("tuner.conf", elsewhere)]);
-    match executor.execute(Request::Ab(ab::AbQuestion::default()), vec![], &mut Silent).unwrap() {
-        Response::Ab(answer) => {
-            assert!(answer.notes[0].starts_with("No rule of the tuner file"), "{:?}", answer.notes);
-            assert_eq!((&answer.by_rule.rows[0][0].text[..], answer.chart.is_some()), ("4 KiB", true));
-        }
-        other => panic!("{other:?}"),
-    }
-    let nothing = Executor::default().execute(Request::Ab(ab::AbQuestion::default()), vec![], &mut Silent);
-    assert!(nothing.unwrap_err().to_string().starts_with("there is nothing to compare"));
+    let executor = with(&[("allreduce_1n.per_size_stats.csv", runs.to_owned()), ("tuner.conf", elsewhere)]);
+    let answer = judged(&executor).unwrap();
+    assert!(answer.notes[0].starts_with("No rule of the tuner file"), "{:?}", answer.notes);
+    assert_eq!((&answer.by_rule.rows[0][0].text[..], answer.chart.is_some()), ("4 KiB", true));
+    assert!(judged(&Executor::default()).unwrap_err().to_string().starts_with("there is nothing to compare"));
     let campaign = ab::script::CampaignPlan {
         collective: Collective::AllReduce,
         scale: Scale { nodes: 1, ranks: 8 },
@@ -124,8 +111,5 @@ fn the_executor_compares_what_was_loaded() {
         plugin: "p.so".to_owned(),
         conf: "c.conf".to_owned(),
     };
-    let Response::AbScript(script) = executor.execute(Request::AbScript(campaign), vec![], &mut Silent).unwrap() else {
-        panic!("a script");
-    };
-    assert_eq!(script.lines().filter(|line| line.starts_with("run all_reduce")).count(), 9);
+    assert_eq!(campaign.script().lines().filter(|line| line.starts_with("run all_reduce")).count(), 9);
 }

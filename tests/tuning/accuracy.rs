@@ -13,14 +13,16 @@ use collectune::{
     math::{ln, median},
     progress::Silent,
     tuning::{
-        aggregate::{Point, Sweep, Target, aggregate},
+        aggregate::{Point, Target},
         baselines::Measurements,
         extrapolation::ExtrapolationErrors,
         model::BusbwModel,
         parameters::{Parameters, Preset},
         random_split::random_split,
         result::{Evaluation, Score},
+        runs::aggregate,
         simulate::Simulation,
+        sweep::Sweep,
         validate,
     },
 };
@@ -54,7 +56,7 @@ fn evaluations(parameters: &Parameters) -> Vec<Evaluation> {
 }
 
 fn evaluations_of(target: Target, parameters: &Parameters) -> Vec<Evaluation> {
-    SWEEPS.iter().map(|name| evaluate(&aggregate(&rows(name), target).sweep, parameters)).collect()
+    SWEEPS.iter().map(|name| evaluate(&aggregate(&rows(name), target), parameters)).collect()
 }
 
 fn scores(evaluations: &[Evaluation], score: fn(&Evaluation) -> &Score) -> Vec<Score> {
@@ -122,7 +124,7 @@ fn what_one_protocol_does_tells_of_the_others_on_simulated_sweeps() {
         let csv = simulation.to_csv();
         let (report, content) = intake::open(csv.as_bytes(), "sim.csv", csv.len() as u64, 0, None, &mut Silent);
         let FileContent::Rows(rows) = content else { panic!("{report:?}") };
-        let scores = evaluate(&aggregate(&rows, Target::Time).sweep, &Parameters::default()).by_configuration;
+        let scores = evaluate(&aggregate(&rows, Target::Time), &Parameters::default()).by_configuration;
         let regret = |score: &Score| score.regret_mean_pct.unwrap();
         let interpolation = regret(&scores.baselines.log_linear_interpolation);
         println!("{collective:?} on {nodes} nodes: {:.2} %, interpolation {interpolation:.2} %", regret(&scores.model));
@@ -237,7 +239,7 @@ fn beyond_the_measured_sizes_busbw_stays_below_a_ceiling_and_intervals_hold() {
 fn an_unseen_scale_is_a_question_of_its_own() {
     let names = ["all_reduce_1n", "all_reduce_2n_median", "all_reduce_3n_median"];
     let rows = names.map(rows);
-    let evaluation = evaluate(&aggregate(&rows.concat(), Target::Time).sweep, &Parameters::default());
+    let evaluation = evaluate(&aggregate(&rows.concat(), Target::Time), &Parameters::default());
     let show = |name: &str, score: &Score| {
         println!(
             "  {name:<26} MAPE {:6.1} % regret {:5.1} % top-1 {:4.1} %",

@@ -17,6 +17,7 @@ use collectune::{
     intake::files::{FileSource, FileToLoad},
     math::{Stream, exp, ln, median},
     progress::Silent,
+    report::snapshot::{DeployedChoice, Extent, Measurement, Snapshot, SnapshotGroup, SnapshotRuns, SnapshotSize},
     tuning::{
         aggregate::Target,
         compare::{
@@ -26,7 +27,6 @@ use collectune::{
         read::{Row, RunKind, Sample},
         sets::SetChoice,
         simulate::Simulation,
-        snapshot::{DeployedChoice, Extent, Measurement, Snapshot, SnapshotGroup, SnapshotRuns, SnapshotSize},
     },
     worker::{
         executor::Executor,
@@ -420,12 +420,24 @@ fn a_snapshot_travels_as_json() {
 fn what_is_wrong_in_a_snapshot_has_a_place() {
     let good = snapshot(campaign(3, 1), Extent::Whole).to_value();
     for (path, value, said) in [
-        ("/groups/0/channels/0", Value::from(5000), "groups[0].channels: a whole number up to 1024 was expected"),
-        ("/groups/0/sizes", Value::from("x"), "groups[0].sizes: a list was expected"),
-        ("/groups/0/at/3", Value::from(99), "groups[0].at: one of 16 sizes was expected"),
-        ("/groups/0/ran/3", Value::from(i64::MIN), "groups[0].ran: one of "),
-        ("/groups/0/busbw_gbps/0", Value::from(-1.0), "groups[0].busbw_gbps: a number above zero was expected"),
-        ("/groups/0/collective", Value::from("<script>"), "groups[0].collective: a name that this version knows"),
+        (
+            "/groups/0/channels/0",
+            Value::from(5000),
+            "can't be read at groups[0].channels[0]: a whole number up to 1024 was expected",
+        ),
+        ("/groups/0/sizes", Value::from("x"), "can't be read at groups[0].sizes: a list was expected"),
+        ("/groups/0/at/3", Value::from(99), "can't be read at groups[0].at[3]: one of 16 sizes was expected"),
+        ("/groups/0/ran/3", Value::from(i64::MIN), "can't be read at groups[0].ran[3]: one of "),
+        (
+            "/groups/0/busbw_gbps/0",
+            Value::from(-1.0),
+            "can't be read at groups[0].busbw_gbps[0]: a number above zero was expected",
+        ),
+        (
+            "/groups/0/collective",
+            Value::from("<script>"),
+            "can't be read at groups[0].collective: a name that this version knows",
+        ),
     ] {
         let mut bad = good.clone();
         *bad.pointer_mut(path).unwrap() = value;

@@ -12,19 +12,16 @@ use collectune::{
         conf::{
             self, Reader,
             expect::ExpectationBasis as Known,
-            export::ExportOptions,
-            question::{ConfAnswer, ConfQuestion},
+            export::{self, ExportOptions},
+            lint, overlay,
         },
         coverage::{CoverageError, CoverageInput, CoverageQuestion, Hit, calls::TypedCalls, coverage},
         job::{CollectiveCall, Cost, CostTable, JobLog, LibraryDecision},
+        platform::Library,
         read::{Row, RowMarks, RunKind, Sample},
-        support::Library,
         sweep::Sweep,
     },
-    worker::{
-        executor::Executor,
-        protocol::{Request, Response},
-    },
+    worker::executor::Executor,
 };
 
 const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
@@ -228,60 +225,45 @@ fn executor() -> Executor {
     executor
 }
 
-fn conf_answer(executor: &mut Executor, question: ConfQuestion) -> ConfAnswer {
-    // As it travels between page and worker.
-    let request = postcard::from_bytes(&postcard::to_allocvec(&Request::Conf(question)).unwrap()).unwrap();
-    let response = executor.execute(request, Vec::new(), &mut Silent).unwrap();
-    match postcard::from_bytes(&postcard::to_allocvec(&response).unwrap()).unwrap() {
-        Response::Conf(answer) => answer,
-        other => panic!("{other:?}"),
-    }
-}
-
 #[test]
-fn the_page_asks_about_tuner_files() {
-    let mut executor = executor();
-    let library = Library::Rccl;
-    let lint = ConfQuestion::Lint { file: 2, readers: vec![], library };
-    let ConfAnswer::Lint { findings, listing, summary } = conf_answer(&mut executor, lint) else { panic!() };
+fn tuner_files_are_checked_laid_over_the_sweep_and_written() {
+    let executor = executor();
+    let (tuning, library) = (&executor.studies.tuning.loaded, Library::Rccl);
+    let findings = tuning.lint(2, Reader::ALL, library).unwrap();
+    let (listing, summary) = (lint::listing(&findings), lint::summary(&findings));
     assert!(findings.iter().any(|f| f.code.name() == "unknown-collective" && f.line == 2));
     assert_eq!(findings.len(), listing.rows.len());
     assert!(summary.contains("change what runs"), "{summary}");
 
-    let overlay = ConfQuestion::Overlay { file: 2, reader: Reader::Rccl, library };
-    let ConfAnswer::Overlay { listing, summary, charts } = conf_answer(&mut executor, overlay) else { panic!() };
+    let choices = tuning.overlay(2, Reader::Rccl, library).unwrap();
     assert_eq!(
-        summary,
+        overlay::summary(&choices),
         "At 2 of 2 measured sizes what would run is known: it loses 25.0 % of the best on average, at most 50.0 % \
          (all_reduce of 256 KiB on 2 nodes, 16 ranks); 1 size without a rule."
     );
-    assert_eq!((listing.rows.len(), charts.len()), (2, 1));
-    assert_eq!(charts[0].1.series.iter().map(|s| s.points.len()).collect::<Vec<_>>(), [2, 2, 2]);
+    assert_eq!(overlay::listing(&choices).rows.len(), 2);
+    let chart = overlay::chart(&choices, Collective::AllReduce, SCALE, Reader::Rccl);
+    assert_eq!(chart.series.iter().map(|s| s.points.len()).collect::<Vec<_>>(), [2, 2, 2]);
 
-    let export = ConfQuestion::Export(ExportOptions { reader: Reader::Rccl, ..ExportOptions::default() });
-    let ConfAnswer::Export { export, listing } = conf_answer(&mut executor, export) else { panic!() };
+    let export = tuning.export(&ExportOptions { reader: Reader::Rccl, ..ExportOptions::default() }).unwrap();
     assert_eq!(export.files.len(), 1);
     assert!(export.files[0].text.contains("# sweep: sweep.csv\n"), "{}", export.files[0].text);
     assert!(!export.files[0].text.contains("/home"));
-    assert_eq!(listing.rows.len(), export.rows.len());
+    assert_eq!(export::listing(&export.rows).rows.len(), export.rows.len());
 
-    let environment =
-        ConfQuestion::Environment { collective: Collective::AllReduce, scale: SCALE, configuration: None, library };
-    let ConfAnswer::Environment(environment) = conf_answer(&mut executor, environment) else { panic!() };
+    let environment = tuning.environment((Collective::AllReduce, SCALE), None, library).unwrap();
     assert_eq!(environment.configuration, RING);
     assert!(environment.warnings[0].contains("loses 0.0 %") && environment.warnings[1].contains("not equivalent"));
 
-    let missing = Request::Conf(ConfQuestion::Overlay { file: 9, reader: Reader::Rccl, library });
-    let error = executor.execute(missing, Vec::new(), &mut Silent).unwrap_err();
+    let error = tuning.overlay(9, Reader::Rccl, library).unwrap_err();
     assert_eq!(error.to_string(), "this tuner file is not loaded any more; give it again");
 }
 
 #[test]
-fn the_page_asks_about_coverage() {
-    let mut executor = executor();
+fn coverage_is_computed_with_the_rules_of_a_loaded_file() {
+    let executor = executor();
     let question = CoverageQuestion { conf: Some(2), reader: Reader::Rccl, ..CoverageQuestion::default() };
-    let response = executor.execute(Request::Coverage(question), Vec::new(), &mut Silent).unwrap();
-    let Response::Coverage(answer) = response else { panic!() };
+    let answer = executor.studies.tuning.loaded.coverage(&question).unwrap();
     assert_eq!(answer.lines[0].hit, Hit::Rule(1));
     assert!(answer.histogram.series.iter().any(|series| series.name == "all_reduce, in a gap"));
 }

@@ -8,10 +8,7 @@ use crate::support::{
     real::{SWEEPS, rows},
 };
 use collectune::tuning::{
-    aggregate::{Target, aggregate},
-    decision::Decision,
-    parameters::Screening,
-    stalls::{Placement, Stall},
+    aggregate::Target, decision::Decision, parameters::Screening, read::Placement, runs::aggregate, stalls::Stall,
 };
 
 /// How the sizes of each real sweep end: deploy, keep the default, no default measured; and what stalled in place.
@@ -63,7 +60,7 @@ fn stalls_of_real_sweeps_are_few() {
         }
         let kept = Screening { keep_stalls: true, ..Screening::default() };
         let all = Court::new(&rows, &kept);
-        assert_eq!(all.sweep, aggregate(&rows, Target::Time).sweep);
+        assert_eq!(all.sweep, aggregate(&rows, Target::Time));
         assert_eq!(all.screened.stalls.len(), court.screened.stalls.len());
     }
 }

@@ -13,6 +13,7 @@ mod coverage;
 mod decisions;
 mod hotspots;
 mod logs;
+mod panels;
 mod plan;
 mod plan_strategies;
 mod screening;

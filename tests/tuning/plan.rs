@@ -15,15 +15,12 @@ use collectune::{
     tuning::{
         aggregate::Point,
         launch::Sizes,
-        plan::{self, PlanQuestion, agenda::Reason, explore::LaunchThresholds},
+        plan::{self, PlanQuestion, Reason, explore::LaunchThresholds},
         simulate::Simulation,
         support::{SupportMatrix, built_in},
         sweep::Sweep,
     },
-    worker::{
-        executor::Executor,
-        protocol::{Request, Response},
-    },
+    worker::executor::Executor,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -40,10 +37,7 @@ fn csv(keep: impl Fn(&str) -> bool) -> String {
 }
 
 fn ask(executor: &mut Executor, question: PlanQuestion) -> plan::PlanAnswer {
-    match executor.execute(Request::Plan(question), vec![], &mut Silent).unwrap() {
-        Response::Plan(answer) => answer,
-        other => panic!("{other:?}"),
-    }
+    executor.studies.tuning.loaded.plan(&question, &mut Silent).unwrap()
 }
 
 const TELLS: &str = "#!/bin/sh\nenv | grep ^NCCL_ | sort\necho \"$@\"\n";

@@ -9,10 +9,10 @@ use collectune::{
         decision::Decision,
         loaded::predict_folds,
         parameters::{Confidence, Parameters, Preset, Screening, SetAside},
+        read::Placement,
         record::{self, RecordQuestion},
         result::{Recommendation, Trained},
         simulate::Simulation,
-        stalls::Placement,
     },
     worker::{
         executor::Executor,
@@ -125,7 +125,7 @@ fn confidence_decides_anew_without_training() {
     let trained = train(&mut worker, &parameters());
     let folds: Vec<u32> = (0..trained.folds.len() as u32).collect();
     let done = predict_folds(&trained.training, &parameters(), &folds, &mut Silent).unwrap();
-    let validated = worker.tuning.validate(&[done], &mut Silent).unwrap();
+    let validated = worker.studies.tuning.loaded.validate(&[done], &mut Silent).unwrap();
     let deployed =
         |answer: &[Recommendation]| answer.iter().filter(|answer| answer.decision == Decision::Deploy).count();
     assert!(deployed(&validated.answer) > 0);
@@ -189,7 +189,7 @@ fn between_sizes_the_default_is_interpolated() {
     assert_eq!(before[0].decision, Decision::MeasureFirst, "without an interval nothing is deployed");
     let folds: Vec<u32> = (0..trained.folds.len() as u32).collect();
     let done = predict_folds(&trained.training, &parameters(), &folds, &mut Silent).unwrap();
-    worker.tuning.validate(&[done], &mut Silent).unwrap();
+    worker.studies.tuning.loaded.validate(&[done], &mut Silent).unwrap();
     let [between, beyond] = &recommend(&mut worker)[..] else { panic!() };
     let (gain, default) = (between.gain.unwrap(), between.default_between_gbps.unwrap());
     let expected = (between.predicted_busbw_gbps.unwrap() / default - 1.0) * 100.0;

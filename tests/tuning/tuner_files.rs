@@ -11,7 +11,7 @@ use collectune::{
     math::Stream,
     progress::Silent,
     tuning::{
-        aggregate::{Point, Target, aggregate},
+        aggregate::{Point, Target},
         conf::{
             Code, Finding, Reader, Severity, choose,
             export::{ConfExport, ExportInput, ExportOptions, export},
@@ -22,6 +22,7 @@ use collectune::{
         parameters::Parameters,
         recommend::measured,
         result::Recommendation,
+        runs::aggregate,
         sizes::boundary,
         study::TuningStudy,
         support::SupportMatrix,
@@ -518,7 +519,7 @@ fn study(names: &[&str]) -> TuningStudy {
             rows.extend(of_file);
         }
     }
-    TuningStudy::new(aggregate(&rows, Target::Time).sweep, Target::Time)
+    TuningStudy::new(aggregate(&rows, Target::Time), Target::Time)
 }
 
 const SWEEPS: [&str; 6] = [

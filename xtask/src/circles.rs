@@ -13,20 +13,6 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use crate::layers::{Fault, inner_module, is_separator, module_path};
 
-/// Folders whose files still import each other. One in which none do any more must be taken off.
-const UNFINISHED: [&str; 10] = [
-    "intake",
-    "overlap",
-    "plot",
-    "policy",
-    "policy/read",
-    "records",
-    "training_time",
-    "training_time/step",
-    "tuning",
-    "tuning/plan",
-];
-
 /// How many `use` declarations are followed from a name to the file that declares it.
 const MAX_HOPS: usize = 8;
 
@@ -51,21 +37,10 @@ struct Crate {
 /// Finds the circles among files, given with their paths relative to the crate's folder and their texts.
 #[must_use]
 pub fn check(files: &[(PathBuf, String)]) -> Vec<Fault> {
-    check_but(files, &UNFINISHED)
-}
-
-fn check_but(files: &[(PathBuf, String)], unfinished: &[&str]) -> Vec<Fault> {
     let imports = imports(files);
     let name = |file: usize| files[file].0.to_string_lossy().into_owned();
     let mut faults = Vec::new();
-    let mut circular = BTreeSet::new();
     for circle in circles(&imports) {
-        let folder = common_folder(circle.iter().map(|file| files[*file].0.as_path()));
-        let is_unfinished = unfinished.iter().any(|known| folder == Path::new(known));
-        circular.insert(folder);
-        if is_unfinished {
-            continue;
-        }
         let way = shortest(&imports, &circle);
         let line = imports[way[0]][&way[1]];
         let way: Vec<String> = way.into_iter().map(name).collect();
@@ -76,24 +51,7 @@ fn check_but(files: &[(PathBuf, String)], unfinished: &[&str]) -> Vec<Fault> {
         );
         faults.push(Fault { file: way[0].clone().into(), line, what });
     }
-    // A folder is of one of the crates.
-    let is_here = |folder: &Path| files.iter().any(|(file, _)| file.starts_with(folder));
-    for folder in unfinished.iter().filter(|folder| is_here(Path::new(folder)) && !circular.contains(Path::new(folder)))
-    {
-        let what = format!("{folder} has no circles any more; take it off UNFINISHED in xtask/src/circles.rs");
-        faults.push(Fault { file: folder.into(), line: 1, what });
-    }
     faults
-}
-
-/// The innermost folder that holds all files.
-fn common_folder<'a>(mut files: impl Iterator<Item = &'a Path>) -> PathBuf {
-    let folder = |file: &'a Path| file.parent().unwrap_or(file);
-    let first = files.next().map(folder).unwrap_or(Path::new(""));
-    let common = files.fold(first, |common, file| {
-        common.ancestors().find(|folder| file.starts_with(folder)).unwrap_or(Path::new(""))
-    });
-    common.to_owned()
 }
 
 /// For each file, the files that it imports, with the line of the first import. Modules and those inside them are left
@@ -312,10 +270,10 @@ fn shortest(imports: &[BTreeMap<usize, usize>], circle: &[usize]) -> Vec<usize> 
 mod tests {
     use super::*;
 
-    fn faults(files: &[(&str, &str)], unfinished: &[&str]) -> Vec<String> {
+    fn faults(files: &[(&str, &str)]) -> Vec<String> {
         let files: Vec<(PathBuf, String)> =
             files.iter().map(|(path, text)| (path.into(), (*text).to_owned())).collect();
-        check_but(&files, unfinished).iter().map(ToString::to_string).collect()
+        check(&files).iter().map(ToString::to_string).collect()
     }
 
     const OF_TWO: &str = "a/b.rs:1: 2 files import each other (a/b.rs → a/c.rs → a/b.rs); what two files share belongs in a \
@@ -334,7 +292,7 @@ mod tests {
         ] {
             let module = "mod b; mod c; mod d; pub use b::{B, B as Renamed};";
             let files = [("a/mod.rs", module), ("a/b.rs", "use super::c::C;"), ("a/c.rs", c), ("a/d.rs", "")];
-            assert_eq!(faults(&files, &[]), [OF_TWO], "{c}");
+            assert_eq!(faults(&files), [OF_TWO], "{c}");
         }
     }
 
@@ -346,7 +304,7 @@ mod tests {
             ("a/d.rs", "use super::{e, b};"),
             ("a/e.rs", ""),
         ];
-        let found = faults(&files, &[]);
+        let found = faults(&files);
         assert!(found[0].contains("3 files import each other (a/b.rs → a/c.rs → a/d.rs → a/b.rs)"), "{found:?}");
         assert_eq!(found.len(), 1);
     }
@@ -358,13 +316,13 @@ mod tests {
             ("a/b/mod.rs", "use super::A; mod c;"),
             ("a/b/c.rs", "use crate::a::A;"),
         ];
-        assert_eq!(faults(&files, &[]), Vec::<String>::new());
+        assert_eq!(faults(&files), Vec::<String>::new());
     }
 
     #[test]
     fn tests_may_import_what_imports_their_file() {
         let files = [("a/b.rs", "#[cfg(test)] mod tests { use super::super::c; }"), ("a/c.rs", "use super::b;")];
-        assert_eq!(faults(&files, &[]), Vec::<String>::new());
+        assert_eq!(faults(&files), Vec::<String>::new());
     }
 
     #[test]
@@ -373,15 +331,6 @@ mod tests {
             ("a/b.rs", "use std::c; use serde::c as d; use e::e; fn f() { c::g(); d::h() }"),
             ("a/c.rs", "use super::b;"),
         ];
-        assert_eq!(faults(&files, &[]), Vec::<String>::new());
-    }
-
-    #[test]
-    fn a_list_of_exceptions_may_not_outlive_them() {
-        let two = [("a/b.rs", "use super::c;"), ("a/c.rs", "use super::b;")];
-        assert_eq!(faults(&two, &["a"]), Vec::<String>::new());
-        assert_eq!(faults(&two, &["b"]), [OF_TWO]);
-        let one = faults(&two[..1], &["a"]);
-        assert_eq!(one, ["a:1: a has no circles any more; take it off UNFINISHED in xtask/src/circles.rs"]);
+        assert_eq!(faults(&files), Vec::<String>::new());
     }
 }

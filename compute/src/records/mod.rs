@@ -10,6 +10,7 @@ mod lines;
 mod number;
 mod preview;
 mod record;
+mod sniff;
 mod splitter;
 
 use std::borrow::Cow;

@@ -11,11 +11,14 @@ use crate::{
         listing::ListingView,
         reactive::{For, reactive},
         session::Session,
-        text_file::TextFile,
+        text_file::{Notes, TextFile},
         theme::ActiveTheme,
     },
     plot::Pick,
-    report::{Section, TextFile as ReportFile},
+    report::{
+        Section, TextFile as ReportFile,
+        placement::{Placement, RowMark},
+    },
 };
 
 /// A section of a report of any workbench. Charts and tables are kept when their content changes, with the pinned
@@ -76,27 +79,68 @@ pub fn SectionView(
                 session.choose(session.workbench.get_untracked(), &key, &value);
             }
         };
-        if chooses {
-            view! { <ListingView heading=title listing=listing name=id on_open=UnsyncCallback::new(choose) /> }
-                .into_any()
-        } else {
-            view! { <ListingView heading=title listing=listing name=id /> }.into_any()
-        }
+        let row_class = UnsyncCallback::new(move |row: usize| {
+            let mark = section.with_untracked(|s| s.as_ref()?.tables.get(index)?.marks.get(row).copied());
+            match mark.unwrap_or_default() {
+                RowMark::Plain => "",
+                RowMark::Good => "keep",
+                RowMark::Changed => "changes",
+                RowMark::Dead => "dead",
+            }
+        });
+        let on_open = chooses.then(|| UnsyncCallback::new(choose));
+        view! { <ListingView heading=title listing=listing name=id row_class on_open /> }
     };
     let files = move || section.with(|section| section.as_ref().map(|s| s.files.clone()).unwrap_or_default());
     let file = |ReportFile { name, text, note }: ReportFile| view! { <TextFile name about=note text /> };
+    let place = Memo::new(move |_| section.with(|s| s.as_ref().map(|s| s.placement.clone())).unwrap_or_default());
     let has_charts = move || !count(|section| section.charts.len()).is_empty();
-    view! {
-        <section class="panel report-section" aria-labelledby=id>
-            <h2 id=heading_id tabindex="-1">{reactive(title)}</h2>
+    let error = move || {
+        place.with(|place| place.error.clone()).map(|error| view! { <p class="wrong" role="alert">{error}</p> })
+    };
+    let content = view! {
             {form}
+            {reactive(error)}
             {reactive(text)}
             {listed.more_button(sentences)}
+            {reactive(move || notes(place.get()))}
             <div class="charts" hidden=move || !has_charts()>
                 <For each=move || count(|section| section.charts.len()) key=|index| *index children=chart />
             </div>
             <For each=tables key=|table| (table.0, table.1.clone(), table.3) children=table />
             {reactive(move || files().into_iter().map(file).collect_view())}
+    };
+    if place.with_untracked(|place| place.is_folded) {
+        return view! {
+            <details class="panel report-section">
+                <summary id=heading_id>{reactive(title)}</summary>
+                {content}
+            </details>
+        }
+        .into_any();
+    }
+    let heading = view! { <h2 id=heading_id tabindex="-1">{reactive(title)}</h2> };
+    let lead = place.with_untracked(|place| place.lead.clone());
+    let heading = if lead.is_empty() {
+        heading.into_any()
+    } else {
+        view! { <div class="panel-head">{heading} <span class="small">{lead}</span></div> }.into_any()
+    };
+    view! {
+        <section class="panel report-section" aria-labelledby=id>
+            {heading}
+            {content}
         </section>
+    }
+    .into_any()
+}
+
+/// The notes of a section, those that warn last.
+fn notes(place: Placement) -> impl IntoView {
+    let (warnings, notes): (Vec<_>, Vec<_>) = place.notes.into_iter().partition(|note| note.is_warning);
+    let [notes, warnings] = [notes, warnings].map(|all| all.into_iter().map(|note| note.text).collect());
+    view! {
+        <Notes notes />
+        <Notes notes=warnings warn=true />
     }
 }

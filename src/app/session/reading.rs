@@ -309,7 +309,6 @@ impl Session {
     pub(super) fn clear(self) {
         self.reports.set(Arc::default());
         self.documents.set(Arc::default());
-        self.tuning.uncovered.set(Vec::new());
         self.tuning.sets.set(Arc::default());
         self.tuning.groups.set(Arc::default());
         self.tuning.answer.set(Arc::default());

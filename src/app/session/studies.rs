@@ -64,6 +64,14 @@ impl Session {
         self.study(workbench);
     }
 
+    /// Makes several choices at once, also of default values.
+    pub fn choose_together(self, workbench: Workbench, chosen: Vec<(String, String)>) {
+        let state = self.state_of(workbench);
+        state.drag.set_value(None);
+        state.choices.update(|choices| chosen.iter().for_each(|(key, value)| choices.set(key, value)));
+        self.study(workbench);
+    }
+
     /// Chooses the series of a pinned point, if a field offers it; removes the choice if the point is unpinned.
     pub fn choose_series(self, workbench: Workbench, chart: &Chart, pick: Option<Pick>) {
         let shown = self.state_of(workbench).shown.get_untracked();
@@ -97,6 +105,10 @@ impl Session {
 
     /// Has the worker answer the current choices.
     pub fn study(self, workbench: Workbench) {
+        // Its page asks when the choices have changed, beside training.
+        if workbench == Workbench::Tuning {
+            return;
+        }
         let state = self.state_of(workbench);
         if state.request.get_value() != RequestState::Idle && self.is_busy_untracked() {
             state.request.set_value(RequestState::Outdated);

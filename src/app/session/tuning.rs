@@ -10,12 +10,10 @@ use crate::{
     tuning::{
         address::{Address, NotLoaded, Panel},
         aggregate::Target,
-        conf::Reader,
-        hotspots::Hotspot,
         parameters::Parameters,
+        platform::Library,
         result::{Evaluation, Group, Importance, Recommendation, View},
         sets::{SetChoice, Sets},
-        support::Library,
     },
 };
 
@@ -48,12 +46,6 @@ pub struct TuningState {
     pub against_default: RwSignal<bool>,
     /// The configuration that is pinned in the heat map, and at the shown size in the other charts.
     pub pinned: RwSignal<Option<String>>,
-    /// The reader of the tuner files that are written and checked.
-    pub reader: RwSignal<Reader>,
-    /// The library of the tuner files.
-    pub library: RwSignal<Library>,
-    /// The workloads that a job sends and nobody measured, with their number of calls, as coverage found them last.
-    pub uncovered: RwSignal<Vec<(Workload, u64)>>,
     /// The sets of measurements, and which of them is loaded.
     pub sets: RwSignal<Arc<Sets>>,
     /// The collectives and scales that were measured.
@@ -68,8 +60,6 @@ pub struct TuningState {
     pub importances: RwSignal<Option<Arc<Vec<Importance>>>>,
     /// The notes of reading, training and validation, in this order.
     pub notes: RwSignal<[Vec<String>; 3]>,
-    /// The sizes at which busbw drops, while their panel is shown.
-    pub hotspots: RwSignal<Option<Arc<Vec<Hotspot>>>>,
     /// The charts of the workload shown.
     pub view: RwSignal<Option<Arc<View>>>,
     /// The workload that the address names, or an error if it is not loaded; `None` before anything is loaded.
@@ -102,9 +92,6 @@ impl TuningState {
             panel: RwSignal::new(panel),
             against_default: RwSignal::default(),
             pinned: RwSignal::default(),
-            reader: RwSignal::default(),
-            library: RwSignal::default(),
-            uncovered: RwSignal::default(),
             sets,
             groups,
             answer,
@@ -112,7 +99,6 @@ impl TuningState {
             evaluation: RwSignal::default(),
             importances: RwSignal::default(),
             notes: RwSignal::default(),
-            hotspots: RwSignal::default(),
             view: RwSignal::default(),
             shown,
         }

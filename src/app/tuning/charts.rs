@@ -12,13 +12,15 @@ use crate::{
         reactive::{Show, effect},
         theme::ActiveTheme,
     },
-    plot::{Chart, Pick},
+    collective::Workload,
+    plot::{Chart, Pick, Series},
+    report::Workbench,
     tuning::{
         charts::group_of,
         heat_map::{meant, same_point},
-        hotspots,
         result::View,
     },
+    workbench::AttachmentKind,
 };
 
 /// One chart of the view, drawn `tasks` tasks of the browser after the view has come.
@@ -32,12 +34,13 @@ fn over_size(session: Session) -> Signal<Option<Arc<Chart>>> {
     let chart = chart_of(session, 1, |view| Some(&view.busbw_over_size));
     Memo::new(move |_| {
         let (chart, workload) = (chart.get()?, session.tuning.workload()?);
-        let marks = session.tuning.hotspots.with(|all| {
-            all.as_ref().map(|all| hotspots::marks(all, workload.collective, workload.scale)).unwrap_or_default()
-        });
-        if marks.is_empty() {
+        let marks = session
+            .state_of(Workbench::Tuning)
+            .shown
+            .with(|shown| shown.as_ref()?.attachment::<(Workload, Vec<Series>)>(AttachmentKind::Marks));
+        let Some((_, marks)) = marks.filter(|(of, marks)| *of == workload && !marks.is_empty()) else {
             return Some(chart);
-        }
+        };
         let mut marked = Chart::clone(&chart);
         marked.series.extend(marks);
         Some(Arc::new(marked))

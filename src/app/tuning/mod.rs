@@ -16,20 +16,25 @@ pub use mapping::MappingDialog;
 
 use leptos::prelude::*;
 
-use super::{browser_tasks, files::Files, session::Session};
+use super::{browser_tasks, files::Files, session::Session, workbench::Sections};
 use crate::{
     app::reactive::{Show, effect, reactive},
+    form::Choices,
     intake::{FileReport, Outcome, files::DocumentFiles},
+    report::Workbench,
     tuning::address::Panel,
+    workbench::WorkbenchQuestion,
+    worker::protocol::Request,
 };
 use answer::Answer;
 use charts::{Accuracy, Charts, HeatMap};
 use controls::Controls;
 use custom_sizes::CustomSizes;
-use panels::{ChosenPanel, Hotspots, Tabs};
+use panels::{ChosenPanel, Failed, Tabs};
 use parameters::ParametersForm;
 use quality::{Importances, Quality};
 use table::OptimalConfigurations;
+use worker_query::WorkerQuery;
 
 /// The workbench while a file is open.
 #[component]
@@ -49,6 +54,12 @@ pub fn Tuning() -> impl IntoView {
         session.refresh_view();
     });
     effect(move || session.reload_other_set());
+    let query = WorkerQuery::new(session, Signal::derive(move || panel_question(session)));
+    // What another panel shows is not shown in its place.
+    effect(move || {
+        session.tuning.panel.track();
+        session.state_of(Workbench::Tuning).shown.set(None);
+    });
     view! {
         <div class="bench">
             <main class="bench-main">
@@ -67,6 +78,7 @@ pub fn Tuning() -> impl IntoView {
                         aria-labelledby=move || format!("tab-{}", session.tuning.panel.get().key())
                     >
                         <Show when=move || !has_data() || shows_workload() fallback=|| view! { <NotLoadedView /> }>
+                            <Failed error=query.error />
                             <Show when=is_answer fallback=|| view! { <OtherPanel /> }>
                                 <Show when=has_data fallback=|| view! { <NoSweep /> }>
                                     <AnswerPanel />
@@ -93,6 +105,22 @@ pub fn Tuning() -> impl IntoView {
             </aside>
         </div>
     }
+}
+
+/// The question for the sections of the panel that is shown: its choices, with the workload as in the address.
+fn panel_question(session: Session) -> Option<Request> {
+    let panel = session.tuning.panel.get();
+    let is_wanted = session.reports.with(|files| !files.is_empty())
+        && (!session.tuning.has_data() || session.tuning.workload().is_some());
+    is_wanted.then(|| {
+        let mut choices = Choices::parse(&(session.tuning.address.get().fragment() + &panel.suffix()));
+        session
+            .state_of(Workbench::Tuning)
+            .choices
+            .with(|own| own.iter().for_each(|(key, value)| choices.set(key, value)));
+        let question = Box::new(WorkbenchQuestion::Choose(choices));
+        Request::Study { workbench: Workbench::Tuning, question }
+    })
 }
 
 /// The chosen panel other than the answer, below the choice of the workload.
@@ -135,7 +163,7 @@ fn AnswerPanel() -> impl IntoView {
         </Show>
         <Show when=move || is_at(5)>
             <HeatMap />
-            <Hotspots />
+            <Sections workbench=Workbench::Tuning />
             <Accuracy />
         </Show>
         <Show when=move || is_at(6)>

@@ -10,8 +10,9 @@ use crate::{
         reactive::effect,
         session::{Failure, JobKind, Session, WorkerMemory},
     },
-    plot::Chart,
+    report::Workbench,
     text::Listing,
+    workbench::WorkbenchAnswer,
     worker::protocol::{Request, Response},
 };
 
@@ -41,15 +42,8 @@ enum RequestState {
 const fn about(request: &Request) -> &'static str {
     match request {
         Request::Record(_) => "Listing the runs of a point",
-        Request::Hotspots(_) => "Looking for hotspots",
-        Request::Conf(_) => "Reading or writing a tuner file",
-        Request::Coverage(_) => "Comparing with what a job sends",
-        Request::Ab(_) => "Evaluating an A/B comparison",
-        Request::AbScript(_) => "Writing an A/B campaign",
-        Request::Plan(_) => "Planning what to measure next",
         Request::Compare { .. } => "Comparing two states",
-        Request::Table { .. } => "Showing a table",
-        _ => "Answering a question",
+        _ => "Making a panel",
     }
 }
 
@@ -98,9 +92,17 @@ impl WorkerQuery {
         spawn_local(async move {
             let answer = answer.await;
             match answer {
+                // The answer to the present question follows; what is shown may be of another panel.
+                Ok(_) if state.try_get_value() == Some(RequestState::Outdated) => {}
                 Ok(answer) => {
                     self.error.try_set(None);
-                    self.response.try_set(Some(Arc::new(answer.response)));
+                    if let Response::Study(answer) = answer.response {
+                        if let WorkbenchAnswer::Shown(shown) = *answer {
+                            session.state_of(Workbench::Tuning).shown.set(Some(Arc::new(*shown)));
+                        }
+                    } else {
+                        self.response.try_set(Some(Arc::new(answer.response)));
+                    }
                 }
                 Err(failure) if failure.is_expected() => {}
                 Err(failure @ Failure::Refused(_)) => {
@@ -136,11 +138,6 @@ impl WorkerQuery {
     /// A table of the last response; empty before.
     pub fn listing(self, find: fn(&Response) -> Option<&Listing>) -> Signal<Arc<Listing>> {
         Memo::new(move |_| self.get(|response| find(response).cloned().map(Arc::new)).unwrap_or_default()).into()
-    }
-
-    /// A chart of the last response; `None` before.
-    pub fn chart(self, find: fn(&Response) -> Option<&Chart>) -> Signal<Option<Arc<Chart>>> {
-        Memo::new(move |_| self.get(|response| find(response).cloned().map(Arc::new))).into()
     }
 
     /// Whether a condition holds for the last response; tracked.

@@ -5,13 +5,13 @@ use leptos::prelude::*;
 
 use crate::{
     app::{
-        fields::{choice_field, prevent_submit},
+        fields::{choice_field, number_field},
         list::ListLimit,
         pass_choices::pass_choices_button,
         reactive::{For, Show, reactive},
         session::{Session, WorkbenchState},
     },
-    form::{Control, Field, Group},
+    form::{Choices, Control, Field, Group},
     registry::passed_choices::slowdown,
     report::Workbench,
     units::significant,
@@ -119,8 +119,12 @@ pub(super) fn GroupForm(
     /// The number of the group.
     #[prop(into)]
     group: Signal<Option<u8>>,
+    /// The label of the button that makes all choices of the form.
+    #[prop(into)]
+    submit: Signal<Option<String>>,
 ) -> impl IntoView {
-    let state = expect_context::<Session>().state_of(workbench);
+    let session: Session = expect_context();
+    let state = session.state_of(workbench);
     let groups = move || {
         let group = group.get();
         let of_form = |shown: &WorkbenchView| group.is_some() && shown.form.iter().any(|field| number(field) == group);
@@ -128,9 +132,23 @@ pub(super) fn GroupForm(
         group.filter(|_| is_there).into_iter().collect::<Vec<_>>()
     };
     let form = move |group: u8| {
+        let draft = submit.with_untracked(Option::is_some).then(|| RwSignal::new(Choices::default()));
+        let send = move |event: leptos::ev::SubmitEvent| {
+            event.prevent_default();
+            let Some(draft) = draft else { return };
+            let fields = state.shown.with_untracked(|shown| shown.as_ref().map(|shown| shown.form.clone()));
+            let draft = draft.get_untracked();
+            let value = |field: &Field| draft.get(&field.key).unwrap_or(&field.value).to_owned();
+            let of_group = fields.iter().flatten().filter(|field| number(field) == Some(group));
+            session.choose_together(workbench, of_group.map(|field| (field.key.clone(), value(field))).collect());
+        };
+        let button = submit.get_untracked().map(|label| {
+            view! { <button type="submit" class="primary">{label}</button> }
+        });
         view! {
-            <form class="own" on:submit=prevent_submit>
-                <Fields workbench group=Some(group) />
+            <form class="own" on:submit=send>
+                <Fields workbench group=Some(group) draft />
+                {button}
             </form>
         }
     };
@@ -144,7 +162,13 @@ fn number(field: &Field) -> Option<u8> {
 
 /// The fields of a group.
 #[component]
-fn Fields(workbench: Workbench, group: Option<u8>) -> impl IntoView {
+fn Fields(
+    workbench: Workbench,
+    group: Option<u8>,
+    /// What was edited since the form was sent; without it each edit is a choice.
+    #[prop(default = None)]
+    draft: Option<RwSignal<Choices>>,
+) -> impl IntoView {
     let state = expect_context::<Session>().state_of(workbench);
     let fields = move || {
         state.shown.with(|shown| {
@@ -153,7 +177,7 @@ fn Fields(workbench: Workbench, group: Option<u8>) -> impl IntoView {
             of_group.map(|field| (field.key.clone(), field.label.clone(), kind(&field.control))).collect::<Vec<_>>()
         })
     };
-    let view = move |(key, label, kind): (String, String, u8)| field(workbench, state, key, label, kind);
+    let view = move |(key, label, kind): (String, String, u8)| field(workbench, state, draft, key, label, kind);
     view! { <For each=fields key=Clone::clone children=view /> }
 }
 
@@ -166,17 +190,31 @@ fn kind(control: &Control) -> u8 {
         Control::Slider { .. } => 4,
         Control::Text(_) => 5,
         Control::Lines => 6,
+        Control::NumberWithin { .. } => 7,
     }
 }
 
-fn field(workbench: Workbench, state: WorkbenchState, key: String, label: String, kind: u8) -> AnyView {
+fn field(
+    workbench: Workbench,
+    state: WorkbenchState,
+    draft: Option<RwSignal<Choices>>,
+    key: String,
+    label: String,
+    kind: u8,
+) -> AnyView {
     let session: Session = expect_context();
     // Every kind of field needs its value and the handler of changes.
     let key = StoredValue::new(key);
     // A field is written only when its value differs: an answer must not overwrite what is being typed.
-    let held = Memo::new(move |_| key.with_value(|key| state.of_field(key, |field| field.value.clone())));
+    let held = Memo::new(move |_| {
+        let edited = |key: &String| draft?.with(|draft| draft.get(key).map(str::to_owned));
+        key.with_value(|key| edited(key).or_else(|| state.of_field(key, |field| field.value.clone())))
+    });
     let value = move || held.get().unwrap_or_default();
-    let choose = move |value: &str| session.choose(workbench, &key.get_value(), value.trim());
+    let choose = move |value: &str| match draft {
+        Some(draft) => draft.update(|draft| draft.set(&key.get_value(), value.trim())),
+        None => session.choose(workbench, &key.get_value(), value.trim()),
+    };
     let hint = move || key.with_value(|key| state.of_field(key, |field| field.hint.clone())).unwrap_or_default();
     let options = move || {
         let find = |field: &Field| match &field.control {
@@ -190,7 +228,8 @@ fn field(workbench: Workbench, state: WorkbenchState, key: String, label: String
         0 => {
             // The list shows the current choice: an answer to an earlier one may still come.
             let chosen = move |key: &String| {
-                let chosen = state.choices.with(|choices| choices.get(key).map(str::to_owned));
+                let choices = draft.unwrap_or(state.choices);
+                let chosen = choices.with(|choices| choices.get(key).map(str::to_owned));
                 chosen.or_else(|| state.of_field(key, |field| field.usual.clone()))
             };
             let all = move || {
@@ -217,7 +256,7 @@ fn field(workbench: Workbench, state: WorkbenchState, key: String, label: String
             let item = move |(option, text): (String, String)| {
                 let name = option.clone();
                 let is_on = move || value().split(',').any(|held| held == name);
-                check(text, Box::new(is_on), Box::new(move |on| toggle(&option, on)))
+                check(text, String::new(), Box::new(is_on), Box::new(move |on| toggle(&option, on)))
             };
             let shown = ListLimit::initial();
             let listed = move || options().into_iter().take(shown.get()).collect::<Vec<_>>();
@@ -232,7 +271,12 @@ fn field(workbench: Workbench, state: WorkbenchState, key: String, label: String
             }
             .into_any()
         }
-        2 => check(label, Box::new(move || value() == "1"), Box::new(move |on| choose(if on { "1" } else { "" }))),
+        2 => check(
+            label,
+            hint(),
+            Box::new(move || value() == "1"),
+            Box::new(move |on| choose(if on { "1" } else { "" })),
+        ),
         3 => view! {
             <label class="field">
                 <span>{label}</span>
@@ -300,6 +344,29 @@ fn field(workbench: Workbench, state: WorkbenchState, key: String, label: String
             }
             .into_any()
         }
+        7 => {
+            let range = move |find: fn(f64, f64, bool) -> String| {
+                let of = |field: &Field| match field.control {
+                    Control::NumberWithin { least, most, is_whole } => find(least, most, is_whole),
+                    _ => String::new(),
+                };
+                key.with_value(|key| state.of_field_untracked(key, of)).unwrap_or_default()
+            };
+            let [least, most] = [range(|least, _, _| least.to_string()), range(|_, most, _| most.to_string())];
+            let step = range(|_, _, is_whole| if is_whole { "1" } else { "any" }.to_owned());
+            let is_within = move |text: &str| {
+                let is_within = |field: &Field| field.control.takes(text);
+                key.with_value(|key| state.of_field_untracked(key, is_within)) == Some(true)
+            };
+            let take = move |text: &str| {
+                let is_within = is_within(text);
+                if is_within {
+                    choose(text);
+                }
+                is_within
+            };
+            number_field(label, [least, most], step, Box::new(value), Box::new(take))
+        }
         _ => view! {
             <label class="field wide">
                 <span>{label}</span>
@@ -316,9 +383,9 @@ fn field(workbench: Workbench, state: WorkbenchState, key: String, label: String
     }
 }
 
-fn check(label: String, is_on: Box<dyn Fn() -> bool + Send>, on_change: Box<dyn Fn(bool)>) -> AnyView {
+fn check(label: String, title: String, is_on: Box<dyn Fn() -> bool + Send>, on_change: Box<dyn Fn(bool)>) -> AnyView {
     view! {
-        <label class="check">
+        <label class="check" title=(!title.is_empty()).then_some(title)>
             <input type="checkbox" prop:checked=is_on on:change:target=move |event| on_change(event.target().checked()) />
             <span>{label}</span>
         </label>

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     app::reactive::{For, Show, effect, reactive},
-    report::{Fact, Report, Workbench},
+    report::{Fact, Report, Section, Workbench},
 };
 use form::{ChoiceBar, GroupForm};
 
@@ -68,18 +68,6 @@ fn WorkbenchBody(workbench: Workbench) -> impl IntoView {
         let sentence = |text: String| view! { <p class="sentence">{text}</p> };
         sentences.unwrap_or_default().into_iter().map(sentence).collect_view()
     };
-    let sections = move || {
-        let all = state.shown.with(|shown| shown.as_ref().map_or(0, |shown| shown.report.sections.len()));
-        (0..all).collect::<Vec<_>>()
-    };
-    let section = move |index: usize| {
-        let find = move |report: &Report| report.sections.get(index).cloned();
-        // A section that two answers have in common is not drawn again.
-        let section = Memo::new(move |_| state.shown.with(|shown| find(&shown.as_ref()?.report)));
-        let group = Signal::derive(move || section.with(|section| Some(section.as_ref()?.form.as_ref()?.number)));
-        let form = view! { <GroupForm workbench group /> }.into_any();
-        view! { <SectionView section=section id=format!("section-{index}") form /> }
-    };
     view! {
         {reactive(move || why_unanswered(session, workbench))}
         <Show when=move || state.has_answer()>
@@ -92,10 +80,34 @@ fn WorkbenchBody(workbench: Workbench) -> impl IntoView {
                 <NetworkView workbench />
             </Show>
             <div class="panels">
-                <For each=sections key=|index| *index children=section />
+                <Sections workbench />
             </div>
         </Show>
     }
+}
+
+/// The sections of the answer, each with the fields of its group.
+#[component]
+pub fn Sections(workbench: Workbench) -> impl IntoView {
+    let state = expect_context::<Session>().state_of(workbench);
+    // What stands at a place is drawn anew where it is of another group.
+    let sections = move || {
+        let all = state.shown.get();
+        let kind = |(index, section): (usize, &Section)| {
+            (index, section.form.as_ref().map(|group| group.number), section.placement.is_folded)
+        };
+        all.iter().flat_map(|shown| shown.report.sections.iter().enumerate().map(kind)).collect::<Vec<_>>()
+    };
+    let section = move |(index, ..): (usize, Option<u8>, bool)| {
+        let find = move |report: &Report| report.sections.get(index).cloned();
+        // A section that two answers have in common is not drawn again.
+        let section = Memo::new(move |_| state.shown.with(|shown| find(&shown.as_ref()?.report)));
+        let group = Signal::derive(move || section.with(|section| Some(section.as_ref()?.form.as_ref()?.number)));
+        let submit = Signal::derive(move || section.with(|section| section.as_ref()?.placement.submit.clone()));
+        let form = view! { <GroupForm workbench group submit /> }.into_any();
+        view! { <SectionView section=section id=format!("section-{index}") form /> }
+    };
+    view! { <For each=sections key=|section| *section children=section /> }
 }
 
 /// Why the choices are not answered, with a button that tries again.

@@ -14,10 +14,10 @@ use crate::{
     collective::Collective,
     policy::{
         arm::Arm,
-        attribution::{LogSettings, Schedule},
         bands::Bands,
         read::{self, PolicyError},
-        request::{PolicyOverview, Settings},
+        request::{LogSettings, Schedule, Settings},
+        result::PolicyOverview,
         study::{NamedLog, PolicyStudy},
     },
     report::Workbench,

@@ -12,10 +12,12 @@ use crate::{
         table, terminal, threads,
     },
     policy::{
-        iteration::{Pair, PairKind},
         replay,
-        request::{Highlight, LatencySource, PolicyOverview, ReplayResult, ReplaySettings, UnanalysedTable},
-        result::{ArmResult, Decision, Evidence, Flag, KeyResult},
+        request::{Highlight, LatencySource, ReplaySettings},
+        result::{
+            ArmResult, Decision, Evidence, Flag, KeyResult, Pair, PairKind, PolicyOverview, ReplayResult,
+            UnanalysedTable,
+        },
         simulate,
         study::PolicyStudy,
     },

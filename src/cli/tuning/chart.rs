@@ -103,7 +103,7 @@ impl Chart {
 
     fn chart(&self, learnt: &Learnt) -> Result<Drawing, CliError> {
         let group = self.group(&learnt.groups)?;
-        let study = &learnt.executor.tuning.study;
+        let study = &learnt.executor.studies.tuning.loaded.study;
         let size_bytes = group.sizes.first().copied().unwrap_or_default();
         let workload = Workload { collective: group.collective, scale: group.scale, size_bytes };
         if group.default_sizes == 0 && self.against == Against::Default {

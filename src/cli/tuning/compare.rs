@@ -11,11 +11,11 @@ use crate::{
         files::{self, Reads},
         save, table, terminal,
     },
+    report::snapshot::Snapshot,
     tuning::{
         compare::{self, CompareAnswer, CompareQuestion, DeployedConf},
         conf::{Reader, read},
-        snapshot::Snapshot,
-        support::Library,
+        platform::Library,
     },
 };
 

@@ -22,7 +22,7 @@ use crate::{
             calls::{TypedCalls, type_bytes},
         },
         parameters::Parameters,
-        support::Library,
+        platform::Library,
     },
     units::Size,
     worker::executor::Executor,
@@ -121,8 +121,8 @@ impl Coverage {
         let mut bar = terminal::Bar::new();
         let mut executor = Executor::default();
         let loaded = executor.take_in(opened, Target::Time, &mut bar)?;
-        if !executor.tuning.study.sweep().points.is_empty()
-            && let Err(error) = executor.tuning.train(Parameters::default(), &mut bar)
+        if !executor.studies.tuning.loaded.study.sweep().points.is_empty()
+            && let Err(error) = executor.studies.tuning.loaded.train(Parameters::default(), &mut bar)
         {
             terminal::say("note", &format!("times come from the measurements alone: {error}"));
         }
@@ -143,10 +143,10 @@ impl Coverage {
             scale,
             divide_by: self.steps.saturating_mul(self.logging_ranks),
         };
-        let answer = executor.tuning.coverage(&question)?;
+        let answer = executor.studies.tuning.loaded.coverage(&question)?;
         terminal::say_notes(&answer.notes);
         if self.json {
-            return terminal::write_json(&json(&answer, executor.tuning.set.as_deref()));
+            return terminal::write_json(&json(&answer, executor.studies.tuning.loaded.set.as_deref()));
         }
         let next: Vec<String> = answer.measure_next.iter().map(|(workload, _)| in_words(workload)).collect();
         let next = if next.is_empty() { String::new() } else { format!("\nMeasure next: {}.\n", next.join("; ")) };

@@ -20,10 +20,9 @@ use crate::{
     tuning::{
         conf::{
             Reader,
-            export::{ConfExport, ExportOptions, loading},
-            question::{ConfAnswer, ConfQuestion},
+            export::{self, ConfExport, ExportOptions, loading},
         },
-        support::Library,
+        platform::Library,
     },
     units::count,
 };
@@ -91,10 +90,7 @@ impl Export {
             version: self.machine.library_version,
             gpu: self.machine.gpu,
         };
-        let ConfAnswer::Export { export, listing } = learnt.executor.tuning.conf(&ConfQuestion::Export(options))?
-        else {
-            return refuse(format!("no tuner file is written for {}", self.reader.name()));
-        };
+        let export = learnt.executor.studies.tuning.loaded.export(&options)?;
         export.warnings.iter().for_each(|warning| terminal::say("warning", warning));
         export.refusals.iter().for_each(|refusal| terminal::say("error", &refusal.message()));
         if export.files.is_empty() {
@@ -117,7 +113,7 @@ impl Export {
                     Reader::Rccl if offered != first => format!("# there under the name {offered}\n"),
                     _ => String::new(),
                 };
-                let table = table::of_listing(&listing);
+                let table = table::of_listing(&export::listing(&export.rows));
                 terminal::write(&format!("{table}\n{told}\n{}{looked_for}", loading(self.reader, &first)))?;
             }
         }

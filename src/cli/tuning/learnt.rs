@@ -99,11 +99,11 @@ impl FromSweeps {
         let mut bar = terminal::Bar::new();
         let mut executor = Executor::default();
         let loaded = executor.take_in(opened, self.learning.target, &mut bar)?;
-        let trained = executor.tuning.train(parameters.clone(), &mut bar)?;
+        let trained = executor.studies.tuning.loaded.train(parameters.clone(), &mut bar)?;
         let folds = threads::each("Validating", trained.folds.len(), |fold| {
             predict_folds(&trained.training, parameters, &[fold], &mut Silent)
         })?;
-        let validated = executor.tuning.validate(&folds, &mut bar)?;
+        let validated = executor.studies.tuning.loaded.validate(&folds, &mut bar)?;
         drop(bar);
         let mut notes = [loaded.notes, trained.notes, validated.notes].concat();
         notes.extend(besides);

@@ -12,14 +12,16 @@ use crate::{
     },
     text::visible,
     tuning::{
-        aggregate::{Target, aggregate},
+        aggregate::Target,
         conf::{
-            Finding, Reader, Severity, lint,
+            Finding, Reader, Severity,
+            lint::{self, lint_for},
             overlay::{listing, overlay, summary},
-            question::lint_for,
             read,
         },
-        support::{Library, SupportMatrix},
+        platform::Library,
+        runs::aggregate,
+        support::SupportMatrix,
         sweep::Sweep,
     },
 };
@@ -78,7 +80,7 @@ impl Lint {
                     terminal::say("note", &opened.sets.note);
                 }
                 terminal::say_notes(&opened.notes);
-                aggregate(&opened.rows, Target::Time).sweep
+                aggregate(&opened.rows, Target::Time)
             }
         };
         let readers = self.reader.as_ref().map_or(Reader::ALL, std::slice::from_ref);

@@ -16,9 +16,8 @@ use crate::{
     tuning::{
         aggregate::Target,
         launch::Launcher,
-        plan::{PlanAnswer, PlanQuestion, agenda::PlannedLaunch, listing},
-        platform::Platform,
-        support::Library,
+        plan::{PlanAnswer, PlanQuestion, PlannedLaunch, listing},
+        platform::{Library, Platform},
     },
     worker::executor::Executor,
 };
@@ -91,7 +90,7 @@ impl Plan {
         let mut bar = terminal::Bar::new();
         let mut executor = Executor::default();
         let loaded = executor.take_in(opened, Target::Time, &mut bar)?;
-        let platform = self.machine.with(self.library, executor.tuning.platform());
+        let platform = self.machine.with(self.library, executor.studies.tuning.loaded.platform());
         let question = PlanQuestion {
             platform: Some(Platform { sharp: self.sharp, ..platform }),
             runs: self.runs,
@@ -101,7 +100,7 @@ impl Plan {
             seed: self.seed,
             ..PlanQuestion::default()
         };
-        let answer = executor.tuning.plan(&question, &mut bar)?;
+        let answer = executor.studies.tuning.loaded.plan(&question, &mut bar)?;
         drop(bar);
         terminal::say_notes(&loaded.notes);
         terminal::say_notes(&answer.notes);
@@ -109,7 +108,7 @@ impl Plan {
             save::save("script", path, &answer.script)?;
         }
         if self.json {
-            return terminal::write_json(&json(&answer, executor.tuning.set.as_deref()));
+            return terminal::write_json(&json(&answer, executor.studies.tuning.loaded.set.as_deref()));
         }
         if self.sweep_arguments {
             return terminal::write_file(&answer.sweep_arguments);

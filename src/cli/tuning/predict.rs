@@ -12,7 +12,7 @@ use crate::{
         table, terminal,
     },
     collective::{Algorithm, Protocol, Scale, Workload},
-    tuning::{export, listing, parameters::SearchLimits, result::Group, support::Library, wording},
+    tuning::{export, listing, parameters::SearchLimits, platform::Library, result::Group, wording},
     units::{Size, significant},
 };
 
@@ -115,9 +115,9 @@ impl Predict {
         }
         let Search { max_channels, algorithms, protocols, exhaustive } = self.search;
         let limits = SearchLimits { max_channels, algorithms, protocols, exhaustive };
-        let platform = self.machine.with(self.library, learnt.executor.tuning.platform());
-        learnt.executor.tuning.study.set_platform(platform);
-        let study = &learnt.executor.tuning.study;
+        let platform = self.machine.with(self.library, learnt.executor.studies.tuning.loaded.platform());
+        learnt.executor.studies.tuning.loaded.study.set_platform(platform);
+        let study = &learnt.executor.studies.tuning.loaded.study;
         let answers = study.recommend(&workloads, Some(&limits), true, &mut terminal::Bar::new())?;
         terminal::say_notes(answers.iter().filter_map(|answer| {
             let (configuration, busbw) = answer.exhaustive?;
@@ -131,7 +131,7 @@ impl Predict {
             workloads.iter().flat_map(|workload| study.cannot_run(&limits, workload)).collect();
         cannot.dedup();
         terminal::say_notes(cannot.iter().map(|why| format!("{why} (--library and --gpu say where it runs)")));
-        let set = learnt.executor.tuning.set.as_deref();
+        let set = learnt.executor.studies.tuning.loaded.set.as_deref();
         if self.json {
             return terminal::write_as_json(&export::json(&answers, set));
         }

@@ -77,7 +77,7 @@ impl Train {
         };
         let learnt = self.from.learn(opened, &parameters, failed)?;
         let mut bar = terminal::Bar::new();
-        let study = &learnt.executor.tuning.study;
+        let study = &learnt.executor.studies.tuning.loaded.study;
         let importances = if self.importances { study.importances(&mut bar)? } else { Vec::new() };
         if let Some(path) = &self.save {
             let text = study.model_file()?.to_text();
@@ -99,8 +99,8 @@ impl Train {
 
 fn for_people(known: &Known) -> String {
     let files: String = known.files.iter().filter_map(file_line).map(|line| line + "\n").collect();
-    let set =
-        known.learnt.executor.tuning.set.as_deref().map_or_else(String::new, |set| format!("Measured with {set}\n"));
+    let set = &known.learnt.executor.studies.tuning.loaded.set;
+    let set = set.as_deref().map_or_else(String::new, |set| format!("Measured with {set}\n"));
     let groups: String = known.learnt.groups.iter().map(|group| wording::group(group) + "\n").collect();
     let evaluation = &known.learnt.evaluation;
     let mut sections = vec![

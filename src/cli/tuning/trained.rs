@@ -38,7 +38,7 @@ pub(super) fn json(known: &Known) -> impl Serialize {
         seed: known.parameters.seed,
         target: known.target,
         /// Which of several sets of measurements this is about; null where there is one.
-        set: known.learnt.executor.tuning.set.as_deref(),
+        set: known.learnt.executor.studies.tuning.loaded.set.as_deref(),
         parameters: &known.parameters,
         /// Accepted data lines before aggregation, those of the default included.
         rows: sum(|file| rows(file).0),
@@ -135,7 +135,7 @@ fn scores(scores: &FoldScores) -> impl Serialize {
 }
 
 fn deployed(learnt: &Learnt) -> Vec<impl Serialize> {
-    let study = &learnt.executor.tuning.study;
+    let study = &learnt.executor.studies.tuning.loaded.study;
     let held_out = study.held_out();
     let answers = study.recommendations().iter().map(|recommendation| {
         let workload = recommendation.workload;

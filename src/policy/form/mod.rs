@@ -14,13 +14,13 @@ use crate::{
     math::hash,
     policy::{
         arm::Arm,
-        attribution::{LogSettings, Schedule},
         bands::{Bands, BandsError},
         read, replay,
-        request::{Export, Highlight, LatencySource, PolicyOverview, PreparedReplay, ReplaySettings, Settings},
+        request::{Export, Highlight, LatencySource, LogSettings, ReplaySettings, Schedule, Settings},
+        result::{PolicyOverview, PreparedReplay, StudyError},
         settings::Group,
         simulate,
-        study::{self, NamedLog},
+        study::{NamedLog, PolicyStudy},
     },
     progress::Progress,
     report::{Contents, Report, TextFile},
@@ -45,7 +45,7 @@ pub fn is_simulated(choices: &Choices) -> bool {
 /// The state of the policy workbench.
 #[derive(Default)]
 pub struct Policy {
-    study: study::PolicyStudy,
+    study: PolicyStudy,
     choices: Choices,
     studied: Option<PolicyOverview>,
     start: Option<ReplaySettings>,
@@ -78,11 +78,11 @@ impl Policy {
     /// The state after logs were loaded.
     #[must_use]
     pub fn new(logs: Vec<NamedLog>) -> Self {
-        Self { study: study::PolicyStudy::new(logs), ..Self::default() }
+        Self { study: PolicyStudy::new(logs), ..Self::default() }
     }
 
     /// The study.
-    pub const fn study(&mut self) -> &mut study::PolicyStudy {
+    pub const fn study(&mut self) -> &mut PolicyStudy {
         &mut self.study
     }
 
@@ -262,8 +262,8 @@ impl Policy {
     }
 }
 
-impl From<study::StudyError> for WorkbenchError {
-    fn from(error: study::StudyError) -> Self {
+impl From<StudyError> for WorkbenchError {
+    fn from(error: StudyError) -> Self {
         Self::Study(Box::new(error))
     }
 }

@@ -1,6 +1,5 @@
 //! Maps the columns of a reward log to their meaning.
 
-use super::rows::unquoted;
 use crate::{
     collective::Collective,
     text::{number, whole},
@@ -155,4 +154,9 @@ pub fn is_plain(cells: &[String]) -> bool {
     Collective::parse(collective).is_some()
         && [size, nodes, ranks].into_iter().all(|cell| whole(cell).is_some())
         && number(latency).is_some()
+}
+
+/// Without quotes that blanks before them kept from being read as such.
+pub(super) fn unquoted(cell: &str) -> &str {
+    cell.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).map_or(cell, str::trim)
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Log, LogForm, NO_ARM, NO_SPREAD, Objective, PartialKey, Row, TOO_MANY_ARMS, name::FileName, place_of};
+use super::{Log, LogForm, NO_ARM, NO_SPREAD, PartialKey, Row, TOO_MANY_ARMS, name::FileName, place_of};
 use crate::{
     bandit::schedule::MAX_ARMS,
-    policy::arm::Arm,
+    policy::{arm::Arm, result::Objective},
     text::{Column, Entry, Listing, Problem},
     units::Size,
 };

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Log, LogForm, MOST_KEYS, NO_ARM, NO_SPREAD, Objective, PartialKey, Row, TOO_MANY_ARMS, TOO_MANY_KEYS,
-    json::episodes_note, name::FileName, place_of, rows::unquoted,
+    Log, LogForm, MOST_KEYS, NO_ARM, NO_SPREAD, PartialKey, Row, TOO_MANY_ARMS, TOO_MANY_KEYS, columns::unquoted,
+    json::episodes_note, name::FileName, place_of,
 };
 use crate::{
     bandit::schedule::MAX_ARMS,
-    policy::arm::Arm,
+    policy::{arm::Arm, result::Objective},
     text::{Column, Entry, Listing, Problem, Records, number},
     units::Size,
 };

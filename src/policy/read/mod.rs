@@ -13,7 +13,8 @@ use super::{
     arm::Arm,
     file::{FileError, ParsedPolicy, Policy},
     key::Key,
-    record,
+    listing, record,
+    result::Objective,
 };
 use crate::{
     collective::{Collective, Scale},
@@ -80,16 +81,6 @@ impl LogForm {
             Self::Policy => "policy file",
         }
     }
-}
-
-/// What the numbers of a log measure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Objective {
-    /// The time of collectives, which does not include the computation that they slow down.
-    #[default]
-    Communication,
-    /// The time of iterations of the job.
-    Iteration,
 }
 
 /// One measurement.
@@ -195,7 +186,7 @@ pub fn policy(text: &str) -> Result<Log, PolicyError> {
     } else {
         Policy::read(text.as_bytes())?
     };
-    let table = super::listing::policy(&policy);
+    let table = listing::policy(&policy);
     Ok(Log { form: LogForm::Policy, table: Some(table), policy: Some(policy), notes, ..Log::default() })
 }
 

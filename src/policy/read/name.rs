@@ -2,7 +2,7 @@
 
 use crate::{
     collective::Scale,
-    policy::{arm::Arm, read::Objective},
+    policy::{arm::Arm, result::Objective},
     units::Size,
 };
 

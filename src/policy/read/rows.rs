@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Log, LogForm, MOST_KEYS, MOST_ROWS, NO_ARM, Objective, PartialKey, Row, TOO_MANY_ARMS, TOO_MANY_KEYS,
-    columns::{Column, Columns},
+    Log, LogForm, MOST_KEYS, MOST_ROWS, NO_ARM, PartialKey, Row, TOO_MANY_ARMS, TOO_MANY_KEYS,
+    columns::{Column, Columns, unquoted},
     name::FileName,
     place_of,
 };
 use crate::{
     bandit::schedule::MAX_ARMS,
     collective::{Collective, Scale},
-    policy::{arm::Arm, key::Key},
+    policy::{arm::Arm, key::Key, result::Objective},
     text::{Problem, Records, State, excerpt, number},
     units::count,
 };
@@ -356,11 +356,6 @@ impl Reader {
 
 fn are(number: usize, one: &str, many: &str) -> String {
     if number == 1 { format!("1 {one} is") } else { format!("{number} {many} are") }
-}
-
-/// Without quotes that blanks before them kept from being read as such.
-pub(super) fn unquoted(cell: &str) -> &str {
-    cell.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).map_or(cell, str::trim)
 }
 
 /// A whole number without sign or fraction; `2.0` reads as well.

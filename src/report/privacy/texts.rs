@@ -28,12 +28,12 @@ pub(super) fn each(report: &mut Report, see: &mut TextVisitor<'_>) {
         see(name, false);
         see(value, false);
     }
-    for Section { title, text, charts, tables, files, form: _ } in sections {
+    for Section { title, text, charts, tables, files, form: _, placement: _ } in sections {
         see(title, false);
         text.iter_mut().for_each(|text| see(text, false));
         charts.iter_mut().for_each(|chart| of_chart(chart, see));
-        // A form and a choice of a row stay on the page on which they were made.
-        for Exhibit { id, title, listing, choose: _ } in tables {
+        // What is for the page alone stays on the page on which it was made.
+        for Exhibit { id, title, listing, choose: _, marks: _ } in tables {
             see(id, true);
             see(title, false);
             of_listing(listing, see);

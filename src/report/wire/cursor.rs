@@ -63,23 +63,22 @@ impl<'a> Cursor<'a> {
     }
 
     /// The result of `read`, or `None` if there is no value.
-    pub fn optional<T>(&self, read: impl Fn(Cursor<'_>) -> Result<T>) -> Result<Option<T>> {
+    pub fn optional<T>(&self, read: impl FnOnce(Cursor<'_>) -> Result<T>) -> Result<Option<T>> {
         if self.value.is_null() { Ok(None) } else { read(*self).map(Some) }
     }
 
     /// The result of `read` for each item of a list; empty if there is no value.
-    pub fn list<T>(&self, read: impl Fn(Cursor<'_>) -> Result<T>) -> Result<Vec<T>> {
+    pub fn list<T>(&self, mut read: impl FnMut(Cursor<'_>) -> Result<T>) -> Result<Vec<T>> {
         let items = match self.value {
             Value::Null => return Ok(Vec::new()),
             Value::Array(items) => items,
             _ => return Err(self.expected("a list")),
         };
-        let item = |(index, value)| read(Cursor { value, place: PathStep::Item(&self.place, index) });
-        let mut read = Vec::with_capacity(items.len());
-        for next in items.iter().enumerate() {
-            read.push(item(next)?);
+        let mut all = Vec::with_capacity(items.len());
+        for (index, value) in items.iter().enumerate() {
+            all.push(read(Cursor { value, place: PathStep::Item(&self.place, index) })?);
         }
-        Ok(read)
+        Ok(all)
     }
 
     /// The items of a list of exactly `N` items.

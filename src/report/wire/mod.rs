@@ -16,6 +16,7 @@ mod charts;
 mod cursor;
 mod extent;
 mod numbers;
+mod snapshot;
 mod tables;
 mod upgrade;
 
@@ -65,9 +66,6 @@ pub enum WireError {
     /// A version that this program does not know yet.
     #[error("was made by a newer Collectune (format {0}; this one reads up to {VERSION}): open it there")]
     Newer(u64),
-    /// The measurements in the report are not valid.
-    #[error("can't be read: {0}")]
-    Snapshot(String),
     /// A value is not valid.
     #[error("can't be read at {place}: {expected} was expected")]
     Value {
@@ -201,12 +199,8 @@ fn report(at: Cursor<'_>) -> Result<Report, WireError> {
         files: at.field("files").list(read_file)?,
         parameters: at.field("parameters").list(read_fact)?,
         sections: at.field("sections").list(read_section)?,
-        snapshot: at.field("snapshot").optional(read_snapshot)?,
+        snapshot: at.field("snapshot").optional(snapshot::read)?,
     })
-}
-
-fn read_snapshot(at: Cursor<'_>) -> Result<Snapshot, WireError> {
-    Snapshot::from_value(at.value()).map_err(|error| WireError::Snapshot(error.to_string()))
 }
 
 fn read_file(at: Cursor<'_>) -> Result<LoadedFile, WireError> {
@@ -235,7 +229,7 @@ fn read_section(at: Cursor<'_>) -> Result<Section, WireError> {
         charts: at.field("charts").list(charts::read)?,
         tables: at.field("tables").list(tables::read)?,
         files: at.field("files").list(read_text_file)?,
-        form: None,
+        ..Section::default()
     })
 }
 

@@ -16,7 +16,7 @@ pub enum KeyError {
         line: u32,
         /// Column of the mapping, from 1.
         column: u32,
-        /// The key.
+        /// The key as it stands in the file.
         key: String,
         /// A description of the expected value.
         expected: String,
@@ -28,7 +28,7 @@ pub enum KeyError {
         line: u32,
         /// Column of the value, from 1.
         column: u32,
-        /// The key.
+        /// The key as it stands in the file.
         key: String,
         /// A description of the expected value.
         expected: String,
@@ -42,7 +42,7 @@ pub enum KeyError {
         line: u32,
         /// Column of the value, from 1.
         column: u32,
-        /// The key.
+        /// The key as it stands in the file.
         key: String,
         /// A description of the fault.
         message: String,
@@ -172,6 +172,14 @@ impl<'a> Fields<'a> {
     pub fn missing(&self, key: &str, expected: &str) -> KeyError {
         let (line, column) = (self.node.line, self.node.column);
         KeyError::Missing { line, column, key: key.to_owned(), expected: expected.to_owned() }
+    }
+
+    /// Refuses entries that were not taken; `expected` says which there may be.
+    ///
+    /// # Errors
+    /// Returns an error at the first of them.
+    pub fn refuse_rest(&self, expected: &str) -> Result<(), KeyError> {
+        self.rest().next().map_or(Ok(()), |(key, node, _)| Err(node.unexpected(key, expected)))
     }
 
     /// The entries that were not taken.

@@ -24,7 +24,7 @@ pub struct Node {
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// The value.
+    /// A scalar, a list or keys with their values.
     pub value: Value,
 }
 
@@ -38,7 +38,7 @@ pub enum Value {
         /// Whether it was quoted, which distinguishes `"1"` from `1`.
         quoted: bool,
     },
-    /// A list.
+    /// A list in either style: `- a`, or `[a, b]`.
     Sequence(Vec<Node>),
     /// Keys with their values, in the order of the text; keys differ.
     Mapping(Vec<(Node, Node)>),
@@ -52,7 +52,7 @@ pub struct YamlError {
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// The fault.
+    /// What is wrong there.
     pub fault: YamlFault,
 }
 

@@ -9,11 +9,12 @@ use super::{
             name::{Name, leaf, stem},
             nearest_names,
         },
+        regressors::SavedModel,
         samples::{CollectiveSamples, OperatorSamples, Setting, SettingTarget},
         steps::StepTable,
     },
     Answers, Bundle, BundleFile, DroppedFile, FileAnswer, FileQuestion, FileUse, MOST_BYTES, MOST_FILES, QuestionKind,
-    SavedModel, Unit,
+    Unit,
     cluster_of::{self, Clusters},
     identify, merge,
 };

@@ -3,7 +3,7 @@
 use super::{
     super::{
         catalogue::{Catalogue, Gpu, Operator},
-        samples::OperatorSamples,
+        samples::{OperatorSamples, VOCABULARY},
         scope::Scope,
     },
     Candidate,
@@ -35,7 +35,7 @@ fn candidate(samples: &OperatorSamples, operator: &Operator, gpu: Option<&Gpu>) 
     let mut logs: Vec<f64> = Vec::new();
     let mut fastest = 0.0_f64;
     let mut scope = Scope::default();
-    scope.set("vocabulary", super::VOCABULARY);
+    scope.set("vocabulary", VOCABULARY);
     for row in (0..samples.len()).step_by(step) {
         for (name, value) in samples.inputs.iter().zip(samples.row(row)) {
             scope.set(name, *value);

@@ -13,16 +13,13 @@ pub use questions::{Answers, Candidate, FileAnswer, FileQuestion, QuestionKind, 
 
 use super::{
     catalogue::Catalogue,
-    prediction::Direction,
     read::{ConfiguredRun, Sampling, TrainingFile, name::leaf},
+    regressors::SavedModel,
     run::Run,
     samples::{Cluster, SourceLine},
     steps::{ReduceTable, StepTable},
 };
-use crate::{
-    learn::xgboost,
-    text::{Problems, excerpt},
-};
+use crate::text::{Problems, excerpt};
 
 /// The most bytes of one file, after decompression.
 pub const MOST_FILE_BYTES: u64 = 64 << 20;
@@ -45,9 +42,6 @@ pub struct DroppedFile {
     /// Notes from reading the file.
     pub notes: Vec<String>,
 }
-
-/// Tokens of the vocabulary where a file of samples says nothing else.
-pub(super) const VOCABULARY: f64 = 50257.0;
 
 /// How a file is used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,21 +77,6 @@ pub struct BundleFile {
     pub problems: Problems,
     /// Notes about the file.
     pub notes: Vec<String>,
-}
-
-/// A regressor that was saved by XGBoost.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SavedModel {
-    /// The path of its file.
-    pub path: String,
-    /// The index of its cluster.
-    pub cluster: Option<usize>,
-    /// The operator whose time it predicts.
-    pub operator: String,
-    /// Whether it predicts the forward or the backward time.
-    pub direction: Direction,
-    /// The decoded model.
-    pub model: xgboost::Model,
 }
 
 /// The contents of all dropped files together.

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     catalogue::Catalogue,
-    interval,
-    prediction::Regressors,
+    prediction::{Regressors, TAILS},
     run::{Model, Run},
     step::{self, Component, Mode, Plan, Step, StepError},
 };
@@ -414,8 +413,7 @@ fn coverage(residuals: &[f64], folds: &[usize], count: usize) -> f64 {
         let (others, own) = crate::learn::folds::split(folds, fold);
         let mut others: Vec<f64> = others.iter().map(|row| residuals[*row]).collect();
         ascending(&mut others);
-        let tails = [(1.0 - interval::LEVEL) / 2.0, (1.0 + interval::LEVEL) / 2.0];
-        let [low, high] = tails.map(|share| quantile(&others, share).unwrap_or(0.0));
+        let [low, high] = TAILS.map(|share| quantile(&others, share).unwrap_or(0.0));
         covered += own.iter().filter(|row| residuals[**row] >= low && residuals[**row] <= high).count();
     }
     covered as f64 / residuals.len() as f64 * 100.0

@@ -97,9 +97,7 @@ impl Calibration {
         let ends = self.points.iter().flat_map(|(a, b)| [*a, *b]);
         let [low, high] = ends.fold([f64::MAX, 0.0], |[low, high], time| [low.min(time), high.max(time)]);
         let point = |&(x, y): &(f64, f64)| Point { x, y, ..Point::default() };
-        let axis =
-            |label: &str| Axis { label: label.to_owned(), quantity: Quantity::TimeUs, spacing: Spacing::Logarithmic };
-        let series = |name: &str, colour, mark, points| Series { name: name.to_owned(), colour, mark, points };
+        let axis = |label: &str| Axis::new(label, Quantity::TimeUs, Spacing::Logarithmic);
         Chart {
             id: "training-time-calibration".to_owned(),
             title: "Predicted over measured steps".to_owned(),
@@ -110,8 +108,8 @@ impl Calibration {
             x: axis("Measured step"),
             y: axis("Predicted step"),
             series: vec![
-                series("Equal", Colour::Muted, Mark::Line, [(low, low), (high, high)].iter().map(point).collect()),
-                series("Steps", Colour::Palette(0), Mark::Dots, self.points.iter().map(point).collect()),
+                Series::new("Equal", Colour::Muted, Mark::Line, [(low, low), (high, high)].iter().map(point).collect()),
+                Series::new("Steps", Colour::Palette(0), Mark::Dots, self.points.iter().map(point).collect()),
             ],
         }
     }

@@ -3,7 +3,7 @@
 //! All of it is data: a file of YAML or JSON with `catalogue: 1`, with [`Expression`]s where a value depends on the
 //! run. What is built in is such a file as well, `built_in.yaml`.
 
-mod architecture;
+pub(super) mod architecture;
 mod read;
 mod write;
 

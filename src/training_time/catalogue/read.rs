@@ -21,7 +21,7 @@ pub(super) fn catalogue(root: &Node) -> Result<Catalogue> {
         collectives: entries(fields.optional("collectives"), "collectives", collective)?,
         architectures: entries(fields.optional("architectures"), "architectures", architecture)?,
     };
-    refuse_rest(&fields, "gpus, clusters, operators, collectives or architectures")?;
+    fields.refuse_rest("gpus, clusters, operators, collectives or architectures")?;
     Ok(catalogue)
 }
 
@@ -39,13 +39,9 @@ fn entries<T>(section: Option<&Node>, name: &str, read: fn(&mut Fields<'_>, Stri
         }
         names.push(own.clone());
         all.push(read(&mut fields, own)?);
-        refuse_rest(&fields, &format!("a key of {name}"))?;
+        fields.refuse_rest(&format!("a key of {name}"))?;
     }
     Ok(all)
-}
-
-fn refuse_rest(fields: &Fields<'_>, expected: &str) -> Result<()> {
-    fields.rest().next().map_or(Ok(()), |(key, node, _)| Err(node.unexpected(key, expected)))
 }
 
 /// A number greater than zero.
@@ -114,7 +110,7 @@ fn steps(node: &Node) -> Result<StepsEntry> {
             _ => return Err(zero.unexpected("zero", "0 or 1")),
         },
     };
-    refuse_rest(&fields, "architecture or zero")?;
+    fields.refuse_rest("architecture or zero")?;
     Ok(entry)
 }
 
@@ -176,7 +172,7 @@ fn collective(fields: &mut Fields<'_>, name: String) -> Result<Collective> {
         nodes: expression(sides.needed("nodes", "an expression")?, "nodes", &[])?,
         per_node: expression(sides.needed("per_node", "an expression")?, "per_node", &[])?,
     };
-    refuse_rest(&sides, "nodes or per_node")?;
+    sides.refuse_rest("nodes or per_node")?;
     Ok(collective)
 }
 
@@ -208,7 +204,7 @@ fn architecture(fields: &mut Fields<'_>, name: String) -> Result<Architecture> {
             let mut parts = Fields::of(node, "parameters")?;
             let mut of = |key: &str| expression(parts.needed(key, "an expression")?, key, &names);
             let parameters = Parameters { layer: of("layer")?, first: of("first")?, last: of("last")? };
-            refuse_rest(&parts, "layer, first or last")?;
+            parts.refuse_rest("layer, first or last")?;
             Some(parameters)
         }
     };

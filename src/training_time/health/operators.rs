@@ -3,7 +3,7 @@
 use super::{
     super::{
         catalogue::{CACHED, Catalogue, Gpu, Operator},
-        samples::{Cluster, OperatorSamples},
+        samples::{Cluster, OperatorSamples, VOCABULARY, compare},
         scope::Scope,
     },
     Flag, FlagTarget, Health, Rule, Summary,
@@ -139,11 +139,6 @@ fn features(samples: &OperatorSamples, operator: &Operator) -> Option<Vec<f64>> 
         Err(_) => all = None,
     });
     all
-}
-
-fn compare(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
-    let differs = a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|ordering| ordering.is_ne());
-    differs.unwrap_or(std::cmp::Ordering::Equal)
 }
 
 /// Flags matrix products whose backward pass is faster than the forward pass: it does twice the work.
@@ -308,7 +303,7 @@ fn above_memory(flags: &mut Flags<'_>, known: Option<&Operator>, gpu: Option<&Gp
 /// Calls `each` with every row and the names of its inputs.
 pub(in super::super) fn each_scope(samples: &OperatorSamples, mut each: impl FnMut(usize, &Scope)) {
     let mut scope = Scope::default();
-    scope.set("vocabulary", super::super::bundle::VOCABULARY);
+    scope.set("vocabulary", VOCABULARY);
     for row in 0..samples.len() {
         for (name, value) in samples.inputs.iter().zip(samples.row(row)) {
             scope.set(name, *value);

@@ -149,7 +149,7 @@ fn long(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<ConfiguredRun>
             None => fields.needed("gpus_per_node", "the GPUs of a node")?.count("gpus_per_node", 1)?,
         },
     };
-    refuse_rest(&parallel, "pp, tp, dp, ep or gpus_per_node")?;
+    parallel.refuse_rest("pp, tp, dp, ep or gpus_per_node")?;
     let batch_node = fields.needed("batch", "a mapping with micro and global")?;
     let mut batch = Fields::of(batch_node, "batch")?;
     let micro = batch.needed("micro", "sequences of a micro-batch")?.count("micro", 1)?;
@@ -157,11 +157,11 @@ fn long(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<ConfiguredRun>
         Some(node) => micro_batches(node, "global", node.count("global", 1)?, micro, layout.data)?,
         None => batch.needed("micro_batches", "their number per step, or global")?.count("micro_batches", 1)?,
     };
-    refuse_rest(&batch, "micro, global or micro_batches")?;
+    batch.refuse_rest("micro, global or micro_batches")?;
     // What the model says beside its shape are the same keys as in the short form.
     let mut configured = common(fields, dense, layout, micro, m, catalogue)?;
     model_keys(&mut model, &mut configured, catalogue)?;
-    refuse_rest(&model, "a key of the model")?;
+    model.refuse_rest("a key of the model")?;
     Ok(configured)
 }
 
@@ -387,10 +387,6 @@ fn execution(fields: &mut Fields<'_>, execution: &mut Execution) -> Result<()> {
         execution.precision = node.word("precision")?.to_ascii_lowercase();
     }
     Ok(())
-}
-
-fn refuse_rest(fields: &Fields<'_>, expected: &str) -> Result<()> {
-    fields.rest().next().map_or(Ok(()), |(key, node, _)| Err(node.unexpected(key, expected)))
 }
 
 /// A name that nothing is known of, and the known ones nearest in spelling.

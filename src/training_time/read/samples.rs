@@ -1,13 +1,20 @@
 //! Samples of operators and collectives: rows of whole inputs and times in µs.
 
 use super::{
-    super::samples::{CollectiveRow, Communicator, OperatorSamples, SourceLine},
+    super::samples::{CollectiveRow, Communicator, DIVISIONS, OperatorSamples, SourceLine},
     headers::{BACKWARD, COLLECTIVE, DURATION, FORWARD, find},
 };
 use crate::text::{Problem, Problems, Record, Records, State};
 
 /// The most rows of a file, and of a bundle.
 pub const MOST_ROWS: usize = 5_000_000;
+
+/// The problem with a cell for which its row is left out.
+pub(super) fn problem(record: Record<'_>, headers: &[String], column: usize, expected: &str) -> Problem {
+    let header = headers.get(column).map(String::as_str).unwrap_or_default();
+    let text = record.get(column).unwrap_or_default();
+    Problem::new(record.line(), header, text, format!("{expected}; the row was left out"))
+}
 
 /// Reads cells of a record, or says what is wrong with the first one that can't be used.
 struct Cells<'a> {
@@ -19,9 +26,7 @@ struct Cells<'a> {
 
 impl Cells<'_> {
     fn problem(&self, column: usize, expected: &str) -> Problem {
-        let header = self.headers.get(column).map(String::as_str).unwrap_or_default();
-        let text = self.record.get(column).unwrap_or_default();
-        Problem::new(self.record.line(), header, text, format!("{expected}; the row was left out"))
+        problem(self.record, self.headers, column, expected)
     }
 
     /// An integer of at least 1.
@@ -69,12 +74,10 @@ pub(super) fn rows(
     Ok(())
 }
 
-fn place(line: u64) -> SourceLine {
+/// The place of a row, before its file has a number.
+pub(super) fn place(line: u64) -> SourceLine {
     SourceLine { file: 0, line: u32::try_from(line).unwrap_or(u32::MAX) }
 }
-
-/// Divisions that must leave no remainder: a head's size, heads and width of a rank.
-const DIVISIONS: [[&str; 2]; 3] = [["dim", "h"], ["h", "mp"], ["dim", "mp"]];
 
 /// Samples of an operator, whose name and precision the table doesn't say. The header was read.
 pub(super) fn operator(

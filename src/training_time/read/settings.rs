@@ -6,7 +6,7 @@
 use super::{
     super::samples::{Communicator, RegressorFamily, Setting, SettingTarget},
     headers::find,
-    samples::rows,
+    samples::{problem, rows},
 };
 use crate::text::{Problem, Problems, Record, Records, excerpt, number, whole};
 
@@ -47,21 +47,19 @@ pub(super) fn settings(
     let mut all = Vec::new();
     rows(records, headers, problems, |record| {
         let cell = |column: usize| record.get(column).unwrap_or_default();
-        let problem = |column: usize, expected: String| {
-            Problem::new(record.line(), &headers[column], cell(column), format!("{expected}; the row was left out"))
-        };
+        let problem = |column: usize, expected: &str| problem(record, headers, column, expected);
         let of = if of_collectives {
             SettingTarget::Communicator(communicator(record, of, &problem)?)
         } else {
             match cell(of[0]).to_ascii_lowercase().as_str() {
                 "fwd" | "forward" | "dur" | "" => SettingTarget::Forward,
                 "bwd" | "backward" => SettingTarget::Backward,
-                _ => return Err(problem(of[0], "is neither fwd nor bwd".to_owned())),
+                _ => return Err(problem(of[0], "is neither fwd nor bwd")),
             }
         };
-        let values = literal(cell(config)).map_err(|what| problem(config, what))?;
+        let values = literal(cell(config)).map_err(|what| problem(config, &what))?;
         let family = family(cell(model), &values)
-            .map_err(|(is_model, what)| problem(if is_model { model } else { config }, what))?;
+            .map_err(|(is_model, what)| problem(if is_model { model } else { config }, &what))?;
         let text = |column: usize| cell(column).to_owned();
         all.push(NamedSetting {
             gpu: gpu.map(text).filter(|gpu| !gpu.is_empty()),
@@ -82,17 +80,17 @@ pub(super) fn settings(
 fn communicator(
     record: Record<'_>,
     columns: [usize; 2],
-    problem: &impl Fn(usize, String) -> Problem,
+    problem: &impl Fn(usize, &str) -> Problem,
 ) -> Result<Option<Communicator>, Problem> {
     let mut sides = [0; 2];
     for (side, column) in sides.iter_mut().zip(columns) {
         let value = record.get(column).and_then(whole).and_then(|value| u32::try_from(value).ok());
-        *side = value.ok_or_else(|| problem(column, "is not a whole number".to_owned()))?;
+        *side = value.ok_or_else(|| problem(column, "is not a whole number"))?;
     }
     let [nodes, per_node] = sides;
     match (nodes, per_node) {
         (0, 0) => Ok(None),
-        (0, _) | (_, 0) => Err(problem(columns[0], "is zero where the other number is not".to_owned())),
+        (0, _) | (_, 0) => Err(problem(columns[0], "is zero where the other number is not")),
         _ => Ok(Some(Communicator { nodes, per_node })),
     }
 }

@@ -3,12 +3,11 @@
 use super::{
     super::{
         run::Recompute,
-        samples::SourceLine,
         steps::{MeasuredStep, ReduceTable, StatedProperties, StepTable},
     },
     headers::{MORE, REDUCE, STEPS, find},
     name,
-    samples::rows,
+    samples::{place, problem, rows},
 };
 use crate::{
     order::CompactSort,
@@ -44,12 +43,10 @@ fn step(
 ) -> Result<MeasuredStep, Problem> {
     let line = record.line();
     let cell = |column: usize| record.get(column).unwrap_or_default();
-    let problem = |column: usize, expected: String| {
-        Problem::new(line, &headers[column], cell(column), format!("{expected}; the row was left out"))
-    };
+    let problem = |column: usize, expected: &str| problem(record, headers, column, expected);
     let count = |column: usize| {
         let value = whole(cell(column)).filter(|value| *value >= 1).and_then(|value| u32::try_from(value).ok());
-        value.ok_or_else(|| problem(column, "is not a whole number of at least 1".to_owned()))
+        value.ok_or_else(|| problem(column, "is not a whole number of at least 1"))
     };
     let mut counts = [0; STEPS.len() - 1];
     for (value, column) in counts.iter_mut().zip(columns) {
@@ -58,14 +55,14 @@ fn step(
     let [gpus, global_batch, micro_batch, hidden, heads, layers, sequence, tensor, data, pipeline] = counts;
     let time = columns[STEPS.len() - 1];
     let time_ms = number(cell(time)).filter(|time| *time > 0.0);
-    let time_ms = time_ms.ok_or_else(|| problem(time, "is not a time above zero".to_owned()))?;
+    let time_ms = time_ms.ok_or_else(|| problem(time, "is not a time above zero"))?;
     let product = u64::from(tensor) * u64::from(data) * u64::from(pipeline);
     if product != u64::from(gpus) {
-        return Err(problem(columns[0], format!("is not tensor·data·pipeline = {product}")));
+        return Err(problem(columns[0], &format!("is not tensor·data·pipeline = {product}")));
     }
     let replicas = u64::from(micro_batch) * u64::from(data);
     if u64::from(global_batch) % replicas != 0 {
-        return Err(problem(columns[1], format!("is not divisible by micro batch·data = {replicas}")));
+        return Err(problem(columns[1], &format!("is not divisible by micro batch·data = {replicas}")));
     }
     let [
         billions,
@@ -86,7 +83,7 @@ fn step(
             "full" => Recompute::Full,
             "selective" => Recompute::Selective,
             "none" => Recompute::None,
-            _ => return Err(problem(column, "is not full, selective or none".to_owned())),
+            _ => return Err(problem(column, "is not full, selective or none")),
         }),
     };
     Ok(MeasuredStep {
@@ -107,7 +104,7 @@ fn step(
             Some(column) => match cell(column) {
                 "0" | "0.0" | "false" => false,
                 "1" | "1.0" | "true" => true,
-                _ => return Err(problem(column, "is not 0 or 1".to_owned())),
+                _ => return Err(problem(column, "is not 0 or 1")),
             },
         },
         virtual_stages: virtual_stages.map_or(Ok(1), count)?,
@@ -121,7 +118,7 @@ fn step(
                 Some(column) => match cell(column).to_ascii_lowercase().as_str() {
                     "flash" => Some(true),
                     "plain" => Some(false),
-                    _ => return Err(problem(column, "is not flash or plain".to_owned())),
+                    _ => return Err(problem(column, "is not flash or plain")),
                 },
             },
             ffn: ffn.map(count).transpose()?,
@@ -131,12 +128,12 @@ fn step(
                 Some(column) => match cell(column) {
                     "0" | "0.0" => Some(0),
                     "1" | "1.0" => Some(1),
-                    _ => return Err(problem(column, "is not 0 or 1".to_owned())),
+                    _ => return Err(problem(column, "is not 0 or 1")),
                 },
             },
         },
         time_us: time_ms * 1000.0,
-        place: SourceLine { file: 0, line: u32::try_from(line).unwrap_or(u32::MAX) },
+        place: place(line),
     })
 }
 
@@ -170,10 +167,7 @@ pub(super) fn reduce(
     let mut table = ReduceTable { name: name::leaf(path).to_owned(), ..ReduceTable::default() };
     let mut ranks: Vec<f64> = Vec::new();
     rows(records, headers, problems, |record| {
-        let problem = |column: usize, expected: &str| {
-            let cell = record.get(column).unwrap_or_default();
-            Problem::new(record.line(), &headers[column], cell, format!("{expected}; the row was left out"))
-        };
+        let problem = |column: usize, expected: &str| problem(record, headers, column, expected);
         let above_zero = |column: usize, expected: &str| {
             let value = record.get(column).and_then(number).filter(|value| *value > 0.0);
             value.ok_or_else(|| problem(column, expected))

@@ -1,20 +1,15 @@
 //! Predictions of collectives over sampled communicators and others.
 
-use super::library::{Library, Mode, RegressorTarget};
+use super::library::{Library, RegressorTarget};
 use crate::{
     math,
     order::CompactSort,
     training_time::{
         catalogue::most_gbps,
-        prediction::{Extrapolation, Mark, Prediction},
-        samples::Communicator,
+        prediction::{Extrapolation, Mark, Mode, Prediction},
+        samples::{Communicator, family_of},
     },
 };
-
-/// The operation of a collective: `large` is a second range of sizes, not another operation.
-pub(in crate::training_time) fn family_of(collective: &str) -> &str {
-    collective.strip_suffix("_large").unwrap_or(collective)
-}
 
 /// The difference between the communicators that were sampled and the one that is asked for.
 fn beyond(asked: Communicator, sampled: &[Communicator]) -> Extrapolation {

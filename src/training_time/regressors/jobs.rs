@@ -6,13 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     library::Library,
-    model::{Grid, Model},
-    validate::Validation,
+    model::{Grid, Model, Validation},
 };
 use crate::{
     progress::Progress,
     training_time::{
-        prediction::{Direction, Missing, Prediction, Regressors},
+        prediction::{Direction, Missing, Mode, Prediction, Regressors},
         samples::{Communicator, RegressorFamily},
         scope::Scope,
     },
@@ -75,7 +74,7 @@ impl Library {
         let (Some(sampled), Some(target)) = (self.sampled(regressor), self.target(regressor)) else { return 0.0 };
         let rows = sampled.len() as f64 / 1e6;
         let trees = match self.setting(target).map(|setting| setting.family) {
-            _ if self.mode() == super::Mode::Default => match target {
+            _ if self.mode() == Mode::Default => match target {
                 super::RegressorTarget::Collective { .. } => 3.0,
                 _ => 300.0,
             },

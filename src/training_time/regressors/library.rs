@@ -7,44 +7,23 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    collectives::family_of,
-    model::{self, Fitted, Grid, Model, Recipe, grid},
+    model::{self, Fitted, Grid, Model, Recipe, Validation, grid},
     sampled::{FeatureView, Sampled},
-    validate::Validation,
 };
 use crate::{
-    learn::{LearnError, boosting::Boosting},
+    learn::{LearnError, xgboost},
     order::CompactSort,
     progress::{Progress, Silent},
     training_time::{
-        bundle::SavedModel,
         catalogue::{Catalogue, Gpu},
         health::Health,
-        prediction::Direction,
-        samples::{Cluster, CollectiveSamples, Communicator, RegressorFamily, Setting, SettingTarget, SourceLine},
+        prediction::{Direction, Mode},
+        samples::{
+            Cluster, CollectiveRow, CollectiveSamples, Communicator, RegressorFamily, Setting, SettingTarget,
+            SourceLine, family_of,
+        },
     },
 };
-
-/// The kinds of regressors.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Mode {
-    /// Power laws with trees, and curves.
-    #[default]
-    Default,
-    /// Forests and boosted trees with the reference's settings, constant outside of the samples.
-    Parity,
-}
-
-impl Mode {
-    /// The mode's name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::Parity => "parity",
-        }
-    }
-}
 
 /// How regressors are made.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -56,7 +35,7 @@ pub struct Options {
     /// Rows whose health is in doubt: what rests on them is suspect.
     pub doubtful: Vec<SourceLine>,
     /// Saved regressors, which the parity mode uses instead of training.
-    pub saved: Vec<SavedRegressor>,
+    pub saved: Vec<SavedModel>,
 }
 
 impl Options {
@@ -69,25 +48,19 @@ impl Options {
     }
 }
 
-impl From<&SavedModel> for SavedRegressor {
-    fn from(saved: &SavedModel) -> Self {
-        let of = match saved.direction {
-            Direction::Forward => SettingTarget::Forward,
-            Direction::Backward => SettingTarget::Backward,
-        };
-        Self { function: saved.operator.clone(), of, boosting: saved.model.boosting.clone() }
-    }
-}
-
-/// A regressor that was trained by another program.
+/// A regressor that was saved by XGBoost.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SavedRegressor {
-    /// The operator or collective.
-    pub function: String,
-    /// The time that it predicts.
-    pub of: SettingTarget,
-    /// The trees.
-    pub boosting: Boosting,
+pub struct SavedModel {
+    /// The path of its file.
+    pub path: String,
+    /// The index of its cluster.
+    pub cluster: Option<usize>,
+    /// The operator whose time it predicts.
+    pub operator: String,
+    /// Whether it predicts the forward or the backward time.
+    pub direction: Direction,
+    /// The decoded model.
+    pub model: xgboost::Model,
 }
 
 /// The time that a regressor predicts.
@@ -226,20 +199,20 @@ impl Library {
         if self.options.mode != Mode::Parity {
             return;
         }
-        for saved in std::mem::take(&mut self.options.saved) {
-            let is_of = |target: &RegressorTarget| setting_of(target) == Some((saved.function.as_str(), saved.of));
-            let found = self.targets().position(is_of);
+        for SavedModel { operator: name, direction, model, .. } in std::mem::take(&mut self.options.saved) {
+            let target = RegressorTarget::Operator { name: name.clone(), direction };
+            let found = self.targets().position(|of| *of == target);
             let wanted = found.and_then(|regressor| self.sampled(regressor as u32)).map_or(0, Sampled::features);
-            let width = saved.boosting.width();
+            let width = model.boosting.width();
             let Some(regressor) = found.filter(|_| width == wanted) else {
                 let why = match found {
                     Some(_) => format!("it was trained on {width} features, and {wanted} are known"),
                     None => "there are no samples of what it predicts".to_owned(),
                 };
-                self.unusable.push((saved.function, why));
+                self.unusable.push((name, why));
                 continue;
             };
-            let model = Model::Steps(saved.boosting.to_step_function());
+            let model = Model::Steps(model.boosting.to_step_function());
             self.set_validation(regressor as u32, self.against_samples(regressor as u32, &model));
             self.set_model(regressor as u32, model);
             self.entries[regressor].is_saved = true;
@@ -336,7 +309,7 @@ impl Library {
         &'a self,
         name: &'a str,
         communicator: Option<Communicator>,
-    ) -> impl Iterator<Item = &'a crate::training_time::samples::CollectiveRow> {
+    ) -> impl Iterator<Item = &'a CollectiveRow> {
         let is_parity = self.options.mode == Mode::Parity;
         let is_of = move |collective: &str| collective == name || !is_parity && family_of(collective) == name;
         let collectives = self.cluster.collectives.iter().filter(move |samples| is_of(&samples.collective));

@@ -1,7 +1,7 @@
 //! Tables and charts of regressors.
 
 use super::{
-    library::{Library, Mode, RegressorTarget},
+    library::{Library, RegressorTarget},
     sampled::Sampled,
 };
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     plot::{Axis, Chart, Colour, Mark as Drawn, Point, Quantity, Series, Spacing},
     text::{Column, Entry, Listing},
     training_time::{
-        prediction::{Direction, Regressors},
+        prediction::{Direction, Mode, Regressors},
         samples::RegressorFamily,
         scope::Scope,
     },
@@ -169,12 +169,11 @@ impl Library {
         let mut all: Vec<f64> = rows.iter().map(|(elements, time)| shown(*elements, *time)).collect();
         let middle = crate::math::median(&mut all)?;
         let quantity = if is_bandwidth { Quantity::BusbwGbps } else { Quantity::TimeUs };
-        let series = |name: &str, colour, mark, points| Series { name: name.to_owned(), colour, mark, points };
-        let mut drawn = vec![series("Measured", Colour::Palette(0), Drawn::Dots, points(false))];
+        let mut drawn = vec![Series::new("Measured", Colour::Palette(0), Drawn::Dots, points(false))];
         if far > 0 {
-            drawn.push(series("Far from its neighbours", Colour::Palette(5), Drawn::Dots, points(true)));
+            drawn.push(Series::new("Far from its neighbours", Colour::Palette(5), Drawn::Dots, points(true)));
         }
-        drawn.push(series("Predicted", Colour::Answer, Drawn::Line, line));
+        drawn.push(Series::new("Predicted", Colour::Answer, Drawn::Line, line));
         Some(Chart {
             id: format!("training-time-{name}-{}-{}", communicator.nodes, communicator.per_node),
             title: format!("{name} over {communicator} GPUs"),
@@ -183,12 +182,12 @@ impl Library {
                 grouped(rows.len() as u64),
                 unit(middle)
             ),
-            x: Axis { label: "Message".to_owned(), quantity: Quantity::Bytes, spacing: Spacing::Logarithmic },
-            y: Axis {
-                label: if is_bandwidth { "Bus bandwidth" } else { "Time" }.to_owned(),
+            x: Axis::new("Message", Quantity::Bytes, Spacing::Logarithmic),
+            y: Axis::new(
+                if is_bandwidth { "Bus bandwidth" } else { "Time" },
                 quantity,
-                spacing: if is_bandwidth { Spacing::Linear } else { Spacing::Logarithmic },
-            },
+                if is_bandwidth { Spacing::Linear } else { Spacing::Logarithmic },
+            ),
             series: drawn,
         })
     }
@@ -236,11 +235,11 @@ impl Library {
             id: format!("training-time-{name}-{input}"),
             title: format!("{target} over {input}"),
             summary,
-            x: Axis { label: input.to_owned(), quantity: Quantity::Count, spacing: Spacing::Logarithmic },
-            y: Axis { label: "Time".to_owned(), quantity: Quantity::TimeUs, spacing: Spacing::Logarithmic },
+            x: Axis::new(input, Quantity::Count, Spacing::Logarithmic),
+            y: Axis::new("Time", Quantity::TimeUs, Spacing::Logarithmic),
             series: vec![
-                Series { name: "Measured".to_owned(), colour: Colour::Palette(0), mark: Drawn::Dots, points: measured },
-                Series { name: "Predicted".to_owned(), colour: Colour::Answer, mark: Drawn::LineAndDots, points: line },
+                Series::new("Measured", Colour::Palette(0), Drawn::Dots, measured),
+                Series::new("Predicted", Colour::Answer, Drawn::LineAndDots, line),
             ],
         })
     }

@@ -17,7 +17,7 @@ pub mod settings;
 pub mod validate;
 pub mod what_if;
 
-pub(in crate::training_time) use collectives::family_of;
-pub use library::{Library, Mode, Options, RegressorTarget, SavedRegressor};
-pub use model::{Grid, grid};
-pub use validate::Score;
+pub use library::{Library, Options, RegressorTarget, SavedModel};
+
+pub use super::prediction::Mode;
+pub use model::{Grid, Score, grid};

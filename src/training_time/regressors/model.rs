@@ -16,7 +16,10 @@ use crate::{
     },
     math,
     progress::{Progress, Silent},
-    training_time::{prediction::Direction, samples::RegressorFamily},
+    training_time::{
+        prediction::{Direction, Mark},
+        samples::RegressorFamily,
+    },
 };
 
 /// Fewer rows teach nothing: then only what was measured is known.
@@ -58,6 +61,40 @@ pub(super) enum Fitted {
     Model(Model),
     Ridge(Ridge),
     Line(Line),
+}
+
+/// Errors of a regressor where it had not seen the answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Validation {
+    /// The error figures.
+    pub score: Score,
+    /// ln(predicted ÷ measured) of interpolated predictions.
+    pub(super) within: Vec<f64>,
+    /// ln(predicted ÷ measured) of extrapolated predictions.
+    pub(super) beyond: Vec<f64>,
+}
+
+/// The error figures of a regressor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// Mean absolute percentage error of rows whose features were in no other fold.
+    pub grouped_percent: Option<f64>,
+    /// The same of a power law alone, or of a straight line for collectives.
+    pub trivial_percent: Option<f64>,
+    /// The median of the errors outside of the samples, in per cent.
+    pub beyond_percent: Option<f64>,
+}
+
+impl Validation {
+    /// The residuals of predictions with this mark.
+    #[must_use]
+    pub fn residuals(&self, mark: Mark) -> &[f64] {
+        match mark {
+            Mark::Measured | Mark::Interpolated => &self.within,
+            Mark::Extrapolated | Mark::Suspect if self.beyond.is_empty() => &self.within,
+            Mark::Extrapolated | Mark::Suspect => &self.beyond,
+        }
+    }
 }
 
 impl Fitted {

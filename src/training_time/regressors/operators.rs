@@ -1,12 +1,12 @@
 //! Predictions of operators with their marks, for operators that were sampled and for those that others replace.
 
 use super::{
-    library::{Library, Mode, RegressorTarget},
+    library::{Library, RegressorTarget},
     sampled::{FeatureView, Query},
 };
 use crate::training_time::{
     catalogue::{CACHED, StandIn},
-    prediction::{Direction, Mark, Missing, Prediction, Regressors},
+    prediction::{Direction, Mark, Missing, Mode, Prediction, Regressors},
     samples::Communicator,
     scope::Scope,
 };

@@ -7,13 +7,10 @@ use crate::{
     training_time::{
         catalogue::{Catalogue, Operator},
         prediction::{Direction, Extrapolation, Mark, plain},
-        samples::{CollectiveRow, Communicator, OperatorSamples, SourceLine},
+        samples::{CollectiveRow, Communicator, OperatorSamples, SourceLine, VOCABULARY},
         scope::Scope,
     },
 };
-
-/// Vocabulary of the samples, which have no column for it: that of the reference.
-const VOCABULARY: f64 = 50257.0;
 
 /// Inputs that take a few values and mean another code path each: between two of them nothing is known.
 const COUNTS: [&str; 8] = ["mp", "h", "kv_heads", "ep", "experts", "top_k", "nodes", "per_node"];

@@ -3,53 +3,17 @@
 //! Interpolation: three folds of distinct features. Extrapolation: for each input, its highest values are held out;
 //! for counts such as the tensor-parallel degree, all but the smallest.
 
-use serde::{Deserialize, Serialize};
-
 use super::{
-    library::{Library, Mode, RegressorTarget},
-    model::{Fitted, Model, Recipe},
+    library::{Library, RegressorTarget},
+    model::{Fitted, Model, Recipe, Score, Validation},
     sampled::{FOLDS, Sampled},
 };
 use crate::{
     learn::{LearnError, folds, metrics},
     math,
     progress::Progress,
-    training_time::prediction::{Direction, Mark},
+    training_time::prediction::{Direction, Mode},
 };
-
-/// Errors of a regressor where it had not seen the answer.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Validation {
-    /// The error figures.
-    pub score: Score,
-    /// ln(predicted ÷ measured) of interpolated predictions.
-    within: Vec<f64>,
-    /// ln(predicted ÷ measured) of extrapolated predictions.
-    beyond: Vec<f64>,
-}
-
-/// The error figures of a regressor.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Score {
-    /// Mean absolute percentage error of rows whose features were in no other fold.
-    pub grouped_percent: Option<f64>,
-    /// The same of a power law alone, or of a straight line for collectives.
-    pub trivial_percent: Option<f64>,
-    /// The median of the errors outside of the samples, in per cent.
-    pub beyond_percent: Option<f64>,
-}
-
-impl Validation {
-    /// The residuals of predictions with this mark.
-    #[must_use]
-    pub fn residuals(&self, mark: Mark) -> &[f64] {
-        match mark {
-            Mark::Measured | Mark::Interpolated => &self.within,
-            Mark::Extrapolated | Mark::Suspect if self.beyond.is_empty() => &self.within,
-            Mark::Extrapolated | Mark::Suspect => &self.beyond,
-        }
-    }
-}
 
 /// Measured and predicted times.
 type Pairs = Vec<(f64, f64)>;

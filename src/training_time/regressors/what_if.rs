@@ -7,7 +7,7 @@ use crate::{
     training_time::{
         catalogue::Catalogue,
         prediction::{Direction, Mark, Missing, Prediction, Regressors},
-        samples::Communicator,
+        samples::{Communicator, family_of},
         scope::Scope,
     },
 };
@@ -107,7 +107,7 @@ pub fn table_notes(changes: &[Change], asked: &[(&str, Communicator)]) -> Vec<St
 /// times this over the bus bandwidth. The size of an all-gather is what one rank contributes.
 fn share(name: &str, over: Communicator) -> f64 {
     let n = f64::from(over.ranks());
-    match super::collectives::family_of(name) {
+    match family_of(name) {
         "allreduce" => 2.0 * (n - 1.0) / n,
         "allgather" => n - 1.0,
         "alltoall" => (n - 1.0) / n,

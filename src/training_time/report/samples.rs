@@ -118,12 +118,7 @@ fn coverage_map(all: &[Coverage]) -> Chart {
         summary: format!("{} of the points that can be are there.", share(sampled as f64 / possible.max(1) as f64)),
         x: Axis::of_names("Input", values.iter().map(|(input, value)| format!("{input} {value}")).collect()),
         y: Axis::of_names("Samples", shown.iter().map(|one| one.function.clone()).collect()),
-        series: vec![Series {
-            name: "Sampled".to_owned(),
-            colour: Colour::Answer,
-            mark: Mark::Cells(Quantity::Share, Spacing::Linear),
-            points,
-        }],
+        series: vec![Series::new("Sampled", Colour::Answer, Mark::Cells(Quantity::Share, Spacing::Linear), points)],
     }
 }
 

@@ -76,22 +76,17 @@ pub fn time_over_memory(found: &SearchResult) -> Chart {
         ..Point::default()
     };
     let front = pareto(&found.rows);
-    let mut series = vec![Series {
-        name: "Layouts".to_owned(),
-        colour: Colour::Muted,
-        mark: Mark::Dots,
-        points: found.rows.iter().map(point).collect(),
-    }];
-    series.push(Series {
-        name: "No other is faster and smaller".to_owned(),
-        colour: Colour::Palette(0),
-        mark: Mark::LineAndDots,
-        points: front.iter().rev().map(|row| point(&found.rows[*row])).collect(),
-    });
+    let mut series = vec![Series::new("Layouts", Colour::Muted, Mark::Dots, found.rows.iter().map(point).collect())];
+    series.push(Series::new(
+        "No other is faster and smaller",
+        Colour::Palette(0),
+        Mark::LineAndDots,
+        front.iter().rev().map(|row| point(&found.rows[*row])).collect(),
+    ));
     let mut best = |name: &str, colour, row: Option<&Row>| {
         let points = row.map(point).into_iter().collect::<Vec<_>>();
         if !points.is_empty() {
-            series.push(Series { name: name.to_owned(), colour, mark: Mark::Whiskers, points });
+            series.push(Series::new(name, colour, Mark::Whiskers, points));
         }
     };
     best("Best", Colour::Answer, found.rows.first());
@@ -106,7 +101,7 @@ pub fn time_over_memory(found: &SearchResult) -> Chart {
             found.rows.len()
         )
     });
-    let axis = |label: &str, quantity| Axis { label: label.to_owned(), quantity, spacing: Spacing::Linear };
+    let axis = |label: &str, quantity| Axis::new(label, quantity, Spacing::Linear);
     Chart {
         id: "training-time-layouts".to_owned(),
         title: "Step time over memory".to_owned(),
@@ -136,11 +131,11 @@ pub fn heat_chart(found: &SearchResult) -> Chart {
         summary,
         x: Axis::of_names("Pipeline stages", names("pp", &map.pipeline)),
         y: Axis::of_names("Tensor degree", names("tp", &map.tensor)),
-        series: vec![Series {
-            name: "Step time".to_owned(),
-            colour: Colour::Answer,
-            mark: Mark::Cells(Quantity::TimeUs, Spacing::Logarithmic),
+        series: vec![Series::new(
+            "Step time",
+            Colour::Answer,
+            Mark::Cells(Quantity::TimeUs, Spacing::Logarithmic),
             points,
-        }],
+        )],
     }
 }

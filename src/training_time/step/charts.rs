@@ -1,6 +1,6 @@
 //! The charts of a step.
 
-use super::{component::Component, evaluate::Step, listing::share, plan::Plan};
+use super::{component::Component, listing::share, plan::Plan, result::Step};
 use crate::{
     pipeline::Timed,
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
@@ -28,7 +28,7 @@ pub fn timeline(plan: &Plan, step: &Step) -> Option<Chart> {
         let own = operations.iter().filter(|timed| timed.operation.is_forward == is_forward && timed.start < end);
         own.map(|timed| point(timed, plan)).collect::<Vec<Point>>()
     };
-    let series = |name: &str, colour, points| Series { name: name.to_owned(), colour, mark: Mark::Spans, points };
+    let series = |name: &str, colour, points| Series::new(name, colour, Mark::Spans, points);
     let stages = (0..plan.stages.len()).map(|stage| format!("stage {stage}")).collect();
     let whole = if end.is_finite() { "Its beginning is drawn. " } else { "" };
     Some(Chart {
@@ -39,7 +39,7 @@ pub fn timeline(plan: &Plan, step: &Step) -> Option<Chart> {
             step.busiest[0],
             share(step.bubble())
         ),
-        x: Axis { label: "Time".to_owned(), quantity: Quantity::TimeUs, spacing: Spacing::Linear },
+        x: Axis::new("Time", Quantity::TimeUs, Spacing::Linear),
         y: Axis::of_names("Stage", stages),
         series: vec![
             series("Forward", Colour::Palette(4), drawn(true)),
@@ -80,15 +80,15 @@ pub fn breakdown(step: &Step) -> Chart {
     let series = step.components.iter().filter(|(_, time)| *time > 0.0).map(|(component, time)| {
         let start = before;
         before += time;
-        Series {
-            name: component.title().to_owned(),
-            colour: colour(component),
-            mark: Mark::Spans,
-            points: vec![Point {
+        Series::new(
+            component.title(),
+            colour(component),
+            Mark::Spans,
+            vec![Point {
                 note: format!("{}, {}", component.title(), share(time / step.total_us)),
                 ..Point::span(start, before, 0)
             }],
-        }
+        )
     });
     let series: Vec<Series> = series.collect();
     let largest = step.components.iter().max_by(|a, b| a.1.total_cmp(&b.1));
@@ -102,7 +102,7 @@ pub fn breakdown(step: &Step) -> Chart {
                 share(time / step.total_us)
             )
         }),
-        x: Axis { label: "Time".to_owned(), quantity: Quantity::TimeUs, spacing: Spacing::Linear },
+        x: Axis::new("Time", Quantity::TimeUs, Spacing::Linear),
         y: Axis::of_names("", vec!["step".to_owned()]),
         series,
     }

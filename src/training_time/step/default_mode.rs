@@ -2,16 +2,15 @@
 
 use super::{
     component::{Component, Times},
-    evaluate::{StageTime, Step},
     plan::{Builder, PartUse, Plan, Stage, sum},
+    result::{StageTime, Step},
 };
 use crate::{
     pipeline::{Pipeline, Timed},
     training_time::{
         anatomy::Anatomy,
         communicators::Communicators,
-        prediction::{Direction, Missing, Regressors},
-        regressors::Mode,
+        prediction::{Direction, Missing, Mode, Regressors},
         run::{Recompute, Run},
     },
 };

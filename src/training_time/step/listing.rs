@@ -2,8 +2,8 @@
 
 use super::{
     component::Component,
-    evaluate::Step,
     plan::{PartQuery, PartUse, Plan},
+    result::Step,
 };
 use crate::{
     text::{Column, Entry, Listing},

@@ -13,16 +13,17 @@ mod ignored;
 pub mod listing;
 mod parity;
 pub mod plan;
+pub mod result;
 pub mod rules;
 pub mod suspects;
 
 pub use component::{Component, Times};
-pub use evaluate::{StageTime, Step};
 pub use ignored::ignored;
 pub use plan::{Plan, StepPart};
+pub use result::{StageTime, Step};
 pub use suspects::SuspectTime;
 
-pub use super::regressors::Mode;
+pub use super::prediction::Mode;
 
 use super::{
     anatomy::Anatomy,

@@ -2,14 +2,13 @@
 
 use super::{
     component::{Component, Times},
-    evaluate::{StageTime, Step},
     plan::{Builder, PartUse, Plan, Stage, sum},
+    result::{StageTime, Step},
 };
 use crate::training_time::{
     anatomy::Anatomy,
     communicators::Communicators,
-    prediction::{Direction, Missing, Regressors},
-    regressors::Mode,
+    prediction::{Direction, Missing, Mode, Regressors},
     run::Run,
 };
 

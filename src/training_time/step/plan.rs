@@ -3,8 +3,7 @@
 use super::component::{Component, Times};
 use crate::training_time::{
     anatomy::{Anatomy, OperatorUse},
-    prediction::{Direction, Mark, Missing, Prediction, Regressors},
-    regressors::Mode,
+    prediction::{Direction, Mark, Missing, Mode, Prediction, Regressors},
     run::Run,
     samples::Communicator,
     scope::Scope,

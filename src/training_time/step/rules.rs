@@ -1,6 +1,6 @@
 //! The rules that a layout must satisfy.
 
-use crate::training_time::{regressors::Mode, run::Run};
+use crate::training_time::{prediction::Mode, run::Run};
 
 /// The most stages that are composed: more than any model has layers.
 pub const MOST_STAGES: u32 = 1 << 12;

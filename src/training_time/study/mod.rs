@@ -23,7 +23,7 @@ use super::{
     needs::{self, Need},
     prediction::Regressors,
     regressors::{
-        Library, Mode, Options, SavedRegressor,
+        Library, Mode, Options,
         jobs::Unreadable,
         what_if::{self, Change, WhatIf},
     },
@@ -283,7 +283,7 @@ impl TrainingTimeStudy {
             let (samples, tables) = measured::with_tables(samples, &bundle.reduces, &bundle.catalogue, mode);
             let health = health::health(&samples, &bundle.catalogue);
             let saved = bundle.models.iter().filter(|model| model.cluster.is_none_or(|of| of == cluster));
-            let saved = saved.map(SavedRegressor::from).collect();
+            let saved = saved.cloned().collect();
             let options = Options { saved, ..Options::new(mode, &precision, &health) };
             let (samples, catalogue) = (Arc::new(samples), Arc::new(bundle.catalogue.clone()));
             let library = Library::new(Arc::clone(&samples), Arc::clone(&catalogue), options.clone());

@@ -14,10 +14,6 @@ use crate::{
 
 const TIME: &str = "Time";
 
-fn size(size_bytes: u64) -> Entry {
-    Entry { text: Size(size_bytes).to_string(), number: Some(size_bytes as f64) }
-}
-
 fn interval((low, high): (f64, f64)) -> Entry {
     Entry { text: format!("{} to {}", percent(low), percent(high)), number: Some(low) }
 }
@@ -93,7 +89,7 @@ pub fn by_size(campaign: &MeasuredCampaign, collective: Option<Collective>, judg
         let [default_us, conf_us] = campaign.times_us(collective, trial);
         let ran = [trial.default_ran, trial.conf_ran].map(|ran| ran.map_or_else(|| "–".to_owned(), |c| c.to_string()));
         vec![
-            size(trial.size_bytes),
+            Entry::size(trial.size_bytes),
             Entry::number(medians.map(|(default, _)| default), significant),
             Entry::number(medians.map(|(_, conf)| conf), significant),
             Entry {
@@ -121,21 +117,17 @@ pub fn chart(judgement: &AbJudgement) -> Option<Chart> {
     let mut effects: Vec<&SizeEffect> = judgement.rules.iter().flat_map(|judged| &judged.effects).collect();
     effects.compact_sort_by_key(|effect| effect.size_bytes);
     let point = |effect: &&SizeEffect| Point {
-        x: effect.size_bytes as f64,
-        y: effect.gain_pct,
         low: Some(effect.interval_90_pct.0),
         high: Some(effect.interval_90_pct.1),
-        note: format!("better with a probability of {:.3}", effect.better),
-        ..Point::default()
+        ..Point::new(
+            effect.size_bytes as f64,
+            effect.gain_pct,
+            format!("better with a probability of {:.3}", effect.better),
+        )
     };
     let best = effects.iter().max_by(|a, b| a.gain_pct.total_cmp(&b.gain_pct))?;
     let worst = effects.iter().min_by(|a, b| a.gain_pct.total_cmp(&b.gain_pct))?;
-    let zero = |effect: &&SizeEffect| Point {
-        x: effect.size_bytes as f64,
-        note: "the default".to_owned(),
-        ..Point::default()
-    };
-    let axis = |label: &str, quantity, spacing| Axis { label: label.to_owned(), quantity, spacing };
+    let zero = |effect: &&SizeEffect| Point::new(effect.size_bytes as f64, 0.0, "the default".to_owned());
     Some(Chart {
         id: "gain-over-size".to_owned(),
         title: "Gain of the tuner file over the default".to_owned(),
@@ -146,21 +138,11 @@ pub fn chart(judgement: &AbJudgement) -> Option<Chart> {
             percent(worst.gain_pct),
             Size(worst.size_bytes)
         ),
-        x: axis("Message size", Quantity::Bytes, Spacing::Logarithmic),
-        y: axis("Gain", Quantity::Percent, Spacing::Linear),
+        x: Axis::new("Message size", Quantity::Bytes, Spacing::Logarithmic),
+        y: Axis::new("Gain", Quantity::Percent, Spacing::Linear),
         series: vec![
-            Series {
-                name: "Default".to_owned(),
-                colour: Colour::Default,
-                mark: Mark::Dashed,
-                points: effects.iter().map(zero).collect(),
-            },
-            Series {
-                name: "Tuner file".to_owned(),
-                colour: Colour::Answer,
-                mark: Mark::Whiskers,
-                points: effects.iter().map(point).collect(),
-            },
+            Series::new("Default", Colour::Default, Mark::Dashed, effects.iter().map(zero).collect()),
+            Series::new("Tuner file", Colour::Answer, Mark::Whiskers, effects.iter().map(point).collect()),
         ],
     })
 }

@@ -54,7 +54,7 @@ impl AbArm {
 /// A campaign of three arms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CampaignPlan {
-    /// The collective operation.
+    /// The collective whose program of nccl-tests both arms run.
     pub collective: Collective,
     /// The number of nodes and ranks.
     pub scale: Scale,

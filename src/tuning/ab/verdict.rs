@@ -82,7 +82,7 @@ pub struct JudgedRule {
     pub better: f64,
     /// The probability that two equal arms of as many runs reach the peers' psup of 0.95 at a size.
     pub null_rate: Option<f64>,
-    /// The verdict.
+    /// Whether the rule is to be kept.
     pub verdict: RuleVerdict,
     /// The verdict by the rule of rccl-sweep's authors ([`rccl_sweep`]).
     pub peers: RuleVerdict,
@@ -95,7 +95,7 @@ pub struct JudgedRule {
 pub struct AbJudgement {
     /// Why nothing can be concluded; `None` where something can.
     pub void: Option<String>,
-    /// Notes on the campaign.
+    /// Notes that are about no rule alone, for the user.
     pub notes: Vec<String>,
     /// The judged rules, in the order of the ranges.
     pub rules: Vec<JudgedRule>,

@@ -18,29 +18,23 @@ pub fn charts(findings: &CompareFindings) -> Vec<Chart> {
 
 fn chart(of: &[Difference], (collective, scale): (Collective, Scale), overall: Option<&OverallChange>) -> Chart {
     let point = |difference: &Difference| Point {
-        x: difference.workload.size_bytes as f64,
-        y: difference.change_pct,
         low: difference.interval_pct.map(|(low, _)| low),
         high: difference.interval_pct.map(|(_, high)| high),
-        note: format!("{}, {}", compared(difference), difference.verdict.word()),
-        ..Point::default()
+        ..Point::new(
+            difference.workload.size_bytes as f64,
+            difference.change_pct,
+            format!("{}, {}", compared(difference), difference.verdict.word()),
+        )
     };
-    let series = |name: &str, colour, is_of: fn(&Subject) -> bool| Series {
-        name: name.to_owned(),
-        colour,
-        mark: Mark::Whiskers,
-        points: of.iter().filter(|difference| is_of(&difference.subject)).map(point).collect(),
+    let series = |name: &str, colour, is_of: fn(&Subject) -> bool| {
+        let points = of.iter().filter(|difference| is_of(&difference.subject)).map(point);
+        Series::new(name, colour, Mark::Whiskers, points.collect())
     };
-    let nothing = of.chunk_by(|a, b| a.workload == b.workload).map(|of| Point {
-        x: of[0].workload.size_bytes as f64,
-        note: overall.map_or_else(
-            || "as fast as before".to_owned(),
-            |overall| format!("as the whole: {}", percent(overall.change_pct)),
-        ),
-        ..Point::default()
-    });
-    let line =
-        Series { name: "No change".to_owned(), colour: Colour::Muted, mark: Mark::Dashed, points: nothing.collect() };
+    let change = overall.map(|overall| format!("as the whole: {}", percent(overall.change_pct)));
+    let note = change.unwrap_or_else(|| "as fast as before".to_owned());
+    let sizes = of.chunk_by(|a, b| a.workload == b.workload).map(|of| of[0].workload.size_bytes);
+    let nothing = sizes.map(|size| Point::new(size as f64, 0.0, note.clone()));
+    let line = Series::new("No change", Colour::Muted, Mark::Dashed, nothing.collect());
     let all = [
         line,
         series("All", Colour::Palette(3), |subject| matches!(subject, Subject::All { .. })),
@@ -48,17 +42,13 @@ fn chart(of: &[Difference], (collective, scale): (Collective, Scale), overall: O
         series("Best", Colour::Palette(2), |subject| *subject == Subject::Best),
         series("Deployed", Colour::Answer, |subject| matches!(subject, Subject::Deployed(_))),
     ];
-    let axis = |label: &str, quantity, spacing| Axis { label: label.to_owned(), quantity, spacing };
+    let changes = if overall.is_some() { "Change beside the whole" } else { "Change of busbw" };
     Chart {
         id: format!("change-{collective}-{}n{}r", scale.nodes, scale.ranks),
         title: format!("Change of {collective} on {scale}"),
         summary: summary(of, overall),
-        x: axis("Message size", Quantity::Bytes, Spacing::Logarithmic),
-        y: axis(
-            if overall.is_some() { "Change beside the whole" } else { "Change of busbw" },
-            Quantity::Percent,
-            Spacing::Linear,
-        ),
+        x: Axis::new("Message size", Quantity::Bytes, Spacing::Logarithmic),
+        y: Axis::new(changes, Quantity::Percent, Spacing::Linear),
         series: all.into_iter().filter(|series| !series.points.is_empty()).collect(),
     }
 }

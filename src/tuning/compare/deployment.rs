@@ -11,18 +11,18 @@ use super::{
 use crate::{
     collective::{Configuration, Workload},
     math::exp,
+    report::snapshot::DeployedChoice,
     tuning::{
         aggregate::Point,
         decision::{Decision, MAX_LOSS_FOR_FEWER_CHANNELS},
         parameters::Confidence,
-        snapshot::DeployedChoice,
     },
 };
 
 /// What was deployed at a workload, and whether it should stay deployed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeployedCheck {
-    /// The workload.
+    /// The collective, scale and message size of the rule.
     pub workload: Workload,
     /// The configuration or default that was deployed.
     pub deployed: DeployedChoice,

@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     collective::{Configuration, Workload},
+    report::snapshot::DeployedChoice,
     text,
-    tuning::snapshot::DeployedChoice,
 };
 
 /// The changes, and what should no longer be deployed, in Markdown.

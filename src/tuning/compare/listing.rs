@@ -1,4 +1,4 @@
-//! The comparison as tables.
+//! The tables of a comparison: changes, what was deployed, what only one state measured.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +9,8 @@ use super::{
 use crate::{
     collective::{Collective, Configuration, Scale},
     order::CompactSort,
+    report::snapshot::{Snapshot, SnapshotGroup},
     text::{Column, Entry, Listing},
-    tuning::snapshot::{Snapshot, SnapshotGroup},
     units::{Size, from_to_microseconds, microseconds, percent, significant},
 };
 
@@ -27,10 +27,6 @@ const INTERVAL: &str = "Interval";
 
 fn workload(collective: Collective, scale: Scale) -> Entry {
     Entry::text(format!("{collective}, {} × {}", scale.nodes, scale.ranks))
-}
-
-fn size(size_bytes: u64) -> Entry {
-    Entry { text: Size(size_bytes).to_string(), number: Some(size_bytes as f64) }
 }
 
 fn ran(configuration: Option<Configuration>) -> String {
@@ -108,7 +104,7 @@ pub fn by_size(overall: &[OverallChange], differences: &[Difference], relative: 
         let interval = difference.interval_pct.map(range);
         let [before_us, after_us] = difference.times_us();
         vec![
-            size(difference.workload.size_bytes),
+            Entry::size(difference.workload.size_bytes),
             workload(difference.workload.collective, difference.workload.scale),
             Entry::text(compared(difference)),
             Entry::number(difference.before_gbps, significant),
@@ -176,7 +172,7 @@ pub fn deployed_check(deployed_checks: &[DeployedCheck]) -> Listing {
         vec![
             collective,
             scale,
-            size(deployed_check.workload.size_bytes),
+            Entry::size(deployed_check.workload.size_bytes),
             Entry::text(words::deployed(deployed_check)),
             Entry::number(deployed_check.busbw_gbps, significant),
             Entry::number(deployed_check.time_us(), microseconds),
@@ -320,7 +316,7 @@ mod tests {
     #[test]
     fn what_is_deployed_has_its_time() {
         let workload = difference(Scale { nodes: 2, ranks: 16 }).workload;
-        let deployed = crate::tuning::snapshot::DeployedChoice::Default;
+        let deployed = crate::report::snapshot::DeployedChoice::Default;
         let status = crate::tuning::compare::deployment::DeployedStatus::Best;
         let of = DeployedCheck { workload, deployed, effect: None, busbw_gbps: Some(314.5728), status };
         let listing = deployed_check(&[of]);

@@ -35,14 +35,15 @@ use self::{
 use super::{
     conf::{Effect, Reader, Rule, choose},
     parameters::Confidence,
+    platform::Library,
     sets::SetChoice,
-    snapshot::{DeployedChoice, Drift, Snapshot, SnapshotGroup},
-    support::{Library, SupportMatrix},
+    support::SupportMatrix,
 };
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::{exp, ln},
     plot::Chart,
+    report::snapshot::{DeployedChoice, Drift, Snapshot, SnapshotGroup},
     text::Listing,
 };
 
@@ -147,7 +148,7 @@ pub enum ChangeVerdict {
 /// One difference. Bandwidths are medians of busbw in GB/s.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
-    /// The workload.
+    /// The collective, scale and message size on both sides.
     pub workload: Workload,
     /// The arms that a difference compares.
     pub subject: Subject,
@@ -169,7 +170,7 @@ pub struct Difference {
     pub interval_pct: Option<(f64, f64)>,
     /// The smallest change that would have been seen half of the time, in per cent.
     pub visible_pct: Option<f64>,
-    /// The conclusion.
+    /// Whether the change is beyond noise, and in which direction.
     pub verdict: ChangeVerdict,
 }
 

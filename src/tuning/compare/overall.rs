@@ -6,7 +6,7 @@
 //! other. A change at fewer than half of the sizes leaves it where it is.
 //!
 //! It errs by what sizes scatter around it, by what configurations do (those that one launch measured move together),
-//! and by what both campaigns may differ in for their passes alone ([`crate::tuning::snapshot::Drift`]). The last is in
+//! and by what both campaigns may differ in for their passes alone ([`crate::report::snapshot::Drift`]). The last is in
 //! its own interval only: it moves all that is compared beside it alike.
 
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub struct OverallChange {
     pub change_pct: f64,
     /// Its interval; `None` while nothing tells the noise. Those of all collectives and scales hold at once.
     pub interval_pct: Option<(f64, f64)>,
-    /// The conclusion.
+    /// Whether the change is beyond noise, and in which direction.
     pub verdict: ChangeVerdict,
 }
 

@@ -6,9 +6,8 @@
 //! ([`super::overall`]).
 
 use crate::{
-    math::exp,
-    math::{ln, median},
-    tuning::snapshot::{Snapshot, SnapshotGroup, SnapshotRuns},
+    math::{exp, ln, median},
+    report::snapshot::{Snapshot, SnapshotGroup, SnapshotRuns},
 };
 
 /// A snapshot with each pass at the level of the middle one, in each collective and scale whose passes differ by more
@@ -63,7 +62,7 @@ mod tests {
     use super::*;
     use crate::{
         collective::{Algorithm, Collective, Configuration, Protocol, Scale},
-        tuning::snapshot::{DeployedChoice, Drift, Measurement, SnapshotSize},
+        report::snapshot::{DeployedChoice, Drift, Measurement, SnapshotSize},
     };
 
     fn of(deviation_pct: f64, runs: &[Vec<f64>]) -> Snapshot {

@@ -35,7 +35,7 @@ pub(super) const MAX_FREEDOM: f64 = 12.0;
 /// The change of one arm at one size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArmChange {
-    /// The arm.
+    /// The configuration, or the default, as measured on both sides.
     pub arm: MeasuredArm,
     /// ln of after / before.
     pub ln_ratio: f64,
@@ -50,7 +50,7 @@ pub struct ArmChange {
 /// The changes of all arms at one size.
 #[derive(Clone, Debug)]
 pub struct SizeChanges {
-    /// The workload.
+    /// The collective, scale and message size of all its arms.
     pub workload: Workload,
     /// The changes, ascending by arm.
     pub cells: Vec<ArmChange>,

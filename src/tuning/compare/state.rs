@@ -3,6 +3,7 @@
 use crate::{
     collective::{Configuration, Workload},
     math::{ln, median},
+    report::snapshot::Snapshot,
     tuning::{
         aggregate::Point,
         decision::{
@@ -14,7 +15,6 @@ use crate::{
         parameters::Confidence,
         read::RunKind,
         runs::{KeptParts, Runs},
-        snapshot::Snapshot,
         stalls::Screened,
         sweep::Sweep,
     },

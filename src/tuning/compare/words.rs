@@ -1,4 +1,4 @@
-//! The comparison in sentences.
+//! The sentences that page, terminal and report say of a comparison.
 
 use super::{
     ChangeVerdict, CompareFindings, CompareQuestion, Difference, Subject,
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     collective::Workload,
-    tuning::snapshot::{DeployedChoice, Snapshot},
+    report::snapshot::{DeployedChoice, Snapshot},
     units::{Size, count, percent},
 };
 

@@ -7,7 +7,7 @@ use crate::{
     tuning::{
         baselines::Measurements,
         launch,
-        support::Library,
+        platform::Library,
         sweep::{self, Sweep},
     },
     units::percent,

@@ -47,7 +47,7 @@ pub struct Expected {
     pub busbw_gbps: f64,
     /// Time of one call in microseconds; `None` for one rank, where busbw says nothing.
     pub time_us: Option<f64>,
-    /// How it was obtained.
+    /// Whether it was measured, interpolated or predicted.
     pub basis: ExpectationBasis,
 }
 

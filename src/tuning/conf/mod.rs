@@ -10,7 +10,6 @@ pub mod expect;
 pub mod export;
 pub mod lint;
 pub mod overlay;
-pub mod question;
 
 pub use crate::conf::{Channels, Reader, Rule, number, read, reader, rule, scan, words};
 pub use choose::{Effect, Entry, RuleChoice, choose};

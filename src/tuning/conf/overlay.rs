@@ -107,7 +107,7 @@ pub fn listing(places: &[OverlayPoint]) -> Listing {
         vec![
             Entry::text(collective.name()),
             Entry::text(format!("{} × {}", scale.nodes, scale.ranks)),
-            Entry { text: Size(size_bytes).to_string(), number: Some(size_bytes as f64) },
+            Entry::size(size_bytes),
             Entry::number(place.line.map(f64::from), |line| format!("{line:.0}")),
             Entry::text(place.effect.to_string()),
             Entry::number(busbw, significant),
@@ -148,12 +148,7 @@ pub fn summary(places: &[OverlayPoint]) -> String {
 pub fn chart(places: &[OverlayPoint], collective: Collective, scale: Scale, reader: Reader) -> Chart {
     let of: Vec<&OverlayPoint> =
         places.iter().filter(|p| (p.workload.collective, p.workload.scale) == (collective, scale)).collect();
-    let point = |place: &OverlayPoint, y: f64, note: String| Point {
-        x: place.workload.size_bytes as f64,
-        y,
-        note,
-        ..Point::default()
-    };
+    let point = |place: &OverlayPoint, y, note| Point::new(place.workload.size_bytes as f64, y, note);
     let best = of.iter().map(|place| {
         point(place, place.best.1, place.best.0.map_or_else(|| "default".to_owned(), |best| best.to_string()))
     });
@@ -163,21 +158,19 @@ pub fn chart(places: &[OverlayPoint], collective: Collective, scale: Scale, read
         let rule = place.line.map_or_else(|| "no rule".to_owned(), |line| format!("line {line}"));
         Some(point(place, expected.busbw_gbps, format!("{}, {rule}, {}", place.effect, expected.basis.name())))
     });
-    let series = |name: &str, colour, mark, points: Vec<Point>| Series { name: name.to_owned(), colour, mark, points };
-    let axis = |label: &str, quantity| Axis { label: label.to_owned(), quantity, spacing: Spacing::Logarithmic };
-    let mut all = vec![series("Best measured", Colour::Muted, Mark::LineAndDots, best.collect())];
+    let mut all = vec![Series::new("Best measured", Colour::Muted, Mark::LineAndDots, best.collect())];
     let default: Vec<Point> = default.collect();
     if !default.is_empty() {
-        all.push(series("Default", Colour::Default, Mark::Dashed, default));
+        all.push(Series::new("Default", Colour::Default, Mark::Dashed, default));
     }
-    all.push(series("This file", Colour::Answer, Mark::LineAndDots, chosen.collect()));
+    all.push(Series::new("This file", Colour::Answer, Mark::LineAndDots, chosen.collect()));
     let own: Vec<OverlayPoint> = of.into_iter().cloned().collect();
     Chart {
         id: format!("conf-{}-{collective}-{}n{}r", reader.key(), scale.nodes, scale.ranks),
         title: format!("What {} would run, {collective} on {scale}", reader.name()),
         summary: summary(&own),
-        x: axis("Message size", Quantity::Bytes),
-        y: axis("busbw", Quantity::BusbwGbps),
+        x: Axis::new("Message size", Quantity::Bytes, Spacing::Logarithmic),
+        y: Axis::new("busbw", Quantity::BusbwGbps, Spacing::Logarithmic),
         series: all,
     }
 }

@@ -12,7 +12,7 @@ use crate::{
 /// Calls as people know them: batch × hidden × bytes of the data type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TypedCalls {
-    /// The collective operation.
+    /// The collective that the calls name.
     pub collective: Collective,
     /// Batch sizes (or tokens), each a call of its own.
     pub batches: Vec<u64>,

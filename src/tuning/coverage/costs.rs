@@ -5,6 +5,7 @@ use crate::{
     collective::{Collective, Scale},
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
     tuning::{
+        aggregate,
         job::{Cost, CostTable},
         sweep::{Sweep, best},
     },
@@ -40,35 +41,27 @@ pub fn charts(tables: &[CostTable], sweep: &Sweep, lines: &[CoverageLine]) -> Ve
 
 fn chart(costs: &[&Cost], sweep: &Sweep, collective: Collective, scale: Scale, number: usize) -> Chart {
     let measured = sweep.points_of(collective, scale).chunk_by(|a, b| a.workload == b.workload).filter_map(best);
-    let measured = measured.map(|point| Point {
-        x: point.workload.size_bytes as f64,
-        y: point.busbw_gbps,
-        note: point.configuration.to_string(),
-        ..Point::default()
-    });
-    let default = sweep.defaults_of(collective, scale).iter().map(|point| Point {
-        x: point.workload.size_bytes as f64,
-        y: point.busbw_gbps,
-        ..Point::default()
-    });
-    let series = |name: String, colour, mark, points| Series { name, colour, mark, points };
-    let mut all = vec![series("Best measured".to_owned(), Colour::Muted, Mark::Dots, measured.collect())];
-    all.push(series("Default, measured".to_owned(), Colour::Default, Mark::LineAndDots, default.collect()));
+    let at = |point: &aggregate::Point, note| Point::new(point.workload.size_bytes as f64, point.busbw_gbps, note);
+    let measured = measured.map(|point| at(point, point.configuration.to_string()));
+    let default = sweep.defaults_of(collective, scale).iter().map(|point| at(point, String::new()));
+    let mut all = vec![
+        Series::new("Best measured", Colour::Muted, Mark::Dots, measured.collect()),
+        Series::new("Default, measured", Colour::Default, Mark::LineAndDots, default.collect()),
+    ];
     all.retain(|series| !series.points.is_empty());
     for (index, cost) in costs.iter().enumerate() {
         let curve = EXPONENTS.map(|exponent| {
             let size_bytes = 1_u64 << exponent;
             let y = collective.busbw_gbps(scale.ranks, size_bytes, time_us(cost, size_bytes));
-            Point { x: size_bytes as f64, y, ..Point::default() }
+            Point::new(size_bytes as f64, y, String::new())
         });
         let curve: Vec<Point> = curve.filter(|point| point.y.is_finite() && point.y > 0.0).collect();
         let name = format!("{}/{}, believed", cost.algorithm, cost.protocol);
         if !curve.is_empty() && all.iter().all(|series| series.name != name) {
-            all.push(series(name, Colour::Palette(index as u8), Mark::Dashed, curve));
+            all.push(Series::new(&name, Colour::Palette(index as u8), Mark::Dashed, curve));
         }
     }
     let highest = costs.iter().map(|cost| cost.algbw_gbps).fold(0.0, f64::max);
-    let axis = |label: &str, quantity| Axis { label: label.to_owned(), quantity, spacing: Spacing::Logarithmic };
     Chart {
         id: format!("costs-{number}-{collective}-{}n{}r", scale.nodes, scale.ranks),
         title: format!("What the library believes, {collective} on {scale}"),
@@ -77,8 +70,8 @@ fn chart(costs: &[&Cost], sweep: &Sweep, collective: Collective, scale: Scale, n
             costs.len(),
             significant(highest)
         ),
-        x: axis("Message size", Quantity::Bytes),
-        y: axis("busbw", Quantity::BusbwGbps),
+        x: Axis::new("Message size", Quantity::Bytes, Spacing::Logarithmic),
+        y: Axis::new("busbw", Quantity::BusbwGbps, Spacing::Logarithmic),
         series: all,
     }
 }

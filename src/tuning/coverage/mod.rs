@@ -19,7 +19,8 @@ use super::{
         words::COLLECTIVES,
     },
     job::{CollectiveCall, JobLog},
-    support::{Library, SupportMatrix},
+    platform::Library,
+    support::SupportMatrix,
     sweep::Sweep,
 };
 use crate::{
@@ -82,7 +83,7 @@ pub struct CoverageAnswer {
     pub costs: Vec<Chart>,
     /// Called, worth a rule, and never measured, with how many calls per step; what costs most comes first.
     pub measure_next: Vec<(Workload, u64)>,
-    /// Notes for the user.
+    /// Sentences on calls that are not judged or not comparable, for the user.
     pub notes: Vec<String>,
 }
 
@@ -139,10 +140,10 @@ pub enum Hit {
     Untuned,
 }
 
-/// Totals per step.
+/// Times and calls of one training step, over all lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CoverageTotal {
-    /// The number of calls.
+    /// Calls of collectives in one step.
     pub calls: f64,
     /// Calls that hit a rule.
     pub covered: f64,

@@ -51,7 +51,7 @@ fn row(line: &CoverageLine) -> Vec<Entry> {
     vec![
         Entry::text(workload.collective.name()),
         Entry::text(format!("{} × {}", workload.scale.nodes, workload.scale.ranks)),
-        Entry { text: Size(workload.size_bytes).to_string(), number: Some(workload.size_bytes as f64) },
+        Entry::size(workload.size_bytes),
         Entry::number(Some(line.calls), calls),
         Entry::text(line.seen.map(|seen| seen.to_string()).unwrap_or_default()),
         time(line.now),
@@ -107,19 +107,16 @@ pub fn histogram(lines: &[CoverageLine]) -> Chart {
                 line.workload.collective == collective && (line.hit == Hit::Gap) == is_gap && line.calls > 0.0
             });
             let mut points: Vec<Point> = of
-                .map(|line| Point {
-                    x: line.workload.size_bytes as f64,
-                    y: line.calls,
-                    note: format!("{}, {}", line.workload.scale, hit(line.hit)),
-                    ..Point::default()
+                .map(|line| {
+                    let note = format!("{}, {}", line.workload.scale, hit(line.hit));
+                    Point::new(line.workload.size_bytes as f64, line.calls, note)
                 })
                 .collect();
             points.compact_sort_by(|a, b| a.x.total_cmp(&b.x));
             if !points.is_empty() {
                 let name = if is_gap { format!("{collective}, in a gap") } else { collective.to_string() };
-                let (colour, mark) =
-                    if is_gap { (Colour::Default, Mark::Dots) } else { (Colour::Palette(index as u8), Mark::Dots) };
-                series.push(Series { name, colour, mark, points });
+                let colour = if is_gap { Colour::Default } else { Colour::Palette(index as u8) };
+                series.push(Series::new(&name, colour, Mark::Dots, points));
             }
         }
     }
@@ -132,8 +129,8 @@ pub fn histogram(lines: &[CoverageLine]) -> Chart {
         id: "coverage".to_owned(),
         title: "Calls by message size".to_owned(),
         summary,
-        x: Axis { label: "Message size".to_owned(), quantity: Quantity::Bytes, spacing: Spacing::Logarithmic },
-        y: Axis { label: "Calls per step".to_owned(), quantity: Quantity::Number, spacing: Spacing::Logarithmic },
+        x: Axis::new("Message size", Quantity::Bytes, Spacing::Logarithmic),
+        y: Axis::new("Calls per step", Quantity::Number, Spacing::Logarithmic),
         series,
     }
 }

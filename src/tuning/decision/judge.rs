@@ -32,7 +32,7 @@ pub struct Judge<'a> {
 pub struct JudgedWorkload<'a> {
     /// The choice: of those that are tied, and beat the default where any does, the one with the fewest channels.
     pub choice: &'a Point,
-    /// The decision.
+    /// What to do at this workload, by its measurements alone.
     pub decision: Decision,
     /// The gain of the choice over the default, in per cent of the default; `None` without a default.
     pub gain_pct: Option<f64>,

@@ -10,9 +10,9 @@ use crate::math::ln;
 pub enum Decision {
     /// Deploy the configuration: it beats the default with the asked confidence.
     Deploy,
-    /// The default is kept.
+    /// No rule is written: the library chooses by itself.
     KeepDefault {
-        /// The reason.
+        /// Why nothing is deployed instead.
         reason: KeepReason,
     },
     /// The default stays until the configuration was run here: it may gain more than the smallest gain asked for, and

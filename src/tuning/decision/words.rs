@@ -44,7 +44,7 @@ impl KeepReason {
 }
 
 impl NoiseBasis {
-    /// The basis in words.
+    /// From what the noise is known, in words.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -14,9 +14,9 @@ use crate::{
 /// The user's answers, which hold where a log does not say it itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogAnswers {
-    /// The collective operation.
+    /// The collective that was measured, where the log's name and lines don't say it.
     pub collective: Option<Collective>,
-    /// The number of nodes.
+    /// The number of nodes, where it can't be counted from the log.
     pub nodes: Option<u32>,
     /// The number of ranks over all nodes.
     pub ranks: Option<u32>,
@@ -29,7 +29,7 @@ pub struct LogAnswers {
 /// The facts that a log lacks and that must be answered before it can be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MissingAnswers {
-    /// The collective is missing.
+    /// Neither a line nor the file's name says the collective.
     pub collective: bool,
     /// The number of nodes is missing.
     pub nodes: bool,
@@ -37,7 +37,7 @@ pub struct MissingAnswers {
     pub ranks: bool,
     /// The algorithm is missing, or that the default ran.
     pub algorithm: bool,
-    /// The protocol is missing.
+    /// Nothing says which protocol ran.
     pub protocol: bool,
     /// The number of channels is missing.
     pub channels: bool,

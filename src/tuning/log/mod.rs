@@ -62,7 +62,7 @@ pub struct LogRows {
     pub rows: Vec<Row>,
     /// How many lines were read or left out, and why.
     pub reading: Reading,
-    /// Notes for the user.
+    /// Sentences on what was assumed or left out, for the user.
     pub notes: Vec<String>,
 }
 

@@ -19,8 +19,7 @@ use crate::{
     tuning::{
         job::LibraryDecision,
         origin::{Origin, Origins, number_of},
-        read::{Asked, Evidence, Reading, Row, RowMarks, RunKind, Sample},
-        row::SampleNumbers,
+        read::{Asked, Evidence, Reading, Row, RowMarks, RunKind, Sample, row::SampleNumbers},
     },
 };
 

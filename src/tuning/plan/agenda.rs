@@ -6,10 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
 use super::{
-    PlanQuestion,
+    PlanQuestion, PlannedLaunch, Reason,
     duration::{self, OperationTimes},
     explore::{Explorer, NextLaunch, improvement, root_mean_square},
     grid::Grid,
@@ -30,50 +28,6 @@ use crate::{
     },
     units::{Size, count, grouped},
 };
-
-/// Why something is worth measuring; the more urgent first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reason {
-    /// No default was measured at some size: no gain can be told.
-    NoDefault,
-    /// A job sends it and nobody measured it.
-    Uncovered,
-    /// The launch is expected to change a recommendation.
-    Gain,
-    /// It can't be told apart from what it is tied with.
-    Tie,
-    /// The rule changes somewhere between two measured sizes.
-    Boundary,
-    /// Runs of the default beside the others, to tell the day from the configuration.
-    Reference,
-}
-
-/// A planned launch, or several of the same.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PlannedLaunch {
-    /// The collective operation.
-    pub collective: Collective,
-    /// The number of nodes and ranks.
-    pub scale: Scale,
-    /// The configuration to ask for; `None`: the default.
-    pub configuration: Option<Configuration>,
-    /// The range of message sizes.
-    pub sizes: Sizes,
-    /// The number of launches.
-    pub repeats: u32,
-    /// The reason.
-    pub reason: Reason,
-    /// By how much busbw is expected to rise with what is learnt, in per cent, as the root mean square over the
-    /// measured sizes; `None` where nothing tells.
-    pub expected_pct: Option<f64>,
-    /// The times in µs of one operation of the smallest and of the largest size ([`OperationTimes::ends_us`]).
-    pub ends_us: Option<[f64; 2]>,
-    /// How long all its launches take, in seconds ([`super::duration`]); `None` where nothing tells.
-    pub seconds: Option<f64>,
-    /// The reason in a sentence.
-    pub why: String,
-}
 
 /// The launches that are worth making.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::agenda::PlannedLaunch;
+use super::PlannedLaunch;
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::{exp, ln, log2, median},
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use crate::{
         collective::{Algorithm, Protocol},
-        tuning::{launch::Sizes, plan::agenda::Reason},
+        tuning::{launch::Sizes, plan::Reason},
     };
 
     const SCALE: Scale = Scale { nodes: 2, ranks: 16 };

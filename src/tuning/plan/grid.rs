@@ -25,7 +25,7 @@ const MAX_SIZES: usize = 48;
 /// The launches of a collective at a scale, each of which measures all sizes at once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
-    /// The collective operation.
+    /// All launches of a grid are of this collective.
     pub collective: Collective,
     /// The number of nodes and ranks.
     pub scale: Scale,

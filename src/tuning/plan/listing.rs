@@ -1,9 +1,6 @@
 //! A plan as a table for people.
 
-use super::{
-    agenda::{PlannedLaunch, Reason},
-    duration,
-};
+use super::{PlannedLaunch, Reason, duration};
 use crate::{
     text::{Column, Entry, Listing},
     units::{Size, microseconds},

@@ -18,9 +18,15 @@ pub mod script;
 use serde::{Deserialize, Serialize};
 
 use self::explore::LaunchThresholds;
-use super::{launch::Launcher, platform::Platform, result::Recommendation, support::SupportMatrix, sweep::Sweep};
+use super::{
+    launch::{Launcher, Sizes},
+    platform::Platform,
+    result::Recommendation,
+    support::SupportMatrix,
+    sweep::Sweep,
+};
 use crate::{
-    collective::{Collective, Scale, Workload},
+    collective::{Collective, Configuration, Scale, Workload},
     progress::Progress,
     text::Listing,
 };
@@ -74,12 +80,56 @@ impl PlanQuestion {
     pub const MAX_REPEATS: u32 = 99;
 }
 
+/// Why something is worth measuring; the more urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// No default was measured at some size: no gain can be told.
+    NoDefault,
+    /// A job sends it and nobody measured it.
+    Uncovered,
+    /// The launch is expected to change a recommendation.
+    Gain,
+    /// It can't be told apart from what it is tied with.
+    Tie,
+    /// The rule changes somewhere between two measured sizes.
+    Boundary,
+    /// Runs of the default beside the others, to tell the day from the configuration.
+    Reference,
+}
+
+/// A planned launch, or several of the same.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlannedLaunch {
+    /// The collective whose program of nccl-tests is launched.
+    pub collective: Collective,
+    /// The number of nodes and ranks.
+    pub scale: Scale,
+    /// The configuration to ask for; `None`: the default.
+    pub configuration: Option<Configuration>,
+    /// The range of message sizes.
+    pub sizes: Sizes,
+    /// So many launches of the same, at least 1.
+    pub repeats: u32,
+    /// What is to be learnt from it.
+    pub reason: Reason,
+    /// By how much busbw is expected to rise with what is learnt, in per cent, as the root mean square over the
+    /// measured sizes; `None` where nothing tells.
+    pub expected_pct: Option<f64>,
+    /// The times in µs of one operation of the smallest and of the largest size ([`duration::OperationTimes::ends_us`]).
+    pub ends_us: Option<[f64; 2]>,
+    /// How long all its launches take, in seconds ([`duration`]); `None` where nothing tells.
+    pub seconds: Option<f64>,
+    /// The reason in a sentence.
+    pub why: String,
+}
+
 /// A plan, as the page shows it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanAnswer {
     /// The launches, the most urgent first. Not sent to the page, which shows the listing.
     #[serde(skip)]
-    pub items: Vec<agenda::PlannedLaunch>,
+    pub items: Vec<PlannedLaunch>,
     /// Why it ends where it ends, and what must be known.
     pub notes: Vec<String>,
     /// The plan as a table, a row for each launch.

@@ -56,7 +56,7 @@ impl StrategyReplay {
         Some(Self { grid: measured, rows: rows? })
     }
 
-    /// The number of sizes.
+    /// How many sizes a launch measures.
     #[must_use]
     pub fn sizes(&self) -> usize {
         self.grid.sizes.len()

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{PlanQuestion, agenda::PlannedLaunch};
+use super::{PlanQuestion, PlannedLaunch};
 use crate::{
     collective::{Configuration, Scale},
     math::Stream,
@@ -101,7 +101,7 @@ pub fn sweep_arguments(items: &[PlannedLaunch]) -> String {
 mod tests {
     use super::*;
     use crate::collective::{Algorithm, Collective, Protocol};
-    use crate::tuning::plan::agenda::Reason;
+    use crate::tuning::plan::Reason;
 
     fn item(configuration: Option<Configuration>, repeats: u32) -> PlannedLaunch {
         PlannedLaunch {

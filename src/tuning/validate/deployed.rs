@@ -21,7 +21,7 @@ pub type Regret = BTreeMap<Source, f64>;
 /// The choice that would have been deployed at one held-out size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeldOutChoice {
-    /// The workload.
+    /// The workload of which nothing was learnt.
     pub workload: Workload,
     /// Who chose; [`Source::Default`] where nothing promised more than the default.
     pub source: Source,

@@ -15,11 +15,11 @@ use crate::{
 /// The unit that a fold holds out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum FoldScheme {
-    /// Whole message sizes.
+    /// A fold holds out all measurements of some message sizes.
     Size,
-    /// Whole configurations.
+    /// A fold holds out some configurations at all sizes.
     Configuration,
-    /// Whole scales.
+    /// A fold holds out all measurements of one scale.
     Scale,
 }
 

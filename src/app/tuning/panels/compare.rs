@@ -20,7 +20,11 @@ use crate::{
     },
     intake::{FileReport, Outcome, files::FileToLoad},
     plot::Chart,
-    tuning::compare::{CompareAnswer, CompareQuestion, LoadedDeployment},
+    report::Workbench,
+    tuning::{
+        compare::{CompareAnswer, CompareQuestion, LoadedDeployment},
+        settings::deployment,
+    },
     worker::protocol::{ComparedState, Request, Response},
 };
 
@@ -106,12 +110,13 @@ fn StateComparison(states: Memo<Vec<(u32, String)>>) -> impl IntoView {
     };
     let choose = move |side: usize| move |state: u32| selected.update(|selected| selected[side] = Some(state));
     let swap = move |_| selected.set(untrack(move || [chosen(1), chosen(0)]));
-    let conf = DocumentChoice::without(move || session.documents.with(|all| all.confs.clone()));
+    let conf = DocumentChoice::new(move || session.documents.with(|all| all.confs.clone()));
     let has_conf = Memo::new(move |_| session.documents.with(|all| !all.confs.is_empty()));
     let asked = RwSignal::new(CompareQuestion::default());
     let question = Signal::derive(move || {
         let (before, after) = (chosen(0)?, chosen(1)?);
-        let (reader_of_conf, library) = (session.tuning.reader.get(), session.tuning.library.get());
+        let (reader_of_conf, library) =
+            session.state_of(Workbench::Tuning).choices.with(deployment).unwrap_or_default();
         let deployment = |file| LoadedDeployment { file, reader: reader_of_conf, library };
         let question = CompareQuestion { conf: conf.chosen.get().map(deployment), ..asked.get() };
         let (before, after) = (compared_state(session, reader, before)?, compared_state(session, reader, after)?);

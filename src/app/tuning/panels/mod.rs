@@ -1,17 +1,11 @@
-//! The panels of the workbench: a row of tabs, and the chosen panel. A panel asks the worker only while it is shown.
+//! The panels of the workbench: a row of tabs, and the chosen panel, most of which are sections of the study.
 
-mod ab;
 mod compare;
-mod coverage;
 mod documents;
-mod hotspots;
 mod noise;
-mod plan;
 mod shared;
-mod tables;
-mod tuner_files;
 
-pub use hotspots::Hotspots;
+pub use shared::Failed;
 
 use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
@@ -20,7 +14,9 @@ use crate::{
     app::{
         reactive::{effect, reactive},
         session::Session,
+        workbench::Sections,
     },
+    report::Workbench,
     tuning::address::Panel,
 };
 
@@ -91,11 +87,7 @@ pub fn ChosenPanel() -> impl IntoView {
     reactive(move || match session.tuning.panel.get() {
         Panel::Answer => ().into_any(),
         Panel::Noise => view! { <noise::NoisePanel /> }.into_any(),
-        Panel::TunerFiles => view! { <tuner_files::TunerFilesPanel /> }.into_any(),
-        Panel::Coverage => view! { <coverage::CoveragePanel /> }.into_any(),
-        Panel::Plan => view! { <plan::PlanPanel /> }.into_any(),
-        Panel::Ab => view! { <ab::AbPanel /> }.into_any(),
         Panel::Compare => view! { <compare::ComparePanel /> }.into_any(),
-        Panel::Tables => view! { <tables::TablesPanel /> }.into_any(),
+        _ => view! { <Sections workbench=Workbench::Tuning /> }.into_any(),
     })
 }

@@ -3,16 +3,13 @@
 
 use leptos::prelude::*;
 
-use super::{
-    super::worker_query::WorkerQuery,
-    shared::{Failed, workload_label},
-};
+use super::{super::worker_query::WorkerQuery, shared::Failed};
 use crate::{
     app::fields::{NumberField, prevent_submit},
     app::list::ListLimit,
     app::reactive::{Show, effect, reactive},
     app::{listing::ListingView, session::Session},
-    tuning::{parameters::SetAside, record},
+    tuning::{address::Address, parameters::SetAside, record},
     units::percent,
     worker::protocol::{Request, Response},
 };
@@ -88,7 +85,7 @@ fn RunsPanel() -> impl IntoView {
     let session: Session = expect_context();
     let found = query(session, move || Some(record::RecordQuestion { workload: Some(session.tuning.workload()?) }));
     let listing = found.listing(|response| Some(&recorded(response)?.listing));
-    let label = move || session.tuning.workload().map(|workload| workload_label(&workload));
+    let label = move || session.tuning.workload().map(|workload| Address::label(&workload));
     let open = RwSignal::new(None::<usize>);
     // The index belongs to the workload before.
     effect(move || {
@@ -142,7 +139,7 @@ fn RunsPanel() -> impl IntoView {
                 listing
                 name="runs"
                 row_class
-                on_open=UnsyncCallback::new(move |row| open.update(|open| *open = (*open != Some(row)).then_some(row)))
+                on_open=Some(UnsyncCallback::new(move |row| open.update(|open| *open = (*open != Some(row)).then_some(row))))
             />
             <ConfigurationRuns found open />
             <SetAsideList />
@@ -296,7 +293,7 @@ fn Stalls() -> impl IntoView {
                     listing
                     name="stalls"
                     row_class
-                    on_open=toggle
+                    on_open=Some(toggle)
                 />
             </Show>
         </section>

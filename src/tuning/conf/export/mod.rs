@@ -19,10 +19,10 @@ use crate::{
     collective::{Collective, Scale, Workload},
     text::{Column, Entry as Cell, Listing, keep_few},
     tuning::{
-        platform::{Gpu, Platform, Version},
+        platform::{Gpu, Library, Platform, Version},
         recommend::BetweenSizes,
         result::Recommendation,
-        support::{Library, SupportMatrix},
+        support::SupportMatrix,
         sweep::Sweep,
     },
     units::{Size, percent},
@@ -59,7 +59,7 @@ impl ExportOptions {
 /// The measurements and recommendations from which tuner files are written.
 #[derive(Clone, Copy, Debug)]
 pub struct ExportInput<'a> {
-    /// The measurements.
+    /// The measurements, which say what can run.
     pub sweep: &'a Sweep,
     /// The recommendations, one for each measured size.
     pub recommendations: &'a [Recommendation],
@@ -89,7 +89,7 @@ pub struct ConfExport {
     pub loading: String,
 }
 
-/// A tuner file.
+/// A tuner file as text, with what must be known of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfFile {
     /// The file name that is proposed.
@@ -103,7 +103,7 @@ pub struct ConfFile {
 /// A range of sizes in which the same runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SizeRangeEffect {
-    /// The collective operation.
+    /// The collective of the rule.
     pub collective: Collective,
     /// The number of nodes and ranks.
     pub scale: Scale,

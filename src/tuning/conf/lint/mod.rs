@@ -21,7 +21,7 @@ use crate::{
     collective::{Algorithm, Collective, Protocol},
     order::CompactSort,
     text::{Column, Entry, Listing},
-    tuning::{support::SupportMatrix, sweep::Sweep},
+    tuning::{platform::Platform, support::SupportMatrix, sweep::Sweep},
     units::count,
 };
 
@@ -117,7 +117,7 @@ pub struct Finding {
     pub line: u32,
     /// The kind of the finding.
     pub code: Code,
-    /// The severity.
+    /// Whether the line does something else, nothing, or what it says.
     pub severity: Severity,
     /// A sentence that says what would happen.
     pub message: String,
@@ -285,4 +285,12 @@ pub fn summary(findings: &[Finding]) -> String {
     let changes = of(Severity::Changes);
     let verb = if changes == 1 { "changes" } else { "change" };
     format!("{changes} {verb} what runs, {} dead, {}", of(Severity::Dead), count(of(Severity::Note), "note"))
+}
+
+/// The findings for several readers, one after the other. An empty sweep says nothing.
+#[must_use]
+pub fn lint_for(bytes: &[u8], readers: &[Reader], platform: impl Into<Platform>, sweep: &Sweep) -> Vec<Finding> {
+    let support = SupportMatrix::new(platform.into().matrix(), sweep);
+    let sweep = (!sweep.is_empty()).then_some(sweep);
+    readers.iter().flat_map(|reader| lint(bytes, *reader, &support, sweep)).collect()
 }

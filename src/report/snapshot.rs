@@ -5,8 +5,6 @@
 //! thinned to the default, the best and what was to be deployed in links. [`Snapshot::to_value`] is its form there.
 //! [`tuning::snapshot`](crate::tuning::snapshot) makes it from a sweep.
 
-mod wire;
-
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -14,8 +12,6 @@ use crate::{
     math::median,
     order::CompactSort,
 };
-
-pub use wire::SnapshotError;
 
 /// What a sweep, or a report, knows for a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -136,7 +132,7 @@ impl Snapshot {
     }
 
     /// Brings groups, sizes and configurations into their order, one of each.
-    fn put_in_order(&mut self) {
+    pub(super) fn put_in_order(&mut self) {
         self.groups.compact_sort_by_key(|group| (group.collective, group.scale));
         self.groups.dedup_by_key(|group| (group.collective, group.scale));
         for group in &mut self.groups {

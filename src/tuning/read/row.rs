@@ -5,14 +5,14 @@ use std::{
     num::NonZero,
 };
 
-use super::{
-    columns::{Column, Columns},
-    origin::{Origin, Origins, number_of},
-    read::{Asked, Evidence, Row, RowMarks, RunKind, Sample},
-};
+use super::{Asked, Evidence, Row, RowMarks, RunKind, Sample};
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     text::{self, Problem, Record, State},
+    tuning::{
+        columns::{Column, Columns},
+        origin::{Origin, Origins, number_of},
+    },
     units::{Size, significant},
 };
 
@@ -376,27 +376,27 @@ impl RowCells<'_> {
 
 /// The numbers of one measurement, as far as a file has them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SampleNumbers {
+pub(in crate::tuning) struct SampleNumbers {
     /// The time in µs, above zero.
-    pub(super) time_us: Option<f64>,
-    pub(super) algbw_gbps: Option<f64>,
-    pub(super) busbw_gbps: Option<f64>,
+    pub(in crate::tuning) time_us: Option<f64>,
+    pub(in crate::tuning) algbw_gbps: Option<f64>,
+    pub(in crate::tuning) busbw_gbps: Option<f64>,
     /// By which share a bandwidth may lie above size / time.
-    pub(super) slack: f64,
+    pub(in crate::tuning) slack: f64,
 }
 
 /// A bandwidth that can't be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ImplausibleBandwidth {
+pub(in crate::tuning) struct ImplausibleBandwidth {
     /// It is the algorithm bandwidth; else the bus bandwidth.
-    pub(super) is_algbw: bool,
+    pub(in crate::tuning) is_algbw: bool,
     /// Completes the sentence that begins with the bandwidth.
-    pub(super) expected: String,
+    pub(in crate::tuning) expected: String,
 }
 
 impl SampleNumbers {
     /// The measurement, if there is one and its numbers agree.
-    pub(super) fn sample(self, workload: &Workload) -> Result<Option<Sample>, ImplausibleBandwidth> {
+    pub(in crate::tuning) fn sample(self, workload: &Workload) -> Result<Option<Sample>, ImplausibleBandwidth> {
         if let Some(time_us) = self.time_us {
             let computed = workload.size_bytes as f64 / time_us / 1000.0;
             for (is_algbw, printed, factors) in

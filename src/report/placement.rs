@@ -1,0 +1,57 @@
+//! How the page of a workbench shows the sections of its own report. Nothing of it travels in links and files.
+
+use serde::{Deserialize, Serialize};
+
+/// What only the page shows of a section.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    /// A few words beside the heading.
+    pub lead: String,
+    /// The label of the button that makes the choices of the form together; without it each is made at once.
+    pub submit: Option<String>,
+    /// Shown folded.
+    pub is_folded: bool,
+    /// Why there is no answer.
+    pub error: Option<String>,
+    /// The notes below the text.
+    pub notes: Vec<Note>,
+}
+
+/// A note, a sentence without a full stop or with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// The sentence.
+    pub text: String,
+    /// Whether it is a warning.
+    pub is_warning: bool,
+}
+
+/// How a row of a table is marked on the page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RowMark {
+    /// Not at all.
+    #[default]
+    Plain,
+    /// To be kept, or as good as the best.
+    Good,
+    /// Not what it seems to be, or to be dropped.
+    Changed,
+    /// Without effect, or set aside.
+    Dead,
+}
+
+impl Placement {
+    /// The same with further notes.
+    #[must_use]
+    pub fn noted(mut self, notes: impl IntoIterator<Item = String>) -> Self {
+        self.notes.extend(notes.into_iter().map(|text| Note { text, is_warning: false }));
+        self
+    }
+
+    /// The same with further warnings.
+    #[must_use]
+    pub fn warned(mut self, warnings: impl IntoIterator<Item = String>) -> Self {
+        self.notes.extend(warnings.into_iter().map(|text| Note { text, is_warning: true }));
+        self
+    }
+}

@@ -1,0 +1,372 @@
+//! The sections of each panel. A question that can't be answered says why in its section.
+
+use super::Tuning;
+use crate::{
+    progress::Progress,
+    report::{
+        Exhibit, Section, TextFile,
+        placement::{Placement, RowMark},
+    },
+    tuning::{
+        ab::{AbAnswer, script::CampaignPlan, verdict::RuleVerdict},
+        address::{Address, Panel},
+        conf::{
+            Finding, Reader, Severity,
+            export::{self, ConfFile, Refusal},
+            lint,
+            overlay::{self, OverlayPoint},
+        },
+        coverage::CoverageAnswer,
+        hotspots::{self, HotspotQuestion},
+        launch::Sizes,
+        plan::{self, PlanAnswer, PlanQuestion},
+        settings::Group,
+        study::TuningStudyError,
+    },
+    units::count,
+};
+
+/// The number of unmeasured workloads that are named.
+const MAX_NAMED: usize = 12;
+/// The largest number of findings that are sent to the page.
+const MAX_FINDINGS: usize = 5000;
+
+impl Section {
+    /// A section of a panel, with words beside its heading.
+    fn led(group: Group, lead: &str) -> Self {
+        let mut section = Self::with_form(group);
+        lead.clone_into(&mut section.placement.lead);
+        section
+    }
+
+    /// A section without fields of its own that is shown folded.
+    fn folded(title: &str, files: Vec<TextFile>) -> Self {
+        let placement = Placement { is_folded: true, ..Placement::default() };
+        Self { title: title.to_owned(), files, placement, ..Self::default() }
+    }
+
+    fn saying(mut self, text: &str) -> Self {
+        self.text.push(text.to_owned());
+        self
+    }
+}
+
+fn file(name: impl Into<String>, note: impl Into<String>, text: String) -> TextFile {
+    TextFile { name: name.into(), note: note.into(), text }
+}
+
+impl Tuning {
+    /// The sections of the panel that is chosen.
+    pub(super) fn make_sections(&mut self, progress: &mut dyn Progress) -> Vec<Section> {
+        match self.settings.panel {
+            Panel::Answer => self.dips(),
+            Panel::TunerFiles => self.tuner_files(),
+            Panel::Coverage => self.covered(),
+            Panel::Plan => self.planned(progress),
+            Panel::Ab => self.campaigns(),
+            Panel::Tables => self.tables(),
+            Panel::Noise | Panel::Compare => Vec::new(),
+        }
+    }
+
+    fn has_data(&self) -> bool {
+        !self.loaded.study.groups().is_empty()
+    }
+
+    fn dips(&mut self) -> Vec<Section> {
+        if !self.has_data() {
+            return Vec::new();
+        }
+        let rule = self.settings.hotspots;
+        let learnt = self.learnt();
+        if self.hotspots.as_ref().is_none_or(|(of, by, _)| (of, by) != (&rule, &learnt)) {
+            self.hotspots = Some((rule, learnt, self.loaded.hotspots(&HotspotQuestion { rule })));
+        }
+        let Some((.., found)) = &self.hotspots else { return Vec::new() };
+        let mut section = Section::led(Group::Hotspots, "Sizes with a lower busbw than a smaller size.");
+        if found.hotspots.is_empty() {
+            section = section
+                .saying("No hotspots: not for the default, the best measured or the recommended configurations.");
+        } else {
+            section.tables.push(Exhibit::new("hotspots-found", "Where busbw drops", found.listing.clone()));
+        }
+        let mut sections = vec![section];
+        // A header line alone is an empty report.
+        if found.report.lines().count() > 1 {
+            let report = file(hotspots::FILE_NAME, "", found.report.clone());
+            sections.push(Section::folded("The default's hotspots as rccl-sweep reports them", vec![report]));
+        }
+        sections
+    }
+
+    fn planned(&self, progress: &mut dyn Progress) -> Vec<Section> {
+        let lead = "One launch measures every size with one configuration.";
+        let mut section = Section::led(Group::Plan, lead);
+        if !self.has_data() {
+            return vec![section.saying("Drop a sweep first: the plan says what to add to it.")];
+        }
+        let question = PlanQuestion { uncovered: self.uncovered.clone(), ..self.settings.plan.clone() };
+        let PlanAnswer { notes, listing, script, sweep_arguments, .. } = match self.loaded.plan(&question, progress) {
+            Ok(plan) => plan,
+            Err(error) => return vec![failed(section, &error)],
+        };
+        section.placement = section.placement.noted(notes);
+        if listing.rows.is_empty() {
+            return vec![section];
+        }
+        section.tables.push(Exhibit::new("measure-next", "The most urgent first", listing));
+        section.files.push(file(plan::script::FILE_NAME, "launches of nccl-tests or rccl-tests", script));
+        vec![section, Section::folded("As arguments of rccl-sweep", vec![file("", "rccl-sweep", sweep_arguments)])]
+    }
+
+    fn campaigns(&self) -> Vec<Section> {
+        let section = Section::with_form(Group::Campaign);
+        let judged = if self.settings.ab.file.is_some() {
+            self.campaign(section)
+        } else {
+            section.saying(
+                "Drop the per-size statistics of a campaign (per_size_stats.csv), and the tuner file that it ran beside \
+                 it, to see which rules to keep.",
+            )
+        };
+        [judged].into_iter().chain(self.next_campaign()).collect()
+    }
+
+    fn campaign(&self, mut section: Section) -> Section {
+        let conf = self.settings.ab.conf;
+        let AbAnswer { void, notes, problems, verdicts, by_rule, by_size, chart, trimmed, .. } =
+            match self.loaded.ab(&self.settings.ab) {
+                Ok(answer) => answer,
+                Err(error) => return failed(section, &error),
+            };
+        let placement = section.placement.noted(notes).warned(problems.kept.iter().map(ToString::to_string));
+        section.placement = Placement { error: void.map(|why| format!("The campaign is void: {why}")), ..placement };
+        let mark = |verdict: &RuleVerdict| match verdict {
+            RuleVerdict::Keep => RowMark::Good,
+            RuleVerdict::Drop(_) => RowMark::Changed,
+            RuleVerdict::NotJudged(_) => RowMark::Dead,
+        };
+        let marks = verdicts.iter().map(mark).collect();
+        section.tables = vec![
+            Exhibit { marks, ..Exhibit::new("ab-by-rule", "By rule", by_rule) },
+            Exhibit::new("ab-by-size", "By size", by_size),
+        ];
+        section.charts.extend(chart);
+        let name = conf.map_or_else(|| "trimmed.conf".to_owned(), |conf| trimmed_name(self.loaded.name(conf)));
+        section.files.extend(trimmed.map(|text| file(name, "what is left of the tuner file", text)));
+        section
+    }
+
+    /// The script of a campaign with three arms for the collective and scale that are shown.
+    fn next_campaign(&self) -> Option<Section> {
+        let shown = self.settings.shown?;
+        let (collective, scale) = (shown.collective, shown.scale);
+        let groups = self.loaded.study.groups();
+        let group = groups.iter().find(|group| (group.collective, group.scale) == (collective, scale))?;
+        let campaign = CampaignPlan {
+            collective,
+            scale,
+            sizes: Sizes::to_cover(*group.sizes.first()?, *group.sizes.last()?),
+            repeats: self.settings.arms.0,
+            seed: 42,
+            launcher: self.settings.arms.1,
+            plugin: self.settings.paths[0].clone(),
+            conf: self.settings.paths[1].clone(),
+        };
+        let lead = "No plugin, the plugin with the tuner file, the plugin with an empty one.";
+        let name = format!("ab_{collective}_{}n.sh", scale.nodes);
+        let script = file(name, "three arms in a balanced order", campaign.script());
+        Some(Section { files: vec![script], ..Section::led(Group::NextCampaign, lead) })
+    }
+
+    fn tables(&self) -> Vec<Section> {
+        let lead = "For reading only: no model is trained on these.";
+        let mut section = Section::led(Group::Tables, lead);
+        let listings = &self.loaded.files.listings;
+        let shown = listings.iter().find(|(file, _)| Some(*file) == self.settings.table);
+        section.tables.extend(shown.map(|(_, listing)| Exhibit::new("table", "Content", listing.clone())));
+        vec![section]
+    }
+
+    fn covered(&mut self) -> Vec<Section> {
+        let settings = &self.settings;
+        let lead = "The sizes that a job sends, and what a tuner file chooses for them.";
+        let mut section = Section::led(Group::Coverage, lead);
+        let has_log = !self.loaded.files.jobs.is_empty();
+        let by_hand = settings.by_hand;
+        if !has_log {
+            section = section.saying(
+                "Drop the job's NCCL log (NCCL_DEBUG=INFO with NCCL_DEBUG_SUBSYS=COLL or TUNING), or type what it sends.",
+            );
+        }
+        let mut typed = Section::with_form(Group::Calls);
+        typed.placement.submit = Some("Show".to_owned());
+        typed.placement.error.clone_from(&settings.wrong_calls);
+        let mut sections: Vec<Section> = Some(typed).filter(|_| by_hand).into_iter().collect();
+        self.cost_tables.clear();
+        if by_hand && settings.coverage.typed.is_none() {
+            sections.push(section);
+            return sections;
+        }
+        let CoverageAnswer { listing, sentence, histogram, costs, measure_next, notes, .. } =
+            match self.loaded.coverage(&settings.coverage) {
+                Ok(answer) => answer,
+                Err(error) => {
+                    sections.push(failed(section, &error));
+                    return sections;
+                }
+            };
+        if listing.rows.is_empty() {
+            sections.push(section);
+        } else {
+            section.text.push(sentence);
+            section.placement = section.placement.noted(notes);
+            section.tables.push(Exhibit::new("coverage", "Calls", listing));
+            section.charts.push(histogram);
+            sections.push(section);
+            sections
+                .extend(never_measured(measure_next.iter().map(|(workload, _)| Address::label(workload)).collect()));
+        }
+        // Calls that were never measured go to the plan.
+        self.uncovered = measure_next;
+        self.cost_tables = costs.iter().map(|chart| chart.title.clone()).collect();
+        let chart = costs.get(self.settings.cost_table).or(costs.first()).cloned();
+        sections.extend(chart.map(|chart| Section { charts: vec![chart], ..Section::with_form(Group::Costs) }));
+        sections
+    }
+
+    fn tuner_files(&self) -> Vec<Section> {
+        let mut sections = Vec::new();
+        if let Some(file) = self.settings.checked {
+            sections.extend(self.checked(file));
+        }
+        if self.has_data() {
+            sections.extend(self.written());
+            sections.extend(self.environment_variables());
+        }
+        if self.settings.checked.is_none() {
+            let text = "Drop a tuner file to see what each of its rules does in each reader, and what it would choose at \
+                        every measured size.";
+            let title = "Tuner files".to_owned();
+            sections.push(Section { title, ..Section::default() }.saying(text));
+        }
+        sections
+    }
+
+    /// The findings about a loaded file, and its choices at the measured sizes.
+    fn checked(&self, file: u32) -> Vec<Section> {
+        let settings = &self.settings;
+        let (reader, library) = (settings.export.reader, settings.export.library);
+        let mut section = Section::with_form(Group::Check);
+        let readers = if settings.all_readers { Reader::ALL } else { &[reader] };
+        let mut findings = match self.loaded.lint(file, readers, library) {
+            Ok(findings) => findings,
+            Err(error) => return vec![failed(section, &error)],
+        };
+        let mut summary = lint::summary(&findings);
+        if findings.len() > MAX_FINDINGS {
+            findings.truncate(MAX_FINDINGS);
+            summary += &format!("; the first {MAX_FINDINGS} are shown");
+        }
+        section.text.push(summary);
+        let mark = |finding: &Finding| match finding.severity {
+            Severity::Changes => RowMark::Changed,
+            Severity::Dead => RowMark::Dead,
+            Severity::Note => RowMark::Plain,
+        };
+        if !findings.is_empty() {
+            let marks = findings.iter().map(mark).collect();
+            section.tables.push(Exhibit { marks, ..Exhibit::new("findings", "Findings", lint::listing(&findings)) });
+        }
+        if !self.has_data() {
+            return vec![section.saying("Drop the sweep beside it to see what the file would cost or gain.")];
+        }
+        let choices = match self.loaded.overlay(file, reader, library) {
+            Ok(choices) => choices,
+            Err(error) => return vec![failed(section, &error)],
+        };
+        let chart = settings.shown.and_then(|shown| {
+            let is_shown =
+                |at: &&OverlayPoint| (at.workload.collective, at.workload.scale) == (shown.collective, shown.scale);
+            let of: Vec<OverlayPoint> = choices.iter().filter(is_shown).cloned().collect();
+            (!of.is_empty()).then(|| overlay::chart(&of, shown.collective, shown.scale, reader))
+        });
+        let listing = overlay::listing(&choices);
+        let overlay = Section {
+            title: "What it would choose".to_owned(),
+            text: vec![overlay::summary(&choices)],
+            charts: chart.into_iter().collect(),
+            tables: vec![Exhibit::new("overlay", "What it would choose at the measured sizes", listing)],
+            ..Section::default()
+        };
+        vec![section, overlay]
+    }
+
+    fn written(&self) -> Vec<Section> {
+        let mut section = Section::with_form(Group::Write);
+        let written = match self.loaded.export(&self.settings.export) {
+            Ok(written) => written,
+            Err(error) => return vec![failed(section, &error)],
+        };
+        if written.files.is_empty() && written.refusals.is_empty() {
+            section = section.saying("No configuration beats the default, so a tuner file would be empty.");
+        }
+        let refusals = written.refusals.iter().map(Refusal::message);
+        section.placement = section.placement.warned(refusals.chain(written.warnings));
+        let of = |conf: ConfFile| file(conf.name, count(conf.rules as u64, "rule"), conf.text);
+        section.files.extend(written.files.into_iter().map(of));
+        section.files.push(file("", "how to make this reader load the file", written.loading));
+        let run = Exhibit::new("what-will-run", "What this reader will run", export::listing(&written.rows));
+        vec![section, Section { title: "What will run".to_owned(), tables: vec![run], ..Section::default() }]
+    }
+
+    fn environment_variables(&self) -> Option<Section> {
+        let shown = self.settings.shown?;
+        let configuration = if self.settings.of_size { Some(self.recommended(&shown)?) } else { None };
+        let mut section = Section::with_form(Group::Environment);
+        section.placement.is_folded = true;
+        let of = (shown.collective, shown.scale);
+        Some(match self.loaded.environment(of, configuration, self.settings.export.library) {
+            Ok(environment) => {
+                section.files.push(file("", environment.configuration.to_string(), environment.text));
+                Section { placement: section.placement.clone().warned(environment.warnings), ..section }
+            }
+            Err(error) => failed(section, &error),
+        })
+    }
+
+    /// The configuration to deploy for a workload, measured or not.
+    fn recommended(&self, workload: &crate::collective::Workload) -> Option<crate::collective::Configuration> {
+        let study = &self.loaded.study;
+        let answer = study.to_deploy().ok()?;
+        match answer.iter().find(|found| found.workload == *workload) {
+            Some(found) => found.configuration,
+            None => study.view(workload).ok()?.recommendation.configuration,
+        }
+    }
+}
+
+fn failed(mut section: Section, error: &TuningStudyError) -> Section {
+    section.placement.error = Some(error.to_string());
+    section
+}
+
+fn never_measured(mut named: Vec<String>) -> Option<Section> {
+    let rest = named.len().saturating_sub(MAX_NAMED);
+    named.truncate(MAX_NAMED);
+    let rest = if rest > 0 { format!("And {rest} more. ") } else { String::new() };
+    (!named.is_empty()).then(|| Section {
+        title: "Called and never measured".to_owned(),
+        placement: Placement::default().noted(named),
+        text: vec![format!("{rest}They come first in What to measure next.")],
+        ..Section::default()
+    })
+}
+
+/// The name of a trimmed tuner file: `tuner.trimmed.conf` for `tuner.conf`.
+fn trimmed_name(name: &str) -> String {
+    match name.rsplit_once('.') {
+        Some((stem, extension)) => format!("{stem}.trimmed.{extension}"),
+        None => format!("{name}.trimmed.conf"),
+    }
+}

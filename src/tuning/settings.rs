@@ -1,0 +1,379 @@
+//! What can be chosen in the tuning workbench beside the parameters of training: its settings, and the table of their
+//! fields.
+
+use super::{
+    ab::{AbQuestion, script::CampaignPlan},
+    address::{Address, Panel},
+    conf::{Reader, export::ExportOptions},
+    coverage::{
+        CoverageQuestion,
+        calls::{TypedCalls, type_bytes},
+    },
+    hotspots::HotspotRule,
+    launch::Launcher,
+    loaded::LoadedTuning,
+    plan::PlanQuestion,
+    platform::Library,
+    sets::{SetChoice, Sets},
+};
+use crate::{
+    collective::{Collective, Scale, Workload},
+    form::{self, ChoiceError, Control, Field, Form, Setting},
+    order::CompactSort,
+};
+
+/// The groups of fields, each of which stands in a section of its own.
+#[derive(Clone, Copy)]
+pub(super) enum Group {
+    /// What counts as a hotspot.
+    Hotspots,
+    /// A loaded tuner file.
+    Check,
+    /// A tuner file to be written.
+    Write,
+    /// Environment variables.
+    Environment,
+    /// The calls of a job that are typed.
+    Calls,
+    /// What a job's calls are held against.
+    Coverage,
+    /// The library's cost table.
+    Costs,
+    /// What to measure next.
+    Plan,
+    /// A campaign that was run.
+    Campaign,
+    /// The next campaign.
+    NextCampaign,
+    /// Tables that are only shown.
+    Tables,
+}
+
+impl From<Group> for form::Group {
+    fn from(group: Group) -> Self {
+        let title = match group {
+            Group::Hotspots => "Hotspots",
+            Group::Check => "What this tuner file does",
+            Group::Write => "Write a tuner file",
+            Group::Environment => "As environment variables, for the whole job",
+            Group::Calls => "What the job sends",
+            Group::Coverage => "Coverage",
+            Group::Costs => "The library's cost table beside the measurements",
+            Group::Plan => "What to measure next",
+            Group::Campaign => "A/B",
+            Group::NextCampaign => "The next campaign",
+            Group::Tables => "Tables",
+        };
+        Self { number: group as u8, title: title.into() }
+    }
+}
+
+/// The settings of the workbench.
+#[derive(Default)]
+pub(super) struct Settings {
+    /// The panel that is shown.
+    pub panel: Panel,
+    /// The workload that is shown, if it is loaded.
+    pub shown: Option<Workload>,
+    /// The dip that counts as a hotspot.
+    pub hotspots: HotspotRule,
+    /// The tuner file that is checked, by its number.
+    pub checked: Option<u32>,
+    /// Whether it is checked for all readers.
+    pub all_readers: bool,
+    /// The tuner files to write, and the reader and library of all tuner files.
+    pub export: ExportOptions,
+    /// Whether environment variables are those of the size that is shown.
+    pub of_size: bool,
+    /// Whether calls are typed, also where logs are loaded.
+    pub by_hand: bool,
+    /// Why the typed calls can't be used.
+    pub wrong_calls: Option<String>,
+    /// What a job's calls are held against.
+    pub coverage: CoverageQuestion,
+    /// Which cost table of the library is drawn.
+    pub cost_table: usize,
+    /// The plan of what to measure next.
+    pub plan: PlanQuestion,
+    /// Whether only the collective and scale that are shown are planned for.
+    pub only_shown: bool,
+    /// The campaign that is judged.
+    pub ab: AbQuestion,
+    /// The launches of each arm of the next campaign, and the launcher.
+    pub arms: (u32, Launcher),
+    /// The paths of the tuner plugin and of the tuner file in the next campaign.
+    pub paths: [String; 2],
+    /// The table that is shown.
+    pub table: Option<u32>,
+}
+
+/// Loaded files: their numbers with their names.
+type Files = Vec<(String, String)>;
+
+impl Settings {
+    /// The fields of the panel that is shown, by the choices of the form; what the others have is read as well.
+    pub fn fields(form: &mut Form<'_>, tuning: &LoadedTuning, cost_tables: &[String]) -> Self {
+        let panel = Panel::of(&form.get("p").map(|panel| format!("p={panel}")).unwrap_or_default());
+        // The page has made sure that the set is the one that is loaded.
+        let address = Address { set: SetChoice::Largest, ..Address::of_choices(|key| form.get(key)) };
+        let answer = tuning.study.to_deploy().unwrap_or_default();
+        let shown = address.resolve(tuning.study.groups(), &Sets::default(), &answer).ok();
+        let mut settings = Self { panel, shown, ..Self::default() };
+        let (reader, library) = (&mut settings.export.reader, &mut settings.export.library);
+        form.unlisted("reader", Reader::EXPECTED, reader);
+        form.unlisted("library", Library::EXPECTED, library);
+        (settings.coverage.reader, settings.coverage.library) = (*reader, *library);
+        match panel {
+            Panel::Answer => settings.hotspot_fields(form),
+            Panel::TunerFiles => settings.tuner_file_fields(form, tuning),
+            Panel::Coverage => settings.coverage_fields(form, tuning, cost_tables),
+            Panel::Plan => settings.plan_fields(form, tuning),
+            Panel::Ab => settings.campaign_fields(form, tuning),
+            Panel::Tables => {
+                form.group(Group::Tables);
+                settings.table = file(form, "table", "File", named(tuning, &tuning.files.listings), None);
+            }
+            Panel::Noise | Panel::Compare => {}
+        }
+        settings
+    }
+
+    fn hotspot_fields(&mut self, form: &mut Form<'_>) {
+        form.group(Group::Hotspots);
+        let (pct, gbps) = (Control::within(0.0, 99.0), Control::within(0.0, 1000.0));
+        form.field(Field::new("dip", "Drop of more than, %", pct), &mut self.hotspots.threshold_pct);
+        form.field(Field::new("dip-gbps", "and at least, GB/s", gbps), &mut self.hotspots.min_drop_gbps);
+    }
+
+    /// The reader and the library of tuner files; the choice is the same in all panels.
+    fn reader_fields(&mut self, form: &mut Form<'_>) {
+        let readers = Reader::ALL.iter().map(|reader| (reader.key().to_owned(), reader.name().to_owned()));
+        let reader = Field::new("reader", "Read by", Control::One(readers.collect()));
+        form.field(reader.usually(Reader::default().text()), &mut self.export.reader);
+        let library = Field::new("library", "Library", Control::one(&[("rccl", "RCCL"), ("nccl", "NCCL")]));
+        form.field(library.usually(Library::default().text()), &mut self.export.library);
+    }
+
+    fn tuner_file_fields(&mut self, form: &mut Form<'_>, tuning: &LoadedTuning) {
+        let confs = named(tuning, &tuning.files.confs);
+        if !confs.is_empty() {
+            form.group(Group::Check);
+            self.checked = file(form, "conf", "Tuner file", confs, None);
+            self.reader_fields(form);
+            let all = Field::new("all-readers", "Findings for all readers", Control::Switch);
+            form.field(all, &mut self.all_readers);
+        }
+        form.group(Group::Write);
+        self.reader_fields(form);
+        if self.export.reader == Reader::Rccl {
+            let architecture = Field::new("architecture", "Architecture", Control::text(&[])).hinted("gfx950");
+            form.field(architecture, &mut self.export.architecture);
+        }
+        form.field(Field::new("by-scale", "One file per scale", Control::Switch), &mut self.export.by_scale);
+        let open_ends = Field::new("open-ends", "Also for sizes beyond the measured ones", Control::Switch)
+            .hinted("The lowest rule begins at 0 and the highest has no end");
+        form.field(open_ends, &mut self.export.open_ends);
+        if let Some(shown) = self.shown.as_ref().map(Address::label) {
+            form.group(Group::Environment);
+            let label = format!("The choice for {shown}, not the one that serves all sizes best");
+            form.field(Field::new("of-size", &label, Control::Switch), &mut self.of_size);
+        }
+    }
+
+    fn coverage_fields(&mut self, form: &mut Form<'_>, tuning: &LoadedTuning, cost_tables: &[String]) {
+        form.group(Group::Coverage);
+        if tuning.files.jobs.is_empty() {
+            self.by_hand = true;
+        } else {
+            let typed = Field::new("typed", "Enter calls instead of using the loaded logs", Control::Switch);
+            form.field(typed, &mut self.by_hand);
+        }
+        self.coverage.conf = file(form, "rules", "Tuner file", named(tuning, &tuning.files.confs), Some("none"));
+        self.reader_fields(form);
+        let mut scales: Vec<Scale> = tuning.study.groups().iter().map(|group| group.scale).collect();
+        scales.compact_sort();
+        scales.dedup();
+        let named = scales.into_iter().map(|scale| (Some(scale).text(), scale.to_string()));
+        let unsaid = [(String::new(), "the scale shown".to_owned())];
+        let scales = Control::One(unsaid.into_iter().chain(named).collect());
+        form.field(Field::new("scale", "Scale if the log does not say", scales), &mut self.coverage.scale);
+        self.coverage.scale = self.coverage.scale.or(self.shown.map(|shown| shown.scale));
+        let steps = Field::new("steps", "Steps × ranks in the log", Control::whole(1, 100_000_000));
+        form.field(steps, &mut self.coverage.divide_by);
+        if cost_tables.is_empty() {
+            form.unlisted("cost-table", usize::EXPECTED, &mut self.cost_table);
+        } else {
+            form.group(Group::Costs);
+            let tables = cost_tables.iter().enumerate().map(|(at, title)| (at.to_string(), title.clone()));
+            form.field(Field::new("cost-table", "Cost table", Control::One(tables.collect())), &mut self.cost_table);
+        }
+        if self.by_hand {
+            match calls(form) {
+                Ok(calls) => self.coverage.typed = calls,
+                Err(wrong) => self.wrong_calls = Some(wrong),
+            }
+        }
+    }
+
+    fn plan_fields(&mut self, form: &mut Form<'_>, tuning: &LoadedTuning) {
+        form.group(Group::Plan);
+        let plan = &mut self.plan;
+        let launches = Control::whole(1, PlanQuestion::MAX_RUNS);
+        form.field(Field::new("launches", "Launches, at most", launches), &mut plan.runs);
+        let repeats = Control::whole(1, PlanQuestion::MAX_REPEATS);
+        form.field(Field::new("repeats", "Repeats of new configurations", repeats), &mut plan.repeats);
+        form.field(launcher("launcher"), &mut plan.launcher);
+        if tuning.study.groups().len() > 1 {
+            let only = Field::new("only-shown", "Only the collective and scale shown", Control::Switch);
+            form.field(only, &mut self.only_shown);
+        }
+        plan.of = self.shown.filter(|_| self.only_shown).map(|shown| (shown.collective, shown.scale));
+    }
+
+    fn campaign_fields(&mut self, form: &mut Form<'_>, tuning: &LoadedTuning) {
+        let (campaigns, confs) = (named(tuning, &tuning.files.comparisons), named(tuning, &tuning.files.confs));
+        if !campaigns.is_empty() {
+            form.group(Group::Campaign);
+            self.ab.file = file(form, "campaign", "Campaign", campaigns, None);
+            if !confs.is_empty() {
+                self.ab.conf = file(form, "campaign-conf", "Its tuner file", confs, None);
+            }
+            let unsaid = [(String::new(), "as the files say".to_owned())];
+            let collectives = Control::One(unsaid.into_iter().chain(collectives()).collect());
+            form.field(Field::new("campaign-c", "Collective", collectives), &mut self.ab.collective);
+            let limits = &mut self.ab.limits;
+            let mut confidence_pct = (limits.confidence * 1000.0).round() / 10.0;
+            let field = Field::new("keep-confidence", "Confidence, %", Control::within(50.0, 99.9));
+            form.field(field, &mut confidence_pct);
+            limits.confidence = confidence_pct / 100.0;
+            let pct = || Control::within(0.0, 100.0);
+            form.field(Field::new("keep-gain", "Smallest gain, %", pct()), &mut limits.min_gain_pct);
+            form.field(Field::new("keep-loss", "Largest loss, %", pct()), &mut limits.max_loss_pct);
+        }
+        form.group(Group::NextCampaign);
+        self.arms.0 = 6;
+        let launches = Control::whole(1, CampaignPlan::MAX_REPEATS);
+        form.field(Field::new("arm-launches", "Launches of each arm", launches), &mut self.arms.0);
+        form.field(launcher("arm-launcher"), &mut self.arms.1);
+        self.paths = ["/path/to/libnccl-tuner.so", "/path/to/tuner.conf"].map(str::to_owned);
+        let [plugin, conf] = &mut self.paths;
+        form.field(Field::new("plugin", "Path of the plugin", Control::text(&[])), plugin);
+        form.field(Field::new("conf-path", "Path of the tuner file", Control::text(&[])), conf);
+    }
+}
+
+/// The fields of the calls that are typed: what they say, if any was typed, or what is wrong with the batch sizes.
+fn calls(form: &mut Form<'_>) -> Result<Option<TypedCalls>, String> {
+    const DATA_TYPES: [&str; 5] = ["bfloat16", "float16", "float32", "float8", "int8"];
+    form.group(Group::Calls);
+    let (mut collective, mut batches) = (Some(Collective::AllReduce), "1, 8, 64".to_owned());
+    let (mut hidden, mut calls) = (8192_u32, 160);
+    form.field(Field::new("calls.c", "Collective", Control::One(collectives().collect())), &mut collective);
+    form.field(Field::new("calls.batches", "Batch sizes or tokens", Control::text(&[])), &mut batches);
+    form.field(Field::new("calls.hidden", "Hidden size", Control::whole(1, 1 << 20)), &mut hidden);
+    let types = Control::one(&DATA_TYPES.map(|name| (name, name)));
+    let data_type = form.chosen(Field::new("calls.type", "Data type", types).usually(DATA_TYPES[0]));
+    form.field(Field::new("calls.each", "Calls of each per step", Control::whole(1, 1_000_000)), &mut calls);
+    if form.get("calls.batches").is_none() {
+        return Ok(None);
+    }
+    let number = |word: &str| {
+        let number = word.parse::<u64>().ok().filter(|number| (1..=1 << 32).contains(number));
+        number.ok_or_else(|| format!("{word} is not a batch size"))
+    };
+    let words = batches.split([',', ' ']).map(str::trim).filter(|word| !word.is_empty());
+    let batches = words.map(number).collect::<Result<Vec<u64>, String>>()?;
+    if batches.is_empty() {
+        return Err("at least one batch size".to_owned());
+    }
+    let type_bytes = data_type.and_then(type_bytes).unwrap_or(2);
+    let collective = collective.unwrap_or(Collective::AllReduce);
+    Ok(Some(TypedCalls { collective, batches, hidden: hidden.into(), type_bytes, calls }))
+}
+
+fn named<T>(tuning: &LoadedTuning, files: &[(u32, T)]) -> Files {
+    files.iter().map(|(file, _)| (file.to_string(), tuning.name(*file).to_owned())).collect()
+}
+
+/// The choice of a loaded file: the newest, or none where that has a name, until another one that is loaded is chosen.
+fn file(form: &mut Form<'_>, key: &str, label: &str, mut files: Files, none: Option<&str>) -> Option<u32> {
+    let newest = files.last().map(|(file, _)| file.clone()).unwrap_or_default();
+    let usual = none.map_or(newest, |none| {
+        files.insert(0, (String::new(), none.to_owned()));
+        String::new()
+    });
+    let chosen = form.get(key).filter(|chosen| files.iter().any(|(file, _)| file == chosen));
+    let value = chosen.unwrap_or(&usual).to_owned();
+    let number = value.parse().ok();
+    form.add(Field { value, ..Field::new(key, label, Control::One(files)).usually(usual) });
+    number
+}
+
+fn launcher(key: &str) -> Field {
+    Field::new(key, "Launched by", Control::one(&[("mpirun", "mpirun"), ("srun", "srun")]))
+}
+
+fn collectives() -> impl Iterator<Item = (String, String)> {
+    Collective::ALL.iter().map(|of| (of.to_string(), of.to_string()))
+}
+
+/// A value that is one of several, by its key.
+macro_rules! one_of {
+    ($type:ty, $expected:literal, $key:expr, $find:expr) => {
+        impl Setting for $type {
+            const EXPECTED: &'static str = $expected;
+
+            fn text(&self) -> String {
+                $key(self)
+            }
+
+            fn set(&mut self, text: &str) -> Option<()> {
+                *self = $find(text)?;
+                Some(())
+            }
+        }
+    };
+}
+
+one_of!(Reader, "a reader of tuner files", |reader: &Self| reader.key().to_owned(), Self::parse);
+one_of!(
+    Library,
+    "rccl or nccl",
+    |library: &Self| if *library == Self::Rccl { "rccl" } else { "nccl" }.to_owned(),
+    |text| [("rccl", Self::Rccl), ("nccl", Self::Nccl)].into_iter().find(|(key, _)| *key == text).map(|(_, of)| of)
+);
+one_of!(
+    Launcher,
+    "mpirun or srun",
+    |launcher: &Self| if *launcher == Self::Mpirun { "mpirun" } else { "srun" }.to_owned(),
+    |text| [("mpirun", Self::Mpirun), ("srun", Self::Srun)].into_iter().find(|(key, _)| *key == text).map(|(_, of)| of)
+);
+one_of!(
+    Option<Collective>,
+    "a collective",
+    |collective: &Self| collective.map_or_else(String::new, |of| of.to_string()),
+    |text: &str| if text.is_empty() { Some(None) } else { Collective::parse(text).map(Some) }
+);
+one_of!(
+    Option<Scale>,
+    "nodes and ranks, like 2x16",
+    |scale: &Self| scale.map_or_else(String::new, |of| format!("{}x{}", of.nodes, of.ranks)),
+    |text: &str| {
+        let scale = |text: &str| {
+            let (nodes, ranks) = text.split_once('x')?;
+            Some(Scale { nodes: nodes.parse().ok()?, ranks: ranks.parse().ok()? })
+        };
+        if text.is_empty() { Some(None) } else { scale(text).map(Some) }
+    }
+);
+
+/// The reader and the library of tuner files that are chosen.
+///
+/// # Errors
+/// Returns an error if one of them is not valid.
+pub fn deployment(choices: &form::Choices) -> Result<(Reader, Library), ChoiceError> {
+    let (mut form, mut both) = (Form::new(choices), (Reader::default(), Library::default()));
+    form.unlisted("reader", Reader::EXPECTED, &mut both.0);
+    form.unlisted("library", Library::EXPECTED, &mut both.1);
+    form.checked(both)
+}

@@ -23,6 +23,13 @@ macro_rules! vocabulary {
             #[must_use]
             pub const fn name(self) -> &'static str { match self { $(Self::$item => $text),+ } }
 
+            /// What a name is, in words.
+            #[must_use]
+            pub fn expected() -> String {
+                let names: Vec<&str> = Self::ALL.iter().map(|known| known.name()).collect();
+                format!("one of {}", names.join(", "))
+            }
+
             /// Reads a name in any spelling met in files; case, `-` and `_` do not matter.
             #[must_use]
             pub fn parse(text: &str) -> Option<Self> {
@@ -35,10 +42,8 @@ macro_rules! vocabulary {
             type Err = UnknownName;
 
             fn from_str(text: &str) -> Result<Self, UnknownName> {
-                Self::parse(text).ok_or_else(|| UnknownName {
-                    text: text.trim().chars().take(40).collect(),
-                    known: Self::ALL.iter().map(|known| known.name()).collect(),
-                })
+                let error = || UnknownName { text: text.chars().take(40).collect(), expected: Self::expected() };
+                Self::parse(text).ok_or_else(error)
             }
         }
 
@@ -50,12 +55,12 @@ macro_rules! vocabulary {
 
 /// The error of a name that is none of those that are known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{text}\" is not one of {}", known.join(", "))]
+#[error("\"{text}\" is not {expected}")]
 pub struct UnknownName {
     /// The beginning of the text that was given.
     pub text: String,
-    /// The names that are known.
-    pub known: Vec<&'static str>,
+    /// What was expected instead.
+    pub expected: String,
 }
 
 fn plain(text: &str) -> String {

@@ -353,7 +353,7 @@ fn parse_into<T: FromStr>(text: &str, set: impl FnOnce(T)) -> Option<()> {
 }
 
 macro_rules! numbers {
-    ($($number:ty: $expected:literal),*) => {$(
+    ($($number:ty: $expected:expr),*) => {$(
         impl Setting for $number {
             const EXPECTED: &'static str = $expected;
 
@@ -380,7 +380,7 @@ macro_rules! numbers {
     )*};
 }
 
-numbers!(u32: "a whole number", u64: "a whole number", usize: "a whole number", f64: "a number", Size: "a size, like 64M");
+numbers!(u32: "a whole number", u64: "a whole number", usize: "a whole number", f64: "a number", Size: Size::EXPECTED);
 
 /// Of a switch.
 impl Setting for bool {

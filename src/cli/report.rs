@@ -259,8 +259,12 @@ impl Report {
         let mut executor = Executor::default();
         executor.take_in(opened, self.from.learning.target, &mut Silent)?;
         let given = choices.clone();
-        if let Some(seed) = self.from.learning.seed {
-            choices.set("seed", &seed.to_string());
+        match self.from.learning.seed {
+            Some(_) if workbench == Workbench::TrainingTime => {
+                arguments::say_unused(&["seed"], "a report on training steps has a seed of its own");
+            }
+            Some(seed) => choices.set("seed", &seed.to_string()),
+            None => {}
         }
         let study = executor.studies.of_mut(workbench);
         let mut bar = terminal::Bar::new();

@@ -10,7 +10,7 @@ use super::{
     study::{OverlapStudy, StudyError},
 };
 use crate::{
-    form::{self, Control, Field, Form},
+    form::{self, Control, Field, Form, Setting},
     units::count,
     workbench::WorkbenchError,
 };
@@ -62,6 +62,7 @@ impl Settings {
             form.unlisted("run", EXPECTED, &mut run);
         }
         settings.study.dataset = u32::saturating_sub(run, 1);
+        form.unlisted("seed", u64::EXPECTED, &mut settings.study.seed);
         settings.shown_fields(form, loaded, study);
         if let Some(dataset) = loaded.datasets.get(settings.study.dataset as usize) {
             form.group(Group::Metrics);

@@ -173,7 +173,7 @@ fn bad_input_is_told_with_its_place() {
     refused(&["topology", "synthesize", "torus:4xq"], 1, "is no topology");
     refused(&["topology", "synthesize", "ring:5", "--root", "9", "--collective", "broadcast"], 1, "there is no node 9");
     refused(&["topology", "synthesize", "ring:5", "--chunks", "0"], 1, "at least one chunk");
-    refused(&["topology", "synthesize", "ring:5", "--collective", "gossip"], 2, "is no collective");
+    refused(&["topology", "synthesize", "ring:5", "--collective", "gossip"], 2, "is not one of all_reduce");
     refused(&["topology", "synthesize", "ring:5", "--synthesizer", "magic"], 2, "possible values");
     refused(&["topology", "synthesize", "ring:5", "--time-limit", "soon"], 2, "is no time");
     refused(&["topology", "synthesize", "ring:5", "--chunk", "much"], 2, "--chunk");

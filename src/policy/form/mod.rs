@@ -97,7 +97,7 @@ impl Policy {
 
     fn settings(&self) -> Result<Settings, WorkbenchError> {
         let arms = self.text("arms").unwrap_or_default().split(',').map(str::trim).filter(|arm| !arm.is_empty());
-        let size = self.choices.parsed::<Size>("size", "a size, like 64M")?;
+        let size = self.choices.parsed::<Size>("size", Size::EXPECTED)?;
         let nodes = self.choices.parsed::<u32>("nodes", "a whole number")?;
         let ranks = self.choices.parsed::<u32>("ranks", "a whole number")?;
         let scale = match nodes.zip(ranks) {
@@ -110,7 +110,7 @@ impl Policy {
         let collective = match self.text("collective") {
             None => None,
             Some(name) => {
-                Some(Collective::parse(name).ok_or_else(|| wrong("collective", name, "a collective, like allreduce"))?)
+                Some(Collective::parse(name).ok_or_else(|| wrong("collective", name, &Collective::expected()))?)
             }
         };
         let mut logs = Vec::new();

@@ -240,13 +240,13 @@ pub(super) fn search_request(
                 wanted.collective = Some(Collective::parse(chosen).ok_or_else(|| ChoiceError {
                     label: "Collective".into(),
                     value: chosen.chars().take(40).collect(),
-                    expected: "one of those that are offered".into(),
+                    expected: Collective::expected(),
                 })?);
             }
         },
         None => {}
     }
-    let chunk = choices.parsed::<Size>("chunk", "a size such as 1 MiB")?.map(|size| size.0);
+    let chunk = choices.parsed::<Size>("chunk", Size::EXPECTED)?.map(|size| size.0);
     wanted.chunk_bytes = chunk.or(size).unwrap_or(wanted.chunk_bytes);
     wanted.chunks = choices.parsed("chunks", WHOLE)?.unwrap_or(wanted.chunks);
     wanted.root = choices.parsed("root", WHOLE)?.unwrap_or(wanted.root);

@@ -20,7 +20,7 @@ use crate::{
     overlap::{
         export::TreesError,
         features::Settings,
-        files::{KernelFile, bring_together},
+        loaded::{KernelFile, bring_together},
         merge::Merged,
         models::Kind,
         noise::Repeatability,

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     collective::Scale,
     order::CompactCollect,
-    overlap::files::NamedKernelFile,
+    overlap::loaded::NamedKernelFile,
     policy::study::NamedLog,
     progress::{Progress, Silent},
     registry::WorkbenchFiles,

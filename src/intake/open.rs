@@ -17,7 +17,7 @@ use super::{
     rewards, topologies, training,
 };
 use crate::{
-    overlap::files::KernelFile,
+    overlap::loaded::KernelFile,
     policy,
     progress::Progress,
     report::Report,

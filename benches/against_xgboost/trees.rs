@@ -5,7 +5,7 @@ use collectune::{
     intake::{self, FileContent},
     overlap::{
         features::Settings,
-        files::{NamedKernelFile, bring_together},
+        loaded::{NamedKernelFile, bring_together},
         models::Kind,
         validate::{FOLDS, Job, REPEATS, Scheme, predict_fold},
     },

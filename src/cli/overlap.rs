@@ -19,7 +19,7 @@ use crate::{
     overlap::{
         export::TreesError,
         features::Settings,
-        files::{KernelFile, bring_together},
+        loaded::{KernelFile, bring_together},
         models::Kind,
         result::{ModelScores, OverlapOverview, Results, ShownPredictions},
         study::{OverlapStudy, StudyError, do_jobs},

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     collective::Scale,
     order::CompactCollect,
-    overlap::files::NamedKernelFile,
+    overlap::loaded::NamedKernelFile,
     policy::study::NamedLog,
     progress::{Progress, Silent},
     registry::WorkbenchFiles,

@@ -9,8 +9,8 @@ use super::{
 use crate::{
     learn::xgboost,
     overlap::{
-        files::KernelFile,
         imported::{Imported, Scaler},
+        loaded::KernelFile,
         read::{self, Kind},
         sheet::Sheet,
         trace, xlsx,

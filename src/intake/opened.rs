@@ -4,7 +4,7 @@ use std::io;
 
 use super::{FileReport, Mapping, Outcome, inflate::InflateError};
 use crate::{
-    overlap::files::KernelFile,
+    overlap::loaded::KernelFile,
     policy,
     report::Report,
     text::Listing,

@@ -19,7 +19,7 @@ pub enum Check {
     },
     /// A column has one value in all rows: it is dropped.
     Constant {
-        /// The column's name.
+        /// The name of the metric's column, as its file has it.
         column: String,
         /// The value.
         value: f64,
@@ -40,11 +40,11 @@ pub enum Check {
     },
     /// A rate above 100 %, as profilers count it: it is kept.
     AboveHundred {
-        /// The column's name.
+        /// The name of the metric's column, as its file has it.
         column: String,
         /// The number of such kernels.
         kernels: u64,
-        /// The largest value.
+        /// The largest value of the column, in its own unit.
         largest: f64,
     },
     /// No kernel ran beside a collective: there is nothing to learn.

@@ -9,7 +9,7 @@ use crate::{
     math::hash,
     overlap::{
         export::TreesError,
-        files::Loaded,
+        loaded::Loaded,
         predict::KernelQuery,
         result::{OverlapOverview, ShownPredictions},
         settings::{Group, Settings, rounded},

@@ -17,7 +17,7 @@ use crate::{
 /// The importance of one feature.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Importance {
-    /// The feature's name.
+    /// The feature, named as in an exported model.
     pub feature: String,
     /// The number of splits on the feature.
     pub splits: u32,

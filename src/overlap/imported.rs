@@ -17,7 +17,7 @@ use crate::{
 pub struct Imported {
     /// The file's name.
     pub name: String,
-    /// The model.
+    /// The trees with the names of their features and what the file says of them.
     pub model: Model,
 }
 
@@ -29,9 +29,9 @@ pub enum ImportedError {
     Feature {
         /// The name of the model's file.
         model: String,
-        /// The feature.
+        /// The feature, named as in the model.
         feature: String,
-        /// The run.
+        /// The run, named after its files.
         dataset: String,
     },
     /// Its features have no names, and are not those of the published model.

@@ -71,7 +71,7 @@ pub struct Dataset {
     /// The columns besides durations: the [`standard`](crate::overlap::read::STANDARD) metrics that are available, in
     /// their order, then every other numeric column.
     pub columns: Vec<String>,
-    /// The kernel launches.
+    /// The kernel launches, in the order of the file.
     pub kernels: Vec<Kernel>,
     /// Rows whose slowdown is not that of their durations, which count; and the first one's line.
     pub contradictions: (u64, Option<u64>),

@@ -5,7 +5,7 @@
 //! (Echo, arXiv 2412.12487). Errors are told of durations, since s explodes where the overlap is small.
 //!
 //! The way of the data: [`read`] turns tables ([`sheet`], [`xlsx`]) into statistics and metrics, [`trace`] what
-//! profilers write; [`files`] brings them together by [`merge`] as the [`kernel::Dataset`]s of runs; [`checks`] says
+//! profilers write; [`loaded`] brings them together by [`merge`] as the [`kernel::Dataset`]s of runs; [`checks`] says
 //! what is odd about one; [`features`] chooses columns, [`models`] learns from them, [`validate`] predicts what was
 //! held out, by kernels and by names; [`verdict`] says which model to use, if any; [`study`] holds it all, with
 //! [`predict`], [`noise`], [`importance`], [`listing`], [`charts`] and [`export`].
@@ -14,12 +14,12 @@ pub mod charts;
 pub mod checks;
 pub mod export;
 pub mod features;
-pub mod files;
 pub mod form;
 pub mod importance;
 pub mod imported;
 pub mod kernel;
 pub mod listing;
+pub mod loaded;
 pub mod merge;
 pub mod models;
 pub mod noise;

@@ -146,7 +146,7 @@ const TREES_OF_FOREST: u32 = 100;
 
 /// A model that was fitted to a run.
 pub enum Model {
-    /// A constant slowdown.
+    /// The same slowdown s for every kernel.
     Constant(f64),
     /// A slowdown for each name, and one for other names.
     Names(BTreeMap<String, f64>, f64),

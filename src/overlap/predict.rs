@@ -33,9 +33,9 @@ pub struct KernelQuery {
 /// The prediction for a kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelPrediction {
-    /// The model.
+    /// The model by which the slowdown is predicted.
     pub model: Kind,
-    /// The slowdown s.
+    /// The slowdown s, as a share of the duration alone.
     pub slowdown: f64,
     /// The duration at the same time as the collective.
     pub duration_ns: f64,
@@ -82,7 +82,7 @@ pub enum PredictError {
         what: String,
         /// The value as entered.
         value: f64,
-        /// The valid range.
+        /// The valid range, as a phrase.
         expected: &'static str,
     },
     /// The number of metrics differs from that of the run.

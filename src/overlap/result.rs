@@ -246,7 +246,7 @@ pub struct Run {
 /// The result of a study before any training.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OverlapOverview {
-    /// All runs.
+    /// All runs, in the order of [`Settings::dataset`].
     pub runs: Vec<Run>,
     /// The settings of the study.
     pub settings: Settings,

@@ -2,8 +2,8 @@
 
 use super::{
     features::{self, chosen},
-    files::Loaded,
     kernel::Dataset,
+    loaded::Loaded,
     models::Kind,
     predict::KernelQuery,
     result::{FeatureScaling, OverlapOverview, ShownPredictions},

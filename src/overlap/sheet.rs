@@ -20,7 +20,7 @@ pub struct Sheet {
     lines: Vec<u64>,
 }
 
-/// One row.
+/// A row below the header, with its line in the file.
 #[derive(Clone, Copy, Debug)]
 pub struct SheetRow<'a> {
     sheet: &'a Sheet,

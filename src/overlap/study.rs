@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::{
     charts, checks, export,
     features::{MOST_COLUMNS, Settings, choosable, chosen, unknown},
-    files::Loaded,
     importance,
     imported::{Imported, Scaler},
     kernel::{Dataset, Kernel},
     listing,
+    loaded::Loaded,
     models::{Columns, Kind, Model, Predicted},
     noise,
     predict::{self, PredictError},
@@ -49,7 +49,7 @@ pub enum StudyError {
     NoColumn {
         /// The names of the columns.
         names: String,
-        /// The run.
+        /// The run, named after its files.
         run: String,
         /// The names of the columns of the run.
         held: String,

@@ -13,11 +13,11 @@ pub enum Arm {
     /// The library's own choice, which can change with the library's version.
     #[default]
     Auto,
-    /// A forced configuration.
+    /// A configuration that the tuner asks the library to use.
     Forced {
         /// One of the algorithms that a tuner can ask for.
         algorithm: Algorithm,
-        /// The protocol.
+        /// One of the protocols that a tuner can ask for.
         protocol: Protocol,
         /// The number of channels; 0 leaves it to the library.
         channels: u32,

@@ -24,7 +24,7 @@ pub struct Observation {
     pub key: Key,
     /// The arm that ran; `None` if it could not be attributed.
     pub arm: Option<Arm>,
-    /// Latency in milliseconds.
+    /// Latency of the call or iteration, in milliseconds.
     pub latency_ms: f64,
     /// The probability with which the arm was chosen, between 0 and 1.
     pub propensity: Option<f64>,

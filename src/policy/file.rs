@@ -71,7 +71,7 @@ pub struct Entry {
     pub scale: Scale,
     /// For jobs that overlap, for those that don't, or for both.
     pub overlap: Option<bool>,
-    /// What to run.
+    /// The arm to run, or how often to run each.
     pub choice: Choice,
 }
 

@@ -38,7 +38,7 @@ const BIMODAL_SEPARATION: f64 = 0.8;
 
 /// The result for one key, together with the resampled means from which charts are drawn.
 pub struct JudgedKey {
-    /// The result.
+    /// What was decided, and by which figures.
     pub result: KeyResult,
     /// Resampled means of each arm, [`compare::DRAWS`] of them; empty where the log supports no estimator.
     pub draws: Vec<Vec<f64>>,

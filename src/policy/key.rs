@@ -13,7 +13,7 @@ use crate::{
 /// The unit of analysis of reward logs: calls of one collective at one exact message size, scale and overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// The collective.
+    /// The collective of the calls.
     pub collective: Collective,
     /// Nodes and ranks.
     pub scale: Scale,

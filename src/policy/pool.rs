@@ -13,7 +13,7 @@ use crate::{bandit::estimators::Line, order::CompactSort};
 /// All measurements of one key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pool {
-    /// The key.
+    /// The key that all lines are of.
     pub key: Key,
     /// What the numbers measure; communication where logs differ.
     pub objective: Objective,
@@ -33,7 +33,7 @@ pub struct Pool {
     pub of_means: bool,
 }
 
-/// One attributed line.
+/// A line of a log that is attributed to an arm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PoolLine {
     /// The index of the arm in [`Pool::arms`].
@@ -89,7 +89,7 @@ impl Pool {
 
 /// An attributed log and what is known of it as a whole.
 pub struct PooledLog<'a> {
-    /// The attributed lines.
+    /// The lines of the log with their keys and arms.
     pub attributed: &'a Attributed,
     /// What the numbers measure.
     pub objective: Objective,

@@ -10,7 +10,7 @@ use crate::{
 /// The settings of a study.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
-    /// What the user states about each log, in the order of [`PolicyOverview::logs`](super::result::PolicyOverview::logs).
+    /// What the user states about each log, in the order of `PolicyOverview::logs`.
     pub logs: Vec<LogSettings>,
     /// How arms were chosen.
     pub schedule: Schedule,
@@ -54,7 +54,7 @@ pub enum LatencySource {
     Simulation(Simulation, Vec<String>, u32),
 }
 
-/// What to export.
+/// The files that can be exported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Export {
     /// A tuner file for this reader.

@@ -118,13 +118,13 @@ impl Flag {
 /// The result of one arm of a key.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ArmResult {
-    /// The arm.
+    /// The arm, with its channels if it asks for any.
     pub arm: Arm,
     /// The number of values.
     pub n: u64,
     /// Mean in milliseconds, by which the decision is made.
     pub mean_ms: f64,
-    /// Median in milliseconds.
+    /// Median in milliseconds, which no decision rests on.
     pub median_ms: f64,
     /// Mean without outliers, in milliseconds.
     pub trimmed_ms: f64,
@@ -353,14 +353,14 @@ pub struct UnanalysedTable {
     pub name: String,
     /// Whether it lists what a policy runs; otherwise it holds means.
     pub is_policy: bool,
-    /// The table.
+    /// What the file holds, a row for each of its entries.
     pub listing: Listing,
 }
 
 /// The result of a study.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PolicyOverview {
-    /// The logs.
+    /// The logs, in the order in which they were dropped.
     pub logs: Vec<LogFile>,
     /// The settings of the study.
     pub settings: Settings,
@@ -432,7 +432,7 @@ pub struct ReplayResult {
 /// The result of one strategy. Latencies and costs are in milliseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StrategyResult {
-    /// The strategy's keyword.
+    /// The strategy's keyword in addresses, files and options.
     pub strategy: &'static str,
     /// The strategy's name with its parameters.
     pub title: String,

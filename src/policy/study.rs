@@ -25,7 +25,7 @@ use crate::{progress::Progress, report::TextFile};
 pub struct NamedLog {
     /// The file's name.
     pub name: String,
-    /// The contents.
+    /// What was read of the file.
     pub log: Log,
 }
 
@@ -159,7 +159,7 @@ impl PolicyStudy {
         Ok(self.studied())
     }
 
-    /// The current result.
+    /// The result of the last study, which is empty before the first.
     #[must_use]
     pub fn studied(&self) -> PolicyOverview {
         let results = self.results();

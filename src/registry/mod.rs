@@ -9,14 +9,14 @@ use crate::{
     form::Choices,
     overlap::{
         self,
-        files::{NamedKernelFile, bring_together},
         form::Overlap,
+        loaded::{NamedKernelFile, bring_together},
     },
     policy::{self, form::Policy, study::NamedLog},
     progress::Progress,
     report::{Contents, Workbench},
     topology::{form::Topology, study::Part},
-    training_time::{self, bundle::DroppedFile, dropped::DroppedFiles, form::TrainingTime},
+    training_time::{self, bundle::DroppedFile, form::TrainingTime, loaded::DroppedFiles},
     tuning::{form::Tuning, loaded::LoadedTuning},
     workbench::{ReportContext, Study, WorkbenchAnswer, WorkbenchError, WorkbenchQuestion, WorkbenchView},
 };

@@ -162,13 +162,13 @@ pub struct Fact {
 /// A section of a report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Section {
-    /// The heading.
+    /// The heading, by which the page's tabs name it.
     pub title: String,
     /// The paragraphs of text.
     pub text: Vec<String>,
-    /// The charts.
+    /// The charts, in the order in which they are drawn.
     pub charts: Vec<Chart>,
-    /// The tables.
+    /// The tables, in reading order.
     pub tables: Vec<Exhibit>,
     /// Files to deploy or to run.
     pub files: Vec<TextFile>,
@@ -194,7 +194,7 @@ pub struct Exhibit {
     pub id: String,
     /// The title, which says what the table shows.
     pub title: String,
-    /// The table.
+    /// The table as data, which the page can sort and filter.
     pub listing: Listing,
     /// Its rows are choices, where the report was made on this page; this does not travel.
     pub choose: Option<RowChoice>,
@@ -215,7 +215,7 @@ impl Exhibit {
 pub struct TextFile {
     /// The suggested file name, without a path.
     pub name: String,
-    /// The contents.
+    /// The contents of the file in UTF-8.
     pub text: String,
     /// A sentence that says what the file is for and how it is deployed.
     pub note: String,

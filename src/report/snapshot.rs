@@ -27,7 +27,7 @@ pub struct Snapshot {
 /// One collective and scale.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SnapshotGroup {
-    /// The collective.
+    /// The collective that was measured.
     pub collective: Collective,
     /// Nodes and ranks.
     pub scale: Scale,
@@ -35,14 +35,14 @@ pub struct SnapshotGroup {
     pub measured_with: Vec<String>,
     /// How far the passes over the sweep lie from each other; `None` where single runs don't tell.
     pub drift: Option<Drift>,
-    /// Ascending by size.
+    /// The measured sizes, ascending.
     pub sizes: Vec<SnapshotSize>,
 }
 
-/// One size.
+/// What was measured of one message size, and what was to be deployed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SnapshotSize {
-    /// Message size.
+    /// Message size in bytes.
     pub size_bytes: u64,
     /// What was to be deployed.
     pub deployed: DeployedChoice,
@@ -58,9 +58,9 @@ pub enum DeployedChoice {
     /// It is not known.
     #[default]
     Unknown,
-    /// The library's default.
+    /// The choice was left to the library.
     Default,
-    /// This.
+    /// A configuration was to be forced.
     Configuration(Configuration),
 }
 
@@ -82,9 +82,9 @@ pub enum SnapshotRuns {
     Each(Vec<f64>),
     /// Their median.
     Median {
-        /// busbw in GB/s.
+        /// The median in GB/s of busbw.
         busbw_gbps: f64,
-        /// Of how many runs.
+        /// The number of runs that it is the median of.
         runs: u32,
         /// (max − min) / median in per cent, or what it would be of normal numbers as far apart as the runs are; `None`
         /// where nothing tells.
@@ -123,7 +123,7 @@ impl Snapshot {
         sizes.binary_search_by_key(&workload.size_bytes, |at| at.size_bytes).ok().map(|at| &sizes[at])
     }
 
-    /// Every workload, ascending.
+    /// The workloads of all groups, ascending by collective, scale and size.
     pub fn workloads(&self) -> impl Iterator<Item = Workload> {
         self.groups.iter().flat_map(|group| {
             let SnapshotGroup { collective, scale, .. } = *group;

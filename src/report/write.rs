@@ -24,7 +24,7 @@ pub enum ReportFormat {
 }
 
 impl ReportFormat {
-    /// All formats.
+    /// All formats, in the order of the page's menu.
     pub const ALL: &[Self] = &[Self::Link, Self::Html, Self::Markdown, Self::Json];
 
     /// The name that is shown to people.
@@ -61,7 +61,7 @@ impl ReportFormat {
     }
 }
 
-/// A written report.
+/// A report in one of the formats.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Written {
     /// A file to save.
@@ -70,10 +70,10 @@ pub enum Written {
         name: String,
         /// The media type.
         media_type: String,
-        /// The contents.
+        /// The contents of the file in UTF-8.
         text: String,
     },
-    /// A link.
+    /// A link, which may be too long to be kept whole.
     Link(Link),
 }
 

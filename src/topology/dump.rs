@@ -50,7 +50,7 @@ impl Gpu {
     }
 }
 
-/// A network port.
+/// A network port of a machine, as NCCL dumps it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Nic {
     /// The name of the port.

@@ -35,15 +35,15 @@ pub enum Form {
 /// A schedule with its problem.
 #[derive(Clone, Copy)]
 pub struct Material<'a> {
-    /// The topology.
+    /// The topology over which the schedule sends.
     pub topology: &'a Topology,
-    /// The requested collective.
+    /// The collective with the size of its chunks.
     pub request: &'a CollectiveRequest,
     /// The collective in ticks.
     pub problem: &'a Problem,
     /// The length of a tick.
     pub clock: &'a Clock,
-    /// The schedule.
+    /// The schedule, whose times are ticks of the clock.
     pub schedule: &'a Schedule,
     /// The lower bound of its time, in ns.
     pub bound_ns: f64,

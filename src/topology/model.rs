@@ -16,7 +16,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Bytes per second.
+    /// The number of bytes per second in one unit.
     #[must_use]
     pub const fn bytes_per_second(self) -> u64 {
         match self {
@@ -45,7 +45,7 @@ impl Unit {
     }
 }
 
-/// A directed link.
+/// A directed link: it carries one chunk at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Link {
     /// The sending node.
@@ -65,7 +65,7 @@ pub struct Topology {
     pub name: String,
     /// Number of nodes; they are numbered `0..nodes`.
     pub nodes: u32,
-    /// The directed links.
+    /// The directed links, numbered in this order.
     pub links: Vec<Link>,
     /// The unit of bandwidths.
     pub unit: Unit,

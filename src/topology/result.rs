@@ -50,7 +50,7 @@ pub struct ResultFile {
     pub collective: Option<Option<Collective>>,
     /// The root, if the file gives it.
     pub root: Option<u32>,
-    /// The transfers.
+    /// The transfers, link after link in the order of the file.
     pub transfers: Vec<Row>,
     /// Notes for the user.
     pub notes: Vec<String>,

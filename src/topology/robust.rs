@@ -31,7 +31,7 @@ impl Default for VariationOptions {
 /// The longest duration of a transfer over a slow link, in ticks: the sum of thousands of them does not overflow.
 const MAX_DURATION: u64 = 1 << 50;
 
-/// The largest σ.
+/// The largest [`VariationOptions::sigma`] that is simulated.
 pub const MAX_SIGMA: f64 = 3.0;
 /// The most simulated runs.
 pub const MAX_DRAWS: u32 = 100_000;
@@ -88,7 +88,7 @@ pub struct Resynthesis {
 /// A damage to a topology.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Damage {
-    /// A dead link.
+    /// A dead link, by its index in the topology.
     Link(u32),
     /// Dead links in both directions between two nodes.
     Pair(u32, u32),

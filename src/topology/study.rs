@@ -66,13 +66,13 @@ pub enum StudyError {
 /// The content of a loaded file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
-    /// A topology.
+    /// A graph of links.
     Topology(Topology),
-    /// A result file.
+    /// A result file: a schedule with the links that it uses.
     Result(ResultFile),
-    /// A machine.
+    /// A dump of a machine: its GPUs, their links and ports.
     Machine(Machine),
-    /// Rings and trees.
+    /// A dump of the rings and trees that NCCL made.
     Patterns(Vec<Pattern>),
     /// Custom conditions, and the size of a chunk in bytes if the file gives it.
     Conditions(Arc<Custom>, Option<u64>),

@@ -15,7 +15,7 @@ use crate::schedule::{
 /// The conversion between ticks and nanoseconds, and between rates and bandwidths.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Clock {
-    /// Ticks per nanosecond.
+    /// Ticks per nanosecond, at least 1.
     pub ticks_per_ns: u64,
     /// Whether all durations are whole ticks, without rounding.
     pub is_exact: bool,

@@ -12,7 +12,7 @@ pub const LONGEST: usize = 256;
 /// The deepest nesting of brackets.
 pub const DEEPEST: usize = 32;
 
-/// A parsed expression.
+/// An expression that can be evaluated again and again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
     text: String,
@@ -32,19 +32,19 @@ pub enum ExpressionError {
     /// Something else was expected.
     #[error("column {at}: {expected} was expected, not {found}")]
     Unexpected {
-        /// The column.
+        /// The column in characters, from 1.
         at: usize,
-        /// What was expected.
+        /// What was expected there, as a phrase.
         expected: &'static str,
-        /// What was found.
+        /// What was found there: a character, or the end.
         found: String,
     },
     /// The name is not known.
     #[error("column {at}: nothing is known of \"{name}\"")]
     UnknownName {
-        /// The column.
+        /// The column in characters, from 1.
         at: usize,
-        /// The name.
+        /// The name, which neither the run nor the catalogue gives a value.
         name: String,
     },
     /// A division by zero at this column.

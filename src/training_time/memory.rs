@@ -16,7 +16,7 @@ pub const RESERVE_GIB: f64 = 2.0;
 pub struct StageMemory {
     /// Weights in half precision.
     pub weights: f64,
-    /// The gradients.
+    /// The gradients, of as many bytes each as the run says.
     pub gradients: f64,
     /// The optimizer's copy of the weights and its two moments in single precision.
     pub optimizer: f64,

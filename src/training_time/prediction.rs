@@ -19,7 +19,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The mode's name.
+    /// The mode's keyword in addresses, options and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -62,7 +62,7 @@ impl Mark {
 pub struct Extrapolation {
     /// The name of the input or feature.
     pub input: String,
-    /// Its value.
+    /// The value at which a time was asked for.
     pub value: f64,
     /// The smallest sampled value.
     pub low: f64,
@@ -91,7 +91,7 @@ pub(super) fn plain(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value}") } else { units::significant(value) }
 }
 
-/// A predicted time.
+/// A predicted time of an operator or a collective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
     /// The time in µs.
@@ -133,7 +133,7 @@ pub enum Missing {
     Collective {
         /// The collective's name.
         collective: String,
-        /// The communicator.
+        /// The communicator that is asked for.
         communicator: Communicator,
     },
 }

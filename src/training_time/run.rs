@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{catalogue::architecture::Architecture, scope::Scope};
 
-/// A training run.
+/// A training run: its model, its layout and how it is executed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// The run's name: that of its file without the ending.

@@ -106,7 +106,7 @@ pub struct CollectiveRow {
     /// Message size in elements, as in the file; of fp16, bytes are twice that. Of an all-gather, what one rank
     /// contributes.
     pub elements: u64,
-    /// The communicator.
+    /// The communicator over which it was measured.
     pub communicator: Communicator,
     /// The time in µs.
     pub time_us: f64,

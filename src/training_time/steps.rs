@@ -23,7 +23,7 @@ pub struct StatedProperties {
     pub zero: Option<u8>,
 }
 
-/// One measured step.
+/// A row of a table of measured steps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredStep {
     /// Parameters of the model in billions, where the file says so: what its authors call the model.

@@ -11,7 +11,7 @@ use collectune::{
     intake::{self, FileContent},
     overlap::{
         features::Settings,
-        files::{NamedKernelFile, bring_together},
+        loaded::{NamedKernelFile, bring_together},
         models::Kind,
         study::{OverlapStudy, do_jobs},
         validate::{Scheme, jobs},

@@ -12,8 +12,8 @@ use collectune::{
     overlap::{
         self,
         features::Settings,
-        files::{NamedKernelFile, bring_together},
         kernel::Kernel,
+        loaded::{NamedKernelFile, bring_together},
     },
     progress::Silent,
     report::{html, link, markdown, wire},

@@ -10,8 +10,8 @@ use collectune::{
     learn::{Table, boosting::Boosting},
     overlap::{
         features::{Settings, chosen},
-        files::{KernelFile, NamedKernelFile, bring_together},
         kernel::Kernel,
+        loaded::{KernelFile, NamedKernelFile, bring_together},
         models::{Columns, Kind, Model, PUBLISHED, Predicted},
         predict,
         result::{FeatureScaling, OverlapOverview, Results, Score, ShownPredictions},

@@ -5,8 +5,8 @@ use collectune::{
     math::{Stream, exp},
     overlap::{
         features::Settings,
-        files::{KernelFile, NamedKernelFile, bring_together},
         kernel::Dataset,
+        loaded::{KernelFile, NamedKernelFile, bring_together},
         models::{Columns, Kind, Model},
         result::{Results, Score},
         simulate::Simulation,
@@ -55,8 +55,10 @@ fn dataset(truth: Truth, layers: u32, seed: u64) -> Dataset {
 
 /// The verdict by trees that learn and by the models that do not.
 fn judged(dataset: &Dataset) -> Results {
-    let mut study =
-        OverlapStudy::new(collectune::overlap::files::Loaded { datasets: vec![dataset.clone()], ..Default::default() });
+    let mut study = OverlapStudy::new(collectune::overlap::loaded::Loaded {
+        datasets: vec![dataset.clone()],
+        ..Default::default()
+    });
     let studied = study.study(Settings::default()).unwrap();
     let is_wanted =
         |(_, (job, _)): &(u32, (Job, f64))| job.kind == Kind::TreesLad && matches!(job.scheme, Scheme::Kernels(_));

@@ -11,9 +11,9 @@ use collectune::{
     training_time::{
         bundle::{Bundle, DroppedFile, FileAnswer, FileUse, QuestionKind, Unit, bring_together},
         coverage::coverage,
-        dropped::DroppedFiles,
         health::{LeftOut, Rule, health},
         listing,
+        loaded::DroppedFiles,
         needs::{NeededSamples, needs},
         read::{TrainingFile, configuration},
         regressors::Mode,

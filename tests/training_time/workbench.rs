@@ -9,7 +9,7 @@ use collectune::{
     training_time::form::TrainingTime,
     training_time::{
         bundle::{DroppedFile, FileUse},
-        dropped::DroppedFiles,
+        loaded::DroppedFiles,
         prediction::{Direction, Mark, Regressors},
         regressors::{Library, Mode, Options, RegressorTarget},
         samples::Communicator,

@@ -19,8 +19,8 @@ use crate::{
     training_time::{
         bundle::{Bundle, FileAnswer, FileQuestion, FileUse, QuestionKind, Unit},
         calibrate::{Calibration, Terms},
-        dropped::DroppedFiles,
         health::Flag,
+        loaded::DroppedFiles,
         memory,
         prediction::Mark,
         read::name::stem,

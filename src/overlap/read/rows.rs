@@ -30,14 +30,14 @@ pub struct Statistic {
     pub name: String,
     /// The line number in its file, from 1.
     pub line: u64,
-    /// The durations.
+    /// How long it takes, alone and in the distributed run.
     pub timed: Durations,
 }
 
 /// A row of kernel metrics.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
-    /// The kernel's name.
+    /// The kernel's short name, by which its metrics are found.
     pub name: String,
     /// The line number in its file, from 1.
     pub line: u64,

@@ -16,7 +16,7 @@ pub struct Launch {
     pub device: String,
     /// The time of its start.
     pub start_ns: f64,
-    /// Its duration.
+    /// Its duration on the GPU, in ns.
     pub duration_ns: f64,
 }
 

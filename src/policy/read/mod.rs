@@ -83,7 +83,7 @@ impl LogForm {
     }
 }
 
-/// One measurement.
+/// A line of a log: one call, or one iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     /// The line number, or the position in a list, from 1.
@@ -105,9 +105,9 @@ pub struct Row {
 /// A key as far as the log states it. The user is asked for what it lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PartialKey {
-    /// The collective.
+    /// The collective, where the log names it.
     pub collective: Option<Collective>,
-    /// Nodes and ranks.
+    /// Nodes and ranks, where the log names both.
     pub scale: Option<Scale>,
     /// The message size in bytes.
     pub size_bytes: Option<u64>,

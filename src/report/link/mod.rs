@@ -42,7 +42,7 @@ pub const LIMITS: [Limit; 3] = [
 /// The length of addresses that a program accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// The program.
+    /// The program that cuts longer links.
     pub who: &'static str,
     /// The most characters of an address.
     pub chars: usize,

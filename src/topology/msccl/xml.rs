@@ -7,7 +7,7 @@ use quick_xml::{
     events::{BytesStart, Event},
 };
 
-/// An XML element.
+/// An XML element with its attributes and children.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Element {
     /// The name of the element.
@@ -16,7 +16,7 @@ pub struct Element {
     pub line: u64,
     /// The attributes in their order.
     pub attributes: Vec<(String, String)>,
-    /// The child elements.
+    /// The child elements, in the order of the text.
     pub children: Vec<Element>,
 }
 

@@ -14,16 +14,16 @@ use crate::{plot::Chart, text::Listing};
 pub enum Source {
     /// A loaded dump of a machine, by its index, with rates.
     Machine(u32, Rates),
-    /// A generated form.
+    /// A form such as a ring or a mesh, with its sizes and rates.
     Made(Recipe),
     /// A loaded or edited topology.
     Edited(Topology),
 }
 
-/// A chosen topology.
+/// A chosen topology with what is shown beside it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Opened {
-    /// The topology.
+    /// The topology, which holds a valid graph.
     pub topology: Topology,
     /// The positions of the nodes.
     pub places: Vec<Place>,

@@ -35,7 +35,7 @@ pub struct DroppedFile {
     pub path: String,
     /// The size in bytes.
     pub size_bytes: u64,
-    /// The parsed contents.
+    /// What was read of the file, before others are known.
     pub part: TrainingFile,
     /// The rows that were left out.
     pub problems: Problems,
@@ -94,11 +94,11 @@ pub struct Bundle {
     pub samplings: Vec<Sampling>,
     /// The tables of measured steps.
     pub steps: Vec<StepTable>,
-    /// The all-reduce tables.
+    /// The all-reduce tables of nccl-tests, each over the GPUs of a node.
     pub reduces: Vec<ReduceTable>,
     /// The regressors that were saved by XGBoost.
     pub models: Vec<SavedModel>,
-    /// The open questions.
+    /// The questions about files that are not answered yet.
     pub questions: Vec<FileQuestion>,
     /// Notes that concern several files.
     pub notes: Vec<String>,

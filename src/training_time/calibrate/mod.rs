@@ -103,7 +103,7 @@ impl Coefficients {
         self.of_terms(&terms(plan, step))
     }
 
-    /// The calibrated step.
+    /// The step with every time multiplied, and with what is added as its overhead.
     #[must_use]
     pub fn apply(&self, plan: &Plan, step: &Step) -> Step {
         let [.., passes, slots, one] = terms(plan, step);

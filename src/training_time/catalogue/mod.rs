@@ -29,13 +29,13 @@ pub const fn most_gbps(communicator: Communicator) -> f64 {
 /// Everything that is known besides samples. Names are unique within a list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Catalogue {
-    /// The GPUs.
+    /// The GPUs with their peaks.
     pub gpus: Vec<Gpu>,
-    /// The clusters.
+    /// The clusters with the bandwidths of their networks.
     pub clusters: Vec<ClusterEntry>,
-    /// The operators.
+    /// The operators with their inputs and features.
     pub operators: Vec<Operator>,
-    /// The collectives.
+    /// The collectives of a training step with their roles.
     pub collectives: Vec<Collective>,
     /// The architectures; the first one is that of the reference implementation.
     pub architectures: Vec<Architecture>,

@@ -17,7 +17,7 @@ use crate::{
     training_time::{
         bundle::FileQuestion,
         calibrate::Calibration,
-        dropped::DroppedFiles,
+        loaded::DroppedFiles,
         regressors::Mode,
         report::SHOWN,
         search::listing as layouts,

@@ -32,7 +32,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// All values, ascending.
+    /// All values, ascending; at most [`MOST_POINTS`].
     #[must_use]
     pub fn values(&self) -> Vec<f64> {
         self.each().collect()

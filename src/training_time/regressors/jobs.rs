@@ -33,7 +33,7 @@ pub enum Task {
 pub struct Job {
     /// The number of the regressor.
     pub regressor: u32,
-    /// The task.
+    /// What is done with the regressor.
     pub task: Task,
     /// The expected duration relative to other jobs.
     pub cost: f64,

@@ -59,7 +59,7 @@ pub struct SavedModel {
     pub operator: String,
     /// Whether it predicts the forward or the backward time.
     pub direction: Direction,
-    /// The decoded model.
+    /// The trees, with the names of their features if the file has them.
     pub model: xgboost::Model,
 }
 

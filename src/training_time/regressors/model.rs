@@ -66,7 +66,7 @@ pub(super) enum Fitted {
 /// Errors of a regressor where it had not seen the answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
-    /// The error figures.
+    /// Its errors in per cent.
     pub score: Score,
     /// ln(predicted ÷ measured) of interpolated predictions.
     pub(super) within: Vec<f64>,

@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// One change.
+/// A change of the times of one operator or collective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// The operator or the collective, as it is asked for: `allreduce`, `p2p`, `flash_atten`.

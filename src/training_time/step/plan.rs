@@ -62,9 +62,9 @@ pub struct Stage {
 pub struct Plan {
     /// The way in which the step is composed.
     pub mode: Mode,
-    /// The run.
+    /// The run whose step it is.
     pub run: Run,
-    /// All parts.
+    /// The times of which the step is made, each of them once.
     pub parts: Vec<StepPart>,
     /// One layer: forward, and backward with recomputation.
     pub layer: [Vec<PartUse>; 2],

@@ -15,9 +15,9 @@ use super::{
     calibrate::{Applied, CalibrateError, Calibration, Coefficients, Terms, calibrate},
     catalogue::{Catalogue, ClusterEntry},
     coverage::{self, Coverage},
-    dropped::DroppedFiles,
     health::{self, Health, Rule},
     interval::{self, Basis, Draws},
+    loaded::DroppedFiles,
     measured::{self, ConvertedSteps, InheritedSettings},
     memory::{self, StageMemory},
     needs::{self, Need},
@@ -223,7 +223,7 @@ pub struct Outcome {
     pub tokens_per_gpu: f64,
 }
 
-/// The best layouts.
+/// The best layouts, beside the best one without changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Searched {
     /// The result with the changes.

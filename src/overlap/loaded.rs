@@ -29,18 +29,18 @@ pub enum KernelFile {
 pub struct NamedKernelFile {
     /// The file's name.
     pub name: String,
-    /// The contents.
+    /// What was read of the file.
     pub part: KernelFile,
 }
 
 /// The contents of all files together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Loaded {
-    /// The runs.
+    /// The runs, each named after its files.
     pub datasets: Vec<Dataset>,
-    /// The dropped models.
+    /// The models of XGBoost that were dropped.
     pub models: Vec<super::imported::Imported>,
-    /// The dropped scalers.
+    /// The scalers that were dropped: a model takes the first that has its features.
     pub scalers: Vec<super::imported::Scaler>,
     /// How statistics and metrics were joined, by dataset.
     pub merged: Vec<(String, Merged)>,

@@ -381,7 +381,7 @@ fn what_has_no_effect_is_refused() {
     let schedule = path(&folder, "schedule.csv");
     ended(&collectune(&["topology", "synthesize", &ring, "-o", &schedule, "--json"]), 0);
     let synthesize = |arguments: &[&str], code: i32, why: &str| {
-        refused(&[&["topology", "synthesize"], arguments].concat(), code, why)
+        refused(&[&["topology", "synthesize"], arguments].concat(), code, why);
     };
     synthesize(&[&ring, "--nodes", "0"], 2, "--nodes");
     synthesize(&[&ring, "--nodes", "2"], 1, "--nodes has no effect");

@@ -36,8 +36,8 @@ fn csv(keep: impl Fn(&str) -> bool) -> String {
     simulation.to_csv().lines().filter(|line| keep(line)).map(|line| format!("{line}\n")).collect()
 }
 
-fn ask(executor: &mut Executor, question: PlanQuestion) -> plan::PlanAnswer {
-    executor.studies.tuning.loaded.plan(&question, &mut Silent).unwrap()
+fn ask(executor: &mut Executor, question: &PlanQuestion) -> plan::PlanAnswer {
+    executor.studies.tuning.loaded.plan(question, &mut Silent).unwrap()
 }
 
 const TELLS: &str = "#!/bin/sh\nenv | grep ^NCCL_ | sort\necho \"$@\"\n";
@@ -45,7 +45,7 @@ const TELLS: &str = "#!/bin/sh\nenv | grep ^NCCL_ | sort\necho \"$@\"\n";
 #[test]
 fn without_a_default_its_runs_come_first() {
     let without = csv(|line| !line.contains(",,,0,"));
-    let answer = ask(&mut with(&[("sweep.csv", without)]), PlanQuestion::default());
+    let answer = ask(&mut with(&[("sweep.csv", without)]), &PlanQuestion::default());
     let first = &answer.items[0];
     assert_eq!((first.reason, first.configuration), (Reason::NoDefault, None));
     assert_eq!(answer.listing.rows[0][2].text, "default");
@@ -57,7 +57,7 @@ fn what_was_hidden_and_matters_is_asked_for() {
     let hides = |line: &str| {
         line.contains("TREE,LL128,") && !line.contains(",TREE,LL128,1,") && !line.contains(",TREE,LL128,2,")
     };
-    let answer = ask(&mut with(&[("sweep.csv", csv(|line| !hides(line)))]), PlanQuestion::default());
+    let answer = ask(&mut with(&[("sweep.csv", csv(|line| !hides(line)))]), &PlanQuestion::default());
     let gains: Vec<Configuration> =
         answer.items.iter().filter(|item| item.reason == Reason::Gain).filter_map(|item| item.configuration).collect();
     let hidden = |c: &&Configuration| (c.algorithm, c.protocol) == (Algorithm::Tree, Protocol::Ll128) && c.channels > 2;
@@ -69,7 +69,8 @@ fn what_was_hidden_and_matters_is_asked_for() {
 
 #[test]
 fn a_complete_sweep_leaves_nothing_to_gain() {
-    let answer = ask(&mut with(&[("sweep.csv", csv(|_| true))]), PlanQuestion { runs: 300, ..PlanQuestion::default() });
+    let answer =
+        ask(&mut with(&[("sweep.csv", csv(|_| true))]), &PlanQuestion { runs: 300, ..PlanQuestion::default() });
     assert!(answer.items.iter().all(|item| item.reason != Reason::Gain), "{:?}", answer.items);
     assert!(answer.notes.iter().any(|note| note.contains("no other launch is expected")), "{:?}", answer.notes);
 }
@@ -80,7 +81,7 @@ fn the_budget_counts_repeats_and_references() {
     let mut executor = with(&[("sweep.csv", sparse)]);
     for runs in [0, 1, 2, 5, 9, 30, 100] {
         for repeats in [1, 3, 50] {
-            let answer = ask(&mut executor, PlanQuestion { runs, repeats, ..PlanQuestion::default() });
+            let answer = ask(&mut executor, &PlanQuestion { runs, repeats, ..PlanQuestion::default() });
             let launches: u32 = answer.items.iter().map(|item| item.repeats).sum();
             assert!(launches <= runs, "{launches} of {runs}");
             let lines = answer.script.lines().filter(|line| line.starts_with("run ")).count();
@@ -99,7 +100,7 @@ fn sizes_that_a_job_sends_go_to_the_top() {
     let workload =
         Workload { collective: Collective::AllReduce, scale: Scale { nodes: 2, ranks: 16 }, size_bytes: 368_640 };
     let question = PlanQuestion { uncovered: vec![(workload, 1000)], ..PlanQuestion::default() };
-    let answer = ask(&mut with(&[("sweep.csv", csv(|_| true))]), question);
+    let answer = ask(&mut with(&[("sweep.csv", csv(|_| true))]), &question);
     let first = &answer.items[0];
     assert_eq!(first.sizes, Sizes { first: 368_640, last: 368_640 });
     assert!(answer.items[1].why.contains("A job sends 360 KiB in 1,000 calls"), "{:?}", answer.items[1]);

@@ -1,4 +1,4 @@
-//! What `collectune conf` and `collectune tuning coverage` say and write, and how they end.
+//! What `collectune tuning lint`, `export` and `collectune tuning coverage` say and write, and how they end.
 
 #![allow(clippy::unwrap_used)]
 

@@ -70,7 +70,7 @@ fn a_campaign_runs_and_is_judged_by_its_logs() {
         .collect();
     logs.sort();
     assert_eq!(logs.len(), 15);
-    let mut arguments = vec!["ab", "--conf", "my.conf", "--json", "-o", "trimmed.conf"];
+    let mut arguments = vec!["tuning", "ab", "--conf", "my.conf", "--json", "-o", "trimmed.conf"];
     arguments.extend(logs.iter().map(String::as_str));
     let reports: Value = serde_json::from_str(&stdout(&collectune(folder.path(), &arguments))).unwrap();
     let rules = &reports[0]["rules"];

@@ -112,8 +112,19 @@ fn the_script_of_a_plan_runs() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("sweep.csv"), csv(|line| !line.contains("LL128,"))).unwrap();
     for launcher in ["mpirun", "srun"] {
-        let arguments =
-            ["plan", "sweep.csv", "--runs", "12", "--repeats", "2", "--launcher", launcher, "--script", "measure.sh"];
+        let arguments = [
+            "tuning",
+            "plan",
+            "sweep.csv",
+            "--runs",
+            "12",
+            "--repeats",
+            "2",
+            "--launcher",
+            launcher,
+            "--script",
+            "measure.sh",
+        ];
         let table = stdout(&collectune(folder.path(), &arguments));
         assert!(table.contains("reference") && table.contains("LL128"), "{table}");
         let script = fs::read_to_string(folder.path().join("measure.sh")).unwrap();
@@ -139,10 +150,10 @@ fn a_plan_is_json_or_arguments_of_rccl_sweep() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("sweep.csv"), csv(|line| !line.contains(",,,0,"))).unwrap();
     let json: Value =
-        serde_json::from_str(&stdout(&collectune(folder.path(), &["plan", "sweep.csv", "--json"]))).unwrap();
+        serde_json::from_str(&stdout(&collectune(folder.path(), &["tuning", "plan", "sweep.csv", "--json"]))).unwrap();
     let first = &json["launches"][0];
     assert_eq!((&first["reason"], &first["algo"], &first["runs"]), (&"no default".into(), &Value::Null, &3.into()));
-    let lines = stdout(&collectune(folder.path(), &["plan", "sweep.csv", "--sweep-arguments"]));
+    let lines = stdout(&collectune(folder.path(), &["tuning", "plan", "sweep.csv", "--sweep-arguments"]));
     assert!(lines.starts_with("./rccl_sweep.py --collective all_reduce --nodes 2"), "{lines}");
 }
 

@@ -58,7 +58,9 @@ fn IdleStatus() -> impl IntoView {
     // An opened report shows this by itself.
     let here = move || session.workbench.get();
     let has_answer = move || session.tuning.has_data() && !reader.is_open() && here() == Workbench::Tuning;
-    let has_shown = move || session.state_of(here()).has_answer() && !reader.is_open();
+    // The panels of tuning are answered as they are shown; its status is that of training.
+    let is_other = move || here() != Workbench::Tuning && !reader.is_open();
+    let has_shown = move || is_other() && session.state_of(here()).has_answer();
     let is_partial = move || has_shown() && session.state_of(here()).is_partial();
     let is_complete = move || session.state_of(here()).study.with(|state| *state == StudyState::Answered);
     let state = move || match (has_answer(), session.tuning.basis.get()) {

@@ -253,7 +253,8 @@ impl Session {
     /// Gives a new worker the choices and job results behind the answer that is shown.
     async fn restore_worker(self, run: u32, workbench: Workbench) -> Result<(), RunError> {
         let state = self.state_of(workbench);
-        if untrack(move || state.has_answer()) {
+        // The page of tuning asks for its panels again by itself.
+        if workbench != Workbench::Tuning && untrack(move || state.has_answer()) {
             self.ask_study(run, workbench, WorkbenchQuestion::Choose(state.answered_choices.get_value())).await?;
             let done = state.job_results.get_value();
             if !done.is_empty() {
@@ -272,7 +273,9 @@ impl Session {
     pub async fn ensure_in_worker(self, workbench: Workbench) -> Result<(), Failure> {
         let state = self.state_of(workbench);
         let is_there = self.worker_memory.get_untracked() != WorkerMemory::Nothing
-            && (state.is_in_worker.get_value() || !untrack(move || state.has_answer()));
+            && (workbench == Workbench::Tuning
+                || state.is_in_worker.get_value()
+                || !untrack(move || state.has_answer()));
         if is_there {
             return Ok(());
         }

@@ -77,7 +77,8 @@ fn former_names_do_what_todays_names_do() {
     for (then, now, arguments) in FORMER {
         let (was, is) = (told(then, arguments, &path), told(now, arguments, &path));
         assert_eq!(was, is, "{then} {arguments}");
-        assert!(is.len() > 20 && !is.contains("unrecognized subcommand"), "{now} {arguments}: {is}");
+        assert!(is.starts_with("Some(0)") || is.len() > 20, "{now} {arguments}: {is}");
+        assert!(!is.contains("unrecognized subcommand"), "{now} {arguments}: {is}");
         assert_eq!(told(then, "--help", ""), told(now, "--help", ""), "{then}");
         assert_eq!(told(&format!("help {then}"), "", ""), told(&format!("help {now}"), "", ""), "{then}");
     }
@@ -105,6 +106,6 @@ fn only_todays_names_are_told() {
     for shell in ["bash", "zsh", "fish", "powershell"] {
         let completions = ended(&collectune(&["completions", shell]), 0);
         assert!(completions.contains("training-time") && completions.contains("ab-plan"), "{shell}");
-        assert!(!completions.contains("conf lint") && !completions.contains("collectune,train"), "{shell}");
+        assert!(!completions.contains("conf lint") && !completions.contains("collectune,train)"), "{shell}");
     }
 }

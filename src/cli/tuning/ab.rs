@@ -116,6 +116,7 @@ impl AbPlan {
 impl Ab {
     pub(super) fn run(self) -> Result<(), CliError> {
         let opened = files::read(&self.files, &Measured::default(), files::Reads::Of(Workbench::Tuning))?;
+        let conf = self.conf.as_deref().map(files::rules).transpose()?;
         let limits = Limits { confidence: self.confidence, ..Limits::default() };
         let question = AbQuestion { collective: self.collective, ranks: self.ranks, limits, ..AbQuestion::default() };
         let comparisons = &opened.documents.comparisons;
@@ -125,7 +126,6 @@ impl Ab {
                  (all_reduce_2n_default_r1.log, all_reduce_2n_conf_r1.log)",
             );
         }
-        let conf = self.conf.as_deref().map(files::rules).transpose()?;
         let mut answers = Vec::new();
         for (id, text) in comparisons {
             let name = opened.files.iter().find(|file| file.id == *id).map_or("", |file| file.name.as_str());

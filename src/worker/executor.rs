@@ -45,7 +45,7 @@ use crate::{
         validate::{self, FoldPredictions, FoldScheme},
     },
     units::{count, grouped},
-    workbench::{ReportContext, WorkbenchError},
+    workbench::{ReportContext, ViewChange, WorkbenchAnswer, WorkbenchError, WorkbenchView},
 };
 
 /// The bytes of one file.
@@ -102,6 +102,8 @@ pub enum ExecuteError {
 pub struct Executor {
     study: TuningStudy,
     studies: Studies,
+    /// What was shown last of each workbench.
+    shown: [Option<WorkbenchView>; report::Workbench::ALL.len()],
     documents: Documents,
     /// Names of the loaded files, as their rows number them.
     names: BTreeMap<u16, String>,
@@ -205,9 +207,10 @@ impl Executor {
             Request::Ab(question) => Response::Ab(self.documents.compare(&question, &self.files)?),
             Request::AbScript(campaign) => Response::AbScript(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
-            Request::Study { workbench, question } => {
+            Request::Study { workbench, question, is_held } => {
                 let material = material(&self.files);
-                Response::Study(Box::new(self.studies.answer(workbench, *question, material, progress)?))
+                let answer = self.studies.answer(workbench, *question, material, progress)?;
+                Response::Study(Box::new(self.changed(workbench, answer, is_held)))
             }
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
             Request::Compare { before, after, question } => {
@@ -224,6 +227,23 @@ impl Executor {
             }
             Request::Table { file } => Response::Table(self.documents.table(file)),
         })
+    }
+
+    /// What the answer changes in what was shown last, where the page holds that.
+    fn changed(&mut self, workbench: report::Workbench, answer: WorkbenchAnswer, is_held: bool) -> WorkbenchAnswer {
+        let WorkbenchAnswer::Shown(shown) = answer else { return answer };
+        let last = &mut self.shown[workbench as usize];
+        match last.take().filter(|_| is_held) {
+            Some(before) => {
+                let change = ViewChange::new(&before, &shown);
+                *last = Some(*shown);
+                WorkbenchAnswer::Changed(Box::new(change))
+            }
+            None => {
+                *last = Some((*shown).clone());
+                WorkbenchAnswer::Shown(shown)
+            }
+        }
     }
 
     /// The plan of what to measure next, from the configurations to deploy or, before any training, from the measured
@@ -415,6 +435,7 @@ impl Executor {
         *self = Self {
             study,
             studies: Studies::new(parts),
+            shown: Default::default(),
             documents,
             names,
             sweeps,

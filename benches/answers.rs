@@ -8,15 +8,13 @@ use std::{collections::BTreeMap, hint::black_box, time::Instant};
 
 use collectune::{
     form::Choices,
+    intake::files::{FileSource, FileToLoad},
     progress::Silent,
     registry::{Studies, work},
     report::Workbench,
     tuning::aggregate::Target,
     workbench::{ReportContext, ViewChange, WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
-    worker::{
-        executor::{Executor, FileSource},
-        protocol::{FileToLoad, Request},
-    },
+    worker::{executor::Executor, protocol::Request},
 };
 
 /// How often each slider is moved.
@@ -32,7 +30,7 @@ fn studies(example: Option<&str>) -> Studies {
         .map(|bytes| FileSource { size_bytes: bytes.len() as u64, content: Box::new(std::io::Cursor::new(bytes)) });
     let load = Request::Load { files, target: Target::Time, set: Default::default() };
     worker.execute(load, sources.collect(), &mut Silent).unwrap();
-    std::mem::take(worker.studies())
+    std::mem::take(&mut worker.studies)
 }
 
 fn ask(studies: &mut Studies, workbench: Workbench, question: WorkbenchQuestion) -> WorkbenchView {

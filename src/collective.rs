@@ -1,6 +1,6 @@
 //! Collectives, algorithms, protocols: the field's nouns, with every alias that files write.
 
-use std::fmt;
+use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
@@ -31,10 +31,31 @@ macro_rules! vocabulary {
             }
         }
 
+        impl FromStr for $name {
+            type Err = UnknownName;
+
+            fn from_str(text: &str) -> Result<Self, UnknownName> {
+                Self::parse(text).ok_or_else(|| UnknownName {
+                    text: text.trim().chars().take(40).collect(),
+                    known: Self::ALL.iter().map(|known| known.name()).collect(),
+                })
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { f.pad(self.name()) }
         }
     };
+}
+
+/// The error of a name that is none of those that are known.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{text}\" is not one of {}", known.join(", "))]
+pub struct UnknownName {
+    /// The beginning of the text that was given.
+    pub text: String,
+    /// The names that are known.
+    pub known: Vec<&'static str>,
 }
 
 fn plain(text: &str) -> String {
@@ -145,6 +166,23 @@ pub struct Scale {
     pub nodes: u32,
     /// The number of ranks over all nodes, one per GPU.
     pub ranks: u32,
+}
+
+/// The error of a scale that can't be parsed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" is not a scale; write nodes x ranks, like 2x16, with at least as many ranks as nodes")]
+pub struct ScaleError(pub String);
+
+impl FromStr for Scale {
+    type Err = ScaleError;
+
+    /// Reads `2x16`: nodes, and ranks over all nodes.
+    fn from_str(text: &str) -> Result<Self, ScaleError> {
+        let scale = text.split_once(['x', '×']).and_then(|(nodes, ranks)| {
+            Some(Self { nodes: nodes.trim().parse().ok()?, ranks: ranks.trim().parse().ok()? })
+        });
+        scale.filter(|scale| scale.nodes <= scale.ranks).ok_or_else(|| ScaleError(text.chars().take(40).collect()))
+    }
 }
 
 impl fmt::Display for Scale {

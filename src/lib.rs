@@ -14,7 +14,7 @@
 //! | 10 | `main.rs`, `bin/worker.rs`, `bin/cli.rs` | programs of a few lines: page, worker, command line |
 //! | 9 | `app` (WebAssembly), `cli` (native) | the page and the command line |
 //! | 8 | [`worker`] | the protocol between page and worker, and the executor behind it |
-//! | 7 | [`registry`], [`intake`] | the list of the workbenches, and what passes between them; recognises what a file is and hands it to the reader that knows it |
+//! | 7 | [`registry`], [`intake`] | the list of the workbenches, and what passes between them; above it what recognises a file, hands it to the reader that knows it, and joins files that belong together |
 //! | 6 | [`tuning`], [`policy`], [`training_time`], [`topology`], [`overlap`] | the workbenches: algorithm, protocol and channels; which policy reward logs call for; the time of a training step; collectives for a link graph; how much slower kernels get beside collectives |
 //! | 5 | [`workbench`] | the contract between a workbench and the page: choices, form, jobs, report, attachments |
 //! | 4 | [`report`] | what a workbench found, in one form that travels |

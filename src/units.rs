@@ -22,10 +22,15 @@ pub struct Size(pub u64);
 
 /// The error of a size that can't be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{text}\" is not a size; write bytes or a number with K, M or G, like 65536 or 16M")]
+#[error("\"{text}\" is not {}", Size::EXPECTED)]
 pub struct SizeError {
     /// The text that was given.
     pub text: String,
+}
+
+impl Size {
+    /// What a size is, in words.
+    pub const EXPECTED: &str = "a size; write bytes or a number with K, M or G, like 65536 or 16M";
 }
 
 const UNITS: [(&str, u64); 5] = [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)];

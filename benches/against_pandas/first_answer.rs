@@ -6,12 +6,15 @@
 #[cfg(not(target_arch = "wasm32"))]
 fn main() {
     use collectune::{
-        intake::Outcome,
+        intake::{
+            Outcome,
+            files::{FileSource, FileToLoad},
+        },
         progress::Silent,
         tuning::{aggregate::Target, sets::SetChoice},
         worker::{
-            executor::{Executor, FileSource},
-            protocol::{FileToLoad, Request, Response},
+            executor::Executor,
+            protocol::{Request, Response},
         },
     };
     let path = std::env::args().nth(1).expect("a file");

@@ -91,7 +91,7 @@ def exported(path):
 
     model, table = OUT / "model.json", OUT / "predictions.csv"
     OUT.mkdir(parents=True, exist_ok=True)
-    command = ["target/release/collectune", "overlap", path, "--model", "trees-lad", "--xgboost", model]
+    command = ["target/release/collectune", "overlap", "models", path, "--model", "trees-lad", "--xgboost", model]
     subprocess.run(command, check=True, capture_output=True)
     booster = xgboost.Booster(model_file=str(model))
     rows = [row for row in csv.DictReader(open(path)) if float(row["overlap_ratio"]) != 0]
@@ -103,7 +103,7 @@ def exported(path):
     error = numpy.abs(numpy.exp(said) / ratio - 1).mean() * 100
     print(f"{path}: XGBoost reads our trees; their error on the rows that they were fitted to is {error:.2f} %")
     # Every model that is dropped is taken for one of the slowdown: of no use here, but it shows what our reader says.
-    command = ["target/release/collectune", "overlap", path, model, "--json"]
+    command = ["target/release/collectune", "overlap", "models", path, model, "--json"]
     report = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     ours = json.loads(report)["imported"][0]["raw"]["mae"]
     return abs(ours - numpy.abs(said - (ratio - 1) / overlap).mean())

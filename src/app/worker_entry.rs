@@ -19,10 +19,11 @@ use web_sys::{DedicatedWorkerGlobalScope, FileReaderSync, MessageEvent};
 
 use super::js_error::describe;
 use crate::{
+    intake::files::FileSource,
     progress::{Progress, Step},
     workbench::{WorkbenchAnswer, WorkbenchQuestion},
     worker::{
-        executor::{Executor, FileSource},
+        executor::Executor,
         protocol::{BUILD, FromWorker, Request, Response, ToWorker},
     },
 };

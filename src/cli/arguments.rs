@@ -1,27 +1,88 @@
 //! Arguments that several commands have, and how their values are read.
 
-use std::sync::OnceLock;
+use std::{ops::RangeBounds, str::FromStr, sync::OnceLock};
 
 use clap::{
     ArgMatches, Args, ValueEnum,
-    builder::{PossibleValue, RangedU64ValueParser},
+    builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser},
     parser::ValueSource,
 };
 
-use super::{CliError, terminal};
-
+use super::{
+    error::{CliError, refuse},
+    terminal,
+};
 use crate::{
-    collective::{Algorithm, Collective, Protocol, Scale},
+    collective::{Collective, Scale},
     intake::Mapping,
+    training_time::{regressors::Mode, run::Recompute},
     tuning::{
         aggregate::Target,
         conf::Reader,
+        heat_map::Against,
+        launch::Launcher,
         parameters::{Parameters, Preset, SetAside},
         platform::{Gpu, Platform, Version},
         sizes,
         support::Library,
     },
 };
+
+/// Which values an option takes, each with its name and its meaning.
+macro_rules! values {
+    ($type:ty { $($value:ident = $name:literal: $help:literal,)+ }) => {
+        impl ValueEnum for $type {
+            fn value_variants<'a>() -> &'a [Self] {
+                &[$(Self::$value),+]
+            }
+
+            fn to_possible_value(&self) -> Option<PossibleValue> {
+                let (name, help) = match self {
+                    $(Self::$value => ($name, $help),)+
+                };
+                Some(PossibleValue::new(name).help(help))
+            }
+        }
+    };
+}
+
+values! { Preset {
+    Default = "default": "the mean of trees and of a kriged surface",
+    Seed = "seed": "gradient boosting as in rccl-tune-predict",
+    Forest = "forest": "random forest",
+    ExtraTrees = "extra-trees": "extra trees",
+} }
+values! { Target {
+    Time = "time": "in-place busbw recomputed from the time, which has more digits",
+    Printed = "printed": "in-place busbw as printed",
+} }
+values! { Library {
+    Rccl = "rccl": "RCCL on MI300 and MI355",
+    Nccl = "nccl": "NCCL",
+} }
+values! { Reader {
+    Example = "example": "the example plugin of NVIDIA/nccl",
+    DnTuner = "dn-tuner": "the RCCL plugin of rccl-sweep's authors",
+    Rccl = "rccl": "RCCL's built-in CSV tuner, from ROCm 7.13",
+    Collectune = "collectune": "libnccl-tuner-collectune.so, Collectune's own plugin for NCCL and RCCL",
+} }
+values! { Launcher {
+    Mpirun = "mpirun": "Open MPI",
+    Srun = "srun": "Slurm",
+} }
+values! { Against {
+    Best = "best": "the highest bus bandwidth measured at the size, the default's included: no loss is below zero",
+    Default = "default": "the default's bus bandwidth at the size: what is faster has a loss below zero",
+} }
+values! { Mode {
+    Parity = "parity": "as estimate-train-time composes it, with its regressors",
+    Default = "default": "power laws, trees and curves; real layers and a simulated pipeline",
+} }
+values! { Recompute {
+    Full = "full": "whole layers",
+    Selective = "selective": "the core of attention",
+    None = "none": "nothing",
+} }
 
 /// The parsed command line of this process.
 static TYPED: OnceLock<ArgMatches> = OnceLock::new();
@@ -32,19 +93,34 @@ pub(super) fn are_typed(matches: ArgMatches) {
     let _ = TYPED.set(matches);
 }
 
-/// Whether an argument of the command stands on the command line, by its id: its name with underscores.
-fn is_typed(id: &str) -> bool {
-    let Some(mut matches) = TYPED.get() else { return false };
+/// Those of some options that stand on the command line, as they are written there; they are named by their ids, which
+/// have underscores.
+pub(super) fn typed(ids: &[&str]) -> Vec<String> {
+    let Some(mut matches) = TYPED.get() else { return Vec::new() };
     while let Some((_, inner)) = matches.subcommand() {
         matches = inner;
     }
-    matches.ids().any(|known| known == id) && matches.value_source(id) == Some(ValueSource::CommandLine)
+    let is_typed = |id: &&&str| {
+        matches.ids().any(|known| known == **id) && matches.value_source(id) == Some(ValueSource::CommandLine)
+    };
+    ids.iter().filter(is_typed).map(|id| format!("--{}", id.replace('_', "-"))).collect()
 }
 
 /// Names the options that were typed and are of no use here.
 pub(super) fn say_unused(ids: &[&str], why: &str) {
-    for id in ids.iter().filter(|id| is_typed(id)) {
-        terminal::say("warning", &format!("--{} is not used: {why}", id.replace('_', "-")));
+    for option in typed(ids) {
+        terminal::say("warning", &format!("{option} is not used: {why}"));
+    }
+}
+
+/// Refuses options that were typed and would have no effect.
+///
+/// # Errors
+/// One of them was typed.
+pub(super) fn refuse_unused(ids: &[&str], why: &str) -> Result<(), CliError> {
+    match typed(ids).first() {
+        None => Ok(()),
+        Some(option) => refuse(format!("{option} has no effect{why}")),
     }
 }
 
@@ -62,20 +138,100 @@ pub(super) const LEARNING: [&str; 10] = [
     "keep_stalls",
 ];
 
+/// Parses a number in a range. The error is what is expected.
+pub(super) fn number(
+    range: impl RangeBounds<f64> + Clone,
+    expected: &'static str,
+) -> impl Fn(&str) -> Result<f64, &'static str> + Clone {
+    move |text| text.trim().parse().ok().filter(|number| range.contains(number)).ok_or(expected)
+}
+
+/// Parses a share in per cent from 50 to 99, as a share of 1.
+pub(super) fn level(text: &str) -> Result<f64, &'static str> {
+    number(50.0..=99.0, "a level is 50 to 99 per cent")(text).map(|percent| percent / 100.0)
+}
+
+/// The smallest gain that counts, in per cent.
+pub(super) fn minimum_gain(text: &str) -> Result<f64, &'static str> {
+    number(0.0..=1000.0, "the smallest gain is 0 or more, in per cent")(text)
+}
+
+/// A share of a whole.
+pub(super) fn share(text: &str) -> Result<f64, &'static str> {
+    number(0.0..1.0, "a share is at least 0 and below 1")(text)
+}
+
+/// A count of at least one, and at most so many.
+pub(super) fn up_to<T: TryFrom<u64> + Clone + Send + Sync + 'static>(most: u64) -> RangedU64ValueParser<T>
+where
+    <T as TryFrom<u64>>::Error: Send + Sync + 'static + std::error::Error,
+{
+    RangedU64ValueParser::new().range(1..=most)
+}
+
+/// One of some values, by its name.
+pub(super) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+    all: [T; N],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let named = move |text: String| all.into_iter().find(|value| name(*value) == text).ok_or("it is none of these");
+    PossibleValuesParser::new(all.map(name)).try_map(named)
+}
+
 /// Nodes and ranks that can be: ranks are counted over all nodes.
 ///
 /// # Errors
 /// There are fewer ranks than nodes.
 pub(super) fn scale(nodes: u32, ranks: u32) -> Result<Scale, CliError> {
     if nodes > ranks {
-        return Err(CliError::Told(format!(
+        return refuse(format!(
             "--nodes {nodes} --ranks {ranks}: ranks are counted over all nodes, so there are at least as many"
-        )));
+        ));
     }
     Ok(Scale { nodes, ranks })
 }
 
-/// Which measurements are used.
+/// The collective and scale that are asked about.
+#[derive(Args, Clone, Copy)]
+pub(super) struct Asked {
+    /// The collective that is asked about, like all_reduce
+    #[arg(long, value_name = "C")]
+    pub(super) collective: Collective,
+
+    /// Nodes that take part
+    #[arg(long, value_name = "N", value_parser = up_to::<u32>(1_000_000))]
+    nodes: u32,
+
+    /// Ranks over all nodes, one per GPU
+    #[arg(long, value_name = "R", value_parser = up_to::<u32>(10_000_000))]
+    ranks: u32,
+}
+
+impl Asked {
+    pub(super) fn scale(self) -> Result<Scale, CliError> {
+        scale(self.nodes, self.ranks)
+    }
+}
+
+/// Nodes and ranks, where files do not say them.
+#[derive(Args)]
+pub(super) struct UntoldScale {
+    /// Nodes, where a log does not say them
+    #[arg(long, value_name = "N", requires = "ranks", value_parser = up_to::<u32>(1_000_000))]
+    nodes: Option<u32>,
+
+    /// Ranks over all nodes, where a log does not say them
+    #[arg(long, value_name = "R", requires = "nodes", value_parser = up_to::<u32>(10_000_000))]
+    ranks: Option<u32>,
+}
+
+impl UntoldScale {
+    pub(super) fn scale(&self) -> Result<Option<Scale>, CliError> {
+        self.nodes.zip(self.ranks).map(|(nodes, ranks)| scale(nodes, ranks)).transpose()
+    }
+}
+
+/// Which measurements are used, and what files don't say of them.
 #[derive(Args, Default)]
 #[command(next_help_heading = "Reading")]
 pub(super) struct Measured {
@@ -83,12 +239,7 @@ pub(super) struct Measured {
     /// part of its name like 2.29.2, or all to pool them [default: the set with the most rows]
     #[arg(long = "set", value_name = "SET")]
     pub(super) set: Option<String>,
-}
 
-/// What files don't say.
-#[derive(Args, Default)]
-#[command(next_help_heading = "Reading")]
-pub(super) struct Unsaid {
     /// What ran where a log does not say it: ALGORITHM/PROTOCOL/CHANNELS, or default for the library's own choice
     #[arg(long, value_name = "A/P/C", value_parser = Mapping::configuration)]
     pub(super) configuration: Option<Mapping>,
@@ -98,7 +249,7 @@ pub(super) struct Unsaid {
 #[derive(Args, Default)]
 #[command(next_help_heading = "Learning")]
 pub(super) struct Learning {
-    /// Which model [default: default]
+    /// Which model is trained [default: default]
     #[arg(long)]
     preset: Option<Preset>,
 
@@ -111,19 +262,19 @@ pub(super) struct Learning {
     pub(super) seed: Option<u64>,
 
     /// Trees of the forests [default: 200]
-    #[arg(long, value_name = "N", value_parser = trees())]
+    #[arg(long, value_name = "N", value_parser = up_to::<u32>(Parameters::MAX_TREES.into()))]
     trees: Option<u32>,
 
     /// Stages of boosting [default: 200]
-    #[arg(long, value_name = "N", value_parser = trees())]
+    #[arg(long, value_name = "N", value_parser = up_to::<u32>(Parameters::MAX_TREES.into()))]
     stages: Option<u32>,
 
     /// Depth of a boosted tree [default: 6]
-    #[arg(long, value_name = "N", value_parser = depth())]
+    #[arg(long, value_name = "N", value_parser = up_to::<u16>(Parameters::MAX_DEPTH.into()))]
     depth: Option<u16>,
 
     /// Learning rate of boosting, above 0 and at most 1 [default: 0.1]
-    #[arg(long, value_name = "RATE", value_parser = learning_rate)]
+    #[arg(long, value_name = "RATE", value_parser = number(f64::MIN_POSITIVE..=1.0, "a learning rate is above 0 and at most 1"))]
     learning_rate: Option<f64>,
 
     /// Stop boosting after this many stages without a better error on a held-out tenth; 0 runs all stages [default: 0]
@@ -152,7 +303,7 @@ struct Deciding {
     keep_stalls: bool,
 
     /// Leave a configuration out, like all_reduce:2x16:RING/LL/8 (collective, nodes x ranks, what ran)
-    #[arg(long, value_name = "C:NxR:A/P/C", value_parser = set_aside)]
+    #[arg(long, value_name = "C:NxR:A/P/C")]
     set_aside: Vec<SetAside>,
 }
 
@@ -187,71 +338,6 @@ impl Learning {
     }
 }
 
-fn trees() -> RangedU64ValueParser<u32> {
-    RangedU64ValueParser::new().range(1..=Parameters::MAX_TREES.into())
-}
-
-fn depth() -> RangedU64ValueParser<u16> {
-    RangedU64ValueParser::new().range(1..=Parameters::MAX_DEPTH.into())
-}
-
-impl ValueEnum for Preset {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Default, Self::Seed, Self::Forest, Self::ExtraTrees]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let (name, help) = match self {
-            Self::Default => ("default", "the mean of trees and of a kriged surface"),
-            Self::Seed => ("seed", "gradient boosting as in rccl-tune-predict"),
-            Self::Forest => ("forest", "random forest"),
-            Self::ExtraTrees => ("extra-trees", "extra trees"),
-        };
-        Some(PossibleValue::new(name).help(help))
-    }
-}
-
-impl ValueEnum for Target {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Time, Self::Printed]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let (name, help) = match self {
-            Self::Time => ("time", "in-place busbw recomputed from the time, which has more digits"),
-            Self::Printed => ("printed", "in-place busbw as printed"),
-        };
-        Some(PossibleValue::new(name).help(help))
-    }
-}
-
-fn learning_rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse::<f64>().ok().filter(|rate| *rate > 0.0 && *rate <= 1.0);
-    rate.ok_or_else(|| "a learning rate is above 0 and at most 1".to_owned())
-}
-
-pub(super) fn level(text: &str) -> Result<f64, String> {
-    let level = text.parse::<f64>().ok().filter(|level| (50.0..=99.0).contains(level));
-    level.map(|level| level / 100.0).ok_or_else(|| "a level is 50 to 99 per cent".to_owned())
-}
-
-pub(super) fn minimum_gain(text: &str) -> Result<f64, String> {
-    let gain = text.parse::<f64>().ok().filter(|gain| (0.0..=1000.0).contains(gain));
-    gain.ok_or_else(|| "the smallest gain is 0 or more, in per cent".to_owned())
-}
-
-fn set_aside(text: &str) -> Result<SetAside, String> {
-    SetAside::parse(text).ok_or_else(|| "write it like all_reduce:2x16:RING/LL/8".to_owned())
-}
-
-/// Where a tuner file is deployed, and who reads it.
-#[derive(Args, Clone, Copy)]
-pub(super) struct Deployment {
-    /// The library whose rules say what can run
-    #[arg(long, value_enum, default_value_t)]
-    pub(super) library: Library,
-}
-
 /// What is known of the machine.
 #[derive(Args, Clone, Copy)]
 pub(super) struct Machine {
@@ -279,41 +365,7 @@ impl Machine {
     }
 }
 
-impl ValueEnum for Library {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Rccl, Self::Nccl]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(match self {
-            Self::Rccl => PossibleValue::new("rccl").help("RCCL on MI300 and MI355"),
-            Self::Nccl => PossibleValue::new("nccl").help("NCCL"),
-        })
-    }
-}
-
-impl ValueEnum for Reader {
-    fn value_variants<'a>() -> &'a [Self] {
-        Self::ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let help = match self {
-            Self::Example => "the example plugin of NVIDIA/nccl",
-            Self::DnTuner => "the RCCL plugin of rccl-sweep's authors",
-            Self::Rccl => "RCCL's built-in CSV tuner, from ROCm 7.13",
-            Self::Collectune => "libnccl-tuner-collectune.so, Collectune's own plugin for NCCL and RCCL",
-        };
-        Some(PossibleValue::new(self.key()).help(help))
-    }
-}
-
-/// A share to hold out; 0 holds out nothing.
-pub(super) fn share(text: &str) -> Result<f64, String> {
-    let share = text.parse::<f64>().ok().filter(|share| (0.0..1.0).contains(share));
-    share.ok_or_else(|| "a share is at least 0 and below 1".to_owned())
-}
-
+/// One size in bytes, of at least one.
 pub(super) fn size(text: &str) -> Result<u64, String> {
     match sizes::parse_sizes(text).map_err(|error| error.to_string())?[..] {
         [size] => Ok(size),
@@ -325,23 +377,10 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
 #[derive(Clone)]
 pub(super) struct Sizes(pub(super) Vec<u64>);
 
-pub(super) fn sizes(text: &str) -> Result<Sizes, String> {
-    sizes::parse_sizes(text).map(Sizes).map_err(|error| error.to_string())
-}
+impl FromStr for Sizes {
+    type Err = sizes::SizesError;
 
-pub(super) fn collective(text: &str) -> Result<Collective, String> {
-    Collective::parse(text).ok_or_else(|| one_of(Collective::ALL))
-}
-
-pub(super) fn algorithm(text: &str) -> Result<Algorithm, String> {
-    Algorithm::parse(text).ok_or_else(|| one_of(Algorithm::ALL))
-}
-
-pub(super) fn protocol(text: &str) -> Result<Protocol, String> {
-    Protocol::parse(text).ok_or_else(|| one_of(Protocol::ALL))
-}
-
-fn one_of(names: &[impl ToString]) -> String {
-    let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-    format!("it must be one of {}", names.join(", "))
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        sizes::parse_sizes(text).map(Self)
+    }
 }

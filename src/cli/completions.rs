@@ -3,7 +3,7 @@
 use clap::{Args, CommandFactory};
 use clap_complete::{Shell, generate};
 
-use super::{CliError, CommandLine, terminal};
+use super::{CommandLine, error::CliError, terminal};
 
 /// Write the completions of a shell
 ///
@@ -15,7 +15,7 @@ use super::{CliError, CommandLine, terminal};
   collectune completions fish > ~/.config/fish/completions/collectune.fish
   collectune completions powershell >> $PROFILE")]
 pub(super) struct Completions {
-    /// Which shell
+    /// The shell that is to complete commands
     #[arg(value_enum)]
     shell: Shell,
 }

@@ -6,27 +6,28 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{CliError, arguments::Measured, save, terminal};
+use super::{
+    arguments::Measured,
+    error::{CliError, refuse, told},
+    save, terminal,
+};
 use crate::{
-    intake::{FileReport, Mapping, Outcome},
+    intake::{
+        FileReport, Outcome,
+        files::{FileSource, FileToLoad, OpenedFiles, read_set},
+    },
     report::Workbench,
-    text::excerpt,
+    text::{Problems, excerpt},
     tuning::sets::{Set, SetChoice},
     units::count,
-    worker::{
-        executor::{self, FileSource, OpenedFiles},
-        protocol::FileToLoad,
-    },
 };
 
 /// What a command reads of the files that it is given, so that it advises only what it has an option for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reads {
     /// Rows of sweeps; `--configuration` says what ran where a file does not.
-    SweepsSaid,
-    /// Rows of sweeps, which must say what ran.
     Sweeps,
-    /// One of two states, with the option that chooses its set of measurements.
+    /// Rows of one of two states, with the option that chooses its set of measurements.
     State(&'static str),
     /// The files of one workbench.
     Of(Workbench),
@@ -36,7 +37,7 @@ impl Reads {
     /// The option that chooses one of several sets of measurements.
     fn set_option(self) -> Option<&'static str> {
         match self {
-            Self::SweepsSaid | Self::Sweeps => Some("--set"),
+            Self::Sweeps => Some("--set"),
             Self::State(option) => Some(option),
             Self::Of(_) => None,
         }
@@ -45,7 +46,7 @@ impl Reads {
     /// The contents that a file must have to be of use, in words.
     fn words(self) -> &'static str {
         match self {
-            Self::SweepsSaid | Self::Sweeps | Self::State(_) => "sweeps of collectives",
+            Self::Sweeps | Self::State(_) => "sweeps of collectives",
             Self::Of(Workbench::Tuning) => {
                 "comparisons (tables with size_bytes and def_runs and cfg_runs, or def_median and cfg_median) and logs of \
                  a campaign, whose names tell the arm"
@@ -69,90 +70,108 @@ impl Reads {
 pub(super) const TOLD: usize = 5;
 
 /// Reads a file's bytes as they are; `-` is the standard input.
-///
-/// # Errors
-/// It can't be read.
 pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, CliError> {
     let mut bytes = Vec::new();
     let read = source(path).and_then(|mut source| source.content.read_to_end(&mut bytes));
-    read.map_err(|error| CliError::Open { name: name(path), error })?;
+    read.map_err(|error| unopened(path, &error))?;
     Ok(bytes)
 }
 
-/// Reads files, and all files in folders, for their rows; `-` is the standard input. `configuration` is that of the
-/// runs for which a file does not say it; `measured` says which rows are used, `reads` what is advised.
-///
-/// # Errors
-/// A file can't be opened, none holds rows that can be used, or there is no such set of them.
-pub(super) fn read(
-    paths: &[PathBuf],
-    configuration: Option<&Mapping>,
-    measured: &Measured,
-    reads: Reads,
-) -> Result<OpenedFiles, CliError> {
-    let opened = read_any(paths, configuration, measured, reads)?;
-    say_no_sweep(&opened, &[]);
-    if opened.rows.is_empty() { Err(CliError::NothingRead) } else { Ok(opened) }
-}
-
-/// Names the files that were read and hold no sweep, apart from those that are `used` for something else.
-pub(super) fn say_no_sweep(opened: &OpenedFiles, used: &[u32]) {
-    for file in opened.files.iter().filter(|file| !used.contains(&file.id)) {
-        if let Outcome::Known { format, .. } = &file.outcome {
-            let words = Reads::Sweeps.words();
-            terminal::say(
-                "warning",
-                &format!("{} is not used: it holds {format}; this command reads {words}", file.name),
-            );
-        }
+/// Reads a tuner file, which must not be empty.
+pub(super) fn rules(path: &Path) -> Result<Vec<u8>, CliError> {
+    let bytes = bytes(path)?;
+    match bytes.trim_ascii() {
+        [] => refuse(format!("{} is empty: there is no rule to judge", name(path))),
+        _ => Ok(bytes),
     }
 }
 
-/// Reads files as [`read`] does, for whatever is in them. A file that the command has no use for is named.
+/// Reads a file that must be UTF-8.
+pub(super) fn text(path: &Path) -> Result<String, CliError> {
+    String::from_utf8(bytes(path)?).map_err(|_error| told(format!("{} is no text", name(path))))
+}
+
+/// That a file can't be opened.
+pub(super) fn unopened(path: &Path, error: &io::Error) -> CliError {
+    told(format!("{} can't be opened: {error}", name(path)))
+}
+
+/// Reads files, and all files in folders, for their rows; `-` is the standard input. Files that hold no sweep are named,
+/// but for the logs of jobs where `with_jobs`.
+///
+/// # Errors
+/// A file can't be opened, none holds rows that can be used, or there is no such set of them.
+pub(super) fn read_sweeps(paths: &[PathBuf], measured: &Measured, with_jobs: bool) -> Result<OpenedFiles, CliError> {
+    let opened = read(paths, measured, Reads::Sweeps)?;
+    let jobs = opened.documents.jobs.iter().map(|(id, _)| *id);
+    say_unused(&opened, Reads::Sweeps, &jobs.filter(|_| with_jobs).collect::<Vec<_>>());
+    has_rows(opened)
+}
+
+/// Refuses files without a row of a sweep; what is wrong with them has been said.
+pub(super) fn has_rows(opened: OpenedFiles) -> Result<OpenedFiles, CliError> {
+    if opened.rows.is_empty() { refuse(NOTHING_READ) } else { Ok(opened) }
+}
+
+/// That no file held anything that can be used; why has been said.
+pub(super) const NOTHING_READ: &str = "nothing could be read, so there is nothing to learn from";
+
+/// Reads files for whatever is in them. Of those of one workbench, a file that the command has no use for is named.
 ///
 /// # Errors
 /// A file can't be opened, or there is no such set.
-pub(super) fn read_any(
-    paths: &[PathBuf],
-    configuration: Option<&Mapping>,
-    measured: &Measured,
-    reads: Reads,
-) -> Result<OpenedFiles, CliError> {
-    let opened = read_untold(paths, configuration, measured, reads)?;
+pub(super) fn read(paths: &[PathBuf], measured: &Measured, reads: Reads) -> Result<OpenedFiles, CliError> {
+    let opened = read_untold(paths, measured, reads)?;
     opened.files.iter().for_each(|file| tell(file, reads, paths));
     if let Reads::Of(workbench) = reads {
-        say_unused(&opened, workbench, reads);
+        let used: Vec<u32> = match workbench {
+            Workbench::Tuning => opened.documents.comparisons.iter().map(|(id, _)| *id).collect(),
+            _ => opened.parts.files().into_iter().filter(|(of, _)| *of == workbench).map(|(_, id)| id).collect(),
+        };
+        say_unused(&opened, reads, &used);
     }
     Ok(opened)
 }
 
-/// Reads files as [`read_any`] does, and leaves it to the caller to say what became of each.
+/// Names the files that were read and that the command has no use for: those that are not `used`, and hold no rows where
+/// it reads rows.
+pub(super) fn say_unused(opened: &OpenedFiles, reads: Reads, used: &[u32]) {
+    let reads_rows = !matches!(reads, Reads::Of(_));
+    for file in opened.files.iter().filter(|file| !used.contains(&file.id)) {
+        let format = match &file.outcome {
+            Outcome::Loaded { format, .. } if !reads_rows => format,
+            Outcome::Known { format, .. } => format,
+            _ => continue,
+        };
+        let what = reads.words();
+        let why = format!("{} is not used: it holds {format}; this command reads {what}", file.name);
+        terminal::say("warning", &why);
+    }
+}
+
+/// Reads files as [`read`] does, and leaves it to the caller to say what became of each.
 ///
 /// # Errors
 /// A file can't be opened, or there is no such set.
-pub(super) fn read_untold(
-    paths: &[PathBuf],
-    configuration: Option<&Mapping>,
-    measured: &Measured,
-    reads: Reads,
-) -> Result<OpenedFiles, CliError> {
+pub(super) fn read_untold(paths: &[PathBuf], measured: &Measured, reads: Reads) -> Result<OpenedFiles, CliError> {
     let mut names = Vec::new();
     let mut sources = Vec::new();
     for (id, path) in (0..).zip(files(paths)?) {
         let name = name(&path);
-        sources.push(source(&path).map_err(|error| CliError::Open { name: name.clone(), error })?);
-        names.push(FileToLoad { id, name, mapping: configuration.cloned() });
+        sources.push(source(&path).map_err(|error| unopened(&path, &error))?);
+        names.push(FileToLoad { id, name, mapping: measured.configuration.clone() });
     }
+    let option = reads.set_option().unwrap_or_default();
     let mut unknown = None;
     let mut choose = |sets: &[Set]| {
         let Some(wanted) = &measured.set else { return SetChoice::Largest };
         chosen(sets, wanted).unwrap_or_else(|| {
-            let option = reads.set_option().unwrap_or_default();
-            unknown = Some(CliError::NoSet { option, wanted: wanted.clone(), held: listed(sets) });
+            let held = listed(sets);
+            unknown = Some(told(format!("{option} {wanted} names no set, or more than one; these files hold {held}")));
             SetChoice::Largest
         })
     };
-    let mut opened = executor::read_set(&names, sources, &mut choose, &mut terminal::Bar::new());
+    let mut opened = read_set(&names, sources, &mut choose, &mut terminal::Bar::new());
     if let Some(error) = unknown {
         opened.files.iter().for_each(|file| tell(file, reads, paths));
         return Err(error);
@@ -160,34 +179,13 @@ pub(super) fn read_untold(
     if let Some(wanted) = measured.set.as_ref().filter(|_| opened.sets.all.is_empty() && !opened.rows.is_empty())
         && !["1", "all"].contains(&wanted.trim())
     {
-        let option = reads.set_option().unwrap_or_default();
-        terminal::say(
-            "warning",
-            &format!("{option} {wanted} chooses nothing: these files hold one set of measurements"),
-        );
+        let why = format!("{option} {wanted} chooses nothing: these files hold one set of measurements");
+        terminal::say("warning", &why);
     }
-    if let Some(option) = reads.set_option().filter(|_| measured.set.is_none() && !opened.sets.all.is_empty()) {
+    if !option.is_empty() && measured.set.is_none() && !opened.sets.all.is_empty() {
         opened.sets.note += &format!("; {option} takes another of {}", listed(&opened.sets.all));
     }
     Ok(opened)
-}
-
-/// Names the files that were read and are of no use here.
-fn say_unused(opened: &OpenedFiles, workbench: Workbench, reads: Reads) {
-    let used: Vec<u32> = match workbench {
-        Workbench::Tuning => opened.documents.comparisons.iter().map(|(id, _)| *id).collect(),
-        _ => opened.parts.files().into_iter().filter(|(of, _)| *of == workbench).map(|(_, id)| id).collect(),
-    };
-    for file in opened.files.iter().filter(|file| !used.contains(&file.id)) {
-        let format = match &file.outcome {
-            Outcome::Loaded { format, .. } | Outcome::Known { format, .. } => format,
-            Outcome::NeedsMapping(_) | Outcome::Refused(_) => continue,
-        };
-        terminal::say(
-            "warning",
-            &format!("{} is not used: it holds {format}; this command reads {}", file.name, reads.words()),
-        );
-    }
 }
 
 /// The set of a number, from 1, or of a part of its label that no other has.
@@ -224,7 +222,7 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
             all.push(path);
             continue;
         }
-        let named = |error| CliError::Open { name: name(&path), error };
+        let named = |error| unopened(&path, &error);
         let place = fs::canonicalize(&path).map_err(named)?;
         if entered.contains(&place) && !paths.contains(&path) {
             continue;
@@ -243,7 +241,7 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     Ok(all)
 }
 
-/// The name of a file without its folder.
+/// The path of a file as it is shown.
 pub(super) fn name(path: &Path) -> String {
     if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
@@ -295,13 +293,7 @@ pub(super) fn tell(file: &FileReport, reads: Reads, paths: &[PathBuf]) {
     let name = &file.name;
     match &file.outcome {
         Outcome::Loaded { problems, notes, .. } | Outcome::Known { problems, notes, .. } => {
-            for problem in problems.kept.iter().take(TOLD) {
-                terminal::say("warning", &format!("{name}: {problem}"));
-            }
-            let rest = problems.count.saturating_sub(TOLD as u64);
-            if rest > 0 {
-                terminal::say("warning", &format!("{name}: {} more left out", count(rest, "line")));
-            }
+            say_problems(name, problems);
             notes.iter().for_each(|note| terminal::say("note", &format!("{name}: {note}")));
         }
         outcome => {
@@ -313,7 +305,16 @@ pub(super) fn tell(file: &FileReport, reads: Reads, paths: &[PathBuf]) {
     }
 }
 
-/// Why a file was not used.
+/// Says which lines of a file were left out, and why: the first of them.
+pub(super) fn say_problems(name: &str, problems: &Problems) {
+    problems.kept.iter().take(TOLD).for_each(|problem| terminal::say("warning", &format!("{name}: {problem}")));
+    let rest = problems.count.saturating_sub(TOLD as u64);
+    if rest > 0 {
+        terminal::say("warning", &format!("{name}: {} more left out", count(rest, "line")));
+    }
+}
+
+/// The reason why a file was not used, with what can be done about it.
 pub(super) fn refusal(name: &str, outcome: &Outcome, reads: Reads) -> Option<String> {
     const LISTED: usize = 12;
     match (outcome, reads) {
@@ -327,7 +328,7 @@ pub(super) fn refusal(name: &str, outcome: &Outcome, reads: Reads) -> Option<Str
         }
         (Outcome::NeedsMapping(request), _) => {
             let lacks = |column: &str| request.wanted.iter().any(|w| w.name == column && w.guess.is_none());
-            let option = if lacks("algo") && reads == Reads::SweepsSaid {
+            let option = if lacks("algo") && reads == Reads::Sweeps {
                 ": --configuration RING/LL128/24, or --configuration default"
             } else {
                 ""

@@ -12,22 +12,20 @@ use clap::{
 };
 
 use super::{
-    CliError,
     arguments::{self, LEARNING},
-    files,
-    learnt::FromSweeps,
-    overlap, policy, save, synthesize, terminal,
+    error::{CliError, refuse, told},
+    files, policy, save, terminal, threads, topology,
+    tuning::FromSweeps,
 };
 use crate::{
     form::{Choices, Field},
-    intake::Outcome,
-    overlap::{features::Settings, study::compute_importances},
-    policy::request::{LatencySource, ReplaySettings},
+    intake::{Outcome, files::OpenedFiles},
+    policy::request::{LatencySource, ReplaySettings, Settings},
     progress::Silent,
+    registry,
     report::{self, Contents, ReportFormat, Workbench, Written, link},
     tuning::read::RunKind,
-    workbench::{Study, WorkbenchError},
-    worker::executor::{Executor, OpenedFiles},
+    worker::executor::Executor,
 };
 
 /// Write a report: one HTML page, Markdown, JSON or a link
@@ -43,8 +41,8 @@ use crate::{
   collectune report ring.csv --choices 'collective=all_reduce&chunk=4MiB' -o ring.html
   collectune report mesh:8x8 > mesh.md")]
 pub(super) struct Report {
-    /// Sweeps, logs and saved models; or tables of kernels beside collectives; or link graphs, dumps of machines and
-    /// schedules; or a form such as mesh:8x8; or one report; - is the standard input
+    /// Files of one workbench: sweeps, logs and saved models; reward logs; samples of training steps; link graphs, dumps
+    /// of machines and schedules, or a form such as mesh:8x8; tables of kernels; or one report. - is the standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -60,11 +58,11 @@ pub(super) struct Report {
     #[arg(long, requires = "site", conflicts_with = "output")]
     link: bool,
 
-    /// Where Collectune is hosted
+    /// The address at which Collectune's page is hosted
     #[arg(long, value_name = "URL", requires = "link", value_parser = site)]
     site: Option<String>,
 
-    /// What is chosen of kernels, or of links and schedules, as the page's address says it:
+    /// What is chosen of kernels, training steps, or links and schedules, as the page's address says it:
     /// collective=all_reduce&chunk=4MiB&cut=0-1
     #[arg(long, value_name = "CHOICES", default_value = "", hide_default_value = true)]
     choices: String,
@@ -84,7 +82,7 @@ struct Parts {
     #[arg(long)]
     no_file_names: bool,
 
-    /// Leave out the charts
+    /// Leave the charts out of it
     #[arg(long)]
     no_charts: bool,
 
@@ -101,11 +99,13 @@ struct Parts {
     date: Option<String>,
 }
 
+/// The most shares that the jobs of a workbench are done in.
+const MOST_SHARES: usize = 64;
+
 /// Names choices that no field of the form is for.
 fn say_unused(choices: &Choices, form: &[Field]) {
     let unused = choices.iter().filter(|(key, _)| !form.iter().any(|field| field.key == *key));
-    let notes: Vec<String> = unused.map(|(key, _)| format!("--choices: {key} is not used here")).collect();
-    terminal::say_notes(&notes);
+    terminal::say_notes(unused.map(|(key, _)| format!("--choices: {key} is not used here")));
 }
 
 fn date(text: &str) -> Result<String, String> {
@@ -146,10 +146,12 @@ impl Report {
             None if self.link => ReportFormat::Link,
             None => ReportFormat::Markdown,
         };
-        let text = match report::write(&report, form)? {
-            Written::File { text, .. } => text,
-            Written::Link(link) => return self.tell(&link),
-        };
+        let written = report::write(&report, form);
+        let text =
+            match written.map_err(|why| told(format!("the report {why}: leave charts or measurements out of it")))? {
+                Written::File { text, .. } => text,
+                Written::Link(link) => return self.tell(&link),
+            };
         let Some((path, _)) = &self.output else { return terminal::write_file(&text) };
         save::save("report", path, text)?;
         if self.open { open(path) } else { Ok(()) }
@@ -157,62 +159,48 @@ impl Report {
 
     /// One of the files, if it is a report; else what is found in them.
     fn report(&self) -> Result<report::Report, CliError> {
+        let mut choices = Choices::parse(&self.choices);
         if let [form] = &self.files[..]
-            && synthesize::is_form(form)
+            && topology::is_form(form)
         {
-            let name = files::name(form);
+            let name = files::name(form).to_ascii_lowercase();
             let (kind, size) = name.split_once(':').unwrap_or((&name, ""));
-            let mut choices = Choices::parse(&self.choices);
-            choices.set("graph", &kind.to_ascii_lowercase());
-            Self::say_sweep_options();
+            choices.set("graph", kind);
             if !size.is_empty() {
-                choices.set(&kind.to_ascii_lowercase(), size);
+                choices.set(kind, size);
             }
-            return self.of_links(Executor::default(), choices);
+            return self.of_workbench(Workbench::Topology, OpenedFiles::default(), choices);
         }
         let opened = self.from.read_any(&self.files)?;
         self.output.iter().try_for_each(|(path, _)| save::check("report", path))?;
         let of = Self::workbench(&opened);
         Self::say_left_out(&opened, of);
-        if of == Some(Workbench::Overlap) {
-            Self::say_sweep_options();
-            return self.of_kernels(opened);
+        match of {
+            Some(Workbench::Tuning) => self.of_sweeps(opened),
+            Some(Workbench::Policy) => self.of_rewards(opened),
+            Some(workbench) => self.of_workbench(workbench, opened, choices),
+            None => {
+                Self::say_sweep_options();
+                let contents =
+                    ["choices", "seed", "no_file_names", "no_charts", "no_tuner_files", "no_measurements", "date"];
+                arguments::say_unused(&contents, "a report is written again as it was made");
+                let mut reports = opened.documents.reports.into_iter();
+                reports.next().map(|(_, report)| *report).ok_or_else(|| told(files::NOTHING_READ))
+            }
         }
-        if of == Some(Workbench::Policy) {
-            Self::say_sweep_options();
-            arguments::say_unused(&["choices"], "what logs of rewards don't say is given to policy replay");
-            return self.of_rewards(opened);
-        }
-        if of == Some(Workbench::Topology) {
-            Self::say_sweep_options();
-            let mut executor = Executor::default();
-            executor.take_in(opened, self.from.learning.target, &mut Silent)?;
-            return self.of_links(executor, Choices::parse(&self.choices));
-        }
-        if opened.rows.is_empty() {
-            let made = "a report is written again as it was made";
-            Self::say_sweep_options();
-            let contents =
-                ["choices", "seed", "no_file_names", "no_charts", "no_tuner_files", "no_measurements", "date"];
-            arguments::say_unused(&contents, made);
-            let mut reports = opened.documents.reports.into_iter();
-            return reports.next().map(|(_, report)| *report).ok_or(CliError::NothingRead);
-        }
+    }
+
+    fn of_sweeps(&self, opened: OpenedFiles) -> Result<report::Report, CliError> {
         arguments::say_unused(&["choices"], "a report of sweeps has no choices");
-        let is_default = opened.rows.iter().all(|row| row.kind == RunKind::Default);
-        if is_default {
-            let mut executor = Executor::default();
-            let loaded = executor.take_in(opened, self.from.learning.target, &mut Silent)?;
-            terminal::say_notes(&loaded.notes);
-            arguments::say_unused(
-                &LEARNING,
-                "only the library's default was measured, and nothing is learnt from that",
-            );
-            return Ok(executor.report(&self.contents())?);
+        let contents = self.contents(Workbench::Tuning);
+        if opened.rows.iter().any(|row| row.kind != RunKind::Default) {
+            let parameters = self.from.parameters(&opened);
+            return Ok(self.from.learn(opened, &parameters, None)?.executor.report(&contents)?);
         }
-        let parameters = self.from.parameters(&opened);
-        let learnt = self.from.learn(opened, &parameters, None)?;
-        Ok(learnt.executor.report(&self.contents())?)
+        let mut executor = Executor::default();
+        terminal::say_notes(executor.take_in(opened, self.from.learning.target, &mut Silent)?.notes);
+        arguments::say_unused(&LEARNING, "only the library's default was measured, and nothing is learnt from that");
+        Ok(executor.report(&contents)?)
     }
 
     /// The workbench that the report is about: of files of several workbenches, the first of these.
@@ -222,6 +210,7 @@ impl Report {
             () if !opened.parts.kernels.is_empty() => Some(Workbench::Overlap),
             () if !opened.parts.rewards.is_empty() => Some(Workbench::Policy),
             () if !opened.parts.topologies.is_empty() => Some(Workbench::Topology),
+            () if !opened.parts.samples.is_empty() => Some(Workbench::TrainingTime),
             () => None,
         }
     }
@@ -259,70 +248,65 @@ impl Report {
         arguments::say_unused(&["set_aside", "configuration", "set", "topology"], why);
     }
 
-    /// How much slower kernels get beside collectives.
-    fn of_kernels(&self, opened: OpenedFiles) -> Result<report::Report, CliError> {
+    /// The report of a workbench on its files, by choices, as the page shows it when nothing is left to do.
+    fn of_workbench(
+        &self,
+        workbench: Workbench,
+        opened: OpenedFiles,
+        mut choices: Choices,
+    ) -> Result<report::Report, CliError> {
+        Self::say_sweep_options();
         let mut executor = Executor::default();
         executor.take_in(opened, self.from.learning.target, &mut Silent)?;
-        let bench = &mut executor.studies().overlap;
-        let choices = Choices::parse(&self.choices);
-        bench.choose(choices.clone(), &mut Silent).map_err(|error| CliError::Told(error.to_string()))?;
-        say_unused(&choices, &bench.form().map_err(|error| CliError::Told(error.to_string()))?);
-        let shown = bench.shown();
-        let study = bench.study();
-        let seed = self.from.learning.seed.unwrap_or(Settings::default().seed);
-        let studied = study.study(Settings { seed, ..study.settings().clone() }).map_err(overlap::told)?;
-        let folds = overlap::on_threads(&studied)?;
-        study.judge(&folds, shown).map_err(overlap::told)?;
-        if studied.results.verdict.is_some() {
-            study.set_importances(compute_importances(&studied.run, &mut terminal::Bar::new()).map_err(overlap::told)?);
+        let given = choices.clone();
+        if let Some(seed) = self.from.learning.seed {
+            choices.set("seed", &seed.to_string());
         }
-        Ok(executor.report(&Contents { workbench: Workbench::Overlap, ..self.contents() })?)
+        let Some(study) = executor.studies.of_mut(workbench) else { return refuse(files::NOTHING_READ) };
+        let mut bar = terminal::Bar::new();
+        study.choose(choices, &mut bar)?;
+        let jobs = study.jobs()?;
+        let numbers: Vec<u32> = jobs.rounds.concat().into_iter().map(|(job, _)| job).collect();
+        // Each call unpacks what the jobs need.
+        let shares: Vec<&[u32]> = numbers.chunks(numbers.len().div_ceil(MOST_SHARES).max(1)).collect();
+        let share = |place: u32| registry::work(workbench, &jobs.basis, shares[place as usize], &mut Silent);
+        let done = threads::each("Learning", shares.len(), share)?;
+        done.iter().try_for_each(|done| study.take(done, &mut bar))?;
+        study.conclude(&mut bar)?;
+        let mut last_ms = 0;
+        while study.jobs()?.goes_on {
+            let began = Instant::now();
+            study.go_on(last_ms, &mut bar)?;
+            last_ms = (began.elapsed().as_millis() as u32).max(1);
+        }
+        drop(bar);
+        say_unused(&given, &study.form()?);
+        if let Some(why) = executor.studies.topology.why() {
+            return refuse(why);
+        }
+        Ok(executor.report(&self.contents(workbench))?)
     }
 
     /// The report on reward logs, with the cost of strategies for the first key that can be replayed.
     fn of_rewards(&self, opened: OpenedFiles) -> Result<report::Report, CliError> {
+        Self::say_sweep_options();
+        arguments::say_unused(&["choices"], "what logs of rewards don't say is given to policy replay");
         let mut executor = Executor::default();
         executor.take_in(opened, self.from.learning.target, &mut Silent)?;
-        let study = executor.studies().policy.study();
+        let study = executor.studies.policy.study();
         let seed = self.from.learning.seed.unwrap_or(0);
-        let settings = crate::policy::request::Settings { seed, ..Default::default() };
-        let studied = study.study(settings, &mut terminal::Bar::new()).map_err(policy::told)?;
+        let studied = study.study(Settings { seed, ..Settings::default() }, &mut terminal::Bar::new())?;
         if let Some((place, _)) = (0..).zip(&studied.can_replay).find(|(_, can)| **can) {
-            policy::play(
-                study,
-                &ReplaySettings { world: LatencySource::Key(place), steps: 2000, seeds: 200, strategies: Vec::new() },
-            )?;
+            let world = LatencySource::Key(place);
+            policy::play(study, &ReplaySettings { world, steps: 2000, seeds: 200, strategies: Vec::new() })?;
         }
-        Ok(executor.report(&Contents { workbench: Workbench::Policy, ..self.contents() })?)
+        Ok(executor.report(&self.contents(Workbench::Policy))?)
     }
 
-    /// The best schedule for links, and schedules that others made, as the page shows them.
-    fn of_links(&self, mut executor: Executor, mut choices: Choices) -> Result<report::Report, CliError> {
-        if let Some(seed) = self.from.learning.seed {
-            choices.set("seed", &seed.to_string());
-        }
-        let mut bar = terminal::Bar::new();
-        let study = &mut executor.studies().topology;
-        let told = |error: WorkbenchError| CliError::Told(error.to_string());
-        study.choose(choices.clone(), &mut bar).map_err(told)?;
-        let mut last_ms = 0;
-        while study.jobs().map_err(told)?.goes_on {
-            let began = Instant::now();
-            study.go_on(last_ms, &mut bar).map_err(told)?;
-            last_ms = (began.elapsed().as_millis() as u32).max(1);
-        }
-        drop(bar);
-        if let Some(why) = study.why() {
-            return Err(CliError::Told(why.to_owned()));
-        }
-        say_unused(&choices, &study.form().map_err(told)?);
-        Ok(executor.report(&Contents { workbench: Workbench::Topology, ..self.contents() })?)
-    }
-
-    fn contents(&self) -> Contents {
+    fn contents(&self, workbench: Workbench) -> Contents {
         let Parts { no_file_names, no_charts, no_tuner_files, no_measurements, ref date } = self.parts;
         Contents {
-            workbench: Workbench::Tuning,
+            workbench,
             file_names: !no_file_names,
             charts: !no_charts,
             deployables: !no_tuner_files,
@@ -333,7 +317,12 @@ impl Report {
 
     fn tell(&self, link: &link::Link) -> Result<(), CliError> {
         if !link.fits {
-            return Err(CliError::TooLong { chars: link.chars, most: link::MOST_MADE });
+            return refuse(format!(
+                "the report makes a link of {} characters, and at most {} are made: leave parts out (--no-charts, \
+                 --no-tuner-files), or send a file (-o report.html)",
+                link.chars,
+                link::MOST_MADE
+            ));
         }
         let address = format!("{}{}", self.site.as_deref().unwrap_or_default(), link.fragment);
         link.left_out.iter().for_each(|what| terminal::say("note", &format!("left out of the link: {what}")));
@@ -357,7 +346,6 @@ fn open(path: &Path) -> Result<(), CliError> {
     } else {
         "xdg-open"
     };
-    let name = files::name(path);
     let started = Command::new(program).arg(path).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    started.map(|_| ()).map_err(|error| CliError::Open { name, error })
+    started.map(|_| ()).map_err(|error| files::unopened(path, &error))
 }

@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use super::{CliError, files};
+use super::error::{CliError, told};
 
 /// The identity of a file: on Unix its device and inode number, so that links count as the same file.
 #[cfg(unix)]
@@ -47,7 +47,13 @@ pub(super) fn check(what: &'static str, path: &Path) -> Result<(), CliError> {
     let Some(file) = fs::metadata(path).ok().filter(Metadata::is_file) else { return Ok(()) };
     let read = READ.lock().unwrap_or_else(PoisonError::into_inner);
     let is_read = identity(path, &file).is_some_and(|file| read.contains(&file));
-    if is_read { Err(CliError::SaveOverInput { what, name: files::name(path) }) } else { Ok(()) }
+    let name = path.display();
+    match is_read {
+        true => Err(told(format!(
+            "the {what} is not saved as {name}, which is one of the files that are read; give another name"
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// Saves a file. Whoever reads it meanwhile, or after the disk was full, sees the old or the new content, whole.
@@ -56,7 +62,8 @@ pub(super) fn check(what: &'static str, path: &Path) -> Result<(), CliError> {
 /// It can't be written, or is a file that is read.
 pub(super) fn save(what: &'static str, path: &Path, content: impl AsRef<[u8]>) -> Result<(), CliError> {
     check(what, path)?;
-    replace(path, content.as_ref()).map_err(|error| CliError::Save { what, name: files::name(path), error })
+    let saved = replace(path, content.as_ref());
+    saved.map_err(|error| told(format!("the {what} can't be saved as {}: {error}", path.display())))
 }
 
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {

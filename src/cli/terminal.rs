@@ -8,10 +8,12 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
-use super::CliError;
+use serde::Serialize;
+
+use super::error::{CliError, told};
 use crate::{
     progress::Progress,
-    text::{is_control, visible, visible_lines},
+    text::{is_control, json::indented, visible, visible_lines},
 };
 
 /// Whether an error was said: what a command answers after that is without what the error is about.
@@ -29,8 +31,8 @@ pub(super) fn say(kind: &str, message: &str) {
 }
 
 /// Writes each note to stderr.
-pub(super) fn say_notes(notes: &[String]) {
-    notes.iter().for_each(|note| say("note", note));
+pub(super) fn say_notes(notes: impl IntoIterator<Item = impl AsRef<str>>) {
+    notes.into_iter().for_each(|note| say("note", note.as_ref()));
 }
 
 /// Writes text for people to stdout, control characters written out.
@@ -38,8 +40,13 @@ pub(super) fn write(text: &str) -> Result<(), CliError> {
     put(&visible_lines(text))
 }
 
-/// Writes JSON, in which any character of a string may be written as a number.
-pub(super) fn write_json(json: &str) -> Result<(), CliError> {
+/// Writes a value as JSON.
+pub(super) fn write_json(value: &impl Serialize) -> Result<(), CliError> {
+    write_as_json(&(indented(value) + "\n"))
+}
+
+/// Writes text that is JSON, in which any character of a string may be written as a number.
+pub(super) fn write_as_json(json: &str) -> Result<(), CliError> {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
         if is_control(c) && c != '\n' {
@@ -60,7 +67,9 @@ pub(super) fn write_file(text: &str) -> Result<(), CliError> {
 fn put(text: &str) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CliError::Write(error)),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(told(format!("the output can't be written: {error}")))
+        }
         _ => Ok(()),
     }
 }

@@ -10,8 +10,7 @@ use crate::tuning::read::Row;
 
 /// Notes on runs that two files contain, with the lines in both. Equal times to the last digit are taken for the same
 /// run.
-#[must_use]
-pub fn duplicate_runs(files: &[FileReport], rows: &[Row]) -> Vec<String> {
+pub(super) fn duplicate_runs(files: &[FileReport], rows: &[Row]) -> Vec<String> {
     if rows.first().map(|row| row.file) == rows.last().map(|row| row.file) {
         return Vec::new();
     }
@@ -49,12 +48,7 @@ pub fn duplicate_runs(files: &[FileReport], rows: &[Row]) -> Vec<String> {
         }
     }
     pairs.compact_sort_by_key(|pair| pair.files);
-    let name = |number: u16| {
-        files
-            .iter()
-            .find(|file| u16::try_from(file.id).unwrap_or(u16::MAX) == number)
-            .map_or("a file", |file| &file.name)
-    };
+    let name = |number: u16| files.iter().find(|file| file.number() == number).map_or("a file", |file| &file.name);
     let between = |(first, last): (u32, u32)| {
         if first == last { format!("line {first}") } else { format!("between lines {first} and {last}") }
     };

@@ -78,7 +78,7 @@ pub(super) fn opened(log: SweepLog, file: &File<'_>) -> Result<Opened> {
 
 /// Joins logs of the same processes: with `NCCL_DEBUG_FILE` the library logs its choices to another file than the
 /// table. `mappings` are those with which the files were opened.
-pub fn join(files: &mut [OpenedFile], mappings: &[Option<Mapping>]) {
+pub(super) fn join(files: &mut [OpenedFile], mappings: &[Option<Mapping>]) {
     for at in 0..files.len() {
         let Some(mut log) = files[at].log.take().filter(SweepLog::has_runs) else { continue };
         let others = files.iter().enumerate().filter(|(other, _)| *other != at);
@@ -91,12 +91,7 @@ pub fn join(files: &mut [OpenedFile], mappings: &[Option<Mapping>]) {
         }
         let OpenedFile { report, content, origins, .. } = &mut files[at];
         let mapping = mappings.get(at).and_then(Option::as_ref);
-        let file = File {
-            number: u16::try_from(report.id).unwrap_or(u16::MAX),
-            name: &report.name,
-            size_bytes: report.size_bytes,
-            mapping,
-        };
+        let file = File { number: report.number(), name: &report.name, size_bytes: report.size_bytes, mapping };
         if let Ok(mut joined) = opened(log, &file) {
             if let Outcome::Loaded { notes, .. } = &mut joined.outcome {
                 notes.insert(0, format!("What ran is told by {}, a log of the same processes", tellers.join(", ")));

@@ -2,6 +2,7 @@
 
 mod documents;
 mod duplicates;
+pub mod files;
 mod gzip;
 mod inflate;
 mod kernels;
@@ -14,15 +15,14 @@ mod training;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::{
-    duplicates::duplicate_runs,
-    logs::join,
-    open::{FileContent, MAX_MODEL_BYTES, OpenedFile, open, open_file},
-};
+pub use self::open::{FileContent, MAX_MODEL_BYTES, OpenedFile, open, open_file};
 pub use crate::tuning::columns::ColumnSource;
 use crate::{
+    report::{LoadedFile, wire::leaf},
     text::Problems,
     tuning::{columns::Column, log::LogAnswers},
+    units::{count, grouped},
+    workbench::ReportContext,
 };
 
 /// The report on one dropped file.
@@ -36,6 +36,36 @@ pub struct FileReport {
     pub size_bytes: u64,
     /// The result of reading it.
     pub outcome: Outcome,
+}
+
+impl FileReport {
+    /// The number of the file in [`Row::file`](crate::tuning::read::Row::file).
+    #[must_use]
+    pub fn number(&self) -> u16 {
+        u16::try_from(self.id).unwrap_or(u16::MAX)
+    }
+
+    /// The entry of the file in a report.
+    fn entry(&self) -> LoadedFile {
+        let (format, holds) = match &self.outcome {
+            Outcome::Loaded { format, rows, default_rows, .. } => {
+                (format.clone(), format!("{}, {} of the default", count(*rows, "row"), grouped(*default_rows)))
+            }
+            Outcome::Known { format, holds, .. } => (format.clone(), holds.clone()),
+            Outcome::NeedsMapping(_) => ("a table with unknown columns".into(), String::new()),
+            Outcome::Refused(_) => ("not read".into(), String::new()),
+        };
+        LoadedFile { name: Some(leaf(&self.name)), format, holds, left_out: self.outcome.problems().count }
+    }
+}
+
+/// The loaded files for use in a report.
+#[must_use]
+pub fn report_context(files: &[FileReport]) -> ReportContext<'_> {
+    ReportContext {
+        files: files.iter().map(FileReport::entry).collect(),
+        problems: files.iter().map(|file| (file.name.as_str(), file.outcome.problems())).collect(),
+    }
 }
 
 /// The result of reading a file.
@@ -69,6 +99,17 @@ pub enum Outcome {
     NeedsMapping(MappingRequest),
     /// The file could not be read; a sentence with the reason and a remedy.
     Refused(String),
+}
+
+impl Outcome {
+    /// The lines of the file that were left out.
+    fn problems(&self) -> &Problems {
+        const NONE: &Problems = &Problems { kept: Vec::new(), count: 0 };
+        match self {
+            Self::Loaded { problems, .. } | Self::Known { problems, .. } => problems,
+            Self::NeedsMapping(_) | Self::Refused(_) => NONE,
+        }
+    }
 }
 
 /// A table with unknown headers, or a log that does not say what ran. The facts of a log are shown as a table too.

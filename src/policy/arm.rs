@@ -1,6 +1,6 @@
 //! The arms of a policy: what can be chosen for a call of a collective.
 
-use std::fmt;
+use std::{fmt, str::FromStr};
 
 use crate::{
     collective::{Algorithm, Protocol},
@@ -25,6 +25,9 @@ pub enum Arm {
 }
 
 impl Arm {
+    /// What a label is, in words.
+    pub const EXPECTED: &str = "auto, or algorithm/protocol[/channels], like tree/ll128";
+
     /// Reads a label in any spelling: `auto`, `tree_simple`, `Tree+Simple`, `TREE/LL128`, `ring/simple/24`.
     ///
     /// ```
@@ -79,6 +82,22 @@ impl Arm {
             Self::Auto => 0,
             Self::Forced { channels, .. } => *channels,
         }
+    }
+}
+
+/// The error of a label that names no arm.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{label}\" is not {}", Arm::EXPECTED)]
+pub struct ArmError {
+    /// The beginning of the label.
+    pub label: String,
+}
+
+impl FromStr for Arm {
+    type Err = ArmError;
+
+    fn from_str(label: &str) -> Result<Self, ArmError> {
+        Self::parse(label).ok_or_else(|| ArmError { label: label.chars().take(40).collect() })
     }
 }
 

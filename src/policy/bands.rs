@@ -1,5 +1,9 @@
 //! Sizes brought together, for the plugin's table alone: what is measured is analysed at its exact size.
 
+use std::str::FromStr;
+
+use crate::units::Size;
+
 /// The most bounds that a set of bands can have.
 pub const MOST_BOUNDS: usize = 31;
 
@@ -29,6 +33,23 @@ pub enum BandsError {
     NoSize(String),
 }
 
+impl FromStr for Bands {
+    type Err = BandsError;
+
+    /// Reads a name, or sizes between commas: `1K,256K,1M`.
+    fn from_str(text: &str) -> Result<Self, BandsError> {
+        let named = |(name, _): &&(&str, &[u64])| name.eq_ignore_ascii_case(text.trim());
+        if let Some((_, bounds)) = Self::NAMED.iter().find(named) {
+            return Ok(Self(bounds.to_vec()));
+        }
+        let size = |word: &str| {
+            let word = word.trim();
+            word.parse().map(|Size(bytes)| bytes).map_err(|_error| BandsError::NoSize(word.to_owned()))
+        };
+        Self::new(text.split(',').map(size).collect::<Result<_, _>>()?)
+    }
+}
+
 impl Bands {
     /// The predefined sets of bounds, by name.
     pub const NAMED: [(&str, &[u64]); 3] = [
@@ -49,22 +70,6 @@ impl Bands {
             Some(pair) => Err(BandsError::NotAscending(pair[0], pair[1])),
             None => Ok(Self(bounds)),
         }
-    }
-
-    /// A name, or sizes between commas: `1K,256K,1M`.
-    ///
-    /// # Errors
-    /// As for [`Bands::new`]; also if a word is no size.
-    pub fn parse(text: &str) -> Result<Self, BandsError> {
-        let named = |(name, _): &&(&str, &[u64])| name.eq_ignore_ascii_case(text.trim());
-        if let Some((_, bounds)) = Self::NAMED.iter().find(named) {
-            return Ok(Self(bounds.to_vec()));
-        }
-        let size = |word: &str| {
-            let size: Result<crate::units::Size, _> = word.trim().parse();
-            size.ok().map(|size| size.0).ok_or_else(|| BandsError::NoSize(word.trim().to_owned()))
-        };
-        Self::new(text.split(',').map(size).collect::<Result<_, _>>()?)
     }
 
     /// The bounds in bytes, ascending.

@@ -3,7 +3,7 @@
 use super::{
     arm::Arm,
     attribution::LogSettings,
-    bands::Bands,
+    bands::{Bands, BandsError},
     read,
     request::{self, Highlight, PolicyOverview, ReplaySettings},
     simulate,
@@ -53,8 +53,7 @@ pub(super) struct FileSettings {
 }
 
 fn arm(label: &str, text: &str) -> Result<Arm, ChoiceError> {
-    const EXPECTED: &str = "auto, or algorithm/protocol, like tree/ll128";
-    Arm::parse(text).ok_or_else(|| ChoiceError::new(label, text, EXPECTED))
+    Arm::parse(text).ok_or_else(|| ChoiceError::new(label, text, Arm::EXPECTED))
 }
 
 /// The fields on facts that logs lack.
@@ -115,8 +114,9 @@ pub(super) fn attribution(form: &mut Form<'_>, study: &PolicyStudy) -> request::
         schedule.policies.extend(read.policy);
     }
     let bands = Field::new("bands", "Bands", Control::text(&Bands::NAMED.map(|(name, _)| name))).hinted("seven");
-    let bands = form
-        .read(bands, |bands| Bands::parse(bands).map_err(|error| ChoiceError::new("bands", bands, &error.to_string())));
+    let bands = form.read(bands, |bands| {
+        bands.parse().map_err(|error: BandsError| ChoiceError::new("bands", bands, &error.to_string()))
+    });
     settings.bands = bands.unwrap_or_default();
     form.field(Field::new("library", "Library version", Control::text(&[])), &mut settings.library);
     form.is_listed = false;

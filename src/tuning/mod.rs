@@ -6,7 +6,7 @@
 //! of a [`sweep`], [`decision`] tells them from noise and from the default, [`model`] learns busbw from them,
 //! [`search`] asks the model for the best configuration, [`validate`] says how far to trust it, [`recommend`] puts one
 //! answer together, [`charts`] and [`heat_map`] draw it, [`record`] shows the runs behind it, [`study`] holds it all
-//! together, [`result`] is what comes out. [`wording`] and [`listing`] say it to people, [`export`] writes it, [`conf`]
+//! together, [`loaded`] with the files beside it, [`result`] is what comes out. [`wording`] and [`listing`] say it to people, [`export`] writes it, [`conf`]
 //! writes and reads tuner files, [`coverage`] holds them against what a job sends; [`address`] names a view, [`sizes`]
 //! reads sizes as people write them, [`log`] reads what nccl-tests and a job's library print ([`job`]), [`model_file`]
 //! keeps a model, [`simulate`] makes sweeps for examples and benchmarks.
@@ -35,6 +35,7 @@ pub mod intervals;
 pub mod job;
 pub mod launch;
 pub mod listing;
+pub mod loaded;
 pub mod log;
 pub mod model;
 pub mod model_file;

@@ -1,5 +1,7 @@
 //! The parameters of training, decisions and search.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 use super::stalls::Placement;
@@ -150,32 +152,37 @@ pub struct SearchLimits {
     pub exhaustive: bool,
 }
 
-impl SetAside {
+/// The error of a text that names no configuration to set aside.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" sets nothing aside; write it like all_reduce:2x16:RING/LL/8")]
+pub struct SetAsideError(pub String);
+
+impl FromStr for SetAside {
+    type Err = SetAsideError;
+
     /// Reads `all_reduce:2x16:RING/LL/8`: collective, nodes × ranks, algorithm/protocol/channels.
     ///
     /// ```
     /// use collectune::tuning::parameters::SetAside;
-    /// let aside = SetAside::parse("all_reduce:2x16:RING/LL/8").map(|aside| aside.configuration.to_string());
-    /// assert_eq!(aside.as_deref(), Some("RING/LL/8"));
-    /// assert_eq!(SetAside::parse("RING/LL/8"), None);
+    /// let aside = "all_reduce:2x16:RING/LL/8".parse().map(|aside: SetAside| aside.configuration.to_string());
+    /// assert_eq!(aside.as_deref(), Ok("RING/LL/8"));
+    /// assert!("RING/LL/8".parse::<SetAside>().is_err());
     /// ```
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.split(':');
-        let (collective, scale, configuration) = (parts.next()?, parts.next()?, parts.next()?);
-        let (nodes, ranks) = scale.split_once(['x', '×'])?;
-        let mut configuration = configuration.split('/');
-        let (algorithm, protocol, channels) = (configuration.next()?, configuration.next()?, configuration.next()?);
-        let is_all = parts.next().is_none() && configuration.next().is_none();
-        is_all.then_some(Self {
-            collective: Collective::parse(collective)?,
-            scale: Scale { nodes: nodes.trim().parse().ok()?, ranks: ranks.trim().parse().ok()? },
-            configuration: Configuration {
-                algorithm: Algorithm::parse(algorithm)?,
-                protocol: Protocol::parse(protocol)?,
-                channels: channels.trim().parse().ok()?,
-            },
-        })
+    fn from_str(text: &str) -> Result<Self, SetAsideError> {
+        let aside = || {
+            let [collective, scale, configuration] = text.split(':').collect::<Vec<_>>()[..] else { return None };
+            let [algorithm, protocol, channels] = configuration.split('/').collect::<Vec<_>>()[..] else { return None };
+            Some(Self {
+                collective: Collective::parse(collective)?,
+                scale: scale.parse().ok()?,
+                configuration: Configuration {
+                    algorithm: Algorithm::parse(algorithm)?,
+                    protocol: Protocol::parse(protocol)?,
+                    channels: channels.trim().parse().ok()?,
+                },
+            })
+        };
+        aside().ok_or_else(|| SetAsideError(text.chars().take(60).collect()))
     }
 }
 

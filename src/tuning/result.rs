@@ -305,3 +305,29 @@ pub struct View {
     /// Predicted against measured, out of fold; `None` until validation has run.
     pub predicted_over_measured: Option<Chart>,
 }
+
+/// The result of training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trained {
+    /// The recommendation for each measured workload.
+    pub answer: Vec<Recommendation>,
+    /// The measured groups, without the runs that are set aside now.
+    pub groups: Vec<Group>,
+    /// The training rows, from which [`predict_folds`](super::loaded::predict_folds) learns.
+    pub training: Vec<u8>,
+    /// The expected duration of each fold relative to the others. The index is the number of the fold.
+    pub folds: Vec<f64>,
+    /// Notes, such as that a model file's hash differs or that rows were thinned.
+    pub notes: Vec<String>,
+}
+
+/// The result of validation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Validated {
+    /// The scores of the model and the baselines.
+    pub evaluation: Evaluation,
+    /// The answer again, with intervals, and from a baseline where that has the lower regret.
+    pub answer: Vec<Recommendation>,
+    /// Notes, such as that a baseline is used instead of the model.
+    pub notes: Vec<String>,
+}

@@ -9,6 +9,8 @@ use super::{
     baselines::Measurements,
     ceilings::Ceilings,
     charts,
+    conf::question::ConfQuestionError,
+    coverage::CoverageError,
     decision::{Judge, deviations::Deviations},
     features::ModelInput,
     heat_map::{Against, heat_map},
@@ -94,6 +96,24 @@ pub enum TuningStudyError {
     /// The model could not be fitted or asked.
     #[error("the model could not be made: {0}")]
     Learn(#[from] LearnError),
+    /// A question about tuner files is not valid.
+    #[error(transparent)]
+    Conf(#[from] ConfQuestionError),
+    /// The coverage of a job can't be computed.
+    #[error(transparent)]
+    Coverage(#[from] CoverageError),
+    /// There is no comparison among the loaded files.
+    #[error(
+        "there is nothing to compare: give per_size_stats.csv, or the logs of a campaign (all_reduce_2n_default_r1.log, \
+         all_reduce_2n_conf_r1.log, …)"
+    )]
+    NothingToCompare,
+    /// One of two states has nothing that can be compared.
+    #[error("there is no state {0}: {1}")]
+    NoState(&'static str, String),
+    /// A message comes from another build.
+    #[error("the parts of this page are of different builds; reload it")]
+    Message(#[from] postcard::Error),
 }
 
 /// So many collectives and scales are learnt from at most: each is a surface of its own, and training would take

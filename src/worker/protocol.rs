@@ -14,7 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     collective::{Collective, Scale, Workload},
-    intake::{FileReport, Mapping},
+    intake::{
+        FileReport,
+        files::{DocumentFiles, FileToLoad},
+    },
     progress::Step,
     report,
     text::Listing,
@@ -26,7 +29,7 @@ use crate::{
         hotspots,
         parameters::{Parameters, SearchLimits},
         plan, record,
-        result::{Evaluation, Group, Importance, Recommendation, View},
+        result::{Group, Importance, Recommendation, Trained, Validated, View},
         sets::{SetChoice, Sets},
         snapshot::Snapshot,
     },
@@ -217,47 +220,6 @@ pub enum ComparedState {
     Snapshot(Box<Snapshot>),
 }
 
-/// The loaded files that are no sweep, by their numbers, in the order in which they were loaded.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DocumentFiles {
-    /// The numbers of the tuner files.
-    pub confs: Vec<u32>,
-    /// The numbers of the logs of jobs.
-    pub jobs: Vec<u32>,
-    /// The numbers of the comparisons with the default.
-    pub comparisons: Vec<u32>,
-    /// The numbers of the files of other workbenches, with the workbench.
-    pub studied: Vec<(report::Workbench, u32)>,
-    /// The numbers of tables that are only shown.
-    pub listings: Vec<u32>,
-    /// The numbers of reports.
-    pub reports: Vec<u32>,
-}
-
-impl DocumentFiles {
-    /// The numbers of the files of a workbench other than tuning.
-    pub fn of(&self, workbench: report::Workbench) -> impl Iterator<Item = u32> {
-        self.studied.iter().filter(move |(of, _)| *of == workbench).map(|(_, file)| *file)
-    }
-
-    /// Whether there is a file of a workbench other than tuning.
-    #[must_use]
-    pub fn has(&self, workbench: report::Workbench) -> bool {
-        self.of(workbench).next().is_some()
-    }
-}
-
-/// One file of [`Request::Load`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FileToLoad {
-    /// The number that the page gives it.
-    pub id: u32,
-    /// The file's name.
-    pub name: String,
-    /// The answer of the mapping dialog, if one was asked for.
-    pub mapping: Option<Mapping>,
-}
-
 /// The response to a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(clippy::large_enum_variant, reason = "one at a time, and FromWorker boxes it")]
@@ -323,30 +285,4 @@ pub struct Loaded {
     pub notes: Vec<String>,
     /// The files that are not sweeps.
     pub documents: DocumentFiles,
-}
-
-/// The result of training.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Trained {
-    /// The recommendation for each measured workload.
-    pub answer: Vec<Recommendation>,
-    /// The measured groups, without the runs that are set aside now.
-    pub groups: Vec<Group>,
-    /// The training rows, for [`Request::Folds`].
-    pub training: Vec<u8>,
-    /// The expected duration of each fold relative to the others. The index is the number of the fold.
-    pub folds: Vec<f64>,
-    /// Notes, such as that a model file's hash differs or that rows were thinned.
-    pub notes: Vec<String>,
-}
-
-/// The result of validation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Validated {
-    /// The scores of the model and the baselines.
-    pub evaluation: Evaluation,
-    /// The answer again, with intervals, and from a baseline where that has the lower regret.
-    pub answer: Vec<Recommendation>,
-    /// Notes, such as that a baseline is used instead of the model.
-    pub notes: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What `collectune conf` and `collectune coverage` say and write, and how they end.
+//! What `collectune conf` and `collectune tuning coverage` say and write, and how they end.
 
 #![allow(clippy::unwrap_used)]
 
@@ -28,7 +28,7 @@ fn simulated(folder: &TempDir) -> String {
 fn lint_ends_with_3_where_something_else_runs() {
     let folder = TempDir::new().unwrap();
     let conf = write(&folder, "a.conf", "# ours\nallreduce,0,4095,TREE,ll,4,2,16\n");
-    let output = collectune(&["conf", "lint", &conf, "--reader", "dn-tuner", "--json"]);
+    let output = collectune(&["tuning", "lint", &conf, "--reader", "dn-tuner", "--json"]);
     let findings: Value = serde_json::from_str(&ended(&output, 3)).unwrap();
     let first = &findings[0];
     assert_eq!(
@@ -38,18 +38,18 @@ fn lint_ends_with_3_where_something_else_runs() {
     assert_eq!(first["message"].as_str(), Some("\"TREE\" is known in lower case only: it is read as ring"));
 
     // The third reader skips the line: it has no effect, and nothing else runs.
-    ended(&collectune(&["conf", "lint", &conf, "--reader", "rccl"]), 0);
-    let all: Value = serde_json::from_str(&ended(&collectune(&["conf", "lint", &conf, "--json"]), 3)).unwrap();
+    ended(&collectune(&["tuning", "lint", &conf, "--reader", "rccl"]), 0);
+    let all: Value = serde_json::from_str(&ended(&collectune(&["tuning", "lint", &conf, "--json"]), 3)).unwrap();
     let readers: Vec<&str> = all.as_array().unwrap().iter().filter_map(|f| f["reader"].as_str()).collect();
     // Our own plugin reads any case.
     let others = Reader::ALL.iter().filter(|reader| **reader != Reader::Collectune);
     assert!(others.clone().all(|reader| readers.contains(&reader.key())), "{readers:?}");
-    assert_eq!(ended(&collectune(&["conf", "lint", &conf, "--reader", "collectune", "--json"]), 0), "[]\n");
+    assert_eq!(ended(&collectune(&["tuning", "lint", &conf, "--reader", "collectune", "--json"]), 0), "[]\n");
 
     let clean = write(&folder, "b.conf", "# ours\nallreduce,0,4095,tree,ll,4,2,16\n");
-    let said = ended(&collectune(&["conf", "lint", &clean, "--reader", "dn-tuner"]), 0);
+    let said = ended(&collectune(&["tuning", "lint", &clean, "--reader", "dn-tuner"]), 0);
     assert_eq!(said, "DN-TUNER: 0 change what runs, 0 dead, 0 notes\n");
-    let missing = collectune(&["conf", "lint", "nowhere.conf"]);
+    let missing = collectune(&["tuning", "lint", "nowhere.conf"]);
     assert!(ended(&missing, 1).is_empty() && text(&missing.stderr).contains("nowhere.conf can't be opened"));
 }
 
@@ -59,7 +59,7 @@ fn what_is_exported_lints_clean_and_is_read_back() {
     let sweep = simulated(&folder);
     for reader in Reader::ALL {
         let conf = folder.path().join(format!("{}.conf", reader.key())).display().to_string();
-        let output = collectune(&["conf", "export", &sweep, "--reader", reader.key(), "-o", &conf]);
+        let output = collectune(&["tuning", "export", &sweep, "--reader", reader.key(), "-o", &conf]);
         if *reader == Reader::Example && output.status.code() == Some(1) {
             assert!(text(&output.stderr).contains("this reader can't keep the default"), "{}", text(&output.stderr));
             continue;
@@ -70,7 +70,7 @@ fn what_is_exported_lints_clean_and_is_read_back() {
         assert!(text(&bytes).starts_with("# collectune "), "{}", text(&bytes));
         assert!(!text(&bytes).contains(&folder.path().display().to_string()));
         assert!(!read(&bytes, *reader).is_empty());
-        let lint = collectune(&["conf", "lint", &conf, "--reader", reader.key(), "--sweep", &sweep, "--json"]);
+        let lint = collectune(&["tuning", "lint", &conf, "--reader", reader.key(), "--sweep", &sweep, "--json"]);
         let findings: Value = serde_json::from_slice(&lint.stdout).unwrap();
         let changes = findings.as_array().unwrap().iter().filter(|f| f["severity"] == "changes");
         // With NVIDIA's example the collectives that were not measured run on one channel.
@@ -78,7 +78,7 @@ fn what_is_exported_lints_clean_and_is_read_back() {
         assert!(changes.is_empty(), "{changes:?}");
     }
     // Without -o the text goes to the standard output.
-    let said = ended(&collectune(&["conf", "export", &sweep, "--reader", "dn-tuner"]), 0);
+    let said = ended(&collectune(&["tuning", "export", &sweep, "--reader", "dn-tuner"]), 0);
     assert!(said.starts_with("# collectune ") && said.lines().all(|line| line.len() <= 254));
 }
 
@@ -88,6 +88,7 @@ fn coverage_of_typed_calls() {
     let sweep = simulated(&folder);
     let conf = write(&folder, "a.conf", "allreduce,0,131071,ring,simple,8,-1,-1\n");
     let arguments = [
+        "tuning",
         "coverage",
         "--batches",
         "1,8,45",
@@ -116,7 +117,7 @@ fn coverage_of_typed_calls() {
     assert_eq!([16_384, 131_072, 737_280].map(hits), [Some("rule"), Some("gap"), Some("gap")]);
     assert!(report["measure_next"].as_array().unwrap().iter().any(|next| next["size_bytes"] == 737_280));
 
-    let nothing = collectune(&["coverage"]);
+    let nothing = collectune(&["tuning", "coverage"]);
     assert!(ended(&nothing, 1).is_empty() && text(&nothing.stderr).contains("give logs of the job"));
-    ended(&collectune(&["coverage", "--batches", "1", "--conf", &conf]), 2);
+    ended(&collectune(&["tuning", "coverage", "--batches", "1", "--conf", &conf]), 2);
 }

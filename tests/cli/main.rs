@@ -4,6 +4,7 @@
 mod support;
 
 mod conf_and_coverage;
+mod former_names;
 mod overlap_wrong_answers;
 mod policy;
 mod policy_wrong_answers;

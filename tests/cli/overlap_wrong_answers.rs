@@ -1,4 +1,4 @@
-//! Cases in which `collectune overlap` once gave a wrong answer without a word: each asserts the sentence, the flag in
+//! Cases in which `collectune overlap models` once gave a wrong answer without a word: each asserts the sentence, the flag in
 //! the JSON and the exit code.
 
 #![allow(clippy::unwrap_used)]
@@ -49,7 +49,7 @@ fn untold(rows: u64, names: u64) -> Vec<String> {
 }
 
 fn overlap(arguments: &[&str]) -> std::process::Output {
-    collectune(&[&["overlap"], arguments].concat())
+    collectune(&[&["overlap", "models"], arguments].concat())
 }
 
 /// The report of a command that ends with 0, and what it says besides.

@@ -141,7 +141,7 @@ fn a_bad_line_on_top_costs_itself_and_other_files_are_named() {
     }
     let table = write(&folder, "table.csv", "a,b,c\n1,2,3\n4,5,6\n");
     let sweep = write(&folder, "sweep.csv", Simulation::example().to_csv());
-    for command in [&["policy", "replay"][..], &["overlap"], &["step"]] {
+    for command in [&["policy", "replay"][..], &["overlap", "models"], &["training-time", "step"]] {
         let output = collectune(&[command, &[&table, &sweep]].concat());
         let told = text(&output.stderr);
         assert!(!output.status.success(), "{told}");

@@ -78,26 +78,26 @@ fn more_files_than_may_be_open_are_read() {
     let count = names(&measured).len();
     assert!(count > 100, "{count} files");
     let measured = measured.display().to_string();
-    let said = ended(&after(LIMIT, &["plan", &measured, "--json"]), 0);
+    let said = ended(&after(LIMIT, &["tuning", "plan", &measured, "--json"]), 0);
     assert!(!serde_json::from_str::<Value>(&said).unwrap()["launches"].as_array().unwrap().is_empty());
-    let trained = ended(&after(LIMIT, &["train", &measured, "--trees", "10", "--json"]), 0);
+    let trained = ended(&after(LIMIT, &["tuning", "train", &measured, "--trees", "10", "--json"]), 0);
     let trained: Value = serde_json::from_str(&trained).unwrap();
     assert_eq!(trained["rows"].as_u64().unwrap(), sweep().lines().count() as u64 - 1);
     // One by one as well as in a folder; both states of a comparison.
     let each: Vec<String> =
         names(Path::new(&measured)).iter().map(|name| format!("{measured}/{}", name.display())).collect();
     let each: Vec<&str> = each.iter().map(String::as_str).collect();
-    ended(&after(LIMIT, &[&["plan"], &each[..], &["--json"]].concat()), 0);
-    ended(&after(LIMIT, &["compare", &each.join(","), &measured, "--json"]), 0);
+    ended(&after(LIMIT, &[&["tuning", "plan"], &each[..], &["--json"]].concat()), 0);
+    ended(&after(LIMIT, &["tuning", "compare", &each.join(","), &measured, "--json"]), 0);
     let conf = write(&folder, "a.conf", "allreduce,0,131071,ring,simple,8,-1,-1\n");
-    ended(&after(LIMIT, &["conf", "lint", &conf, "--reader", "rccl", "--sweep", &measured, "--json"]), 0);
+    ended(&after(LIMIT, &["tuning", "lint", &conf, "--reader", "rccl", "--sweep", &measured, "--json"]), 0);
     let report = ended(&after(LIMIT, &["report", &measured, "--trees", "10"]), 0);
     assert!(report.contains("part_000.csv") && report.contains(&format!("part_{:03}.csv", count - 1)), "{report}");
 
     let kernels = folder.path().join("kernels");
     fs::create_dir(&kernels).unwrap();
     (0..70).for_each(|number| fs::write(kernels.join(format!("run_{number:02}.csv")), KERNELS).unwrap());
-    let output = after(LIMIT, &["overlap", &kernels.display().to_string(), "--json", "--run", "1"]);
+    let output = after(LIMIT, &["overlap", "models", &kernels.display().to_string(), "--json", "--run", "1"]);
     assert!(!text(&output.stderr).contains("Too many open files"), "{}", text(&output.stderr));
     ended(&output, 0);
     let rewards = folder.path().join("rewards");
@@ -113,13 +113,13 @@ fn a_file_that_can_not_be_opened_is_named() {
     let sweep = write(&folder, "sweep.csv", sweep());
     let circle = folder.path().join("circle.csv");
     symlink("circle.csv", &circle).unwrap();
-    let output = collectune(&["plan", &sweep, &circle.display().to_string()]);
+    let output = collectune(&["tuning", "plan", &sweep, &circle.display().to_string()]);
     ended(&output, 1);
     assert!(text(&output.stderr).contains("circle.csv can't be opened"), "{}", text(&output.stderr));
     // What fails when it is its turn leaves the others, and the code says that something was left out.
     let socket = folder.path().join("socket.csv");
     let _listener = UnixListener::bind(&socket).unwrap();
-    let output = collectune(&["plan", &socket.display().to_string(), &sweep]);
+    let output = collectune(&["tuning", "plan", &socket.display().to_string(), &sweep]);
     assert!(ended(&output, 1).contains("all_reduce"), "{}", text(&output.stdout));
     assert!(text(&output.stderr).contains("socket.csv can't be read"), "{}", text(&output.stderr));
 }
@@ -129,7 +129,7 @@ fn a_pipe_in_a_folder_that_nobody_writes_into_is_not_waited_for() {
     let folder = TempDir::new().unwrap();
     write(&folder, "sweep.csv", sweep());
     assert!(Command::new("mkfifo").arg(folder.path().join("pipe.csv")).status().unwrap().success());
-    ended(&collectune(&["plan", &folder.path().display().to_string()]), 0);
+    ended(&collectune(&["tuning", "plan", &folder.path().display().to_string()]), 0);
 }
 
 /// Each command that saves a file, with the name of that file at its end.
@@ -144,19 +144,19 @@ fn that_save(folder: &TempDir) -> Vec<(Vec<String>, String)> {
     let runs = write(folder, "allreduce_1n.per_size_stats.csv", runs);
     let conf = write(folder, "tuned.conf", "allreduce,4096,4096,ring,ll,8,1,8\n");
     let commands: [(&[&str], &str); 14] = [
-        (&["train", &sweep, "--trees", "5", "--save"], "model.json"),
-        (&["plan", &sweep, "--script"], "measure.sh"),
-        (&["conf", "export", &sweep, "--reader", "dn-tuner", "--trees", "5", "-o"], "out.conf"),
+        (&["tuning", "train", &sweep, "--trees", "5", "--save"], "model.json"),
+        (&["tuning", "plan", &sweep, "--script"], "measure.sh"),
+        (&["tuning", "export", &sweep, "--reader", "dn-tuner", "--trees", "5", "-o"], "out.conf"),
         (&["report", &sweep, "--trees", "5", "-o"], "report.html"),
         (&["report", &sweep, "--trees", "5", "-o"], "report.md"),
         (&["report", &sweep, "--trees", "5", "-o"], "report.json"),
-        (&["chart", &sweep, "--trees", "5", "-o"], "loss.svg"),
-        (&["compare", &sweep, &sweep, "-o"], "change.md"),
-        (&["ab", &runs, "--conf", &conf, "-o"], "trimmed.conf"),
-        (&["overlap", &kernels, "--predictions"], "predictions.csv"),
-        (&["overlap", &kernels, "--xgboost"], "trees.json"),
-        (&["synthesize", &ring, "-o"], "schedule.csv"),
-        (&["synthesize", &ring, "--save-topology"], "topology.csv"),
+        (&["tuning", "chart", &sweep, "--trees", "5", "-o"], "loss.svg"),
+        (&["tuning", "compare", &sweep, &sweep, "-o"], "change.md"),
+        (&["tuning", "ab", &runs, "--conf", &conf, "-o"], "trimmed.conf"),
+        (&["overlap", "models", &kernels, "--predictions"], "predictions.csv"),
+        (&["overlap", "models", &kernels, "--xgboost"], "trees.json"),
+        (&["topology", "synthesize", &ring, "-o"], "schedule.csv"),
+        (&["topology", "synthesize", &ring, "--save-topology"], "topology.csv"),
         (&["policy", "export", &rewards, "--schedule", &schedule, "--policy", "-o"], "policy.json"),
     ];
     let of = |(arguments, name): (&[&str], &str)| {
@@ -220,7 +220,7 @@ fn nothing_is_saved_over_what_is_read() {
     fs::create_dir(&measured).unwrap();
     fs::write(measured.join("sweep.csv"), sweep()).unwrap();
     let script = measured.join("sweep.csv").display().to_string();
-    ended(&collectune(&["plan", &measured.display().to_string(), "--script", &script]), 1);
+    ended(&collectune(&["tuning", "plan", &measured.display().to_string(), "--script", &script]), 1);
     assert_eq!(fs::read_to_string(script).unwrap(), sweep());
 }
 
@@ -232,21 +232,21 @@ fn what_is_saved_over_keeps_its_rights_and_its_links() {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o750)).unwrap();
     let link = folder.path().join("link.sh");
     symlink("measure.sh", &link).unwrap();
-    ended(&collectune(&["plan", &sweep, "--script", &link.display().to_string()]), 0);
+    ended(&collectune(&["tuning", "plan", &sweep, "--script", &link.display().to_string()]), 0);
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(fs::read_to_string(&script).unwrap().starts_with("#!/"));
     assert_eq!(fs::metadata(&script).unwrap().permissions().mode() & 0o7777, 0o750);
     // A link to what is not there yet makes it.
     let dangling = folder.path().join("dangling.sh");
     symlink("new.sh", &dangling).unwrap();
-    ended(&collectune(&["plan", &sweep, "--script", &dangling.display().to_string()]), 0);
+    ended(&collectune(&["tuning", "plan", &sweep, "--script", &dangling.display().to_string()]), 0);
     assert!(fs::symlink_metadata(&dangling).unwrap().is_symlink() && folder.path().join("new.sh").is_file());
     // Others may read a new file as they may read any that is made.
     let fresh = folder.path().join("fresh.sh").display().to_string();
-    ended(&after("umask 022", &["plan", &sweep, "--script", &fresh]), 0);
+    ended(&after("umask 022", &["tuning", "plan", &sweep, "--script", &fresh]), 0);
     assert_eq!(fs::metadata(fresh).unwrap().permissions().mode() & 0o777, 0o644);
     let nowhere = folder.path().join("nowhere").join("a.sh").display().to_string();
-    let output = collectune(&["plan", &sweep, "--script", &nowhere]);
+    let output = collectune(&["tuning", "plan", &sweep, "--script", &nowhere]);
     ended(&output, 1);
     assert!(
         text(&output.stderr).contains(&format!("the script can't be saved as {nowhere}")),
@@ -259,11 +259,11 @@ fn what_is_saved_over_keeps_its_rights_and_its_links() {
 fn pipes_and_devices_are_written_into() {
     let folder = TempDir::new().unwrap();
     let sweep = write(&folder, "sweep.csv", sweep());
-    let plan = ["plan", &sweep, "--script"];
+    let plan = ["tuning", "plan", &sweep, "--script"];
     let saved = folder.path().join("measure.sh").display().to_string();
     ended(&collectune(&[&plan[..], &[&saved]].concat()), 0);
     let script = fs::read_to_string(&saved).unwrap();
-    let listing = ended(&collectune(&["plan", &sweep]), 0);
+    let listing = ended(&collectune(&["tuning", "plan", &sweep]), 0);
 
     // What is said after the script stands behind it, through a pipe as well as in a file.
     let piped = ended(&collectune(&[&plan[..], &["/dev/stdout"]].concat()), 0);
@@ -312,21 +312,21 @@ fn names_need_be_no_text() {
     let model = file(b"model\xFF.json");
     for arguments in [
         &[word("report"), input, word("--trees"), word("5"), word("-o"), report.as_os_str()][..],
-        &[word("synthesize"), ring, word("-o"), schedule.as_os_str()],
-        &[word("verify"), schedule.as_os_str(), word("--graph"), ring],
-        &[word("conf"), word("export"), input, word("--reader"), word("dn-tuner"), word("-o"), written.as_os_str()],
-        &[word("conf"), word("lint"), conf, word("--reader"), word("rccl")],
-        &[word("train"), input, word("--trees"), word("5"), word("--save"), model.as_os_str()],
+        &[word("topology"), word("synthesize"), ring, word("-o"), schedule.as_os_str()],
+        &[word("topology"), word("verify"), schedule.as_os_str(), word("--graph"), ring],
+        &[word("tuning"), word("export"), input, word("--reader"), word("dn-tuner"), word("-o"), written.as_os_str()],
+        &[word("tuning"), word("lint"), conf, word("--reader"), word("rccl")],
+        &[word("tuning"), word("train"), input, word("--trees"), word("5"), word("--save"), model.as_os_str()],
     ] {
         ended(&with(arguments), 0);
     }
     assert!(report.is_file() && schedule.is_file() && written.is_file() && model.is_file());
     let two = [input.as_bytes(), b",", input.as_bytes()].concat();
-    ended(&with(&[word("compare"), OsStr::from_bytes(&two), input]), 0);
+    ended(&with(&[word("tuning"), word("compare"), OsStr::from_bytes(&two), input]), 0);
     // Of several scales each has its own file, under the name as it is given.
     let scales = Simulation { collectives: vec![Collective::AllReduce], channels: vec![1, 4], ..Simulation::example() };
     let scales = write(&folder, "scales.csv", scales.to_csv());
-    let all = ["conf", "export", &scales, "--reader", "dn-tuner", "--by-scale", "--trees", "5", "-o"].map(word);
+    let all = ["tuning", "export", &scales, "--reader", "dn-tuner", "--by-scale", "--trees", "5", "-o"].map(word);
     let each = file(b"each\xFF.conf");
     ended(&with(&[&all[..], &[each.as_os_str()]].concat()), 0);
     let written = names(folder.path()).iter().filter(|name| name.as_bytes().starts_with(b"each\xFF_")).count();
@@ -342,7 +342,7 @@ fn an_error_names_the_file_that_it_is_about() {
     let sweep = write(&folder, "sweep.csv", sweep());
     let ring = write(&folder, "ring.csv", RING);
     let schedule = folder.path().join("schedule.csv").display().to_string();
-    ended(&collectune(&["synthesize", &ring, "-o", &schedule]), 0);
+    ended(&collectune(&["topology", "synthesize", &ring, "-o", &schedule]), 0);
     let log = write(&folder, "rewards.log", explored().1);
     let broken = write(&folder, "broken.json", "{\"format\":\"collectune-model\",\"version\":1,\"program\":7}");
     let newer = write(&folder, "newer.json", "{\"format\":\"collectune-model\",\"version\":99}");
@@ -356,41 +356,47 @@ fn an_error_names_the_file_that_it_is_about() {
     let workload = ["--collective", "all_reduce", "--nodes", "1", "--ranks", "8"];
     let missing = folder.path().join("missing").display().to_string();
     let mut commands: Vec<(Vec<&str>, &str)> = vec![
-        ([&["predict", "--model", &broken][..], &workload].concat(), "broken.json can't be used: line 1, column"),
         (
-            [&["predict", "--model", &newer][..], &workload].concat(),
+            [&["tuning", "predict", "--model", &broken][..], &workload].concat(),
+            "broken.json can't be used: line 1, column",
+        ),
+        (
+            [&["tuning", "predict", "--model", &newer][..], &workload].concat(),
             "newer.json can't be used: the model file is of version 99",
         ),
-        (vec!["synthesize", "ring:4", "--conditions", &torn], "torn.json can't be used"),
-        (vec!["synthesize", &ring, "--conditions", &far], "ring.csv with "),
-        (vec!["synthesize", &ring, "--conditions", &far], "far.json: "),
-        (vec!["synthesize", &ring, "--root", "7", "--collective", "broadcast"], "ring.csv: there is no node 7"),
-        (vec!["synthesize", &pieces], "pieces.csv"),
-        (vec!["synthesize", &broken], "broken.json can't be used"),
-        (vec!["verify", &sweep], "sweep.csv can't be used"),
-        (vec!["verify", &binary], "binary.bin is no text"),
+        (vec!["topology", "synthesize", "ring:4", "--conditions", &torn], "torn.json can't be used"),
+        (vec!["topology", "synthesize", &ring, "--conditions", &far], "ring.csv with "),
+        (vec!["topology", "synthesize", &ring, "--conditions", &far], "far.json: "),
+        (
+            vec!["topology", "synthesize", &ring, "--root", "7", "--collective", "broadcast"],
+            "ring.csv: there is no node 7",
+        ),
+        (vec!["topology", "synthesize", &pieces], "pieces.csv"),
+        (vec!["topology", "synthesize", &broken], "broken.json can't be used"),
+        (vec!["topology", "verify", &sweep], "sweep.csv can't be used"),
+        (vec!["topology", "verify", &binary], "binary.bin is no text"),
         (vec!["policy", "export", &log, "--schedule", &broken], "broken.json "),
-        (vec!["step", TRAINING, "--run", &catalogue], "catalogue.yml"),
-        (vec!["step", TRAINING, "--calibrate", &sweep], "sweep.csv"),
+        (vec!["training-time", "step", TRAINING, "--run", &catalogue], "catalogue.yml"),
+        (vec!["training-time", "step", TRAINING, "--calibrate", &sweep], "sweep.csv"),
         (vec!["report", &broken], "broken.json can't be used"),
-        (vec!["compare", &broken, &sweep], "broken.json can't be used"),
-        (vec!["train", &catalogue], "catalogue.yml"),
+        (vec!["tuning", "compare", &broken, &sweep], "broken.json can't be used"),
+        (vec!["tuning", "train", &catalogue], "catalogue.yml"),
     ];
     for option in ["--conf", "--sweep"] {
         let reader: &[&str] = if option == "--conf" { &["--reader", "rccl"] } else { &[] };
-        commands.push(([&["coverage", &log, option, &missing], reader].concat(), "missing can't be opened"));
+        commands.push(([&["tuning", "coverage", &log, option, &missing], reader].concat(), "missing can't be opened"));
     }
     for arguments in [
-        &["ab", &sweep, "--conf", &missing][..],
-        &["compare", &sweep, &sweep, "--conf", &missing],
-        &["conf", "lint", &missing],
-        &["verify", &schedule, "--graph", &missing],
-        &["synthesize", "ring:4", "--conditions", &missing],
+        &["tuning", "ab", &sweep, "--conf", &missing][..],
+        &["tuning", "compare", &sweep, &sweep, "--conf", &missing],
+        &["tuning", "lint", &missing],
+        &["topology", "verify", &schedule, "--graph", &missing],
+        &["topology", "synthesize", "ring:4", "--conditions", &missing],
         &["policy", "replay", &log, "--schedule", &missing],
-        &["step", TRAINING, "--run", &missing],
-        &["step", TRAINING, "--calibrate", &missing],
+        &["training-time", "step", TRAINING, "--run", &missing],
+        &["training-time", "step", TRAINING, "--calibrate", &missing],
         &["policy", "doctor", &missing],
-        &[&["predict", "--model", &missing][..], &workload].concat(),
+        &[&["tuning", "predict", "--model", &missing][..], &workload].concat(),
     ] {
         commands.push((arguments.to_vec(), "missing can't be opened"));
     }
@@ -404,7 +410,7 @@ fn an_error_names_the_file_that_it_is_about() {
     fs::create_dir(&deep).unwrap();
     let deep = deep.join("broken.json");
     fs::copy(&broken, &deep).unwrap();
-    let output = collectune(&["train", &deep.display().to_string()]);
+    let output = collectune(&["tuning", "train", &deep.display().to_string()]);
     assert!(text(&output.stderr).contains("/broken.json can't be used"), "{}", text(&output.stderr));
 }
 
@@ -425,26 +431,26 @@ fn no_control_character_reaches_the_terminal() {
     let binary = write(&folder, &format!("binary{HOSTILE}"), b"\x7FELF\0\0\0\0");
     let conf = write(&folder, &format!("conf{HOSTILE}"), "allreduce,0,1,\u{1b}[1mTREE\u{9b},ll,4,2,16\n");
     for arguments in [
-        &["train", &hostile, "--trees", "5"][..],
-        &["train", &hostile, "--trees", "5", "--json"],
-        &["predict", &hostile, "--trees", "5", "--collective", "all_reduce", "--nodes", "1", "--ranks", "8"],
-        &["plan", &hostile],
-        &["compare", &hostile, &hostile],
-        &["compare", &hostile, &hostile, "--json"],
-        &["coverage", &hostile],
+        &["tuning", "train", &hostile, "--trees", "5"][..],
+        &["tuning", "train", &hostile, "--trees", "5", "--json"],
+        &["tuning", "predict", &hostile, "--trees", "5", "--collective", "all_reduce", "--nodes", "1", "--ranks", "8"],
+        &["tuning", "plan", &hostile],
+        &["tuning", "compare", &hostile, &hostile],
+        &["tuning", "compare", &hostile, &hostile, "--json"],
+        &["tuning", "coverage", &hostile],
         &["report", &hostile, "--trees", "5"],
-        &["overlap", &kernels],
-        &["overlap", &kernels, "--json"],
+        &["overlap", "models", &kernels],
+        &["overlap", "models", &kernels, "--json"],
         &["policy", "replay", &log, "--seeds", "0"],
         &["policy", "replay", &log, "--seeds", "0", "--json"],
-        &["synthesize", &ring],
-        &["verify", &ring],
-        &["train", &binary],
-        &["train", &format!("{hostile}/absent")],
-        &["conf", "lint", &conf],
-        &["conf", "lint", &conf, "--json"],
-        &["step", &hostile],
-        &["train", &hostile, &format!("--{HOSTILE}")],
+        &["topology", "synthesize", &ring],
+        &["topology", "verify", &ring],
+        &["tuning", "train", &binary],
+        &["tuning", "train", &format!("{hostile}/absent")],
+        &["tuning", "lint", &conf],
+        &["tuning", "lint", &conf, "--json"],
+        &["training-time", "step", &hostile],
+        &["tuning", "train", &hostile, &format!("--{HOSTILE}")],
         &[HOSTILE],
     ] {
         let output = collectune(arguments);
@@ -455,10 +461,10 @@ fn no_control_character_reaches_the_terminal() {
             assert!(!said.lines().any(begins), "{arguments:?}: {stream}: a name makes a line: {said}");
         }
     }
-    let said = text(&collectune(&["train", &binary]).stderr);
+    let said = text(&collectune(&["tuning", "train", &binary]).stderr);
     assert!(said.contains("evil\\u{1b}]0;owned\\u{7}") && said.contains("\\nfirst\\u{202e}gpj.csv"), "{said}");
     // Programs get the name as it is.
     let trained: Value =
-        serde_json::from_slice(&collectune(&["train", &hostile, "--trees", "5", "--json"]).stdout).unwrap();
+        serde_json::from_slice(&collectune(&["tuning", "train", &hostile, "--trees", "5", "--json"]).stdout).unwrap();
     assert_eq!(trained["files"][0]["name"].as_str(), Some(&hostile[..]));
 }

@@ -1,4 +1,4 @@
-//! What `collectune synthesize`, `collectune verify` and `collectune report` say and write of links and schedules, and
+//! What `collectune topology synthesize`, `collectune topology verify` and `collectune report` say and write of links and schedules, and
 //! how they end.
 
 #![allow(clippy::unwrap_used)]
@@ -31,13 +31,13 @@ fn read(folder: &TempDir, name: &str) -> String {
 fn a_schedule_is_told_with_its_bound_and_its_proof() {
     let folder = TempDir::new().unwrap();
     let ring = write(&folder, "ring.csv", RING);
-    let found = json(&["synthesize", &ring, "--json"]);
+    let found = json(&["topology", "synthesize", &ring, "--json"]);
     assert_eq!((found["time_ns"].as_f64(), found["bound_ns"].as_f64()), (Some(80_125.0), Some(80_125.0)));
     assert_eq!((found["verified"].as_bool(), found["proven_optimal"].as_bool()), (Some(true), Some(true)));
     assert!(found["synthesis_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{found}");
     assert!((found["fluid_bound_ns"].as_f64().unwrap() - 76_593.137).abs() < 0.001, "{found}");
     assert_eq!((found["transfers"].as_u64(), found["faults"].as_array().map(Vec::len)), (Some(20), Some(0)));
-    let said = ended(&collectune(&["synthesize", &ring]), 0);
+    let said = ended(&collectune(&["topology", "synthesize", &ring]), 0);
     for words in ["80.125 µs: proven optimal", "20 transfers, checked", "Found by earliest", "must come to", "L2"] {
         assert!(said.contains(words), "{words}: {said}");
     }
@@ -48,7 +48,7 @@ fn what_is_asked_for_can_be_chosen() {
     let folder = TempDir::new().unwrap();
     let ring = write(&folder, "ring.csv", RING);
     let time = |arguments: &[&str]| {
-        let found = json(&[&["synthesize", "--json"], arguments].concat());
+        let found = json(&[&["topology", "synthesize", "--json"], arguments].concat());
         assert_eq!(found["verified"], true, "{arguments:?}");
         found["time_ns"].as_f64().unwrap()
     };
@@ -85,30 +85,30 @@ fn a_schedule_is_saved_in_every_form_and_verified_again() {
     let ring = write(&folder, "ring.csv", RING);
     for name in ["found.csv", "found.json", "found.trace.json", "found.xml"] {
         let path = folder.path().join(name).display().to_string();
-        ended(&collectune(&["synthesize", &ring, "-o", &path, "--json"]), 0);
+        ended(&collectune(&["topology", "synthesize", &ring, "-o", &path, "--json"]), 0);
     }
     let again = folder.path().join("again.csv").display().to_string();
-    ended(&collectune(&["synthesize", "mesh:2x3", "--save-topology", &again]), 0);
+    ended(&collectune(&["topology", "synthesize", "mesh:2x3", "--save-topology", &again]), 0);
     assert!(read(&folder, "again.csv").starts_with("6\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n"));
 
     let saved = folder.path().join("found.csv").display().to_string();
-    let checked = json(&["verify", &saved, "--graph", &ring, "--json"]);
+    let checked = json(&["topology", "verify", &saved, "--graph", &ring, "--json"]);
     assert_eq!((checked["verified"].as_bool(), checked["time_ns"].as_f64()), (Some(true), Some(80_125.0)));
     assert_eq!((checked["bound_ns"].as_f64(), checked["faults"].as_array().map(Vec::len)), (Some(80_125.0), Some(0)));
-    let said = ended(&collectune(&["verify", &saved]), 0);
+    let said = ended(&collectune(&["topology", "verify", &saved]), 0);
     assert!(said.contains("Nothing is wrong with it; it takes 1.000 times the bound"), "{said}");
     let found: Value = serde_json::from_str(&read(&folder, "found.json")).unwrap();
     assert!(found.is_object(), "{found}");
     let trace: Value = serde_json::from_str(&read(&folder, "found.trace.json")).unwrap();
     assert!(trace.as_array().or(trace["traceEvents"].as_array()).is_some_and(|events| events.len() > 20));
     let algorithm = folder.path().join("found.xml").display().to_string();
-    let said = ended(&collectune(&["verify", &algorithm]), 0);
+    let said = ended(&collectune(&["topology", "verify", &algorithm]), 0);
     assert!(said.contains("It computes its allgather on 5 ranks and never stands still."), "{said}");
 }
 
 #[test]
 fn robustness_has_links_and_nodes() {
-    let said = ended(&collectune(&["synthesize", "ring:4", "--robustness"]), 0);
+    let said = ended(&collectune(&["topology", "synthesize", "ring:4", "--robustness"]), 0);
     for words in ["in half of the runs", "0 to 1", "Undelivered", "Node", "New ns"] {
         assert!(said.contains(words), "{words}: {said}");
     }
@@ -120,7 +120,7 @@ fn a_wrong_schedule_ends_with_3() {
     let folder = TempDir::new().unwrap();
     let ring = write(&folder, "ring.csv", RING);
     let path = folder.path().join("found.csv").display().to_string();
-    ended(&collectune(&["synthesize", &ring, "-o", &path, "--json"]), 0);
+    ended(&collectune(&["topology", "synthesize", &ring, "-o", &path, "--json"]), 0);
     let saved = read(&folder, "found.csv");
     // The first transfer of the first link is left out.
     let lines: Vec<String> = saved
@@ -132,20 +132,20 @@ fn a_wrong_schedule_ends_with_3() {
         })
         .collect();
     let less = write(&folder, "less.csv", lines.join("\n"));
-    let output = collectune(&["verify", &less, "--graph", &ring, "--json"]);
+    let output = collectune(&["topology", "verify", &less, "--graph", &ring, "--json"]);
     let checked: Value = serde_json::from_str(&ended(&output, 3)).unwrap();
     assert_eq!(checked["verified"], false);
     let faults = checked["faults"].to_string();
     assert!(faults.contains("never comes to node") || faults.contains("never comes there"), "{faults}");
-    assert!(ended(&collectune(&["verify", &less]), 3).contains("It can't be run"));
+    assert!(ended(&collectune(&["topology", "verify", &less]), 3).contains("It can't be run"));
     // It is for another graph.
-    let said = ended(&collectune(&["verify", &path, "--graph", "line:5"]), 3);
+    let said = ended(&collectune(&["topology", "verify", &path, "--graph", "line:5"]), 3);
     assert!(said.contains("from 0 to 4, which the graph has not: is it of another graph?"), "{said}");
     // It is for another collective.
-    let said = ended(&collectune(&["verify", &path, "--graph", &ring, "--collective", "alltoall"]), 3);
+    let said = ended(&collectune(&["topology", "verify", &path, "--graph", &ring, "--collective", "alltoall"]), 3);
     assert!(said.contains("It can't be run"), "{said}");
     let xml = write(&folder, "broken.xml", "<algo name=\"x\"></algo>");
-    assert!(ended(&collectune(&["verify", &xml]), 3).contains("- line 1"), "an attribute is missing");
+    assert!(ended(&collectune(&["topology", "verify", &xml]), 3).contains("- line 1"), "an attribute is missing");
 }
 
 #[test]
@@ -165,32 +165,36 @@ fn bad_input_is_told_with_its_place() {
         ("graphs.xml", "<graphs version=\"1\"/>".to_owned(), "give the dump of the machine"),
     ] {
         let path = file(name, &content);
-        refused(&["synthesize", &path, "--json"], 1, why);
+        refused(&["topology", "synthesize", &path, "--json"], 1, why);
     }
     let apart = folder.path().join("apart.csv").display().to_string();
-    refused(&["synthesize", &apart], 1, "Nodes 2, 3 have no links");
-    refused(&["synthesize", "nowhere.csv"], 1, "can't be opened");
-    refused(&["synthesize", "torus:4xq"], 1, "is no topology");
-    refused(&["synthesize", "ring:5", "--root", "9", "--collective", "broadcast"], 1, "there is no node 9");
-    refused(&["synthesize", "ring:5", "--chunks", "0"], 1, "at least one chunk");
-    refused(&["synthesize", "ring:5", "--collective", "gossip"], 2, "is no collective");
-    refused(&["synthesize", "ring:5", "--synthesizer", "magic"], 2, "possible values");
-    refused(&["synthesize", "ring:5", "--time-limit", "soon"], 2, "is no time");
-    refused(&["synthesize", "ring:5", "--chunk", "much"], 2, "--chunk");
-    refused(&["synthesize", "ring:5", "--latency=-1"], 2, "--latency");
-    refused(&["synthesize", "ring:5", "--bandwidth", "0"], 1, "bandwidth is not above zero");
-    refused(&["synthesize", "ring:5", "--rate", "gfx950"], 2, "write gfx950=76.8");
-    refused(&["synthesize", "ring:5", "-o", "schedule.txt"], 2, "ends in .csv, .json, .trace.json or .xml");
+    refused(&["topology", "synthesize", &apart], 1, "Nodes 2, 3 have no links");
+    refused(&["topology", "synthesize", "nowhere.csv"], 1, "can't be opened");
+    refused(&["topology", "synthesize", "torus:4xq"], 1, "is no topology");
+    refused(&["topology", "synthesize", "ring:5", "--root", "9", "--collective", "broadcast"], 1, "there is no node 9");
+    refused(&["topology", "synthesize", "ring:5", "--chunks", "0"], 1, "at least one chunk");
+    refused(&["topology", "synthesize", "ring:5", "--collective", "gossip"], 2, "is no collective");
+    refused(&["topology", "synthesize", "ring:5", "--synthesizer", "magic"], 2, "possible values");
+    refused(&["topology", "synthesize", "ring:5", "--time-limit", "soon"], 2, "is no time");
+    refused(&["topology", "synthesize", "ring:5", "--chunk", "much"], 2, "--chunk");
+    refused(&["topology", "synthesize", "ring:5", "--latency=-1"], 2, "--latency");
+    refused(&["topology", "synthesize", "ring:5", "--bandwidth", "0"], 1, "bandwidth is not above zero");
+    refused(&["topology", "synthesize", "ring:5", "--rate", "gfx950"], 2, "write gfx950=76.8");
+    refused(&["topology", "synthesize", "ring:5", "-o", "schedule.txt"], 2, "ends in .csv, .json, .trace.json or .xml");
     let own = file("own.json", r#"{"chunks": [0], "preconditions": {"9": [0]}, "postconditions": {"1": [0]}}"#);
-    refused(&["synthesize", "ring:5", "--conditions", &own], 1, "chunk 0 is about node 9, and there is no such node");
+    refused(
+        &["topology", "synthesize", "ring:5", "--conditions", &own],
+        1,
+        "chunk 0 is about node 9, and there is no such node",
+    );
     let none = file("none.json", r#"{"chunks": 3}"#);
-    refused(&["synthesize", "ring:5", "--conditions", &none], 1, "\"chunks\" is no list");
+    refused(&["topology", "synthesize", "ring:5", "--conditions", &none], 1, "\"chunks\" is no list");
     let result = file(
         "result.csv",
         "NPUs Count,2\nLinks Count,1\nSrcID,DestID,Latency (ns),Bandwidth (GB/s),Chunks\n0,x,1,1,0\n",
     );
-    refused(&["verify", &result], 1, "line 4");
-    refused(&["verify", "nowhere.csv"], 1, "can't be opened");
+    refused(&["topology", "verify", &result], 1, "line 4");
+    refused(&["topology", "verify", "nowhere.csv"], 1, "can't be opened");
 }
 
 #[test]
@@ -222,7 +226,7 @@ fn a_report_of_links_comes_in_every_form() {
 
     // A schedule is checked in it.
     let found = folder.path().join("found.csv").display().to_string();
-    ended(&collectune(&["synthesize", &ring, "-o", &found, "--json"]), 0);
+    ended(&collectune(&["topology", "synthesize", &ring, "-o", &found, "--json"]), 0);
     let said = ended(&collectune(&["report", &ring, &found]), 0);
     assert!(said.contains("Nothing is wrong with it; it takes 1.000 times the bound of 80.125 µs"), "{said}");
     let said = ended(&collectune(&["report", &found]), 0);
@@ -235,11 +239,11 @@ fn a_report_of_links_comes_in_every_form() {
 fn a_dump_of_machines_is_joined() {
     let dump = real::path("topology/nccl/mi355x_2x8_topo.xml");
     let dump = dump.display().to_string();
-    let found = json(&["synthesize", &dump, "--nodes", "2", "--json", "--time-limit", "2s"]);
+    let found = json(&["topology", "synthesize", &dump, "--nodes", "2", "--json", "--time-limit", "2s"]);
     assert_eq!((found["verified"].as_bool(), found["faults"].as_array().map(Vec::len)), (Some(true), Some(0)));
     assert!(found["time_ns"].as_f64() >= found["bound_ns"].as_f64(), "{found}");
-    let faster = json(&["synthesize", &dump, "--rate", "gfx950=153.6", "--json"]);
-    let usual = json(&["synthesize", &dump, "--json"]);
+    let faster = json(&["topology", "synthesize", &dump, "--rate", "gfx950=153.6", "--json"]);
+    let usual = json(&["topology", "synthesize", &dump, "--json"]);
     assert!(faster["time_ns"].as_f64() < usual["time_ns"].as_f64(), "{faster} {usual}");
     let said = ended(&collectune(&["report", &dump, "--choices", "machines=2&limit=1"]), 0);
     assert!(said.contains("GPUs and their ports"), "{said}");

@@ -1,4 +1,4 @@
-//! Cases in which `collectune synthesize` and `collectune verify` once gave a wrong answer without a word: each asserts
+//! Cases in which `collectune topology synthesize` and `collectune topology verify` once gave a wrong answer without a word: each asserts
 //! the sentence, the flag in the JSON and the exit code.
 
 #![allow(clippy::unwrap_used)]
@@ -80,7 +80,7 @@ fn an_alltoall_of_many_nodes_is_held_against_what_all_links_carry() {
         ("mesh:6x6", 54.0, 1.25),
         ("line:20", 100.0, 1.15),
     ] {
-        let found = json(&["synthesize", form, "--collective", "alltoall", "--time-limit", "1s", "--json"]);
+        let found = json(&["topology", "synthesize", form, "--collective", "alltoall", "--time-limit", "1s", "--json"]);
         let (time, bound) = (found["time_ns"].as_f64().unwrap(), found["bound_ns"].as_f64().unwrap());
         assert_eq!(found["verified"], true, "{form}");
         assert!(bound >= least * TAU - 1e-6 && time >= bound, "{form}: {bound} for {}", least * TAU);
@@ -91,7 +91,10 @@ fn an_alltoall_of_many_nodes_is_held_against_what_all_links_carry() {
         // What finer chunks could reach is no more than what whole ones need.
         assert!(found["fluid_bound_ns"].as_f64().unwrap() <= bound + 1e-6, "{form}: {found}");
     }
-    let said = ended(&collectune(&["synthesize", "torus:5x5", "--collective", "alltoall", "--time-limit", "1s"]), 0);
+    let said = ended(
+        &collectune(&["topology", "synthesize", "torus:5x5", "--collective", "alltoall", "--time-limit", "1s"]),
+        0,
+    );
     assert!(said.contains("L4, all links together"), "{said}");
 }
 
@@ -128,34 +131,50 @@ fn units_survive_saving() {
     let folder = TempDir::new().unwrap();
     let ring = write(&folder, "ring.csv", RING);
     let (graph, schedule) = (path(&folder, "graph.csv"), path(&folder, "schedule.csv"));
-    let output = collectune(&["synthesize", &ring, "--decimal", "--save-topology", &graph, "-o", &schedule, "--json"]);
+    let output = collectune(&[
+        "topology",
+        "synthesize",
+        &ring,
+        "--decimal",
+        "--save-topology",
+        &graph,
+        "-o",
+        &schedule,
+        "--json",
+    ]);
     let found: Value = serde_json::from_str(&ended(&output, 0)).unwrap();
     assert_eq!(found["time_ns"], 85_886.08);
     assert!(text(&output.stderr).contains("programs that take them for GiB/s are 7 % off"), "{}", text(&output.stderr));
     assert!(std::fs::read_to_string(&graph).unwrap().contains("Latency (ns),Bandwidth (10^9 B/s)\n"));
-    for arguments in [&["synthesize", &graph, "--json"][..], &["synthesize", &graph, "--decimal", "--json"]] {
+    for arguments in
+        [&["topology", "synthesize", &graph, "--json"][..], &["topology", "synthesize", &graph, "--decimal", "--json"]]
+    {
         assert_eq!(json(arguments)["time_ns"], 85_886.08, "{arguments:?}");
     }
     for arguments in [
-        &["verify", &schedule, "--json"][..],
-        &["verify", &schedule, "--graph", &graph, "--json"],
-        &["verify", &schedule, "--graph", &ring, "--decimal", "--json"],
+        &["topology", "verify", &schedule, "--json"][..],
+        &["topology", "verify", &schedule, "--graph", &graph, "--json"],
+        &["topology", "verify", &schedule, "--graph", &ring, "--decimal", "--json"],
     ] {
         let checked = json(arguments);
         assert_eq!((&checked["verified"], &checked["time_ns"]), (&true.into(), &85_886.08.into()), "{arguments:?}");
     }
     // On the links in other units it is another schedule.
-    ended(&collectune(&["verify", &schedule, "--graph", &ring]), 3);
+    ended(&collectune(&["topology", "verify", &schedule, "--graph", &ring]), 3);
     // What says GiB/s is GiB/s, and other units are refused.
     let gib = write(&folder, "gib.csv", RING.replace("GB/s", "GiB/s"));
-    let output = collectune(&["synthesize", &gib, "--decimal", "--json"]);
+    let output = collectune(&["topology", "synthesize", &gib, "--decimal", "--json"]);
     let found: Value = serde_json::from_str(&ended(&output, 0)).unwrap();
     assert_eq!(found["time_ns"], 80_125.0);
     assert!(text(&output.stderr).contains("the header says that bandwidths are in GiB/s, and that counts"));
     let gbit = write(&folder, "gbit.csv", RING.replace("GB/s", "Gbit/s"));
-    refused(&["synthesize", &gbit], 1, "line 2, whole line: \"Bandwidth (Gbit/s)\" has a unit that is not read");
+    refused(
+        &["topology", "synthesize", &gbit],
+        1,
+        "line 2, whole line: \"Bandwidth (Gbit/s)\" has a unit that is not read",
+    );
     let ms = write(&folder, "ms.csv", RING.replace("Latency (ns)", "Latency (ms)").replace(",500,", ",0.0005,"));
-    assert_eq!(json(&["synthesize", &ms, "--json"])["time_ns"], 80_125.0);
+    assert_eq!(json(&["topology", "synthesize", &ms, "--json"])["time_ns"], 80_125.0);
 }
 
 #[test]
@@ -166,13 +185,14 @@ fn saved_schedules_say_what_they_are_of() {
         ["all_gather", "reduce_scatter", "all_reduce", "broadcast", "reduce", "scatter", "gather", "alltoall"]
     {
         for chunks in ["1", "2"] {
-            let mut arguments = vec!["synthesize", "mesh:2x3", "--collective", collective, "--chunks", chunks];
+            let mut arguments =
+                vec!["topology", "synthesize", "mesh:2x3", "--collective", collective, "--chunks", chunks];
             if ["broadcast", "reduce", "scatter", "gather"].contains(&collective) {
                 arguments.extend(["--root", "4"]);
             }
             arguments.extend(["--time-limit", "100ms", "-o", &saved, "--json"]);
             let found = json(&arguments);
-            let checked = json(&["verify", &saved, "--graph", "mesh:2x3", "--json"]);
+            let checked = json(&["topology", "verify", &saved, "--graph", "mesh:2x3", "--json"]);
             assert_eq!(checked["verified"], true, "{collective} of {chunks}: {checked}");
             assert_eq!(checked["time_ns"], found["time_ns"], "{collective} of {chunks}");
             assert_eq!(checked["bound_ns"], found["bound_ns"], "{collective} of {chunks}");
@@ -180,17 +200,17 @@ fn saved_schedules_say_what_they_are_of() {
     }
     // The last is an alltoall of two chunks.
     refused(
-        &["verify", &saved, "--collective", "all_gather"],
+        &["topology", "verify", &saved, "--collective", "all_gather"],
         1,
         "--collective all_gather: the file says that it is a schedule of alltoall",
     );
-    let less = collectune(&["verify", &saved, "--chunks", "1"]);
+    let less = collectune(&["topology", "verify", &saved, "--chunks", "1"]);
     assert!(ended(&less, 3).contains("the result has 60 chunks, and alltoall of 1 chunk of 1 MiB per node has 30"));
     let own = r#"{"chunks": [7], "preconditions": {"0": [7]}, "postconditions": {"2": [7]}}"#;
     let own = write(&folder, "own.json", own);
-    json(&["synthesize", "line:3", "--conditions", &own, "-o", &saved, "--json"]);
-    assert_eq!(json(&["verify", &saved, "--conditions", &own, "--json"])["verified"], true);
-    let without = ended(&collectune(&["verify", &saved]), 3);
+    json(&["topology", "synthesize", "line:3", "--conditions", &own, "-o", &saved, "--json"]);
+    assert_eq!(json(&["topology", "verify", &saved, "--conditions", &own, "--json"])["verified"], true);
+    let without = ended(&collectune(&["topology", "verify", &saved]), 3);
     assert!(without.contains("the result is a schedule of conditions of one's own, which are not given"), "{without}");
 }
 
@@ -236,13 +256,13 @@ fn a_connection_holds_what_two_steps_send() {
     let folder = TempDir::new().unwrap();
     for sends in [1, 2] {
         let pairs = write(&folder, "pairs.xml", exchange(sends, sends));
-        let said = ended(&collectune(&["verify", &pairs]), 0);
+        let said = ended(&collectune(&["topology", "verify", &pairs]), 0);
         assert!(said.contains("It computes its allreduce on 2 ranks and never stands still."), "{said}");
-        assert_eq!(json(&["verify", &pairs, "--json"])["verified"], true);
+        assert_eq!(json(&["topology", "verify", &pairs, "--json"])["verified"], true);
     }
     // A third send waits for a receive that never begins.
     let pairs = write(&folder, "three.xml", exchange(3, 3));
-    let output = collectune(&["verify", &pairs, "--json"]);
+    let output = collectune(&["topology", "verify", &pairs, "--json"]);
     let checked: Value = serde_json::from_str(&ended(&output, 3)).unwrap();
     assert_eq!(checked["verified"], false);
     assert!(
@@ -251,10 +271,10 @@ fn a_connection_holds_what_two_steps_send() {
     );
     // Two are sent and one received: the other never is.
     let less = write(&folder, "less.xml", exchange(2, 1));
-    let said = ended(&collectune(&["verify", &less]), 3);
+    let said = ended(&collectune(&["topology", "verify", &less]), 3);
     assert!(said.contains("never received") || said.contains("never written"), "{said}");
     let torn = write(&folder, "torn.xml", exchange(1, 1).replace("</algo>", ""));
-    let said = ended(&collectune(&["verify", &torn]), 3);
+    let said = ended(&collectune(&["topology", "verify", &torn]), 3);
     assert!(said.contains("- line ") && !said.contains("line 1: line"), "{said}");
 }
 
@@ -266,7 +286,7 @@ fn the_algorithms_of_rccl_run() {
     let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
     assert!(!files.is_empty());
     for file in files {
-        let said = ended(&collectune(&["verify", &file.display().to_string()]), 0);
+        let said = ended(&collectune(&["topology", "verify", &file.display().to_string()]), 0);
         assert!(said.contains("never stands still"), "{}: {said}", file.display());
     }
 }
@@ -275,23 +295,27 @@ fn the_algorithms_of_rccl_run() {
 fn an_algorithm_is_held_against_the_graph_that_is_given() {
     let folder = TempDir::new().unwrap();
     let algorithm = path(&folder, "ring.xml");
-    ended(&collectune(&["synthesize", "ring:4", "-o", &algorithm, "--json"]), 0);
-    let said = ended(&collectune(&["verify", &algorithm, "--graph", "ring:4"]), 0);
+    ended(&collectune(&["topology", "synthesize", "ring:4", "-o", &algorithm, "--json"]), 0);
+    let said = ended(&collectune(&["topology", "verify", &algorithm, "--graph", "ring:4"]), 0);
     assert!(said.contains("Every pair of ranks that it connects is a link of ring:4."), "{said}");
-    let output = collectune(&["verify", &algorithm, "--graph", "line:4", "--json"]);
+    let output = collectune(&["topology", "verify", &algorithm, "--graph", "line:4", "--json"]);
     let checked: Value = serde_json::from_str(&ended(&output, 3)).unwrap();
     assert_eq!(checked["verified"], false);
     assert!(
         checked["faults"].to_string().contains("rank 0 sends to rank 3, and line:4 has no link there"),
         "{checked}"
     );
-    let said = ended(&collectune(&["verify", &algorithm, "--graph", "ring:5"]), 3);
+    let said = ended(&collectune(&["topology", "verify", &algorithm, "--graph", "ring:5"]), 3);
     assert!(said.contains("it is for 4 ranks, and ring:5 has 5 nodes"), "{said}");
-    let said = ended(&collectune(&["verify", &algorithm, "--collective", "all_reduce"]), 3);
+    let said = ended(&collectune(&["topology", "verify", &algorithm, "--collective", "all_reduce"]), 3);
     assert!(said.contains("it is an algorithm of allgather, and allreduce was asked for"), "{said}");
-    ended(&collectune(&["verify", &algorithm, "--collective", "all_gather"]), 0);
-    refused(&["verify", &algorithm, "--chunk", "2MiB"], 1, "--chunk has no effect: an algorithm of MSCCL says itself");
-    refused(&["verify", &algorithm, "--decimal"], 1, "--decimal has no effect without --graph");
+    ended(&collectune(&["topology", "verify", &algorithm, "--collective", "all_gather"]), 0);
+    refused(
+        &["topology", "verify", &algorithm, "--chunk", "2MiB"],
+        1,
+        "--chunk has no effect: an algorithm of MSCCL says itself",
+    );
+    refused(&["topology", "verify", &algorithm, "--decimal"], 1, "--decimal has no effect without --graph");
 }
 
 #[test]
@@ -299,23 +323,31 @@ fn times_beyond_what_is_counted_are_refused() {
     let folder = TempDir::new().unwrap();
     let long = write(&folder, "long.csv", format!("2\n{HEADER}0,1,1e308,50\n1,0,500,50\n"));
     let why = "line 3, column Latency (ns): \"1e308\" can't be used: its latency is more than 8,796 s, the longest that is counted";
-    refused(&["synthesize", &long, "--json"], 1, why);
-    refused(&["synthesize", "ring:4", "--latency", "1e300", "--json"], 1, "its latency is more than 8,796 s");
-    refused(&["synthesize", "ring:4", "--bandwidth", "1e-12"], 1, "a chunk keeps it busy for more than 8,796 s");
+    refused(&["topology", "synthesize", &long, "--json"], 1, why);
     refused(
-        &["synthesize", "ring:4", "--latency", "8e12", "--chunks", "200000"],
+        &["topology", "synthesize", "ring:4", "--latency", "1e300", "--json"],
+        1,
+        "its latency is more than 8,796 s",
+    );
+    refused(
+        &["topology", "synthesize", "ring:4", "--bandwidth", "1e-12"],
+        1,
+        "a chunk keeps it busy for more than 8,796 s",
+    );
+    refused(
+        &["topology", "synthesize", "ring:4", "--latency", "8e12", "--chunks", "200000"],
         1,
         "each take longer than is counted",
     );
     // The longest is counted right.
-    let found = json(&["synthesize", "ring:4", "--latency", "8e12", "--chunk", "1", "--json"]);
+    let found = json(&["topology", "synthesize", "ring:4", "--latency", "8e12", "--chunk", "1", "--json"]);
     assert!((found["time_ns"].as_f64().unwrap() / 16e12 - 1.0).abs() < 1e-9, "{found}");
     assert_eq!(found["proven_optimal"], true);
 }
 
 #[test]
 fn a_synthesizer_that_can_not_do_it_says_so() {
-    let output = collectune(&["synthesize", "mesh:3x4", "--synthesizer", "symmetric", "--json"]);
+    let output = collectune(&["topology", "synthesize", "mesh:3x4", "--synthesizer", "symmetric", "--json"]);
     assert_eq!(ended(&output, 1), "");
     let said = text(&output.stderr);
     assert!(
@@ -325,6 +357,7 @@ fn a_synthesizer_that_can_not_do_it_says_so() {
     assert!(!said.contains("time limit") && !said.contains("time-limit"), "{said}");
     refused(&["report", "mesh:3x4", "--choices", "by=symmetric"], 1, "makes no schedule here: it is for all_gather");
     let output = collectune(&[
+        "topology",
         "synthesize",
         "random:20:3:1",
         "--synthesizer",
@@ -346,9 +379,10 @@ fn what_has_no_effect_is_refused() {
     let folder = TempDir::new().unwrap();
     let ring = write(&folder, "ring.csv", RING);
     let schedule = path(&folder, "schedule.csv");
-    ended(&collectune(&["synthesize", &ring, "-o", &schedule, "--json"]), 0);
-    let synthesize =
-        |arguments: &[&str], code: i32, why: &str| refused(&[&["synthesize"], arguments].concat(), code, why);
+    ended(&collectune(&["topology", "synthesize", &ring, "-o", &schedule, "--json"]), 0);
+    let synthesize = |arguments: &[&str], code: i32, why: &str| {
+        refused(&[&["topology", "synthesize"], arguments].concat(), code, why)
+    };
     synthesize(&[&ring, "--nodes", "0"], 2, "--nodes");
     synthesize(&[&ring, "--nodes", "2"], 1, "--nodes has no effect");
     synthesize(&["ring:5", "--nodes", "2"], 1, "--nodes has no effect: ring:5 is a form without that");
@@ -368,7 +402,7 @@ fn what_has_no_effect_is_refused() {
     let sized = write(&folder, "sized.json", own(r#""chunk_size": 1048576, "#));
     synthesize(&[&ring, "--conditions", &sized, "--collective", "broadcast"], 2, "cannot be used with");
     synthesize(&[&ring, "--conditions", &sized, "--chunk", "2MiB"], 1, "sized.json says that a chunk has 1 MiB");
-    json(&["synthesize", &ring, "--conditions", &sized, "--chunk", "1MiB", "--json"]);
+    json(&["topology", "synthesize", &ring, "--conditions", &sized, "--chunk", "1MiB", "--json"]);
     for (text, why) in [
         (own(r#""chunk_size": 0, "#), "\"chunk_size\" is 0, no whole number of bytes"),
         (own(r#""collective": "x", "#), "\"collective\" is none of chunk_size, chunks"),
@@ -380,22 +414,26 @@ fn what_has_no_effect_is_refused() {
     let six = write(&folder, "six.csv", RING.replace("0,1,500,50\n", "0,1,500,50,7,8\n"));
     synthesize(&[&six], 1, "line 3, whole line: \"0,1,500,50,7,8\" has 6 cells, and a link has 4 here");
     let wide = RING.replace("(GB/s)\n", "(GB/s),Cost\n").replace(",50\n", ",50,9\n").replace(",1\n", ",1,9\n");
-    let output = collectune(&["synthesize", &write(&folder, "wide.csv", wide), "--json"]);
+    let output = collectune(&["topology", "synthesize", &write(&folder, "wide.csv", wide), "--json"]);
     ended(&output, 0);
     assert!(text(&output.stderr).contains("of a link two nodes, latency and bandwidth are used, not Cost"));
     // The file says how large a chunk is, and where it is from.
-    refused(&["verify", &schedule, "--chunk", "2MiB"], 1, "--chunk 2 MiB: the file says that a chunk has 1 MiB");
-    ended(&collectune(&["verify", &schedule, "--chunk", "1MiB"]), 0);
-    refused(&["verify", &schedule, "--merge"], 1, "--merge has no effect without --graph");
+    refused(
+        &["topology", "verify", &schedule, "--chunk", "2MiB"],
+        1,
+        "--chunk 2 MiB: the file says that a chunk has 1 MiB",
+    );
+    ended(&collectune(&["topology", "verify", &schedule, "--chunk", "1MiB"]), 0);
+    refused(&["topology", "verify", &schedule, "--merge"], 1, "--merge has no effect without --graph");
     let saved = std::fs::read_to_string(&schedule).unwrap();
     let stranger = write(&folder, "stranger.csv", saved.replacen("Chunk Size", "Colour,red\nChunk Size", 1));
-    assert!(ended(&collectune(&["verify", &stranger]), 0).contains("line 4: \"Colour\" is not used."));
+    assert!(ended(&collectune(&["topology", "verify", &stranger]), 0).contains("line 4: \"Colour\" is not used."));
     // Without times nothing tells that the links are others.
     let plain = "NPUs Count,2\nLinks Count,2\nChunks Count,2\nChunk Size,1048576,B\nSrcID,DestID,Latency (ns),Bandwidth (GB/s),Chunks\n\
                  0,1,500,50,0\n1,0,500,50,1\n";
     let plain = write(&folder, "plain.csv", plain);
     let other = write(&folder, "other.csv", format!("2\n{HEADER}0,1,500,25\n1,0,500,50\n"));
-    let said = ended(&collectune(&["verify", &plain, "--graph", &other]), 0);
+    let said = ended(&collectune(&["topology", "verify", &plain, "--graph", &other]), 0);
     assert!(
         said.contains("1 link of the result has another latency or bandwidth in the graph, first that from 0 to 1"),
         "{said}"
@@ -405,7 +443,7 @@ fn what_has_no_effect_is_refused() {
     let there =
         write(&folder, "there.json", r#"{"chunks": [0], "preconditions": {"0": [0]}, "postconditions": {"0": [0]}}"#);
     let nothing = write(&folder, "nothing.csv", nothing);
-    let said = ended(&collectune(&["verify", &nothing, "--conditions", &there]), 0);
+    let said = ended(&collectune(&["topology", "verify", &nothing, "--conditions", &there]), 0);
     assert!(said.contains("Nothing is wrong with it; nothing has to be sent."), "{said}");
     for (choices, why) in [
         ("by=magic", "Synthesizer: \"magic\" is not one of auto, tacos"),
@@ -444,7 +482,7 @@ fn rates_of_dumps_that_are_guessed_are_named() {
     let folder = TempDir::new().unwrap();
     let of = |name: &str, text: String, arguments: &[&str]| {
         let file = write(&folder, name, text);
-        let output = collectune(&[&["synthesize", &file, "--json"], arguments].concat());
+        let output = collectune(&[&["topology", "synthesize", &file, "--json"], arguments].concat());
         (output.status.code(), text_of(&output.stderr))
     };
     let (code, said) = of("guessed.xml", dump("75", true), &[]);
@@ -471,7 +509,7 @@ fn rates_of_dumps_that_are_guessed_are_named() {
 #[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn the_rate_of_a_real_dump_can_be_given() {
     let real = real::path("topology/nccl/mi355x_1x8_topo.xml");
-    let found = json(&["synthesize", &real.display().to_string(), "--rate", "gfx950=80", "--json"]);
+    let found = json(&["topology", "synthesize", &real.display().to_string(), "--rate", "gfx950=80", "--json"]);
     assert_eq!(found["verified"], true, "{found}");
 }
 
@@ -481,7 +519,7 @@ fn text_of(bytes: &[u8]) -> String {
 
 #[test]
 fn robustness_is_in_the_json() {
-    let found = json(&["synthesize", "ring:4", "--robustness", "--json"]);
+    let found = json(&["topology", "synthesize", "ring:4", "--robustness", "--json"]);
     let robustness = &found["robustness"];
     assert_eq!(
         (robustness["links"].as_array().map(Vec::len), robustness["nodes"].as_array().map(Vec::len)),
@@ -493,7 +531,7 @@ fn robustness_is_in_the_json() {
     );
     let halved = |link: &Value| link["At a half ns"].as_f64() > found["time_ns"].as_f64();
     assert!(robustness["links"].as_array().unwrap().iter().any(halved), "{robustness}");
-    assert!(json(&["synthesize", "ring:4", "--json"]).get("robustness").is_none());
+    assert!(json(&["topology", "synthesize", "ring:4", "--json"]).get("robustness").is_none());
 }
 
 /// A topology in which every node can be reached, of any units.

@@ -1,4 +1,4 @@
-//! What `collectune train` and `collectune predict` say and write, and how they end.
+//! What `collectune tuning train` and `collectune tuning predict` say and write, and how they end.
 
 #![allow(clippy::unwrap_used)]
 
@@ -46,7 +46,7 @@ const QUICK: [&str; 2] = ["--trees", "10"];
 fn training_counts_rows_and_scores_everybody() {
     let folder = TempDir::new().unwrap();
     let sweep = write(&folder, "sweep.csv", simulation().to_csv());
-    let report = json(&[&["train", &sweep, "--json", "--importances"], &QUICK[..]].concat());
+    let report = json(&[&["tuning", "train", &sweep, "--json", "--importances"], &QUICK[..]].concat());
     assert_eq!(report["rows"], simulation().rows());
     assert_eq!(report["default_rows"], 2 * 2 * 10);
     assert_eq!((&report["left_out"], &report["problems"]), (&Value::from(0), &Value::from(Vec::<Value>::new())));
@@ -101,7 +101,7 @@ fn training_counts_rows_and_scores_everybody() {
 fn the_random_split_is_over_rows_without_those_of_the_default() {
     let folder = TempDir::new().unwrap();
     let sweep = write(&folder, "sweep.csv", simulation().to_csv());
-    let arguments = ["train", &sweep, "--json", "--preset", "seed", "--stages", "30", "--target", "printed"];
+    let arguments = ["tuning", "train", &sweep, "--json", "--preset", "seed", "--stages", "30", "--target", "printed"];
     let split = |more: &[&str]| json(&[&arguments, more].concat())["random_split"].clone();
     let rows = simulation().rows() - 40;
     let held_out = (rows as f64 * 0.2).ceil() as u64;
@@ -121,7 +121,7 @@ fn the_random_split_is_over_rows_without_those_of_the_default() {
 fn people_get_tables_and_no_progress_in_a_pipe() {
     let folder = TempDir::new().unwrap();
     let sweep = write(&folder, "sweep.csv", simulation().to_csv());
-    let output = collectune(&[&["train", &sweep], &QUICK[..]].concat());
+    let output = collectune(&[&["tuning", "train", &sweep], &QUICK[..]].concat());
     succeeded(&output);
     let said = text(&output.stdout);
     for part in ["all_reduce on 2 nodes, 16 ranks: 10 sizes", "Unseen sizes", "Unseen configurations", "Random split"] {
@@ -146,7 +146,7 @@ fn bad_rows_are_left_out_and_listed() {
     }
     lines.insert(20, "cut,off".to_owned());
     let sweep = write(&folder, "sweep.csv", lines.join("\r\n"));
-    let output = collectune(&[&["train", &sweep, "--json"], &QUICK[..]].concat());
+    let output = collectune(&[&["tuning", "train", &sweep, "--json"], &QUICK[..]].concat());
     succeeded(&output);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["rows"], data_lines - 2);
@@ -168,7 +168,7 @@ fn many_bad_rows_are_counted() {
     let folder = TempDir::new().unwrap();
     let bad = "broken\n".repeat(40);
     let sweep = write(&folder, "sweep.csv", simulation().to_csv() + &bad);
-    let output = collectune(&[&["train", &sweep], &QUICK[..]].concat());
+    let output = collectune(&[&["tuning", "train", &sweep], &QUICK[..]].concat());
     succeeded(&output);
     assert_eq!(stderr(&output).lines().filter(|line| line.starts_with("warning")).count(), 6);
     assert!(stderr(&output).contains("35 lines more left out"), "{}", stderr(&output));
@@ -181,10 +181,12 @@ fn a_saved_model_answers_as_the_sweep_does() {
     let model = folder.path().join("model.json").display().to_string();
     for preset in ["default", "seed", "forest", "extra-trees"] {
         let learning = ["--preset", preset, "--trees", "10", "--stages", "20", "--seed", "3"];
-        succeeded(&collectune(&[&["train", &sweep, "--save", &model, "--test-split", "0"], &learning[..]].concat()));
+        succeeded(&collectune(
+            &[&["tuning", "train", &sweep, "--save", &model, "--test-split", "0"], &learning[..]].concat(),
+        ));
         let question = ["--collective", "all_reduce", "--nodes", "2", "--ranks", "16", "--json"];
-        let from_sweep = json(&[&["predict", &sweep], &question[..], &learning[..]].concat());
-        let output = collectune(&[&["predict", "--model", &model], &question[..]].concat());
+        let from_sweep = json(&[&["tuning", "predict", &sweep], &question[..], &learning[..]].concat());
+        let output = collectune(&[&["tuning", "predict", "--model", &model], &question[..]].concat());
         succeeded(&output);
         assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), from_sweep, "{preset}");
         assert!(!stderr(&output).contains("differently"), "{}", stderr(&output));
@@ -194,8 +196,18 @@ fn a_saved_model_answers_as_the_sweep_does() {
     let busbw = &mut file["points"][3]["busbw_gbps"];
     *busbw = (busbw.as_f64().unwrap() * 1.5).into();
     let changed = write(&folder, "changed.json", file.to_string());
-    let output =
-        collectune(&["predict", "--model", &changed, "--collective", "all_reduce", "--nodes", "2", "--ranks", "16"]);
+    let output = collectune(&[
+        "tuning",
+        "predict",
+        "--model",
+        &changed,
+        "--collective",
+        "all_reduce",
+        "--nodes",
+        "2",
+        "--ranks",
+        "16",
+    ]);
     succeeded(&output);
     assert!(
         stderr(&output).contains("note: The model of the opened file predicts differently here"),
@@ -208,7 +220,8 @@ fn a_saved_model_answers_as_the_sweep_does() {
 fn answers_have_the_columns_of_a_sweep() {
     let folder = TempDir::new().unwrap();
     let sweep = write(&folder, "sweep.csv", simulation().to_csv());
-    let question = ["predict", &sweep, "--collective", "AllReduce", "--nodes", "2", "--ranks", "16", "--json"];
+    let question =
+        ["tuning", "predict", &sweep, "--collective", "AllReduce", "--nodes", "2", "--ranks", "16", "--json"];
     let ask = |more: &[&str]| json(&[&question[..], &QUICK, more].concat());
     let all = ask(&[]);
     let sizes: Vec<u64> = all.as_array().unwrap().iter().map(|r| r["size_bytes"].as_u64().unwrap()).collect();
@@ -252,7 +265,8 @@ fn the_search_stays_where_it_is_allowed() {
         csv.lines().filter(|line| !line.contains(",TREE,")).flat_map(|line| [line, "\n"]).collect()
     };
     let sweep = write(&folder, "sweep.csv", ring_only);
-    let question = ["predict", &sweep, "--collective", "all_reduce", "--nodes", "2", "--ranks", "16", "--json"];
+    let question =
+        ["tuning", "predict", &sweep, "--collective", "all_reduce", "--nodes", "2", "--ranks", "16", "--json"];
     let ask = |more: &[&str]| json(&[&question[..], &QUICK, &["--preset", "extra-trees"], more].concat());
     for answer in ask(&["--protocols", "Simple", "--max-channels", "6"]).as_array().unwrap() {
         assert_eq!((&answer["algo"], &answer["proto"]), (&"RING".into(), &"SIMPLE".into()));
@@ -269,7 +283,8 @@ fn the_search_stays_where_it_is_allowed() {
 fn the_exhaustive_search_never_promises_less() {
     let folder = TempDir::new().unwrap();
     let sweep = write(&folder, "sweep.csv", simulation().to_csv());
-    let question = ["predict", &sweep, "--collective", "all_reduce", "--nodes", "2", "--ranks", "16", "--json"];
+    let question =
+        ["tuning", "predict", &sweep, "--collective", "all_reduce", "--nodes", "2", "--ranks", "16", "--json"];
     let [coarse, all] = [&[][..], &["--exhaustive"]].map(|more| json(&[&question[..], &QUICK, more].concat()));
     for (coarse, all) in coarse.as_array().unwrap().iter().zip(all.as_array().unwrap()) {
         if coarse["source"] == "model" {
@@ -282,7 +297,7 @@ fn the_exhaustive_search_never_promises_less() {
 fn what_was_not_measured_is_said() {
     let folder = TempDir::new().unwrap();
     let sweep = write(&folder, "sweep.csv", simulation().to_csv());
-    let ask = |more: &[&str]| collectune(&[&["predict", &sweep, "--trees", "10"], more].concat());
+    let ask = |more: &[&str]| collectune(&[&["tuning", "predict", &sweep, "--trees", "10"], more].concat());
     let output = ask(&["--collective", "broadcast", "--nodes", "2", "--ranks", "16"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("broadcast was not measured"), "{}", stderr(&output));
@@ -302,7 +317,7 @@ fn what_was_not_measured_is_said() {
 fn times_stand_beside_bandwidths() {
     let folder = TempDir::new().unwrap();
     let sweep = write(&folder, "sweep.csv", simulation().to_csv());
-    let question = ["predict", &sweep, "--collective", "all_reduce", "--nodes", "2", "--ranks", "16"];
+    let question = ["tuning", "predict", &sweep, "--collective", "all_reduce", "--nodes", "2", "--ranks", "16"];
     for answer in json(&[&question[..], &["--json"], &QUICK].concat()).as_array().unwrap() {
         let moved = answer["size_bytes"].as_f64().unwrap() * 2.0 * 15.0 / 16.0 / 1e3;
         for (time, busbw) in [("time_us", "predicted_busbw"), ("measured_best_time_us", "measured_best")] {
@@ -329,7 +344,7 @@ fn times_stand_beside_bandwidths() {
 fn the_heat_map_is_drawn() {
     let folder = TempDir::new().unwrap();
     let sweep = write(&folder, "sweep.csv", simulation().to_csv());
-    let ask = |more: &[&str]| collectune(&[&["chart", &sweep], &QUICK[..], more].concat());
+    let ask = |more: &[&str]| collectune(&[&["tuning", "chart", &sweep], &QUICK[..], more].concat());
     let output = ask(&[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("more than one chart is meant; say --collective"), "{}", stderr(&output));
@@ -357,9 +372,9 @@ fn sweeps_come_packed_and_through_a_pipe() {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packer.write_all(csv.as_bytes()).unwrap();
     let packed = write(&folder, "sweep.csv.gz", packer.finish().unwrap());
-    assert_eq!(json(&[&["train", &packed, "--json"], &QUICK[..]].concat())["rows"], simulation().rows());
+    assert_eq!(json(&[&["tuning", "train", &packed, "--json"], &QUICK[..]].concat())["rows"], simulation().rows());
     let mut child = Command::new(env!("CARGO_BIN_EXE_collectune"))
-        .args(["train", "-", "--json", "--trees", "10"])
+        .args(["tuning", "train", "-", "--json", "--trees", "10"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -385,12 +400,12 @@ fn files_that_cannot_be_used_are_refused() {
         &folder.path().join("absent.csv").display().to_string(),
         &folder.path().join("hollow").display().to_string(),
     ] {
-        let output = collectune(&["train", path]);
+        let output = collectune(&["tuning", "train", path]);
         assert_eq!(output.status.code(), Some(1), "{path}");
         assert!(stderr(&output).starts_with("error: ") && output.stdout.is_empty(), "{}", stderr(&output));
     }
     // The others are answered; the code says that one is missing.
-    let output = collectune(&[&["train", &sweep, &binary, "--json"], &QUICK[..]].concat());
+    let output = collectune(&[&["tuning", "train", &sweep, &binary, "--json"], &QUICK[..]].concat());
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains("sweep.xlsx is a zip archive"), "{}", stderr(&output));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -421,7 +436,7 @@ fn folders_of_logs_are_read_with_the_configuration_that_is_given() {
         write(&folder, &format!("runs/nested/{run}.log"), text);
     }
     let path = folder.path().join("runs").display().to_string();
-    let output = collectune(&[&["train", &path, "--json"], &QUICK[..]].concat());
+    let output = collectune(&[&["tuning", "train", &path, "--json"], &QUICK[..]].concat());
     succeeded(&output);
     assert!(stderr(&output).contains("unsaid.log does not say which algorithm ran"), "{}", stderr(&output));
     assert!(
@@ -431,9 +446,9 @@ fn folders_of_logs_are_read_with_the_configuration_that_is_given() {
     );
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["rows"], 36);
-    let report = json(&[&["train", &path, "--json", "--configuration", "default"], &QUICK[..]].concat());
+    let report = json(&[&["tuning", "train", &path, "--json", "--configuration", "default"], &QUICK[..]].concat());
     assert_eq!((&report["rows"], &report["default_rows"]), (&48.into(), &12.into()));
-    let usage = collectune(&["train", &path, "--configuration", "RING/8"]);
+    let usage = collectune(&["tuning", "train", &path, "--configuration", "RING/8"]);
     assert_eq!(usage.status.code(), Some(2));
     assert!(stderr(&usage).contains("ALGORITHM/PROTOCOL/CHANNELS"), "{}", stderr(&usage));
 }
@@ -443,29 +458,30 @@ fn wrong_arguments_are_usage_errors() {
     let workload = ["--collective", "all_reduce", "--nodes", "2", "--ranks", "16"];
     for arguments in [
         &[][..],
-        &["train"],
+        &["tuning", "train"],
         &["teach", "sweep.csv"],
-        &["train", "sweep.csv", "--preset", "best"],
-        &["train", "sweep.csv", "--test-split", "1"],
-        &["train", "sweep.csv", "--stages", "0"],
-        &["train", "sweep.csv", "--depth", "-1"],
-        &["train", "sweep.csv", "--learning-rate", "2"],
-        &["train", "sweep.csv", "--learning-rate", "NaN"],
-        &["predict", "sweep.csv"],
-        &[&["predict"], &workload[..]].concat(),
-        &[&["predict", "sweep.csv", "--model", "model.json"], &workload[..]].concat(),
-        &[&["predict", "sweep.csv", "--size", "16M", "--sizes", "1M"], &workload[..]].concat(),
-        &[&["predict", "sweep.csv", "--size", "big"], &workload[..]].concat(),
-        &[&["predict", "sweep.csv", "--size", "0"], &workload[..]].concat(),
-        &[&["predict", "sweep.csv", "--algorithms", "wheel"], &workload[..]].concat(),
-        &["predict", "sweep.csv", "--collective", "all_redoce", "--nodes", "2", "--ranks", "16"],
-        &["predict", "sweep.csv", "--collective", "all_reduce", "--nodes", "0", "--ranks", "16"],
+        &["tuning", "train", "sweep.csv", "--preset", "best"],
+        &["tuning", "train", "sweep.csv", "--test-split", "1"],
+        &["tuning", "train", "sweep.csv", "--stages", "0"],
+        &["tuning", "train", "sweep.csv", "--depth", "-1"],
+        &["tuning", "train", "sweep.csv", "--learning-rate", "2"],
+        &["tuning", "train", "sweep.csv", "--learning-rate", "NaN"],
+        &["tuning", "predict", "sweep.csv"],
+        &[&["tuning", "predict"], &workload[..]].concat(),
+        &[&["tuning", "predict", "sweep.csv", "--model", "model.json"], &workload[..]].concat(),
+        &[&["tuning", "predict", "sweep.csv", "--size", "16M", "--sizes", "1M"], &workload[..]].concat(),
+        &[&["tuning", "predict", "sweep.csv", "--size", "big"], &workload[..]].concat(),
+        &[&["tuning", "predict", "sweep.csv", "--size", "0"], &workload[..]].concat(),
+        &[&["tuning", "predict", "sweep.csv", "--algorithms", "wheel"], &workload[..]].concat(),
+        &["tuning", "predict", "sweep.csv", "--collective", "all_redoce", "--nodes", "2", "--ranks", "16"],
+        &["tuning", "predict", "sweep.csv", "--collective", "all_reduce", "--nodes", "0", "--ranks", "16"],
     ] {
         let output = collectune(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
         assert!(output.stdout.is_empty());
     }
-    for arguments in [&["--help"][..], &["train", "--help"], &["predict", "--help"], &["--version"]] {
+    for arguments in [&["--help"][..], &["tuning", "train", "--help"], &["tuning", "predict", "--help"], &["--version"]]
+    {
         succeeded(&collectune(arguments));
     }
 }
@@ -482,13 +498,14 @@ fn real_sweeps_are_answered_with_what_ran_in_them() {
         ("broadcast_2n.csv", 1458, 0, "broadcast", 2),
     ] {
         let path = real(name);
-        let report = json(&["train", &path, "--json", "--test-split", "0"]);
+        let report = json(&["tuning", "train", &path, "--json", "--test-split", "0"]);
         assert_eq!((&report["rows"], &report["default_rows"]), (&rows.into(), &defaults.into()), "{name}");
         let group = &report["groups"][0];
         let pairs: Vec<(&Value, &Value)> =
             group["pairs"].as_array().unwrap().iter().map(|pair| (&pair["algo"], &pair["proto"])).collect();
         let (nodes, ranks) = (nodes.to_string(), (nodes * 8).to_string());
-        let question = ["predict", &path, "--collective", collective, "--nodes", &nodes, "--ranks", &ranks, "--json"];
+        let question =
+            ["tuning", "predict", &path, "--collective", collective, "--nodes", &nodes, "--ranks", &ranks, "--json"];
         let answers = json(&question);
         assert_eq!(answers.as_array().unwrap().len(), group["sizes_bytes"].as_array().unwrap().len());
         for answer in answers.as_array().unwrap() {
@@ -516,6 +533,7 @@ fn sets_of_measurements_are_chosen_by_number_or_name() {
     let old = write(&folder, "old.csv", sweep_of("2.26.6", "TREE,LL,8", 10));
     let new = write(&folder, "new.csv", sweep_of("2.29.2", "RING,LL,8", 12));
     let question = [
+        "tuning",
         "predict",
         &old,
         &new,
@@ -550,15 +568,15 @@ fn sets_of_measurements_are_chosen_by_number_or_name() {
     assert_eq!(unknown.status.code(), Some(1));
     assert!(stderr(&unknown).contains("--set NCCL names no set, or more than one"), "{}", stderr(&unknown));
 
-    let report = json(&[&["train", &old, &new, "--json", "--set", "2"][..], &QUICK].concat());
+    let report = json(&[&["tuning", "train", &old, &new, "--json", "--set", "2"][..], &QUICK].concat());
     assert_eq!(
         (&report["set"], &report["groups"][0]["sizes_bytes"].as_array().unwrap().len()),
         (&"NCCL 2.26.6".into(), &10)
     );
-    assert!(json(&[&["train", &old, "--json"][..], &QUICK].concat())["set"].is_null());
-    assert_eq!(json(&["plan", &old, &new, "--runs", "3", "--json", "--set", "2"])["set"], "NCCL 2.26.6");
+    assert!(json(&[&["tuning", "train", &old, "--json"][..], &QUICK].concat())["set"].is_null());
+    assert_eq!(json(&["tuning", "plan", &old, &new, "--runs", "3", "--json", "--set", "2"])["set"], "NCCL 2.26.6");
     let conf =
-        collectune(&[&["conf", "export", &old, &new, "--reader", "dn-tuner", "--set", "2"][..], &QUICK].concat());
+        collectune(&[&["tuning", "export", &old, &new, "--reader", "dn-tuner", "--set", "2"][..], &QUICK].concat());
     succeeded(&conf);
     let file = text(&conf.stdout);
     assert!(
@@ -605,8 +623,19 @@ fn nvls_is_an_algorithm_like_any_other() {
     let sweep = write(&folder, "sweep.csv", with_nvls(&all_reduce(&[1, 2])));
     let on = |nodes: &'static str, more: &[&str]| -> Vec<String> {
         let ranks = if nodes == "1" { "8" } else { "16" };
-        let asked =
-            ["predict", &sweep, "--collective", "all_reduce", "--nodes", nodes, "--ranks", ranks, "--size", "256M"];
+        let asked = [
+            "tuning",
+            "predict",
+            &sweep,
+            "--collective",
+            "all_reduce",
+            "--nodes",
+            nodes,
+            "--ranks",
+            ranks,
+            "--size",
+            "256M",
+        ];
         [&asked, &QUICK[..], more].concat().iter().map(|word| (*word).to_owned()).collect()
     };
     let algorithm = |arguments: Vec<String>| {
@@ -627,7 +656,7 @@ fn nvls_is_an_algorithm_like_any_other() {
     refused(&["--gpu", "a100"], "NVLS needs compute capability 9.0 and NVSwitch");
     refused(&["--library-version", "2.16"], "NVLS runs from NCCL 2.17 on");
 
-    let drawn = collectune(&[&["chart", &sweep, "--nodes", "1"], &QUICK[..]].concat());
+    let drawn = collectune(&[&["tuning", "chart", &sweep, "--nodes", "1"], &QUICK[..]].concat());
     succeeded(&drawn);
     assert!(text(&drawn.stdout).contains("NVLS/SIMPLE/8"));
     let report = collectune(&[&["report", &sweep], &QUICK[..]].concat());
@@ -637,7 +666,7 @@ fn nvls_is_an_algorithm_like_any_other() {
         .find(|line| line.starts_with("allreduce,") && line.contains(",nvls_tree,"))
         .map(str::to_owned);
     assert!(rule.is_some(), "{}", text(&report.stdout));
-    let plan = json(&["plan", &sweep, "--gpu", "h100", "--json"]);
+    let plan = json(&["tuning", "plan", &sweep, "--gpu", "h100", "--json"]);
     assert!(
         plan["launches"].as_array().is_some_and(|launches| launches.iter().all(|of| of["algo"] != "PAT")),
         "{plan}"
@@ -659,7 +688,19 @@ fn links_hold_what_is_predicted_beyond_the_largest_size() {
     let sweep = write(&folder, "sweep.csv", all_reduce(&[1]).to_csv());
     let other = write(&folder, "ring.csv", "3\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,1,9\n1,2,1,9\n2,0,1,9\n");
     let asked = |more: &[&str]| {
-        let ask = ["predict", &sweep, "--collective", "all_reduce", "--nodes", "1", "--ranks", "8", "--size", "64G"];
+        let ask = [
+            "tuning",
+            "predict",
+            &sweep,
+            "--collective",
+            "all_reduce",
+            "--nodes",
+            "1",
+            "--ranks",
+            "8",
+            "--size",
+            "64G",
+        ];
         collectune(&[&ask, &QUICK[..], more].concat())
     };
     let answer = |more: &[&str]| -> Value {
@@ -672,8 +713,20 @@ fn links_hold_what_is_predicted_beyond_the_largest_size() {
     let free = answer(&[]);
     assert!(free["held_to"].is_null(), "{free}");
     // Seven links of each rank carry more than was measured, and less than is expected of 64 GiB.
-    let last =
-        ["predict", &sweep, "--collective", "all_reduce", "--nodes", "1", "--ranks", "8", "--size", "256M", "--json"];
+    let last = [
+        "tuning",
+        "predict",
+        &sweep,
+        "--collective",
+        "all_reduce",
+        "--nodes",
+        "1",
+        "--ranks",
+        "8",
+        "--size",
+        "256M",
+        "--json",
+    ];
     let measured = number(&json(&[&last, &QUICK[..]].concat())[0], "measured_best");
     let expected = number(&free, "predicted_busbw");
     assert!(expected > measured * 1.0001, "{expected} after {measured}");
@@ -688,7 +741,20 @@ fn links_hold_what_is_predicted_beyond_the_largest_size() {
     // A graph among the files holds as well.
     let beside = collectune(
         &[
-            &["predict", &sweep, &mesh, "--collective", "all_reduce", "--nodes", "1", "--ranks", "8", "--size", "64G"],
+            &[
+                "tuning",
+                "predict",
+                &sweep,
+                &mesh,
+                "--collective",
+                "all_reduce",
+                "--nodes",
+                "1",
+                "--ranks",
+                "8",
+                "--size",
+                "64G",
+            ],
             &QUICK[..],
         ]
         .concat(),

@@ -1,4 +1,4 @@
-//! What `collectune step` and `collectune layouts` write and say, and how they end.
+//! What `collectune training-time step` and `collectune training-time layouts` write and say, and how they end.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,7 +18,7 @@ fn sum(of: &Value) -> f64 {
 
 #[test]
 fn a_step_is_written_with_its_parts() {
-    let step = json(&["step", EXAMPLE, "--json"]);
+    let step = json(&["training-time", "step", EXAMPLE, "--json"]);
     let total = step["total_us"].as_f64().unwrap();
     let [low, high] = [0, 1].map(|end| step["spread_us"][end].as_f64().unwrap());
     assert!(low < total && total < high, "{low} {total} {high}");
@@ -40,13 +40,14 @@ fn a_step_is_written_with_its_parts() {
     assert!((sum(&step["components"]) / total - 1.0).abs() < 1e-9);
     assert!((sum(&step["marks"]) - 1.0).abs() < 1e-9);
     assert_eq!(step["stages"].as_array().unwrap().len(), 4);
-    let people = ended(&collectune(&["step", EXAMPLE]), 0);
+    let people = ended(&collectune(&["training-time", "step", EXAMPLE]), 0);
     assert!(people.contains("on 16 GPUs: pp 4, tp 2, dp 2, b 4, m 8; default mode"), "{people}");
 }
 
 #[test]
 fn the_best_layouts_on_each_number_of_gpus_are_written() {
-    let found = json(&["layouts", EXAMPLE, "--gpus", "8,16", "--batch", "64", "--best", "4", "--json"]);
+    let found =
+        json(&["training-time", "layouts", EXAMPLE, "--gpus", "8,16", "--batch", "64", "--best", "4", "--json"]);
     let rows = found["rows"].as_array().unwrap();
     let degree = |row: &Value, key: &str| row[key].as_u64().unwrap();
     let gpus = |row: &Value| degree(row, "tp") * degree(row, "pp") * degree(row, "dp");
@@ -59,11 +60,11 @@ fn the_best_layouts_on_each_number_of_gpus_are_written() {
     assert!(rows.iter().map(|row| degree(row, "rank")).is_sorted() && rows[0]["rank"] == 1);
     assert_eq!(found["nothing"], Value::Null);
     // The same as where each is searched alone.
-    let alone = json(&["layouts", EXAMPLE, "--gpus", "8", "--batch", "64", "--best", "4", "--json"]);
+    let alone = json(&["training-time", "layouts", EXAMPLE, "--gpus", "8", "--batch", "64", "--best", "4", "--json"]);
     let of_eight: Vec<&Value> = rows.iter().filter(|row| gpus(row) == 8).map(|row| &row["total_us"]).collect();
     assert_eq!(of_eight, alone["rows"].as_array().unwrap().iter().map(|row| &row["total_us"]).collect::<Vec<_>>());
 
-    let none = json(&["layouts", EXAMPLE, "--gpus", "8", "--batch", "64", "--memory", "3", "--json"]);
+    let none = json(&["training-time", "layouts", EXAMPLE, "--gpus", "8", "--batch", "64", "--memory", "3", "--json"]);
     let why = none["nothing"].as_str().unwrap();
     println!("{why}");
     assert!(why.contains("because a stage needs more memory than a device has") && why.contains("the smallest needs"));
@@ -79,29 +80,29 @@ fn what_can_not_be_predicted_says_why() {
         path.display().to_string()
     };
     let run = write("wide.yml", "training_config: [4, 3, 2, 4, 32, 4096, 4096, 8, 4]\nencoders: 32\n");
-    let refused = collectune(&["step", EXAMPLE, "--run", &run]);
+    let refused = collectune(&["training-time", "step", EXAMPLE, "--run", &run]);
     assert!(!refused.status.success());
     let why = "line 1, column 18, mp: mp = 3 does not divide h = 32; 2 does";
     assert!(text(&refused.stderr).contains(why), "{}", text(&refused.stderr));
     // Another file than a run is none, though the archive holds one.
     let notes = write("notes.yml", "a: &b [1]\nc: *b\n");
-    let refused = collectune(&["step", EXAMPLE, "--run", &notes]);
+    let refused = collectune(&["training-time", "step", EXAMPLE, "--run", &notes]);
     assert!(
         !refused.status.success() && text(&refused.stderr).contains("notes.yml: no configuration can be read from it"),
         "{}",
         text(&refused.stderr)
     );
     let own = write("own.yml", "training_config: [2, 2, 2, 4, 32, 4096, 4096, 8, 4]\nencoders: 32\n");
-    let people = ended(&collectune(&["step", EXAMPLE, "--run", &own]), 0);
+    let people = ended(&collectune(&["training-time", "step", EXAMPLE, "--run", &own]), 0);
     assert!(people.contains("on 8 GPUs: pp 2, tp 2, dp 2"), "{people}");
     let no_samples = write("run.yml", "training_config: [4, 2, 2, 4, 32, 4096, 4096, 8, 4]\nencoders: 32\n");
-    let nothing = collectune(&["step", &no_samples]);
+    let nothing = collectune(&["training-time", "step", &no_samples]);
     assert!(
         !nothing.status.success() && text(&nothing.stderr).contains("there are no samples to study"),
         "{}",
         text(&nothing.stderr)
     );
-    assert!(!collectune(&["layouts", EXAMPLE, "--gpus", "0", "--batch", "64"]).status.success());
+    assert!(!collectune(&["training-time", "layouts", EXAMPLE, "--gpus", "0", "--batch", "64"]).status.success());
 }
 
 /// The files of the example, one of them renamed, with measured steps in seconds beside them.
@@ -122,14 +123,14 @@ fn untold(folder: &TempDir) -> (String, String) {
 fn what_files_do_not_tell_is_asked_and_answered() {
     let folder = TempDir::new().unwrap();
     let (samples, steps) = untold(&folder);
-    let asked = collectune(&["step", &samples]);
+    let asked = collectune(&["training-time", "step", &samples]);
     let said = text(&asked.stderr);
     assert_eq!(asked.status.code(), Some(1));
     assert!(said.contains("renamed_fp16.csv: Which operator is it: linear2, linear3"), "{said}");
     assert!(said.contains("It does not count until --answer"), "{said}");
     assert!(said.contains("there are no samples of operator linear3"), "{said}");
     let answer = "SimulatedGPU_renamed_fp16.csv=linear3";
-    let told = collectune(&["step", &samples, "--answer", answer]);
+    let told = collectune(&["training-time", "step", &samples, "--answer", answer]);
     assert!(ended(&told, 0).contains("linear3"));
     assert!(!text(&told.stderr).contains("Which operator"));
     for (wrong, why) in [
@@ -137,16 +138,17 @@ fn what_files_do_not_tell_is_asked_and_answered() {
         ("elsewhere.csv=linear3", "nothing is asked of it"),
         ("renamed", "--answer takes FILE=ANSWER"),
     ] {
-        let refused = collectune(&["step", &samples, "--answer", wrong]);
+        let refused = collectune(&["training-time", "step", &samples, "--answer", wrong]);
         assert!(refused.status.code() == Some(1) && text(&refused.stderr).contains(why), "{}", text(&refused.stderr));
     }
 
     // Steps in seconds are not calibrated on before somebody says that they are.
-    let seconds = collectune(&["step", &samples, "--answer", answer, "--calibrate", &steps]);
+    let seconds = collectune(&["training-time", "step", &samples, "--answer", answer, "--calibrate", &steps]);
     let said = text(&seconds.stderr);
     assert!(seconds.status.code() == Some(1) && said.contains("are they seconds? It does not count until"), "{said}");
     assert!(said.contains("its times have a doubtful unit") && said.contains("steps.csv=seconds"), "{said}");
-    let calibrate = ["step", &samples, "--answer", answer, "--answer", "steps.csv=seconds", "--calibrate", &steps];
+    let calibrate =
+        ["training-time", "step", &samples, "--answer", answer, "--answer", "steps.csv=seconds", "--calibrate", &steps];
     let said = text(&collectune(&calibrate).stderr);
     // They are of one model, and the run is of another.
     assert!(said.contains("not calibrated: all of the 12 measured steps"), "{said}");
@@ -168,7 +170,7 @@ fn what_was_not_sampled_is_said_before() {
         "other.yml",
         "training_config: [2, 2, 32, 4, 32, 4096, 4096, 8, 4]\nencoders: 32\nprecision: bf16\n",
     );
-    let other = collectune(&["step", EXAMPLE, "--run", &run]);
+    let other = collectune(&["training-time", "step", EXAMPLE, "--run", &run]);
     let (out, said) = (ended(&other, 0), text(&other.stderr));
     assert!(said.contains("note: The run is bf16, the samples are fp16"), "{said}");
     assert!(said.contains("note: allreduce_large was not sampled over 16×2 but over 1×2"), "{said}");
@@ -190,15 +192,15 @@ fn what_is_too_large_is_refused() {
     ] {
         let run = write(&folder, name, format!("training_config: {config}\n"));
         for mode in ["default", "parity"].iter().take(if name == "wide.yml" { 2 } else { 1 }) {
-            let refused = collectune(&["step", EXAMPLE, "--run", &run, "--mode", mode]);
+            let refused = collectune(&["training-time", "step", EXAMPLE, "--run", &run, "--mode", mode]);
             let said = text(&refused.stderr);
             assert!(refused.status.code() == Some(1) && said.contains(says), "{name}: {said}");
         }
     }
-    let none = json(&["layouts", EXAMPLE, "--gpus", "8", "--batch", "4000000000", "--json"]);
+    let none = json(&["training-time", "layouts", EXAMPLE, "--gpus", "8", "--batch", "4000000000", "--json"]);
     assert!(none["nothing"].as_str().unwrap().contains("than are simulated"), "{none}");
     for wrong in [["--memory", "nan"], ["--reserve", "inf"], ["--coefficients", "5"]] {
-        let arguments = [&["layouts", EXAMPLE, "--gpus", "8", "--batch", "64"], &wrong[..]].concat();
+        let arguments = [&["training-time", "layouts", EXAMPLE, "--gpus", "8", "--batch", "64"], &wrong[..]].concat();
         assert_eq!(collectune(&arguments).status.code(), Some(2), "{wrong:?}");
     }
 }

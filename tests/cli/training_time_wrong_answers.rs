@@ -100,13 +100,13 @@ fn samples_of_another_gpu_are_not_those_of_the_run() {
     let samples = Samples::new();
     for gpu in ["H100", "Banana"] {
         let run = samples.file("run.yml", &format!("gpu_name: {gpu}\n{LAYOUT}"));
-        let refused = answer(&["step", &samples.path(), "--run", &run]);
+        let refused = answer(&["training-time", "step", &samples.path(), "--run", &run]);
         refused.refuses(&format!("the run is of the GPU {gpu}, and there are samples of SimulatedGPU (simulated)"));
         assert!(refused.said.contains("--cluster NAME"), "{}", refused.said);
-        let layouts = ["layouts", &samples.path(), "--run", &run, "--gpus", "8", "--batch", "64"];
+        let layouts = ["training-time", "layouts", &samples.path(), "--run", &run, "--gpus", "8", "--batch", "64"];
         answer(&layouts).refuses(&format!("the run is of the GPU {gpu}"));
         // Somebody may want just that.
-        let chosen = answer(&["step", &samples.path(), "--run", &run, "--cluster", "simulated"]);
+        let chosen = answer(&["training-time", "step", &samples.path(), "--run", &run, "--cluster", "simulated"]);
         let sentence =
             format!("Samples of SimulatedGPU (simulated) stand in for those of GPU {gpu}, which the run names");
         chosen.notes(&sentence);
@@ -115,13 +115,13 @@ fn samples_of_another_gpu_are_not_those_of_the_run() {
     }
     // Another cluster with no word of the GPU: the only samples stand in, and that is said.
     let run = samples.file("run.yml", &format!("cluster: Frontier\n{LAYOUT}"));
-    let other = answer(&["step", &samples.path(), "--run", &run]);
+    let other = answer(&["training-time", "step", &samples.path(), "--run", &run]);
     let sentence = "Samples of SimulatedGPU (simulated) stand in for those of cluster Frontier";
     other.notes(sentence);
     assert!(other.people.contains(sentence), "{}", other.people);
     // The same GPU by another of its names, and the cluster's own, are what they are.
     let run = samples.file("run.yml", &format!("gpu_name: simulatedgpu\ncluster: Simulated\n{LAYOUT}"));
-    let own = answer(&["step", &samples.path(), "--run", &run]);
+    let own = answer(&["training-time", "step", &samples.path(), "--run", &run]);
     assert!(own.code == Some(0) && !own.said.contains("stand in for those of"), "{}", own.said);
 }
 
@@ -129,29 +129,32 @@ fn samples_of_another_gpu_are_not_those_of_the_run() {
 fn keys_that_say_nothing_are_named() {
     let samples = Samples::new();
     let run = samples.file("run.yml", &format!("{LAYOUT}zero_stage: 3\nfuture: 1\n"));
-    let named = answer(&["step", &samples.path(), "--run", &run]);
+    let named = answer(&["training-time", "step", &samples.path(), "--run", &run]);
     named.notes("These keys say nothing here: zero_stage (nearest in spelling: zero), future");
     // What contradicts another key is refused.
     let run = samples.file("run.yml", &format!("{LAYOUT}schedule: 1f1b\nvirtual_stages: 3\n"));
-    answer(&["step", &samples.path(), "--run", &run]).refuses("1f1b has one chunk a stage, and virtual_stages is 3");
+    answer(&["training-time", "step", &samples.path(), "--run", &run])
+        .refuses("1f1b has one chunk a stage, and virtual_stages is 3");
     let run = samples.file("run.yml", &format!("{LAYOUT}schedule: interleaved\nvirtual_stages: 1\n"));
-    answer(&["step", &samples.path(), "--run", &run]).refuses("interleaved has at least 2 chunks a stage");
+    answer(&["training-time", "step", &samples.path(), "--run", &run])
+        .refuses("interleaved has at least 2 chunks a stage");
     // What no operator depends on is said to change nothing.
     let run = samples.file("run.yml", &format!("{LAYOUT}ffn: 11008\nkv_heads: 8\n"));
-    let wide = answer(&["step", &samples.path(), "--run", &run]);
+    let wide = answer(&["training-time", "step", &samples.path(), "--run", &run]);
     wide.notes("ffn = 11008 changes no time");
     wide.notes("kv_heads = 8 changes no time");
     // The norm that a run names is the one that is asked for.
     let run = samples.file("run.yml", &format!("{LAYOUT}layernorm_name: layernorm\n"));
-    answer(&["step", &samples.path(), "--run", &run]).refuses("there are no samples of operator layernorm");
+    answer(&["training-time", "step", &samples.path(), "--run", &run])
+        .refuses("there are no samples of operator layernorm");
     let run = samples.file(
         "run.yml",
         &format!("{LAYOUT}recompute: none\nsequence_parallel: 1\nvirtual_stages: 2\np2p: overlapped\n"),
     );
-    let parity = answer(&["step", &samples.path(), "--run", &run, "--mode", "parity"]);
+    let parity = answer(&["training-time", "step", &samples.path(), "--run", &run, "--mode", "parity"]);
     parity.notes("knows no recompute none, interleaved chunks, overlapped messages, sequence_parallel");
     let run = samples.file("run.yml", &format!("{LAYOUT}precision: banana\ntop_k: 2\n"));
-    let odd = answer(&["step", &samples.path(), "--run", &run]);
+    let odd = answer(&["training-time", "step", &samples.path(), "--run", &run]);
     odd.notes("The catalogue knows no peak of SimulatedGPU in banana");
     odd.notes("top_k and load_balance change nothing where experts is 1");
     // Columns, samplings, saved regressors that nothing uses.
@@ -168,14 +171,15 @@ fn keys_that_say_nothing_are_named() {
     let sampling = samples.file("gelu.yml", sampling);
     let moe = samples.file("moe.yml", &fs::read_to_string(&sampling).unwrap().replace("gelu", "moe"));
     let run = samples.file("run.yml", LAYOUT);
-    let told = answer(&["step", &samples.path(), &sampling, &moe, "--run", &run]);
+    let told = answer(&["training-time", "step", &samples.path(), &sampling, &moe, "--run", &run]);
     told.notes("These columns say nothing here: algorithm");
     told.notes("of the sampling of gelu, 144 of 180 points are there that can be");
     told.notes("of the sampling of moe there are no samples");
     // Of several runs the first is taken, and that is said.
     samples.file("simulated/a.yml", LAYOUT);
     samples.file("simulated/b.yml", LAYOUT);
-    answer(&["step", &samples.path()]).notes("of 2 run configurations a is taken; --run takes another");
+    answer(&["training-time", "step", &samples.path()])
+        .notes("of 2 run configurations a is taken; --run takes another");
 }
 
 #[test]
@@ -195,13 +199,14 @@ fn a_file_that_can_not_be_used_ends_the_command() {
     ] {
         // Named, or in the folder of the samples.
         let named = samples.file(name, content);
-        let refused = answer(&["step", &samples.path(), &named, "--run", &run]);
+        let refused = answer(&["training-time", "step", &samples.path(), &named, "--run", &run]);
         assert_eq!(refused.code, Some(1), "{name}: {}", refused.said);
         refused.refuses(says);
         fs::remove_file(named).unwrap();
         let inside = samples.file(&format!("simulated/{name}"), content);
-        answer(&["step", &samples.path(), "--run", &run]).refuses(name);
-        let without = answer(&["step", &samples.path(), "--run", &run, "--answer", &format!("{name}=out")]);
+        answer(&["training-time", "step", &samples.path(), "--run", &run]).refuses(name);
+        let without =
+            answer(&["training-time", "step", &samples.path(), "--run", &run, "--answer", &format!("{name}=out")]);
         without.notes("left out by hand");
         fs::remove_file(inside).unwrap();
     }
@@ -211,12 +216,12 @@ fn a_file_that_can_not_be_used_ends_the_command() {
         "simulated/sweep.csv",
         "collective,num_nodes,num_gpus,size_bytes,busbw_ip,algo,proto,nchannels\nall_reduce,1,8,1024,1.5,RING,LL,4\n",
     );
-    let answered = answer(&["step", &samples.path(), "--run", &run]);
+    let answered = answer(&["training-time", "step", &samples.path(), "--run", &run]);
     answered.notes("README.md");
     answered.notes("sweep.csv is not used: it holds");
     // Named, it was meant.
     let readme = samples.file("simulated/README.md", "# Samples\n\nOf a cluster.\n");
-    answer(&["step", &samples.path(), &readme, "--run", &run]).refuses("README.md");
+    answer(&["training-time", "step", &samples.path(), &readme, "--run", &run]).refuses("README.md");
 }
 
 #[test]
@@ -224,7 +229,7 @@ fn configurations_are_known_wherever_their_keys_stand() {
     let samples = Samples::new();
     let comment = "# a comment that says nothing of the run\n".repeat(2000);
     let late = samples.file("late.yml", &format!("{comment}{LAYOUT}"));
-    let refused = answer(&["step", &samples.path(), "--run", &late]);
+    let refused = answer(&["training-time", "step", &samples.path(), "--run", &late]);
     refused.refuses("the text has more than 64 kB");
     assert!(!refused.said.contains("is not a table"), "{}", refused.said);
     for (name, content) in [
@@ -232,13 +237,13 @@ fn configurations_are_known_wherever_their_keys_stand() {
         ("short.yml", "training_config:\n\t- 4\nencoders: 32\n"),
     ] {
         let tabs = samples.file(name, content);
-        let refused = answer(&["step", &samples.path(), "--run", &tabs]);
+        let refused = answer(&["training-time", "step", &samples.path(), "--run", &tabs]);
         refused.refuses("a tab can't indent; use blanks");
         assert!(!refused.said.contains("is not a table"), "{}", refused.said);
     }
     let between =
         samples.file("between.yml", "training_config\t:\t[4, 2, 2, 4, 32, 4096, 4096, 8, 4]\nencoders\t:\t32\n");
-    assert_eq!(answer(&["step", &samples.path(), "--run", &between]).code, Some(0));
+    assert_eq!(answer(&["training-time", "step", &samples.path(), "--run", &between]).code, Some(0));
 }
 
 #[test]
@@ -246,16 +251,17 @@ fn no_step_of_more_gpus_than_there_are() {
     let samples = Samples::new();
     let run = samples.file("run.yml", &LAYOUT.replace("[4, 2, 2,", "[4, 2, 1000000000,"));
     for mode in ["default", "parity"] {
-        let refused = answer(&["step", &samples.path(), "--run", &run, "--mode", mode]);
+        let refused = answer(&["training-time", "step", &samples.path(), "--run", &run, "--mode", mode]);
         refused.refuses(
             "pp·mp·dp = 8000000000 GPUs are more than the 1048576 that are composed; the nearest is dp = 131072",
         );
     }
     // More than the cluster has is said.
     let run = samples.file("run.yml", &LAYOUT.replace("[4, 2, 2,", "[4, 2, 64,"));
-    let large = answer(&["step", &samples.path(), "--run", &run]);
+    let large = answer(&["training-time", "step", &samples.path(), "--run", &run]);
     let wide = samples.file("wide.yml", &LAYOUT.replace("8, 4]", "8, 8]"));
-    answer(&["step", &samples.path(), "--run", &wide]).notes("The run has 8 GPUs a node, and simulated has 4");
+    answer(&["training-time", "step", &samples.path(), "--run", &wide])
+        .notes("The run has 8 GPUs a node, and simulated has 4");
     large.notes("The run has 512 GPUs, and simulated has 256 of them in the catalogue");
 }
 
@@ -273,8 +279,8 @@ fn links_to_folders_are_followed() {
     symlink(Path::new(&samples.path()).join("simulated_catalogue.yml"), linked.join("catalogue.yml")).unwrap();
     // A link back to where it stands is followed once.
     symlink(&linked, linked.join("again")).unwrap();
-    let direct = answer(&["step", &samples.path(), "--run", &run]);
-    let behind = answer(&["step", &linked.display().to_string(), "--run", &run]);
+    let direct = answer(&["training-time", "step", &samples.path(), "--run", &run]);
+    let behind = answer(&["training-time", "step", &linked.display().to_string(), "--run", &run]);
     assert_eq!((behind.code, behind.total_us()), (Some(0), direct.total_us()), "{}", behind.said);
 }
 
@@ -301,12 +307,12 @@ fn share(answer: &Answer, mark: &str) -> f64 {
 fn what_is_faster_than_the_hardware_is_suspect_by_what_it_would_take() {
     let run = |samples: &Samples| samples.file("run.yml", LAYOUT);
     let sound = Samples::new();
-    let sound = answer(&["step", &sound.path(), "--run", &run(&sound)]);
+    let sound = answer(&["training-time", "step", &sound.path(), "--run", &run(&sound)]);
     assert!(sound.json["doubts"].as_array().unwrap().is_empty() && share(&sound, "suspect") == 0.0, "{}", sound.people);
     // One operator in milliseconds: its share of the time is nothing, of what it would take a tenth.
     let one =
         Samples::changed(|path, text| if path.contains("_linear1_") { scaled(&text, &[1e-3, 1e-3]) } else { text });
-    let one = answer(&["step", &one.path(), "--run", &run(&one)]);
+    let one = answer(&["training-time", "step", &one.path(), "--run", &run(&one)]);
     println!("{}{}", one.said, one.people.lines().take(8).collect::<Vec<_>>().join("\n"));
     assert!((0.05..0.25).contains(&share(&one, "suspect")), "{}", one.json["marks"]);
     one.notes("linear1, where");
@@ -321,7 +327,7 @@ fn what_is_faster_than_the_hardware_is_suspect_by_what_it_would_take() {
     for name in ["_RMSlayernorm_", "_firstStage_optimizer_"] {
         let columns: &[f64] = if name.contains("optimizer") { &[1e-3] } else { &[1e-3, 1e-3] };
         let other = Samples::changed(|path, text| if path.contains(name) { scaled(&text, columns) } else { text });
-        let other = answer(&["step", &other.path(), "--run", &run(&other)]);
+        let other = answer(&["training-time", "step", &other.path(), "--run", &run(&other)]);
         let doubts = other.json["doubts"].as_array().unwrap();
         assert!(doubts.iter().any(|doubt| name.contains(doubt["name"].as_str().unwrap())), "{name}: {doubts:?}");
         other.notes("are its times milliseconds?");
@@ -332,7 +338,7 @@ fn what_is_faster_than_the_hardware_is_suspect_by_what_it_would_take() {
         path if path.contains("/operator/") => scaled(&text, &[1e-3, 1e-3]),
         _ => text,
     });
-    let all = answer(&["step", &all.path(), "--run", &run(&all)]);
+    let all = answer(&["training-time", "step", &all.path(), "--run", &run(&all)]);
     println!("{}", all.json["marks"]);
     assert!(share(&all, "suspect") > 0.5, "{}", all.json["marks"]);
 }
@@ -342,7 +348,7 @@ fn a_backward_pass_that_is_faster_than_its_forward_pass_is_named() {
     let samples =
         Samples::changed(|path, text| if path.contains("_flash_atten_") { scaled(&text, &[1.0, 0.03]) } else { text });
     let run = samples.file("run.yml", LAYOUT);
-    let named = answer(&["step", &samples.path(), "--run", &run]);
+    let named = answer(&["training-time", "step", &samples.path(), "--run", &run]);
     assert_eq!(named.code, Some(0));
     assert!(named.people.contains("Suspect: flash_atten: its backward pass ("), "{}", named.people);
     assert!(named.people.contains("is faster than its forward pass"), "{}", named.people);
@@ -364,26 +370,28 @@ fn all_reduce_tables_count_for_a_run() {
     }
     let run = samples.file("run.yml", "training_config: [2, 8, 1, 4, 32, 4096, 4096, 8, 8]\nencoders: 32\n");
     let table = samples.file("tables/AR_GPU8_1M_2G_LUT", &table);
-    let without = answer(&["step", &samples.path(), "--run", &run]);
+    let without = answer(&["training-time", "step", &samples.path(), "--run", &run]);
     assert!(without.people.contains("over 1×8 GPUs: 1×2, 1×4 were sampled"), "{}", without.people);
     assert!(!without.people.contains("only 8 was sampled") && !without.people.contains("over 1×8 GPUs: only"));
-    let with = answer(&["step", &samples.path(), &table, "--run", &run]);
+    let with = answer(&["training-time", "step", &samples.path(), &table, "--run", &run]);
     with.notes("its 12 times are those of allreduce over 1×8, where nobody sampled");
     let reduce = |answer: &Answer| answer.json["components"]["tensor_all_reduce"].as_f64().unwrap();
     // 16 layers with six all-reduces of 128 MiB, and that of the embedding, eight times.
     let each_us = 2.0 * 4.0 * 4096.0 * 4096.0 / 50.0 / 1e3;
     assert!((reduce(&with) / (8.0 * 97.0 * each_us) - 1.0).abs() < 0.02, "{} {each_us}", reduce(&with));
     assert!((reduce(&without) / reduce(&with) - 1.0).abs() > 0.1);
-    let parity = answer(&["step", &samples.path(), &table, "--run", &run, "--mode", "parity"]);
+    let parity = answer(&["training-time", "step", &samples.path(), &table, "--run", &run, "--mode", "parity"]);
     assert!(parity.said.contains("are not used: parity knows only samples"), "{}", parity.said);
     // Those of another GPU stay away.
     let other = samples.file("a100/AR_GPU8_1M_2G_LUT", &fs::read_to_string(&table).unwrap());
-    answer(&["step", &samples.path(), &other, "--run", &run]).notes("are not used: it is not of SimulatedGPU");
+    answer(&["training-time", "step", &samples.path(), &other, "--run", &run])
+        .notes("are not used: it is not of SimulatedGPU");
 }
 
 /// Measured steps as predicted by the search, each times a factor.
 fn predicted(samples: &Samples, run: &str, [hidden, heads, layers]: [u32; 3], factor: f64) -> String {
     let found = collectune(&[
+        "training-time",
         "layouts",
         &samples.path(),
         "--run",
@@ -415,13 +423,13 @@ fn steps_of_flash_attention_are_not_taken_for_plain_ones() {
     let run = samples.file("run.yml", LAYOUT);
     let rows = predicted(&samples, &run, [4096, 32, 32], 1.0);
     let steps = samples.file("steps.csv", &format!("{STEPS}\n{rows}"));
-    let plain = answer(&["step", &samples.path(), "--run", &run]);
+    let plain = answer(&["training-time", "step", &samples.path(), "--run", &run]);
     assert_eq!((&plain.json["interval_us"], &plain.json["spread"]), (&Value::Null, &"Spread of the samples".into()));
     let [low, high] = [0, 1].map(|end| plain.json["spread_us"][end].as_f64().unwrap());
     assert!(low < plain.total_us() && plain.total_us() < high);
     assert!(plain.people.contains("no interval of steps"), "{}", plain.people);
     // What the tool predicted, fed back as measurements, changes nothing.
-    let arguments = ["step", &samples.path(), "--run", &run, "--calibrate", &steps];
+    let arguments = ["training-time", "step", &samples.path(), "--run", &run, "--calibrate", &steps];
     let again = answer(&arguments);
     println!("{}", again.said);
     again.notes("neox-flash with the optimizer sharded is taken, as of the run to predict");
@@ -432,8 +440,8 @@ fn steps_of_flash_attention_are_not_taken_for_plain_ones() {
     let other = samples.file("other.yml", &format!("{LAYOUT}zero: 0\nrecompute: none\nvocabulary: 32000\n"));
     let rows = predicted(&samples, &other, [4096, 32, 32], 1.0);
     let of_other = samples.file("other.csv", &format!("{STEPS}\n{rows}"));
-    let plain = answer(&["step", &samples.path(), "--run", &other]);
-    let again = answer(&["step", &samples.path(), "--run", &other, "--calibrate", &of_other]);
+    let plain = answer(&["training-time", "step", &samples.path(), "--run", &other]);
+    let again = answer(&["training-time", "step", &samples.path(), "--run", &other, "--calibrate", &of_other]);
     again.notes("with the optimizer not sharded is taken");
     assert!((again.total_us() / plain.total_us() - 1.0).abs() < 1e-3, "{} {}", again.total_us(), plain.total_us());
     // Rows say it themselves, and what does not fit is refused by name.
@@ -450,20 +458,20 @@ fn steps_of_flash_attention_are_not_taken_for_plain_ones() {
         ("architecture,attention", "gpt,flash", "its attention is not that of its architecture, gpt"),
     ] {
         let table = samples.file("said.csv", &format!("{STEPS},{columns}\n{}", rows(cells)));
-        answer(&["step", &samples.path(), "--run", &run, "--calibrate", &table]).refuses(why);
+        answer(&["training-time", "step", &samples.path(), "--run", &run, "--calibrate", &table]).refuses(why);
     }
     let table = samples.file("said.csv", &format!("{STEPS},architecture,zero\n{}", rows("neox-flash,1")));
-    let said = answer(&["step", &samples.path(), "--run", &run, "--calibrate", &table]);
+    let said = answer(&["training-time", "step", &samples.path(), "--run", &run, "--calibrate", &table]);
     assert!(said.code == Some(0) && !said.said.contains("without an architecture"), "{}", said.said);
     let table = samples.file("said.csv", &format!("{STEPS},shards\n{}", rows("2")));
-    answer(&["step", &samples.path(), "--run", &run, "--calibrate", &table])
+    answer(&["training-time", "step", &samples.path(), "--run", &run, "--calibrate", &table])
         .notes("These columns say nothing here: shards");
     // By hand, and as the catalogue has it of published steps.
     answer(&[&arguments[..], &["--measured-as", "gpt"]].concat()).refuses("there are no samples of operator layernorm");
     answer(&[&arguments[..], &["--measured-as", "bert"]].concat()).refuses("the catalogue knows neox-flash, gpt");
     answer(&[&arguments[..], &["--measured-on", "Selene"]].concat())
         .refuses("the measured steps ran on Selene, whose GPU is A100-SXM4-80GB, and the samples are of SimulatedGPU");
-    let alone = collectune(&["step", &samples.path(), "--run", &run, "--coefficients", "6"]);
+    let alone = collectune(&["training-time", "step", &samples.path(), "--run", &run, "--coefficients", "6"]);
     assert_eq!(alone.status.code(), Some(2), "{}", text(&alone.stderr));
 }
 
@@ -479,8 +487,8 @@ fn a_calibration_that_makes_other_models_worse_is_not_used() {
     };
     let rows = model(2048, 16, 24, 1.3) + &model(6144, 32, 24, 0.8);
     let steps = samples.file("steps.csv", &format!("{STEPS}\n{rows}"));
-    let plain = answer(&["step", &samples.path(), "--run", &run]);
-    let arguments = ["step", &samples.path(), "--run", &run, "--calibrate", &steps];
+    let plain = answer(&["training-time", "step", &samples.path(), "--run", &run]);
+    let arguments = ["training-time", "step", &samples.path(), "--run", &run, "--calibrate", &steps];
     let unused = answer(&arguments);
     println!("{}", unused.said);
     unused.notes("not calibrated: the coefficients of ");
@@ -494,7 +502,7 @@ fn a_calibration_that_makes_other_models_worse_is_not_used() {
     assert!((anyway.total_us() / plain.total_us() - 1.0).abs() > 0.01);
     // One model alone tells nothing of another.
     let steps = samples.file("one.csv", &format!("{STEPS}\n{}", model(2048, 16, 24, 1.3)));
-    let one = answer(&["step", &samples.path(), "--run", &run, "--calibrate", &steps]);
+    let one = answer(&["training-time", "step", &samples.path(), "--run", &run, "--calibrate", &steps]);
     one.notes("are of one model, so nothing tells what their coefficients do to another");
     assert_eq!((one.total_us(), &one.json["interval_us"]), (plain.total_us(), &Value::Null));
 }
@@ -504,12 +512,12 @@ fn a_calibration_that_makes_other_models_worse_is_not_used() {
 fn every_option_that_is_named_exists() {
     let samples = Samples::new();
     let run = samples.file("run.yml", &format!("gpu_name: H100\n{LAYOUT}"));
-    let mut said = answer(&["step", &samples.path(), "--run", &run]).said;
+    let mut said = answer(&["training-time", "step", &samples.path(), "--run", &run]).said;
     let broken = samples.file("broken.yml", "catalogue: 2\n");
-    said += &answer(&["step", &samples.path(), &broken]).said;
+    said += &answer(&["training-time", "step", &samples.path(), &broken]).said;
     let steps = samples.file("steps.csv", &format!("{STEPS}\n{}", "2,16,8,1024,16,24,1024,1,1,2,0.37\n".repeat(12)));
-    said += &answer(&["step", &samples.path(), "--calibrate", &steps]).said;
-    let help = text(&collectune(&["step", "--help"]).stdout);
+    said += &answer(&["training-time", "step", &samples.path(), "--calibrate", &steps]).said;
+    let help = text(&collectune(&["training-time", "step", "--help"]).stdout);
     let named: Vec<&str> =
         said.split(|c: char| c.is_whitespace() || "=:;,)(".contains(c)).filter(|word| word.starts_with("--")).collect();
     assert!(named.contains(&"--answer") && named.contains(&"--cluster"), "{said}");
@@ -535,8 +543,16 @@ fn no_optimizer_of_corrupt_samples_is_measured() {
             );
             fs::write(&run, config).unwrap();
             let run = run.display().to_string();
-            let output =
-                collectune(&["step", &vista.display().to_string(), "--run", &run, "--mode", "parity", "--json"]);
+            let output = collectune(&[
+                "training-time",
+                "step",
+                &vista.display().to_string(),
+                "--run",
+                &run,
+                "--mode",
+                "parity",
+                "--json",
+            ]);
             let step: Value = serde_json::from_str(&ended(&output, 0)).unwrap();
             let doubts = step["doubts"].as_array().unwrap();
             let is_named = doubts.iter().any(|doubt| doubt["name"] == "firstStage_optimizer");

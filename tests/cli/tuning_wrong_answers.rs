@@ -57,7 +57,7 @@ fn a_refused_scale_writes_nothing_and_ends_with_1() {
     let sweep = write(&folder, "two.csv", two_scales());
     let conf = folder.path().join("out.conf");
     let path = conf.display().to_string();
-    let export = ["conf", "export", &sweep, "--reader", "example", "-o", &path];
+    let export = ["tuning", "export", &sweep, "--reader", "example", "-o", &path];
     let told = said(&export, 1);
     assert!(
         told.contains("error: Nothing is written for 2 nodes, 16 ranks: this reader can't keep the default"),
@@ -78,7 +78,7 @@ fn a_refused_scale_writes_nothing_and_ends_with_1() {
         "{written}"
     );
     // What keeps the default is not refused.
-    ended(&collectune(&["conf", "export", &sweep, "--reader", "dn-tuner", "-o", &path]), 0);
+    ended(&collectune(&["tuning", "export", &sweep, "--reader", "dn-tuner", "-o", &path]), 0);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_scale_of_which_only_the_default_is_known_is_refused_as_well() {
         sweep += &format!("all_gather_perf,1,8,{},7.5,DEFAULT,DEFAULT,0\n", 1 << log2);
     }
     let sweep = write(&folder, "default.csv", sweep);
-    let told = said(&["conf", "export", &sweep, "--reader", "example"], 1);
+    let told = said(&["tuning", "export", &sweep, "--reader", "example"], 1);
     assert!(told.contains("without a rule that can be written, all_gather would run on one channel"), "{told}");
 }
 
@@ -99,7 +99,7 @@ fn how_to_load_a_file_names_the_file_that_was_written() {
     let sweep = simulated(&folder);
     let conf = folder.path().join("ours.csv").display().to_string();
     let output =
-        collectune(&["conf", "export", &sweep, "--reader", "dn-tuner", "-o", &conf, "--architecture", "gfx942"]);
+        collectune(&["tuning", "export", &sweep, "--reader", "dn-tuner", "-o", &conf, "--architecture", "gfx942"]);
     let written = ended(&output, 0);
     assert!(written.contains("NCCL_TUNER_CONFIG_FILE=/absolute/path/ours.csv"), "{written}");
     let told = text(&output.stderr);
@@ -120,7 +120,7 @@ fn many_sweeps_take_three_lines_of_a_tuner_file() {
         paths.push(path.display().to_string());
     }
     let export = |paths: &[String]| {
-        let mut arguments = vec!["conf", "export", "--reader", "dn-tuner"];
+        let mut arguments = vec!["tuning", "export", "--reader", "dn-tuner"];
         arguments.extend(paths.iter().map(String::as_str));
         let text = ended(&collectune(&arguments), 0);
         text.lines().filter(|line| line.contains("sweep")).map(str::to_owned).collect::<Vec<_>>()
@@ -139,7 +139,7 @@ fn equal_findings_stand_once_with_their_number() {
     let folder = TempDir::new().unwrap();
     let rule = |size: u64| format!("allreduce,{size},{size},-1,ll,4,2,16\n");
     let conf = write(&folder, "many.conf", (0..40).map(|step| rule(4096 << (step / 2) | step)).collect::<String>());
-    let lint = |more: &[&str]| ended(&collectune(&[&["conf", "lint", &conf], more].concat()), 3);
+    let lint = |more: &[&str]| ended(&collectune(&[&["tuning", "lint", &conf], more].concat()), 3);
     let (grouped, all) = (lint(&[]), lint(&["--all"]));
     assert!(grouped.lines().count() < 30 && all.lines().count() > 150, "{grouped}");
     assert!(grouped.contains("(39 more like it: lines 2, 3, 4, 5, 6, 7, …)"), "{grouped}");
@@ -156,15 +156,15 @@ fn an_empty_file_is_no_tuner_file() {
     let empty = write(&folder, "empty.conf", "\n");
     let runs = write(&folder, "runs.csv", "nodes,size_bytes,def_runs,cfg_runs\n1,4096,1;1.01;1.02,2;2.01;2.02\n");
     let out = folder.path().join("out.conf");
-    let output = collectune(&["conf", "lint", &empty]);
+    let output = collectune(&["tuning", "lint", &empty]);
     assert!(ended(&output, 1).is_empty() && text(&output.stderr).contains("is empty: there is no rule to judge"));
-    let told = said(&["ab", &runs, "--conf", &empty, "-o", &out.display().to_string()], 1);
+    let told = said(&["tuning", "ab", &runs, "--conf", &empty, "-o", &out.display().to_string()], 1);
     assert!(told.contains("is empty: there is no rule to judge") && !out.exists(), "{told}");
     // A file of comments has no rules; its sizes are shown and not judged.
     let comments = write(&folder, "comments.conf", "# none\n");
-    let told = said(&["ab", &runs, "--conf", &comments, "-o", &out.display().to_string()], 1);
+    let told = said(&["tuning", "ab", &runs, "--conf", &comments, "-o", &out.display().to_string()], 1);
     assert!(told.contains("no campaign ran a tuner file with rules: nothing is written") && !out.exists(), "{told}");
-    let report = json(&["ab", &runs, "--conf", &comments, "--json"]);
+    let report = json(&["tuning", "ab", &runs, "--conf", &comments, "--json"]);
     assert_eq!(report[0]["rules"].as_array().unwrap().len(), 0);
     assert!(report[0]["notes"].to_string().contains("The tuner file has no rule"), "{report}");
 }
@@ -175,9 +175,9 @@ fn the_arm_of_an_empty_file_is_not_judged_as_rules() {
                 tuner file\nnodes,size_bytes,def_runs,cfg_runs\n1,4096,1;1.01;1.02,0.5;0.51;0.52\n";
     let folder = TempDir::new().unwrap();
     let runs = write(&folder, "runs.csv", text);
-    let report = json(&["ab", &runs, "--json"]);
+    let report = json(&["tuning", "ab", &runs, "--json"]);
     assert_eq!(report[0]["rules"].as_array().unwrap().len(), 0, "{report}");
-    let people = ended(&collectune(&["ab", &runs]), 0);
+    let people = ended(&collectune(&["tuning", "ab", &runs]), 0);
     assert!(people.contains("4 KiB") && !people.contains("landmine"), "{people}");
 }
 
@@ -187,7 +187,7 @@ fn medians_of_older_tables_are_read_and_prove_nothing() {
     let conf = write(&folder, "a.conf", "allreduce,4096,8192,tree,ll,2,1,8\n");
     let older = "nodes,size_bytes,def_median,cfg_median,gain_pct,psup,n_def,n_cfg\n1,4096,0.32,0.36,12.5,1.0,9,9\n";
     let older = write(&folder, "allreduce_1n.per_size.csv", older);
-    let report = json(&["ab", &older, "--conf", &conf, "--json"]);
+    let report = json(&["tuning", "ab", &older, "--conf", &conf, "--json"]);
     assert!(report[0]["notes"].to_string().contains("The file has medians and not the runs behind them"), "{report}");
     let rule = &report[0]["rules"][0];
     assert_eq!(
@@ -197,7 +197,7 @@ fn medians_of_older_tables_are_read_and_prove_nothing() {
     assert_eq!(report[0]["problems"].as_array().unwrap().len(), 0, "{report}");
     // A table that is none says what is needed, in an option that the command has.
     let none = write(&folder, "sizes.csv", "size,before,after\n4096,1,2\n");
-    let told = said(&["ab", &none], 1);
+    let told = said(&["tuning", "ab", &none], 1);
     assert!(
         told.contains("def_runs and cfg_runs, or def_median and cfg_median") && !told.contains("--configuration"),
         "{told}"
@@ -260,7 +260,7 @@ fn a_log_says_on_how_many_nodes_its_communicators_are() {
     let untold = write(&folder, "untold.log", &called);
     let conf = write(&folder, "one.conf", "allreduce,0,99999999,ring,ll,8,1,8,-1,-1\n");
     let ask = |log: &str| {
-        let report = json(&["coverage", log, "--conf", &conf, "--reader", "rccl", "--json"]);
+        let report = json(&["tuning", "coverage", log, "--conf", &conf, "--reader", "rccl", "--json"]);
         let line = &report["lines"][0];
         (
             line["num_nodes"].as_u64(),
@@ -283,10 +283,10 @@ fn fewer_ranks_than_nodes_are_refused() {
     let sweep = simulated(&folder);
     let why = "--nodes 2 --ranks 1: ranks are counted over all nodes, so there are at least as many";
     for arguments in [
-        &["predict", &sweep, "--collective", "all_reduce", "--nodes", "2", "--ranks", "1", "--size", "1M"][..],
+        &["tuning", "predict", &sweep, "--collective", "all_reduce", "--nodes", "2", "--ranks", "1", "--size", "1M"][..],
         &[
-            "ab",
-            "plan",
+            "tuning",
+            "ab-plan",
             "--collective",
             "all_reduce",
             "--nodes",
@@ -298,7 +298,7 @@ fn fewer_ranks_than_nodes_are_refused() {
             "--conf",
             "a",
         ],
-        &["coverage", "--batches", "1", "--hidden", "4096", "--nodes", "2", "--ranks", "1"],
+        &["tuning", "coverage", "--batches", "1", "--hidden", "4096", "--nodes", "2", "--ranks", "1"],
         &["policy", "replay", &sweep, "--nodes", "2", "--ranks", "1"],
     ] {
         let output = collectune(arguments);
@@ -308,7 +308,7 @@ fn fewer_ranks_than_nodes_are_refused() {
         assert!(is_said, "{}", text(&output.stderr));
     }
     let rows = write(&folder, "rows.csv", format!("{HEADER}all_reduce_perf,2,1,4096,0.2,TREE,LL,2\n"));
-    let told = said(&["train", &rows], 1);
+    let told = said(&["tuning", "train", &rows], 1);
     assert!(told.contains("column num_gpus: \"1\" is fewer than the 2 nodes: ranks count over all nodes"), "{told}");
 }
 
@@ -325,7 +325,7 @@ fn a_default_curve_alone_gives_a_report_with_its_dips() {
     assert!(report.contains("Only the library's default was measured") && report.contains("64 KiB"), "{report}");
     assert!(report.to_lowercase().contains("dip") || report.to_lowercase().contains("hotspot"), "{report}");
     // There is nothing to learn, and what can be had is named.
-    let told = said(&["train", &curve], 1);
+    let told = said(&["tuning", "train", &curve], 1);
     assert!(
         told.contains("only the library's default was measured; a report shows its curve and where it dips"),
         "{told}"
@@ -339,11 +339,11 @@ fn scripts_lists_and_single_rows_are_called_what_they_are() {
     let list = write(&folder, "a.json", "[1, 2, 3]\n");
     let words = write(&folder, "b.json", "[\"a\", \"b\"]\n");
     let one = write(&folder, "one.csv", format!("{HEADER}all_reduce_perf,2,16,4096,0.2,TREE,LL,2\n"));
-    assert!(said(&["train", &perl], 1).contains("a.pl is a Perl script, not a table: give what it writes."));
+    assert!(said(&["tuning", "train", &perl], 1).contains("a.pl is a Perl script, not a table: give what it writes."));
     for list in [list, words] {
-        assert!(said(&["train", &list], 1).contains("is a JSON list without a name for anything in it"));
+        assert!(said(&["tuning", "train", &list], 1).contains("is a JSON list without a name for anything in it"));
     }
-    let told = said(&["train", &one], 1);
+    let told = said(&["tuning", "train", &one], 1);
     assert!(told.contains("there is 1 row to learn from, and at least 2 are needed"), "{told}");
 }
 
@@ -352,32 +352,41 @@ fn options_that_are_of_no_use_are_named_or_refused() {
     let folder = TempDir::new().unwrap();
     let sweep = simulated(&folder);
     let conf = write(&folder, "a.conf", "allreduce,0,4095,tree,ll,4,2,16\n");
-    let told = said(&["train", &sweep, "--test-split", "0", "--stages", "10", "--learning-rate", "0.5", "--json"], 0);
+    let told = said(
+        &["tuning", "train", &sweep, "--test-split", "0", "--stages", "10", "--learning-rate", "0.5", "--json"],
+        0,
+    );
     for option in ["--stages", "--learning-rate"] {
         assert!(told.contains(&format!("warning: {option} is not used: they are of boosting")), "{told}");
     }
-    let told = said(&["train", &sweep, "--test-split", "0", "--preset", "seed", "--stages", "10", "--trees", "9"], 0);
+    let told = said(
+        &["tuning", "train", &sweep, "--test-split", "0", "--preset", "seed", "--stages", "10", "--trees", "9"],
+        0,
+    );
     assert!(told.contains("--trees is not used: the preset seed") && !told.contains("--stages is"), "{told}");
-    let aside = ["train", &sweep, "--test-split", "0", "--set-aside", "all_reduce:4x32:RING/LL/8"];
+    let aside = ["tuning", "train", &sweep, "--test-split", "0", "--set-aside", "all_reduce:4x32:RING/LL/8"];
     let told = said(&aside, 0);
     let why =
         "RING/LL/8 of all_reduce on 4 nodes, 32 ranks is to be left out and was not measured: nothing is left out";
     assert!(told.contains(why), "{told}");
     let notes = json(&[&aside[..], &["--json"]].concat())["notes"].to_string();
     assert!(notes.contains(why), "{notes}");
-    assert!(said(&["conf", "lint", &conf, "--set", "1"], 3).contains("--set is not used: no sweep is given (--sweep)"));
+    assert!(
+        said(&["tuning", "lint", &conf, "--set", "1"], 3).contains("--set is not used: no sweep is given (--sweep)")
+    );
     for arguments in [
-        &["coverage", "a.log", "--collective", "broadcast"][..],
-        &["coverage", "a.log", "--type", "fp64"],
-        &["coverage", "a.log", "--calls", "4"],
-        &["coverage", "a.log", "--reader", "rccl"],
-        &["coverage", "--batches", "1", "--hidden", "4096", "--nodes", "1", "--ranks", "8", "--steps", "100"],
-        &["coverage", "--batches", "1", "--hidden", "0", "--nodes", "1", "--ranks", "8"],
+        &["tuning", "coverage", "a.log", "--collective", "broadcast"][..],
+        &["tuning", "coverage", "a.log", "--type", "fp64"],
+        &["tuning", "coverage", "a.log", "--calls", "4"],
+        &["tuning", "coverage", "a.log", "--reader", "rccl"],
+        &["tuning", "coverage", "--batches", "1", "--hidden", "4096", "--nodes", "1", "--ranks", "8", "--steps", "100"],
+        &["tuning", "coverage", "--batches", "1", "--hidden", "0", "--nodes", "1", "--ranks", "8"],
         &["report", &sweep, "--date", "banana"],
     ] {
         said(arguments, 2);
     }
-    let backwards = ["ab", "plan", "--collective", "all_reduce", "--nodes", "2", "--ranks", "16", "--plugin", "/a.so"];
+    let backwards =
+        ["tuning", "ab-plan", "--collective", "all_reduce", "--nodes", "2", "--ranks", "16", "--plugin", "/a.so"];
     let backwards = [&backwards[..], &["--conf", "a.conf", "--min", "1G", "--max", "4K"]].concat();
     assert!(said(&backwards, 1).contains("--min is above --max"));
 }
@@ -389,7 +398,8 @@ fn files_that_a_command_does_not_use_are_named() {
     let rewards = write(&folder, "rewards.log", "allreduce,4194304,1,8,12.34\nallreduce,4194304,1,8,12.35\n");
     let conf = write(&folder, "a.conf", "allreduce,0,4095,tree,ll,4,2,16\n");
     for file in [&rewards, &conf] {
-        for command in [&["train", &sweep, file, "--test-split", "0"][..], &["plan", &sweep, file]] {
+        for command in [&["tuning", "train", &sweep, file, "--test-split", "0"][..], &["tuning", "plan", &sweep, file]]
+        {
             let told = said(command, 0);
             assert!(told.contains(&format!("warning: {file} is not used: it holds")), "{told}");
         }
@@ -407,8 +417,18 @@ fn files_that_a_command_does_not_use_are_named() {
 #[test]
 fn typed_calls_are_of_one_step() {
     let folder = TempDir::new().unwrap();
-    let typed =
-        ["coverage", "--batches", "1,4611686018427387904", "--hidden", "4096", "--calls", "160", "--nodes", "1"];
+    let typed = [
+        "tuning",
+        "coverage",
+        "--batches",
+        "1,4611686018427387904",
+        "--hidden",
+        "4096",
+        "--calls",
+        "160",
+        "--nodes",
+        "1",
+    ];
     let report = json(&[&typed[..], &["--ranks", "8", "--json"]].concat());
     assert_eq!(report["total"]["calls"].as_f64(), Some(160.0));
     assert!(report["notes"].to_string().contains("1 batch size left out"), "{report}");
@@ -422,7 +442,7 @@ fn a_campaign_says_its_collective_itself() {
                 1,4096,1;1.01;1.02;1;1.01,2;2.01;2.02;2;2.01\n";
     let runs = write(&folder, "runs.csv", text);
     let conf = write(&folder, "a.conf", "allreduce,4096,4096,tree,ll,2,1,8\n");
-    let report = json(&["ab", &runs, "--conf", &conf, "--collective", "broadcast", "--json"]);
+    let report = json(&["tuning", "ab", &runs, "--conf", &conf, "--collective", "broadcast", "--json"]);
     assert_eq!(report[0]["rules"][0]["verdict"].as_str(), Some("keep"), "{report}");
     let why = "These logs are of all_reduce: broadcast, which is given, is not used";
     assert!(report[0]["notes"].to_string().contains(why), "{report}");
@@ -442,11 +462,11 @@ fn what_one_campaign_leaves_is_written_and_what_none_does_is_not() {
     let out = folder.path().join("out.conf");
     let path = out.display().to_string();
     let (won, lost) = (runs("allreduce_won.csv", 1.3), runs("allreduce_lost.csv", 0.7));
-    let both = said(&["ab", &won, &lost, "--conf", &conf, "-o", &path], 1);
+    let both = said(&["tuning", "ab", &won, &lost, "--conf", &conf, "-o", &path], 1);
     assert!(both.contains("-o takes what one campaign leaves") && !out.exists(), "{both}");
-    let told = said(&["ab", &lost, "--conf", &conf, "-o", &path], 0);
+    let told = said(&["tuning", "ab", &lost, "--conf", &conf, "-o", &path], 0);
     assert!(told.contains("No rule is kept: deploy no tuner file") && Path::new(&path).exists(), "{told}");
-    let told = said(&["ab", &won, "--conf", &conf, "-o", &path], 0);
+    let told = said(&["tuning", "ab", &won, "--conf", &conf, "-o", &path], 0);
     assert!(!told.contains("No rule is kept"), "{told}");
     assert!(fs::read_to_string(&out).unwrap().contains("\nallreduce,4096,4096,tree,ll,2,1,8\n"));
 }
@@ -457,8 +477,8 @@ fn a_saved_model_keeps_what_it_was_learnt_from() {
     let sweep = simulated(&folder);
     let (model, again) = (folder.path().join("a.json"), folder.path().join("b.json"));
     let [model, again] = [model, again].map(|path| path.display().to_string());
-    said(&["train", &sweep, "--test-split", "0", "--target", "printed", "--save", &model], 0);
-    let told = said(&["train", &model, "--test-split", "0", "--target", "time", "--save", &again], 0);
+    said(&["tuning", "train", &sweep, "--test-split", "0", "--target", "printed", "--save", &model], 0);
+    let told = said(&["tuning", "train", &model, "--test-split", "0", "--target", "time", "--save", &again], 0);
     assert!(told.contains("--target is not used: a saved model says it"), "{told}");
     let target =
         |path: &str| serde_json::from_str::<Value>(&fs::read_to_string(path).unwrap()).unwrap()["target"].clone();
@@ -487,12 +507,12 @@ fn a_model_whose_points_were_changed_says_so() {
     let folder = TempDir::new().unwrap();
     let sweep = simulated(&folder);
     let model = folder.path().join("a.json").display().to_string();
-    said(&["train", &sweep, "--test-split", "0", "--save", &model], 0);
+    said(&["tuning", "train", &sweep, "--test-split", "0", "--save", &model], 0);
     let mut file: Value = serde_json::from_str(&fs::read_to_string(&model).unwrap()).unwrap();
     let busbw = file["points"][0]["busbw_gbps"].as_f64().unwrap();
     file["points"][0]["busbw_gbps"] = (busbw * 1.5).into();
     let changed = write(&folder, "changed.json", file.to_string());
-    let told = said(&["train", &changed, "--test-split", "0"], 0);
+    let told = said(&["tuning", "train", &changed, "--test-split", "0"], 0);
     assert!(told.contains("1 point contradicted by the median of its runs"), "{told}");
     assert!(told.contains("predicts differently here"), "{told}");
 }
@@ -501,11 +521,11 @@ fn a_model_whose_points_were_changed_says_so() {
 fn what_is_chosen_of_one_set_or_named_for_rccl_is_not_passed_over() {
     let folder = TempDir::new().unwrap();
     let sweep = simulated(&folder);
-    let told = said(&["train", &sweep, "--test-split", "0", "--set", "2.26"], 0);
+    let told = said(&["tuning", "train", &sweep, "--test-split", "0", "--set", "2.26"], 0);
     assert!(told.contains("--set 2.26 chooses nothing: these files hold one set of measurements"), "{told}");
-    assert!(!said(&["train", &sweep, "--test-split", "0", "--set", "1"], 0).contains("chooses nothing"));
+    assert!(!said(&["tuning", "train", &sweep, "--test-split", "0", "--set", "1"], 0).contains("chooses nothing"));
     let conf = folder.path().join("ours.csv").display().to_string();
-    let export = ["conf", "export", &sweep, "--reader", "rccl", "--architecture", "gfx942", "-o", &conf];
+    let export = ["tuning", "export", &sweep, "--reader", "rccl", "--architecture", "gfx942", "-o", &conf];
     let written = ended(&collectune(&export), 0);
     assert!(written.contains("# there under the name rccl_tuner_gfx942.csv"), "{written}");
 }

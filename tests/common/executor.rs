@@ -7,7 +7,10 @@ use std::collections::BTreeSet;
 use crate::support::{real, worker::load_set};
 use collectune::{
     collective::{Algorithm, Collective, Protocol, Scale, Workload},
-    intake::Outcome,
+    intake::{
+        Outcome,
+        files::{FileSource, FileToLoad, read_files},
+    },
     plot::{Style, svg},
     progress::{Progress, Silent},
     report::Contents,
@@ -16,13 +19,13 @@ use collectune::{
         conf::{self, export::ExportOptions},
         heat_map::Against,
         parameters::{Parameters, Preset, SearchLimits},
-        result::{Importance, Recommendation, Source as Chooser, View},
+        result::{Importance, Recommendation, Source as Chooser, Trained, Validated, View},
         sets::SetChoice,
         simulate::Simulation,
     },
     worker::{
-        executor::{ExecuteError, Executor, FileSource, read_files},
-        protocol::{FileToLoad, Loaded, Request, Response, Trained, Validated},
+        executor::{ExecuteError, Executor},
+        protocol::{Loaded, Request, Response},
     },
 };
 use proptest::prelude::*;

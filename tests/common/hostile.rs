@@ -86,7 +86,7 @@ fn workbooks_and_archives_are_read_within_bounds() {
         let folder = TempDir::new().unwrap();
         let path = write(&folder, name, &bytes);
         let begin = Instant::now();
-        let output = collectune(&["overlap", &path]);
+        let output = collectune(&["overlap", "models", &path]);
         assert!(begin.elapsed() < LONGEST, "{name} takes {:?} in the terminal", begin.elapsed());
         assert!(!output.status.success() && text(&output.stderr).contains(why), "{}", text(&output.stderr));
     }
@@ -98,7 +98,7 @@ fn a_dump_of_thousands_of_gpus_is_refused_and_the_largest_machine_is_not() {
     assert!(why.contains("it has 4,097 GPUs, and one node has at most 1,024"), "{why}");
     let folder = TempDir::new().unwrap();
     let path = write(&folder, "dump.xml", hostile::dump(4097));
-    let output = collectune(&["synthesize", &path]);
+    let output = collectune(&["topology", "synthesize", &path]);
     assert!(!output.status.success() && text(&output.stderr).contains("at most 1,024"), "{}", text(&output.stderr));
     // As many as NCCL knows of, on one node and on more than can be.
     let largest = hostile::dump(576);
@@ -121,7 +121,7 @@ fn said(report: &Report) -> String {
 fn studies(files: &[(&str, &[u8])]) -> Studies {
     let mut worker = Executor::default();
     load(&mut worker, files);
-    std::mem::take(worker.studies())
+    std::mem::take(&mut worker.studies)
 }
 
 /// What a workbench shows for choices: one question, and the first pieces of what follows, each within the bounds.

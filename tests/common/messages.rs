@@ -52,7 +52,7 @@ fn help(path: &[String]) -> String {
     text(&output.stdout)
 }
 
-/// Every command, from the helps. One that has others and does something itself (`ab`) is one as well.
+/// Every command that does something, from the helps.
 fn commands() -> Vec<Command> {
     let mut all = Vec::new();
     let mut open = vec![Vec::new()];
@@ -77,7 +77,7 @@ fn commands() -> Vec<Command> {
         }
         inner.retain(|name| name != "help");
         open.extend(inner.iter().map(|name| [&path[..], std::slice::from_ref(name)].concat()));
-        if inner.is_empty() || valued.len() > 1 {
+        if inner.is_empty() {
             all.push(Command { path, options, valued, help });
         }
     }
@@ -85,11 +85,11 @@ fn commands() -> Vec<Command> {
     all
 }
 
-/// `collectune conf lint` names a command; what follows may be an argument.
+/// `collectune tuning lint` names a command; what follows may be an argument.
 fn named_commands(text: &str) -> Vec<Vec<String>> {
     let of = |at: usize| {
         let words = text[at..].split([' ', '\n', '`']).skip(1);
-        let is_word = |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase());
+        let is_word = |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
         words.take(2).take_while(is_word).map(str::to_owned).collect::<Vec<_>>()
     };
     let is_start =
@@ -98,9 +98,13 @@ fn named_commands(text: &str) -> Vec<Vec<String>> {
     all.map(|(at, _)| of(at)).filter(|words| !words.is_empty()).collect()
 }
 
+/// Whether words begin as a command does; of one with others, the second word is one of them, or an option.
 fn is_command(words: &[String], commands: &[Command]) -> bool {
-    let first = |command: &Command| command.path.first() == words.first();
-    commands.iter().any(first)
+    let is_meant = |command: &Command| {
+        let of_others = command.path.len() > 1 && words.get(1).is_some_and(|word| !word.starts_with('-'));
+        words.starts_with(&command.path[..if of_others { 2 } else { 1 }])
+    };
+    commands.iter().any(is_meant)
 }
 
 /// The string literals of a Rust source, without its comments and its unit tests.
@@ -353,34 +357,34 @@ fn bad_files(folder: &TempDir) -> BTreeMap<&'static str, String> {
 
 /// How a command is given a file: `{}` stands for it, `{conf}`, `{sweep}` and `{runs}` for good ones.
 const TEMPLATES: [(&str, &str); 28] = [
-    ("train", "train {}"),
-    ("predict", "predict {} --collective all_reduce --nodes 2 --ranks 16 --size 1M"),
-    ("predict", "predict --model {} --collective all_reduce --nodes 2 --ranks 16"),
-    ("conf export", "conf export {} --reader dn-tuner"),
-    ("conf export", "conf export {} --reader example"),
-    ("conf lint", "conf lint {}"),
-    ("conf lint", "conf lint {conf} --sweep {}"),
-    ("coverage", "coverage {}"),
-    ("coverage", "coverage --batches 1,8 --hidden 4096 --nodes 2 --ranks 16 --sweep {}"),
-    ("coverage", "coverage --batches 1 --hidden 4096 --nodes 2 --ranks 16 --reader rccl --conf {}"),
-    ("plan", "plan {}"),
-    ("ab", "ab {}"),
-    ("ab", "ab {runs} --collective all_reduce --conf {}"),
-    ("overlap", "overlap {}"),
-    ("step", "step {}"),
-    ("layouts", "layouts {}"),
+    ("tuning train", "tuning train {}"),
+    ("tuning predict", "tuning predict {} --collective all_reduce --nodes 2 --ranks 16 --size 1M"),
+    ("tuning predict", "tuning predict --model {} --collective all_reduce --nodes 2 --ranks 16"),
+    ("tuning export", "tuning export {} --reader dn-tuner"),
+    ("tuning export", "tuning export {} --reader example"),
+    ("tuning lint", "tuning lint {}"),
+    ("tuning lint", "tuning lint {conf} --sweep {}"),
+    ("tuning coverage", "tuning coverage {}"),
+    ("tuning coverage", "tuning coverage --batches 1,8 --hidden 4096 --nodes 2 --ranks 16 --sweep {}"),
+    ("tuning coverage", "tuning coverage --batches 1 --hidden 4096 --nodes 2 --ranks 16 --reader rccl --conf {}"),
+    ("tuning plan", "tuning plan {}"),
+    ("tuning ab", "tuning ab {}"),
+    ("tuning ab", "tuning ab {runs} --collective all_reduce --conf {}"),
+    ("overlap models", "overlap models {}"),
+    ("training-time step", "training-time step {}"),
+    ("training-time layouts", "training-time layouts {}"),
     ("policy replay", "policy replay {} --seeds 0"),
     ("policy export", "policy export {} --reader example"),
     ("policy export", "policy export {rewards} --schedule {}"),
     ("policy watch", "policy watch {} {folder} --once"),
     ("policy doctor", "policy doctor {}"),
-    ("synthesize", "synthesize {} --collective all_gather"),
-    ("verify", "verify {}"),
-    ("verify", "verify {} --graph {}"),
-    ("compare", "compare {} {sweep}"),
-    ("compare", "compare {sweep} {sweep} --conf {}"),
+    ("topology synthesize", "topology synthesize {} --collective all_gather"),
+    ("topology verify", "topology verify {}"),
+    ("topology verify", "topology verify {} --graph {}"),
+    ("tuning compare", "tuning compare {} {sweep}"),
+    ("tuning compare", "tuning compare {sweep} {sweep} --conf {}"),
     ("report", "report {}"),
-    ("chart", "chart {}"),
+    ("tuning chart", "tuning chart {}"),
 ];
 
 #[test]
@@ -396,7 +400,8 @@ fn whatever_is_given_the_terminal_advises_only_what_it_has() {
     ];
     for command in &commands {
         let name = command.name();
-        let is_known = TEMPLATES.iter().any(|(of, _)| *of == name) || ["ab plan", "completions"].contains(&&*name);
+        let is_known =
+            TEMPLATES.iter().any(|(of, _)| *of == name) || ["tuning ab-plan", "completions"].contains(&&*name);
         assert!(is_known, "{name} has no template");
     }
     let mut wrong = Vec::new();

@@ -13,10 +13,10 @@ use collectune::{
     registry::work,
     report::{Contents, Report, ReportFormat, Workbench, Written, link, wire, write},
     training_time::{self, catalogue::Catalogue},
-    tuning::{parameters::Parameters, simulate::Simulation},
+    tuning::{loaded::predict_folds, parameters::Parameters, simulate::Simulation},
     workbench::{WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
     worker::{
-        executor::{self, Executor},
+        executor::Executor,
         protocol::{Request, Response},
     },
 };
@@ -105,7 +105,10 @@ fn saved(mut executor: Executor, key: &str) -> String {
 }
 
 fn ask(executor: &mut Executor, workbench: Workbench, question: WorkbenchQuestion) -> WorkbenchAnswer {
-    match crate::support::worker::ask(executor, Request::Study { workbench, question: Box::new(question) }) {
+    match crate::support::worker::ask(
+        executor,
+        Request::Study { workbench, question: Box::new(question), is_held: false },
+    ) {
         Response::Study(answer) => *answer,
         other => panic!("{other:?}"),
     }
@@ -142,10 +145,10 @@ fn studied(workbench: Workbench, files: &Files, is_whole: bool) -> Executor {
         explore(&mut executor, workbench, is_whole);
     } else if is_whole {
         let parameters = Parameters { trees: 5, stages: 10, ..Parameters::default() };
-        let trained = executor.train(parameters.clone(), &mut Silent).unwrap();
+        let trained = executor.tuning.train(parameters.clone(), &mut Silent).unwrap();
         let all: Vec<u32> = (0..trained.folds.len() as u32).collect();
-        let folds = executor::predict_folds(&trained.training, &parameters, &all, &mut Silent).unwrap();
-        executor.validate(&[folds], &mut Silent).unwrap();
+        let folds = predict_folds(&trained.training, &parameters, &all, &mut Silent).unwrap();
+        executor.tuning.validate(&[folds], &mut Silent).unwrap();
     }
     executor
 }

@@ -5,7 +5,10 @@
 use std::{env, fs, path::PathBuf};
 
 use collectune::{
-    intake::{self, FileContent, Outcome},
+    intake::{
+        self, FileContent, Outcome,
+        files::{FileSource, FileToLoad, read_files},
+    },
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
     progress::Silent,
     report::{
@@ -14,10 +17,10 @@ use collectune::{
         markdown, open, wire,
     },
     text::{Column, Entry, Listing, is_control},
-    tuning::{aggregate::Target, parameters::Parameters, simulate::Simulation},
+    tuning::{aggregate::Target, loaded::predict_folds, parameters::Parameters, simulate::Simulation},
     worker::{
-        executor::{self, ExecuteError, Executor, FileSource, read_files},
-        protocol::{FileToLoad, Request, Response},
+        executor::{ExecuteError, Executor},
+        protocol::{Request, Response},
     },
 };
 use proptest::prelude::*;
@@ -34,10 +37,10 @@ fn studied(files: &[(&str, Vec<u8>)]) -> Executor {
     let mut executor = Executor::default();
     executor.take_in(opened, Target::Time, &mut Silent).unwrap();
     let parameters = Parameters { trees: 10, stages: 20, ..Parameters::default() };
-    let trained = executor.train(parameters.clone(), &mut Silent).unwrap();
+    let trained = executor.tuning.train(parameters.clone(), &mut Silent).unwrap();
     let all: Vec<u32> = (0..trained.folds.len() as u32).collect();
-    let folds = executor::predict_folds(&trained.training, &parameters, &all, &mut Silent).unwrap();
-    executor.validate(&[folds], &mut Silent).unwrap();
+    let folds = predict_folds(&trained.training, &parameters, &all, &mut Silent).unwrap();
+    executor.tuning.validate(&[folds], &mut Silent).unwrap();
     executor
 }
 
@@ -546,7 +549,7 @@ fn shells_complete_every_command() {
         let output =
             std::process::Command::new(env!("CARGO_BIN_EXE_collectune")).args(["completions", shell]).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        for command in ["train", "report", "coverage", "completions", "no-file-names"] {
+        for command in ["tuning", "train", "report", "coverage", "completions", "no-file-names"] {
             assert!(text.contains(command), "{shell}: {command}");
         }
     }

@@ -34,12 +34,13 @@ use collectune::{
     training_time::simulate as steps,
     tuning::{
         ab::{self, read as runs, rules},
+        loaded::predict_folds,
         parameters::Parameters,
         simulate::Simulation,
     },
     workbench::{WorkbenchAnswer, WorkbenchQuestion},
     worker::{
-        executor::{Executor, predict_folds},
+        executor::Executor,
         protocol::{Loaded, Request, Response},
     },
 };
@@ -90,7 +91,7 @@ fn of_files(loaded: &Loaded) -> Vec<String> {
 fn shown(worker: &mut Executor, workbench: Workbench, choices: &[(String, String)]) -> Result<Vec<String>, String> {
     let mut chosen = Choices::default();
     choices.iter().for_each(|(key, value)| chosen.set(key, value));
-    let request = Request::Study { workbench, question: Box::new(WorkbenchQuestion::Choose(chosen)) };
+    let request = Request::Study { workbench, question: Box::new(WorkbenchQuestion::Choose(chosen)), is_held: false };
     match worker.execute(request, Vec::new(), &mut Silent) {
         Ok(Response::Study(answer)) => {
             let WorkbenchAnswer::Shown(shown) = *answer else { panic!() };
@@ -200,7 +201,7 @@ fn policy_says_the_same_in_both_doors() {
         }
         // And the other way round: what the page notes of the files and of the study.
         let mut notes = of_files(&loaded);
-        notes.extend(executor.studies().policy.study().studied().notes);
+        notes.extend(executor.studies.policy.study().studied().notes);
         for note in notes {
             assert!(said.has(&note), "{seed} {typed:?}: the page says {note:?}, the terminal {}", said.0);
         }
@@ -223,16 +224,16 @@ fn tuning_says_the_same_in_both_doors() {
         };
         let sweep = damaged(stream, &simulation.to_csv());
         let path = write(&folder, "sweep.csv", &sweep);
-        let output = collectune(&["train", &path, "--test-split", "0"]);
+        let output = collectune(&["tuning", "train", &path, "--test-split", "0"]);
         let said = Said::of(&folder, &text(&output.stderr));
         let mut executor = Executor::default();
         let loaded = worker::load(&mut executor, &[("sweep.csv", sweep.as_bytes())]);
         let mut notes = of_files(&loaded);
-        let trained = executor.train(Parameters::default(), &mut Silent).unwrap();
+        let trained = executor.tuning.train(Parameters::default(), &mut Silent).unwrap();
         let folds: Vec<u32> = (0..trained.folds.len() as u32).collect();
         let folds = predict_folds(&trained.training, &Parameters::default(), &folds, &mut Silent).unwrap();
         notes.extend(trained.notes);
-        notes.extend(executor.validate(&[folds], &mut Silent).unwrap().notes);
+        notes.extend(executor.tuning.validate(&[folds], &mut Silent).unwrap().notes);
         let all = Said(notes.join("\n"));
         for line in said.lines() {
             let bare = line.strip_prefix("sweep.csv: ").unwrap_or(&line);
@@ -252,7 +253,7 @@ fn overlap_and_training_time_say_the_same_in_both_doors() {
     let rows = kernels::Simulation { layers: 2, ..kernels::Simulation::example() }.to_csv();
     let rows = damaged(stream, &rows);
     let path = write(&folder, "kernels.csv", &rows);
-    let output = collectune(&["overlap", &path]);
+    let output = collectune(&["overlap", "models", &path]);
     let said = Said::of(&folder, &text(&output.stderr));
     let mut executor = Executor::default();
     let loaded = worker::load(&mut executor, &[("kernels.csv", rows.as_bytes())]);
@@ -279,7 +280,7 @@ fn overlap_and_training_time_say_the_same_in_both_doors() {
         std::fs::write(&place, &text).unwrap();
         loads.push((path.clone(), text));
     }
-    let output = collectune(&["step", &folder.path().join("step").display().to_string()]);
+    let output = collectune(&["training-time", "step", &folder.path().join("step").display().to_string()]);
     let said = Said(text(&output.stderr).replace(&format!("{}/step/", folder.path().display()), ""));
     assert_eq!(output.status.code(), Some(0), "{}", said.0);
     let loads: Vec<(&str, &[u8])> = loads.iter().map(|(path, text)| (path.as_str(), text.as_bytes())).collect();
@@ -315,7 +316,7 @@ fn topology_says_the_same_in_both_doors() {
         let (stream, folder) = (&mut Stream::new(seed), TempDir::new().unwrap());
         let text_of = damaged(stream, graph);
         let path = write(&folder, "ring.csv", &text_of);
-        let output = collectune(&["synthesize", &path, "--collective", "all_gather"]);
+        let output = collectune(&["topology", "synthesize", &path, "--collective", "all_gather"]);
         let said = Said::of(&folder, &text(&output.stderr));
         let mut executor = Executor::default();
         let loaded = worker::load(&mut executor, &[("ring.csv", text_of.as_bytes())]);

@@ -4,7 +4,10 @@ use std::{io::Write, sync::LazyLock};
 
 use collectune::{
     collective::{Collective, Scale, Workload},
-    intake::{self, ColumnSource, FileContent, Mapping, Outcome},
+    intake::{
+        self, ColumnSource, FileContent, Mapping, Outcome,
+        files::{FileSource, FileToLoad, read_files},
+    },
     math::Stream,
     overlap::{
         self,
@@ -33,10 +36,6 @@ use collectune::{
         sizes::parse_sizes,
         study::TuningStudy,
         support::SupportMatrix,
-    },
-    worker::{
-        executor::{FileSource, read_files},
-        protocol::FileToLoad,
     },
 };
 use flate2::{Compression, write::GzEncoder};

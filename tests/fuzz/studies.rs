@@ -8,6 +8,7 @@ use std::{cell::RefCell, sync::LazyLock, time::Duration};
 use collectune::{
     collective::{Collective, Scale, Workload},
     form::{Choices, Control, Field},
+    intake::files::{FileSource, FileToLoad, read_files},
     math::Stream,
     progress::Silent,
     registry::{Studies, work},
@@ -21,8 +22,8 @@ use collectune::{
     },
     workbench::{Attachment, AttachmentKind, ReportContext, WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
     worker::{
-        executor::{Executor, FileSource, read_files},
-        protocol::{FileToLoad, Request, Response},
+        executor::Executor,
+        protocol::{Request, Response},
     },
 };
 

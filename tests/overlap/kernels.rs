@@ -436,17 +436,18 @@ fn traces_and_profiles_become_kernels() {
 fn the_worker_does_the_same() {
     use collectune::{
         form::Choices,
+        intake::files::{FileSource, FileToLoad},
         tuning::aggregate::Target,
         workbench::{WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
         worker::{
-            executor::{Executor, FileSource},
-            protocol::{FileToLoad, Request, Response},
+            executor::Executor,
+            protocol::{Request, Response},
         },
     };
     let text = merged(60).into_bytes();
     let mut executor = Executor::default();
     let ask = |executor: &mut Executor, question| match executor.execute(
-        Request::Study { workbench: Workbench::Overlap, question: Box::new(question) },
+        Request::Study { workbench: Workbench::Overlap, question: Box::new(question), is_held: false },
         Vec::new(),
         &mut Silent,
     ) {
@@ -458,7 +459,7 @@ fn the_worker_does_the_same() {
         pairs.iter().for_each(|(key, value)| choices.set(key, value));
         WorkbenchQuestion::Choose(choices)
     };
-    let request = Request::Study { workbench: Workbench::Overlap, question: Box::new(choose(&[])) };
+    let request = Request::Study { workbench: Workbench::Overlap, question: Box::new(choose(&[])), is_held: false };
     let nothing = executor.execute(request, Vec::new(), &mut Silent);
     assert!(nothing.unwrap_err().to_string().contains("there is no kernel to study"));
     let files = vec![FileToLoad { id: 7, name: "merged.csv".to_owned(), mapping: None }];
@@ -548,8 +549,18 @@ fn the_terminal_says_it_in_json() {
     assert_eq!(code, Some(0), "{told}");
     assert!(markdown.starts_with("# Slowdown of ") && markdown.contains("No slowdown at all"), "{markdown}");
     let (merged, said, trees) = (path("merged.csv"), path("said.csv"), path("trees.json"));
-    let (code, json, told) =
-        run(&["overlap", &merged, "--json", "--model", "trees-lad", "--predictions", &said, "--xgboost", &trees]);
+    let (code, json, told) = run(&[
+        "overlap",
+        "models",
+        &merged,
+        "--json",
+        "--model",
+        "trees-lad",
+        "--predictions",
+        &said,
+        "--xgboost",
+        &trees,
+    ]);
     assert_eq!(code, Some(0), "{told}");
     let report: serde_json::Value = serde_json::from_str(&json).unwrap();
     let names: Vec<&str> =
@@ -561,11 +572,11 @@ fn the_terminal_says_it_in_json() {
     }
     assert!(report["verdict"].as_str().unwrap().ends_with('.'));
     assert!(std::fs::read_to_string(&said).unwrap().starts_with("line,kernel,"));
-    let (code, table, _) = run(&["overlap", &merged, &trees]);
+    let (code, table, _) = run(&["overlap", "models", &merged, &trees]);
     assert!(code == Some(0) && table.contains("No slowdown at all") && table.contains("standardised"), "{table}");
-    let (code, _, told) = run(&["overlap", &merged, "--run", "2"]);
+    let (code, _, told) = run(&["overlap", "models", &merged, "--run", "2"]);
     assert!(code == Some(1) && told.contains("there is no run 2; there is 1"), "{told}");
-    let (code, _, told) = run(&["overlap", &trees]);
+    let (code, _, told) = run(&["overlap", "models", &trees]);
     assert!(code == Some(1) && told.contains("there is no kernel to study"), "{told}");
 }
 

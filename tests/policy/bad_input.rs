@@ -250,6 +250,6 @@ fn bounds_that_do_not_ascend_are_refused() {
         "abc",
         "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32",
     ] {
-        assert!(Bands::parse(bands).is_err(), "{bands}");
+        assert!(bands.parse::<Bands>().is_err(), "{bands}");
     }
 }

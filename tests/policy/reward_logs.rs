@@ -566,11 +566,11 @@ fn a_band_with_two_winners_is_split_and_said() {
     assert_eq!(studied.verdicts, ["keep auto", "keep auto"], "{:?}", studied.sentences);
     assert!(studied.notes.iter().any(|note| note.contains("lies in the same band")), "{:?}", studied.notes);
     drop(study);
-    let bands = collectune::policy::bands::Bands::parse("1M,8M,32M").unwrap();
+    let bands = "1M,8M,32M".parse::<collectune::policy::bands::Bands>().unwrap();
     let (_, studied) = self::study(&[("r.csv", &text)], Settings { bands, ..Settings::default() });
     assert_eq!(studied.verdicts, ["run tree/simple", "run ring/simple"]);
     for wrong in ["8M,1M", "1M,1M", "", "abc"] {
-        assert!(collectune::policy::bands::Bands::parse(wrong).is_err(), "{wrong}");
+        assert!(wrong.parse::<collectune::policy::bands::Bands>().is_err(), "{wrong}");
     }
 }
 
@@ -601,7 +601,7 @@ fn the_page_asks_and_is_answered() {
     let mut worker =
         crate::support::worker::with(&[("rewards.log", text), ("iterations.csv", simulate::overlap_log(1))]);
     let mut ask = |question| {
-        let request = Request::Study { workbench: Workbench::Policy, question: Box::new(question) };
+        let request = Request::Study { workbench: Workbench::Policy, question: Box::new(question), is_held: false };
         match crate::support::worker::ask(&mut worker, request) {
             Response::Study(answer) => *answer,
             other => panic!("{other:?}"),
@@ -657,6 +657,7 @@ fn the_page_asks_and_is_answered() {
     let request = Request::Study {
         workbench: Workbench::Policy,
         question: Box::new(WorkbenchQuestion::Save("example".to_owned())),
+        is_held: false,
     };
     let refused = worker.execute(request, Vec::new(), &mut Silent).unwrap_err().to_string();
     assert!(refused.contains("no tuner file is written for NVIDIA's example"), "{refused}");
@@ -675,6 +676,7 @@ fn the_page_asks_and_is_answered() {
         let request = Request::Study {
             workbench: Workbench::Policy,
             question: Box::new(WorkbenchQuestion::Choose(Choices::parse(wrong))),
+            is_held: false,
         };
         let answer = worker.execute(request, Vec::new(), &mut Silent);
         assert!(answer.is_err(), "{wrong}");

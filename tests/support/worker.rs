@@ -1,11 +1,12 @@
 //! A worker that is asked natively.
 
 use collectune::{
+    intake::files::{FileSource, FileToLoad},
     progress::{Progress, Silent},
-    tuning::{aggregate::Target, parameters::Parameters, sets::SetChoice},
+    tuning::{aggregate::Target, parameters::Parameters, result::Trained, sets::SetChoice},
     worker::{
-        executor::{Executor, FileSource},
-        protocol::{FileToLoad, Loaded, Request, Response, Trained},
+        executor::Executor,
+        protocol::{Loaded, Request, Response},
     },
 };
 

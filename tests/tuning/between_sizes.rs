@@ -106,7 +106,7 @@ fn all_doors_give_one_verdict_at_every_size() {
             let Response::FoldsDone(done) = worker::ask(&mut own, request) else { panic!("no folds") };
             worker::ask(&mut own, Request::Validate { folds: vec![done] });
         }
-        let study = own.study();
+        let study = &own.tuning.study;
         let group = &study.groups()[0];
         let asked = sizes(&group.sizes, &mut random);
         let workload = |size_bytes| Workload { collective: group.collective, scale: group.scale, size_bytes };

@@ -14,6 +14,7 @@ use crate::support::{
 };
 use collectune::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale},
+    intake::files::{FileSource, FileToLoad},
     math::{Stream, exp, ln, median},
     progress::Silent,
     tuning::{
@@ -28,8 +29,8 @@ use collectune::{
         snapshot::{DeployedChoice, Extent, Measurement, Snapshot, SnapshotGroup, SnapshotRuns, SnapshotSize},
     },
     worker::{
-        executor::{Executor, FileSource},
-        protocol::{ComparedState, FileToLoad, Request, Response},
+        executor::Executor,
+        protocol::{ComparedState, Request, Response},
     },
 };
 use proptest::prelude::*;
@@ -581,7 +582,11 @@ fn the_terminal_ends_with_3_where_something_got_slower() {
         path.display().to_string()
     };
     let run = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_collectune")).arg("compare").args(arguments).output().unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_collectune"))
+            .args(["tuning", "compare"])
+            .args(arguments)
+            .output()
+            .unwrap();
         let [out, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
         (output.status.code(), out, error)
     };

@@ -4,7 +4,7 @@
 
 use collectune::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
-    intake::{FileReport, Outcome},
+    intake::{FileReport, Outcome, files::OpenedFiles},
     progress::Silent,
     text::Problems,
     tuning::{
@@ -22,7 +22,7 @@ use collectune::{
         sweep::Sweep,
     },
     worker::{
-        executor::{Executor, OpenedFiles},
+        executor::Executor,
         protocol::{Request, Response},
     },
 };

@@ -4,16 +4,15 @@ use std::io::Cursor;
 
 use collectune::{
     collective::{Collective, Scale},
-    intake::{self, FileContent, FileReport, Mapping, MappingRequest, Outcome},
+    intake::{
+        self, FileContent, FileReport, Mapping, MappingRequest, Outcome,
+        files::{FileSource, FileToLoad, OpenedFiles, read_files},
+    },
     progress::Silent,
     text::Problems,
     tuning::{
         job::JobLog,
         read::{Evidence, Row, RunKind},
-    },
-    worker::{
-        executor::{FileSource, OpenedFiles, read_files},
-        protocol::FileToLoad,
     },
 };
 use proptest::prelude::*;

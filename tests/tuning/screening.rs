@@ -7,15 +7,16 @@ use collectune::{
     progress::Silent,
     tuning::{
         decision::Decision,
+        loaded::predict_folds,
         parameters::{Confidence, Parameters, Preset, Screening, SetAside},
         record::{self, RecordQuestion},
-        result::Recommendation,
+        result::{Recommendation, Trained},
         simulate::Simulation,
         stalls::Placement,
     },
     worker::{
-        executor::{self, Executor},
-        protocol::{Request, Response, Trained},
+        executor::Executor,
+        protocol::{Request, Response},
     },
 };
 
@@ -123,8 +124,8 @@ fn confidence_decides_anew_without_training() {
     load(&mut worker, &[("a.csv", csv.as_bytes())]);
     let trained = train(&mut worker, &parameters());
     let folds: Vec<u32> = (0..trained.folds.len() as u32).collect();
-    let done = executor::predict_folds(&trained.training, &parameters(), &folds, &mut Silent).unwrap();
-    let validated = worker.validate(&[done], &mut Silent).unwrap();
+    let done = predict_folds(&trained.training, &parameters(), &folds, &mut Silent).unwrap();
+    let validated = worker.tuning.validate(&[done], &mut Silent).unwrap();
     let deployed =
         |answer: &[Recommendation]| answer.iter().filter(|answer| answer.decision == Decision::Deploy).count();
     assert!(deployed(&validated.answer) > 0);
@@ -187,8 +188,8 @@ fn between_sizes_the_default_is_interpolated() {
     assert!(before[0].gain.is_none() && before[0].default_between_gbps.is_some(), "no interval is known yet");
     assert_eq!(before[0].decision, Decision::MeasureFirst, "without an interval nothing is deployed");
     let folds: Vec<u32> = (0..trained.folds.len() as u32).collect();
-    let done = executor::predict_folds(&trained.training, &parameters(), &folds, &mut Silent).unwrap();
-    worker.validate(&[done], &mut Silent).unwrap();
+    let done = predict_folds(&trained.training, &parameters(), &folds, &mut Silent).unwrap();
+    worker.tuning.validate(&[done], &mut Silent).unwrap();
     let [between, beyond] = &recommend(&mut worker)[..] else { panic!() };
     let (gain, default) = (between.gain.unwrap(), between.default_between_gbps.unwrap());
     let expected = (between.predicted_busbw_gbps.unwrap() / default - 1.0) * 100.0;

@@ -17,7 +17,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 const HOUSE: [&str; 2] = ["src", "compute/src"];
 
 /// The rooms, from the ground up.
-const FLOORS: [&[&str]; 11] = [
+const FLOORS: [&[&str]; 12] = [
     &["units", "math", "order", "progress", "records", "crc32"],
     &["zip"],
     &["collective"],
@@ -25,7 +25,8 @@ const FLOORS: [&[&str]; 11] = [
     &["report"],
     &["workbench"],
     &["tuning", "policy", "training_time", "topology", "overlap"],
-    &["intake", "registry"],
+    &["registry"],
+    &["intake"],
     &["worker"],
     &["app", "cli"],
     &[DOORS],

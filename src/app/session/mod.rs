@@ -30,11 +30,10 @@ use leptos::prelude::*;
 
 use crate::{
     form::Choices,
-    intake::{FileReport, MappingRequest},
+    intake::{FileReport, MappingRequest, files::DocumentFiles},
     registry::needs_files,
     report::Workbench,
     tuning::address::{Address, Panel},
-    worker::protocol::DocumentFiles,
 };
 use workers::{Workers, client::Client, pool::Pool};
 

@@ -17,14 +17,17 @@ use super::{
 use crate::{
     app::diagnostics,
     collective::Workload,
-    intake::{FileReport, Mapping, MappingRequest, Outcome},
+    intake::{
+        FileReport, Mapping, MappingRequest, Outcome,
+        files::{DocumentFiles, FileToLoad},
+    },
     report::Workbench,
     tuning::{
         address::{Address, Panel},
         sets::SetChoice,
     },
     units::count,
-    worker::protocol::{ComparedState, DocumentFiles, FileToLoad, Loaded, Request, Response},
+    worker::protocol::{ComparedState, Loaded, Request, Response},
 };
 
 /// The name of the task of reading files; the status line shows it, and `cancel` recognises the task by it.

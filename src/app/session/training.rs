@@ -15,11 +15,11 @@ use crate::{
     progress::Step,
     tuning::{
         parameters::SetAside,
-        result::Recommendation,
+        result::{Recommendation, Trained, Validated},
         stalls::Stall,
         study::{MAX_TRAINED_GROUPS, TuningStudyError},
     },
-    worker::protocol::{Request, Response, Trained, Validated},
+    worker::protocol::{Request, Response},
 };
 
 impl Session {

@@ -19,9 +19,8 @@ use leptos::prelude::*;
 use super::{browser_tasks, files::Files, session::Session};
 use crate::{
     app::reactive::{Show, effect, reactive},
-    intake::{FileReport, Outcome},
+    intake::{FileReport, Outcome, files::DocumentFiles},
     tuning::address::Panel,
-    worker::protocol::DocumentFiles,
 };
 use answer::Answer;
 use charts::{Accuracy, Charts, HeatMap};

@@ -6,15 +6,15 @@ use std::{
     fs::File,
     io::Read,
     path::{Path, PathBuf},
-    process::ExitCode,
 };
 
 use clap::Args;
 use serde::Serialize;
 
-use super::super::{CliError, FOUND, files, terminal};
 use crate::{
+    cli::{error::CliError, files, terminal},
     conf::strict::{LineContent, lines},
+    policy::file::Policy,
     text::lossy,
     units::count,
 };
@@ -23,12 +23,14 @@ use crate::{
 ///
 /// Nothing is loaded or run: the library is read as a file. Exit code 3: something is wrong.
 #[derive(Args)]
+#[command(after_help = "Example:
+  collectune policy doctor /usr/lib/x86_64-linux-gnu/libnccl.so.2")]
 pub(in crate::cli) struct Doctor {
     /// libnccl.so or librccl.so; that of LD_LIBRARY_PATH or of the usual folders where not given
     #[arg(value_name = "LIBNCCL")]
     library: Option<PathBuf>,
 
-    /// Write JSON
+    /// Write the answer as JSON
     #[arg(long)]
     json: bool,
 }
@@ -50,19 +52,28 @@ struct Findings {
     notes: Vec<String>,
 }
 
+impl Findings {
+    fn problem(&mut self, what: impl Into<String>) {
+        self.problems.push(what.into());
+    }
+
+    fn note(&mut self, what: impl Into<String>) {
+        self.notes.push(what.into());
+    }
+}
+
 impl Doctor {
-    pub(super) fn run(self) -> Result<ExitCode, CliError> {
+    pub(super) fn run(self) -> Result<(), CliError> {
         let mut found = Findings::default();
         let path = self.library.clone().or_else(installed);
         match &path {
-            None => found.problems.push(
+            None => found.problem(
                 "no libnccl.so or librccl.so is found; name it (in a Python environment it lies under \
-                 site-packages/nvidia/nccl/lib)"
-                    .to_owned(),
+                 site-packages/nvidia/nccl/lib)",
             ),
             Some(path) => {
-                let error = |error| CliError::Open { name: files::name(path), error };
-                let strings = Strings::of(File::open(path).map_err(error)?).map_err(error)?;
+                let strings = File::open(path).and_then(Strings::of);
+                let strings = strings.map_err(|error| files::unopened(path, &error))?;
                 found.library = Some(files::name(path));
                 found.version = strings.version.clone();
                 found.looks_up = strings.looks_up();
@@ -70,13 +81,12 @@ impl Doctor {
             }
         }
         environment(&mut found, &|name| env::var_os(name));
-        let is_wrong = !found.problems.is_empty();
         if self.json {
-            terminal::write_json(&(serde_json::to_string_pretty(&found).unwrap_or_default() + "\n"))?;
+            terminal::write_json(&found)?;
         } else {
             terminal::write(&for_people(&found))?;
         }
-        Ok(if is_wrong { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
+        if found.problems.is_empty() { Ok(()) } else { Err(CliError::Found) }
     }
 }
 
@@ -84,16 +94,14 @@ fn library(found: &mut Findings) {
     let offered = 2..=6;
     found.tuner_version = found.looks_up.iter().copied().filter(|version| offered.contains(version)).max();
     match (found.tuner_version, &found.looks_up[..]) {
-        (None, []) => found.problems.push("this file looks no tuner plugin up: it is no NCCL from 2.19 on, and no RCCL".to_owned()),
-        (None, _) => found.problems.push(
+        (None, []) => found.problem("this file looks no tuner plugin up: it is no NCCL from 2.19 on, and no RCCL"),
+        (None, _) => found.problem(
             "this library looks up version 1 alone, or versions above 6, which the plugin does not offer: the job would \
-             run untuned"
-                .to_owned(),
+             run untuned",
         ),
-        (Some(2), _) => found.notes.push(
+        (Some(2), _) => found.note(
             "version 2 has no table of costs: only ring and tree with simple and LL are offered, LL128 with \
-             COLLECTUNE_TUNER_V2_LL128=1"
-                .to_owned(),
+             COLLECTUNE_TUNER_V2_LL128=1",
         ),
         _ => {}
     }
@@ -104,39 +112,35 @@ fn environment(found: &mut Findings, variable: &dyn Fn(&str) -> Option<OsString>
     let text = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned()).filter(|v| !v.is_empty());
     let file = |name: &str| text(name).map(PathBuf::from);
     match text("NCCL_TUNER_PLUGIN") {
-        None => found.notes.push(
-            "NCCL_TUNER_PLUGIN is not set: name the plugin by its absolute path, /path/libnccl-tuner-collectune.so"
-                .to_owned(),
+        None => found.note(
+            "NCCL_TUNER_PLUGIN is not set: name the plugin by its absolute path, /path/libnccl-tuner-collectune.so",
         ),
         Some(plugin) => {
             let path = Path::new(&plugin);
             // Measured: see docs/plugin.md.
             let opens_no_path = found.version.as_deref().is_some_and(|of| of.split('+').next() == Some("2.27.3"));
             if opens_no_path && path.is_absolute() {
-                found.problems.push(
+                found.problem(
                     "NCCL 2.27.3 opens no path, and would run untuned: set NCCL_TUNER_PLUGIN=collectune, and put the \
-                     plugin's folder into LD_LIBRARY_PATH"
-                        .to_owned(),
+                     plugin's folder into LD_LIBRARY_PATH",
                 );
             } else if opens_no_path {
                 let file = format!("libnccl-tuner-{plugin}.so");
                 let folders = variable("LD_LIBRARY_PATH").unwrap_or_default();
                 if !env::split_paths(&folders).any(|folder| folder.join(&file).is_file()) {
-                    found
-                        .problems
-                        .push(format!("{file} is in no folder of LD_LIBRARY_PATH, where NCCL 2.27.3 looks for it"));
+                    found.problem(format!("{file} is in no folder of LD_LIBRARY_PATH, where NCCL 2.27.3 looks for it"));
                 }
             } else if !path.is_absolute() {
-                found.problems.push(format!(
+                found.problem(format!(
                     "NCCL_TUNER_PLUGIN={plugin} is no absolute path: libraries complete short names differently, and run \
                      untuned without an error where nothing is found"
                 ));
             } else if !path.exists() {
-                found.problems.push(format!("NCCL_TUNER_PLUGIN={plugin} is not there"));
+                found.problem(format!("NCCL_TUNER_PLUGIN={plugin} is not there"));
             } else {
                 match File::open(path).and_then(Strings::of) {
                     Ok(strings) => self::plugin(found, &plugin, &strings, glibc()),
-                    Err(error) => found.problems.push(format!("NCCL_TUNER_PLUGIN={plugin} can't be read: {error}")),
+                    Err(error) => found.problem(format!("NCCL_TUNER_PLUGIN={plugin} can't be read: {error}")),
                 }
             }
         }
@@ -150,7 +154,7 @@ fn environment(found: &mut Findings, variable: &dyn Fn(&str) -> Option<OsString>
     let mode = match asked.as_deref() {
         Some(mode @ ("static" | "policy" | "online" | "passive")) => mode,
         Some(other) => {
-            found.problems.push(format!("COLLECTUNE_TUNER_MODE={other} is none of static, policy, online, passive"));
+            found.problem(format!("COLLECTUNE_TUNER_MODE={other} is none of static, policy, online, passive"));
             "passive"
         }
         None if conf.is_some() => "static",
@@ -165,44 +169,34 @@ fn environment(found: &mut Findings, variable: &dyn Fn(&str) -> Option<OsString>
         ("online", &folder, "COLLECTUNE_TUNER_DIR"),
     ];
     for (_, _, name) in by_mode.iter().filter(|(of, given, _)| *of != mode && given.is_some()) {
-        found.notes.push(format!("{name} is set, and the mode {mode} does not use it"));
+        found.note(format!("{name} is set, and the mode {mode} does not use it"));
     }
-    let (needed, name) = match mode {
-        "static" => (&conf, "NCCL_TUNER_CONFIG_FILE"),
-        "policy" => (&policy, "COLLECTUNE_TUNER_POLICY"),
-        "online" => (&folder, "COLLECTUNE_TUNER_DIR"),
-        _ => return,
-    };
+    let Some((_, needed, name)) = by_mode.into_iter().find(|(of, ..)| *of == mode) else { return };
     match needed {
-        None => found.problems.push(format!("the mode {mode} needs {name}, which is not set")),
-        Some(path) if !path.exists() => found.problems.push(format!("{name}={} is not there", files::name(path))),
+        None => found.problem(format!("the mode {mode} needs {name}, which is not set")),
+        Some(path) if !path.exists() => found.problem(format!("{name}={} is not there", files::name(path))),
         Some(path) if mode == "online" && !path.is_dir() => {
-            found.problems.push(format!("{name}={} is no folder", files::name(path)));
+            found.problem(format!("{name}={} is no folder", files::name(path)));
         }
         Some(path) if mode == "static" => match std::fs::read(path) {
             Ok(bytes) => tuner_file(found, name, path, &bytes),
-            Err(error) => found.problems.push(format!("{name}={} can't be read: {error}", files::name(path))),
+            Err(error) => found.problem(format!("{name}={} can't be read: {error}", files::name(path))),
         },
         Some(path) if mode == "policy" => {
             let read = std::fs::read(path).map_err(|error| error.to_string());
-            let read =
-                read.and_then(|bytes| crate::policy::file::Policy::read(&bytes).map_err(|error| error.to_string()));
-            match read {
+            match read.and_then(|bytes| Policy::read(&bytes).map_err(|error| error.to_string())) {
                 Ok(reading) => {
-                    found
-                        .notes
-                        .extend(reading.notes.iter().map(|note| format!("{name}: {} {note}", files::name(path))));
+                    reading.notes.iter().for_each(|note| found.note(format!("{name}: {} {note}", files::name(path))));
                 }
-                Err(error) => found.problems.push(format!("{name}: {} {error}", files::name(path))),
+                Err(error) => found.problem(format!("{name}: {} {error}", files::name(path))),
             }
         }
         Some(_) => {}
     }
     if mode == "online" && found.tuner_version.is_some_and(|version| version < 5) {
-        found.problems.push(
+        found.problem(
             "the mode online needs version 5 of the interface (NCCL or RCCL 2.28), which tells the communicator's id: here \
-             the plugin stays passive"
-                .to_owned(),
+             the plugin stays passive",
         );
     }
 }
@@ -211,20 +205,20 @@ fn environment(found: &mut Findings, variable: &dyn Fn(&str) -> Option<OsString>
 fn plugin(found: &mut Findings, name: &str, strings: &Strings, here: Option<Glibc>) {
     let offers = strings.looks_up();
     if !strings.is_program || !offers.iter().any(|version| (1..=6).contains(version)) {
-        found.problems.push(format!(
+        found.problem(format!(
             "NCCL_TUNER_PLUGIN={name} is no tuner plugin: it has none of ncclTunerPlugin_v1 to ncclTunerPlugin_v6"
         ));
         return;
     }
     if !strings.is_ours {
-        found.notes.push(format!(
+        found.note(format!(
             "NCCL_TUNER_PLUGIN={name} is a tuner plugin, and not Collectune's: modes and files are not about it"
         ));
     }
     let Some(needs) = strings.glibc else { return };
     found.plugin_needs_glibc = Some(needs.to_string());
     if let Some(here) = here.filter(|here| *here < needs) {
-        found.problems.push(format!(
+        found.problem(format!(
             "NCCL_TUNER_PLUGIN={name} needs glibc {needs}, and this machine has {here}: it would not be loaded, and the \
              job would run untuned"
         ));
@@ -247,13 +241,13 @@ fn tuner_file(found: &mut Findings, variable: &str, path: &Path, bytes: &[u8]) {
     let first = faults.iter().take(LISTED).cloned().collect::<Vec<_>>().join("; ");
     let name = files::name(path);
     match (rules, faults.is_empty()) {
-        (0, true) => found.problems.push(format!("{variable}={name} has no rule: the library would choose everything")),
-        (0, false) => found.problems.push(format!(
+        (0, true) => found.problem(format!("{variable}={name} has no rule: the library would choose everything")),
+        (0, false) => found.problem(format!(
             "{variable}={name} has no rule that can be followed, and {skipped} that can't be read ({first}): the library \
              would choose everything"
         )),
         (_, true) => {}
-        (_, false) => found.problems.push(format!("{variable}={name}: {skipped} would be skipped ({first})")),
+        (_, false) => found.problem(format!("{variable}={name}: {skipped} would be skipped ({first})")),
     }
 }
 

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{
-    super::{CliError, files, save, terminal},
-    logs::Logs,
-    told,
-};
+use super::logs::Logs;
 use crate::{
+    cli::{
+        error::{CliError, refuse},
+        files, save, terminal,
+    },
     conf::Reader,
     policy::{file::Policy, request, study::PolicyStudy},
 };
@@ -59,17 +59,17 @@ impl Export {
             (None, Some(command)) => request::Export::Script(command.clone()),
             (None, None) => request::Export::Policy(self.generation.unwrap_or_else(|| self.next_generation(&study))),
         };
-        let written = study.export(&export).map_err(told)?;
+        let written = study.export(&export)?;
         if let ([_, _, ..], None) = (&written[..], &self.output) {
-            return Err(CliError::Typed(
+            return refuse(
                 "there is a tuner file for jobs without overlap and one for those with, and the standard output takes one: \
                  name the first with -o",
-            ));
+            );
         }
         if let (Some(path), [_, second]) = (&self.output, &written[..])
             && path.file_name().is_some_and(|name| *name == *second.name)
         {
-            return Err(CliError::Told(format!("{} is the name of the second file: give -o another", second.name)));
+            return refuse(format!("{} is the name of the second file: give -o another", second.name));
         }
         for (index, file) in written.iter().enumerate() {
             if !file.note.is_empty() {

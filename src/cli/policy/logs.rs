@@ -4,16 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{
-    super::{
-        CliError,
-        arguments::{self, Measured},
-        files,
-    },
-    told,
-};
 use crate::{
-    cli::terminal,
+    cli::{
+        arguments::{Measured, UntoldScale},
+        error::{CliError, refuse},
+        files::{self, Reads},
+        terminal,
+    },
     collective::Collective,
     policy::{
         arm::Arm,
@@ -23,6 +20,7 @@ use crate::{
         request::{PolicyOverview, Settings},
         study::{NamedLog, PolicyStudy},
     },
+    report::Workbench,
     text::lossy,
     units::Size,
 };
@@ -34,7 +32,7 @@ pub(super) struct Logs {
     logs: Vec<PathBuf>,
 
     /// The arm of all lines of a log: PART_OF_NAME=tree/simple, or =auto
-    #[arg(long, value_name = "LOG=ARM", value_parser = of_log(arm))]
+    #[arg(long, value_name = "LOG=ARM", value_parser = of_log(str::parse::<Arm>))]
     arm: Vec<(String, Arm)>,
 
     /// The first line of a log that counts: PART_OF_NAME=21
@@ -46,7 +44,7 @@ pub(super) struct Logs {
     overlap: Vec<(String, bool)>,
 
     /// The arms by their numbers, of a column of numbers or that took turns: tree/simple,tree/ll128,ring/simple,auto
-    #[arg(long, value_name = "ARMS", value_delimiter = ',', value_parser = arm)]
+    #[arg(long, value_name = "ARMS", value_delimiter = ',')]
     arms: Vec<Arm>,
 
     /// Arms took turns, and so many calls came before the first line of a log
@@ -63,35 +61,30 @@ pub(super) struct Logs {
     schedule: Vec<PathBuf>,
 
     /// The collective, where a log does not say it
-    #[arg(long, value_name = "COLLECTIVE", value_parser = collective)]
+    #[arg(long, value_name = "COLLECTIVE")]
     collective: Option<Collective>,
 
     /// The size, where a log does not say it
     #[arg(long, value_name = "SIZE")]
     size: Option<Size>,
 
-    /// Nodes, where a log does not say them
-    #[arg(long, value_name = "N", requires = "ranks", value_parser = clap::value_parser!(u32).range(1..))]
-    nodes: Option<u32>,
-
-    /// Ranks, where a log does not say them
-    #[arg(long, value_name = "N", requires = "nodes", value_parser = clap::value_parser!(u32).range(1..))]
-    ranks: Option<u32>,
+    #[command(flatten)]
+    scale: UntoldScale,
 
     /// How sizes are brought together for the plugin: six, seven, eight, or ascending bounds between commas
     #[arg(long, value_name = "BANDS", default_value = "seven")]
-    bands: String,
+    bands: Bands,
 
     /// Of all that is random
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,
 }
 
-/// Reads a part of a log's name, `=`, and a value.
-fn of_log<T>(value: fn(&str) -> Result<T, String>) -> impl Fn(&str) -> Result<(String, T), String> + Clone {
+/// Parses a part of a log's name, `=`, and a value.
+fn of_log<T, E: ToString>(value: fn(&str) -> Result<T, E>) -> impl Fn(&str) -> Result<(String, T), String> + Clone {
     move |text| {
         let (name, text) = text.rsplit_once('=').ok_or("a part of the log's name, =, and a value are needed")?;
-        Ok((name.to_owned(), value(text)?))
+        Ok((name.to_owned(), value(text).map_err(|error| error.to_string())?))
     }
 }
 
@@ -113,9 +106,9 @@ fn given<T: Copy + PartialEq>(option: &str, pairs: &[(String, T)], log: &str) ->
     let Some((first, value)) = of_log.next() else { return Ok(None) };
     match of_log.find(|(_, other)| other != value) {
         None => Ok(Some(*value)),
-        Some((second, _)) => Err(CliError::Told(format!(
+        Some((second, _)) => refuse(format!(
             "{option} {first}=… and {option} {second}=… both name {log}, and say different things of it"
-        ))),
+        )),
     }
 }
 
@@ -125,17 +118,9 @@ fn are_logs<T>(option: &str, pairs: &[(String, T)], logs: &[NamedLog]) -> Result
         None => Ok(()),
         Some((part, _)) => {
             let names: Vec<&str> = logs.iter().map(|named| named.name.as_str()).collect();
-            Err(CliError::Told(format!("{option} {part}=… names no log; there are {}", names.join(", "))))
+            refuse(format!("{option} {part}=… names no log; there are {}", names.join(", ")))
         }
     }
-}
-
-fn arm(text: &str) -> Result<Arm, String> {
-    Arm::parse(text).ok_or_else(|| format!("{text} is neither auto nor algorithm/protocol[/channels]"))
-}
-
-fn collective(text: &str) -> Result<Collective, String> {
-    Collective::parse(text).ok_or_else(|| format!("{text} is no collective that is known"))
 }
 
 impl Logs {
@@ -145,12 +130,11 @@ impl Logs {
     /// A log can't be read, or what is said of the logs can't be.
     pub(super) fn study(&self, library: Option<String>) -> Result<(PolicyStudy, PolicyOverview), CliError> {
         let paths = self.paths()?;
-        let opened =
-            files::read_any(&paths, None, &Measured::default(), files::Reads::Of(crate::report::Workbench::Policy))?;
+        let opened = files::read(&paths, &Measured::default(), Reads::Of(Workbench::Policy))?;
         let logs: Vec<NamedLog> = opened.parts.rewards.into_iter().map(|(_, log)| log).collect();
         let settings = self.settings(&logs, library)?;
         let mut study = PolicyStudy::new(logs);
-        let studied = study.study(settings, &mut terminal::Bar::new()).map_err(told)?;
+        let studied = study.study(settings, &mut terminal::Bar::new())?;
         terminal::say_notes(&studied.notes);
         Ok((study, studied))
     }
@@ -169,9 +153,7 @@ impl Logs {
             entries.filter(|entry| is_log(&entry.file_name().to_string_lossy())).map(|entry| entry.path()).collect();
         found.sort();
         if found.is_empty() {
-            return Err(CliError::Typed(
-                "a log is needed: none is given, and there is no /tmp/nccl_tuner_rewards_*.log",
-            ));
+            return refuse("a log is needed: none is given, and there is no /tmp/nccl_tuner_rewards_*.log");
         }
         Ok(found)
     }
@@ -191,31 +173,23 @@ impl Logs {
                 }
                 // Of all records of a job, some only say that nothing changes.
                 Err(PolicyError::NoPolicy) => {}
-                Err(error) => return Err(CliError::Told(format!("{name} {error}"))),
+                Err(error) => return refuse(format!("{name} {error}")),
             }
         }
         if !self.schedule.is_empty() && policies.is_empty() {
-            return Err(CliError::Typed("--schedule: none of these files holds a policy"));
+            return refuse("--schedule: none of these files holds a policy");
         }
-        let rounds = match std::env::var("NCCL_TUNER_EXPLORE_ROUNDS") {
-            Ok(text) if self.turns.is_none() && !self.arms.is_empty() => {
-                let rounds = text.trim().parse::<u32>().ok();
-                if rounds.is_none() {
-                    terminal::say(
-                        "warning",
-                        &format!("NCCL_TUNER_EXPLORE_ROUNDS={text} is no number, and is not used"),
-                    );
-                }
-                rounds
-            }
-            _ => None,
-        };
+        let variable = std::env::var("NCCL_TUNER_EXPLORE_ROUNDS").ok();
+        let rounds = variable.filter(|_| self.turns.is_none() && !self.arms.is_empty()).and_then(|text| {
+            let why = format!("NCCL_TUNER_EXPLORE_ROUNDS={text} is no number, and is not used");
+            text.trim().parse::<u32>().inspect_err(|_error| terminal::say("warning", &why)).ok()
+        });
         let turns = self.turns.or(rounds.map(|rounds| rounds.saturating_mul(self.arms.len() as u32)));
-        let scale = self.nodes.zip(self.ranks).map(|(nodes, ranks)| arguments::scale(nodes, ranks)).transpose()?;
+        let scale = self.scale.scale()?;
         let mut settings = Settings {
             logs: Vec::new(),
             schedule: Schedule { arms: self.arms.clone(), warm_up: self.warm_up, turns, policies, notes },
-            bands: Bands::parse(&self.bands).map_err(|error| CliError::Told(error.to_string()))?,
+            bands: self.bands.clone(),
             library,
             seed: self.seed,
         };

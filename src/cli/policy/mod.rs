@@ -6,35 +6,16 @@ mod logs;
 mod replay;
 mod watch;
 
-use std::process::ExitCode;
-
-use clap::Subcommand;
-
 pub(super) use self::replay::play;
 
-use super::CliError;
-use crate::{policy::study::StudyError, worker::executor::ExecuteError};
+use super::commands;
 
-/// Reward logs: judge them, write a policy from them, and serve the tuner plugin while a job runs
-#[derive(Subcommand)]
-pub(super) enum Policy {
-    Replay(replay::Replay),
-    Export(export::Export),
-    Watch(watch::Watch),
-    Doctor(doctor::Doctor),
-}
-
-impl Policy {
-    pub(super) fn run(self) -> Result<ExitCode, CliError> {
-        match self {
-            Self::Replay(command) => command.run().map(|()| ExitCode::SUCCESS),
-            Self::Export(command) => command.run().map(|()| ExitCode::SUCCESS),
-            Self::Watch(command) => command.run().map(|()| ExitCode::SUCCESS),
-            Self::Doctor(command) => command.run(),
-        }
+commands! {
+    /// Reward logs of a tuner: what to run, the policy that deploys it, and the plugin that applies it
+    Policy {
+        Replay(replay::Replay),
+        Export(export::Export),
+        Watch(watch::Watch),
+        Doctor(doctor::Doctor),
     }
-}
-
-pub(super) fn told(error: StudyError) -> CliError {
-    CliError::Execute(ExecuteError::Policy(error))
 }

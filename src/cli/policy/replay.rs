@@ -1,29 +1,25 @@
 //! `collectune policy replay`: what logs say, and what strategies would have cost.
 
-use std::{
-    sync::atomic::{AtomicUsize, Ordering},
-    thread,
-};
-
 use clap::Args;
 use serde::Serialize;
 
-use super::{
-    super::{CliError, arguments, table, terminal},
-    logs::Logs,
-    told,
-};
+use super::logs::Logs;
 use crate::{
+    cli::{
+        arguments,
+        error::{CliError, refuse},
+        json::object,
+        table, terminal, threads,
+    },
     policy::{
-        iteration::PairKind,
+        iteration::{Pair, PairKind},
         replay,
-        replay::StrategyResult,
         request::{Highlight, LatencySource, PolicyOverview, ReplayResult, ReplaySettings, UnanalysedTable},
-        result::{ArmResult, Evidence, Flag, KeyResult},
+        result::{ArmResult, Decision, Evidence, Flag, KeyResult},
         simulate,
         study::PolicyStudy,
     },
-    progress::{Progress, Silent},
+    progress::Silent,
     text::visible,
 };
 
@@ -40,7 +36,7 @@ pub(in crate::cli) struct Replay {
     #[command(flatten)]
     logs: Logs,
 
-    /// Write JSON
+    /// Write the answer as JSON
     #[arg(long)]
     json: bool,
 
@@ -48,7 +44,7 @@ pub(in crate::cli) struct Replay {
     #[arg(long, value_name = "N", default_value_t = 200)]
     seeds: u32,
 
-    /// Steps of the replay
+    /// Steps that each strategy plays
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     steps: u32,
 
@@ -68,7 +64,7 @@ pub(in crate::cli) struct Replay {
 impl Replay {
     pub(super) fn run(self) -> Result<(), CliError> {
         if self.simulate.is_some() && self.seeds == 0 {
-            return Err(CliError::Typed("--simulate needs --seeds above 0: there is no log to judge"));
+            return refuse("--simulate needs --seeds above 0: there is no log to judge");
         }
         if self.seeds == 0 {
             arguments::say_unused(&["steps"], "with --seeds 0 nothing is replayed");
@@ -107,30 +103,10 @@ fn simulation(name: &str) -> LatencySource {
 
 /// Plays all jobs, on all processors.
 pub(in crate::cli) fn play(study: &mut PolicyStudy, start: &ReplaySettings) -> Result<ReplayResult, CliError> {
-    let prepared = study.prepare(start).map_err(told)?;
-    let total = prepared.jobs.len();
-    let next = AtomicUsize::new(0);
-    let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let mut bar = terminal::Bar::new();
-    let work = |bar: &mut dyn Progress| {
-        let mut done = Vec::new();
-        loop {
-            let job = next.fetch_add(1, Ordering::Relaxed);
-            if job >= total {
-                return Ok(done);
-            }
-            bar.report("Replaying", job as u64, total as u64);
-            done.push(replay::play(&prepared.game, &[job as u32], &mut Silent)?);
-        }
-    };
-    let played: Result<Vec<Vec<Vec<u8>>>, _> = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| work(&mut Silent))).collect();
-        let own = work(&mut bar);
-        // A thread only ends early by a panic, which is a mistake of the program.
-        others.into_iter().filter_map(|other| other.join().ok()).chain([own]).collect()
-    });
-    let played = played.map_err(told)?.concat();
-    Ok(study.bring_together(&prepared.game, &played, &Highlight::default()).map_err(told)?.clone())
+    let prepared = study.prepare(start)?;
+    let job = |job| replay::play(&prepared.game, &[job], &mut Silent);
+    let played = threads::each("Replaying", prepared.jobs.len(), job)?;
+    Ok(study.bring_together(&prepared.game, &played, &Highlight::default())?.clone())
 }
 
 fn for_people(
@@ -148,7 +124,7 @@ fn for_people(
     for (place, key) in (0..).zip(&studied.keys) {
         let of = &studied.results[place as usize];
         text += &format!("\n{key}: {}\n{}\n\n", of.verdict, of.estimator.words());
-        let charts = study.key(place, &Highlight::default()).map_err(told)?;
+        let charts = study.key(place, &Highlight::default())?;
         text += &table::of_listing(&charts.arms.without_empty_columns());
         if !charts.estimates.rows.is_empty() {
             text += &format!("\n{}", table::of_listing(&charts.estimates));
@@ -166,140 +142,56 @@ fn for_people(
     Ok(text.trim_start().to_owned())
 }
 
-#[derive(Serialize)]
-struct Report<'a> {
-    logs: Vec<LogReport<'a>>,
-    keys: Vec<KeyReport<'a>>,
-    overlap: Vec<PairReport>,
-    strategies: Vec<StrategyReport<'a>>,
-    notes: &'a [String],
-}
-
-#[derive(Serialize)]
-struct LogReport<'a> {
-    name: &'a str,
-    attribution: &'a str,
-}
-
-#[derive(Serialize)]
-struct KeyReport<'a> {
-    key: &'a str,
-    collective: &'static str,
-    size_bytes: u64,
-    nodes: u32,
-    ranks: u32,
-    overlap: Option<bool>,
-    estimator: &'static str,
-    /// `auto`, an arm, or `none`.
-    decision: String,
-    verdict: &'a str,
-    p_better: Option<f64>,
-    gain_pct: Option<f64>,
-    n_eff: f64,
-    lines_needed: Option<u64>,
-    flags: Vec<&'static str>,
-    arms: Vec<ArmReport>,
-    sentences: &'a [String],
-}
-
-#[derive(Serialize)]
-struct ArmReport {
-    arm: String,
-    n: u64,
-    mean_ms: f64,
-    median_ms: f64,
-    trimmed_ms: f64,
-    deviation_ms: f64,
-    autocorrelation: f64,
-    n_eff: f64,
-    block: u32,
-    p_better: Option<f64>,
-    p_best: Option<f64>,
-    /// Of so large a gain by chance in any of the arms and keys.
-    p_chance: Option<f64>,
-    /// Independent differences that this stands on.
-    units: Option<u32>,
-}
-
-#[derive(Serialize)]
-struct PairReport {
-    key: String,
-    without_overlap: String,
-    with_overlap: String,
-    p_better: [f64; 2],
-    kind: &'static str,
-}
-
-#[derive(Serialize)]
-struct StrategyReport<'a> {
-    /// The key that was replayed; empty for a simulation.
-    key: &'a str,
-    #[serde(flatten)]
-    of: &'a StrategyResult,
-}
-
-fn json(studied: &PolicyOverview, replayed: &[(String, ReplayResult)]) -> String {
-    let key = |(name, of): (&'_ String, &'_ KeyResult)| {
-        let key = of.key?;
-        let decision = match of.decision {
-            crate::policy::result::Decision::None => "none".to_owned(),
-            _ => of.chosen().to_string(),
-        };
-        Some((name.clone(), key, decision))
-    };
-    let named: Vec<_> = studied.keys.iter().zip(&studied.results).map(key).collect();
-    let keys = named.iter().zip(&studied.results).filter_map(|(named, of)| {
-        let (name, key, decision) = named.as_ref()?;
-        Some(KeyReport {
-            key: name,
-            collective: key.collective.name(),
-            size_bytes: key.size_bytes,
-            nodes: key.scale.nodes,
-            ranks: key.scale.ranks,
-            overlap: key.overlap,
-            estimator: of.estimator.key(),
-            decision: decision.clone(),
-            verdict: &of.verdict,
-            p_better: of.p_better(),
-            gain_pct: of.of_candidate().and_then(|arm| arm.comparison).map(|of| of.gain_pct),
-            n_eff: of.n_eff(),
-            lines_needed: of.lines_needed,
-            flags: of.flags.iter().copied().map(Flag::key).collect(),
-            arms: of.arms.iter().map(arm_report).collect(),
-            sentences: &of.sentences,
+fn json(studied: &PolicyOverview, replayed: &[(String, ReplayResult)]) -> impl Serialize {
+    let keys = studied.keys.iter().zip(&studied.results);
+    let strategies = replayed.iter().flat_map(|(key, replayed)| {
+        replayed.strategies.iter().map(move |of| {
+            object! {
+                /// The key that was replayed; empty for a simulation.
+                key: key,
+                #[serde(flatten)]
+                of: of,
+            }
         })
     });
-    let pair = |pair: &crate::policy::iteration::Pair| PairReport {
-        key: pair.key.to_string(),
-        without_overlap: pair.winners[0].to_string(),
-        with_overlap: pair.winners[1].to_string(),
-        p_better: pair.p_better,
-        kind: match pair.kind {
-            PairKind::Same => "same",
-            PairKind::Flip => "flip",
-            PairKind::WithinNoise => "within-noise",
-        },
-    };
-    let report = Report {
-        logs: studied.logs.iter().map(|log| LogReport { name: &log.name, attribution: &log.attribution }).collect(),
-        keys: keys.collect(),
-        overlap: studied.pairs.iter().map(pair).collect(),
-        strategies: replayed
-            .iter()
-            .flat_map(|(key, replayed)| replayed.strategies.iter().map(move |of| StrategyReport { key, of }))
-            .collect(),
+    object! {
+        logs: studied.logs.iter().map(|log| object! { name: &log.name, attribution: &log.attribution }).collect::<Vec<_>>(),
+        keys: keys.filter_map(|(name, of)| key(name, of)).collect::<Vec<_>>(),
+        overlap: studied.pairs.iter().map(pair).collect::<Vec<_>>(),
+        strategies: strategies.collect::<Vec<_>>(),
         notes: &studied.notes,
-    };
-    // Strings, numbers and lists can always be written.
-    serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
+    }
 }
 
-fn arm_report(of: &ArmResult) -> ArmReport {
+fn key(name: &str, of: &KeyResult) -> Option<impl Serialize> {
+    let key = of.key?;
+    Some(object! {
+        key: name,
+        collective: key.collective.name(),
+        size_bytes: key.size_bytes,
+        nodes: key.scale.nodes,
+        ranks: key.scale.ranks,
+        overlap: key.overlap,
+        estimator: of.estimator.key(),
+        /// `auto`, an arm, or `none`.
+        decision: if matches!(of.decision, Decision::None) { "none".to_owned() } else { of.chosen().to_string() },
+        verdict: &of.verdict,
+        p_better: of.p_better(),
+        gain_pct: of.of_candidate().and_then(|arm| arm.comparison).map(|of| of.gain_pct),
+        n_eff: of.n_eff(),
+        lines_needed: of.lines_needed,
+        flags: of.flags.iter().copied().map(Flag::key).collect::<Vec<_>>(),
+        arms: of.arms.iter().map(arm).collect::<Vec<_>>(),
+        sentences: &of.sentences,
+    })
+}
+
+fn arm(of: &ArmResult) -> impl Serialize + use<> {
     let test = match of.evidence {
         Some(Evidence::Test { certainty, p }) => Some((p, certainty.units)),
         _ => None,
     };
-    ArmReport {
+    object! {
         arm: of.arm.to_string(),
         n: of.n,
         mean_ms: of.mean_ms,
@@ -311,7 +203,23 @@ fn arm_report(of: &ArmResult) -> ArmReport {
         block: of.block,
         p_better: of.p_better(),
         p_best: of.comparison.map(|of| of.p_best),
+        /// Of so large a gain by chance in any of the arms and keys.
         p_chance: test.map(|(p, _)| p),
+        /// Independent differences that this stands on.
         units: test.map(|(_, units)| units),
+    }
+}
+
+fn pair(pair: &Pair) -> impl Serialize + use<> {
+    object! {
+        key: pair.key.to_string(),
+        without_overlap: pair.winners[0].to_string(),
+        with_overlap: pair.winners[1].to_string(),
+        p_better: pair.p_better,
+        kind: match pair.kind {
+            PairKind::Same => "same",
+            PairKind::Flip => "flip",
+            PairKind::WithinNoise => "within-noise",
+        },
     }
 }

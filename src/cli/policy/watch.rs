@@ -10,9 +10,13 @@ use std::{
 
 use clap::{Args, builder::PossibleValuesParser};
 
-use super::super::{CliError, arguments, files, save, terminal};
 use crate::{
     bandit::strategies::StrategyKind,
+    cli::{
+        arguments,
+        error::{CliError, refuse, told},
+        files, save, terminal,
+    },
     intake::{self, FileContent},
     policy::{
         file::Policy,
@@ -20,6 +24,7 @@ use crate::{
         watch::{LearntKey, NothingLearnt, next},
     },
     progress::Silent,
+    report::Workbench,
 };
 
 /// The strategies by name, the usual one first.
@@ -48,10 +53,10 @@ pub(in crate::cli) struct Watch {
     strategy: Option<String>,
 
     /// What the past is worth after each generation; less than 1 where the machine drifts
-    #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = kept)]
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = arguments::number(f64::MIN_POSITIVE..=1.0, KEEP))]
     keep: f64,
 
-    /// Seconds between two looks
+    /// Seconds between two looks at the log
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     every: u64,
 
@@ -60,10 +65,7 @@ pub(in crate::cli) struct Watch {
     once: bool,
 }
 
-fn kept(text: &str) -> Result<f64, String> {
-    let share = text.parse::<f64>().ok().filter(|share| *share > 0.0 && *share <= 1.0);
-    share.ok_or_else(|| "what the past is worth is above 0 and at most 1".to_owned())
-}
+const KEEP: &str = "what the past is worth is above 0 and at most 1";
 
 impl Watch {
     pub(super) fn run(self) -> Result<(), CliError> {
@@ -89,14 +91,15 @@ impl Watch {
                     }
                     Ok(Look::Waits(why)) => ("note", format!("{}: nothing was written: {why}", files::name(&folder))),
                     // A folder that vanishes, or a log that is torn, may come back.
-                    Err(error) => ("warning", error.to_string()),
+                    Err(CliError::Told(why)) => ("warning", why),
+                    Err(CliError::Found) => continue,
                 };
                 if told.insert(folder, sentence.clone()).as_ref() != Some(&sentence) {
                     terminal::say(kind, &sentence);
                 }
             }
             if self.once {
-                return if has_written { Ok(()) } else { Err(CliError::Told("no policy was written".to_owned())) };
+                return if has_written { Ok(()) } else { refuse("no policy was written") };
             }
             thread::sleep(Duration::from_secs(self.every));
         }
@@ -118,7 +121,7 @@ impl Watch {
         let number = |name: &'static str, usual: f64, most: f64| {
             let Some(text) = variable(name) else { return Ok(usual) };
             let number = text.trim().parse::<f64>().ok().filter(|n| (0.0..=most).contains(n));
-            number.ok_or_else(|| CliError::Told(format!("{name}={text} is no number from 0 to {most}")))
+            number.ok_or_else(|| told(format!("{name}={text} is no number from 0 to {most}")))
         };
         let named = self.strategy.clone().or_else(|| variable("NCCL_TUNER_STRATEGY"));
         Ok(match named.as_deref().unwrap_or(STRATEGIES[0]).trim().replace('_', "-").as_str() {
@@ -129,10 +132,10 @@ impl Watch {
             "ucb1-raw" => StrategyKind::Ucb1Raw { c: number("NCCL_TUNER_UCB_C", std::f64::consts::SQRT_2, 1e6)? },
             "uniform" => StrategyKind::Uniform,
             other => {
-                return Err(CliError::Told(format!(
+                return refuse(format!(
                     "NCCL_TUNER_STRATEGY={other} is no strategy that is known: one of {}",
                     STRATEGIES.join(", ")
-                )));
+                ));
             }
         })
     }
@@ -164,9 +167,8 @@ impl Watch {
         }
         let (report, content) = intake::open(&bytes[..], &name, bytes.len() as u64, 0, None, &mut Silent);
         let FileContent::Rewards(log) = content else {
-            let why = files::refusal(&name, &report.outcome, files::Reads::Of(crate::report::Workbench::Policy))
-                .unwrap_or_else(|| format!("{name} is no reward log"));
-            return Err(CliError::Told(why));
+            let why = files::refusal(&name, &report.outcome, files::Reads::Of(Workbench::Policy));
+            return refuse(why.unwrap_or_else(|| format!("{name} is no reward log")));
         };
         match next(&policies, &log, strategy) {
             Ok((policy, learnt)) => {
@@ -220,7 +222,7 @@ fn policies(folder: &Path) -> Result<Vec<Policy>, CliError> {
             break;
         }
         let bytes = files::bytes(&path)?;
-        let carried = record::policy(&bytes).map_err(|why| CliError::Told(format!("{} {why}", files::name(&path))))?;
+        let carried = record::policy(&bytes).map_err(|why| told(format!("{} {why}", files::name(&path))))?;
         let takes_up = |first| matches!(first, First::Active(Active { follow: Follow::Online, .. }));
         if epoch == 0 && !First::read(&bytes).is_some_and(takes_up) {
             break;

@@ -111,7 +111,7 @@ impl CampaignPlan {
             format!(
                 "Order: balanced, shuffled with seed {seed}. Leave NCCL_DEBUG unset: writing to stdout costs up to 4 %."
             ),
-            "Give logs/*.log and the tuner file to: collectune ab logs/*.log --conf FILE".to_owned(),
+            "Give logs/*.log and the tuner file to: collectune tuning ab logs/*.log --conf FILE".to_owned(),
         ];
         let title = format!("A/B of a tuner file for {collective} on {scale}.");
         let mut text = launch::head(&title, self.launcher, &notes);

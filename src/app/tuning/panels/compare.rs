@@ -11,19 +11,17 @@ use crate::{
     app::{
         chart::ChartView,
         fields::{ChoiceField, NumberField, prevent_submit},
+        listing::ListingView,
         reactive::{Show, reactive},
         report::ReportReader,
-        theme::ActiveTheme,
-    },
-    app::{
-        listing::ListingView,
         session::Session,
         text_file::{Notes, TextFile},
+        theme::ActiveTheme,
     },
-    intake::{FileReport, Outcome},
+    intake::{FileReport, Outcome, files::FileToLoad},
     plot::Chart,
     tuning::compare::{CompareAnswer, CompareQuestion, LoadedDeployment},
-    worker::protocol::{ComparedState, FileToLoad, Request, Response},
+    worker::protocol::{ComparedState, Request, Response},
 };
 
 /// The number of the only loaded sweep; files are numbered from 1.

@@ -1,19 +1,22 @@
-//! `collectune chart`: one chart of a sweep as a picture.
+//! `collectune tuning chart`: one chart of a sweep as a picture.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
 use super::{
-    CliError, arguments,
-    learnt::{FromSweeps, Learnt},
-    save, terminal,
+    FromSweeps,
+    learnt::{Learnt, held},
 };
 use crate::{
+    cli::{
+        arguments,
+        error::{CliError, refuse, told},
+        save, terminal,
+    },
     collective::{Collective, Workload},
     plot::{Chart as Drawing, Style, Theme, svg},
-    tuning::{heat_map, result::Group},
-    worker::executor::ExecuteError,
+    tuning::{heat_map::Against, result::Group},
 };
 
 /// Draw a chart of a sweep as SVG
@@ -23,10 +26,10 @@ use crate::{
 /// not measured are marked. It is the chart of the page and of the report.
 #[derive(Args)]
 #[command(after_help = "Examples:
-  collectune chart sweep.csv > loss.svg
-  collectune chart sweep.csv --against default --dark -o loss.svg
-  collectune chart sweep.csv --of busbw-over-size --collective all_reduce --nodes 2 --ranks 16 -o busbw.svg")]
-pub(super) struct Chart {
+  collectune tuning chart sweep.csv > loss.svg
+  collectune tuning chart sweep.csv --against default --dark -o loss.svg
+  collectune tuning chart sweep.csv --of busbw-over-size --collective all_reduce --nodes 2 --ranks 16 -o busbw.svg")]
+pub(in crate::cli) struct Chart {
     /// Sweeps to learn from, as tables or logs, gzipped or not; - is the standard input
     #[arg(required = true, value_name = "SWEEP")]
     sweeps: Vec<PathBuf>,
@@ -40,15 +43,15 @@ pub(super) struct Chart {
     against: Against,
 
     /// The collective, like all_reduce; not needed where the files hold only one
-    #[arg(long, value_name = "C", value_parser = arguments::collective)]
+    #[arg(long, value_name = "C")]
     collective: Option<Collective>,
 
     /// Nodes of the measured scale; not needed where the files hold only one
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = arguments::up_to::<u32>(1_000_000))]
     nodes: Option<u32>,
 
     /// Ranks over all nodes, one per GPU; not needed where the files hold only one scale
-    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(long, value_name = "R", value_parser = arguments::up_to::<u32>(10_000_000))]
     ranks: Option<u32>,
 
     /// Width of the picture in pixels
@@ -76,15 +79,6 @@ enum Of {
     BusbwOverSize,
 }
 
-#[derive(Clone, Copy, Default, ValueEnum)]
-enum Against {
-    /// The highest bus bandwidth measured at the size, the default's included: no loss is below zero
-    #[default]
-    Best,
-    /// The default's bus bandwidth at the size: what is faster has a loss below zero
-    Default,
-}
-
 impl Chart {
     pub(super) fn run(self) -> Result<(), CliError> {
         let opened = self.from.read(&self.sweeps)?;
@@ -109,21 +103,17 @@ impl Chart {
 
     fn chart(&self, learnt: &Learnt) -> Result<Drawing, CliError> {
         let group = self.group(&learnt.groups)?;
-        let study = learnt.executor.study();
+        let study = &learnt.executor.tuning.study;
         let size_bytes = group.sizes.first().copied().unwrap_or_default();
         let workload = Workload { collective: group.collective, scale: group.scale, size_bytes };
-        let against = match self.against {
-            Against::Best => heat_map::Against::Best,
-            Against::Default => heat_map::Against::Default,
-        };
-        if group.default_sizes == 0 && against == heat_map::Against::Default {
-            return Err(CliError::Told("the default was not measured there: draw it --against best".to_owned()));
+        if group.default_sizes == 0 && self.against == Against::Default {
+            return refuse("the default was not measured there: draw it --against best");
         }
         match self.of {
-            Of::BusbwOverSize => Ok(study.view(&workload).map_err(ExecuteError::from)?.busbw_over_size),
+            Of::BusbwOverSize => Ok(study.view(&workload)?.busbw_over_size),
             Of::HeatMap => study
-                .heat_map(&workload, against)
-                .ok_or_else(|| CliError::Told("no configuration was measured there, only the default".to_owned())),
+                .heat_map(&workload, self.against)
+                .ok_or_else(|| told("no configuration was measured there, only the default")),
         }
     }
 
@@ -138,10 +128,7 @@ impl Chart {
             (Some(group), None) => Ok(group),
             (found, _) => {
                 let what = if found.is_some() { "more than one chart is meant" } else { "that was not measured" };
-                Err(CliError::Told(format!(
-                    "{what}; say --collective, --nodes and --ranks: these files hold {}",
-                    super::held(groups)
-                )))
+                refuse(format!("{what}; say --collective, --nodes and --ranks: these files hold {}", held(groups)))
             }
         }
     }

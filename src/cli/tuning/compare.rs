@@ -1,24 +1,22 @@
-//! `collectune compare`: what got slower between two measured states.
+//! `collectune tuning compare`: what got slower between two measured states.
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{
-    CliError, FOUND,
-    arguments::{self, Deployment, Measured},
-    files, save, table, terminal,
-};
 use crate::{
+    cli::{
+        arguments::{self, Measured},
+        error::CliError,
+        files::{self, Reads},
+        save, table, terminal,
+    },
     tuning::{
         compare::{self, CompareAnswer, CompareQuestion, DeployedConf},
         conf::{Reader, read},
         snapshot::Snapshot,
+        support::Library,
     },
-    worker::executor,
 };
 
 /// Say what got slower or faster between two states: before and after a driver, a firmware, a topology
@@ -28,15 +26,15 @@ use crate::{
 /// measured or all of it together at any size, or one configuration.
 #[derive(Args)]
 #[command(after_help = "Examples:
-  collectune compare before.csv after.csv
-  collectune compare report.html run1.csv,run2.csv,run3.csv --markdown -o change.md
-  collectune compare before/ after/ --conf nccl_tuner.conf --reader rccl --json")]
-pub(super) struct Compare {
+  collectune tuning compare before.csv after.csv
+  collectune tuning compare report.html run1.csv,run2.csv,run3.csv --markdown -o change.md
+  collectune tuning compare before/ after/ --conf nccl_tuner.conf --reader rccl --json")]
+pub(in crate::cli) struct Compare {
     /// The state before: a sweep or a report; a folder with files of one sweep, or several with commas between them
     #[arg(value_name = "BEFORE")]
     before: PathBuf,
 
-    /// The state after, likewise
+    /// The state after: a sweep or a report, likewise
     #[arg(value_name = "AFTER")]
     after: PathBuf,
 
@@ -65,10 +63,11 @@ pub(super) struct Compare {
     #[arg(long, value_enum, default_value_t, requires = "conf")]
     reader: Reader,
 
-    #[command(flatten)]
-    deployment: Deployment,
+    /// The library whose rules say what can run
+    #[arg(long, value_enum, default_value_t)]
+    library: Library,
 
-    /// Write JSON
+    /// Write the answer as JSON
     #[arg(long, conflicts_with = "markdown")]
     json: bool,
 
@@ -82,7 +81,7 @@ pub(super) struct Compare {
 }
 
 impl Compare {
-    pub(super) fn run(self) -> Result<ExitCode, CliError> {
+    pub(super) fn run(self) -> Result<(), CliError> {
         let before = state("before", &self.before, self.set_before.clone())?;
         let after = state("after", &self.after, self.set_after.clone())?;
         if self.conf.is_none() {
@@ -90,8 +89,7 @@ impl Compare {
         }
         let conf = self.conf.as_deref().map(files::bytes).transpose()?;
         let rules = conf.map(|bytes| read(&bytes, self.reader));
-        let conf =
-            rules.as_deref().map(|rules| DeployedConf { rules, reader: self.reader, library: self.deployment.library });
+        let conf = rules.as_deref().map(|rules| DeployedConf { rules, reader: self.reader, library: self.library });
         let question = CompareQuestion { level: self.level, least_pct: self.least, ..CompareQuestion::default() };
         let answer = compare::compare(&before, &after, conf.as_ref(), &question);
         let ends_with = |end: &str| self.output.as_ref().is_some_and(|path| path.extension().is_some_and(|e| e == end));
@@ -102,19 +100,19 @@ impl Compare {
             () => for_people(&answer),
         };
         match &self.output {
-            None if is_json => terminal::write_json(&text)?,
+            None if is_json => terminal::write_as_json(&text)?,
             None if self.markdown => terminal::write_file(&text)?,
             None => terminal::write(&text)?,
             Some(path) => save::save("comparison", path, text)?,
         }
-        Ok(if answer.got_slower { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
+        if answer.got_slower { Err(CliError::Found) } else { Ok(()) }
     }
 }
 
 /// One of the two states.
 fn state(when: &'static str, path: &Path, set: Option<String>) -> Result<Snapshot, CliError> {
     let option = if when == "before" { "--set-before" } else { "--set-after" };
-    let opened = files::read_any(&parts(path), None, &Measured { set }, files::Reads::State(option))?;
+    let opened = files::read(&parts(path), &Measured { set, configuration: None }, Reads::State(option))?;
     if !opened.sets.note.is_empty() {
         terminal::say("note", &opened.sets.note);
     }
@@ -123,9 +121,9 @@ fn state(when: &'static str, path: &Path, set: Option<String>) -> Result<Snapsho
         let option = if when == "before" { "set_before" } else { "set_after" };
         arguments::say_unused(&[option], "a report holds one set");
     } else {
-        files::say_no_sweep(&opened, &[]);
+        files::say_unused(&opened, Reads::Sweeps, &[]);
     }
-    Ok(executor::snapshot_of(when, opened, &mut terminal::Bar::new())?)
+    Ok(opened.snapshot(when, &mut terminal::Bar::new())?)
 }
 
 /// The files that an argument names: one that is there with its commas, else what stands between them.

@@ -1,18 +1,24 @@
-//! `collectune layouts`: the best layout on so many GPUs.
+//! `collectune training-time layouts`: the best layout on so many GPUs.
 
 use std::ops::ControlFlow;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
+use serde_json::Map;
 
-use super::{CliError, files::TOLD, step::Marks, steps, table, terminal};
+use super::bundle::{self, BundleArguments, Opened};
 use crate::{
+    cli::{
+        error::{CliError, told},
+        files::TOLD,
+        json::object,
+        table, terminal,
+    },
     progress::Silent,
-    text::json::indented,
     training_time::{
         interval::Basis,
         memory::GIB,
-        run,
+        run::Recompute,
         search::{Row, SearchResult, SearchSettings, listing},
     },
 };
@@ -21,11 +27,13 @@ use crate::{
 ///
 /// Ranks every layout that can run by its predicted step time; those that the intervals can't tell apart share a rank.
 #[derive(Args)]
-pub(super) struct Layouts {
+#[command(after_help = "Example:
+  collectune training-time layouts Perlmutter --run llemma_7b.yml --gpus 1024 --batch 1024")]
+pub(in crate::cli) struct Layouts {
     #[command(flatten)]
-    bundle: steps::Bundle,
+    bundle: BundleArguments,
 
-    /// Numbers of GPUs
+    /// Numbers of GPUs to lay the run out on, like 256,512
     #[arg(long, value_name = "N", required = true, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
     gpus: Vec<u32>,
 
@@ -46,7 +54,7 @@ pub(super) struct Layouts {
     tensor_between_nodes: bool,
 
     /// Memory of a GPU in GiB; that of the catalogue where not given
-    #[arg(long, value_name = "GIB", value_parser = steps::gib)]
+    #[arg(long, value_name = "GIB", value_parser = bundle::gib())]
     memory: Option<f64>,
 
     /// How many of the best are listed
@@ -58,38 +66,25 @@ pub(super) struct Layouts {
     all: bool,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Recompute {
-    Full,
-    Selective,
-    None,
-}
-
 impl Layouts {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let steps::Opened { mut study, mut settings, mut notes } = self.bundle.open()?;
-        let run = settings.run.clone().ok_or(CliError::Typed("a run configuration is needed: --run CONFIG"))?;
+        let Opened { mut study, mut settings, mut notes } = self.bundle.open()?;
+        let run = settings.run.take().ok_or_else(|| told("a run configuration is needed: --run CONFIG"))?;
         let of_gpu = study.bundle().memory_gib(&run, settings.cluster);
         let mut question = SearchSettings::new(run, 1, self.batch);
         (question.mode, question.gpus, question.micro_batches) = (settings.mode, self.gpus, self.micro_batch);
         if !self.recompute.is_empty() {
-            let of = |again: &Recompute| match again {
-                Recompute::Full => run::Recompute::Full,
-                Recompute::Selective => run::Recompute::Selective,
-                Recompute::None => run::Recompute::None,
-            };
-            question.recompute = self.recompute.iter().map(of).collect();
+            question.recompute = self.recompute;
         }
         question.tensor_between_nodes = self.tensor_between_nodes;
         question.memory_gib = self.memory.or(of_gpu);
         (question.reserve_gib, question.best, question.everything) = (settings.reserve_gib, self.best, self.all);
-        settings.run = None;
         settings.search = Some(question);
-        steps::learn(&mut study, settings, &mut notes)?;
-        let calibration = steps::calibration(&study, &mut notes)?;
+        bundle::learn(&mut study, settings, &mut notes)?;
+        let calibration = bundle::calibration(&study, &mut notes)?;
         let searched = study
             .searched(calibration.as_ref(), &mut Silent, &mut |_| ControlFlow::Continue(()))
-            .map_err(steps::told)?;
+            .map_err(bundle::with_remedy)?;
         let found = searched.map(|searched| searched.found).unwrap_or_default();
         if self.bundle.json {
             return terminal::write_json(&json(&found, &notes.0));
@@ -121,47 +116,31 @@ fn for_people(found: &SearchResult) -> String {
     text
 }
 
-#[derive(Serialize)]
-struct Report<'a> {
-    layouts: u64,
-    candidates: u64,
-    looked_at: u64,
-    /// How many fell to each reason.
-    dropped: serde_json::Map<String, serde_json::Value>,
-    rows: Vec<RowReport>,
-    best_without_extrapolation: Option<RowReport>,
-    /// Why there is nothing, and what to change.
-    nothing: Option<String>,
-    missing: &'a [String],
-    /// The meaning of the spreads in the rows.
-    spread: &'static str,
-    /// The notes that were also written to stderr.
-    notes: &'a [String],
+fn json(found: &SearchResult, notes: &[String]) -> impl Serialize {
+    let mut dropped = Map::new();
+    for (reason, count) in found.dropped.iter() {
+        dropped.insert(reason.key().to_owned(), count.into());
+    }
+    object! {
+        layouts: found.layouts,
+        candidates: found.candidates,
+        looked_at: found.looked_at,
+        /// How many fell to each reason.
+        dropped: dropped,
+        rows: found.rows.iter().map(|known| row(known, found.basis)).collect::<Vec<_>>(),
+        best_without_extrapolation: found.covered.as_ref().map(|known| row(known, found.basis)),
+        /// Why there is nothing, and what to change.
+        nothing: found.nothing(),
+        missing: &found.missing,
+        /// The meaning of the spreads in the rows.
+        spread: found.basis.title(),
+        /// The notes that were also written to stderr.
+        notes: notes,
+    }
 }
 
-#[derive(Serialize)]
-struct RowReport {
-    rank: Option<u32>,
-    tp: u32,
-    pp: u32,
-    dp: u32,
-    ep: u32,
-    micro_batch: u32,
-    micro_batches: u32,
-    recompute: &'static str,
-    total_us: f64,
-    /// Holds about nine of ten steps, as measured steps tell; null where they don't.
-    interval_us: Option<[f64; 2]>,
-    spread_us: Option<[f64; 2]>,
-    tokens_per_second_per_gpu: f64,
-    mfu: Option<f64>,
-    memory_gib: f64,
-    bubble: f64,
-    marks: Marks,
-}
-
-fn row(row: &Row, basis: Basis) -> RowReport {
-    RowReport {
+fn row(row: &Row, basis: Basis) -> impl Serialize {
+    object! {
         rank: row.rank,
         tp: row.layout.tensor,
         pp: row.layout.pipeline,
@@ -171,32 +150,13 @@ fn row(row: &Row, basis: Basis) -> RowReport {
         micro_batches: row.micro_batches,
         recompute: listing::recompute(row.recompute),
         total_us: row.total_us,
+        /// Holds about nine of ten steps, as measured steps tell; null where they don't.
         interval_us: row.interval_us.filter(|_| basis.is_interval()),
         spread_us: row.interval_us,
         tokens_per_second_per_gpu: row.tokens_per_gpu,
         mfu: row.utilisation,
         memory_gib: row.memory_bytes / GIB,
         bubble: row.bubble,
-        marks: Marks::of(&row.marks),
+        marks: bundle::marks(&row.marks),
     }
-}
-
-fn json(found: &SearchResult, notes: &[String]) -> String {
-    let mut dropped = serde_json::Map::new();
-    for (reason, count) in found.dropped.iter() {
-        dropped.insert(reason.key().to_owned(), count.into());
-    }
-    let report = Report {
-        layouts: found.layouts,
-        candidates: found.candidates,
-        looked_at: found.looked_at,
-        dropped,
-        rows: found.rows.iter().map(|known| row(known, found.basis)).collect(),
-        best_without_extrapolation: found.covered.as_ref().map(|known| row(known, found.basis)),
-        nothing: found.nothing(),
-        missing: &found.missing,
-        spread: found.basis.title(),
-        notes,
-    };
-    indented(&report) + "\n"
 }

@@ -1,18 +1,21 @@
-//! `collectune verify`: whether a schedule in a file can be run, and how good it is.
+//! `collectune topology verify`: whether a schedule in a file can be run, and how good it is.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
 
-use super::{
-    CliError, FOUND, files,
-    synthesize::{TopologyCliError, WantedArguments, text, topology},
-    terminal,
-};
-use crate::topology::{
-    model::{Topology, Unit},
-    msccl, result, study,
+use super::graph::{WantedArguments, topology};
+use crate::{
+    cli::{
+        arguments,
+        error::{CliError, told},
+        files, terminal,
+    },
+    topology::{
+        model::{Topology, Unit},
+        msccl, result, study,
+    },
 };
 
 /// Check a schedule that somebody else made: durations, one chunk per link at a time, causality, completeness
@@ -20,7 +23,9 @@ use crate::topology::{
 /// Reads the result files of TACOS, its forks and BEAN TACOS (`chunk`, `chunk:end:start` in ps, `chunk:start:end` in
 /// ns), and algorithms of MSCCL as XML, which are run. The exit code is 3 where something is wrong.
 #[derive(Args)]
-pub(super) struct Verify {
+#[command(after_help = "Example:
+  collectune topology verify schedule.csv --graph graph.csv")]
+pub(in crate::cli) struct Verify {
     /// A result file, or an algorithm of MSCCL
     #[arg(value_name = "RESULT")]
     result: PathBuf,
@@ -33,12 +38,12 @@ pub(super) struct Verify {
     #[command(flatten)]
     wanted: WantedArguments,
 
-    /// Write JSON
+    /// Write the answer as JSON
     #[arg(long)]
     json: bool,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Checked {
     verified: bool,
     dialect: String,
@@ -55,27 +60,28 @@ struct Checked {
 }
 
 impl Verify {
-    pub(super) fn run(self) -> Result<ExitCode, CliError> {
-        let text = text(&self.result)?;
+    pub(super) fn run(self) -> Result<(), CliError> {
+        let text = files::text(&self.result)?;
         let checked = if text.trim_start().starts_with('<') { self.algorithm(&text)? } else { self.schedule(&text)? };
         if self.json {
-            terminal::write_json(&(serde_json::to_string_pretty(&checked).unwrap_or_default() + "\n"))?;
+            terminal::write_json(&checked)?;
         } else {
             let faults = checked.faults.iter().map(|fault| format!("- {fault}\n")).collect::<String>();
             terminal::write(&(checked.sentences.join("\n") + "\n" + &faults))?;
         }
-        Ok(if checked.verified { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
+        if checked.verified { Ok(()) } else { Err(CliError::Found) }
     }
 
     fn schedule(&self, text: &str) -> Result<Checked, CliError> {
         let name = files::name(&self.result);
-        let unit = if self.wanted.is_decimal() { Unit::Gb } else { Unit::Gib };
-        let result = result::read(text, &name, unit).map_err(|error| TopologyCliError::Read(name, error))?;
+        let unit = if self.wanted.decimal { Unit::Gb } else { Unit::Gib };
+        let result = result::read(text, &name, unit);
+        let result = result.map_err(|error| told(format!("{name} can't be used: {error}")))?;
         let topology = self.graph()?;
         let nodes = topology.as_ref().unwrap_or(&result.topology).nodes;
         let wanted = self.wanted.asked(&result, nodes)?;
         let about = self.wanted.about(&self.result);
-        let verified = study::check(&result, topology.as_ref(), wanted).map_err(|error| about(error.into()))?;
+        let verified = study::check(&result, topology.as_ref(), wanted).map_err(about)?;
         Ok(Checked {
             verified: verified.faults.is_empty(),
             dialect: verified.dialect,
@@ -89,21 +95,21 @@ impl Verify {
 
     /// The graph, where one is given; what is said of a graph needs one.
     fn graph(&self) -> Result<Option<Topology>, CliError> {
-        if let (None, Some(option)) = (&self.graph, self.wanted.of_graphs()) {
-            return Err(CliError::Told(format!("{option} has no effect without --graph")));
-        }
-        self.graph.as_ref().map(|path| topology(path, &self.wanted)).transpose()
+        let Some(path) = &self.graph else {
+            let of_graphs = ["merge", "latency", "bandwidth", "slow_latency", "slow_bandwidth", "rate"];
+            arguments::refuse_unused(&of_graphs, " without --graph")?;
+            return Ok(None);
+        };
+        topology(path, &self.wanted, None).map(Some)
     }
 
     /// An algorithm of MSCCL, run; with a graph, each pair of ranks that it connects has to be a link.
     fn algorithm(&self, text: &str) -> Result<Checked, CliError> {
-        if let Some(option) = self.wanted.not_of_algorithms() {
-            let why = "an algorithm of MSCCL says itself what it computes, in chunks of any size";
-            return Err(CliError::Told(format!("{option} has no effect: {why}")));
-        }
+        let why = ": an algorithm of MSCCL says itself what it computes, in chunks of any size";
+        arguments::refuse_unused(&["chunk", "chunks", "root", "conditions"], why)?;
         let topology = self.graph()?;
-        if self.wanted.is_decimal() && topology.is_none() {
-            return Err(CliError::Told("--decimal has no effect without --graph".to_owned()));
+        if topology.is_none() {
+            arguments::refuse_unused(&["decimal"], " without --graph")?;
         }
         let mut faults = Vec::new();
         let sentence = match msccl::Algo::read(text) {
@@ -112,7 +118,7 @@ impl Verify {
                 None
             }
             Ok(algo) => {
-                let asked = self.wanted.collective().map(|asked| asked.name().replace('_', ""));
+                let asked = self.wanted.collective.map(|asked| asked.name().replace('_', ""));
                 if let Some(asked) = asked.filter(|asked| *asked != algo.collective) {
                     faults.push(format!("it is an algorithm of {}, and {asked} was asked for", algo.collective));
                 }
@@ -128,15 +134,12 @@ impl Verify {
         if let Some(topology) = topology.filter(|_| faults.is_empty()) {
             sentences.push(format!("Every pair of ranks that it connects is a link of {}.", topology.name));
         }
-        let dialect = "algorithm of MSCCL".to_owned();
         Ok(Checked {
             verified: faults.is_empty(),
-            dialect,
-            time_ns: None,
-            bound_ns: None,
-            claimed_ns: None,
+            dialect: "algorithm of MSCCL".to_owned(),
             faults,
             sentences,
+            ..Checked::default()
         })
     }
 }

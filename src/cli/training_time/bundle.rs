@@ -1,49 +1,40 @@
-//! What `collectune step` and `collectune layouts` share: files become a study that is learnt on all processors.
+//! What the commands of training time share: files become a study that is learnt on all processors.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::atomic::{AtomicUsize, Ordering},
-    thread,
-};
+use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::{Args, builder::TypedValueParser};
+use serde::Serialize;
 
-use super::{CliError, arguments::Measured, files, terminal};
 use crate::{
+    cli::{
+        arguments::{self, Measured},
+        error::{CliError, refuse, told},
+        files,
+        json::object,
+        terminal, threads,
+    },
     intake::{FileReport, Outcome},
-    progress::{Progress, Silent},
+    progress::Silent,
     report::Workbench,
     training_time::{
-        self,
-        bundle::{FileAnswer, FileQuestion, FileUse, QuestionKind, Unit},
+        bundle::{Bundle, FileAnswer, FileQuestion, FileUse, QuestionKind, Unit},
         calibrate::{Calibration, Terms},
         dropped::DroppedFiles,
         health::Flag,
         memory,
+        prediction::Mark,
         read::name::stem,
-        regressors,
+        regressors::Mode,
         run::Run,
         steps::StepTable,
         study::{Settings, StudyError, TrainingTimeStudy},
     },
     units::{count, grouped},
-    workbench::WorkbenchError,
-    worker::executor::ExecuteError,
 };
-
-/// How a step is composed.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub(super) enum Mode {
-    /// As estimate-train-time composes it, with its regressors
-    Parity,
-    /// Power laws, trees and curves; real layers and a simulated pipeline
-    #[default]
-    Default,
-}
 
 /// What is predicted, from which files.
 #[derive(Args)]
-pub(super) struct Bundle {
+pub(super) struct BundleArguments {
     /// Samples of operators and collectives, regressor settings, catalogues: files, folders or archives
     #[arg(required = true, value_name = "BUNDLE")]
     bundle: Vec<PathBuf>,
@@ -52,7 +43,7 @@ pub(super) struct Bundle {
     #[arg(long, value_name = "CONFIG")]
     run: Option<PathBuf>,
 
-    /// Regressors and composition
+    /// How times are learnt, and how a step is composed of them
     #[arg(long, value_enum, default_value_t)]
     mode: Mode,
 
@@ -74,8 +65,8 @@ pub(super) struct Bundle {
     calibrate_anyway: bool,
 
     /// How many coefficients are fitted
-    #[arg(long, value_name = "N", default_value = "4", value_parser = ["4", "6"], requires = "calibrate")]
-    coefficients: String,
+    #[arg(long, value_name = "N", default_value = "4", value_parser = terms(), requires = "calibrate")]
+    coefficients: Terms,
 
     /// Whose samples, by the cluster's name, where several were given; also to have them stand in for those of the GPU
     /// that the run names
@@ -88,29 +79,33 @@ pub(super) struct Bundle {
     answer: Vec<String>,
 
     /// What of a GPU's memory is kept free, in GiB
-    #[arg(long, value_name = "GIB", default_value_t = memory::RESERVE_GIB, value_parser = gib)]
+    #[arg(long, value_name = "GIB", default_value_t = memory::RESERVE_GIB, value_parser = gib())]
     reserve: f64,
 
-    /// Seed of the draws
+    /// Seed of what is drawn at random
     #[arg(long, value_name = "N", default_value_t = 42)]
     seed: u64,
 
-    /// Write JSON
+    /// Write the answer as JSON
     #[arg(long)]
-    pub json: bool,
+    pub(super) json: bool,
 }
 
-pub(super) fn told(error: StudyError) -> CliError {
-    if let StudyError::OtherGpu(why) = error {
-        return CliError::Told(format!("{why}: --cluster NAME"));
+/// Says what the terminal can do about an error of the study.
+pub(super) fn with_remedy(error: StudyError) -> CliError {
+    match error {
+        StudyError::OtherGpu(why) => told(format!("{why}: --cluster NAME")),
+        error => error.into(),
     }
-    CliError::Execute(ExecuteError::Workbench(WorkbenchError::from(error)))
 }
 
-/// Parses a number of GiB, at least 0. Fails with the expected form.
-pub(super) fn gib(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|gib| gib.is_finite() && *gib >= 0.0);
-    number.ok_or_else(|| "expected GiB, such as 80".to_owned())
+/// Parses a number of GiB, at least 0.
+pub(super) fn gib() -> impl Fn(&str) -> Result<f64, &'static str> + Clone {
+    arguments::number(0.0..=f64::MAX, "expected GiB, such as 80")
+}
+
+fn terms() -> impl TypedValueParser<Value = Terms> {
+    arguments::one_of([Terms::Four, Terms::Six], |terms| if terms == Terms::Six { "6" } else { "4" })
 }
 
 const READS: files::Reads = files::Reads::Of(Workbench::TrainingTime);
@@ -134,7 +129,7 @@ pub(super) struct Opened {
     pub(super) notes: Notes,
 }
 
-impl Bundle {
+impl BundleArguments {
     /// The study of the files, and the settings that the arguments make, with the run if there is one. What became of
     /// the files is said.
     ///
@@ -142,7 +137,7 @@ impl Bundle {
     /// A file that was named, or that is one of samples and configurations, can't be used; an argument names nothing.
     pub(super) fn open(&self) -> Result<Opened, CliError> {
         let paths: Vec<PathBuf> = self.bundle.iter().chain(&self.run).chain(&self.calibrate).cloned().collect();
-        let opened = files::read_untold(&paths, None, &Measured::default(), READS)?;
+        let opened = files::read_untold(&paths, &Measured::default(), READS)?;
         let mut notes = Notes::default();
         let taken: Vec<u32> = opened.parts.samples.iter().map(|(id, _)| *id).collect();
         let mut dropped = DroppedFiles::new(opened.parts.samples.into_iter().flat_map(|(_, files)| files).collect());
@@ -171,11 +166,11 @@ impl Bundle {
         bundle.questions.iter().for_each(|question| notes.say(asked(question)));
         let run = self.chosen(&study, &mut notes)?;
         if broken > 0 {
-            return Err(CliError::Told(format!(
+            return refuse(format!(
                 "{} can't be used, so nothing is predicted: mend what is said above, give it no more, or leave a file of the \
                  bundle out with --answer FILE=out",
                 count(broken, "file")
-            )));
+            ));
         }
         let usual = run.as_ref().and_then(|run| bundle.cluster_for(run));
         let held = || bundle.clusters.iter().map(|cluster| cluster.name.clone()).collect::<Vec<_>>().join(", ");
@@ -188,33 +183,26 @@ impl Bundle {
             }
             Some(name) => {
                 let found = bundle.clusters.iter().position(|cluster| cluster.name.eq_ignore_ascii_case(name));
-                found.ok_or_else(|| CliError::NoCluster { wanted: name.clone(), held: held() })?
+                let why = || format!("--cluster {name} names no cluster of these files; they hold {}", held());
+                found.ok_or_else(|| told(why()))?
             }
         };
         let stands_in = self.cluster.is_some();
         let chosen = bundle.clusters.get(cluster).filter(|_| !stands_in);
         if let Some(why) = run.as_ref().zip(chosen).and_then(|(run, chosen)| bundle.other_gpu(run, chosen)) {
-            return Err(told(StudyError::OtherGpu(why)));
+            return Err(with_remedy(StudyError::OtherGpu(why)));
         }
-        let terms = if self.coefficients == "6" { Terms::Six } else { Terms::Four };
-        let mode = match self.mode {
-            Mode::Parity => regressors::Mode::Parity,
-            Mode::Default => regressors::Mode::Default,
-        };
-        let calibrate = self.table(bundle)?.map(|table| (table, terms));
-        let (reserve_gib, seed, measured_on) = (self.reserve, self.seed, self.measured_on.clone());
-        let (measured_as, calibrate_anyway) = (self.measured_as.clone(), self.calibrate_anyway);
         let settings = Settings {
             cluster,
-            mode,
+            mode: self.mode,
             run,
-            calibrate,
-            measured_on,
-            measured_as,
-            calibrate_anyway,
+            calibrate: self.table(bundle)?.map(|table| (table, self.coefficients)),
+            measured_on: self.measured_on.clone(),
+            measured_as: self.measured_as.clone(),
+            calibrate_anyway: self.calibrate_anyway,
             stands_in,
-            reserve_gib,
-            seed,
+            reserve_gib: self.reserve,
+            seed: self.seed,
             ..Settings::default()
         };
         Ok(Opened { study, settings, notes })
@@ -223,7 +211,7 @@ impl Bundle {
     /// Answers what is asked of files, by their paths or the ends of these. Any file can be left out.
     fn answer(&self, dropped: &mut DroppedFiles) -> Result<(), CliError> {
         for given in &self.answer {
-            let (path, word) = given.rsplit_once('=').ok_or(CliError::Typed("--answer takes FILE=ANSWER"))?;
+            let (path, word) = given.rsplit_once('=').ok_or_else(|| told("--answer takes FILE=ANSWER"))?;
             let is_of =
                 |whole: &str| whole.strip_suffix(path).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'));
             let bundle = dropped.bundle();
@@ -231,13 +219,12 @@ impl Bundle {
             let file = bundle.files.iter().find(|file| is_of(&file.path));
             let (path, answer) = match (question, file) {
                 (Some(question), _) => {
-                    let answer = question.asks.answer(word).ok_or_else(|| {
-                        CliError::Told(format!("--answer {given}: {word} is no answer; {} are", words(question)))
-                    })?;
+                    let none = || format!("--answer {given}: {word} is no answer; {} are", words(question));
+                    let answer = question.asks.answer(word).ok_or_else(|| told(none()))?;
                     (question.path.clone(), answer)
                 }
                 (None, Some(file)) if word == "out" => (file.path.clone(), FileAnswer::LeftOut),
-                _ => return Err(CliError::Told(format!("--answer {given}: nothing is asked of it"))),
+                _ => return refuse(format!("--answer {given}: nothing is asked of it")),
             };
             dropped.answer(&path, answer);
         }
@@ -245,19 +232,18 @@ impl Bundle {
     }
 
     /// The table of measured steps that calibrates, by index.
-    fn table(&self, bundle: &training_time::bundle::Bundle) -> Result<Option<usize>, CliError> {
+    fn table(&self, bundle: &Bundle) -> Result<Option<usize>, CliError> {
         if self.calibrate.is_empty() {
             return Ok(None);
         }
-        if let Some(wanted) = self.measured_as.as_ref().filter(|name| bundle.catalogue.architecture(name).is_none()) {
-            let names = bundle.catalogue.architectures.iter().map(|known| known.name.as_str()).collect::<Vec<_>>();
-            let names = names.join(", ");
-            return Err(CliError::Told(format!("--measured-as {wanted}: the catalogue knows {names}")));
+        let catalogue = &bundle.catalogue;
+        if let Some(name) = self.measured_as.as_ref().filter(|name| catalogue.architecture(name).is_none()) {
+            let names = joined(catalogue.architectures.iter().map(|known| &known.name));
+            return refuse(format!("--measured-as {name}: the catalogue knows {names}"));
         }
-        if let Some(wanted) = self.measured_on.as_ref().filter(|name| bundle.catalogue.cluster(name).is_none()) {
-            let names = bundle.catalogue.clusters.iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>();
-            let names = names.join(", ");
-            return Err(CliError::Told(format!("--measured-on {wanted}: the catalogue knows {names}")));
+        if let Some(name) = self.measured_on.as_ref().filter(|name| catalogue.cluster(name).is_none()) {
+            let names = joined(catalogue.clusters.iter().map(|known| &known.name));
+            return refuse(format!("--measured-on {name}: the catalogue knows {names}"));
         }
         // What is named counts, and not a table that the bundle has besides.
         let is_named = |table: &StepTable| self.calibrate.iter().any(|path| Path::new(&table.name).starts_with(path));
@@ -267,21 +253,18 @@ impl Bundle {
         match named.as_slice() {
             [] => {
                 let names: Vec<String> = self.calibrate.iter().map(|path| files::name(path)).collect();
-                Err(CliError::Told(format!("--calibrate {}: no table of measured steps is there", names.join(" "))))
+                refuse(format!("--calibrate {}: no table of measured steps is there", names.join(" ")))
             }
             [(number, one)] => match one.suspicion {
                 None => Ok(Some(*number)),
-                Some(_) => Err(CliError::Told(format!(
+                Some(_) => refuse(format!(
                     "--calibrate {}: its times have a doubtful unit; say --answer {0}=seconds or --answer {0}=as-written",
                     one.name
-                ))),
+                )),
             },
             several => {
-                let names: Vec<&str> = several.iter().map(|(_, table)| table.name.as_str()).collect();
-                Err(CliError::Told(format!(
-                    "--calibrate takes one table of measured steps; these are {}",
-                    names.join(", ")
-                )))
+                let names = joined(several.iter().map(|(_, table)| &table.name));
+                refuse(format!("--calibrate takes one table of measured steps; these are {names}"))
             }
         }
     }
@@ -297,14 +280,23 @@ impl Bundle {
         };
         let name = files::name(path);
         let file = study.bundle().files.iter().rfind(|file| file.path == name);
-        if let Some(FileUse::Unrecognised(why)) = file.map(|file| &file.fate) {
-            return Err(CliError::NoRun { name, why: why.clone() });
-        }
         let stem = stem(&name);
-        let found = runs.iter().rfind(|configured| configured.run.name == stem).filter(|_| file.is_some());
-        let found = found.map(|configured| configured.run.clone());
-        found.map(Some).ok_or_else(|| CliError::NoRun { name, why: "no configuration can be read from it".to_owned() })
+        let why = match file.map(|file| &file.fate) {
+            Some(FileUse::Unrecognised(why)) => why.as_str(),
+            fate => {
+                let found = runs.iter().rfind(|configured| configured.run.name == stem).filter(|_| fate.is_some());
+                if let Some(found) = found {
+                    return Ok(Some(found.run.clone()));
+                }
+                "no configuration can be read from it"
+            }
+        };
+        refuse(format!("--run {name}: {why}"))
     }
+}
+
+fn joined<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    names.map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// The words that answer a question.
@@ -321,7 +313,7 @@ fn asked(question: &FileQuestion) -> String {
 }
 
 /// Says what became of the bundle's files, as the page's table of files does: the number of those that can't be used.
-fn say_files(bundle: &training_time::bundle::Bundle, read: &[FileReport], notes: &mut Notes) -> u64 {
+fn say_files(bundle: &Bundle, read: &[FileReport], notes: &mut Notes) -> u64 {
     let mut broken = 0;
     for file in &bundle.files {
         let path = &file.path;
@@ -348,13 +340,7 @@ fn say_files(bundle: &training_time::bundle::Bundle, read: &[FileReport], notes:
         }
         // Of an archive nobody has told the rows that were left out.
         if read.iter().all(|known| known.name != *path) {
-            for problem in file.problems.kept.iter().take(files::TOLD) {
-                terminal::say("warning", &format!("{path}: {problem}"));
-            }
-            let rest = file.problems.count.saturating_sub(files::TOLD as u64);
-            if rest > 0 {
-                terminal::say("warning", &format!("{path}: {} more left out", count(rest, "line")));
-            }
+            files::say_problems(path, &file.problems);
         }
     }
     broken
@@ -366,7 +352,7 @@ fn say_needs(study: &TrainingTimeStudy, notes: &mut Notes) -> Result<(), CliErro
     for need in study.needs() {
         notes.say(need.sentence);
     }
-    let coverage = study.coverage().map_err(told)?;
+    let coverage = study.coverage()?;
     for sampling in &study.bundle().samplings {
         notes.say(match coverage.iter().find(|known| known.function == sampling.function) {
             Some(known) => format!(
@@ -378,7 +364,7 @@ fn say_needs(study: &TrainingTimeStudy, notes: &mut Notes) -> Result<(), CliErro
             None => format!("of the sampling of {} there are no samples", sampling.function),
         });
     }
-    let flags = &study.health().map_err(told)?.flags;
+    let flags = &study.health()?.flags;
     // What says that times have another unit comes first.
     let mut odd: Vec<&Flag> = flags.iter().filter(|flag| flag.rule.is_doubtful()).collect();
     odd.sort_by_key(|flag| !flag.what.ends_with('?'));
@@ -400,40 +386,28 @@ fn say_needs(study: &TrainingTimeStudy, notes: &mut Notes) -> Result<(), CliErro
 
 /// Learns what the settings need, on all processors.
 pub(super) fn learn(study: &mut TrainingTimeStudy, settings: Settings, notes: &mut Notes) -> Result<(), CliError> {
-    study.choose(settings).map_err(told)?;
+    study.choose(settings).map_err(with_remedy)?;
     say_needs(study, notes)?;
-    for (of, why) in study.library().map_err(told)?.unusable() {
+    for (of, why) in study.library()?.unusable() {
         notes.say(format!("the saved regressor of {of} is not used: {why}"));
     }
-    let jobs: Vec<u32> = study.rounds().map_err(told)?.concat().into_iter().map(|(job, _)| job).collect();
-    let next = AtomicUsize::new(0);
-    let mut bar = terminal::Bar::new();
-    let shared: &TrainingTimeStudy = study;
-    let work = |bar: &mut dyn Progress| {
-        while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            bar.report("Learning from samples", next.load(Ordering::Relaxed) as u64, jobs.len() as u64);
-            shared.work_here(*job, &mut Silent)?;
-        }
-        Ok(())
-    };
-    let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let done: Result<Vec<()>, StudyError> = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| work(&mut Silent))).collect();
-        let own = work(&mut bar);
-        // A thread only ends early by a panic, which is a mistake of the program.
-        others.into_iter().filter_map(|other| other.join().ok()).chain([own]).collect()
-    });
-    done.map(drop).map_err(told)
+    let jobs: Vec<u32> = study.rounds()?.concat().into_iter().map(|(job, _)| job).collect();
+    let study: &TrainingTimeStudy = study;
+    let job = |place: u32| study.work_here(jobs[place as usize], &mut Silent);
+    threads::each("Learning from samples", jobs.len(), job).map_err(with_remedy)?;
+    Ok(())
 }
 
 /// The calibration that was asked for, told in words besides.
 pub(super) fn calibration(study: &TrainingTimeStudy, notes: &mut Notes) -> Result<Option<Calibration>, CliError> {
     let Some((table, _)) = study.settings().calibrate else { return Ok(None) };
-    let ran_on = study.ran_on(table).ok_or(CliError::Typed(
-        "on which cluster were the steps measured? Neither their path nor the samples name one that the catalogue knows: \
-         --measured-on NAME",
-    ))?;
-    let found = study.calibration().map_err(told)?;
+    let ran_on = study.ran_on(table).ok_or_else(|| {
+        told(
+            "on which cluster were the steps measured? Neither their path nor the samples name one that the catalogue \
+             knows: --measured-on NAME",
+        )
+    })?;
+    let found = study.calibration().map_err(with_remedy)?;
     if let Some(found) = &found {
         let settings = study.settings();
         let search = settings.search.as_ref().map(|question| &question.run);
@@ -451,4 +425,15 @@ pub(super) fn calibration(study: &TrainingTimeStudy, notes: &mut Notes) -> Resul
         }
     }
     Ok(found)
+}
+
+/// How much of a step's time is measured, and how much is not.
+pub(super) fn marks(marks: &[f64; 4]) -> impl Serialize + use<> {
+    let of = |mark: Mark| marks[mark as usize];
+    object! {
+        measured: of(Mark::Measured),
+        interpolated: of(Mark::Interpolated),
+        extrapolated: of(Mark::Extrapolated),
+        suspect: of(Mark::Suspect),
+    }
 }

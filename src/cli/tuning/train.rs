@@ -1,27 +1,23 @@
-//! `collectune train`: learn from a sweep, and say how far that can be trusted.
+//! `collectune tuning train`: learn from a sweep, and say how far that can be trusted.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
 use super::{
-    CliError, arguments, files,
-    learnt::FromSweeps,
-    save,
-    table::{Align, Table},
-    terminal,
-    trained::{Known, Report},
+    FromSweeps,
+    trained::{Known, json},
 };
 use crate::{
+    cli::{arguments, error::CliError, files, save, table, terminal},
     intake::{FileReport, Outcome},
-    text::visible,
+    text::{Column, Entry, Listing, visible},
     tuning::{
         random_split::{PartScore, RandomSplit, random_split},
-        result::{Evaluation, FoldScores, Importance, Score},
+        result::{Evaluation, FoldScores, Importance, Score, Source},
         wording,
     },
     units::{count, significant},
-    worker::executor::ExecuteError,
 };
 
 /// Learn bus bandwidth from a sweep, and say how far the model can be trusted
@@ -31,10 +27,10 @@ use crate::{
 /// configuration. Regret is the share of the best measured bandwidth that a predictor's choices lose.
 #[derive(Args)]
 #[command(after_help = "Examples:
-  collectune train merged_metrics.csv --save model.json
-  collectune train all_reduce_*.csv.gz --preset seed --target printed --importances
-  zcat sweep.csv.gz | collectune train - --json")]
-pub(super) struct Train {
+  collectune tuning train merged_metrics.csv --save model.json
+  collectune tuning train all_reduce_*.csv.gz --preset seed --target printed --importances
+  zcat sweep.csv.gz | collectune tuning train - --json")]
+pub(in crate::cli) struct Train {
     /// Sweeps, as tables or logs, gzipped or not; or a saved model, for its rows; - is the standard input
     #[arg(required = true, value_name = "SWEEP")]
     sweeps: Vec<PathBuf>,
@@ -46,15 +42,15 @@ pub(super) struct Train {
     #[arg(long, value_name = "SHARE", default_value = "0.2", value_parser = arguments::share)]
     test_split: f64,
 
-    /// Say which features matter
+    /// Say on which features the predictions depend, and how much
     #[arg(long)]
     importances: bool,
 
-    /// Save the model: parameters and aggregated training rows, to be opened by predict --model or on the page
+    /// Save the model: parameters and aggregated training rows, to be opened by tuning predict --model or on the page
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
 
-    /// Write JSON
+    /// Write the answer as JSON
     #[arg(long)]
     json: bool,
 }
@@ -81,18 +77,17 @@ impl Train {
         };
         let learnt = self.from.learn(opened, &parameters, failed)?;
         let mut bar = terminal::Bar::new();
-        let study = learnt.executor.study();
-        let importances =
-            if self.importances { study.importances(&mut bar).map_err(ExecuteError::from)? } else { Vec::new() };
+        let study = &learnt.executor.tuning.study;
+        let importances = if self.importances { study.importances(&mut bar)? } else { Vec::new() };
         if let Some(path) = &self.save {
-            let text = study.model_file().map_err(ExecuteError::from)?.to_text();
+            let text = study.model_file()?.to_text();
             save::save("model", path, text)?;
         }
         drop(bar);
 
         let known = Known { files, target, parameters, learnt, random_split, importances };
         if self.json {
-            return terminal::write_json(&Report::of(&known).to_json());
+            return terminal::write_json(&json(&known));
         }
         terminal::write(&for_people(&known))?;
         if let Some(path) = &self.save {
@@ -104,7 +99,8 @@ impl Train {
 
 fn for_people(known: &Known) -> String {
     let files: String = known.files.iter().filter_map(file_line).map(|line| line + "\n").collect();
-    let set = known.learnt.executor.set().map_or_else(String::new, |set| format!("Measured with {set}\n"));
+    let set =
+        known.learnt.executor.tuning.set.as_deref().map_or_else(String::new, |set| format!("Measured with {set}\n"));
     let groups: String = known.learnt.groups.iter().map(|group| wording::group(group) + "\n").collect();
     let evaluation = &known.learnt.evaluation;
     let mut sections = vec![
@@ -133,28 +129,30 @@ fn file_line(file: &FileReport) -> Option<String> {
     ))
 }
 
+/// A table whose first column has names, and the others numbers.
+fn table<const N: usize>(
+    names: &'static str,
+    numbers: [&'static str; N],
+    rows: Vec<(&str, [Option<String>; N])>,
+) -> String {
+    let row = |(name, cells): (&str, [Option<String>; N])| {
+        [Entry::text(name)].into_iter().chain(cells.map(|cell| Entry::text(cell.unwrap_or_default()))).collect()
+    };
+    let columns = [Column::words(names, "")].into_iter().chain(numbers.map(|name| Column::numbers(name, "")));
+    table::of_listing(&Listing { columns: columns.collect(), rows: rows.into_iter().map(row).collect() })
+}
+
 fn scores(scores: &FoldScores) -> String {
-    let mut table = Table::new(&[
-        ("", Align::Left),
-        ("R²", Align::Right),
-        ("MAE GB/s", Align::Right),
-        ("MAPE %", Align::Right),
-        ("mean regret %", Align::Right),
-        ("max regret %", Align::Right),
-        ("best chosen %", Align::Right),
-    ]);
-    for (source, score) in wording::predictors(scores) {
+    let row = |(source, score): (Source, &Score)| {
         let Score { r2, mae_gbps, mape_pct, regret_mean_pct, regret_max_pct, top1_pct } = *score;
         let numbers = [r2, mae_gbps, mape_pct, regret_mean_pct, regret_max_pct, top1_pct];
-        if numbers.iter().any(Option::is_some) {
-            let name = Some(wording::source(source).to_owned());
-            table.push([name].into_iter().chain(numbers.map(|n| n.map(significant))).collect());
-        }
-    }
+        numbers.iter().any(Option::is_some).then(|| (wording::source(source), numbers.map(|n| n.map(significant))))
+    };
+    let columns = ["R²", "MAE GB/s", "MAPE %", "mean regret %", "max regret %", "best chosen %"];
     let coverage = scores.coverage_90_pct.map_or_else(String::new, |coverage| {
         format!("The 90 % intervals hold {} % of the held-out measurements.\n", significant(coverage))
     });
-    table.lines() + &coverage
+    table("", columns, wording::predictors(scores).into_iter().filter_map(row).collect()) + &coverage
 }
 
 /// The regret of the deployed choices, in a sentence.
@@ -168,28 +166,16 @@ fn deployed(evaluation: &Evaluation) -> Option<String> {
 }
 
 fn split(split: &RandomSplit) -> String {
-    let mut table =
-        Table::new(&[("", Align::Left), ("rows", Align::Right), ("R²", Align::Right), ("MAE GB/s", Align::Right)]);
-    for (name, PartScore { rows, r2, mae_gbps }) in [("training", &split.train), ("test", &split.test)] {
-        table.push(vec![
-            Some(name.to_owned()),
-            Some(rows.to_string()),
-            r2.map(|r2| format!("{r2:.4}")),
-            mae_gbps.map(significant),
-        ]);
-    }
-    let (share, seed) = (split.share * 100.0, split.seed);
-    format!("Random split, {share:.0} % held out, seed {seed}; repeats straddle it, which flatters\n{}", table.lines())
+    let row = |name, part: &PartScore| {
+        (name, [Some(part.rows.to_string()), part.r2.map(|r2| format!("{r2:.4}")), part.mae_gbps.map(significant)])
+    };
+    let rows = vec![row("training", &split.train), row("test", &split.test)];
+    let (share, seed, table) = (split.share * 100.0, split.seed, table("", ["rows", "R²", "MAE GB/s"], rows));
+    format!("Random split, {share:.0} % held out, seed {seed}; repeats straddle it, which flatters\n{table}")
 }
 
 fn importances(importances: &[Importance]) -> String {
-    let mut table = Table::new(&[
-        ("Feature", Align::Left),
-        ("share of impurity", Align::Right),
-        ("MAPE points when shuffled", Align::Right),
-    ]);
-    for Importance { feature, impurity, permutation_pct } in importances {
-        table.push(vec![Some(feature.clone()), impurity.map(significant), Some(significant(*permutation_pct))]);
-    }
-    table.lines()
+    let row = |of: &'_ Importance| [of.impurity.map(significant), Some(significant(of.permutation_pct))];
+    let rows = importances.iter().map(|of| (&of.feature[..], row(of))).collect();
+    table("Feature", ["share of impurity", "MAPE points when shuffled"], rows)
 }

@@ -1,0 +1,17 @@
+//! `collectune topology`: from a graph of links to a schedule of a collective.
+
+mod graph;
+mod synthesize;
+mod verify;
+
+pub(super) use self::graph::is_form;
+
+use super::commands;
+
+commands! {
+    /// Link graphs and dumps of machines: a verified schedule of a collective, and how far it can be from the best
+    Topology {
+        Synthesize(synthesize::Synthesize),
+        Verify(verify::Verify),
+    }
+}

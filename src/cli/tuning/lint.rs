@@ -1,0 +1,147 @@
+//! `collectune tuning lint`: what a tuner file's readers make of it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::{
+    cli::{
+        arguments::{self, Machine, Measured},
+        error::CliError,
+        files, table, terminal,
+    },
+    text::visible,
+    tuning::{
+        aggregate::{Target, aggregate},
+        conf::{
+            Finding, Reader, Severity, lint,
+            overlay::{listing, overlay, summary},
+            question::lint_for,
+            read,
+        },
+        support::{Library, SupportMatrix},
+        sweep::Sweep,
+    },
+};
+
+/// Say what a tuner file's readers make of it, line by line
+///
+/// The C code that reads tuner files never complains. The exit code is 3 where anything else runs than what stands
+/// there.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  collectune tuning lint nccl_tuner.conf --reader dn-tuner
+  collectune tuning lint nccl_tuner.conf --sweep merged_metrics.csv --json")]
+pub(in crate::cli) struct Lint {
+    /// The tuner file; - is the standard input
+    #[arg(value_name = "CONF")]
+    conf: PathBuf,
+
+    /// Who reads it; without it all of them
+    #[arg(long, value_enum)]
+    reader: Option<Reader>,
+
+    /// Sweeps to hold it against
+    #[arg(long, value_name = "SWEEP", num_args = 1..)]
+    sweep: Vec<PathBuf>,
+
+    #[command(flatten)]
+    measured: Measured,
+
+    /// The library whose rules say what can run
+    #[arg(long, value_enum, default_value_t)]
+    library: Library,
+
+    #[command(flatten)]
+    machine: Machine,
+
+    /// List every finding; otherwise those that are alike stand together, with how many there are
+    #[arg(long, conflicts_with = "json")]
+    all: bool,
+
+    /// Write the answer as JSON, with every finding
+    #[arg(long)]
+    json: bool,
+}
+
+impl Lint {
+    pub(super) fn run(self) -> Result<(), CliError> {
+        let bytes = files::rules(&self.conf)?;
+        let sweep = match self.sweep[..] {
+            [] => {
+                arguments::say_unused(&["set"], "no sweep is given (--sweep)");
+                Sweep::default()
+            }
+            _ => {
+                let opened = files::read_sweeps(&self.sweep, &self.measured, false)?;
+                if !opened.sets.all.is_empty() {
+                    terminal::say("note", &opened.sets.note);
+                }
+                terminal::say_notes(&opened.notes);
+                aggregate(&opened.rows, Target::Time).sweep
+            }
+        };
+        let readers = self.reader.as_ref().map_or(Reader::ALL, std::slice::from_ref);
+        let platform = self.machine.of(self.library);
+        let findings = lint_for(&bytes, readers, platform, &sweep);
+        if self.json {
+            terminal::write_json(&findings)?;
+        } else {
+            let mut text = for_people(&findings, &visible(&files::name(&self.conf)), readers, self.all);
+            if !sweep.is_empty() {
+                let support = SupportMatrix::new(platform.matrix(), &sweep);
+                for reader in readers {
+                    let places = overlay(&read(&bytes, *reader), *reader, &support, &sweep, None);
+                    text += &format!("\nWith {} on the sweep:\n", reader.name());
+                    text += &format!("{}{}\n", table::of_listing(&listing(&places)), summary(&places));
+                }
+            }
+            terminal::write(&text)?;
+        }
+        let changes = findings.iter().any(|finding| finding.severity == Severity::Changes);
+        if changes { Err(CliError::Found) } else { Ok(()) }
+    }
+}
+
+/// The findings of each reader; those that several readers share stand once, below all their names.
+fn for_people(findings: &[Finding], name: &str, readers: &[Reader], all: bool) -> String {
+    let told = |reader: Reader| {
+        let of: Vec<Finding> = findings.iter().filter(|finding| finding.reader == reader).cloned().collect();
+        let lines: String = match all {
+            true => of.iter().map(|finding| line(name, finding)).collect(),
+            false => lint::alike(&of).iter().map(|alike| grouped(name, alike)).collect(),
+        };
+        format!("{}\n{lines}", lint::summary(&of))
+    };
+    let mut texts: Vec<(Vec<&str>, String)> = Vec::new();
+    for reader in readers {
+        let text = told(*reader);
+        match texts.iter_mut().find(|(_, known)| *known == text) {
+            Some((names, _)) => names.push(reader.name()),
+            None => texts.push((vec![reader.name()], text)),
+        }
+    }
+    let sections: Vec<String> = texts.iter().map(|(names, text)| format!("{}: {text}", names.join(", "))).collect();
+    let cut = !all && findings.len() > sections.iter().map(|text| text.lines().count() - 1).sum();
+    let rest = if cut { "\n--all lists every finding.\n" } else { "" };
+    sections.join("\n") + rest
+}
+
+fn line(name: &str, finding: &Finding) -> String {
+    let Finding { line, code, severity, message, .. } = finding;
+    format!("{name}:{line}: {} {}: {message}\n", severity.name(), code.name())
+}
+
+/// The first of some findings that are alike, and where the others are.
+fn grouped(name: &str, alike: &lint::SimilarFindings<'_>) -> String {
+    const LISTED: usize = 6;
+    let text = line(name, alike.first);
+    let more = &alike.lines[1..];
+    if more.is_empty() {
+        return text;
+    }
+    let listed: Vec<String> = more.iter().take(LISTED).map(u32::to_string).collect();
+    let rest = if more.len() > LISTED { ", …" } else { "" };
+    let lines = if more.len() == 1 { "line" } else { "lines" };
+    format!("{} ({} more like it: {lines} {}{rest})\n", text.trim_end(), more.len(), listed.join(", "))
+}

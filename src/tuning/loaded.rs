@@ -1,0 +1,314 @@
+//! What was loaded for the tuning workbench, what was learnt from it, and the answers to questions about both.
+
+use std::collections::BTreeMap;
+
+use super::{
+    ab::{
+        self,
+        verdict::{JudgedRule, RuleVerdict},
+    },
+    aggregate::{Point, Target},
+    compare,
+    conf::{
+        export::ExportInput,
+        question::{self, ConfAnswer, ConfQuestion},
+    },
+    coverage,
+    heat_map::Against,
+    hotspots::{self, HotspotAnswer, HotspotQuestion},
+    job::JobLog,
+    parameters::Parameters,
+    plan,
+    platform::Platform,
+    read::Row,
+    record::{RecordAnswer, RecordQuestion},
+    report::{self, TuningReportInput},
+    result::{Trained, Validated, View},
+    runs::Runs,
+    sets::Sets,
+    snapshot::{Extent, MeasuredWith, Snapshot},
+    study::{TuningStudy, TuningStudyError},
+    support::SupportMatrix,
+    validate::{self, FoldPredictions, FoldScheme},
+};
+use crate::{
+    collective::{Configuration, Workload},
+    progress::{Progress, Silent},
+    report::{Contents, Report},
+    workbench::ReportContext,
+};
+
+/// The files of the tuning workbench; those that are no measurements each under its file's number.
+#[derive(Debug, Default)]
+pub struct TuningFiles {
+    /// The accepted rows of the chosen set.
+    pub rows: Vec<Row>,
+    /// The versions and variables with which the rows were measured.
+    pub measured_with: MeasuredWith,
+    /// The hashes of the predictions of saved models.
+    pub saved_hashes: Vec<String>,
+    /// The names of all loaded files, as [`Row::file`] numbers them.
+    pub names: BTreeMap<u16, String>,
+    /// The names of the files with measurements of the set.
+    pub sweeps: Vec<String>,
+    /// The bytes of tuner files.
+    pub confs: Vec<(u32, Vec<u8>)>,
+    /// The calls of jobs.
+    pub jobs: Vec<(u32, JobLog)>,
+    /// The comparisons of a configuration with the default.
+    pub comparisons: Vec<(u32, String)>,
+}
+
+/// The study of loaded measurements, with the files beside them.
+#[derive(Default)]
+pub struct LoadedTuning {
+    /// The measurements, and what was learnt from them.
+    pub study: TuningStudy,
+    /// The set of measurements that is studied, in words; `None` if there is only one.
+    pub set: Option<String>,
+    files: TuningFiles,
+    /// Notes about all measurements.
+    pub notes: Vec<String>,
+}
+
+impl LoadedTuning {
+    /// Studies measurements before any training; `sets` are those among which they were chosen, `read` are the notes
+    /// from reading.
+    #[must_use]
+    pub fn new(mut files: TuningFiles, sets: &Sets, target: Target, read: Vec<String>) -> Self {
+        let mut runs = Runs::new(std::mem::take(&mut files.rows), target);
+        let mut notes: Vec<String> = Some(sets.note.clone()).filter(|note| !note.is_empty()).into_iter().collect();
+        notes.append(&mut runs.notes);
+        notes.extend(read);
+        let set = sets.label().map(str::to_owned);
+        let mut tuning = Self { study: TuningStudy::of_runs(runs, target), set, files, notes };
+        tuning.study.set_platform(tuning.platform().unwrap_or_default());
+        tuning.notes.extend(tuning.study.sweep().notes());
+        tuning.notes.extend(tuning.study.screened().notes());
+        tuning
+    }
+
+    /// The charts of a workload, with the heat map against these configurations.
+    ///
+    /// # Errors
+    /// Returns an error if nothing was measured.
+    pub fn view(&self, workload: &Workload, against: Against) -> Result<View, TuningStudyError> {
+        let mut view = self.study.view(workload)?;
+        if against != Against::Best {
+            view.heat_map = self.study.heat_map(workload, against);
+        }
+        Ok(view)
+    }
+
+    /// The runs behind a workload's points.
+    #[must_use]
+    pub fn record(&self, question: &RecordQuestion) -> RecordAnswer {
+        self.study.record(question, &self.files.names)
+    }
+
+    /// The dips of the curves of busbw over size.
+    #[must_use]
+    pub fn hotspots(&self, question: &HotspotQuestion) -> HotspotAnswer {
+        hotspots::answer(self.study.sweep(), self.study.recommendations(), question)
+    }
+
+    /// Judges a loaded comparison by a loaded conf; its name may tell its collective.
+    ///
+    /// # Errors
+    /// Returns an error if there is no comparison.
+    pub fn ab(&self, question: &ab::AbQuestion) -> Result<ab::AbAnswer, TuningStudyError> {
+        let asked = |id: Option<u32>, number: u32| id.is_none_or(|id| id == number);
+        let comparison = self.files.comparisons.iter().find(|(id, _)| asked(question.file, *id));
+        let (id, text) = comparison.ok_or(TuningStudyError::NothingToCompare)?;
+        let conf = self.files.confs.iter().find(|(id, _)| asked(question.conf, *id)).map(|(_, bytes)| &bytes[..]);
+        let name = u16::try_from(*id).ok().and_then(|id| self.files.names.get(&id)).map_or("", String::as_str);
+        let judged = ab::judge(text, name, conf, question);
+        // A void campaign judges nothing either way; a conf of another scale or collective hides what can be judged.
+        let is_elsewhere = |rule: &JudgedRule| matches!(rule.verdict, RuleVerdict::NotJudged(_));
+        if conf.is_none() || judged.void.is_some() || !judged.rules.iter().all(is_elsewhere) {
+            return Ok(judged);
+        }
+        let mut by_size = ab::judge(text, name, None, question);
+        by_size
+            .notes
+            .insert(0, "No rule of the tuner file is about this campaign: each size is judged by itself.".into());
+        Ok(by_size)
+    }
+
+    /// The report on what was found.
+    ///
+    /// # Errors
+    /// Returns an error if nothing was measured or the model can't be evaluated.
+    pub fn report(&self, context: ReportContext<'_>, contents: &Contents) -> Result<Report, TuningStudyError> {
+        let input = TuningReportInput {
+            study: &self.study,
+            files: context.files,
+            problems: context.problems,
+            names: &self.files.sweeps,
+            numbered: &self.files.names,
+            notes: self.notes.iter().cloned().chain(self.study.notes()).collect(),
+            set: self.set.as_deref(),
+            plan: self.plan(&plan::PlanQuestion::default(), &mut Silent)?,
+        };
+        let mut report = report::report(input, contents)?;
+        report.snapshot.iter_mut().for_each(|snapshot| snapshot.measured_with(&self.files.measured_with));
+        Ok(report)
+    }
+
+    /// The plan of what to measure next, from the configurations to deploy or, before any training, from the measured
+    /// winners. Includes sizes that loaded jobs send and nobody measured.
+    ///
+    /// # Errors
+    /// Returns an error if nothing was measured.
+    pub fn plan(
+        &self,
+        question: &plan::PlanQuestion,
+        progress: &mut dyn Progress,
+    ) -> Result<plan::PlanAnswer, TuningStudyError> {
+        let recommendations = self.study.to_deploy()?;
+        let recommendations = &recommendations[..];
+        let sweep = self.study.sweep();
+        let mut question = question.clone();
+        question.measured_with.clone_from(&self.set);
+        question.uncovered.extend(plan::agenda::unmeasured(sweep, self.files.jobs.iter().map(|(_, job)| job)));
+        question.platform = question.platform.or_else(|| self.platform());
+        let matrix = question.platform.unwrap_or_default().matrix();
+        Ok(plan::plan(sweep, recommendations, &SupportMatrix::new(matrix, sweep), &question, progress))
+    }
+
+    /// The library and its version, as the measurements say them, else the library that runs what was measured; `None`
+    /// where nothing tells, or different ones are told.
+    #[must_use]
+    pub fn platform(&self) -> Option<Platform> {
+        let words = self.files.measured_with.values().flatten().map(String::as_str);
+        let ran = self.study.groups().iter().flat_map(|group| &group.pairs).map(|pair| pair.algorithm);
+        Platform::from_words(words).or_else(|| Platform::from_algorithms(ran))
+    }
+
+    /// The changes between two states, as if the rules of a loaded tuner file were deployed if one is named.
+    ///
+    /// # Errors
+    /// Returns an error if the tuner file is not loaded.
+    pub fn compare(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+        question: &compare::CompareQuestion,
+    ) -> Result<compare::CompareAnswer, TuningStudyError> {
+        let Some(compare::LoadedDeployment { file, reader, library }) = question.conf else {
+            return Ok(compare::compare(before, after, None, question));
+        };
+        let rules = question::rules(&self.files.confs, file, reader)?;
+        let conf = compare::DeployedConf { rules: &rules, reader, library };
+        Ok(compare::compare(before, after, Some(&conf), question))
+    }
+
+    /// The snapshot of the loaded measurements, to be compared with another state.
+    ///
+    /// # Errors
+    /// Returns an error before any training.
+    pub fn snapshot(&self, extent: Extent) -> Result<Snapshot, TuningStudyError> {
+        let mut snapshot = Snapshot::new(&self.study, extent)?;
+        snapshot.measured_with(&self.files.measured_with);
+        Ok(snapshot)
+    }
+
+    /// Answers a question about tuner files, from the last answers, or from the measured winners before any.
+    ///
+    /// # Errors
+    /// Returns an error if the file is not loaded, or nothing was measured.
+    pub fn conf(&self, question: &ConfQuestion) -> Result<ConfAnswer, TuningStudyError> {
+        let recommendations = self.study.to_deploy()?;
+        let recommendations = &recommendations[..];
+        let basis = ExportInput {
+            sweep: self.study.sweep(),
+            recommendations,
+            between_sizes: &self.study.between_sizes()?,
+            names: &self.files.sweeps,
+            set: self.set.as_deref(),
+            level: self.study.confidence().level,
+        };
+        let predict = |workload: &Workload, configuration: &Configuration| self.study.predict(workload, configuration);
+        Ok(question::answer(question, &self.files.confs, &basis, Some(&predict))?)
+    }
+
+    /// The coverage of the calls of loaded logs, or of calls that were entered, by tuner file rules, and its cost.
+    ///
+    /// # Errors
+    /// Returns an error if there are no calls, if their scale is unknown, or if the tuner file is not loaded.
+    pub fn coverage(
+        &self,
+        question: &coverage::CoverageQuestion,
+    ) -> Result<coverage::CoverageAnswer, TuningStudyError> {
+        let mut job = JobLog::default();
+        self.files.jobs.iter().for_each(|(_, log)| job.merge(log.clone()));
+        let rules = match question.conf {
+            Some(file) => Some(question::rules(&self.files.confs, file, question.reader)?),
+            None => None,
+        };
+        let predict = |workload: &Workload, configuration: &Configuration| self.study.predict(workload, configuration);
+        let basis =
+            coverage::CoverageInput { sweep: self.study.sweep(), rules: rules.as_deref(), predict: Some(&predict) };
+        Ok(coverage::coverage(&job, &basis, question)?)
+    }
+
+    /// Learns from what was taken in.
+    ///
+    /// # Errors
+    /// Returns an error if there is too little to learn from, or the parameters are outside their range.
+    pub fn train(&mut self, parameters: Parameters, progress: &mut dyn Progress) -> Result<Trained, TuningStudyError> {
+        let screened = self.study.screened().clone();
+        let answer = self.study.train(parameters, progress)?.to_vec();
+        let points = &self.study.sweep().points;
+        let folds = validate::all_folds(points).into_iter().map(|_| 1.0).collect();
+        let training = postcard::to_allocvec(points)?;
+        let mut notes = Vec::new();
+        if *self.study.screened() != screened {
+            notes.extend(self.study.screened().notes());
+        }
+        // A file's own model is only the same where nothing else was loaded beside it.
+        for hash in &self.files.saved_hashes {
+            notes.extend(self.study.differs_from(hash)?);
+        }
+        Ok(Trained { answer, groups: self.study.groups().to_vec(), training, folds, notes })
+    }
+
+    /// Takes what [`predict_folds`] gave for all folds, in any order.
+    ///
+    /// # Errors
+    /// Returns an error if nothing was trained, or the folds come from another build.
+    pub fn validate(&mut self, folds: &[Vec<u8>], progress: &mut dyn Progress) -> Result<Validated, TuningStudyError> {
+        let mut predictions: Vec<FoldPredictions> = Vec::new();
+        for bytes in folds {
+            predictions.extend(postcard::from_bytes::<Vec<FoldPredictions>>(bytes)?);
+        }
+        let (evaluation, answer) = self.study.validate(&predictions, progress)?;
+        let answer = answer.to_vec();
+        Ok(Validated { evaluation, answer, notes: self.study.notes() })
+    }
+}
+
+/// Learns without some of [`Trained::folds`] and predicts them, from the training rows alone: on any worker or thread.
+///
+/// # Errors
+/// Returns an error if the rows come from another build, or can't be learnt from.
+pub fn predict_folds(
+    training: &[u8],
+    parameters: &Parameters,
+    folds: &[u32],
+    progress: &mut dyn Progress,
+) -> Result<Vec<u8>, TuningStudyError> {
+    if !parameters.end() {
+        return Err(TuningStudyError::TooManyTrees);
+    }
+    let points: Vec<Point> = postcard::from_bytes(training)?;
+    let all: Vec<(FoldScheme, usize)> = validate::all_folds(&points);
+    let mut predictions = Vec::new();
+    for fold in folds {
+        if let Some((scheme, fold)) = all.get(*fold as usize) {
+            let predicted = validate::predict_fold(&points, parameters, *scheme, *fold, progress);
+            predictions.push(predicted?);
+        }
+    }
+    Ok(postcard::to_allocvec(&predictions)?)
+}

@@ -1,6 +1,6 @@
 //! Forms as data: the page draws any form, an address carries any choices, and neither depends on the workbench.
 
-use std::{borrow::Cow, str::FromStr};
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
@@ -63,15 +63,6 @@ impl Choices {
     /// Keys and values, in the order in which they were chosen.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
-    }
-
-    /// A value of any type that can be read from text; `None` where nothing was chosen, or the field was emptied.
-    ///
-    /// # Errors
-    /// Returns an error if the value that was chosen is not valid.
-    pub fn parsed<T: FromStr>(&self, key: &str, expected: &str) -> Result<Option<T>, ChoiceError> {
-        let Some(value) = self.get(key).map(str::trim).filter(|value| !value.is_empty()) else { return Ok(None) };
-        value.parse().ok().map(Some).ok_or_else(|| ChoiceError::new(key, value, expected))
     }
 
     /// Reads them from the fragment of an address; what can't be read is passed over.
@@ -257,10 +248,16 @@ impl Control {
         text.trim().parse().is_ok_and(fits)
     }
 
+    /// Options, each with value and label.
+    #[must_use]
+    pub fn options(options: &[(&str, &str)]) -> Vec<(String, String)> {
+        options.iter().map(|(value, label)| ((*value).to_owned(), (*label).to_owned())).collect()
+    }
+
     /// A choice of one of these, each with value and label.
     #[must_use]
     pub fn one(options: &[(&str, &str)]) -> Self {
-        Self::One(options.iter().map(|(value, label)| ((*value).to_owned(), (*label).to_owned())).collect())
+        Self::One(Self::options(options))
     }
 
     /// A line of text, with suggestions.
@@ -285,21 +282,6 @@ impl Field {
             leads: Vec::new(),
             picked: false,
         }
-    }
-
-    /// A field in the bar above the report, with its value from the choices.
-    #[must_use]
-    pub fn of_choices(choices: &Choices, key: &str, label: &str, control: Control, usual: impl Into<String>) -> Self {
-        let usual = usual.into();
-        let value = choices.get(key).map_or_else(|| usual.clone(), str::to_owned);
-        Self { value, usual, ..Self::new(key, label, control) }
-    }
-
-    /// The field, placed in a group.
-    #[must_use]
-    pub fn of(mut self, group: impl Into<Group>) -> Self {
-        self.group = Some(group.into());
-        self
     }
 
     /// The field with a hint.
@@ -339,22 +321,13 @@ pub trait Setting {
     /// The value as text.
     fn text(&self) -> String;
 
-    /// Sets it to what was chosen; `None` if that is not valid. A number is left as it is where its field was emptied.
+    /// Sets it to what was chosen; `None` if that is not valid. It is left as it is where its field was emptied.
     fn set(&mut self, text: &str) -> Option<()>;
 }
 
-/// Sets what can be read from text, unless the text is empty.
-fn parse_into<T: FromStr>(text: &str, set: impl FnOnce(T)) -> Option<()> {
-    let text = text.trim();
-    if !text.is_empty() {
-        set(text.parse().ok()?);
-    }
-    Some(())
-}
-
-macro_rules! numbers {
-    ($($number:ty: $expected:expr),*) => {$(
-        impl Setting for $number {
+macro_rules! parsed {
+    ($($value:ty: $expected:expr),*) => {$(
+        impl Setting for $value {
             const EXPECTED: &'static str = $expected;
 
             fn text(&self) -> String {
@@ -362,11 +335,14 @@ macro_rules! numbers {
             }
 
             fn set(&mut self, text: &str) -> Option<()> {
-                parse_into(text, |value| *self = value)
+                let mut read = None::<Self>;
+                read.set(text)?;
+                read.into_iter().for_each(|value| *self = value);
+                Some(())
             }
         }
 
-        impl Setting for Option<$number> {
+        impl Setting for Option<$value> {
             const EXPECTED: &'static str = $expected;
 
             fn text(&self) -> String {
@@ -374,13 +350,17 @@ macro_rules! numbers {
             }
 
             fn set(&mut self, text: &str) -> Option<()> {
-                parse_into(text, |value| *self = Some(value))
+                if !text.trim().is_empty() {
+                    *self = Some(text.trim().parse().ok()?);
+                }
+                Some(())
             }
         }
     )*};
 }
 
-numbers!(u32: "a whole number", u64: "a whole number", usize: "a whole number", f64: "a number", Size: Size::EXPECTED);
+parsed!(u32: "a whole number", u64: "a whole number", usize: "a whole number", f64: "a number");
+parsed!(Size: Size::EXPECTED, String: "a text");
 
 /// Of a switch.
 impl Setting for bool {
@@ -396,38 +376,14 @@ impl Setting for bool {
     }
 }
 
-impl Setting for String {
-    const EXPECTED: &'static str = "a text";
-
-    fn text(&self) -> String {
-        self.clone()
-    }
-
-    fn set(&mut self, text: &str) -> Option<()> {
-        text.clone_into(self);
-        Some(())
-    }
-}
-
-/// Of a text that may be missing: blanks around it don't count, and where nothing else is there it is missing.
-impl Setting for Option<String> {
-    const EXPECTED: &'static str = "a text";
-
-    fn text(&self) -> String {
-        self.clone().unwrap_or_default()
-    }
-
-    fn set(&mut self, text: &str) -> Option<()> {
-        parse_into(text, |value| *self = Some(value))
-    }
-}
-
 /// A walk over the table of a workbench's fields. Each entry names key, label and control of a field and the place of its
 /// value in the workbench's settings: what is there is the field's default, and what was chosen is put there. So one
 /// table makes settings of choices, and the form of settings; an entry can depend on what the ones before it chose.
 pub struct Form<'a> {
     choices: &'a Choices,
     group: Option<Group>,
+    /// Whether the page is to show the fields that follow: others can be chosen by an address all the same.
+    pub is_listed: bool,
     fields: Vec<Field>,
     error: Option<ChoiceError>,
 }
@@ -436,12 +392,13 @@ impl<'a> Form<'a> {
     /// A walk by these choices. The fields up to the first group stand in the bar above the answer.
     #[must_use]
     pub const fn new(choices: &'a Choices) -> Self {
-        Self { choices, group: None, fields: Vec::new(), error: None }
+        Self { choices, group: None, is_listed: true, fields: Vec::new(), error: None }
     }
 
     /// The fields that follow belong to this group.
     pub fn group(&mut self, group: impl Into<Group>) {
         self.group = Some(group.into());
+        self.is_listed = true;
     }
 
     /// A field whose value is in `place`.
@@ -466,8 +423,10 @@ impl<'a> Form<'a> {
 
     /// A field whose value the caller knows.
     pub fn add(&mut self, mut field: Field) {
-        field.group.clone_from(&self.group);
-        self.fields.push(field);
+        if self.is_listed {
+            field.group.clone_from(&self.group);
+            self.fields.push(field);
+        }
     }
 
     /// A value that can be chosen by an address, without a field in this form.
@@ -479,12 +438,30 @@ impl<'a> Form<'a> {
         }
     }
 
+    /// A field of a number that is shown as it counts: where the field was emptied, the default.
+    pub fn number(&mut self, field: Field, place: &mut u32) {
+        let listed = self.fields.len();
+        self.field(field, place);
+        if let Some(field) = self.fields.get_mut(listed) {
+            field.value = place.to_string();
+        }
+    }
+
     /// A field whose value the caller reads: the text that was chosen.
     pub fn chosen(&mut self, mut field: Field) -> Option<&'a str> {
         let chosen = self.choices.get(&field.key);
         field.value = chosen.unwrap_or(&field.usual).to_owned();
         self.add(field);
         chosen
+    }
+
+    /// A field whose text, unless it is empty, is read by a function.
+    pub fn read<T>(&mut self, field: Field, read: impl FnOnce(&str) -> Result<T, ChoiceError>) -> Option<T> {
+        let text = self.chosen(field)?.trim();
+        if text.is_empty() {
+            return None;
+        }
+        read(text).map_err(|error| self.refuse(error)).ok()
     }
 
     /// The value that was chosen for a key, whether it has a field or not.
@@ -496,6 +473,12 @@ impl<'a> Form<'a> {
     /// Notes that a choice is not valid. The first that was noted is the error of the form.
     pub fn refuse(&mut self, error: ChoiceError) {
         self.error.get_or_insert(error);
+    }
+
+    /// Adds what another walk over the same choices found.
+    pub fn append(&mut self, other: Form<'_>) {
+        self.fields.extend(other.fields);
+        other.error.into_iter().for_each(|error| self.refuse(error));
     }
 
     /// The fields, for the page: a choice that is not valid stays in its field, to be mended.

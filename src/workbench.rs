@@ -11,9 +11,11 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
+    collective::Collective,
     form::{ChoiceError, Choices, Field},
+    plot::Chart,
     progress::Progress,
-    report::{Contents, LoadedFile, Report, TextFile},
+    report::{Contents, Exhibit, LoadedFile, Report, Section, TextFile},
     text::Problems,
 };
 
@@ -70,6 +72,8 @@ pub enum WorkbenchQuestion {
 pub enum WorkbenchAnswer {
     /// The answer to [`WorkbenchQuestion::Choose`], [`WorkbenchQuestion::Take`] and [`WorkbenchQuestion::GoOn`].
     Shown(Box<WorkbenchView>),
+    /// The same, where the page holds what was shown last.
+    Changed(Box<ViewChange>),
     /// The answer to [`WorkbenchQuestion::Do`], to be passed to [`WorkbenchQuestion::Take`] unchanged.
     Done(Vec<u8>),
     /// The answer to [`WorkbenchQuestion::Save`].
@@ -93,6 +97,115 @@ pub struct WorkbenchView {
     pub attachments: Vec<Attachment>,
 }
 
+/// What differs between the view that was sent last and the next one. Attachments hold only what is new of themselves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ViewChange {
+    form: Vec<Part<Field>>,
+    files: Vec<(String, String)>,
+    /// The report without its sections.
+    report: Report,
+    sections: Vec<Part<SectionChange>>,
+    /// The remaining jobs.
+    pub jobs: Jobs,
+    attachments: Vec<Attachment>,
+}
+
+/// A section without its charts and tables, and what differs in those.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct SectionChange {
+    section: Section,
+    charts: Vec<Part<Chart>>,
+    tables: Vec<Part<Exhibit>>,
+}
+
+/// An item of a list after a change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Part<T> {
+    /// The item that was at this place before.
+    Kept(u32),
+    /// Another item.
+    New(T),
+}
+
+/// The parts of a list: of items that were there before, their places.
+fn parts<T: PartialEq, U>(before: &[&T], after: &[T], new: impl Fn(&T) -> U) -> Vec<Part<U>> {
+    let place = |item: &T| before.iter().position(|of| *of == item);
+    after.iter().map(|item| place(item).map_or_else(|| Part::New(new(item)), |at| Part::Kept(at as u32))).collect()
+}
+
+/// The list of these parts.
+fn joined<T: Clone, U>(before: &[&T], parts: Vec<Part<U>>, new: impl Fn(U) -> T) -> Vec<T> {
+    let item = |part| match part {
+        Part::Kept(place) => before.get(place as usize).map(|item| (*item).clone()),
+        Part::New(item) => Some(new(item)),
+    };
+    parts.into_iter().filter_map(item).collect()
+}
+
+/// The fields, sections, charts and tables of a view.
+fn items(view: &WorkbenchView) -> (Vec<&Field>, Vec<&Section>, Vec<&Chart>, Vec<&Exhibit>) {
+    let sections = &view.report.sections;
+    let charts = sections.iter().flat_map(|section| &section.charts);
+    let tables = sections.iter().flat_map(|section| &section.tables);
+    (view.form.iter().collect(), sections.iter().collect(), charts.collect(), tables.collect())
+}
+
+impl ViewChange {
+    /// What `after` changes in `before`.
+    #[must_use]
+    pub fn new(before: &WorkbenchView, after: &WorkbenchView) -> Self {
+        let (fields, sections, charts, tables) = items(before);
+        let WorkbenchView { form, files, report, jobs, attachments } = after;
+        let section = |section: &Section| SectionChange {
+            charts: parts(&charts, &section.charts, Clone::clone),
+            tables: parts(&tables, &section.tables, Clone::clone),
+            section: Section {
+                title: section.title.clone(),
+                text: section.text.clone(),
+                files: section.files.clone(),
+                form: section.form.clone(),
+                ..Section::default()
+            },
+        };
+        Self {
+            form: parts(&fields, form, Clone::clone),
+            files: files.clone(),
+            sections: parts(&sections, &report.sections, section),
+            report: Report {
+                workbench: report.workbench,
+                title: report.title.clone(),
+                summary: report.summary.clone(),
+                program: report.program.clone(),
+                made_on: report.made_on.clone(),
+                files: report.files.clone(),
+                parameters: report.parameters.clone(),
+                sections: Vec::new(),
+                snapshot: report.snapshot.clone(),
+            },
+            jobs: jobs.clone(),
+            attachments: attachments.clone(),
+        }
+    }
+
+    /// The view after the change.
+    #[must_use]
+    pub fn apply(self, before: &WorkbenchView) -> WorkbenchView {
+        let (fields, sections, charts, tables) = items(before);
+        let section = |of: SectionChange| Section {
+            charts: joined(&charts, of.charts, |chart| chart),
+            tables: joined(&tables, of.tables, |table| table),
+            ..of.section
+        };
+        WorkbenchView {
+            form: joined(&fields, self.form, |field| field),
+            files: self.files,
+            report: Report { sections: joined(&sections, self.sections, section), ..self.report },
+            jobs: self.jobs,
+            attachments: self.attachments,
+        }
+    }
+}
+
 impl WorkbenchView {
     /// The content of the attachment of a kind; `None` where there is none, or it comes from another build.
     #[must_use]
@@ -111,6 +224,28 @@ pub enum AttachmentKind {
     Marks,
     /// The factor by which a kernel is slower at the same time as collectives, for another workbench: an `f64`.
     Slowdown,
+}
+
+/// What one workbench passes to another, which [`registry`](crate::registry) names.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PassedValue {
+    /// The factor by which kernels are slower at the same time as collectives.
+    Slowdown(f64),
+    /// The times of a collective.
+    Curve(TimeCurve),
+}
+
+/// The times of a collective between some GPUs, by size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimeCurve {
+    /// The collective.
+    pub collective: Collective,
+    /// The number of nodes.
+    pub nodes: u32,
+    /// The number of GPUs of a node.
+    pub per_node: u32,
+    /// Bytes that a rank gives, and µs.
+    pub points: Vec<(u64, f64)>,
 }
 
 /// A part of an answer that is neither form nor report, which any workbench may give.
@@ -246,4 +381,56 @@ pub trait Study {
     /// # Errors
     /// Returns an error if nothing was loaded.
     fn report(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{form::Control, plot::Axis, text::Listing};
+
+    /// A view of few different parts, so that two of them have many in common.
+    fn view() -> impl Strategy<Value = WorkbenchView> {
+        let section = (0_u8..3, proptest::collection::vec(0_u8..4, 0..3), proptest::collection::vec(0_u8..4, 0..3));
+        let sections = proptest::collection::vec(section, 0..5);
+        (proptest::collection::vec((0_u8..6, 0_u8..2), 0..6), sections, 0_u8..3).prop_map(
+            |(fields, sections, title)| {
+                let field = |(key, value): (u8, u8)| Field {
+                    value: value.to_string(),
+                    ..Field::new(&key.to_string(), "A field", Control::Number)
+                };
+                let axis = || Axis::of_names("", Vec::new());
+                let chart = |id: &u8| Chart {
+                    id: id.to_string(),
+                    title: String::new(),
+                    summary: String::new(),
+                    x: axis(),
+                    y: axis(),
+                    series: Vec::new(),
+                };
+                let section = |(title, charts, tables): (u8, Vec<u8>, Vec<u8>)| Section {
+                    title: title.to_string(),
+                    charts: charts.iter().map(chart).collect(),
+                    tables: tables
+                        .iter()
+                        .map(|id| Exhibit::new(id.to_string(), "A table", Listing::default()))
+                        .collect(),
+                    ..Section::default()
+                };
+                let sections = sections.into_iter().map(section).collect();
+                let report = Report { title: title.to_string(), sections, ..Report::default() };
+                WorkbenchView { form: fields.into_iter().map(field).collect(), report, ..WorkbenchView::default() }
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn a_view_is_what_was_sent_before_and_what_changed(before in view(), after in view()) {
+            let change = ViewChange::new(&before, &after);
+            prop_assert_eq!(ViewChange::new(&after, &after).apply(&after), after.clone());
+            prop_assert_eq!(change.apply(&before), after);
+        }
+    }
 }

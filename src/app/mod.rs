@@ -27,7 +27,7 @@ mod listing;
 mod network;
 mod offline;
 mod panic_page;
-mod pass_choices;
+mod pass_value;
 mod printing;
 mod reactive;
 mod report;

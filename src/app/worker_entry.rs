@@ -77,12 +77,14 @@ fn answer(executor: &mut Executor, ToWorker { job, request }: ToWorker, files: V
         Ok(mut response) => {
             let training = match &mut response {
                 Response::Trained(trained) => Some(std::mem::take(&mut trained.training)),
-                Response::Study(answer) => match &mut **answer {
-                    WorkbenchAnswer::Shown(shown) if !shown.jobs.basis.is_empty() => {
-                        Some(std::mem::take(&mut shown.jobs.basis))
-                    }
-                    _ => None,
-                },
+                Response::Study(answer) => {
+                    let jobs = match &mut **answer {
+                        WorkbenchAnswer::Shown(shown) => Some(&mut shown.jobs),
+                        WorkbenchAnswer::Changed(change) => Some(&mut change.jobs),
+                        _ => None,
+                    };
+                    jobs.map(|jobs| std::mem::take(&mut jobs.basis)).filter(|basis| !basis.is_empty())
+                }
                 _ => None,
             };
             post(&FromWorker::Done { job, response: Box::new(response) }, training.as_slice());

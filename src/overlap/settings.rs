@@ -18,19 +18,14 @@ use crate::{
 /// The groups of fields.
 #[derive(Clone, Copy)]
 pub(super) enum Group {
-    /// The metrics that models are given.
     Metrics,
-    /// The kernel to predict.
     Kernel,
 }
 
 impl From<Group> for form::Group {
     fn from(group: Group) -> Self {
-        let title = match group {
-            Group::Metrics => "Metrics",
-            Group::Kernel => "Predict a kernel",
-        };
-        Self { number: group as u8, title: title.into() }
+        const TITLES: [&str; 2] = ["Metrics", "Predict a kernel"];
+        Self { number: group as u8, title: TITLES[group as usize].into() }
     }
 }
 
@@ -51,16 +46,13 @@ impl Settings {
         let loaded = study.loaded();
         let mut settings = Self::default();
         let mut run = 1;
-        const EXPECTED: &str = "the number of a run";
-        if loaded.datasets.len() > 1 {
-            let name = |(number, run): (usize, &Dataset)| {
-                (number.to_string(), format!("{}: {}", run.name, count(run.kernels.len() as u64, "kernel")))
-            };
-            let runs = Control::One((1..).zip(&loaded.datasets).map(name).collect());
-            form.field_of(Field::new("run", "Run", runs).leading(vec![None]), EXPECTED, &mut run);
-        } else {
-            form.unlisted("run", EXPECTED, &mut run);
-        }
+        let name = |(number, run): (usize, &Dataset)| {
+            (number.to_string(), format!("{}: {}", run.name, count(run.kernels.len() as u64, "kernel")))
+        };
+        let runs = Control::One((1..).zip(&loaded.datasets).map(name).collect());
+        form.is_listed = loaded.datasets.len() > 1;
+        form.field_of(Field::new("run", "Run", runs).leading(vec![None]), "the number of a run", &mut run);
+        form.is_listed = true;
         settings.study.dataset = u32::saturating_sub(run, 1);
         form.unlisted("seed", u64::EXPECTED, &mut settings.study.seed);
         settings.shown_fields(form, loaded, study);
@@ -136,13 +128,9 @@ impl Settings {
         asked.alone_ns = alone_us.map_or(asked.alone_ns, |us: f64| us * 1000.0);
         form.field(number("overlap", "Overlap ratio, 0 to 1", asked.overlap_ratio), &mut asked.overlap_ratio);
         for ((name, is_given), metric) in studied.columns.iter().zip(&mut asked.metrics) {
-            let key = format!("m.{name}");
-            if *is_given {
-                let usual = metric.map(rounded).unwrap_or_default();
-                form.field(Field::new(&key, name, Control::Number).usually(usual).hinted("usual"), metric);
-            } else {
-                form.unlisted(&key, "a number", metric);
-            }
+            let usual = metric.map(rounded).unwrap_or_default();
+            form.is_listed = *is_given;
+            form.field(Field::new(&format!("m.{name}"), name, Control::Number).usually(usual).hinted("usual"), metric);
         }
         if let Some(ShownPredictions::Model(kind)) = self.shown {
             asked.model = Some(kind);

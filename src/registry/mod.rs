@@ -3,7 +3,7 @@
 //! A further workbench is a folder of its own with an implementation of [`Study`], a variant of [`Workbench`], and its
 //! entries here.
 
-pub mod passed_choices;
+pub mod passed_values;
 
 use crate::{
     form::Choices,

@@ -16,7 +16,7 @@ use crate::{
     },
     topology,
     tuning::{aggregate::Target, loaded::predict_folds, sets::SetChoice, study::TuningStudyError},
-    workbench::WorkbenchError,
+    workbench::{ViewChange, WorkbenchAnswer, WorkbenchError, WorkbenchView},
 };
 
 /// The reason why a request fails. Messages are shown to users.
@@ -47,6 +47,8 @@ pub enum ExecuteError {
 pub struct Executor {
     /// The studies of all workbenches.
     pub studies: Studies,
+    /// What was shown last of each workbench.
+    shown: [Option<WorkbenchView>; report::Workbench::ALL.len()],
     /// Reports that were opened, with the number of their files.
     reports: Vec<(u32, Box<report::Report>)>,
     /// The report on each loaded file.
@@ -99,9 +101,10 @@ impl Executor {
             Request::Importances => Response::Importances(self.studies.tuning.loaded.study.importances(progress)?),
             Request::SaveModel => Response::ModelFile(self.studies.tuning.loaded.study.model_file()?.to_text()),
             Request::Record(question) => Response::Record(self.studies.tuning.loaded.record(&question)),
-            Request::Study { workbench, question } => {
+            Request::Study { workbench, question, is_held } => {
                 let material = intake::report_context(&self.files);
-                Response::Study(Box::new(self.studies.answer(workbench, *question, material, progress)?))
+                let answer = self.studies.answer(workbench, *question, material, progress)?;
+                Response::Study(Box::new(self.changed(workbench, answer, is_held)))
             }
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
             Request::Compare { before, after, question } => {
@@ -117,6 +120,23 @@ impl Executor {
                 Response::Report(found.map(|(_, report)| report.clone()).ok_or(ExecuteError::NoReport)?)
             }
         })
+    }
+
+    /// What the answer changes in what was shown last, where the page holds that.
+    fn changed(&mut self, workbench: report::Workbench, answer: WorkbenchAnswer, is_held: bool) -> WorkbenchAnswer {
+        let WorkbenchAnswer::Shown(shown) = answer else { return answer };
+        let last = &mut self.shown[workbench as usize];
+        match last.take().filter(|_| is_held) {
+            Some(before) => {
+                let change = ViewChange::new(&before, &shown);
+                *last = Some(*shown);
+                WorkbenchAnswer::Changed(Box::new(change))
+            }
+            None => {
+                *last = Some((*shown).clone());
+                WorkbenchAnswer::Shown(shown)
+            }
+        }
     }
 
     /// The report on what was found.
@@ -174,7 +194,13 @@ impl Executor {
         documents.studied = opened.parts.files();
         let tuning = opened.take_tuning(target, progress);
         let OpenedFiles { files, parameters, documents: shown, parts, sets, .. } = opened;
-        *self = Self { studies: Studies::new(tuning, parts), reports: shown.reports, files: files.clone(), made: None };
+        *self = Self {
+            studies: Studies::new(tuning, parts),
+            shown: Default::default(),
+            reports: shown.reports,
+            files: files.clone(),
+            made: None,
+        };
         let mut notes = self.studies.tuning.loaded.notes.clone();
         let loaded = self.studies.overlap.loaded();
         notes.extend(loaded.notes.iter().cloned());

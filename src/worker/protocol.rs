@@ -152,6 +152,8 @@ pub enum Request {
         workbench: report::Workbench,
         /// The question.
         question: Box<workbench::WorkbenchQuestion>,
+        /// Whether the page holds what this worker showed last of the workbench.
+        is_held: bool,
     },
     /// The report on what was found. Answered by [`Response::Report`].
     Report(report::Contents),

@@ -79,8 +79,11 @@ fn former_names_do_what_todays_names_do() {
         assert_eq!(was, is, "{then} {arguments}");
         assert!(is.starts_with("Some(0)") || is.len() > 20, "{now} {arguments}: {is}");
         assert!(!is.contains("unrecognized subcommand"), "{now} {arguments}: {is}");
-        assert_eq!(told(then, "--help", ""), told(now, "--help", ""), "{then}");
-        assert_eq!(told(&format!("help {then}"), "", ""), told(&format!("help {now}"), "", ""), "{then}");
+        // `overlap` alone names the workbench.
+        if then != "overlap" {
+            assert_eq!(told(then, "--help", ""), told(now, "--help", ""), "{then}");
+            assert_eq!(told(&format!("help {then}"), "", ""), told(&format!("help {now}"), "", ""), "{then}");
+        }
     }
     // What is a workbench now, and was a command.
     assert_eq!(told("conf", "", ""), told("tuning", "", ""));

@@ -352,7 +352,9 @@ fn a_sweep_of_thousands_of_scales_is_answered() {
     }
     for panel in Panel::ALL {
         let question = Box::new(WorkbenchQuestion::Choose(Choices::parse(&format!("#v=1&p={}", panel.key()))));
-        bounded(panel.name(), || ask(&mut worker, Request::Study { workbench: Workbench::Tuning, question }));
+        bounded(panel.name(), || {
+            ask(&mut worker, Request::Study { workbench: Workbench::Tuning, question, is_held: false })
+        });
     }
     let contents = Contents { workbench: Workbench::Tuning, ..Contents::whole() };
     let Response::Report(report) = bounded("a report", || ask(&mut worker, Request::Report(contents))) else {

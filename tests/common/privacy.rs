@@ -105,7 +105,10 @@ fn saved(mut executor: Executor, key: &str) -> String {
 }
 
 fn ask(executor: &mut Executor, workbench: Workbench, question: WorkbenchQuestion) -> WorkbenchAnswer {
-    match crate::support::worker::ask(executor, Request::Study { workbench, question: Box::new(question) }) {
+    match crate::support::worker::ask(
+        executor,
+        Request::Study { workbench, question: Box::new(question), is_held: false },
+    ) {
         Response::Study(answer) => *answer,
         other => panic!("{other:?}"),
     }

@@ -91,7 +91,7 @@ fn of_files(loaded: &Loaded) -> Vec<String> {
 fn shown(worker: &mut Executor, workbench: Workbench, choices: &[(String, String)]) -> Result<Vec<String>, String> {
     let mut chosen = Choices::default();
     choices.iter().for_each(|(key, value)| chosen.set(key, value));
-    let request = Request::Study { workbench, question: Box::new(WorkbenchQuestion::Choose(chosen)) };
+    let request = Request::Study { workbench, question: Box::new(WorkbenchQuestion::Choose(chosen)), is_held: false };
     match worker.execute(request, Vec::new(), &mut Silent) {
         Ok(Response::Study(answer)) => {
             let WorkbenchAnswer::Shown(shown) = *answer else { panic!() };

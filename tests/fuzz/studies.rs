@@ -217,7 +217,7 @@ pub fn tuning(bytes: &[u8]) {
     for panel in Panel::ALL {
         let choices = Choices::parse(&format!("#v=1&p={}&typed=1&calls.batches=1,8", panel.key()));
         let question = Box::new(WorkbenchQuestion::Choose(choices));
-        let _ = ask(Request::Study { workbench: Workbench::Tuning, question }, panel.name());
+        let _ = ask(Request::Study { workbench: Workbench::Tuning, question, is_held: false }, panel.name());
     }
     if let Ok(Response::Report(report)) = ask(Request::Report(contents), "a report")
         && random.below(4) == 0

@@ -446,7 +446,7 @@ fn the_worker_does_the_same() {
     let text = merged(60).into_bytes();
     let mut executor = Executor::default();
     let ask = |executor: &mut Executor, question| match executor.execute(
-        Request::Study { workbench: Workbench::Overlap, question: Box::new(question) },
+        Request::Study { workbench: Workbench::Overlap, question: Box::new(question), is_held: false },
         Vec::new(),
         &mut Silent,
     ) {
@@ -458,7 +458,7 @@ fn the_worker_does_the_same() {
         pairs.iter().for_each(|(key, value)| choices.set(key, value));
         WorkbenchQuestion::Choose(choices)
     };
-    let request = Request::Study { workbench: Workbench::Overlap, question: Box::new(choose(&[])) };
+    let request = Request::Study { workbench: Workbench::Overlap, question: Box::new(choose(&[])), is_held: false };
     let nothing = executor.execute(request, Vec::new(), &mut Silent);
     assert!(nothing.unwrap_err().to_string().contains("there is no kernel to study"));
     let files = vec![FileToLoad { id: 7, name: "merged.csv".to_owned(), mapping: None }];

@@ -600,7 +600,7 @@ fn the_page_asks_and_is_answered() {
     let mut worker =
         crate::support::worker::with(&[("rewards.log", text), ("iterations.csv", simulate::overlap_log(1))]);
     let mut ask = |question| {
-        let request = Request::Study { workbench: Workbench::Policy, question: Box::new(question) };
+        let request = Request::Study { workbench: Workbench::Policy, question: Box::new(question), is_held: false };
         match crate::support::worker::ask(&mut worker, request) {
             Response::Study(answer) => *answer,
             other => panic!("{other:?}"),
@@ -656,6 +656,7 @@ fn the_page_asks_and_is_answered() {
     let request = Request::Study {
         workbench: Workbench::Policy,
         question: Box::new(WorkbenchQuestion::Save("example".to_owned())),
+        is_held: false,
     };
     let refused = worker.execute(request, Vec::new(), &mut Silent).unwrap_err().to_string();
     assert!(refused.contains("no tuner file is written for NVIDIA's example"), "{refused}");
@@ -674,6 +675,7 @@ fn the_page_asks_and_is_answered() {
         let request = Request::Study {
             workbench: Workbench::Policy,
             question: Box::new(WorkbenchQuestion::Choose(Choices::parse(wrong))),
+            is_held: false,
         };
         let answer = worker.execute(request, Vec::new(), &mut Silent);
         assert!(answer.is_err(), "{wrong}");

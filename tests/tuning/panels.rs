@@ -17,7 +17,7 @@ use crate::support::worker::{ask, with};
 
 fn choose(executor: &mut Executor, fragment: &str) -> WorkbenchView {
     let question = Box::new(WorkbenchQuestion::Choose(Choices::parse(fragment)));
-    match ask(executor, Request::Study { workbench: Workbench::Tuning, question }) {
+    match ask(executor, Request::Study { workbench: Workbench::Tuning, question, is_held: false }) {
         Response::Study(answer) => match *answer {
             WorkbenchAnswer::Shown(view) => *view,
             other => panic!("{other:?}"),
@@ -72,7 +72,7 @@ fn a_value_that_a_field_does_not_take_is_refused_with_its_label() {
         ("p=plan&reader=nobody", "reader"),
     ] {
         let question = Box::new(WorkbenchQuestion::Choose(Choices::parse(&format!("#v=1&{choices}"))));
-        let request = Request::Study { workbench: Workbench::Tuning, question };
+        let request = Request::Study { workbench: Workbench::Tuning, question, is_held: false };
         let error = executor.execute(request, Vec::new(), &mut collectune::progress::Silent).unwrap_err();
         assert!(error.to_string().starts_with(label), "{error}");
     }

@@ -38,8 +38,8 @@ const STOP_SEARCH_WITHIN: Duration = Duration::from_millis(600);
 const MAX_CHOICES: usize = 12;
 const MAX_CHOICE_CHARS: usize = 60;
 
-fn study_request(workbench: Workbench, question: WorkbenchQuestion) -> Request {
-    Request::Study { workbench, question: Box::new(question) }
+fn study_request(workbench: Workbench, question: WorkbenchQuestion, is_held: bool) -> Request {
+    Request::Study { workbench, question: Box::new(question), is_held }
 }
 
 impl Session {
@@ -236,6 +236,7 @@ impl Session {
                     study_request(
                         workbench,
                         WorkbenchQuestion::Do { basis: Vec::new(), jobs: vec![round[job as usize].0] },
+                        false,
                     )
                 };
                 let done = self.pool().folds(&rows, &costs, &job, Rc::new(report)).await;
@@ -317,7 +318,10 @@ impl Session {
         });
         let chosen = if let WorkbenchQuestion::Choose(choices) = &question { Some(choices.clone()) } else { None };
         let at = || RunError::Failed(Failure::InvalidMessage);
-        let answer = self.run_job(run, words(workbench).doing, study_request(workbench, question), &[]).await;
+        let is_held = state.is_last.get_value();
+        state.is_last.set_value(false);
+        let request = study_request(workbench, question, is_held);
+        let answer = self.run_job(run, words(workbench).doing, request, &[]).await;
         let answer = answer.map_err(|stop| match stop {
             RunError::Failed(Failure::During(step, cause)) => {
                 Failure::During(self.describe_with_choices(workbench, &step), cause).into()
@@ -325,7 +329,11 @@ impl Session {
             other => other,
         })?;
         let Response::Study(study) = answer.response else { return Err(at()) };
-        let WorkbenchAnswer::Shown(mut shown) = *study else { return Err(at()) };
+        let mut shown = match (*study, state.shown.get_untracked()) {
+            (WorkbenchAnswer::Shown(shown), _) => *shown,
+            (WorkbenchAnswer::Changed(change), Some(before)) => change.apply(&before),
+            _ => return Err(at()),
+        };
         if let Some(network) = shown.attachment::<Network>(AttachmentKind::Network) {
             shown.attachments.retain(|attachment| attachment.kind != AttachmentKind::Network);
             state.network.set(Some(Arc::new(network)));
@@ -335,6 +343,7 @@ impl Session {
             state.answered_choices.set_value(chosen);
         }
         state.is_in_worker.set_value(true);
+        state.is_last.set_value(true);
         state.shown.set(Some(shown.clone()));
         Ok((shown, answer.training))
     }
@@ -367,7 +376,7 @@ impl Session {
         chunk: Option<u32>,
     ) -> impl Future<Output = Option<Vec<Timeline>>> {
         let request = Attachment::new(AttachmentKind::Network, &CutRequest { from_ns, chunk });
-        let question = request.ok().map(|request| study_request(workbench, WorkbenchQuestion::Detail(request)));
+        let question = request.ok().map(|request| study_request(workbench, WorkbenchQuestion::Detail(request), false));
         // A new worker holds no schedule until the workbench is studied again.
         let is_in_worker = self.state_of(workbench).is_in_worker.get_value();
         async move {
@@ -384,7 +393,7 @@ impl Session {
     /// Has the worker write a file, and saves it.
     pub fn save(self, workbench: Workbench, key: String) {
         spawn_local(async move {
-            let request = study_request(workbench, WorkbenchQuestion::Save(key));
+            let request = study_request(workbench, WorkbenchQuestion::Save(key), false);
             let answer = match self.ensure_in_worker(workbench).await {
                 Ok(()) => self.ask_quick(request).await,
                 Err(failure) => Err(failure),

@@ -31,6 +31,8 @@ pub struct WorkbenchState {
     pub(super) answered_choices: StoredValue<Choices>,
     /// Whether the worker holds the answer that is shown.
     pub(super) is_in_worker: StoredValue<bool>,
+    /// Whether the answer that is shown is the last that the worker sent: not while another is awaited.
+    pub(super) is_last: StoredValue<bool>,
     /// The state of the request to the worker.
     pub(super) request: StoredValue<RequestState>,
 }
@@ -81,6 +83,7 @@ impl WorkbenchState {
             job_results: StoredValue::new(Vec::new()),
             answered_choices: StoredValue::new(Choices::default()),
             is_in_worker: StoredValue::new(false),
+            is_last: StoredValue::new(false),
             request: StoredValue::new(RequestState::Idle),
         }
     }
@@ -102,6 +105,7 @@ impl WorkbenchState {
         self.study.set(StudyState::NotStudied);
         self.job_results.set_value(Vec::new());
         self.is_in_worker.set_value(false);
+        self.is_last.set_value(false);
     }
 
     /// Ends the study under way with `state`; with `waiting`, also one that has not started.

@@ -4,9 +4,9 @@ use leptos::prelude::*;
 
 use crate::{
     app::session::Session,
-    app::{pass_choices::pass_choices_button, reactive::reactive, text_file::Notes},
+    app::{pass_value::pass_button, reactive::reactive, text_file::Notes},
     collective::{Algorithm, Configuration},
-    registry::passed_choices::tuned_curve,
+    registry::passed_values::tuned_curve,
     tuning::{
         decision::{Decision, words},
         result::{MeasuredBusbw, Recommendation, Source},
@@ -30,7 +30,7 @@ pub fn Answer() -> impl IntoView {
     view! {
         <section class="panel answer" aria-label="Answer">
             {reactive(move || recommendation.get().map(|recommendation| view! { <AnswerView recommendation /> }))}
-            <div class="export">{pass_choices_button(|| "Use this curve in training time".to_owned(), curve)}</div>
+            <div class="export">{pass_button(|| "Use this curve in training time".to_owned(), curve)}</div>
         </section>
     }
 }

@@ -119,7 +119,7 @@ fn panel_question(session: Session) -> Option<Request> {
             .choices
             .with(|own| own.iter().for_each(|(key, value)| choices.set(key, value)));
         let question = Box::new(WorkbenchQuestion::Choose(choices));
-        Request::Study { workbench: Workbench::Tuning, question }
+        Request::Study { workbench: Workbench::Tuning, question, is_held: false }
     })
 }
 

@@ -7,15 +7,14 @@ use crate::{
     app::{
         fields::{choice_field, number_field},
         list::ListLimit,
-        pass_choices::pass_choices_button,
+        pass_value::pass_button,
         reactive::{For, Show, reactive},
         session::{Session, WorkbenchState},
     },
     form::{Choices, Control, Field, Group},
-    registry::passed_choices::slowdown,
     report::Workbench,
     units::significant,
-    workbench::{AttachmentKind, WorkbenchView},
+    workbench::{AttachmentKind, PassedValue, WorkbenchView},
 };
 
 /// The number of suggestions of a text field.
@@ -62,7 +61,7 @@ pub(super) fn ChoiceBar(workbench: Workbench) -> impl IntoView {
         state.shown.with(|shown| shown.as_ref().and_then(|shown| shown.attachment::<f64>(AttachmentKind::Slowdown)))
     };
     let label = move || format!("Use ×{} in training time", times().map(significant).unwrap_or_default());
-    let given = move || times().map(slowdown);
+    let given = move || times().map(PassedValue::Slowdown);
     let chosen = RwSignal::new(0_usize);
     let save = move || {
         let all = files();
@@ -89,7 +88,7 @@ pub(super) fn ChoiceBar(workbench: Workbench) -> impl IntoView {
         <section class="controls" aria-label="Choices">
             <Fields workbench group=None />
             <For each=groups key=|group| group.number children=group_view />
-            {pass_choices_button(label, given)}
+            {pass_button(label, given)}
             <Show when=move || !files().is_empty()>
                 <div class="export" role="group" aria-label="Files">
                     {reactive(save)}

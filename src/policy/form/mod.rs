@@ -7,39 +7,25 @@ use serde::{Deserialize, Serialize};
 mod simulator;
 
 use crate::{
-    bandit::strategies::StrategyKind,
-    collective::{Collective, Scale},
     conf::Reader,
-    form::{ChoiceError, Choices, Control, Field},
+    form::{Choices, Field, Form},
     math::hash,
     policy::{
-        arm::Arm,
-        bands::{Bands, BandsError},
-        read, replay,
-        request::{Export, Highlight, LatencySource, LogSettings, ReplaySettings, Schedule, Settings},
+        replay,
+        request::{Export, LatencySource, ReplaySettings},
         result::{PolicyOverview, PreparedReplay, StudyError},
-        settings::Group,
-        simulate,
+        settings::{self, FileSettings, Settings},
         study::{NamedLog, PolicyStudy},
     },
     progress::Progress,
     report::{Contents, Report, TextFile},
-    units::Size,
     workbench::{Jobs, ReportContext, Study, WorkbenchError},
 };
-
-/// The default command that the script runs.
-const COMMAND: &str = "./job";
-
-fn wrong(label: &str, value: &str, expected: &str) -> WorkbenchError {
-    let value = value.chars().take(40).collect();
-    ChoiceError { label: label.to_owned(), value, expected: expected.to_owned() }.into()
-}
 
 /// Whether there is something to see without a log: a simulation is chosen.
 #[must_use]
 pub fn is_simulated(choices: &Choices) -> bool {
-    simulator::is_chosen(choices)
+    simulator::world(choices.get("world"), true).is_some()
 }
 
 /// The state of the policy workbench.
@@ -47,8 +33,8 @@ pub fn is_simulated(choices: &Choices) -> bool {
 pub struct Policy {
     study: PolicyStudy,
     choices: Choices,
+    settings: Settings,
     studied: Option<PolicyOverview>,
-    start: Option<ReplaySettings>,
     /// With the hash of its game, by which workers name it.
     prepared: Option<(u64, PreparedReplay)>,
     /// The results of the replay so far, by job.
@@ -86,179 +72,17 @@ impl Policy {
         &mut self.study
     }
 
-    fn arm(label: &str, text: &str) -> Result<Arm, WorkbenchError> {
-        Arm::parse(text).ok_or_else(|| wrong(label, text, Arm::EXPECTED))
-    }
-
-    /// The text that was entered for a key, unless it is empty.
-    fn text(&self, key: &str) -> Option<&str> {
-        self.choices.get(key).map(str::trim).filter(|text| !text.is_empty())
-    }
-
-    fn settings(&self) -> Result<Settings, WorkbenchError> {
-        let arms = self.text("arms").unwrap_or_default().split(',').map(str::trim).filter(|arm| !arm.is_empty());
-        let size = self.choices.parsed::<Size>("size", Size::EXPECTED)?;
-        let nodes = self.choices.parsed::<u32>("nodes", "a whole number")?;
-        let ranks = self.choices.parsed::<u32>("ranks", "a whole number")?;
-        let scale = match nodes.zip(ranks) {
-            Some((nodes, ranks)) if nodes < 1 || nodes > ranks => {
-                let expected = format!("a number of nodes from 1 to that of the ranks, {ranks}");
-                return Err(wrong("nodes", &nodes.to_string(), &expected));
-            }
-            scale => scale.map(|(nodes, ranks)| Scale { nodes, ranks }),
-        };
-        let collective = match self.text("collective") {
-            None => None,
-            Some(name) => {
-                Some(Collective::parse(name).ok_or_else(|| wrong("collective", name, &Collective::expected()))?)
-            }
-        };
-        let mut logs = Vec::new();
-        for number in 1..=self.study.logs().len() {
-            let of = |what: &str| format!("{what}.{number}");
-            let arm = self.text(&of("arm")).map(|label| Self::arm("arm", label)).transpose()?;
-            logs.push(LogSettings {
-                arm,
-                from_line: self.choices.parsed::<u32>(&of("from"), "the number of a line")?.unwrap_or(0),
-                collective,
-                scale,
-                size_bytes: size.map(|size| size.0),
-                overlap: self.text(&of("overlap")).map(|value| value == "1"),
-            });
-        }
-        let bands = match self.text("bands") {
-            None => Bands::default(),
-            Some(bands) => bands.parse().map_err(|error: BandsError| wrong("bands", bands, &error.to_string()))?,
-        };
-        let mut policies = Vec::new();
-        let mut notes = Vec::new();
-        if nodes.is_some() != ranks.is_some() {
-            notes.push("Of nodes and ranks one is given: it is not used without the other".to_owned());
-        }
-        if let Some(text) = self.text("schedule") {
-            let read =
-                read::policy(text).map_err(|error| wrong("schedule", text, &format!("a policy file: it {error}")))?;
-            notes.extend(read.notes.iter().map(|note| format!("The policy file of the schedule: {note}")));
-            policies.extend(read.policy);
-        }
-        Ok(Settings {
-            logs,
-            schedule: Schedule {
-                arms: arms.map(|arm| Self::arm("arms", arm)).collect::<Result<_, _>>()?,
-                warm_up: self.choices.parsed("warm-up", "a whole number")?,
-                turns: self.choices.parsed("turns", "a whole number")?,
-                policies,
-                notes,
-            },
-            bands,
-            library: self.text("library").map(str::to_owned),
-            seed: self.choices.parsed("seed", "a whole number")?.unwrap_or(0),
-        })
-    }
-
-    /// The index of the key that is shown.
-    fn key(&self) -> Result<u32, WorkbenchError> {
-        let keys = self.studied.as_ref().map_or(0, |studied| studied.keys.len()) as u32;
-        let chosen = self.choices.parsed::<u32>("key", "the number of a key")?.unwrap_or(1).max(1) - 1;
-        Ok(chosen.min(keys.saturating_sub(1)))
-    }
-
-    /// In what strategies play; `None` where the key that is shown can't be replayed.
-    fn world(&self) -> Result<Option<LatencySource>, WorkbenchError> {
-        let key = self.key()?;
+    /// In what strategies play, and their parameters; `None` where the key that is shown can't be replayed.
+    fn replay(&self, form: &mut Form<'_>, key: u32) -> Option<ReplaySettings> {
         let can = self.studied.as_ref().is_some_and(|of| of.can_replay.get(key as usize) == Some(&true));
-        let simulated = simulator::source(&self.choices, !self.study.is_empty())?;
-        Ok(simulated.or(can.then_some(LatencySource::Key(key))))
+        simulator::fields(form, !self.study.is_empty(), can.then_some(LatencySource::Key(key)))
     }
 
-    fn start(&self) -> Result<Option<ReplaySettings>, WorkbenchError> {
-        let Some(world) = self.world()? else { return Ok(None) };
-        Ok(Some(ReplaySettings {
-            world,
-            steps: self.choices.parsed::<u32>("steps", "a whole number")?.unwrap_or(2000),
-            seeds: self.choices.parsed::<u32>("seeds", "a whole number")?.unwrap_or(200),
-            strategies: simulator::strategies(&self.choices)?,
-        }))
-    }
-
-    /// What charts emphasise.
-    fn highlight(&self) -> Highlight {
-        let strategy = self.choices.parsed::<u32>("strategy", "").ok().flatten();
-        Highlight {
-            arm: self.text("arm").map(str::to_owned),
-            strategy: strategy.and_then(|number| number.checked_sub(1)),
-        }
-    }
-
-    /// The fields on facts that logs lack.
-    fn attribution(&self) -> Vec<Field> {
-        let field = |key: &str, label: &str, control| {
-            Field::of_choices(&self.choices, key, label, control, "").of(Group::Attribution)
-        };
-        let arms = || ["auto", "tree/simple", "tree/ll128", "ring/simple", "ring/ll128"].map(str::to_owned).to_vec();
-        let mut fields = Vec::new();
-        for (number, named) in (1..).zip(self.study.logs()) {
-            let name = &named.name;
-            let of = |what: &str| format!("{what}.{number}");
-            fields.push(field(&of("arm"), &format!("{name}: arm"), Control::Text(arms())).hinted("of every line"));
-            fields.push(field(&of("from"), &format!("{name}: from line"), Control::Number));
-            let modes = [("", "as the log says"), ("0", "no"), ("1", "yes")];
-            let modes = modes.map(|(value, label)| (value.to_owned(), label.to_owned())).into();
-            fields.push(field(&of("overlap"), &format!("{name}: overlap"), Control::One(modes)));
-        }
-        fields.extend([
-            field("arms", "Arms by number, or in turns", Control::Text(vec![simulate::ARMS.join(",")]))
-                .hinted("tree/simple,…,auto"),
-            field("warm-up", "Calls before the first line", Control::Number).hinted("arms took turns"),
-            field("turns", "Calls that took turns", Control::Number).hinted("all"),
-            field("schedule", "Policy file by whose schedule arms ran", Control::Lines),
-            field("collective", "Collective", Control::Text(vec!["allreduce".to_owned()]))
-                .hinted("where a log does not say it"),
-            field("size", "Size", Control::Text(Vec::new())).hinted("where a log does not say it"),
-            field("nodes", "Nodes", Control::Number).hinted("where a log does not say it"),
-            field("ranks", "Ranks", Control::Number).hinted("where a log does not say it"),
-            field("bands", "Bands", Control::Text(Bands::NAMED.map(|(name, _)| name.to_owned()).to_vec()))
-                .hinted("seven"),
-            field("library", "Library version", Control::Text(Vec::new())),
-        ]);
-        fields
-    }
-
-    /// The fields on what charts emphasise.
-    fn highlights(&self) -> Vec<Field> {
-        let mut fields = Vec::new();
-        let arms = self.studied.as_ref().and_then(|studied| studied.results.get(self.key().ok()? as usize));
-        if let Some(of) = arms {
-            let mut options = vec![(String::new(), "all arms".to_owned())];
-            options.extend(of.arms.iter().map(|arm| arm.arm.to_string()).map(|name| (name.clone(), name)));
-            let field = Field::of_choices(&self.choices, "arm", "Arm in colour", Control::One(options), "");
-            fields.push(field.of(Group::Key).picked());
-        }
-        if let Some(start) = &self.start {
-            let mut options = vec![(String::new(), "all".to_owned())];
-            let titles = start.strategies.iter().map(StrategyKind::title);
-            options.extend((1..).zip(titles).map(|(number, title): (u32, String)| (number.to_string(), title)));
-            let field = Field::of_choices(&self.choices, "strategy", "Strategy in colour", Control::One(options), "");
-            fields.push(field.of(Group::Strategies).picked());
-        }
-        fields
-    }
-
-    /// The fields on exported files.
-    fn file_fields(&self) -> Vec<Field> {
-        let generation = self.study.next_generation().to_string();
-        let field =
-            |key: &str, label: &str, control, usual: &str| Field::of_choices(&self.choices, key, label, control, usual);
-        vec![
-            field("generation", "Generation of the policy file", Control::Number, &generation).of(Group::Files),
-            field("command", "Command of the script", Control::Text(Vec::new()), COMMAND).of(Group::Files),
-        ]
-    }
-
-    /// The generation of the policy file.
-    fn generation(&self) -> Result<u64, WorkbenchError> {
-        let chosen = self.choices.parsed::<u64>("generation", "a whole number")?;
-        Ok(chosen.unwrap_or_else(|| self.study.next_generation()))
+    /// The settings of the files to save.
+    fn files_to_save(&self) -> Result<FileSettings, WorkbenchError> {
+        let mut form = Form::new(&self.choices);
+        let files = settings::files(&mut form, &self.study);
+        Ok(form.checked(files)?)
     }
 }
 
@@ -271,24 +95,29 @@ impl From<StudyError> for WorkbenchError {
 impl Study for Policy {
     fn choose(&mut self, choices: Choices, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
         self.choices = choices;
-        let settings = self.settings()?;
-        if !self.study.is_empty() && self.studied.as_ref().is_none_or(|studied| studied.settings != settings) {
-            (self.studied, self.start) = (None, None);
-            self.studied = Some(self.study.study(settings, progress)?);
+        let mut form = Form::new(&self.choices);
+        let stated = settings::attribution(&mut form, &self.study);
+        let stated = form.checked(stated)?;
+        if !self.study.is_empty() && self.studied.as_ref().is_none_or(|studied| studied.settings != stated) {
+            (self.studied, self.settings.replay) = (None, None);
+            self.studied = Some(self.study.study(stated, progress)?);
         }
-        let start = self.start()?;
-        self.is_anew = start != self.start || start.is_none();
+        let mut form = Form::new(&self.choices);
+        let key = settings::key(&mut form, self.studied.as_ref());
+        let replay = self.replay(&mut form, key);
+        let replay = form.checked(replay)?;
+        self.settings.key = key;
+        self.is_anew = replay != self.settings.replay || replay.is_none();
         if self.is_anew {
             (self.played, self.done, self.prepared) = (BTreeMap::new(), BTreeSet::default(), None);
-            self.prepared = match &start {
-                Some(start) => {
-                    let prepared = self.study.prepare(start)?;
-                    Some((hash(&prepared.game), prepared))
-                }
-                None => None,
-            };
-            self.start = start;
+            if let Some(replay) = &replay {
+                let prepared = self.study.prepare(replay)?;
+                self.prepared = Some((hash(&prepared.game), prepared));
+            }
+            self.settings.replay = replay;
         }
+        let mut form = Form::new(&self.choices);
+        self.settings.highlight = settings::highlight(&mut form, &self.settings, self.studied.as_ref());
         self.conclude(progress)
     }
 
@@ -306,24 +135,20 @@ impl Study for Policy {
     fn conclude(&mut self, _: &mut dyn Progress) -> Result<(), WorkbenchError> {
         let Some((_, prepared)) = self.prepared.as_ref().filter(|_| !self.played.is_empty()) else { return Ok(()) };
         let played: Vec<Vec<u8>> = self.played.values().cloned().collect();
-        self.study.bring_together(&prepared.game, &played, &self.highlight())?;
+        self.study.bring_together(&prepared.game, &played, &self.settings.highlight)?;
         Ok(())
     }
 
     fn form(&self) -> Result<Vec<Field>, WorkbenchError> {
-        let mut fields = Vec::new();
-        if let Some(studied) = self.studied.as_ref().filter(|studied| studied.keys.len() > 1) {
-            let keys = (1..).zip(studied.keys.iter().zip(&studied.verdicts));
-            let keys = keys.map(|(number, (key, verdict)): (u32, _)| (number.to_string(), format!("{key}: {verdict}")));
-            fields.push(Field::of_choices(&self.choices, "key", "Key", Control::One(keys.collect()), "1"));
-        }
+        let mut form = Form::new(&self.choices);
+        settings::key(&mut form, self.studied.as_ref());
         if !self.study.is_empty() {
-            fields.extend(self.attribution());
-            fields.extend(self.file_fields());
+            settings::attribution(&mut form, &self.study);
+            settings::files(&mut form, &self.study);
         }
-        fields.extend(simulator::fields(&self.choices, !self.study.is_empty()));
-        fields.extend(self.highlights());
-        Ok(fields)
+        self.replay(&mut form, self.settings.key);
+        settings::highlight(&mut form, &self.settings, self.studied.as_ref());
+        Ok(form.into_fields())
     }
 
     fn files(&self) -> Vec<(String, String)> {
@@ -345,8 +170,8 @@ impl Study for Policy {
 
     fn file(&self, key: &str, _: &mut dyn Progress) -> Result<TextFile, WorkbenchError> {
         let (export, place) = match (key, key.strip_suffix(".overlap")) {
-            ("policy", _) => (Export::Policy(self.generation()?), 0),
-            ("script", _) => (Export::Script(self.text("command").unwrap_or(COMMAND).to_owned()), 0),
+            ("policy", _) => (Export::Policy(self.files_to_save()?.generation), 0),
+            ("script", _) => (Export::Script(self.files_to_save()?.command), 0),
             (_, of) => {
                 let reader = Reader::parse(of.unwrap_or(key)).ok_or_else(|| WorkbenchError::NoFile(key.to_owned()))?;
                 (Export::Conf(reader), usize::from(of.is_some()))
@@ -368,12 +193,11 @@ impl Study for Policy {
 
     fn report(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
         let ReportContext { files, problems } = material;
-        let highlight = self.highlight();
         let material = crate::policy::report::PolicyReportInput {
             study: &self.study,
-            key: self.key()?,
-            highlight: &highlight,
-            generation: if contents.deployables { self.generation()? } else { 0 },
+            key: self.settings.key,
+            highlight: &self.settings.highlight,
+            generation: if contents.deployables { self.files_to_save()?.generation } else { 0 },
             files,
             problems,
         };

@@ -1,19 +1,20 @@
 //! The simulator's form: worlds to begin with, all of whose figures can be changed, and the parameters of strategies.
 
-use super::wrong;
 use crate::{
     bandit::{
         environment::{Shape, SimulatedArm, Simulation},
         schedule::MAX_BLOCK_CALLS,
         strategies::StrategyKind,
     },
-    form::{Choices, Control, Field},
-    policy::{request::LatencySource, settings::Group},
-    workbench::WorkbenchError,
+    form::{ChoiceError, Control, Field, Form},
+    policy::{
+        request::{LatencySource, ReplaySettings},
+        settings::Group,
+    },
 };
 
 /// A world to begin with: what stands in its form as long as nothing is chosen.
-struct World {
+pub(super) struct World {
     /// The keyword in the address.
     key: &'static str,
     label: &'static str,
@@ -67,73 +68,108 @@ const AUTO: &str = "auto";
 /// The share of the wave that remains after a step.
 const CARRY: f64 = 0.9;
 
-/// Whether a simulation is chosen.
-pub(super) fn is_chosen(choices: &Choices) -> bool {
-    world(choices, true).is_some()
-}
-
 /// The world that is simulated; `None` where strategies play in the log.
-fn world(choices: &Choices, has_log: bool) -> Option<&'static World> {
+pub(super) fn world(chosen: Option<&str>, has_log: bool) -> Option<&'static World> {
     let usual = if has_log { "log" } else { CLEAR.key };
-    let chosen = choices.get("world").unwrap_or(usual);
+    let chosen = chosen.unwrap_or(usual);
     WORLDS.iter().find(|world| world.key == chosen)
 }
 
-/// The simulation; `None` if strategies are replayed on the log.
-///
-/// # Errors
-/// Returns an error if a choice is not valid.
-pub(super) fn source(choices: &Choices, has_log: bool) -> Result<Option<LatencySource>, WorkbenchError> {
-    let Some(world) = world(choices, has_log) else { return Ok(None) };
-    let text = |what: &str, usual: &'static str| {
-        let key = format!("{what}.{}", world.key);
-        choices.get(&key).map_or(usual, str::trim).to_owned()
-    };
-    let number = |what: &str, usual: &'static str, least: f64, most: f64| {
-        let text = text(what, usual);
-        of_range(&text, least, most).ok_or_else(|| wrong(what, &text, &format!("a number from {least} to {most}")))
-    };
-    let name = |name: &str| if name.eq_ignore_ascii_case(AUTO) { AUTO } else { name }.to_owned();
-    let names: Vec<String> = items(&text("arms", world.arms)).map(name).collect();
-    let list = |what: &str, usual: &'static str, least: f64, most: f64| {
-        let text = text(what, usual);
-        let all: Option<Vec<f64>> = items(&text).map(|item| of_range(item, least, most)).collect();
-        let expected = || format!("a number from {least} to {most} for each of the {} arms", names.len());
-        all.filter(|all| all.is_empty() || all.len() == names.len()).ok_or_else(|| wrong(what, &text, &expected()))
-    };
-    let Some(auto) = names.iter().position(|name| name == AUTO) else {
-        return Err(wrong("arms", &names.join(", "), "a list of arms with auto among them"));
-    };
-    const LONGEST_MS: f64 = 1e6;
-    let means = list("means", world.means, 0.001, LONGEST_MS)?;
-    if means.is_empty() {
-        return Err(wrong("means", "", "a number for each arm"));
+/// The fields of the replay: in what strategies play, which is a key of the log where nothing is simulated, and how they
+/// decide.
+pub(super) fn fields(form: &mut Form<'_>, has_log: bool, key: Option<LatencySource>) -> Option<ReplaySettings> {
+    let mut worlds: Vec<(String, String)> = Vec::new();
+    if has_log {
+        worlds.push(("log".to_owned(), "the log".to_owned()));
     }
-    let later = list("later", world.later, 0.001, LONGEST_MS)?;
-    let slow_shares = list("slow-share", world.slow_share, 0.0, 100.0)?;
-    let slow = number("slow", SLOW, 0.001, LONGEST_MS)?;
-    let spread = number("spread", world.spread, 0.0, LONGEST_MS)?;
-    let arm = |place: usize| SimulatedArm {
-        shape: match slow_shares.get(place) {
-            None => Shape::Normal { mean: means[place], spread },
-            // A slow call waits for something, which takes the same time again: it is spread half as much.
-            Some(share) => Shape::TwoModes {
-                fast: means[place],
-                fast_spread: spread / 100.0,
-                slow,
-                slow_spread: spread / 200.0,
-                slow_share: share / 100.0,
+    worlds.extend(WORLDS.iter().map(|world| (world.key.to_owned(), format!("simulated: {}", world.label))));
+    let usual = worlds[0].0.clone();
+    form.group(Group::Strategies);
+    let chosen = form.chosen(Field::new("world", "Latencies", Control::One(worlds)).usually(usual));
+    let (mut steps, mut seeds) = (2000, 200);
+    form.field(Field::new("steps", "Steps", Control::Number), &mut steps);
+    form.field(Field::new("seeds", "Seeds", Control::Number), &mut seeds);
+    let simulated = world(chosen, has_log).map(|world| simulation(form, world));
+    form.group(Group::Parameters);
+    let strategies = strategies(form);
+    // A simulation that can't be is refused by its fields.
+    let world = simulated.unwrap_or(key)?;
+    Some(ReplaySettings { world, steps, seeds, strategies })
+}
+
+/// The fields of a simulation; `None` if one of them is not valid.
+fn simulation(form: &mut Form<'_>, world: &World) -> Option<LatencySource> {
+    const LONGEST_MS: f64 = 1e6;
+    let name = |name: &str| if name.eq_ignore_ascii_case(AUTO) { AUTO } else { name }.to_owned();
+    let slider = |most, step| Control::Slider { least: 0.0, most, step };
+    let has_modes = !world.slow_share.is_empty();
+    let mut text = |what: &str, label: &str, control, usual: &'static str, is_listed: bool| {
+        let hint = if what == "later" { "the same" } else { "" };
+        form.is_listed = is_listed;
+        let field = Field::new(&format!("{what}.{}", world.key), label, control);
+        form.chosen(field.usually(usual).hinted(hint)).map_or(usual, str::trim).to_owned()
+    };
+    let line = || Control::text(&[]);
+    let (label_of_means, label_of_spread, most) = if has_modes {
+        ("Fast calls, ms", "Spread of a mode, %", 50.0)
+    } else {
+        ("Means, ms", "Standard deviation, ms", 5.0)
+    };
+    let arms = text("arms", "Arms", line(), world.arms, true);
+    let means = text("means", label_of_means, line(), world.means, true);
+    let slow_shares = text("slow-share", "Slow calls, %", line(), world.slow_share, has_modes);
+    let slow = text("slow", "A slow call, ms", Control::Number, SLOW, has_modes);
+    let later = text("later", "Means from half-time on, ms", line(), world.later, !has_modes);
+    let spread = text("spread", label_of_spread, slider(most, most / 50.0), world.spread, true);
+    let rise = text("rise", "Rise until the end, %", slider(100.0, 1.0), world.rise, true);
+    let wave = text("wave", "Common wave, ms", slider(3.0, 0.05), world.wave, true);
+
+    let names: Vec<String> = items(&arms).map(name).collect();
+    let number = |what: &str, text: &str, least: f64, most: f64| {
+        let wrong = || ChoiceError::new(what, text, &format!("a number from {least} to {most}"));
+        of_range(text, least, most).ok_or_else(wrong)
+    };
+    let list = |what: &str, text: &str, least: f64, most: f64| {
+        let all: Option<Vec<f64>> = items(text).map(|item| of_range(item, least, most)).collect();
+        let expected = || format!("a number from {least} to {most} for each of the {} arms", names.len());
+        let all = all.filter(|all| all.is_empty() || all.len() == names.len());
+        all.ok_or_else(|| ChoiceError::new(what, text, &expected()))
+    };
+    let simulate = || {
+        let auto = names.iter().position(|name| name == AUTO);
+        let no_auto = || ChoiceError::new("arms", &names.join(", "), "a list of arms with auto among them");
+        let auto = auto.ok_or_else(no_auto)?;
+        let means = list("means", &means, 0.001, LONGEST_MS)?;
+        if means.is_empty() {
+            return Err(ChoiceError::new("means", "", "a number for each arm"));
+        }
+        let later = list("later", &later, 0.001, LONGEST_MS)?;
+        let slow_shares = list("slow-share", &slow_shares, 0.0, 100.0)?;
+        let slow = number("slow", &slow, 0.001, LONGEST_MS)?;
+        let spread = number("spread", &spread, 0.0, LONGEST_MS)?;
+        let arm = |place: usize| SimulatedArm {
+            shape: match slow_shares.get(place) {
+                None => Shape::Normal { mean: means[place], spread },
+                // A slow call waits for something, which takes the same time again: it is spread half as much.
+                Some(share) => Shape::TwoModes {
+                    fast: means[place],
+                    fast_spread: spread / 100.0,
+                    slow,
+                    slow_spread: spread / 200.0,
+                    slow_share: share / 100.0,
+                },
             },
-        },
-        later: later.get(place).filter(|later| **later != means[place]).map(|later| (0.5, *later)),
+            later: later.get(place).filter(|later| **later != means[place]).map(|later| (0.5, *later)),
+        };
+        let simulation = Simulation {
+            arms: (0..means.len()).map(arm).collect(),
+            trend: number("rise", &rise, 0.0, 1000.0)? / 100.0,
+            carry: CARRY,
+            push: number("wave", &wave, 0.0, LONGEST_MS)?,
+        };
+        Ok(LatencySource::Simulation(simulation, names.clone(), auto as u32))
     };
-    let simulation = Simulation {
-        arms: (0..means.len()).map(arm).collect(),
-        trend: number("rise", world.rise, 0.0, 1000.0)? / 100.0,
-        carry: CARRY,
-        push: number("wave", world.wave, 0.0, LONGEST_MS)?,
-    };
-    Ok(Some(LatencySource::Simulation(simulation, names, auto as u32)))
+    simulate().map_err(|error| form.refuse(error)).ok()
 }
 
 fn items(text: &str) -> impl Iterator<Item = &str> {
@@ -142,52 +178,6 @@ fn items(text: &str) -> impl Iterator<Item = &str> {
 
 fn of_range(text: &str, least: f64, most: f64) -> Option<f64> {
     crate::text::number(text).filter(|value| (least..=most).contains(value))
-}
-
-/// The fields of the replay.
-pub(super) fn fields(choices: &Choices, has_log: bool) -> Vec<Field> {
-    let field = |key: &str, label: &str, control, usual: &str| {
-        Field::of_choices(choices, key, label, control, usual).of(Group::Strategies)
-    };
-    let mut worlds: Vec<(String, String)> = Vec::new();
-    if has_log {
-        worlds.push(("log".to_owned(), "the log".to_owned()));
-    }
-    worlds.extend(WORLDS.iter().map(|world| (world.key.to_owned(), format!("simulated: {}", world.label))));
-    let usual = worlds[0].0.clone();
-    let mut fields = vec![
-        field("world", "Latencies", Control::One(worlds), &usual),
-        field("steps", "Steps", Control::Number, "2000"),
-        field("seeds", "Seeds", Control::Number, "200"),
-    ];
-    if let Some(world) = world(choices, has_log) {
-        let of = |what: &str, label: &str, control, usual: &str| {
-            field(&format!("{what}.{}", world.key), label, control, usual)
-        };
-        let text = || Control::Text(Vec::new());
-        let slider = |most, step| Control::Slider { least: 0.0, most, step };
-        let has_modes = !world.slow_share.is_empty();
-        let (means, spread, most) = if has_modes {
-            ("Fast calls, ms", "Spread of a mode, %", 50.0)
-        } else {
-            ("Means, ms", "Standard deviation, ms", 5.0)
-        };
-        fields.push(of("arms", "Arms", text(), world.arms));
-        fields.push(of("means", means, text(), world.means));
-        if has_modes {
-            fields.push(of("slow-share", "Slow calls, %", text(), world.slow_share));
-            fields.push(of("slow", "A slow call, ms", Control::Number, SLOW));
-        } else {
-            fields.push(of("later", "Means from half-time on, ms", text(), world.later).hinted("the same"));
-        }
-        fields.push(of("spread", spread, slider(most, most / 50.0), world.spread));
-        fields.push(of("rise", "Rise until the end, %", slider(100.0, 1.0), world.rise));
-        fields.push(of("wave", "Common wave, ms", slider(3.0, 0.05), world.wave));
-    }
-    let parameter =
-        |of: &Parameter| Field::of_choices(choices, of.key, of.label, Control::Number, of.usual).of(Group::Parameters);
-    fields.extend(PARAMETERS_OF.iter().map(parameter));
-    fields
 }
 
 /// A parameter of a strategy.
@@ -221,15 +211,18 @@ const PARAMETERS_OF: [Parameter; 12] = [
 ];
 
 /// The strategies that play, by their parameters.
-///
-/// # Errors
-/// Returns an error if a parameter is not valid.
-pub(super) fn strategies(choices: &Choices) -> Result<Vec<StrategyKind>, WorkbenchError> {
+fn strategies(form: &mut Form<'_>) -> Vec<StrategyKind> {
     let mut values = [0.0; PARAMETERS_OF.len()];
     for (value, of) in values.iter_mut().zip(&PARAMETERS_OF) {
-        let text = choices.get(of.key).map(str::trim).filter(|text| !text.is_empty()).unwrap_or(of.usual);
-        let read = of_range(text, of.least, of.most);
-        *value = read.ok_or_else(|| wrong(of.label, text, &format!("a number from {} to {}", of.least, of.most)))?;
+        let chosen = form.chosen(Field::new(of.key, of.label, Control::Number).usually(of.usual)).map(str::trim);
+        let text = chosen.filter(|text| !text.is_empty()).unwrap_or(of.usual);
+        match of_range(text, of.least, of.most) {
+            Some(read) => *value = read,
+            None => {
+                let expected = format!("a number from {} to {}", of.least, of.most);
+                form.refuse(ChoiceError::new(of.label, text, &expected));
+            }
+        }
     }
     let [epsilon, decay, window, gamma, delta, rounds, gate_rounds, gate, calls, floor, keep, c] = values;
     let set = |kind: &StrategyKind| match *kind {
@@ -248,22 +241,27 @@ pub(super) fn strategies(choices: &Choices) -> Result<Vec<StrategyKind>, Workben
         StrategyKind::Ucb1Raw { .. } => StrategyKind::Ucb1Raw { c },
         other => other,
     };
-    Ok(StrategyKind::ALL.iter().map(set).collect())
+    StrategyKind::ALL.iter().map(set).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::simulate;
+    use crate::{form::Choices, policy::simulate};
+
+    fn played(pairs: &[(&str, &str)]) -> Result<ReplaySettings, ChoiceError> {
+        let mut choices = Choices::default();
+        pairs.iter().for_each(|(key, value)| choices.set(key, value));
+        let mut form = Form::new(&choices);
+        let replay = fields(&mut form, false, None);
+        form.checked(replay).map(|replay| replay.expect("a simulation"))
+    }
 
     #[test]
     fn the_worlds_are_those_of_the_library() {
         for (world, (_, expected)) in WORLDS.iter().zip(simulate::worlds()) {
-            let mut choices = Choices::default();
-            choices.set("world", world.key);
-            let Ok(Some(LatencySource::Simulation(simulation, names, auto))) = source(&choices, true) else {
-                panic!("{} is not simulated", world.key)
-            };
+            let replay = played(&[("world", world.key)]).expect(world.key);
+            let LatencySource::Simulation(simulation, names, auto) = replay.world else { panic!("{}", world.key) };
             assert_eq!((names, auto), (simulate::ARMS.map(str::to_owned).to_vec(), 3));
             assert_eq!(simulation.table(3, 100), expected.table(3, 100), "{}", world.key);
         }
@@ -271,17 +269,9 @@ mod tests {
 
     #[test]
     fn figures_are_played_with_and_nonsense_is_refused() {
-        let of = |pairs: &[(&str, &str)]| {
-            let mut choices = Choices::default();
-            choices.set("world", "own");
-            pairs.iter().for_each(|(key, value)| choices.set(key, value));
-            source(&choices, false).map_err(|error| error.to_string())
-        };
-        let Ok(Some(LatencySource::Simulation(simulation, names, auto))) =
-            of(&[("arms.own", "one, AUTO"), ("means.own", "5,4"), ("later.own", "5, 6"), ("rise.own", "20")])
-        else {
-            panic!("it can be")
-        };
+        let of = |pairs: &[(&str, &str)]| played(&[&[("world", "own")], pairs].concat());
+        let own = [("arms.own", "one, AUTO"), ("means.own", "5,4"), ("later.own", "5, 6"), ("rise.own", "20")];
+        let LatencySource::Simulation(simulation, names, auto) = of(&own).expect("own arms").world else { panic!() };
         assert_eq!((&names[..], auto, simulation.trend), (&["one".to_owned(), "auto".to_owned()][..], 1, 0.2));
         assert_eq!(simulation.arms[1].later, Some((0.5, 6.0)));
         for (pairs, said) in [
@@ -295,18 +285,14 @@ mod tests {
             (&[("arms.own", "one, other")], "arms: \"one, other\" is not a list of arms with auto among them"),
             (&[("spread.own", "-1")], "spread: \"-1\" is not a number from 0"),
         ] {
-            let told = of(pairs).expect_err(said);
+            let told = of(pairs).expect_err(said).to_string();
             assert!(told.contains(said), "{told}");
         }
-        let mut choices = Choices::default();
-        assert_eq!(strategies(&choices).ok(), Some(StrategyKind::ALL.to_vec()));
-        choices.set("window", "50");
-        choices.set("gate", "10");
-        let set = strategies(&choices).unwrap_or_default();
+        assert_eq!(played(&[]).map(|replay| replay.strategies), Ok(StrategyKind::ALL.to_vec()));
+        let set = played(&[("window", "50"), ("gate", "10")]).expect("parameters").strategies;
         assert!(set.contains(&StrategyKind::SlidingUcb { window: 50 }), "{set:?}");
         assert!(set.contains(&StrategyKind::RoundRobin { rounds: 10, gate: Some(0.1) }), "{set:?}");
-        choices.set("eps", "2");
-        let told = strategies(&choices).expect_err("more than one").to_string();
+        let told = played(&[("eps", "2")]).expect_err("more than one").to_string();
         assert_eq!(told, "eps-greedy: ε: \"2\" is not a number from 0 to 1");
     }
 }

@@ -152,10 +152,6 @@ pub fn add(choices: &mut Choices, links: &[EditTarget], rates: &[&str]) {
     }
 }
 
-fn wrong(key: &str, value: &str, expected: &str) -> ChoiceError {
-    ChoiceError { label: key.into(), value: value.chars().take(40).collect(), expected: expected.into() }
-}
-
 /// The two nodes of a link.
 fn ends(word: &str, topology: &Topology) -> Option<(u32, u32)> {
     match EditTarget::parse(word)? {
@@ -192,7 +188,9 @@ fn check_length(choices: &Choices, keys: &[&str]) -> Result<(), ChoiceError> {
     const MOST: usize = 1000;
     let is_long = |key: &&&str| words(choices.get(key).unwrap_or_default()).nth(MOST).is_some();
     match keys.iter().find(is_long) {
-        Some(key) => Err(wrong(key, choices.get(key).unwrap_or_default(), "a list of at most 1,000 links or nodes")),
+        Some(key) => {
+            Err(ChoiceError::new(key, choices.get(key).unwrap_or_default(), "a list of at most 1,000 links or nodes"))
+        }
         None => Ok(()),
     }
 }
@@ -204,7 +202,7 @@ pub(super) fn edited(choices: &Choices, topology: &Topology) -> Result<Option<To
     let mut gone = Vec::new();
     for (word, _) in listed(choices, "remove") {
         let expected = "a link of this graph, written as 0-1";
-        gone.push(place(word, topology).ok_or_else(|| wrong("remove", word, expected))?);
+        gone.push(place(word, topology).ok_or_else(|| ChoiceError::new("remove", word, expected))?);
     }
     let mut index = 0..;
     let mut edited = topology.clone();
@@ -213,17 +211,17 @@ pub(super) fn edited(choices: &Choices, topology: &Topology) -> Result<Option<To
         let expected = "two nodes of this graph, written as 0-3, or as 0-3*50*500 with a bandwidth and a latency in ns";
         let rates: Option<Vec<f64>> = given.iter().map(|rate| rate.parse().ok()).collect();
         let (Some((from, to)), Some(rates), 0..=2) = (ends(word, topology), rates, given.len()) else {
-            return Err(wrong("add", word, expected));
+            return Err(ChoiceError::new("add", word, expected));
         };
         let (latency_ns, bandwidth) = usual;
         let (bandwidth, latency_ns) =
             (rates.first().copied().unwrap_or(bandwidth), rates.get(1).copied().unwrap_or(latency_ns));
         let link = Link { from, to, latency_ns, bandwidth };
         if let Some(why) = link_problem(&link, topology.nodes) {
-            return Err(wrong("add", word, &format!("a link that can be: {why}")));
+            return Err(ChoiceError::new("add", word, &format!("a link that can be: {why}")));
         }
         if place(word, &edited).is_some() {
-            return Err(wrong("add", word, "a new link: there is one already, which can be removed first"));
+            return Err(ChoiceError::new("add", word, "a new link: there is one already, which can be removed first"));
         }
         edited.links.push(link);
     }
@@ -238,7 +236,7 @@ pub(super) fn damage(choices: &Choices, topology: &Topology) -> Result<Damage, C
         for (word, given) in listed(choices, key) {
             let (Some(link), Some(left)) = (place(word, topology), share(&given, usual)) else {
                 let expected = "a link of this graph, written as 0-1 or, at a tenth of its bandwidth, 0-1*0.1";
-                return Err(wrong(key, word, expected));
+                return Err(ChoiceError::new(key, word, expected));
             };
             damage.links.retain(|(of, _)| *of != link);
             damage.links.push((link, left));
@@ -248,7 +246,7 @@ pub(super) fn damage(choices: &Choices, topology: &Topology) -> Result<Damage, C
         for (word, given) in listed(choices, key) {
             let (Some(node), Some(left)) = (node(word, topology), share(&given, usual)) else {
                 let expected = "a node of this graph, written as 3 or, with its links at a tenth, 3*0.1";
-                return Err(wrong(key, word, expected));
+                return Err(ChoiceError::new(key, word, expected));
             };
             damage.nodes.retain(|(of, _)| *of != node);
             damage.nodes.push((node, left));

@@ -130,7 +130,7 @@ pub(super) struct SeedVariance {
 const PICKS: [(Method, MatchingRule); 2] =
     [(Method::Tacos, MatchingRule::Tacos), (Method::Earliest, MatchingRule::Rarest)];
 /// The default and the largest number of seeds.
-const SEEDS: u32 = 100;
+pub(super) const SEEDS: u32 = 100;
 pub(super) const MOST_SEEDS: u32 = 10_000;
 /// The longest schedule that is made again, in transfers: each is made as a whole.
 const LONGEST: usize = 2_000_000;

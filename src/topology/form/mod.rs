@@ -1,12 +1,12 @@
 //! The topology workbench: which graph, which collective, who looks for how long, which links and nodes are damaged.
 
 pub mod edit;
-mod fields;
 mod follow_up;
 mod request;
+mod settings;
 
 use crate::{
-    form::{Choices, Field},
+    form::{Choices, Field, Form},
     progress::Progress,
     report::{Contents, Exhibit, Report, Section, TextFile},
     schedule::{replay::Replay, synthesize::Method},
@@ -14,7 +14,7 @@ use crate::{
     topology::{
         charts,
         dump::{MOST_HOPS, Pattern},
-        export::Form,
+        export::Form as FileForm,
         layout, listing,
         network::{self, CutRequest, Network},
         robust,
@@ -27,7 +27,7 @@ use crate::{
 };
 use edit::Damage;
 use follow_up::{Baseline, Robustness, SeedVariance};
-use request::SearchRequest;
+use settings::{SearchRequest, Settings};
 
 /// The number of decisions in the first piece of a search.
 const PIECE: u64 = 40_000;
@@ -39,12 +39,12 @@ const BEFORE_DAMAGE: u32 = 4;
 /// The most faults of a dropped schedule that are listed.
 const MOST_LISTED: usize = 12;
 
-const FILES: [(&str, &str, Form); 5] = [
-    ("csv", "Save result CSV", Form::Csv),
-    ("json", "Save JSON", Form::Json),
-    ("trace", "Save Perfetto trace", Form::Perfetto),
-    ("xml", "Save MSCCL XML", Form::Msccl),
-    ("topology", "Save topology CSV", Form::Topology),
+const FILES: [(&str, &str, FileForm); 5] = [
+    ("csv", "Save result CSV", FileForm::Csv),
+    ("json", "Save JSON", FileForm::Json),
+    ("trace", "Save Perfetto trace", FileForm::Perfetto),
+    ("xml", "Save MSCCL XML", FileForm::Msccl),
+    ("topology", "Save topology CSV", FileForm::Topology),
 ];
 
 /// The state of the topology workbench.
@@ -63,6 +63,8 @@ pub struct Topology {
     why: Option<String>,
     /// The best schedule so far, evaluated.
     found: Option<Shown>,
+    /// The time limit of a search in milliseconds.
+    limit_ms: u32,
     /// The time spent on the search, and the number of decisions of the next piece.
     spent_ms: u32,
     piece: f64,
@@ -98,14 +100,11 @@ impl Topology {
         self.damaged.as_mut().unwrap_or(&mut self.study)
     }
 
-    /// The time limit of a search in milliseconds.
-    fn limit_ms(&self) -> u32 {
-        let chosen = self.choices.get("limit").unwrap_or(fields::LIMIT);
-        (chosen.parse::<f64>().unwrap_or(1.0).clamp(0.1, 86_400.0) * 1000.0) as u32
-    }
-
     fn prepare(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
-        let source = request::source(&self.choices, self.study.parts())?;
+        let (mut form, mut rates) = (Form::new(&self.choices), Form::new(&self.choices));
+        let source = settings::source(&mut form, &mut rates, self.study.parts())?;
+        form.append(rates);
+        let source = form.checked(source)?;
         let edits = ["add", "remove"].map(|key| self.choices.get(key).unwrap_or_default().to_owned());
         if self.source.as_ref() != Some(&source) || self.edits != edits {
             (self.source, self.asked, self.damaged, self.found) = (None, None, None, None);
@@ -121,7 +120,12 @@ impl Topology {
             }
             (self.source, self.edits) = (Some(source), edits);
         }
-        let asked = request::search_request(&self.choices, self.study.parts(), self.study.topology()?)?;
+        let topology = self.study.topology()?;
+        let mut form = Form::new(&self.choices);
+        let mut asked = settings::search(&mut form, self.study.parts(), topology.nodes)?;
+        (asked.seed, self.limit_ms) = settings::limits(&mut form);
+        asked.damage = edit::damage(&self.choices, topology)?;
+        let asked = form.checked(asked)?;
         if self.asked.as_ref() != Some(&asked) {
             let is_same = |of: &SearchRequest| {
                 let whole = |of: &SearchRequest| SearchRequest { damage: Damage::default(), ..of.clone() };
@@ -196,39 +200,16 @@ impl Topology {
 
     /// Applies the choices that don't concern the search.
     fn apply_other_choices(&mut self) -> Result<(), WorkbenchError> {
-        let usual = robust::VariationOptions::default();
-        let within = |label: &str, value: f64, least: f64, most: f64| {
-            let expected = || format!("from {least} to {most}");
-            let is_in = (least..=most).contains(&value);
-            if is_in { Ok(()) } else { Err(request::wrong(label, &value.to_string(), &expected())) }
-        };
-        let varied = robust::VariationOptions {
-            sigma: self.choices.parsed("sigma", "a number")?.unwrap_or(usual.sigma),
-            draws: self.choices.parsed("draws", "a whole number")?.unwrap_or(usual.draws),
-            ..usual
-        };
-        within("Spread of durations", varied.sigma, 0.0, robust::MAX_SIGMA)?;
-        within("Draws", f64::from(varied.draws), 1.0, f64::from(robust::MAX_DRAWS))?;
-        within(
-            "Search for at most",
-            self.choices.parsed("limit", "a number of seconds")?.unwrap_or(1.0),
-            0.1,
-            86_400.0,
-        )?;
-        let every = self.choices.get("every") == Some("1");
+        let mut form = Form::new(&self.choices);
+        let settings = settings::others(&mut form);
+        let Settings { varied, every, seeds, baselines: mut methods } = form.checked(settings)?;
         if (&self.robustness.varied, self.robustness.every) != (&varied, every) {
             self.robustness = Robustness::new(varied, every);
         }
-        let seeds = self.choices.parsed("seeds", "a whole number")?;
-        within("Seeds", f64::from(seeds.unwrap_or(1)), 1.0, f64::from(follow_up::MOST_SEEDS))?;
         if self.seed_variance.asked != seeds {
             self.seed_variance = SeedVariance::new(seeds);
         }
-        let chosen = self.choices.get("with").unwrap_or_default();
         let by = self.asked.as_ref().map(|asked| asked.by);
-        let names = chosen.split(',').filter(|name| !name.is_empty());
-        let mut methods =
-            names.map(|name| request::method(name, "Compared with")).collect::<Result<Vec<Method>, _>>()?;
         methods.retain(|method| by != Some(*method));
         self.is_new |= self.baselines.iter().any(|baseline| !methods.contains(&baseline.method()));
         self.baselines.retain(|baseline| methods.contains(&baseline.method()));
@@ -269,7 +250,7 @@ impl Topology {
     fn is_searching(&self) -> bool {
         let status = self.active().status();
         // Until there is something to be left with, no time is over.
-        let is_open = |status: SearchStatus| status.time_ns.is_none() || self.spent_ms < self.limit_ms();
+        let is_open = |status: SearchStatus| status.time_ns.is_none() || self.spent_ms < self.limit_ms;
         self.why.is_none() && status.is_ok_and(|status| status.is_working && is_open(status))
     }
 
@@ -300,7 +281,7 @@ impl Topology {
 
     /// Carries out a piece of the computations that follow the search.
     fn run_follow_up(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
-        let (piece, limit_ms) = (self.piece as u64, self.limit_ms());
+        let (piece, limit_ms) = (self.piece as u64, self.limit_ms);
         if self.is_searching() {
             self.last = Some(None);
             self.active_mut().improve(piece, progress)?;
@@ -477,7 +458,7 @@ impl Topology {
             }
             if let Some(machine) = &self.opened.machine {
                 section.tables.push(Exhibit::new("topology-machine", "GPUs and their ports", machine.clone()));
-                if let Ok(rates) = request::rates(&self.choices) {
+                if let Some(Source::Machine(_, rates)) = &self.source {
                     section.tables.push(Exhibit::new("topology-rates", "Rates of links", rates.listing()));
                 }
             }
@@ -495,12 +476,16 @@ impl Topology {
         if let Some(shown) = &self.found {
             found = shown.status.time_ns;
         }
-        let machine = request::chosen_machine(&request::graph(&self.choices, self.study.parts()), self.study.parts());
-        let rates = request::rates(&self.choices).ok()?;
+        let machine = match &self.source {
+            Some(Source::Machine(place, rates)) => {
+                let machine = request::of_kind(self.study.parts(), request::machine).nth(*place as usize);
+                machine.map(|(_, machine)| (machine, rates))
+            }
+            _ => None,
+        };
         let bytes = wanted.chunk_bytes * u64::from(wanted.chunks);
         let takes = |pattern: &Pattern| {
             // A damaged graph has other links than those that were dumped.
-            let machine = machine.map(|machine| (machine, &rates));
             pattern.takes_ns(collective, study.topology().ok()?, machine, bytes)
         };
         let all: Vec<(&Pattern, Option<f64>)> = patterns.iter().map(|pattern| (pattern, takes(pattern))).collect();
@@ -554,7 +539,10 @@ impl Study for Topology {
     }
 
     fn form(&self) -> Result<Vec<Field>, WorkbenchError> {
-        Ok(self.fields())
+        let (mut form, mut rates) = (Form::new(&self.choices), Form::new(&self.choices));
+        drop(settings::source(&mut form, &mut rates, self.study.parts()));
+        settings::fields(&mut form, rates, self.study.parts(), self.found.is_some());
+        Ok(form.into_fields())
     }
 
     fn files(&self) -> Vec<(String, String)> {

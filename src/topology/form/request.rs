@@ -1,20 +1,16 @@
-//! Converts choices to the parameters of a search.
+//! What graphs, synthesizers and conditions are called in choices.
 
 use std::sync::Arc;
 
-use super::edit::{self, Damage};
 use crate::{
-    collective::Collective,
-    form::{ChoiceError, Choices},
+    form::ChoiceError,
     schedule::synthesize::Method,
     topology::{
-        conditions::{CollectiveRequest, Custom, MOST_PAIRS, RequestError, read_custom},
-        dump::{Machine, Rates},
-        generate::{Kind, Recipe},
-        model::{Topology, Unit},
-        study::{Part, Source, StudyError},
+        conditions::{Custom, MOST_PAIRS, RequestError, read_custom},
+        dump::Machine,
+        model::Topology,
+        study::{Part, StudyError},
     },
-    units::Size,
     workbench::WorkbenchError,
 };
 
@@ -70,16 +66,6 @@ pub(super) fn title(method: Method) -> &'static str {
     }
 }
 
-/// The parameters of a search.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct SearchRequest {
-    pub wanted: CollectiveRequest,
-    pub by: Method,
-    pub seed: u64,
-    /// The damaged links and nodes.
-    pub damage: Damage,
-}
-
 /// The loaded files of one kind, with their names.
 pub(super) fn of_kind<'a, T>(
     parts: &'a [(String, Part)],
@@ -117,18 +103,13 @@ pub(super) fn usual_graph(parts: &[(String, Part)]) -> String {
     key.to_owned()
 }
 
-/// The graph that is chosen, or the default.
-pub(super) fn graph(choices: &Choices, parts: &[(String, Part)]) -> String {
-    choices.get("graph").map_or_else(|| usual_graph(parts), str::to_owned)
-}
-
 /// The kind of generated topology that is chosen, if any.
 pub(super) fn made(graph: &str) -> Option<&'static GeneratedGraph> {
     GENERATED_GRAPHS.iter().find(|made| made.word == graph)
 }
 
 /// Reads `f1`: the place of a loaded part of one kind.
-fn number(graph: &str, kind: char) -> Option<usize> {
+pub(super) fn number(graph: &str, kind: char) -> Option<usize> {
     graph.strip_prefix(kind)?.parse::<usize>().ok()?.checked_sub(1)
 }
 
@@ -144,123 +125,14 @@ pub(super) fn chosen_machine<'a>(graph: &str, parts: &'a [(String, Part)]) -> Op
     of_kind(parts, machine).nth(number(graph, 'm')?).map(|(_, machine)| machine)
 }
 
-fn positive(choices: &Choices, key: &str) -> Result<Option<f64>, ChoiceError> {
-    const EXPECTED: &str = "a number that is not negative";
-    let Some(value) = choices.parsed::<f64>(key, EXPECTED)? else { return Ok(None) };
-    if value >= 0.0 {
-        return Ok(Some(value));
-    }
-    Err(ChoiceError { label: key.to_owned(), value: value.to_string(), expected: EXPECTED.to_owned() })
-}
-
-/// The parameters of a generated topology, from its fields.
-pub(super) fn recipe(made: &GeneratedGraph, choices: &Choices) -> Result<Recipe, WorkbenchError> {
-    let text = match made.likely.first() {
-        Some(usual) => {
-            let size = choices.get(made.word).unwrap_or(usual).replace(['×', '*', ' '], "x");
-            format!("{}:{size}", made.word)
-        }
-        None => made.word.to_owned(),
-    };
-    let mut recipe = Recipe::new(Kind::parse(&text).map_err(StudyError::from)?);
-    recipe.latency_ns = positive(choices, "latency")?.unwrap_or(recipe.latency_ns);
-    recipe.bandwidth = positive(choices, "bandwidth")?.unwrap_or(recipe.bandwidth);
-    recipe.slow_bandwidth = positive(choices, "slower")?.or(recipe.slow_bandwidth);
-    recipe.slow_latency_ns = positive(choices, "later")?.or(recipe.slow_latency_ns);
-    recipe.unit = unit(choices)?.unwrap_or(recipe.unit);
-    Ok(recipe)
-}
-
-fn unit(choices: &Choices) -> Result<Option<Unit>, ChoiceError> {
-    match choices.get("unit") {
-        None => Ok(None),
-        Some("gb") => Ok(Some(Unit::Gb)),
-        Some("gib") => Ok(Some(Unit::Gib)),
-        Some(other) => Err(wrong("Bandwidths in", other, "gib or gb")),
-    }
-}
-
-/// The error of a choice that is not valid.
-pub(super) fn wrong(label: &str, value: &str, expected: &str) -> ChoiceError {
-    ChoiceError { label: label.into(), value: value.chars().take(40).collect(), expected: expected.into() }
-}
-
 /// The synthesizer with this name.
 pub(super) fn method(name: &str, label: &str) -> Result<Method, ChoiceError> {
-    let known = || format!("one of {}", Method::ALL.map(Method::name).join(", "));
-    Method::ALL.into_iter().find(|method| method.name() == name).ok_or_else(|| wrong(label, name, &known()))
-}
-
-/// The link rates of a dump.
-pub(super) fn rates(choices: &Choices) -> Result<Rates, WorkbenchError> {
-    let mut rates = Rates::default();
-    for (generation, gbps) in &mut rates.links {
-        *gbps = positive(choices, &format!("rate.{generation}"))?.unwrap_or(*gbps);
-    }
-    rates.latency_ns = positive(choices, "latency")?.unwrap_or(rates.latency_ns);
-    rates.net_latency_ns = positive(choices, "later")?.unwrap_or(rates.net_latency_ns);
-    rates.nodes = choices.parsed("machines", "a whole number")?.unwrap_or(rates.nodes);
-    Ok(rates)
-}
-
-/// The source of the topology.
-pub(super) fn source(choices: &Choices, parts: &[(String, Part)]) -> Result<Source, WorkbenchError> {
-    let graph = graph(choices, parts);
-    if let Some(made) = made(&graph) {
-        return Ok(Source::Made(recipe(made, choices)?));
-    }
-    if let Some(place) = number(&graph, 'm') {
-        return Ok(Source::Machine(place as u32, rates(choices)?));
-    }
-    let mut topology = loaded(&graph, parts).cloned().ok_or(StudyError::NoFile)?;
-    topology.unit = unit(choices)?.unwrap_or(topology.unit);
-    Ok(Source::Edited(topology))
-}
-
-/// The parameters of a search on a topology.
-pub(super) fn search_request(
-    choices: &Choices,
-    parts: &[(String, Part)],
-    topology: &Topology,
-) -> Result<SearchRequest, WorkbenchError> {
-    const WHOLE: &str = "a whole number";
-    let mut wanted = CollectiveRequest::default();
-    let mut size = None;
-    match choices.get("collective") {
-        Some("own") => {
-            let (own, bytes) = conditions(choices.get("conditions").unwrap_or_default(), topology.nodes)?;
-            (wanted.collective, wanted.custom, size) = (None, Some(own), bytes);
-        }
-        Some(chosen) => match number(chosen, 'c').map(|place| of_kind(parts, custom).nth(place)) {
-            Some(loaded) => {
-                let (_, (own, bytes)) = loaded.ok_or(StudyError::NoFile)?;
-                (wanted.collective, wanted.custom, size) = (None, Some(own.clone()), bytes);
-            }
-            None => {
-                wanted.collective = Some(Collective::parse(chosen).ok_or_else(|| ChoiceError {
-                    label: "Collective".into(),
-                    value: chosen.chars().take(40).collect(),
-                    expected: Collective::expected(),
-                })?);
-            }
-        },
-        None => {}
-    }
-    let chunk = choices.parsed::<Size>("chunk", Size::EXPECTED)?.map(|size| size.0);
-    wanted.chunk_bytes = chunk.or(size).unwrap_or(wanted.chunk_bytes);
-    wanted.chunks = choices.parsed("chunks", WHOLE)?.unwrap_or(wanted.chunks);
-    wanted.root = choices.parsed("root", WHOLE)?.unwrap_or(wanted.root);
-    let by = choices.get("by").map(|name| method(name, "Synthesizer")).transpose()?;
-    Ok(SearchRequest {
-        wanted,
-        by: by.unwrap_or_default(),
-        seed: choices.parsed("seed", WHOLE)?.unwrap_or(1),
-        damage: edit::damage(choices, topology)?,
-    })
+    let wrong = || ChoiceError::new(label, name, &format!("one of {}", Method::ALL.map(Method::name).join(", ")));
+    Method::ALL.into_iter().find(|method| method.name() == name).ok_or_else(wrong)
 }
 
 /// Conditions of one's own, a chunk in each line: `0 -> 1,2` or `3 -> all`; or as JSON.
-fn conditions(text: &str, nodes: u32) -> Result<(Arc<Custom>, Option<u64>), WorkbenchError> {
+pub(super) fn conditions(text: &str, nodes: u32) -> Result<(Arc<Custom>, Option<u64>), WorkbenchError> {
     if text.trim_start().starts_with('{') {
         return Ok(read_custom(text).map_err(StudyError::from)?);
     }
@@ -268,11 +140,8 @@ fn conditions(text: &str, nodes: u32) -> Result<(Arc<Custom>, Option<u64>), Work
     let mut pairs = 0;
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let both = line.split_once("->").and_then(|(has, wants)| Some((listed(has, nodes)?, listed(wants, nodes)?)));
-        let (has, mut wants) = both.ok_or_else(|| ChoiceError {
-            label: "Conditions".into(),
-            value: line.chars().take(40).collect(),
-            expected: "a chunk: who has it and who is to have it, as in 0 -> 1,2 or 3 -> all".into(),
-        })?;
+        const EXPECTED: &str = "a chunk: who has it and who is to have it, as in 0 -> 1,2 or 3 -> all";
+        let (has, mut wants) = both.ok_or_else(|| ChoiceError::new("Conditions", line, EXPECTED))?;
         wants.retain(|node| has.binary_search(node).is_err());
         // `all` makes a short line long.
         pairs += (has.len() + wants.len()) as u64;
@@ -307,16 +176,10 @@ fn listed(text: &str, nodes: u32) -> Option<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn choices_become_what_is_asked() {
-        let choices = Choices::parse("#v=1&graph=mesh&mesh=2x3&collective=own&conditions=0%20-%3E%20all&chunk=64K");
-        let Ok(Source::Made(recipe)) = source(&choices, &[]) else { panic!("a mesh") };
-        let topology = recipe.make().unwrap();
-        let asked = search_request(&choices, &[], &topology).unwrap();
-        assert_eq!((topology.nodes, asked.wanted.chunk_bytes), (6, 65536));
-        assert_eq!(asked.wanted.custom.unwrap().chunks, [(vec![0], vec![1, 2, 3, 4, 5])]);
-    }
+    use crate::topology::{
+        conditions::CollectiveRequest,
+        generate::{Kind, Recipe},
+    };
 
     #[test]
     fn all_swallows_nothing() {

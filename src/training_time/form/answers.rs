@@ -1,16 +1,19 @@
 //! Applies the user's answers: catalogue entries, questions about files, and rows to leave out.
 
-use super::{CATALOGUE_KEY, TrainingTime};
-use crate::training_time::{
-    bundle::Answers,
-    catalogue::Catalogue,
-    health::{LeftOut, health},
+use super::TrainingTime;
+use crate::{
+    form::Form,
+    training_time::{
+        catalogue::Catalogue,
+        health::{LeftOut, health},
+    },
 };
 
 impl TrainingTime {
     /// Adds what is typed of a catalogue, or says why it can't be read.
     pub(super) fn read_catalogue(&mut self) {
-        let typed = self.choices.get(CATALOGUE_KEY).unwrap_or_default();
+        let mut form = Form::new(&self.choices);
+        let typed = Self::catalogue(&mut form);
         if typed == self.typed {
             return;
         }
@@ -23,12 +26,8 @@ impl TrainingTime {
     /// Answers about files and rows that are left out, as they were chosen.
     pub(super) fn answer_files(&mut self) {
         self.note_questions();
-        let answered = self.asked.iter().filter_map(|question| {
-            let chosen = self.choices.get(&format!("ask.{}", question.file)).filter(|chosen| !chosen.is_empty())?;
-            Some((question.path.clone(), question.asks.answer(chosen)?))
-        });
-        let answers: Answers = answered.collect();
-        let left_out = self.left_out();
+        let (out, answers) = self.file_fields(&mut Form::new(&self.choices));
+        let left_out = self.left_out(out);
         let dropped = self.study.dropped();
         if answers != *dropped.answers() || left_out != dropped.left_out() {
             self.study.dropped_mut().decide(answers, left_out);
@@ -45,8 +44,7 @@ impl TrainingTime {
     }
 
     /// The flagged rows that are left out.
-    fn left_out(&self) -> Vec<LeftOut> {
-        let chosen = self.choices.get("out").unwrap_or_default();
+    fn left_out(&self, chosen: &str) -> Vec<LeftOut> {
         let known = self.study.dropped().left_out();
         let held: Vec<String> = known.iter().map(key_of).collect();
         let is_as_before = chosen.split(',').filter(|key| !key.is_empty()).eq(held.iter().map(String::as_str));

@@ -1,16 +1,19 @@
 //! The training-time workbench: which cluster and run, what if, which layouts, which measured steps.
 
 mod answers;
-mod fields;
+mod layouts;
 mod run;
 mod settings;
+mod what_if;
+
+pub use what_if::{has_curve, receive};
 
 use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    form::{Choices, Field},
+    form::{Choices, Field, Form},
     math::hash,
     progress::Progress,
     report::{Contents, Report, TextFile},
@@ -18,18 +21,11 @@ use crate::{
         bundle::FileQuestion,
         calibrate::Calibration,
         loaded::DroppedFiles,
-        regressors::Mode,
-        report::SHOWN,
-        search::listing as layouts,
+        search::listing,
         study::{self, JobRunner, Outcome, Searched, Settings, StudyError},
     },
     workbench::{Jobs, ReportContext, Study, WorkbenchError},
 };
-
-/// The key of catalogue entries that are entered as text.
-const CATALOGUE_KEY: &str = "catalogue";
-/// The key of the factor of all operators of a layer.
-pub const OPERATORS: &str = "x.operators";
 
 /// The state of the training time workbench.
 #[derive(Default)]
@@ -99,15 +95,6 @@ impl TrainingTime {
         &self.study
     }
 
-    /// The number of the regressor that is shown.
-    fn shown(&self) -> Option<u32> {
-        self.choices.get(SHOWN).and_then(|number| number.parse().ok())
-    }
-
-    fn mode(&self) -> Mode {
-        if self.choices.get("mode") == Some("parity") { Mode::Parity } else { Mode::Default }
-    }
-
     fn is_partial(&self) -> bool {
         self.searched.as_ref().is_some_and(|searched| searched.found.is_partial)
     }
@@ -124,7 +111,9 @@ impl Study for TrainingTime {
         self.choices = choices;
         self.read_catalogue();
         self.answer_files();
-        let settings = self.settings()?;
+        let mut form = Form::new(&self.choices);
+        let settings = self.settings(&mut form);
+        let settings = form.checked(settings)?;
         let steps = |settings: &Settings| (settings.calibrate.map(|(table, _)| table), settings.measured_on.clone());
         let before = steps(self.study.settings());
         self.is_anew = self.study.choose(settings)?;
@@ -169,7 +158,11 @@ impl Study for TrainingTime {
     }
 
     fn form(&self) -> Result<Vec<Field>, WorkbenchError> {
-        self.fields()
+        let mut form = Form::new(&self.choices);
+        self.settings(&mut form);
+        Self::catalogue(&mut form);
+        self.file_fields(&mut form);
+        Ok(form.into_fields())
     }
 
     fn files(&self) -> Vec<(String, String)> {
@@ -192,7 +185,7 @@ impl Study for TrainingTime {
                 "GPUs, clusters, operators, collectives and architectures; give it to add to them",
             )),
             ("layouts", Some(searched)) => {
-                let text = layouts::layouts(&searched.found.rows, searched.found.basis).to_json();
+                let text = listing::layouts(&searched.found.rows, searched.found.basis).to_json();
                 Ok(file("layouts.json", text, "Layouts by step time"))
             }
             _ => {

@@ -1,28 +1,16 @@
 //! The run: from a dropped file, from the form, or from both.
 
-use super::TrainingTime;
+use super::{TrainingTime, settings::decimal};
 use crate::{
-    training_time::run::{Execution, Layout, Model, Recompute, Run},
-    workbench::WorkbenchError,
+    form::{Control, Field, Form},
+    training_time::{
+        run::{Execution, Layout, Model, Recompute, Run},
+        search::listing as layouts,
+        settings::Group,
+    },
 };
 
 impl TrainingTime {
-    pub(super) fn number(&self, key: &str, usual: u32) -> Result<u32, WorkbenchError> {
-        Ok(self.choices.parsed::<u32>(key, "a whole number")?.unwrap_or(usual))
-    }
-
-    pub(super) fn decimal(&self, key: &str, usual: f64) -> Result<f64, WorkbenchError> {
-        let value = self.choices.parsed::<f64>(key, "a number")?.unwrap_or(usual);
-        Ok(if value.is_finite() { value } else { usual })
-    }
-
-    /// The dropped run that is chosen, or the first one.
-    pub(super) fn dropped_run(&self) -> Option<&Run> {
-        let runs = &self.study.bundle().runs;
-        let chosen = self.choices.get("run").and_then(|number| number.parse::<usize>().ok()).unwrap_or(1);
-        runs.get(chosen.saturating_sub(1)).map(|configured| &configured.run)
-    }
-
     /// A model to search for where no run was dropped: the reference's example of 7 billion parameters.
     pub(super) fn blank(&self) -> Run {
         let dense = Model::dense(32, 4096, 32, 4096);
@@ -41,55 +29,70 @@ impl TrainingTime {
         }
     }
 
-    /// The run with what was typed instead; `None` where nothing was dropped nor typed.
-    pub(super) fn run(&self) -> Result<Option<Run>, WorkbenchError> {
-        let is_typed = self.choices.iter().any(|(key, _)| key.starts_with("r."));
-        let Some(mut run) = self.dropped_run().cloned().or_else(|| is_typed.then(|| self.blank())) else {
-            return Ok(None);
-        };
+    /// The fields of the run, and the run with what was typed; `None` where nothing was dropped nor typed.
+    pub(super) fn run(&self, form: &mut Form<'_>, dropped: Option<&Run>) -> Option<Run> {
+        form.group(Group::Run);
+        let mut run = dropped.cloned().unwrap_or_else(|| self.blank());
         let before = run.model.clone();
-        let model = &mut run.model;
-        for (key, value) in [
-            ("r.layers", &mut model.layers),
-            ("r.hidden", &mut model.hidden),
-            ("r.heads", &mut model.heads),
-            ("r.l", &mut model.sequence),
-            ("r.vocabulary", &mut model.vocabulary),
-            ("r.experts", &mut model.experts),
-            ("r.top-k", &mut model.top_k),
-            ("r.pp", &mut run.layout.pipeline),
-            ("r.tp", &mut run.layout.tensor),
-            ("r.dp", &mut run.layout.data),
-            ("r.ep", &mut run.layout.expert),
-            ("r.g", &mut run.layout.gpus_per_node),
-            ("r.b", &mut run.micro_batch),
-            ("r.m", &mut run.micro_batches),
-            ("r.chunks", &mut run.execution.virtual_stages),
-        ] {
-            *value = self.number(key, *value)?;
-        }
+        let (model, layout, execution) = (&mut run.model, &mut run.layout, &mut run.execution);
+        // The fields of experts are there where there are some.
+        form.is_listed = false;
+        form.field(Field::new("r.experts", "Experts", Control::Number), &mut model.experts);
+        let has_experts = model.experts > 1;
+        let mut number = |key: &str, label: &str, is_listed: bool, value: &mut u32| {
+            form.is_listed = is_listed;
+            form.number(Field::new(key, label, Control::Number), value);
+        };
+        number("r.pp", "Pipeline stages", true, &mut layout.pipeline);
+        number("r.tp", "Tensor degree", true, &mut layout.tensor);
+        number("r.dp", "Data-parallel degree", true, &mut layout.data);
+        number("r.ep", "Expert degree", has_experts, &mut layout.expert);
+        number("r.g", "GPUs of a node", true, &mut layout.gpus_per_node);
+        number("r.b", "Sequences of a micro-batch", true, &mut run.micro_batch);
+        number("r.m", "Micro-batches per step", true, &mut run.micro_batches);
+        number("r.chunks", "Chunks per stage", true, &mut execution.virtual_stages);
+        number("r.layers", "Layers", true, &mut model.layers);
+        number("r.hidden", "Hidden size", true, &mut model.hidden);
+        number("r.heads", "Attention heads", true, &mut model.heads);
+        number("r.l", "Sequence length", true, &mut model.sequence);
+        number("r.vocabulary", "Vocabulary", true, &mut model.vocabulary);
+        number("r.experts", "Experts", true, &mut model.experts);
+        number("r.top-k", "Experts of a token", has_experts, &mut model.top_k);
+        form.is_listed = true;
         // What stands in a proportion to the hidden size and the heads keeps it.
         if before.ffn == before.hidden.saturating_mul(4) {
-            run.model.ffn = run.model.hidden.saturating_mul(4);
+            model.ffn = model.hidden.saturating_mul(4);
         }
         if before.kv_heads == before.heads {
-            run.model.kv_heads = run.model.heads;
+            model.kv_heads = model.heads;
         }
-        if run.model.layers != before.layers || self.choices.get("r.pp").is_some() {
-            run.execution.layers_per_stage = None;
+        if model.layers != before.layers || form.get("r.pp").is_some() {
+            execution.layers_per_stage = None;
         }
-        run.model.load_balance = self.decimal("r.balance", run.model.load_balance)?;
-        run.execution.data_overlap = self.decimal("r.hidden-exchange", run.execution.data_overlap)?;
-        if let Some(again) = self.choices.get("r.recompute") {
-            run.execution.recompute = recompute_of(again);
+        let mut one = |key: &str, label: &str, options: &[(&str, &str)], usual: &str| {
+            form.chosen(Field::new(key, label, Control::one(options)).usually(usual))
+        };
+        let again = [("full", "full"), ("selective", "selective"), ("none", "none")];
+        if let Some(again) = one("r.recompute", "Recompute", &again, layouts::recompute(execution.recompute)) {
+            execution.recompute = recompute_of(again);
         }
-        if let Some(zero) = self.choices.get("r.zero") {
-            run.execution.zero = u8::from(zero == "1");
+        let zero = [("0", "every rank updates everything"), ("1", "the optimizer is sharded")];
+        if let Some(zero) = one("r.zero", "ZeRO", &zero, &execution.zero.to_string()) {
+            execution.zero = u8::from(zero == "1");
         }
-        if let Some(hides) = self.choices.get("r.p2p") {
-            run.execution.p2p_overlapped = hides == "1";
+        let p2p = [("0", "block"), ("1", "hide behind computing")];
+        let usual = if execution.p2p_overlapped { "1" } else { "0" };
+        if let Some(hides) = one("r.p2p", "Messages between stages", &p2p, usual) {
+            execution.p2p_overlapped = hides == "1";
         }
-        Ok(Some(run))
+        let slider = |least, most| Control::Slider { least, most, step: 0.05 };
+        let field = Field::new("r.hidden-exchange", "Hidden share of the gradients' exchange", slider(0.0, 1.0));
+        decimal(form, field, &mut execution.data_overlap);
+        form.is_listed = has_experts;
+        let field = Field::new("r.balance", "Fullest expert over the mean", slider(1.0, 4.0));
+        decimal(form, field, &mut model.load_balance);
+        let is_typed = self.choices.iter().any(|(key, _)| key.starts_with("r."));
+        (dropped.is_some() || is_typed).then_some(run)
     }
 }
 

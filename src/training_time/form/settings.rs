@@ -1,185 +1,160 @@
-//! Converts choices to settings of the study: changes, calibration and search.
+//! The table of the fields, and the settings of the study that they make.
 
-use super::{OPERATORS, TrainingTime, run::recompute_of};
+use super::{TrainingTime, answers::key_of};
 use crate::{
-    form::ChoiceError,
-    order::CompactSort,
+    form::{Control, Field, Form},
     training_time::{
-        calibrate::Terms,
-        memory,
-        regressors::{
-            Mode,
-            what_if::{Change, To},
-        },
-        run::{Recompute, Run},
-        samples::Communicator,
-        search,
+        bundle::Answers, calibrate::Terms, health::LeftOut, regressors::Mode, report::SHOWN, settings::Group,
         study::Settings,
     },
-    workbench::WorkbenchError,
 };
 
-/// The most GPUs that layouts are searched for: their divisors are tried one by one.
-const MOST_GPUS: u32 = 1 << 20;
-/// The most entries of such a list.
-const MOST_NUMBERS: usize = 32;
-
-/// Curves that can be scaled, with the collectives that they are.
-pub(super) const CURVES: [(&str, &[&str]); 5] = [
-    ("tensor", &["allreduce"]),
-    ("gradient", &["allreduce_large"]),
-    ("gather", &["allgather_large"]),
-    ("p2p", &["p2p"]),
-    (EXPERT, &["alltoall"]),
-];
-pub(super) const EXPERT: &str = "expert";
-
 impl TrainingTime {
-    fn changes(&self) -> Result<Vec<Change>, WorkbenchError> {
-        let mut changes = Vec::new();
-        let change = |function: &str, factor: f64| Change {
-            function: function.to_owned(),
-            communicator: None,
-            direction: None,
-            to: To::Times(factor),
-        };
-        for (key, functions) in CURVES {
-            let factor = self.decimal(&format!("x.{key}"), 1.0)?;
-            if factor != 1.0 {
-                changes.extend(functions.iter().map(|function| change(function, factor)));
-            }
-            // A curve that another workbench tuned: bytes and µs, a pair per line.
-            if let Some(lines) = self.choices.get(&format!("x.{key}-curve")) {
-                let to = curve(lines)?;
-                changes.extend(functions.iter().map(|function| Change { to: to.clone(), ..change(function, 1.0) }));
-            }
-        }
-        let slowdown = self.decimal(OPERATORS, 1.0)?;
-        if slowdown != 1.0
-            && let Some(run) = self.run()?
-        {
-            let mut names = run.model.layer;
-            names.compact_sort();
-            names.dedup();
-            changes.extend(names.iter().map(|name| change(name, slowdown)));
-        }
-        Ok(changes)
-    }
-
-    pub(super) fn settings(&self) -> Result<Settings, WorkbenchError> {
-        let run = self.run()?;
+    /// All fields but those of files, and the settings.
+    pub(super) fn settings(&self, form: &mut Form<'_>) -> Settings {
         let bundle = self.study.bundle();
+        form.is_listed = bundle.runs.len() > 1;
+        let names = numbered(bundle.runs.iter().map(|configured| configured.run.name.clone()));
+        let chosen = form.chosen(Field::new("run", "Run", Control::One(names)).usually("1").leading(vec![None]));
+        let number = chosen.and_then(|number| number.parse::<usize>().ok()).unwrap_or(1);
+        let dropped = bundle.runs.get(number.saturating_sub(1)).map(|configured| &configured.run);
+        // Its fields stand below that of the cluster, which depends on it.
+        let mut of_run = Form::new(&self.choices);
+        let run = self.run(&mut of_run, dropped);
+
+        let mut settings = Settings::default();
         let usual = run.as_ref().and_then(|run| bundle.cluster_for(run)).unwrap_or(0);
-        let cluster = self.choices.parsed::<usize>("cluster", "the number of a cluster")?;
-        let held = cluster.filter(|number| (1..=bundle.clusters.len()).contains(number));
-        let stands_in = held.is_some();
-        let cluster = held.map_or(usual, |number| number - 1);
-        let terms = if self.choices.get("terms") == Some("6") { Terms::Six } else { Terms::Four };
-        let table = self.choices.parsed::<usize>("steps", "the number of a table")?.filter(|number| *number > 0);
-        let reserve_gib = self.decimal("s.reserve", memory::RESERVE_GIB)?;
-        let gpus = self.numbers("s.gpus", "GPUs", "", MOST_GPUS)?;
-        let search = if gpus.is_empty() {
-            None
-        } else {
-            let base = run.clone().unwrap_or_else(|| self.blank());
-            Some(self.question(base, gpus, cluster, reserve_gib)?)
-        };
-        let settings_of = self.choices.get("grid").filter(|name| !name.is_empty() && self.mode() == Mode::Parity);
-        Ok(Settings {
-            cluster,
-            mode: self.mode(),
-            changes: self.changes()?,
-            calibrate: table.map(|number| (number - 1, terms)),
-            measured_on: self.choices.get("steps-on").map(str::to_owned),
-            measured_as: self.choices.get("steps-as").filter(|name| !name.is_empty()).map(str::to_owned),
-            calibrate_anyway: self.choices.get("steps-anyway") == Some("1"),
-            stands_in,
-            search,
-            settings_of: settings_of.map(str::to_owned),
-            reserve_gib,
-            run,
-            ..Settings::default()
-        })
-    }
-
-    /// Integers separated by commas, ascending and without repetition.
-    fn numbers(&self, key: &str, label: &str, usual: &str, most: u32) -> Result<Vec<u32>, WorkbenchError> {
-        let wrong = |value: &str, expected: String| ChoiceError {
-            label: label.to_owned(),
-            value: value.chars().take(40).collect(),
-            expected,
-        };
-        let number = |word: &str| {
-            let number = word.parse::<u32>().ok().filter(|number| (1..=most).contains(number));
-            number.ok_or_else(|| wrong(word, format!("a whole number from 1 to {most}")))
-        };
-        let typed = self.choices.get(key).unwrap_or(usual);
-        let words = typed.split(',').map(str::trim).filter(|word| !word.is_empty() && *word != "0");
-        let mut all = words.map(number).collect::<Result<Vec<u32>, _>>()?;
-        all.compact_sort();
-        all.dedup();
-        if all.len() > MOST_NUMBERS {
-            return Err(wrong(typed, format!("at most {MOST_NUMBERS} numbers")).into());
+        let mut number = None;
+        form.is_listed = false;
+        form.field_of(Field::new("cluster", "Cluster", Control::Number), "the number of a cluster", &mut number);
+        let held = number.filter(|number| (1..=bundle.clusters.len()).contains(number));
+        settings.stands_in = held.is_some();
+        settings.cluster = held.map_or(usual, |number| number - 1);
+        // Where samples would stand in for another GPU's, somebody says so.
+        let chosen = bundle.clusters.get(settings.cluster);
+        let stands_in = run.as_ref().zip(chosen).is_some_and(|(run, chosen)| bundle.other_gpu(run, chosen).is_some());
+        let mut all = numbered(bundle.clusters.iter().map(|cluster| format!("{} ({})", cluster.name, cluster.gpu)));
+        let mut usual = (settings.cluster + 1).to_string();
+        if stands_in {
+            all.insert(0, (String::new(), "…".to_owned()));
+            usual.clear();
         }
-        Ok(all)
+        form.is_listed = bundle.clusters.len() > 1 || stands_in;
+        form.chosen(Field::new("cluster", "Cluster", Control::One(all)).usually(usual));
+        form.is_listed = true;
+        let modes =
+            [("default", "power laws, trees and curves; simulated pipeline"), ("parity", "as estimate-train-time")];
+        let mode = form.chosen(Field::new("mode", "Mode", Control::one(&modes)).usually("default"));
+        settings.mode = if mode == Some("parity") { Mode::Parity } else { Mode::Default };
+        form.append(of_run);
+        settings.changes = Self::changes(form, run.as_ref());
+        let searched = run.clone().unwrap_or_else(|| self.blank());
+        (settings.search, settings.reserve_gib) = self.search(form, searched, settings.cluster, settings.mode);
+        settings.run = run;
+        self.calibration_fields(form, &mut settings);
+        self.regressor_fields(form, &mut settings);
+        settings
     }
 
-    fn question(
-        &self,
-        run: Run,
-        gpus: Vec<u32>,
-        cluster: usize,
-        reserve_gib: f64,
-    ) -> Result<search::SearchSettings, WorkbenchError> {
+    fn calibration_fields(&self, form: &mut Form<'_>, settings: &mut Settings) {
         let bundle = self.study.bundle();
-        let usual = bundle.memory_gib(&run, cluster);
-        let first = gpus.first().copied().unwrap_or(1);
-        let batch = self.number("s.batch", usual_batch(&run, first))?;
-        let again = self.choices.get("s.recompute").unwrap_or("");
-        let mut question = search::SearchSettings { gpus, ..search::SearchSettings::new(run, first, u64::from(batch)) };
-        let chosen: Vec<Recompute> = again.split(',').filter(|name| !name.is_empty()).map(recompute_of).collect();
-        if !chosen.is_empty() {
-            question.recompute = chosen;
+        form.group(Group::Calibration);
+        let is_there = !bundle.steps.is_empty();
+        form.is_listed = is_there;
+        let mut tables = vec![("0".to_owned(), "none".to_owned())];
+        tables.extend(numbered(bundle.steps.iter().map(|table| table.name.clone())));
+        let mut table = 0;
+        form.field_of(Field::new("steps", "Measured steps", Control::One(tables)), "the number of a table", &mut table);
+        let table = usize::checked_sub(table, 1);
+        form.is_listed = is_there && table.is_some();
+        let named = |first: &str, names: &mut dyn Iterator<Item = &String>| {
+            let mut all = vec![(String::new(), first.to_owned())];
+            all.extend(names.map(|name| (name.clone(), name.clone())));
+            Control::One(all)
+        };
+        // What the files tell is the usual one; a choice stays a choice.
+        let is_chosen = form.get("steps-on").is_some();
+        let usual = table.filter(|_| !is_chosen).and_then(|table| self.study.ran_on(table)).unwrap_or_default();
+        let clusters = named("…", &mut bundle.catalogue.clusters.iter().map(|entry| &entry.name));
+        let measured_on = form.chosen(Field::new("steps-on", "Measured on", clusters).usually(usual));
+        settings.measured_on = measured_on.map(str::to_owned);
+        let first = "as its rows say, or of the cluster's steps, or of the run";
+        let architectures = named(first, &mut bundle.catalogue.architectures.iter().map(|known| &known.name));
+        let measured_as = form.chosen(Field::new("steps-as", "Architecture of the steps", architectures));
+        settings.measured_as = measured_as.filter(|name| !name.is_empty()).map(str::to_owned);
+        let field = Field::new("steps-anyway", "Use coefficients that do not help", Control::Switch);
+        form.field(field, &mut settings.calibrate_anyway);
+        form.is_listed = is_there;
+        let terms = Control::one(&[("4", "four"), ("6", "six")]);
+        let terms = form.chosen(Field::new("terms", "Coefficients", terms).usually("4"));
+        let terms = if terms == Some("6") { Terms::Six } else { Terms::Four };
+        settings.calibrate = table.map(|table| (table, terms));
+    }
+
+    fn regressor_fields(&self, form: &mut Form<'_>, settings: &mut Settings) {
+        form.group(Group::Regressors);
+        let library = self.study.library().ok();
+        let inputs = self.shown().zip(library).map(|(shown, library)| library.inputs(shown)).unwrap_or_default();
+        if let Some(usual) = inputs.last().cloned() {
+            let inputs = inputs.into_iter().map(|input| (input.clone(), input)).collect();
+            form.chosen(Field::new("over", "Shown over", Control::One(inputs)).usually(usual));
         }
-        question.mode = self.mode();
-        question.micro_batches = self.numbers("s.b", "Micro-batch sizes", "1,2,4,8,16", u32::MAX)?;
-        question.tensor_between_nodes = self.choices.get("s.between") == Some("1");
-        question.memory_gib = self.choices.parsed::<f64>("s.memory", "GiB")?.or(usual);
-        question.reserve_gib = reserve_gib;
-        question.everything = self.choices.get("s.all") == Some("1");
-        Ok(question)
+        if settings.mode == Mode::Parity {
+            let cluster = self.study.bundle().clusters.get(settings.cluster);
+            let operators = cluster.iter().flat_map(|cluster| cluster.operators.iter().map(|of| of.operator.clone()));
+            let collectives = cluster.iter().flat_map(|c| c.collectives.iter().map(|of| of.collective.clone()));
+            let mut names: Vec<(String, String)> = vec![(String::new(), "none".to_owned())];
+            names.extend(operators.chain(collectives).map(|name| (name.clone(), name)));
+            let grid = Field::new("grid", "Search settings of", Control::One(names));
+            let chosen = form.chosen(grid.hinted("on the reference's full grid: minutes"));
+            settings.settings_of = chosen.filter(|name| !name.is_empty()).map(str::to_owned);
+        }
+    }
+
+    /// The field of entries of the catalogue, and what is typed in it.
+    pub(super) fn catalogue<'a>(form: &mut Form<'a>) -> &'a str {
+        form.group(Group::Catalogue);
+        let lines = Field::new("catalogue", "Added to the catalogue", Control::Lines);
+        form.chosen(lines.hinted("catalogue: 1")).unwrap_or_default()
+    }
+
+    /// The fields of odd rows and of questions about files: which rows are to be left out, by their keys, and answers.
+    pub(super) fn file_fields<'a>(&self, form: &mut Form<'a>) -> (&'a str, Answers) {
+        form.group(Group::Samples);
+        let flags = self.study.health().map(|health| health.flags.as_slice()).unwrap_or_default();
+        let flags = flags.iter().filter(|flag| flag.rule.is_doubtful());
+        let own = flags.map(|flag| (key_of(&LeftOut::from(flag)), format!("{}: {}", flag.target, flag.what)));
+        let known = self.study.dropped().left_out().iter();
+        let known = known.map(|rows| (key_of(rows), format!("{}: {} rows", rows.target, rows.places.len())));
+        let all: Vec<(String, String)> = known.chain(own).collect();
+        form.is_listed = !all.is_empty();
+        let out = form.chosen(Field::new("out", "Leave out", Control::Many(all))).unwrap_or_default();
+        form.is_listed = true;
+        let answered = self.asked.iter().filter_map(|question| {
+            let mut choices = question.asks.answers();
+            choices.insert(0, (String::new(), "…".to_owned()));
+            let key = format!("ask.{}", question.file);
+            let chosen = form.chosen(Field::new(&key, &question.path, Control::One(choices)))?;
+            Some((question.path.clone(), question.asks.answer(chosen).filter(|_| !chosen.is_empty())?))
+        });
+        (out, answered.collect())
+    }
+
+    /// The number of the regressor that is shown.
+    pub(super) fn shown(&self) -> Option<u32> {
+        self.choices.get(SHOWN).and_then(|number| number.parse().ok())
     }
 }
 
-pub(super) fn usual_batch(run: &Run, gpus: u32) -> u32 {
-    // As many sequences per GPU as the run has.
-    let of_run = run.global_batch().saturating_mul(u64::from(gpus)) / run.layout.gpus().max(1);
-    u32::try_from(of_run.max(1)).unwrap_or(u32::MAX)
+fn numbered(names: impl Iterator<Item = String>) -> Vec<(String, String)> {
+    (1..).zip(names).map(|(number, name): (u32, _)| (number.to_string(), name)).collect()
 }
 
-/// Bytes and microseconds, a pair per line; the first line may say over how many nodes and GPUs of each: `2x8`.
-fn curve(lines: &str) -> Result<To, WorkbenchError> {
-    let wrong = |line: &str| ChoiceError {
-        label: "Curve".to_owned(),
-        value: line.chars().take(40).collect(),
-        expected: "bytes and microseconds".to_owned(),
-    };
-    let pair = |line: &str| {
-        let mut numbers = line.split([' ', '\t', ':', ';']).filter(|word| !word.is_empty()).map(str::parse::<f64>);
-        let is_usable = |number: f64| number > 0.0 && number.is_finite();
-        match (numbers.next(), numbers.next()) {
-            (Some(Ok(bytes)), Some(Ok(time_us))) if is_usable(bytes) && is_usable(time_us) => {
-                Ok((bytes / 2.0, time_us))
-            }
-            _ => Err(wrong(line)),
-        }
-    };
-    let mut rest = lines.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
-    let over = rest.peek().and_then(|line| {
-        let (nodes, per_node) = line.split_once(['x', '×'])?;
-        let count = |text: &str| text.trim().parse::<u32>().ok().filter(|count| *count > 0);
-        Some(Communicator { nodes: count(nodes)?, per_node: count(per_node)? })
-    });
-    let points = rest.skip(usize::from(over.is_some())).map(pair).collect::<Result<Vec<_>, _>>()?;
-    if points.is_empty() { Err(wrong(lines).into()) } else { Ok(To::Table { points, over }) }
+/// A field of a number that is left as it is where no finite one was typed.
+pub(super) fn decimal(form: &mut Form<'_>, field: Field, place: &mut f64) {
+    let mut typed = *place;
+    form.field(field, &mut typed);
+    if typed.is_finite() {
+        *place = typed;
+    }
 }

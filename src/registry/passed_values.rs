@@ -1,39 +1,37 @@
-//! Values that one workbench passes to another, as choices of the receiving one. The page passes them on; workbenches
-//! don't depend on each other.
-
-use std::fmt::Write;
+//! What one workbench passes to another. The page passes it on; workbenches don't depend on each other.
 
 use crate::{
     collective::{Collective, Scale},
+    form::Choices,
     report::Workbench,
-    training_time::form::OPERATORS,
+    training_time,
     tuning::{
         result::Recommendation,
         wording::{Advice, advice},
     },
-    units::significant,
+    workbench::{PassedValue, TimeCurve},
 };
 
-/// Choices that are passed to another workbench.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PassedChoices {
-    /// The receiving workbench.
-    pub to: Workbench,
-    /// The keys and values of the choices.
-    pub choices: Vec<(String, String)>,
+/// The workbench that has a use for a value.
+#[must_use]
+pub const fn receiver(passed: &PassedValue) -> Workbench {
+    match passed {
+        PassedValue::Curve(_) | PassedValue::Slowdown(_) => Workbench::TrainingTime,
+    }
+}
+
+/// Chooses a value among the choices of its [`receiver`].
+pub fn receive(passed: &PassedValue, choices: &mut Choices) {
+    training_time::form::receive(passed, choices);
 }
 
 /// The times of a collective as it would be deployed, for the curves of a training step that are this collective.
 /// `None` where a step has no such collective, or less than two sizes have a figure.
 #[must_use]
-pub fn tuned_curve(answer: &[Recommendation], of: Collective, scale: Scale) -> Option<PassedChoices> {
-    let keys: &[&str] = match of {
-        Collective::AllReduce => &["tensor", "gradient"],
-        Collective::AllGather => &["gather"],
-        Collective::SendRecv => &["p2p"],
-        Collective::AllToAll => &["expert"],
-        _ => return None,
-    };
+pub fn tuned_curve(answer: &[Recommendation], of: Collective, scale: Scale) -> Option<PassedValue> {
+    if !training_time::form::has_curve(of) {
+        return None;
+    }
     let ranks = scale.ranks.max(1);
     let own = answer.iter().filter(|found| (found.workload.collective, found.workload.scale) == (of, scale));
     let points: Vec<(u64, f64)> = own
@@ -45,15 +43,9 @@ pub fn tuned_curve(answer: &[Recommendation], of: Collective, scale: Scale) -> O
             (time_us.is_finite() && time_us > 0.0 && given > 0).then_some((given, time_us))
         })
         .collect();
-    if points.len() < 2 {
-        return None;
-    }
-    let mut lines = format!("{}x{}", scale.nodes.max(1), ranks.div_ceil(scale.nodes.max(1)));
-    for (size_bytes, time_us) in points {
-        let _ = write!(lines, "\n{size_bytes}:{}", significant(time_us));
-    }
-    let choices = keys.iter().map(|key| (format!("x.{key}-curve"), lines.clone())).collect();
-    Some(PassedChoices { to: Workbench::TrainingTime, choices })
+    let (nodes, collective) = (scale.nodes.max(1), of);
+    (points.len() > 1)
+        .then(|| PassedValue::Curve(TimeCurve { collective, nodes, per_node: ranks.div_ceil(nodes), points }))
 }
 
 /// The expected bus bandwidth of a workload once its recommendation is followed, in GB/s.
@@ -65,12 +57,6 @@ fn expected_gbps(found: &Recommendation) -> Option<f64> {
         }
         Advice::Unknown => None,
     }
-}
-
-/// The factor by which kernels are slower at the same time as collectives, for the operators of a training step.
-#[must_use]
-pub fn slowdown(times: f64) -> PassedChoices {
-    PassedChoices { to: Workbench::TrainingTime, choices: vec![(OPERATORS.to_owned(), significant(times))] }
 }
 
 #[cfg(test)]
@@ -93,12 +79,17 @@ mod tests {
         let points = [(1 << 20, 93.75), (1 << 30, 187.5)];
         let found = tuned_curve(&answer(Collective::AllReduce, scale, &points), Collective::AllReduce, scale);
         // 1 MiB · 2 · 15/16 at 93.75 GB/s are 20.97 µs.
+        let chosen = |curve: PassedValue| {
+            let mut choices = Choices::default();
+            receive(&curve, &mut choices);
+            choices.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect::<Vec<_>>()
+        };
         let lines = "2x8\n1048576:20.97\n1073741824:10737".to_owned();
         let both = ["tensor", "gradient"].map(|key| (format!("x.{key}-curve"), lines.clone()));
-        assert_eq!(found.map(|found| found.choices), Some(both.to_vec()));
+        assert_eq!(found.map(chosen), Some(both.to_vec()));
         // What a rank gives of an all-gather is a share of what all gather.
         let found = tuned_curve(&answer(Collective::AllGather, scale, &points), Collective::AllGather, scale);
-        assert!(found.is_some_and(|found| found.choices[0].1.starts_with("2x8\n65536:10.49\n")));
+        assert!(chosen(found.expect("a curve"))[0].1.starts_with("2x8\n65536:10.49\n"));
     }
 
     #[test]
@@ -111,6 +102,8 @@ mod tests {
         let mut unknown = answer(Collective::AllReduce, scale, &points);
         unknown.iter_mut().for_each(|found| found.decision = Decision::Unknown);
         assert_eq!(tuned_curve(&unknown, Collective::AllReduce, scale), None);
-        assert_eq!(slowdown(1.25).choices, [("x.operators".to_owned(), "1.250".to_owned())]);
+        let mut choices = Choices::default();
+        receive(&PassedValue::Slowdown(1.25), &mut choices);
+        assert_eq!(choices.iter().collect::<Vec<_>>(), [("x.operators", "1.250")]);
     }
 }

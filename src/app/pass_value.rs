@@ -1,4 +1,4 @@
-//! The button that passes a result of one workbench to another, as choices of its form.
+//! The button that passes a result of one workbench to another, which chooses it in its form.
 
 use leptos::prelude::*;
 
@@ -6,24 +6,28 @@ use super::{
     reactive::{Show, reactive},
     session::Session,
 };
-use crate::registry::passed_choices::PassedChoices;
+use crate::{
+    registry::passed_values::{receive, receiver},
+    workbench::PassedValue,
+};
 
-/// A button that passes the choices that `found` returns to their workbench. Hidden while there are none, or while that
+/// A button that passes what `found` returns to the workbench that has a use for it. Hidden while there are none, or while that
 /// workbench can't study.
-pub fn pass_choices_button(
+pub fn pass_button(
     label: impl Fn() -> String + Send + Sync + 'static,
-    found: impl Fn() -> Option<PassedChoices> + Send + Sync + 'static,
+    found: impl Fn() -> Option<PassedValue> + Send + Sync + 'static,
 ) -> AnyView {
     let session: Session = expect_context();
     let found = StoredValue::new(found);
     let label = StoredValue::new(label);
     let found = move || found.with_value(|found| found());
-    let is_there = move || found().is_some_and(|found| session.can_study(found.to));
+    let is_there = move || found().is_some_and(|found| session.can_study(receiver(&found)));
     let hand = move |_| {
-        if let Some(PassedChoices { to, choices }) = untrack(found) {
+        if let Some(passed) = untrack(found) {
+            let to = receiver(&passed);
             let state = session.state_of(to);
             state.drag.set_value(None);
-            state.choices.update(|held| choices.iter().for_each(|(key, value)| held.set(key, value)));
+            state.choices.update(|choices| receive(&passed, choices));
             session.workbench.set(to);
             session.study(to);
             window().scroll_to_with_x_and_y(0.0, 0.0);

@@ -47,7 +47,9 @@ fn every_field_takes_its_own_default_and_shows_what_was_chosen() {
         let begin = format!("#v=1&w=tuning&c=all_reduce&n=2&r=16{}", panel.suffix());
         for field in choose(&mut executor, &begin).form {
             let other = match &field.control {
-                Control::One(options) => options.last().unwrap().0.clone(),
+                Control::One(options) => {
+                    options.last().unwrap_or_else(|| panic!("{} has no options", field.key)).0.clone()
+                }
                 Control::Switch => "1".to_owned(),
                 Control::NumberWithin { most, .. } => most.to_string(),
                 _ => "words".to_owned(),

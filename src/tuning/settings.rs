@@ -305,7 +305,9 @@ fn file(form: &mut Form<'_>, key: &str, label: &str, mut files: Files, none: Opt
     let chosen = form.get(key).filter(|chosen| files.iter().any(|(file, _)| file == chosen));
     let value = chosen.unwrap_or(&usual).to_owned();
     let number = value.parse().ok();
-    form.add(Field { value, ..Field::new(key, label, Control::One(files)).usually(usual) });
+    if !files.is_empty() {
+        form.add(Field { value, ..Field::new(key, label, Control::One(files)).usually(usual) });
+    }
     number
 }
 

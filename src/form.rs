@@ -376,9 +376,9 @@ impl Setting for bool {
     }
 }
 
-/// A walk over the table of a workbench's fields. Each entry names key, label and control of a field and the place of its
-/// value in the workbench's settings: what is there is the field's default, and what was chosen is put there. So one
-/// table makes settings of choices, and the form of settings; an entry can depend on what the ones before it chose.
+/// A walk over the table of a workbench's fields. Each entry names key, label and control of a field and the place of
+/// its value in the workbench's settings: what is there is the field's default, and what was chosen is put there. So
+/// one table makes settings of choices, and the form of settings; an entry can depend on what the ones before it chose.
 pub struct Form<'a> {
     choices: &'a Choices,
     group: Option<Group>,

@@ -11,8 +11,8 @@ use crate::{
     workbench::PassedValue,
 };
 
-/// A button that passes what `found` returns to the workbench that has a use for it. Hidden while there are none, or while that
-/// workbench can't study.
+/// A button that passes what `found` returns to the workbench that has a use for it. Hidden while there are none, or
+/// while that workbench can't study.
 pub fn pass_button(
     label: impl Fn() -> String + Send + Sync + 'static,
     found: impl Fn() -> Option<PassedValue> + Send + Sync + 'static,

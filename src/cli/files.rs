@@ -96,8 +96,8 @@ pub(super) fn unopened(path: &Path, error: &io::Error) -> CliError {
     told(format!("{} can't be opened: {error}", name(path)))
 }
 
-/// Reads files, and all files in folders, for their rows; `-` is the standard input. Files that hold no sweep are named,
-/// but for the logs of jobs where `with_jobs`.
+/// Reads files, and all files in folders, for their rows; `-` is the standard input. Files that hold no sweep are
+/// named, but for the logs of jobs where `with_jobs`.
 ///
 /// # Errors
 /// A file can't be opened, none holds rows that can be used, or there is no such set of them.
@@ -133,8 +133,8 @@ pub(super) fn read(paths: &[PathBuf], measured: &Measured, reads: Reads) -> Resu
     Ok(opened)
 }
 
-/// Names the files that were read and that the command has no use for: those that are not `used`, and hold no rows where
-/// it reads rows.
+/// Names the files that were read and that the command has no use for: those that are not `used`, and hold no rows
+/// where it reads rows.
 pub(super) fn say_unused(opened: &OpenedFiles, reads: Reads, used: &[u32]) {
     let reads_rows = !matches!(reads, Reads::Of(_));
     for file in opened.files.iter().filter(|file| !used.contains(&file.id)) {

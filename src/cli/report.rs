@@ -41,8 +41,9 @@ use crate::{
   collectune report ring.csv --choices 'collective=all_reduce&chunk=4MiB' -o ring.html
   collectune report mesh:8x8 > mesh.md")]
 pub(super) struct Report {
-    /// Files of one workbench: sweeps, logs and saved models; reward logs; samples of training steps; link graphs, dumps
-    /// of machines and schedules, or a form such as mesh:8x8; tables of kernels; or one report. - is the standard input
+    /// Files of one workbench: sweeps, logs and saved models; reward logs; samples of training steps; link graphs,
+    /// dumps of machines and schedules, or a form such as mesh:8x8; tables of kernels; or one report. - is the standard
+    /// input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 

@@ -1,4 +1,5 @@
-//! Reads files together: each as what it is, those that belong to each other joined, of what must not be pooled one set.
+//! Reads files together: each as what it is, those that belong to each other joined, of what must not be pooled one
+//! set.
 
 use std::{collections::BTreeSet, io::Read, iter, mem};
 

@@ -59,8 +59,8 @@ pub fn open(
 
 /// Opens one file: inflates gzip, decodes UTF-8 and UTF-16, recognises what it is from its content, and reads it as
 /// a stream. `size_bytes` is the size as dropped, for the progress; `id` is told in the report and stands, up to
-/// 65535, in [`Row::file`]. `mapping` says where a table with unknown headers has its columns, and by its constants
-/// what a log does not say; a sweep is read by its own headers.
+/// 65535, in [`Row::file`](crate::tuning::read::Row::file). `mapping` says where a table with unknown headers has its
+/// columns, and by its constants what a log does not say; a sweep is read by its own headers.
 ///
 /// Whatever the bytes are, the report says in words what became of them.
 pub fn open_file(

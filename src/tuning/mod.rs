@@ -6,10 +6,10 @@
 //! of a [`sweep`], [`decision`] tells them from noise and from the default, [`model`] learns busbw from them,
 //! [`search`] asks the model for the best configuration, [`validate`] says how far to trust it, [`recommend`] puts one
 //! answer together, [`charts`] and [`heat_map`] draw it, [`record`] shows the runs behind it, [`study`] holds it all
-//! together, [`loaded`] with the files beside it, [`result`] is what comes out. [`wording`] and [`listing`] say it to people, [`export`] writes it, [`conf`]
-//! writes and reads tuner files, [`coverage`] holds them against what a job sends; [`address`] names a view, [`sizes`]
-//! reads sizes as people write them, [`log`] reads what nccl-tests and a job's library print ([`job`]), [`model_file`]
-//! keeps a model, [`simulate`] makes sweeps for examples and benchmarks.
+//! together, [`loaded`] with the files beside it, [`result`] is what comes out. [`wording`] and [`listing`] say it to
+//! people, [`export`] writes it, [`conf`] writes and reads tuner files, [`coverage`] holds them against what a job
+//! sends; [`address`] names a view, [`sizes`] reads sizes as people write them, [`log`] reads what nccl-tests and a
+//! job's library print ([`job`]), [`model_file`] keeps a model, [`simulate`] makes sweeps for examples and benchmarks.
 //!
 //! What comes after an answer: [`hotspots`] finds where a curve dips, [`plan`] says what to measure next, [`ab`]
 //! judges a tuner file by runs with it and without it; [`launch`] writes the launches of both. [`support`] says what

@@ -1,4 +1,5 @@
-//! Commands under the names that they once had: they do what they do under their names of today, and no help names them.
+//! Commands under the names that they once had: they do what they do under their names of today, and no help names
+//! them.
 
 #![allow(clippy::unwrap_used)]
 

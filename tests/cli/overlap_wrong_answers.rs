@@ -1,5 +1,5 @@
-//! Cases in which `collectune overlap models` once gave a wrong answer without a word: each asserts the sentence, the flag in
-//! the JSON and the exit code.
+//! Cases in which `collectune overlap models` once gave a wrong answer without a word: each asserts the sentence, the
+//! flag in the JSON and the exit code.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
-//! What `collectune topology synthesize`, `collectune topology verify` and `collectune report` say and write of links and schedules, and
-//! how they end.
+//! What `collectune topology synthesize`, `collectune topology verify` and `collectune report` say and write of links
+//! and schedules, and how they end.
 
 #![allow(clippy::unwrap_used)]
 

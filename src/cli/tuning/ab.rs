@@ -30,7 +30,8 @@ use crate::{
 ///
 /// Reads the per-size file of a campaign (per_size_stats.csv), or the logs of one whose names tell the arm
 /// (all_reduce_2n_default_r1.log, all_reduce_2n_conf_r1.log, all_reduce_2n_empty_r1.log, as the script of collectune
-/// tuning ab-plan names them). Says of each rule how likely it is better than the default, whether to keep it, and why not.
+/// tuning ab-plan names them). Says of each rule how likely it is better than the default, whether to keep it, and why
+/// not.
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune tuning ab allreduce_1n.per_size_stats.csv --conf candidate.conf -o trimmed.conf

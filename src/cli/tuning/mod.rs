@@ -19,7 +19,8 @@ use super::commands;
 commands! {
     /// Sweeps of collectives: which algorithm, protocol and channels to deploy, and how sure that is
     ///
-    /// Reads sweeps (tables of rccl-sweep, logs of nccl-tests and rccl-tests, saved models), logs of jobs and tuner files.
+    /// Reads sweeps (tables of rccl-sweep, logs of nccl-tests and rccl-tests, saved models), logs of jobs and tuner
+    /// files.
     Tuning {
         Predict(predict::Predict),
         Train(train::Train),

@@ -75,8 +75,8 @@ pub(super) fn world(chosen: Option<&str>, has_log: bool) -> Option<&'static Worl
     WORLDS.iter().find(|world| world.key == chosen)
 }
 
-/// The fields of the replay: in what strategies play, which is a key of the log where nothing is simulated, and how they
-/// decide.
+/// The fields of the replay: in what strategies play, which is a key of the log where nothing is simulated, and how
+/// they decide.
 pub(super) fn fields(form: &mut Form<'_>, has_log: bool, key: Option<LatencySource>) -> Option<ReplaySettings> {
     let mut worlds: Vec<(String, String)> = Vec::new();
     if has_log {

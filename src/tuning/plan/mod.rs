@@ -116,7 +116,8 @@ pub struct PlannedLaunch {
     /// By how much busbw is expected to rise with what is learnt, in per cent, as the root mean square over the
     /// measured sizes; `None` where nothing tells.
     pub expected_pct: Option<f64>,
-    /// The times in µs of one operation of the smallest and of the largest size ([`duration::OperationTimes::ends_us`]).
+    /// The times in µs of one operation of the smallest and of the largest size
+    /// ([`duration::OperationTimes::ends_us`]).
     pub ends_us: Option<[f64; 2]>,
     /// How long all its launches take, in seconds ([`duration`]); `None` where nothing tells.
     pub seconds: Option<f64>,

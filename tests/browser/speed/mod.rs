@@ -26,8 +26,8 @@ const WATCH: &str = "
     }).observe(document, { subtree: true, childList: true, characterData: true });
 ";
 
-/// Lets the workers write down how large their linear memory is whenever they say something, and whether it is that they
-/// have read all files. It never shrinks, so
+/// Lets the workers write down how large their linear memory is whenever they say something, and whether it is that
+/// they have read all files. It never shrinks, so
 /// the last size is the peak until then.
 const WATCH_MEMORY: &str = "
     const inWorker = `

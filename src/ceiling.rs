@@ -18,7 +18,6 @@ pub struct Ceiling {
 
 impl Ceiling {
     /// The highest bus bandwidth of a collective in GB/s; `None` where the graph is of another scale.
-    #[must_use]
     pub fn of(&self, collective: Collective, scale: Scale) -> Option<f64> {
         let is_scale = self.ranks == scale.ranks && self.nodes.is_none_or(|nodes| nodes == scale.nodes);
         let found = self.busbw_gbps.iter().find(|(of, _)| *of == collective);
@@ -26,7 +25,6 @@ impl Ceiling {
     }
 
     /// Whether it holds for an algorithm: where switches reduce or multiply what passes, less goes over the links.
-    #[must_use]
     pub const fn holds_for(algorithm: Algorithm) -> bool {
         use Algorithm::{CollnetChain, CollnetDirect, Nvls, NvlsTree};
         !matches!(algorithm, CollnetDirect | CollnetChain | Nvls | NvlsTree)

@@ -16,22 +16,18 @@ macro_rules! vocabulary {
             pub const ALL: &[Self] = &[$(Self::$item),+];
 
             /// The integer code of the seed's features and of NCCL's tables; ties go to the lower one.
-            #[must_use]
             pub const fn code(self) -> i8 { match self { $(Self::$item => $code),+ } }
 
             /// The usual spelling.
-            #[must_use]
             pub const fn name(self) -> &'static str { match self { $(Self::$item => $text),+ } }
 
             /// What a name is, in words.
-            #[must_use]
             pub fn expected() -> String {
                 let names: Vec<&str> = Self::ALL.iter().map(|known| known.name()).collect();
                 format!("one of {}", names.join(", "))
             }
 
             /// Reads a name in any spelling met in files; case, `-` and `_` do not matter.
-            #[must_use]
             pub fn parse(text: &str) -> Option<Self> {
                 let plain = plain(text);
                 match plain.as_str() { $($($alias)|+ => Some(Self::$item),)+ _ => None }
@@ -101,7 +97,6 @@ vocabulary! {
 
 impl Collective {
     /// The factor from algorithm bandwidth (size / time) to bus bandwidth: nccl-tests, doc/PERFORMANCE.md.
-    #[must_use]
     pub fn busbw_factor(self, ranks: u32) -> f64 {
         let n = f64::from(ranks.max(1));
         match self {
@@ -114,13 +109,11 @@ impl Collective {
     }
 
     /// Bus bandwidth in GB/s of `size_bytes` in `time_us` on `ranks` ranks.
-    #[must_use]
     pub fn busbw_gbps(self, ranks: u32, size_bytes: u64, time_us: f64) -> f64 {
         size_bytes as f64 / time_us / 1000.0 * self.busbw_factor(ranks)
     }
 
     /// The time in µs of `size_bytes` on `ranks` ranks at a bus bandwidth in GB/s.
-    #[must_use]
     pub fn time_us(self, ranks: u32, size_bytes: u64, busbw_gbps: f64) -> f64 {
         size_bytes as f64 / busbw_gbps / 1000.0 * self.busbw_factor(ranks)
     }
@@ -219,7 +212,6 @@ impl Workload {
     /// assert_eq!(workload.time_us(314.5728), Some(100.0));
     /// assert_eq!(Workload { scale: Scale { nodes: 1, ranks: 1 }, ..workload }.time_us(0.0), None);
     /// ```
-    #[must_use]
     pub fn time_us(&self, busbw_gbps: f64) -> Option<f64> {
         let time_us = self.collective.time_us(self.scale.ranks, self.size_bytes, busbw_gbps);
         (time_us.is_finite() && time_us > 0.0).then_some(time_us)

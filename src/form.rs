@@ -24,7 +24,6 @@ pub struct ChoiceError {
 
 impl ChoiceError {
     /// The error of a value of the field with this label.
-    #[must_use]
     pub fn new(label: &str, value: &str, expected: &str) -> Self {
         Self { label: label.to_owned(), value: value.chars().take(40).collect(), expected: expected.to_owned() }
     }
@@ -36,7 +35,6 @@ const MOST: usize = 200;
 
 impl Choices {
     /// The value that was chosen for a key.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
@@ -55,7 +53,6 @@ impl Choices {
     }
 
     /// Whether nothing was chosen.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -73,7 +70,6 @@ impl Choices {
     /// assert_eq!((choices.get("shown"), choices.get("name")), (Some("forest"), Some("a b")));
     /// assert_eq!(choices.suffix(), "&shown=forest&name=a%20b");
     /// ```
-    #[must_use]
     pub fn parse(fragment: &str) -> Self {
         let mut choices = Self::default();
         let fragment = restored(fragment);
@@ -87,7 +83,6 @@ impl Choices {
     }
 
     /// The choices as the rest of an address fragment.
-    #[must_use]
     pub fn suffix(&self) -> String {
         let mut text = String::new();
         for (key, value) in &self.0 {
@@ -108,7 +103,6 @@ impl Choices {
 /// assert_eq!(restored("#v%3D1%26w%3Doverlap%26name%3Da%2520b"), "#v=1&w=overlap&name=a%20b");
 /// assert_eq!(restored("#v=1&name=a%3Db"), "#v=1&name=a%3Db");
 /// ```
-#[must_use]
 pub fn restored(fragment: &str) -> Cow<'_, str> {
     let has_pairs = fragment.contains(['=', '&']);
     let is_encoded = || fragment.as_bytes().windows(3).any(|bytes| bytes.eq_ignore_ascii_case(b"%3d"));
@@ -119,7 +113,6 @@ pub fn restored(fragment: &str) -> Cow<'_, str> {
 }
 
 /// The value of a key in a fragment that [`restored`] returned; the last one if the key is repeated.
-#[must_use]
 pub fn value<'a>(fragment: &'a str, key: &str) -> Option<&'a str> {
     let pairs = fragment.trim_start_matches('#').split('&').filter_map(|pair| pair.split_once('='));
     pairs.filter(|(of, _)| *of == key).map(|(_, value)| value).next_back()
@@ -229,19 +222,16 @@ pub enum Control {
 
 impl Control {
     /// A number of this range.
-    #[must_use]
     pub const fn within(least: f64, most: f64) -> Self {
         Self::NumberWithin { least, most, is_whole: false }
     }
 
     /// A whole number of this range.
-    #[must_use]
     pub fn whole(least: u32, most: u32) -> Self {
         Self::NumberWithin { least: least.into(), most: most.into(), is_whole: true }
     }
 
     /// Whether a [`NumberWithin`](Self::NumberWithin) takes this text; every other control takes any.
-    #[must_use]
     pub fn takes(&self, text: &str) -> bool {
         let Self::NumberWithin { least, most, is_whole } = self else { return true };
         let fits = |number: f64| (*least..=*most).contains(&number) && (!is_whole || number.fract() == 0.0);
@@ -249,19 +239,16 @@ impl Control {
     }
 
     /// Options, each with value and label.
-    #[must_use]
     pub fn options(options: &[(&str, &str)]) -> Vec<(String, String)> {
         options.iter().map(|(value, label)| ((*value).to_owned(), (*label).to_owned())).collect()
     }
 
     /// A choice of one of these, each with value and label.
-    #[must_use]
     pub fn one(options: &[(&str, &str)]) -> Self {
         Self::One(Self::options(options))
     }
 
     /// A line of text, with suggestions.
-    #[must_use]
     pub fn text(likely: &[&str]) -> Self {
         Self::Text(likely.iter().map(|text| (*text).to_owned()).collect())
     }
@@ -269,7 +256,6 @@ impl Control {
 
 impl Field {
     /// A field with its key, label and control, for a [`Form`].
-    #[must_use]
     pub fn new(key: &str, label: &str, control: Control) -> Self {
         Self {
             key: key.to_owned(),
@@ -390,7 +376,6 @@ pub struct Form<'a> {
 
 impl<'a> Form<'a> {
     /// A walk by these choices. The fields up to the first group stand in the bar above the answer.
-    #[must_use]
     pub const fn new(choices: &'a Choices) -> Self {
         Self { choices, group: None, is_listed: true, fields: Vec::new(), error: None }
     }
@@ -465,7 +450,6 @@ impl<'a> Form<'a> {
     }
 
     /// The value that was chosen for a key, whether it has a field or not.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&'a str> {
         self.choices.get(key)
     }
@@ -482,7 +466,6 @@ impl<'a> Form<'a> {
     }
 
     /// The fields, for the page: a choice that is not valid stays in its field, to be mended.
-    #[must_use]
     pub fn into_fields(self) -> Vec<Field> {
         self.fields
     }

@@ -84,7 +84,6 @@ impl FromStr for Size {
 /// assert_eq!(significant(378.4512), "378.5");
 /// assert_eq!(significant(0.0203), "0.0203");
 /// ```
-#[must_use]
 pub fn significant(value: f64) -> String {
     let magnitude = value.abs();
     if !value.is_finite() {
@@ -104,7 +103,6 @@ pub fn significant(value: f64) -> String {
 }
 
 /// A time with its unit: `8.31 µs`, `412.7 µs`, `28633 µs`.
-#[must_use]
 pub fn microseconds(time_us: f64) -> String {
     if (0.1..1e9).contains(&time_us) {
         let decimals = if time_us < 99.995 { 2 } else { usize::from(time_us < 999.95) };
@@ -121,7 +119,6 @@ pub fn microseconds(time_us: f64) -> String {
 /// assert_eq!(from_to_microseconds(Some(107.2), None).as_deref(), Some("107.2 → – µs"));
 /// assert_eq!(from_to_microseconds(None, None), None);
 /// ```
-#[must_use]
 pub fn from_to_microseconds(from_us: Option<f64>, to_us: Option<f64>) -> Option<String> {
     let written = |time_us: Option<f64>| {
         time_us.map_or_else(|| "–".to_owned(), |time_us| microseconds(time_us).trim_end_matches(" µs").to_owned())
@@ -130,7 +127,6 @@ pub fn from_to_microseconds(from_us: Option<f64>, to_us: Option<f64>) -> Option<
 }
 
 /// A signed share in per cent with one decimal: `+12.3 %`, `−0.4 %`.
-#[must_use]
 pub fn percent(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();
@@ -151,13 +147,11 @@ pub fn percent(value: f64) -> String {
 /// ```
 /// assert_eq!(collectune::units::count(12_345, "row"), "12,345 rows");
 /// ```
-#[must_use]
 pub fn count(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
 /// A number with commas between thousands, such as `12,345`.
-#[must_use]
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
@@ -171,7 +165,6 @@ pub fn grouped(number: u64) -> String {
 }
 
 /// A file's size: `194 KiB`, one decimal from MiB on.
-#[must_use]
 pub fn file_size(bytes: u64) -> String {
     match bytes as f64 / 1024.0 {
         _ if bytes < 1024 => format!("{bytes} B"),
@@ -182,7 +175,6 @@ pub fn file_size(bytes: u64) -> String {
 }
 
 /// With a capital at the beginning, where that is a letter of ASCII: the casing of all others is a table of its own.
-#[must_use]
 pub fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_ascii_uppercase().to_string()).unwrap_or_default();

@@ -152,7 +152,6 @@ fn items(view: &WorkbenchView) -> (Vec<&Field>, Vec<&Section>, Vec<&Chart>, Vec<
 
 impl ViewChange {
     /// What `after` changes in `before`.
-    #[must_use]
     pub fn new(before: &WorkbenchView, after: &WorkbenchView) -> Self {
         let (fields, sections, charts, tables) = items(before);
         let WorkbenchView { form, files, report, jobs, attachments } = after;
@@ -188,7 +187,6 @@ impl ViewChange {
     }
 
     /// The view after the change.
-    #[must_use]
     pub fn apply(self, before: &WorkbenchView) -> WorkbenchView {
         let (fields, sections, charts, tables) = items(before);
         let section = |of: SectionChange| Section {
@@ -208,7 +206,6 @@ impl ViewChange {
 
 impl WorkbenchView {
     /// The content of the attachment of a kind; `None` where there is none, or it comes from another build.
-    #[must_use]
     pub fn attachment<T: DeserializeOwned>(&self, kind: AttachmentKind) -> Option<T> {
         self.attachments.iter().find(|attachment| attachment.kind == kind)?.read().ok()
     }

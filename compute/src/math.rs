@@ -15,7 +15,6 @@ pub use libm::{cos, erfc, exp, exp2, log as ln, log2, pow, sin};
 /// ```
 /// assert_eq!(collectune_compute::math::hash(b"allreduce/5/2/8/0"), 0xD8FD_171D_3B55_A31B);
 /// ```
-#[must_use]
 pub fn hash(bytes: &[u8]) -> u64 {
     let mut hasher = FnvHasher::default();
     hasher.write(bytes);
@@ -26,7 +25,6 @@ pub fn hash(bytes: &[u8]) -> u64 {
 pub const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood 2014): every bit of the result depends on every bit of `z`.
-#[must_use]
 pub const fn mix(z: u64) -> u64 {
     let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -39,7 +37,6 @@ pub struct Stream(u64);
 
 impl Stream {
     /// The stream of a seed. Different seeds give unrelated streams.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -91,7 +88,6 @@ pub fn median(values: &mut [f64]) -> Option<f64> {
 }
 
 /// The quantile `share` in 0..=1 of sorted numbers, interpolated linearly; `None` for an empty slice.
-#[must_use]
 pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let place = share.clamp(0.0, 1.0) * last as f64;

@@ -141,7 +141,6 @@ impl Pipeline<'_> {
     }
 
     /// The end of the last operation. `None` as for [`Pipeline::run`].
-    #[must_use]
     pub fn makespan(&self) -> Option<f64> {
         self.run(|_| {})
     }

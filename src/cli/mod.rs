@@ -91,7 +91,6 @@ commands! {
 
 /// Does what the arguments of the process say. The exit code is 0; 1 for input that can't be used, also where the rest
 /// was answered; 2 for arguments that can't be understood; 3 for a check that found something.
-#[must_use]
 pub fn run() -> ExitCode {
     let typed = former::renamed(env::args_os().collect());
     let parsed = CommandLine::command().try_get_matches_from(&typed).and_then(|matches| {

@@ -17,7 +17,6 @@ pub struct Number<'a, T> {
 
 /// `strtoull(text, NULL, 10)` of a 64-bit C library: too large a number becomes the largest, a negative one counts down
 /// from 2⁶⁴.
-#[must_use]
 pub fn strtoull(text: &[u8]) -> Number<'_, u64> {
     let Digits { magnitude, is_negative, has_digits, rest } = digits(text);
     let overflows = magnitude > u128::from(u64::MAX);
@@ -28,7 +27,6 @@ pub fn strtoull(text: &[u8]) -> Number<'_, u64> {
 
 /// `atoi(text)` of glibc: `(int) strtol(text, NULL, 10)`, which ends at the ends of a 64-bit `long` and then keeps the
 /// low 32 bits.
-#[must_use]
 pub fn atoi(text: &[u8]) -> Number<'_, i32> {
     let Digits { magnitude, is_negative, has_digits, rest } = digits(text);
     let limit = i64::MAX as u128 + u128::from(is_negative);

@@ -31,7 +31,6 @@ pub enum Channels {
 
 impl Channels {
     /// The meaning that the library gives to a value of `*nChannels`.
-    #[must_use]
     pub fn of(number: i32) -> Self {
         match u32::try_from(number) {
             Ok(0) => Self::Library,
@@ -68,7 +67,6 @@ impl Reader {
     pub const ALL: &[Self] = &[Self::Example, Self::DnTuner, Self::Rccl, Self::Collectune];
 
     /// The details in which this reader differs from others.
-    #[must_use]
     pub const fn behaviour(self) -> ReaderBehaviour {
         match self {
             Self::Example => ReaderBehaviour {
@@ -115,19 +113,16 @@ impl Reader {
     }
 
     /// The name on the command line and in files.
-    #[must_use]
     pub const fn key(self) -> &'static str {
         self.behaviour().key
     }
 
     /// The name that is shown to people.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         self.behaviour().name
     }
 
     /// The reader with this name on the command line, or `None`.
-    #[must_use]
     pub fn parse(key: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|reader| reader.key() == key)
     }

@@ -65,7 +65,6 @@ impl From<strict::Rule> for Rule {
 
 impl Rule {
     /// Whether it is about communicators of a scale, calls that are not grouped and buffers that are not registered.
-    #[must_use]
     pub fn is_about(&self, scale: Scale) -> bool {
         // Casts as in C: `config->nNodes == (int)ctx->nNodes`.
         let fits = |wanted: i32, number: u32| wanted == -1 || wanted == number as i32;
@@ -76,7 +75,6 @@ impl Rule {
     }
 
     /// The number of channels that this rule makes the library use.
-    #[must_use]
     pub fn requested_channels(&self, reader: Reader) -> Channels {
         let behaviour = reader.behaviour();
         match self.channels {
@@ -117,7 +115,6 @@ pub enum Dropped {
 }
 
 /// Parses one piece as `reader` does.
-#[must_use]
 pub fn content(piece: &Piece<'_>, reader: Reader) -> PieceContent {
     let behaviour = reader.behaviour();
     let text = text(piece, reader);
@@ -159,7 +156,6 @@ pub fn content(piece: &Piece<'_>, reader: Reader) -> PieceContent {
 }
 
 /// The part of a piece that a reader sees: RCCL ends a line at a carriage return as well.
-#[must_use]
 pub fn text<'a>(piece: &Piece<'a>, reader: Reader) -> &'a [u8] {
     let end = memchr::memchr(b'\r', piece.text).filter(|_| reader.behaviour().trims_lines);
     &piece.text[..end.unwrap_or(piece.text.len())]
@@ -173,7 +169,6 @@ pub fn text<'a>(piece: &Piece<'a>, reader: Reader) -> &'a [u8] {
 /// assert_eq!(read(conf, Reader::Example).len(), 2); // a ring rule, and one for allreduce
 /// assert_eq!(read(conf, Reader::Rccl).len(), 0);
 /// ```
-#[must_use]
 pub fn read(bytes: &[u8], reader: Reader) -> Vec<Rule> {
     if reader == Reader::Collectune {
         return strict::read(bytes).into_iter().map(Rule::from).collect();

@@ -51,13 +51,11 @@ pub fn pieces(bytes: &[u8]) -> impl Iterator<Item = Piece<'_>> {
 
 /// The first fields of a line: `strtok(line, ",")` makes empty fields collapse, then blanks and tabs around a field
 /// go. A field of nothing but blanks stays, empty.
-#[must_use]
 pub fn fields(text: &[u8]) -> Vec<&[u8]> {
     text.split(|byte| *byte == b',').filter(|field| !field.is_empty()).take(MOST_FIELDS).map(trim).collect()
 }
 
 /// The field without blanks and tabs around it.
-#[must_use]
 pub fn trim(field: &[u8]) -> &[u8] {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let begin = field.iter().position(|byte| !is_blank(byte)).unwrap_or(field.len());

@@ -123,7 +123,6 @@ pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (u32, LineContent)> {
 }
 
 /// The rules of a file; lines that are no valid rule are dropped.
-#[must_use]
 pub fn read(bytes: &[u8]) -> Vec<Rule> {
     let rule = |(_, content)| match content {
         LineContent::Rule(rule) => Some(rule),

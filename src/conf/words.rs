@@ -30,13 +30,11 @@ pub const PROTOCOLS: [(&str, Protocol); 3] =
 pub const WILDCARD: &[u8] = b"-1";
 
 /// The meaning of a keyword, or `None` if it is unknown.
-#[must_use]
 pub fn find<T: Copy>(words: &[(&str, T)], text: &[u8]) -> Option<T> {
     words.iter().find(|(word, _)| word.as_bytes() == text).map(|(_, meaning)| *meaning)
 }
 
 /// The keyword for a value, or `None` where tuner files have none.
-#[must_use]
 pub fn word<T: PartialEq>(words: &[(&'static str, T)], meaning: &T) -> Option<&'static str> {
     words.iter().find(|(_, of)| of == meaning).map(|(word, _)| *word)
 }

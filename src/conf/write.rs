@@ -19,7 +19,6 @@ pub const FIELDS: &str =
 /// let line = line(Collective::AllReduce, (0, 65535), pair, 8, scale);
 /// assert_eq!(line.as_deref(), Some("allreduce,0,65535,tree,ll128,8,2,16,-1,-1"));
 /// ```
-#[must_use]
 pub fn line(
     collective: Collective,
     (min_bytes, max_bytes): (u64, u64),
@@ -37,7 +36,6 @@ pub fn line(
 
 /// The value that leaves the number of channels to the library: NVIDIA's example takes -1 for one channel and 0 for
 /// the library's choice.
-#[must_use]
 pub fn channels_of_library(reader: Reader) -> i32 {
     if reader.behaviour().preset == Channels::Library { -1 } else { 0 }
 }

@@ -84,7 +84,6 @@ impl DocumentFiles {
     }
 
     /// Whether there is a file of a workbench other than tuning.
-    #[must_use]
     pub fn has(&self, workbench: report::Workbench) -> bool {
         self.of(workbench).next().is_some()
     }
@@ -107,7 +106,6 @@ pub struct Documents {
 
 impl Documents {
     /// The numbers of the files, by kind.
-    #[must_use]
     pub fn files(&self) -> DocumentFiles {
         DocumentFiles {
             confs: self.confs.iter().map(|(file, _)| *file).collect(),
@@ -226,13 +224,11 @@ impl OpenedFiles {
 
 /// Reads files, each as what it is; `names` and `files` go together. Of measurements that must not be pooled the
 /// largest set is kept.
-#[must_use]
 pub fn read_files(names: &[FileToLoad], files: Vec<FileSource>, progress: &mut dyn Progress) -> OpenedFiles {
     read_set(names, files, &mut |_| SetChoice::Largest, progress)
 }
 
 /// Reads files as [`read_files`] does. `choose` is asked which set to keep, where there are several.
-#[must_use]
 pub fn read_set(
     names: &[FileToLoad],
     files: Vec<FileSource>,

@@ -44,7 +44,6 @@ pub struct FileReport {
 
 impl FileReport {
     /// The number of the file in [`Row::file`](crate::tuning::read::Row::file).
-    #[must_use]
     pub fn number(&self) -> u16 {
         u16::try_from(self.id).unwrap_or(u16::MAX)
     }
@@ -64,7 +63,6 @@ impl FileReport {
 }
 
 /// The loaded files for use in a report.
-#[must_use]
 pub fn report_context(files: &[FileReport]) -> ReportContext<'_> {
     ReportContext {
         files: files.iter().map(FileReport::entry).collect(),
@@ -178,7 +176,6 @@ impl Mapping {
     }
 
     /// It names no columns, only what is the same for all rows.
-    #[must_use]
     pub fn is_constant(&self) -> bool {
         !self.columns.is_empty() && self.columns.iter().all(|(_, source)| matches!(source, ColumnSource::Constant(_)))
     }

@@ -8,7 +8,6 @@ use crate::{
 
 /// Predicted over measured slowdowns, in per cent of the duration alone; `estimates` are the predictions of the model
 /// `title`.
-#[must_use]
 pub fn predicted_over_measured(dataset: &Dataset, id: &str, title: &str, estimates: &[Option<Predicted>]) -> Chart {
     let pairs = dataset.overlapped().zip(estimates).filter_map(|(kernel, estimates)| Some((kernel, (*estimates)?)));
     let mut points = Vec::new();
@@ -47,7 +46,6 @@ pub fn predicted_over_measured(dataset: &Dataset, id: &str, title: &str, estimat
 const EDGES: [f64; 14] = [-100.0, -50.0, -30.0, -20.0, -15.0, -10.0, -5.0, 5.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0];
 
 /// A histogram of the relative errors of durations, for each model.
-#[must_use]
 pub fn errors(dataset: &Dataset, models: &[(&str, &[Option<Predicted>])]) -> Chart {
     let series = models.iter().enumerate().map(|(index, (title, estimates))| {
         let pairs = dataset.overlapped().zip(estimates.iter());

@@ -82,7 +82,6 @@ const LITTLE: f64 = 0.05;
 
 impl Check {
     /// The finding as a sentence.
-    #[must_use]
     pub fn sentence(&self) -> String {
         match self {
             Self::Contradictions { rows, first_line } => format!(
@@ -129,7 +128,6 @@ impl Check {
 }
 
 /// Carries out all checks.
-#[must_use]
 pub fn check(dataset: &Dataset) -> Vec<Check> {
     let mut checks = Vec::new();
     if let (rows @ 1.., Some(first_line)) = dataset.contradictions {
@@ -204,7 +202,6 @@ fn is_share(column: &str) -> bool {
 }
 
 /// Pearson's correlation; `None` where one of the two is constant, or there are fewer than two pairs.
-#[must_use]
 pub fn correlation(pairs: impl Iterator<Item = (f64, f64)> + Clone) -> Option<f64> {
     let (count, a, b) = pairs.clone().fold((0.0, 0.0, 0.0), |(n, sa, sb), (a, b)| (n + 1.0, sa + a, sb + b));
     let (a_mean, b_mean) = (a / count, b / count);

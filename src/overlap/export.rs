@@ -29,7 +29,6 @@ pub enum TreesError {
 }
 
 /// Every kernel with its out-of-fold prediction; kernels without overlap are predicted to take as long as alone.
-#[must_use]
 pub fn predictions(dataset: &Dataset, model: &str, estimates: &[Option<Predicted>]) -> TextFile {
     let mut table = Table::new([
         "line",

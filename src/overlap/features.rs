@@ -30,7 +30,6 @@ impl Default for Settings {
 pub const MOST_COLUMNS: usize = 128;
 
 /// The columns of a dataset that models are given, by index: the first [`MOST_COLUMNS`] that [`choosable`] names.
-#[must_use]
 pub fn chosen(dataset: &Dataset, settings: &Settings) -> Vec<usize> {
     let mut chosen = choosable(dataset, settings);
     chosen.truncate(MOST_COLUMNS);
@@ -42,7 +41,6 @@ fn is_same(chosen: &str, name: &str) -> bool {
 }
 
 /// Columns that are chosen and that the dataset does not have.
-#[must_use]
 pub fn unknown<'a>(dataset: &Dataset, settings: &'a Settings) -> Vec<&'a str> {
     let is_there = |column: &str| dataset.columns.iter().any(|name| is_same(column, name));
     let chosen = settings.columns.iter().flatten().map(String::as_str);
@@ -50,7 +48,6 @@ pub fn unknown<'a>(dataset: &Dataset, settings: &'a Settings) -> Vec<&'a str> {
 }
 
 /// The columns of a dataset that are chosen and not constant over the kernels that overlap, by index.
-#[must_use]
 pub fn choosable(dataset: &Dataset, settings: &Settings) -> Vec<usize> {
     let is_standard = |name: &String| STANDARD.iter().any(|(standard, _)| standard == name);
     let any_standard = dataset.columns.iter().any(is_standard);
@@ -67,7 +64,6 @@ pub fn choosable(dataset: &Dataset, settings: &Settings) -> Vec<usize> {
 }
 
 /// Features of the published model: the duration alone in nanoseconds, then the metrics.
-#[must_use]
 pub fn published(columns: &[String], chosen: &[usize], kernels: &[&Kernel]) -> Table {
     let names: Vec<String> =
         std::iter::once("ground_truth".to_owned()).chain(chosen.iter().map(|c| columns[*c].clone())).collect();
@@ -78,7 +74,6 @@ pub fn published(columns: &[String], chosen: &[usize], kernels: &[&Kernel]) -> T
 }
 
 /// Features to learn ln(duration / alone) from: the metrics, the overlap ratio, and ln of the duration alone.
-#[must_use]
 pub fn relative(columns: &[String], chosen: &[usize], kernels: &[&Kernel]) -> Table {
     let further = ["overlap_ratio".to_owned(), "ln(ground_truth)".to_owned()];
     let names: Vec<String> = chosen.iter().map(|c| columns[*c].clone()).chain(further).collect();

@@ -67,7 +67,6 @@ pub fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<V
 
 impl Overlap {
     /// The state after files were loaded.
-    #[must_use]
     pub fn new(loaded: Loaded) -> Self {
         Self { study: study::OverlapStudy::new(loaded), ..Self::default() }
     }

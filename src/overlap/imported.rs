@@ -94,7 +94,6 @@ impl Scaler {
     }
 
     /// It is for a model with these features, in this order.
-    #[must_use]
     pub fn fits(&self, features: &[String]) -> bool {
         let same = || self.features.iter().zip(features).all(|(a, b)| a.eq_ignore_ascii_case(b));
         self.mean.len() == features.len() && (self.features.is_empty() || same())

@@ -23,33 +23,28 @@ pub struct Kernel {
 
 impl Kernel {
     /// The slowdown s of `duration = alone · (1 + overlap ratio · s)`: a relative increase, 0 without overlap.
-    #[must_use]
     pub fn slowdown(&self) -> f64 {
         slowdown(self.duration_ns / self.alone_ns, self.overlap_ratio)
     }
 
     /// Whether the kernel ran at the same time as a collective.
-    #[must_use]
     pub fn is_overlapped(&self) -> bool {
         self.overlap_ratio != 0.0
     }
 }
 
 /// The slowdown of a kernel whose duration is `ratio` times that alone.
-#[must_use]
 pub fn slowdown(ratio: f64, overlap_ratio: f64) -> f64 {
     if overlap_ratio == 0.0 { 0.0 } else { (ratio - 1.0) / overlap_ratio }
 }
 
 /// The duration of a kernel over that alone, by its slowdown. No kernel takes less than no time.
-#[must_use]
 pub fn ratio(slowdown: f64, overlap_ratio: f64) -> f64 {
     (1.0 + overlap_ratio * slowdown).max(0.0)
 }
 
 /// The first of these kernels that each is equal to: of the same name, durations, overlap ratio and metrics, of which
 /// the first `metrics` count. Most are only equal to themselves.
-#[must_use]
 pub fn first_equals(kernels: &[&Kernel], metrics: usize) -> Vec<usize> {
     let mut known: HashMap<(&str, Vec<u64>), usize> = HashMap::with_capacity(kernels.len());
     let numbers = |kernel: &Kernel| {
@@ -80,7 +75,6 @@ pub struct Dataset {
 impl Dataset {
     /// The number of columns that are standard metrics, which come first. One of the further columns may be a row
     /// number.
-    #[must_use]
     pub fn standard_metrics(&self) -> usize {
         let is_standard = |name: &&String| super::read::STANDARD.iter().any(|(standard, _)| standard == name);
         self.columns.iter().take_while(is_standard).count()

@@ -28,7 +28,6 @@ const SCORES: [Column; 10] = [
 ];
 
 /// A table of the models.
-#[must_use]
 pub fn models(scores: &[ModelScores]) -> Listing {
     let row = |model: &ModelScores| {
         let cell = |of: fn(&Score) -> f64| spread(model, of);
@@ -58,7 +57,6 @@ fn spread(model: &ModelScores, of: fn(&Score) -> f64) -> Entry {
 }
 
 /// Rows for each dropped model: with features as they are, standardised, and by its scaler if there is one.
-#[must_use]
 pub fn imported(judged: &[ImportedScores]) -> Listing {
     let columns = vec![
         SCORES[0].clone(),
@@ -96,7 +94,6 @@ pub fn imported(judged: &[ImportedScores]) -> Listing {
 }
 
 /// A table of kernel names, with the overlap and the out-of-fold errors of each.
-#[must_use]
 pub fn names(dataset: &Dataset, estimates: &[Option<Predicted>]) -> Listing {
     #[derive(Default)]
     struct Name {
@@ -141,7 +138,6 @@ pub fn names(dataset: &Dataset, estimates: &[Option<Predicted>]) -> Listing {
 }
 
 /// A table of the kernels with these indices.
-#[must_use]
 pub fn kernels(dataset: &Dataset, indices: &[u32]) -> Listing {
     let mut columns = vec![
         Column::words("Kernel", "short name of the kernel"),
@@ -171,7 +167,6 @@ pub fn kernels(dataset: &Dataset, indices: &[u32]) -> Listing {
 }
 
 /// A table of the features of the default trees.
-#[must_use]
 pub fn importances(importances: &[Importance]) -> Listing {
     let columns = vec![
         Column::words("Feature", "what the trees split by"),

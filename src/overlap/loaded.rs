@@ -52,7 +52,6 @@ pub struct Loaded {
 
 /// Brings parts together: merged features are a dataset each; statistics take the metrics of which the most rows belong
 /// to them; a trace with communication takes the durations of one without.
-#[must_use]
 pub fn bring_together(parts: Vec<NamedKernelFile>) -> Loaded {
     let mut loaded = Loaded::default();
     let mut statistics: Vec<(String, KernelTable)> = Vec::new();

@@ -23,7 +23,6 @@ pub struct Merged {
 
 impl Merged {
     /// The result as a sentence.
-    #[must_use]
     pub fn sentence(&self) -> String {
         let rows = |number| units::count(number, "row");
         let mut text = format!("{} of statistics and metrics belong together", rows(self.matched));
@@ -49,7 +48,6 @@ impl Merged {
 
 /// Brings rows together by two pointers, both from 0: where the names are equal, the rows are one kernel and both
 /// advance; else the statistics advance alone (the merge of the published module).
-#[must_use]
 pub fn merge(name: String, statistics: &[Statistic], columns: &[String], metrics: &[Metric]) -> (Dataset, Merged) {
     let mut next = 0;
     let mut merged = Merged::default();
@@ -70,7 +68,6 @@ pub fn merge(name: String, statistics: &[Statistic], columns: &[String], metrics
 }
 
 /// The kernel of a row of statistics.
-#[must_use]
 pub fn kernel(statistic: &Statistic, metrics: &[f64]) -> Kernel {
     let Statistic { name, line, timed } = statistic;
     Kernel {

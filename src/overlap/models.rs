@@ -52,7 +52,6 @@ impl Kind {
     ];
 
     /// The name in JSON and on the command line.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::NoSlowdown => "no-slowdown",
@@ -66,7 +65,6 @@ impl Kind {
     }
 
     /// The name that is shown to people.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             Self::NoSlowdown => "No slowdown at all",
@@ -80,19 +78,16 @@ impl Kind {
     }
 
     /// Whether the model learns from metrics.
-    #[must_use]
     pub const fn learns(self) -> bool {
         matches!(self, Self::TreesPublished | Self::TreesLad | Self::Forest | Self::Perceptron)
     }
 
     /// Whether the model consists of boosted trees, which XGBoost can load.
-    #[must_use]
     pub const fn is_boosted(self) -> bool {
         matches!(self, Self::TreesPublished | Self::TreesLad)
     }
 
     /// The model with this name on the command line.
-    #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }

@@ -36,7 +36,6 @@ const SAME_NAMES: f64 = 0.9;
 const SAME_GPU: f64 = 0.1;
 
 /// The repeatability of every pair of runs of the same program.
-#[must_use]
 pub fn repeatability(datasets: &[Dataset]) -> Vec<Repeatability> {
     let pairs = datasets.iter().enumerate().flat_map(|(at, a)| datasets[at + 1..].iter().map(move |b| (a, b)));
     pairs.filter_map(|(a, b)| of_pair(a, b)).collect()
@@ -70,13 +69,11 @@ fn of_pair(a: &Dataset, b: &Dataset) -> Option<Repeatability> {
 
 impl Repeatability {
     /// More than half of the kernels have the same durations in both: they are copies of one measurement.
-    #[must_use]
     pub fn is_copy(&self) -> bool {
         self.equal * 2 > self.kernels
     }
 
     /// The result as a sentence.
-    #[must_use]
     pub fn sentence(&self) -> String {
         let [a, b] = &self.runs;
         if self.is_copy() {

@@ -53,7 +53,6 @@ pub struct KernelPrediction {
 
 impl KernelPrediction {
     /// The prediction in sentences, the duration first.
-    #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         let us = |ns: f64| format!("{} µs", significant(ns / 1000.0));
         let interval = match (self.low_ns, self.high_ns) {
@@ -104,7 +103,6 @@ const NEAREST: usize = 5;
 
 impl KernelQuery {
     /// The question for a measured kernel with the model of the verdict.
-    #[must_use]
     pub fn of(kernel: &Kernel) -> Self {
         Self {
             name: kernel.name.clone(),

@@ -48,7 +48,6 @@ pub struct Score {
 
 impl Score {
     /// The scores of predictions; `None` if there are none.
-    #[must_use]
     pub fn of(pairs: &[(&Kernel, Predicted)]) -> Option<Self> {
         if pairs.is_empty() {
             return None;
@@ -102,7 +101,6 @@ impl Score {
     }
 
     /// The mean and the standard deviation of each number over repeats; a deviation of 0 for one.
-    #[must_use]
     pub fn mean_and_spread(scores: &[Self]) -> Option<(Self, Self)> {
         if scores.is_empty() {
             return None;
@@ -149,7 +147,6 @@ pub enum FeatureScaling {
 
 impl FeatureScaling {
     /// A phrase to follow the word features.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Raw => "as they are",
@@ -181,7 +178,6 @@ pub struct ImportedScores {
 
 impl ImportedScores {
     /// The scores in a sentence.
-    #[must_use]
     pub fn sentence(&self) -> String {
         let name = &self.name;
         let rows = self.trained_on_rows.map_or_else(String::new, |rows| format!("{rows} of "));

@@ -34,7 +34,6 @@ pub struct TooLong;
 
 impl Sheet {
     /// A sheet without rows.
-    #[must_use]
     pub fn new(headers: Vec<String>) -> Self {
         Self { headers, room: LONGEST, ..Self::default() }
     }
@@ -59,7 +58,6 @@ impl Sheet {
     }
 
     /// The headers of the columns.
-    #[must_use]
     pub fn headers(&self) -> &[String] {
         &self.headers
     }
@@ -90,7 +88,6 @@ impl Sheet {
     }
 
     /// The first of these headers that is there, in any case; blanks around it don't matter.
-    #[must_use]
     pub fn find(&self, names: &[&str]) -> Option<usize> {
         names.iter().find_map(|name| self.headers.iter().position(|header| header.trim().eq_ignore_ascii_case(name)))
     }
@@ -126,13 +123,11 @@ impl Sheet {
 
 impl<'a> SheetRow<'a> {
     /// The line number in its file.
-    #[must_use]
     pub fn line(&self) -> u64 {
         self.sheet.lines[self.index]
     }
 
     /// The text of a cell; empty if the row has no such column.
-    #[must_use]
     pub fn get(&self, column: usize) -> &'a str {
         let width = self.sheet.headers.len();
         if column >= width {

@@ -58,13 +58,11 @@ const HEADER: [&str; 16] = [
 
 impl Simulation {
     /// The run of the example.
-    #[must_use]
     pub fn example() -> Self {
         Self { layers: 12, seed: 1 }
     }
 
     /// Writes it as merged features, in the form of the published module.
-    #[must_use]
     pub fn to_csv(&self) -> String {
         let mut noise = Stream::new(self.seed);
         let mut table = Table::new(HEADER);

@@ -95,19 +95,16 @@ struct JobInput {
 
 impl OverlapStudy {
     /// A study of loaded files.
-    #[must_use]
     pub fn new(loaded: Loaded) -> Self {
         Self { loaded, ..Self::default() }
     }
 
     /// Whether there are no files of this workbench.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.loaded.datasets.is_empty() && self.loaded.models.is_empty() && self.loaded.notes.is_empty()
     }
 
     /// The loaded files.
-    #[must_use]
     pub fn loaded(&self) -> &Loaded {
         &self.loaded
     }
@@ -181,7 +178,6 @@ impl OverlapStudy {
     }
 
     /// The settings of the study.
-    #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -234,13 +230,11 @@ impl OverlapStudy {
     }
 
     /// The pairs of runs of the same program.
-    #[must_use]
     pub fn repeatability(&self) -> Vec<noise::Repeatability> {
         noise::repeatability(&self.loaded.datasets)
     }
 
     /// The scaler that was dropped for a model: the first that has its features.
-    #[must_use]
     pub fn scaler(&self, model: &Imported) -> Option<&Scaler> {
         let features = model.features().ok()?;
         self.loaded.scalers.iter().find(|scaler| scaler.fits(&features))
@@ -258,7 +252,6 @@ impl OverlapStudy {
     }
 
     /// The importances of the features, if they were computed.
-    #[must_use]
     pub fn importances(&self) -> Option<&Listing> {
         self.importances.as_ref()
     }

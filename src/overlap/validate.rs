@@ -42,7 +42,6 @@ impl Scheme {
     }
 
     /// The fold of each kernel that overlaps.
-    #[must_use]
     pub fn assign(self, dataset: &Dataset) -> Vec<usize> {
         let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
         match self {
@@ -80,7 +79,6 @@ pub struct FoldPredictions {
 }
 
 /// The jobs of all models that learn, those by kernels first, with how long each takes relative to the others.
-#[must_use]
 pub fn jobs() -> Vec<(Job, f64)> {
     let of_scheme = |scheme| {
         let kinds = Kind::ALL.into_iter().filter(|kind| kind.learns());
@@ -96,7 +94,6 @@ pub fn jobs() -> Vec<(Job, f64)> {
 }
 
 /// The jobs by index in rounds: trees once, all models once, the other repeats, unseen names.
-#[must_use]
 pub fn rounds() -> Vec<Vec<u32>> {
     let round = |job: &Job| match (job.scheme, job.kind) {
         (Scheme::Kernels(0), Kind::TreesPublished | Kind::TreesLad) => 0,
@@ -155,7 +152,6 @@ pub struct OutOfFold {
 }
 
 /// Joins the folds of one model.
-#[must_use]
 pub fn out_of_fold(dataset: &Dataset, kind: Kind, predictions: &[FoldPredictions]) -> OutOfFold {
     let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
     let mut result = OutOfFold::default();
@@ -196,7 +192,6 @@ pub fn trivial_folds(dataset: &Dataset, settings: &Settings) -> Result<Vec<FoldP
 }
 
 /// The scores of the out-of-fold predictions of one model.
-#[must_use]
 pub fn scores(dataset: &Dataset, kind: Kind, estimates: &OutOfFold) -> ModelScores {
     let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
     let score = |estimates: &Vec<Option<Predicted>>| {

@@ -8,7 +8,6 @@ use super::{
 /// Compares the models by their mean error of durations. A model that learns is preferred to the best that needs no
 /// learning only where it errs less in every repeat; so is the latter to no slowdown at all. `None` before there are
 /// scores.
-#[must_use]
 pub fn verdict(scores: &[ModelScores]) -> Option<Verdict> {
     let of = |kind: Kind| scores.iter().find(|scores| scores.kind == kind && scores.mean.is_some());
     let mape = |scores: &ModelScores| scores.mean.map_or(f64::INFINITY, |mean| mean.mape_pct);

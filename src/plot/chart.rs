@@ -23,7 +23,6 @@ pub struct Chart {
 
 impl Chart {
     /// The height of a chart of rows in CSS pixels; `None` if the height is not determined by rows.
-    #[must_use]
     pub fn height(&self) -> Option<f64> {
         /// The height of one row, and the space below and above all rows.
         const ROW: f64 = 32.0;
@@ -43,7 +42,6 @@ impl Chart {
 
     /// The point of this chart that corresponds to a point of an earlier one: in the series of the same name, at the
     /// same x, nearest in y.
-    #[must_use]
     pub fn same_point(&self, earlier: &Chart, pick: Pick) -> Option<Pick> {
         let before = earlier.series.get(pick.series)?;
         let point = before.points.get(pick.point)?;
@@ -67,13 +65,11 @@ pub struct Axis {
 
 impl Axis {
     /// An axis with its label, which is without the unit.
-    #[must_use]
     pub fn new(label: &str, quantity: Quantity, spacing: Spacing) -> Self {
         Self { label: label.to_owned(), quantity, spacing }
     }
 
     /// An axis of categories: its values are places in a list of names.
-    #[must_use]
     pub fn of_names(label: &str, names: Vec<String>) -> Self {
         Self::new(label, Quantity::Names(names), Spacing::Linear)
     }
@@ -105,7 +101,6 @@ pub enum Quantity {
 
 impl Quantity {
     /// Whether the values are categories.
-    #[must_use]
     pub fn is_names(&self) -> bool {
         matches!(self, Self::Names(_))
     }
@@ -138,7 +133,6 @@ pub struct Series {
 
 impl Series {
     /// A series; the name is unique in its chart.
-    #[must_use]
     pub fn new(name: impl Into<String>, colour: Colour, mark: Mark, points: Vec<Point>) -> Self {
         Self { name: name.into(), colour, mark, points }
     }
@@ -209,19 +203,16 @@ pub struct Point {
 
 impl Point {
     /// A point with the text that hovering adds.
-    #[must_use]
     pub fn new(x: f64, y: f64, note: String) -> Self {
         Self { x, y, note, ..Self::default() }
     }
 
     /// A bar of [`Mark::Spans`].
-    #[must_use]
     pub fn span(start: f64, end: f64, row: usize) -> Self {
         Self { x: start, y: row as f64, value: Some(end - start), ..Self::default() }
     }
 
     /// A cell of [`Mark::Cells`] between two axes of names.
-    #[must_use]
     pub fn cell(column: usize, row: usize, value: Option<f64>) -> Self {
         Self { x: column as f64, y: row as f64, value, ..Self::default() }
     }

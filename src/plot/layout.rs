@@ -17,7 +17,6 @@ pub struct Rect {
 
 impl Rect {
     /// Whether a position lies inside or on the edge.
-    #[must_use]
     pub fn contains(&self, x: f64, y: f64) -> bool {
         (self.left..=self.right).contains(&x) && (self.top..=self.bottom).contains(&y)
     }
@@ -30,13 +29,11 @@ impl Rect {
     }
 
     /// The width, right minus left.
-    #[must_use]
     pub fn width(&self) -> f64 {
         self.right - self.left
     }
 
     /// The height, bottom minus top.
-    #[must_use]
     pub fn height(&self) -> f64 {
         self.bottom - self.top
     }
@@ -98,7 +95,6 @@ const SAME_ROW: f64 = 0.5;
 
 impl Layout {
     /// The place of a point; `None` where it isn't drawn.
-    #[must_use]
     pub fn place(&self, pick: Pick) -> Option<PointPosition> {
         let series = self.series.iter().find(|series| series.index == pick.series)?;
         series.positions.iter().find(|place| place.pick == pick).copied()
@@ -106,7 +102,6 @@ impl Layout {
 
     /// The drawn point nearest to a position in the picture, at most `reach` CSS pixels away. Of equally near ones
     /// the last drawn wins, as it is on top. Bars and cells are found within their areas.
-    #[must_use]
     pub fn nearest(&self, x: f64, y: f64, reach: f64) -> Option<Pick> {
         let mut best = (reach * reach, None);
         for place in self.series.iter().flat_map(|series| &series.positions) {
@@ -126,7 +121,6 @@ impl Layout {
     ///
     /// A chart of bars or cells is walked as it lies on the paper: along a row whatever the series, and from row to
     /// row. It is entered at the first of its upper row.
-    #[must_use]
     pub fn walk(&self, from: Option<Pick>, step: Walk) -> Option<Pick> {
         if self.places().any(|place| place.area.is_some()) {
             return self.walk_rows(from, step);

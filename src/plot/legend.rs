@@ -15,7 +15,6 @@ const ENTRY_GAP: f64 = 20.0;
 const MOST_ROWS: usize = 5;
 
 /// The text beside the sign of a series: its name, and for cells the values at the ends of the colour scale.
-#[must_use]
 pub fn legend_text(series: &Series) -> String {
     let Mark::Cells(quantity, spacing) = &series.mark else { return series.name.clone() };
     let Some((low, high)) = areas::ends(series, *spacing) else { return series.name.clone() };

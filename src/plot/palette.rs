@@ -129,7 +129,6 @@ pub enum Ink {
 pub const INK_STEPS: usize = STEPS;
 
 /// An ink as a canvas and a style sheet take it: `#0072B2`.
-#[must_use]
 pub fn css(theme: Theme, ink: Ink) -> String {
     let all = inks(theme);
     let RGBColor(r, g, b) = match ink {
@@ -145,14 +144,12 @@ pub fn css(theme: Theme, ink: Ink) -> String {
 }
 
 /// The colour of a step of the scale as bytes.
-#[must_use]
 pub fn step_rgb(theme: Theme, step: usize) -> [u8; 3] {
     let (RGBColor(r, g, b), _) = inks(theme).step(step);
     [r, g, b]
 }
 
 /// Each colour of the light theme with its counterpart in the dark theme, as written in an SVG.
-#[must_use]
 pub fn inks_in_the_dark() -> Vec<(String, String)> {
     let all = |inks: &Inks| {
         let fixed = [

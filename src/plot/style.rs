@@ -66,21 +66,18 @@ impl Style {
     pub const LARGEST: f64 = 16_384.0;
 
     /// Backend units per CSS pixel.
-    #[must_use]
     pub fn units_per_pixel(&self) -> f64 {
         let ratio = if self.pixel_ratio.is_finite() { self.pixel_ratio.clamp(0.25, 16.0) } else { 1.0 };
         ratio * f64::from(self.fineness.clamp(1, 16))
     }
 
     /// Width and height in CSS pixels, cut to what can be drawn.
-    #[must_use]
     pub fn size(&self) -> (f64, f64) {
         let side = |length: f64| if length.is_finite() { length.clamp(1.0, Self::LARGEST) } else { 1.0 };
         (side(self.width), side(self.height))
     }
 
     /// Width and height in backend units: the size that the backend should have.
-    #[must_use]
     pub fn size_in_units(&self) -> (u32, u32) {
         let (width, height) = self.size();
         let units = |length: f64| (length * self.units_per_pixel()).round() as u32;

@@ -52,14 +52,12 @@ fn document(style: &Style, head: &str, draw: impl FnOnce(&Paper<'_>) -> Result<(
 /// The chart as a self-contained SVG document, with its title and summary for those who can't see it.
 ///
 /// All text is escaped; nothing in it runs or is fetched.
-#[must_use]
 pub fn svg(chart: &Chart, style: &Style) -> String {
     let head = format!("<title>{}</title>\n<desc>{}</desc>\n", escaped(&chart.title), escaped(&chart.summary));
     document(style, &head, |paper| draw_on(paper, chart, style).map(|_| ()))
 }
 
 /// A series' sign in the legend as an SVG document, 28 × 16 CSS pixels, or wider where it is a scale of colours.
-#[must_use]
 pub fn key_svg(series: &Series, theme: Theme) -> String {
     let style = Style { width: key_width(&series.mark) + 2.0, height: 16.0, theme, ..Style::default() };
     document(&style, "", |paper| marks::key(paper, series, (1.0, 8.0), inks(theme)))

@@ -23,7 +23,6 @@ pub struct PointReadout {
 
 impl PointReadout {
     /// The values in one sentence, for a screen reader.
-    #[must_use]
     pub fn sentence(&self) -> String {
         let mut text = format!("{}: {} {}, {} {}", self.series, self.x.0, self.x.1, self.y.0, self.y.1);
         if let Some((label, value)) = &self.value {
@@ -60,7 +59,6 @@ pub(super) fn time_unit(time_us: f64) -> (&'static str, f64) {
 }
 
 /// A value in its quantity's way of printing, without the unit unless it is part of the number (`16 MiB`, `2.5 ms`).
-#[must_use]
 pub fn value_text(value: f64, quantity: &Quantity) -> String {
     let whole = value.is_finite() && value.fract() == 0.0 && value.abs() < 1e15;
     match quantity {
@@ -82,7 +80,6 @@ pub fn value_text(value: f64, quantity: &Quantity) -> String {
 }
 
 /// The unit that follows a value, with its space; empty for bytes and times, which carry it, and for bare numbers.
-#[must_use]
 pub(super) fn unit(quantity: &Quantity) -> &'static str {
     match quantity {
         Quantity::BusbwGbps => "GB/s",
@@ -93,7 +90,6 @@ pub(super) fn unit(quantity: &Quantity) -> &'static str {
 }
 
 /// The label of an axis with its unit, such as `busbw (GB/s)`.
-#[must_use]
 pub(super) fn axis_title(axis: &Axis) -> String {
     match unit(&axis.quantity) {
         "" => axis.label.clone(),
@@ -118,7 +114,6 @@ fn interval_text(point: &Point, quantity: &Quantity) -> String {
 }
 
 /// One point in words; `None` where the chart has no such point.
-#[must_use]
 pub fn reading(chart: &Chart, pick: Pick) -> Option<PointReadout> {
     let series = chart.series.get(pick.series)?;
     let point = series.points.get(pick.point)?;
@@ -157,7 +152,6 @@ fn interval_quantity<'a>(chart: &'a Chart, series: &'a Series) -> &'a Quantity {
 
 /// The drawn points of other series at the same x, one for each series: the nearest in y. For a bar or a cell, only
 /// those at the same position.
-#[must_use]
 pub fn beside(chart: &Chart, layout: &Layout, pick: Pick) -> Vec<Pick> {
     let point = |pick: Pick| chart.series.get(pick.series).and_then(|series| series.points.get(pick.point));
     let is_area = |series: usize| chart.series.get(series).is_some_and(|series| series.mark.is_area());
@@ -173,7 +167,6 @@ pub fn beside(chart: &Chart, layout: &Layout, pick: Pick) -> Vec<Pick> {
 }
 
 /// All points of a chart as text. The columns for intervals and notes are left out where no point has one.
-#[must_use]
 pub fn table(chart: &Chart) -> ChartTable {
     let points = || chart.series.iter().flat_map(|series| &series.points);
     let intervals = points().any(|point| point.low.is_some() || point.high.is_some());

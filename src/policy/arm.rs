@@ -38,7 +38,6 @@ impl Arm {
     /// assert_eq!(Arm::parse("AUTO"), Some(Arm::Auto));
     /// assert_eq!(Arm::parse("tree"), None);
     /// ```
-    #[must_use]
     pub fn parse(label: &str) -> Option<Self> {
         let lower = label.trim().to_ascii_lowercase();
         if matches!(lower.as_str(), "auto" | "default" | "-1") {
@@ -57,7 +56,6 @@ impl Arm {
     }
 
     /// From the columns `algo` and `proto` of a log, or the members of a policy file.
-    #[must_use]
     pub fn forced(algorithm: &str, protocol: &str, channels: u32) -> Option<Self> {
         let algorithm = Algorithm::parse(algorithm).filter(|of| word(&ALGORITHMS, of).is_some())?;
         let protocol = Protocol::parse(protocol).filter(|of| word(&PROTOCOLS, of).is_some())?;
@@ -65,7 +63,6 @@ impl Arm {
     }
 
     /// The words of tuner files for algorithm and protocol; `None` for [`Arm::Auto`].
-    #[must_use]
     pub fn words(&self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Auto => None,
@@ -76,7 +73,6 @@ impl Arm {
     }
 
     /// The number of channels that this arm asks for; 0 if it asks for none.
-    #[must_use]
     pub const fn channels(&self) -> u32 {
         match self {
             Self::Auto => 0,

@@ -73,26 +73,22 @@ impl Bands {
     }
 
     /// The bounds in bytes, ascending.
-    #[must_use]
     pub fn bounds(&self) -> &[u64] {
         &self.0
     }
 
     /// The number of bands, which is one more than the number of bounds.
-    #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "there are always two")]
     pub fn len(&self) -> usize {
         self.0.len() + 1
     }
 
     /// The index of the band that contains a size.
-    #[must_use]
     pub fn of(&self, size_bytes: u64) -> u32 {
         self.0.iter().filter(|bound| **bound <= size_bytes).count() as u32
     }
 
     /// The first size of a band, and the first size after it, in bytes; `None` for the last band.
-    #[must_use]
     pub fn range(&self, band: u32) -> (u64, Option<u64>) {
         let band = band as usize;
         let from = band.checked_sub(1).and_then(|below| self.0.get(below)).copied();

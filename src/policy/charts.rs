@@ -35,7 +35,6 @@ fn emphasise(series: &mut [Series], name: Option<&str>) {
 }
 
 /// The latency of each line over time, a series for each arm.
-#[must_use]
 pub fn latencies(pool: &Pool, of: &KeyResult, highlight: &Highlight) -> Chart {
     let total = pool.lines.len() + pool.unattributed.len();
     let each = total.div_ceil(MOST_DOTS).max(1);
@@ -68,7 +67,6 @@ pub fn latencies(pool: &Pool, of: &KeyResult, highlight: &Highlight) -> Chart {
 }
 
 /// The posterior densities of the means of the arms.
-#[must_use]
 pub fn posteriors(of: &KeyResult, highlight: &Highlight) -> Option<Chart> {
     let ran: Vec<(usize, &ArmResult)> =
         of.arms.iter().enumerate().filter(|(_, arm)| arm.n > 0 && arm.credible_ms.1 > arm.credible_ms.0).collect();
@@ -114,7 +112,6 @@ fn ln_gamma_ratio(freedom: f64) -> f64 {
 }
 
 /// Cumulative regret over steps, where one strategy may be shown out by its title.
-#[must_use]
 pub fn regret(strategies: &[StrategyResult], words: &str, shown_out: Option<&str>) -> Chart {
     let series =
         strategies.iter().filter(|of| of.strategy != StrategyKind::Oracle.key()).enumerate().map(|(place, of)| {
@@ -151,7 +148,6 @@ pub fn regret(strategies: &[StrategyResult], words: &str, shown_out: Option<&str
 }
 
 /// The share of steps that one strategy gives to each arm, over the steps of the replay.
-#[must_use]
 pub fn shares(of: &StrategyResult, arms: &[String], steps: u32, highlight: &Highlight) -> Chart {
     let stretch = f64::from(steps) / of.arm_shares.len().max(1) as f64;
     // An arm has the colour that it has in the charts of its key.

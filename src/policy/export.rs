@@ -215,7 +215,6 @@ fn close_gaps(spans: &mut [Span]) {
 }
 
 /// The policy file. A band whose sizes have different answers gets a bound of its own, as far as there may be bounds.
-#[must_use]
 pub fn policy(results: &[KeyResult], settings: &Settings, generation: u64) -> Policy {
     let all = places(results);
     let mut bounds: BTreeSet<u64> = settings.bands.bounds().iter().copied().collect();
@@ -268,7 +267,6 @@ pub fn policy(results: &[KeyResult], settings: &Settings, generation: u64) -> Po
 
 /// A sentence on the keys for which the policy file has another arm than was found, as it holds a limited number of
 /// keys, arms and bounds.
-#[must_use]
 pub fn changed_keys(results: &[KeyResult], policy: &Policy) -> Option<String> {
     let mut lost: Vec<Key> = Vec::new();
     for (_, keys) in places(results) {
@@ -298,7 +296,6 @@ fn rounded(value: f64) -> f64 {
 }
 
 /// A script of interleaved runs of a command, each with one arm forced, for the keys that are open.
-#[must_use]
 pub fn script(results: &[KeyResult], settings: &Settings, command: &str) -> TextFile {
     let open: Vec<&KeyResult> = results.iter().filter(|of| !matches!(of.decision, Decision::Deploy(_))).collect();
     let mut arms: Vec<Arm> = vec![Arm::Auto];

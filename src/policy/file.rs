@@ -259,7 +259,6 @@ struct KeyDocument {
 impl Policy {
     /// The entry for a key, or `None` if it runs `auto`. An entry for exactly its overlap takes precedence over one
     /// for both.
-    #[must_use]
     pub fn entry(&self, key: &BandKey) -> Option<&Entry> {
         self.keys.get(self.place(key)?)
     }
@@ -276,7 +275,6 @@ impl Policy {
 
     /// The call of a key before which it explores, counted since the communicator was created; from it on it runs
     /// `auto`, because no reward of it ever came in.
-    #[must_use]
     pub fn explores_until(&self, key: &BandKey) -> u64 {
         let (Some(limit), Some(place)) = (self.unrewarded_calls, self.place(key)) else { return u64::MAX };
         let is_rewarded = |of: &Evidence| of.key as usize == place && of.n.iter().any(|n| *n > 0);
@@ -284,7 +282,6 @@ impl Policy {
     }
 
     /// The whole text of the file, checksum included. The same policy gives the same bytes.
-    #[must_use]
     pub fn text(&self) -> String {
         let arm = |arm: &Arm| match arm.words() {
             None => ArmDocument { name: Some("auto".to_owned()), ..ArmDocument::default() },
@@ -442,7 +439,6 @@ fn entry(
 }
 
 /// The text with a last line that holds its checksum and length.
-#[must_use]
 pub fn with_checksum(text: String) -> String {
     let footer = format!("{FOOTER}{:08X} {}\n", CRC32.checksum(text.as_bytes()), text.len());
     text + &footer

@@ -14,7 +14,6 @@ use crate::{
 };
 
 /// Compares the modes of every key that was measured in both.
-#[must_use]
 pub fn pairs(judged: &[JudgedKey]) -> Vec<Pair> {
     let of_mode =
         |overlap: bool| judged.iter().filter(move |one| one.result.key.is_some_and(|key| key.overlap == Some(overlap)));
@@ -54,7 +53,6 @@ fn better(judged: &JudgedKey, arm: Arm, other: Arm) -> f64 {
 }
 
 /// A row for each key that was measured in both modes.
-#[must_use]
 pub fn listing(pairs: &[Pair]) -> Listing {
     let columns = vec![
         Column::words("Collective", "the collective"),
@@ -106,7 +104,6 @@ impl Iteration {
     /// let overlapped = (job.time_ms(2.0, 24, true), job.time_ms(2.6, 4, true));
     /// assert!((overlapped.0 - 25.444).abs() < 1e-3 && (overlapped.1 - 25.096).abs() < 1e-3);
     /// ```
-    #[must_use]
     pub fn time_ms(&self, time_ms: f64, channels: u32, overlap: bool) -> f64 {
         if overlap {
             self.compute_ms + time_ms * f64::from(channels) / f64::from(self.multiprocessors.max(1))

@@ -46,7 +46,6 @@ pub struct JudgedKey {
 
 /// The evidence that each arm of each key is faster than `auto`. P-values are corrected for the number of arms and
 /// keys: of ten arms that are alike, one looks faster.
-#[must_use]
 pub fn evidence(pools: &[Pool]) -> Vec<Vec<Option<Evidence>>> {
     let of_pool = |pool: &Pool| -> Vec<Option<Evidence>> {
         let ran = |arm: usize| pool.lines.iter().any(|line| line.arm == arm);
@@ -81,7 +80,6 @@ pub fn evidence(pools: &[Pool]) -> Vec<Vec<Option<Evidence>>> {
 }
 
 /// Judges one key by the [`evidence`] for its arms.
-#[must_use]
 pub fn judge(pool: &Pool, evidence: &[Option<Evidence>], seed: u64) -> JudgedKey {
     let series = pool.series();
     let summaries: Vec<Summary> = series.iter().map(|values| series::summary(values)).collect();

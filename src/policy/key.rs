@@ -25,13 +25,11 @@ pub struct Key {
 
 impl Key {
     /// The key without its overlap.
-    #[must_use]
     pub const fn workload(&self) -> Workload {
         Workload { collective: self.collective, scale: self.scale, size_bytes: self.size_bytes }
     }
 
     /// The key under which a policy lists this size.
-    #[must_use]
     pub fn in_band(&self, bands: &Bands) -> BandKey {
         BandKey {
             collective: self.collective,
@@ -76,7 +74,6 @@ impl BandKey {
     /// let key = BandKey { collective: Collective::AllReduce, band: 5, scale, overlap: false };
     /// assert_eq!(key.hash(), 0xD8FD_171D_3B55_A31B);
     /// ```
-    #[must_use]
     pub fn hash(&self) -> u64 {
         let Scale { nodes, ranks } = self.scale;
         let collective = word(&COLLECTIVES, &self.collective).unwrap_or_default();

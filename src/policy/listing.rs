@@ -11,7 +11,6 @@ use crate::{
 };
 
 /// A table of keys, a row for each.
-#[must_use]
 pub fn keys(results: &[KeyResult]) -> Listing {
     let columns = vec![
         Column::words("Collective", "the collective"),
@@ -62,7 +61,6 @@ pub fn keys(results: &[KeyResult]) -> Listing {
 }
 
 /// A table of the arms of a key, a row for each.
-#[must_use]
 pub fn arms(of: &KeyResult) -> Listing {
     let columns = vec![
         Column::words("Arm", "algorithm, protocol and channels; auto is the library's own choice"),
@@ -103,7 +101,6 @@ pub fn arms(of: &KeyResult) -> Listing {
 }
 
 /// A table of estimates from the lines of a log: of always running one arm, and of each strategy.
-#[must_use]
 pub fn estimates(of: &KeyResult) -> Listing {
     let columns = vec![
         Column::words("Policy", "an arm always, or a strategy"),
@@ -148,7 +145,6 @@ pub fn estimates(of: &KeyResult) -> Listing {
 }
 
 /// A table of strategies, a row for each.
-#[must_use]
 pub fn strategies(results: &[StrategyResult]) -> Listing {
     let columns = vec![
         Column::words("Strategy", "with its parameters; raw ones depend on the unit and are for comparison"),
@@ -198,7 +194,6 @@ pub fn strategies(results: &[StrategyResult]) -> Listing {
 }
 
 /// A table of the keys of a policy and what it runs for them.
-#[must_use]
 pub fn policy(of: &Policy) -> Listing {
     let columns = vec![
         Column::words("Collective", "the collective"),

@@ -64,7 +64,6 @@ impl Pool {
     }
 
     /// The latencies of each arm in milliseconds, in the order of time.
-    #[must_use]
     pub fn series(&self) -> Vec<Vec<f64>> {
         let mut series = vec![Vec::new(); self.arms.len()];
         self.lines.iter().for_each(|line| series[line.arm].push(line.latency_ms));
@@ -72,14 +71,12 @@ impl Pool {
     }
 
     /// The lines as estimators take them, or `None` unless every line has a propensity.
-    #[must_use]
     pub fn weighted(&self) -> Option<Vec<Line>> {
         let line = |of: &PoolLine| Some(Line { arm: of.arm, propensity: of.propensity?, latency: of.latency_ms });
         self.lines.iter().map(line).collect()
     }
 
     /// Whether arms alternated rather than ran one after the other.
-    #[must_use]
     pub fn is_interleaved(&self) -> bool {
         let ran = self.series().iter().filter(|values| !values.is_empty()).count();
         let changes = self.lines.windows(2).filter(|pair| pair[0].arm != pair[1].arm).count();
@@ -102,7 +99,6 @@ pub struct PooledLog<'a> {
 }
 
 /// Joins logs by key.
-#[must_use]
 pub fn pools(sources: &[PooledLog<'_>]) -> Vec<Pool> {
     let (mut places, mut pools) = (BTreeMap::new(), Vec::new());
     let mut in_time: Vec<(usize, &PooledLog<'_>)> = sources.iter().enumerate().collect();

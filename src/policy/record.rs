@@ -89,7 +89,6 @@ impl fmt::Display for First {
 
 impl First {
     /// The record as text.
-    #[must_use]
     pub fn text(&self) -> String {
         let body = match self {
             Self::Passive => "",
@@ -99,7 +98,6 @@ impl First {
     }
 
     /// Reads a record; `None` if it is incomplete or no record.
-    #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let (head, body) = parts(bytes).ok()?;
         Self::of(head, body)
@@ -122,7 +120,6 @@ impl First {
 
 impl Next {
     /// The record as text.
-    #[must_use]
     pub fn text(&self) -> String {
         match self {
             Self::Keep => record("keep", ""),
@@ -131,7 +128,6 @@ impl Next {
     }
 
     /// Reads a record; `None` if it is incomplete or no record.
-    #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let (head, body) = parts(bytes).ok()?;
         Self::of(head, body)
@@ -181,13 +177,11 @@ fn member<'a, T: FromStr>(words: &mut impl Iterator<Item = &'a str>, name: &str)
 pub const UNREWARDED_CALLS: u64 = 1024;
 
 /// A policy to begin with online, whose keys return to the library's choice where no rewards come in.
-#[must_use]
 pub fn returning(policy: Policy) -> Policy {
     Policy { unrewarded_calls: policy.unrewarded_calls.or(Some(UNREWARDED_CALLS)), ..policy }
 }
 
 /// With what an online communicator begins where no policy is given: it tries the usual arms equally often.
-#[must_use]
 pub fn beginning(scale: Scale, comm_id: u64) -> Policy {
     const TRIED: [(Algorithm, Protocol); 3] =
         [(Algorithm::Tree, Protocol::Simple), (Algorithm::Tree, Protocol::Ll128), (Algorithm::Ring, Protocol::Simple)];

@@ -95,7 +95,6 @@ fn seeds_per_job(steps: u32) -> u32 {
 }
 
 /// Whether strategies can be let loose on a key: every arm that ran has values enough, and one of them is `auto`.
-#[must_use]
 pub fn can_replay(result: &KeyResult) -> bool {
     let ran: Vec<u64> = result.arms.iter().map(|arm| arm.n).filter(|n| *n > 0).collect();
     result.estimator != Estimator::None

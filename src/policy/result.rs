@@ -30,7 +30,6 @@ pub enum Estimator {
 
 impl Estimator {
     /// The keyword in JSON.
-    #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
             Self::Resampling => "resampling",
@@ -41,7 +40,6 @@ impl Estimator {
     }
 
     /// A phrase for use within a sentence.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Resampling => "Judged by resampling: each arm's own values are drawn again in blocks.",
@@ -97,7 +95,6 @@ pub enum Flag {
 
 impl Flag {
     /// The keyword in JSON and in verdicts.
-    #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
             Self::Bimodal => "bimodal",
@@ -153,13 +150,11 @@ pub struct ArmResult {
 impl ArmResult {
     /// The comparison with `auto`, if the two were measured so that they can be compared. A change between the only
     /// run of one arm and the next arm's can't be told from the effect of the arm.
-    #[must_use]
     pub fn compared(&self) -> Option<Comparison> {
         self.comparison.filter(|_| matches!(self.evidence, Some(Evidence::Test { .. })))
     }
 
     /// The probability that its mean is below `auto`'s; `None` where the log can't compare them.
-    #[must_use]
     pub fn p_better(&self) -> Option<f64> {
         self.compared().map(|of| of.p_better)
     }
@@ -181,7 +176,6 @@ pub enum Evidence {
 
 impl Evidence {
     /// The units of a test in words, such as `24 stretches of the run`.
-    #[must_use]
     pub fn units(certainty: &PairedResult) -> String {
         let units = certainty.units;
         match certainty.unit {
@@ -224,7 +218,6 @@ pub struct KeyResult {
 
 impl KeyResult {
     /// The arm to run.
-    #[must_use]
     pub fn chosen(&self) -> Arm {
         match self.decision {
             Decision::Deploy(arm) => self.arms.get(arm as usize).map(|of| of.arm).unwrap_or_default(),
@@ -233,13 +226,11 @@ impl KeyResult {
     }
 
     /// P(better) of the candidate; `None` where the log can't compare it with `auto`.
-    #[must_use]
     pub fn p_better(&self) -> Option<f64> {
         self.of_candidate()?.p_better()
     }
 
     /// The fewest independent values among `auto` and the candidate, or all arms that ran.
-    #[must_use]
     pub fn n_eff(&self) -> f64 {
         let ran = self.arms.iter().enumerate().filter(|(_, arm)| arm.n > 0);
         let compared = ran.filter(|(place, _)| *place == 0 || self.candidate.is_none_or(|c| c as usize == *place));
@@ -248,7 +239,6 @@ impl KeyResult {
     }
 
     /// The result of the candidate.
-    #[must_use]
     pub fn of_candidate(&self) -> Option<&ArmResult> {
         self.arms.get(self.candidate? as usize)
     }
@@ -285,7 +275,6 @@ pub enum Attribution {
 
 impl Attribution {
     /// A phrase for reports.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Columns => "the log names the arm of each line",
@@ -325,7 +314,6 @@ pub enum PairKind {
 
 impl PairKind {
     /// A phrase for reports.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Same => "same",

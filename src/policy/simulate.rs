@@ -7,7 +7,6 @@ use crate::bandit::{draws::normal, environment::Simulation};
 pub const ARMS: [&str; 4] = ["tree/simple", "tree/ll128", "ring/simple", "auto"];
 
 /// The simulated environments by name.
-#[must_use]
 pub fn worlds() -> [(&'static str, Simulation); 4] {
     [
         ("One arm is clearly better", Simulation::clear()),
@@ -18,7 +17,6 @@ pub fn worlds() -> [(&'static str, Simulation); 4] {
 }
 
 /// A log of a world in which arms take turns, as this program writes it.
-#[must_use]
 pub fn log(world: &Simulation, arms: &[&str], size_bytes: u64, rounds: u64, seed: u64) -> String {
     let mut text = format!("{MARK}\ncollType,nBytes,nNodes,nRanks,latency_ms,arm,call,propensity\n");
     let steps = rounds as usize * arms.len();
@@ -34,7 +32,6 @@ pub fn log(world: &Simulation, arms: &[&str], size_bytes: u64, rounds: u64, seed
 
 /// The worked case as a log: 25 ms of computation on 108 multiprocessors; ring/simple on 24 channels takes 2.0 ms,
 /// tree/ll128 on 4 takes 2.6, the library's choice 2.4 on 20. Alone the first wins; beside computation it loses.
-#[must_use]
 pub fn overlap_log(seed: u64) -> String {
     const ARMS: [(&str, f64, u32); 3] = [("auto", 2.4, 20), ("ring/simple/24", 2.0, 24), ("tree/ll128/4", 2.6, 4)];
     let job = Iteration { compute_ms: 25.0, multiprocessors: 108 };

@@ -44,31 +44,26 @@ pub struct PolicyStudy {
 
 impl PolicyStudy {
     /// A study of these logs.
-    #[must_use]
     pub fn new(logs: Vec<NamedLog>) -> Self {
         Self { logs, ..Self::default() }
     }
 
     /// Whether there is no log.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.logs.is_empty()
     }
 
     /// The settings of the study.
-    #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
     /// The result of each key.
-    #[must_use]
     pub fn results(&self) -> Vec<KeyResult> {
         self.judged.iter().map(|one| one.result.clone()).collect()
     }
 
     /// The last replay, or `None` before the first.
-    #[must_use]
     pub fn replayed(&self) -> Option<&ReplayResult> {
         self.replayed.as_ref()
     }
@@ -96,7 +91,6 @@ impl PolicyStudy {
     }
 
     /// The generation of the next policy: one above all that were dropped or given.
-    #[must_use]
     pub fn next_generation(&self) -> u64 {
         let dropped = self.logs.iter().filter_map(|named| named.log.policy.as_ref());
         let known = dropped.chain(&self.settings.schedule.policies).map(|policy| policy.generation);
@@ -104,7 +98,6 @@ impl PolicyStudy {
     }
 
     /// The logs, with the names of their files.
-    #[must_use]
     pub fn logs(&self) -> &[NamedLog] {
         &self.logs
     }
@@ -160,7 +153,6 @@ impl PolicyStudy {
     }
 
     /// The result of the last study, which is empty before the first.
-    #[must_use]
     pub fn studied(&self) -> PolicyOverview {
         let results = self.results();
         let pairs = iteration::pairs(&self.judged);

@@ -22,7 +22,6 @@ use crate::{
 };
 
 /// Whether a workbench has nothing to show before something is loaded: no example that is made, and no simulation.
-#[must_use]
 pub fn needs_files(workbench: Workbench, choices: &Choices) -> bool {
     match workbench {
         Workbench::Topology => false,
@@ -46,7 +45,6 @@ pub struct WorkbenchFiles {
 
 impl WorkbenchFiles {
     /// The workbenches that something was loaded for, with the files' numbers.
-    #[must_use]
     pub fn files(&self) -> Vec<(Workbench, u32)> {
         let kernels = self.kernels.iter().map(|(file, _)| (Workbench::Overlap, *file));
         let samples = self.samples.iter().map(|(file, _)| (Workbench::TrainingTime, *file));
@@ -75,7 +73,6 @@ pub struct Studies {
 
 impl Studies {
     /// The studies of loaded files.
-    #[must_use]
     pub fn new(tuning: LoadedTuning, parts: WorkbenchFiles) -> Self {
         let kernels = bring_together(parts.kernels.into_iter().map(|(_, part)| part).collect());
         Self {
@@ -91,7 +88,6 @@ impl Studies {
     }
 
     /// The study of a workbench.
-    #[must_use]
     pub fn of(&self, workbench: Workbench) -> &dyn Study {
         match workbench {
             Workbench::Overlap => &self.overlap,

@@ -13,7 +13,6 @@ use crate::{
 };
 
 /// The workbench that has a use for a value.
-#[must_use]
 pub const fn receiver(passed: &PassedValue) -> Workbench {
     match passed {
         PassedValue::Curve(_) | PassedValue::Slowdown(_) => Workbench::TrainingTime,
@@ -27,7 +26,6 @@ pub fn receive(passed: &PassedValue, choices: &mut Choices) {
 
 /// The times of a collective as it would be deployed, for the curves of a training step that are this collective.
 /// `None` where a step has no such collective, or less than two sizes have a figure.
-#[must_use]
 pub fn tuned_curve(answer: &[Recommendation], of: Collective, scale: Scale) -> Option<PassedValue> {
     if !training_time::form::has_curve(of) {
         return None;

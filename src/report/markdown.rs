@@ -9,7 +9,6 @@ use crate::text::{escaped, named_controls};
 const LONG: usize = 24;
 
 /// The report as GitHub-flavoured Markdown.
-#[must_use]
 pub fn markdown(report: &Report) -> String {
     let mut out = Blocks::default();
     out.block(&format!("# {}", line(&report.title)));

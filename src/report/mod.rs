@@ -50,7 +50,6 @@ impl Workbench {
     pub const ALL: &[Self] = &[Self::Tuning, Self::Policy, Self::TrainingTime, Self::Topology, Self::Overlap];
 
     /// The name on its tab.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tuning => "Tuning",
@@ -69,7 +68,6 @@ impl Workbench {
     /// assert_eq!(Workbench::of("#v%3D1%26w%3Doverlap"), Workbench::Overlap);
     /// assert_eq!(Workbench::of("#v=1&w=attic"), Workbench::Tuning);
     /// ```
-    #[must_use]
     pub fn of(fragment: &str) -> Self {
         let fragment = form::restored(fragment);
         let key = form::value(&fragment, "w");
@@ -77,13 +75,11 @@ impl Workbench {
     }
 
     /// The address fragment that opens it.
-    #[must_use]
     pub fn fragment(self) -> String {
         format!("#v=1&w={}", self.key())
     }
 
     /// The keyword in files and links.
-    #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
             Self::Tuning => "tuning",
@@ -180,7 +176,6 @@ pub struct Section {
 
 impl Section {
     /// A section for the fields of a group, under its title.
-    #[must_use]
     pub fn with_form(group: impl Into<Group>) -> Self {
         let group = group.into();
         Self { title: group.title.clone().into_owned(), form: Some(group), ..Self::default() }
@@ -204,7 +199,6 @@ pub struct Exhibit {
 
 impl Exhibit {
     /// A table whose rows can't be chosen.
-    #[must_use]
     pub fn new(id: impl Into<String>, title: impl Into<String>, listing: Listing) -> Self {
         Self { id: id.into(), title: title.into(), listing, choose: None, marks: Vec::new() }
     }
@@ -240,7 +234,6 @@ pub struct Contents {
 
 impl Contents {
     /// Everything that a file can hold.
-    #[must_use]
     pub const fn whole() -> Self {
         Self {
             workbench: Workbench::Tuning,

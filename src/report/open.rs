@@ -28,7 +28,6 @@ pub enum OpenError {
 }
 
 /// Whether a text that begins with `head` is a report.
-#[must_use]
 pub fn is_report(head: &str) -> bool {
     let end = head.floor_char_boundary(HEAD);
     let head = head[..end].trim_start_matches('\u{FEFF}').trim_start();

@@ -115,7 +115,6 @@ pub const MAX_RUNS: usize = 16;
 
 impl Snapshot {
     /// Its size at a workload.
-    #[must_use]
     pub fn at(&self, workload: &Workload) -> Option<&SnapshotSize> {
         let key = |group: &SnapshotGroup| (group.collective, group.scale);
         let group = self.groups.binary_search_by_key(&(workload.collective, workload.scale), key).ok()?;
@@ -148,7 +147,6 @@ impl Snapshot {
 
 impl SnapshotGroup {
     /// Whether another one holds the same runs, value by value.
-    #[must_use]
     pub fn has_runs_of(&self, other: &Self) -> bool {
         let is_same = |(a, b): (&SnapshotSize, &SnapshotSize)| {
             (a.size_bytes, &a.default, &a.measured) == (b.size_bytes, &b.default, &b.measured)
@@ -159,7 +157,6 @@ impl SnapshotGroup {
 
 impl SnapshotRuns {
     /// Their median in GB/s.
-    #[must_use]
     pub fn busbw_gbps(&self) -> f64 {
         match self {
             Self::Each(runs) => median(&mut runs.clone()).unwrap_or(f64::NAN),
@@ -168,7 +165,6 @@ impl SnapshotRuns {
     }
 
     /// How many there were.
-    #[must_use]
     pub fn count(&self) -> u32 {
         match self {
             Self::Each(runs) => u32::try_from(runs.len()).unwrap_or(u32::MAX),
@@ -178,7 +174,6 @@ impl SnapshotRuns {
 }
 
 /// To five digits: times have no more.
-#[must_use]
 pub fn rounded(value: f64) -> f64 {
     format!("{value:.4e}").parse().unwrap_or(value)
 }

@@ -28,7 +28,6 @@ impl ReportFormat {
     pub const ALL: &[Self] = &[Self::Link, Self::Html, Self::Markdown, Self::Json];
 
     /// The name that is shown to people.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Html => "HTML",
@@ -39,7 +38,6 @@ impl ReportFormat {
     }
 
     /// The extension of the file; a link is no file.
-    #[must_use]
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Html => "html",
@@ -50,7 +48,6 @@ impl ReportFormat {
     }
 
     /// The media type of the file.
-    #[must_use]
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::Html => "text/html",
@@ -99,7 +96,6 @@ pub fn write(report: &Report, form: ReportFormat) -> Result<Written, WireError> 
 }
 
 /// The stem of the file names of a report: its title in characters that every file system accepts.
-#[must_use]
 pub fn file_stem(report: &Report) -> String {
     /// The most characters of a name that all file systems keep.
     const LONGEST: usize = 80;

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 /// let paths = ["/data/monday/sweep.csv", "/data/tuesday/sweep.csv", "/data/other.csv"].map(str::to_owned);
 /// assert_eq!(apart(&paths), ["monday/sweep.csv", "tuesday/sweep.csv", "other.csv"]);
 /// ```
-#[must_use]
 pub fn apart(paths: &[String]) -> Vec<&str> {
     let mut ends: Vec<&str> = paths.iter().map(|path| end(path, 1)).collect();
     let longest = paths.iter().map(|path| path.matches(SEPARATORS).count() + 1).max().unwrap_or(1);

@@ -10,13 +10,11 @@ use serde_json::{
 };
 
 /// The value as JSON without white space.
-#[must_use]
 pub fn compact(value: &impl Serialize) -> String {
     written(value, Layout(None))
 }
 
 /// The value as JSON, indented by two spaces.
-#[must_use]
 pub fn indented(value: &impl Serialize) -> String {
     written(value, Layout(Some(PrettyFormatter::new())))
 }

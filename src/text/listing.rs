@@ -19,19 +19,16 @@ pub struct Entry {
 
 impl Entry {
     /// A cell of text.
-    #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), number: None }
     }
 
     /// A message size in bytes, in binary units.
-    #[must_use]
     pub fn size(size_bytes: u64) -> Self {
         Self { text: Size(size_bytes).to_string(), number: Some(size_bytes as f64) }
     }
 
     /// A number as it is written; an empty cell where there is none.
-    #[must_use]
     pub fn number(value: Option<f64>, written: impl FnOnce(f64) -> String) -> Self {
         Self { text: value.map(written).unwrap_or_default(), number: value }
     }
@@ -53,13 +50,11 @@ pub struct Column {
 
 impl Column {
     /// A column of text.
-    #[must_use]
     pub const fn words(name: &'static str, meaning: &'static str) -> Self {
         Self { name: Cow::Borrowed(name), meaning: Cow::Borrowed(meaning), is_numeric: false, is_secondary: false }
     }
 
     /// A column of numbers.
-    #[must_use]
     pub const fn numbers(name: &'static str, meaning: &'static str) -> Self {
         Self { name: Cow::Borrowed(name), meaning: Cow::Borrowed(meaning), is_numeric: true, is_secondary: false }
     }
@@ -83,7 +78,6 @@ pub struct Listing {
 
 impl Listing {
     /// The listing without the columns that are empty all the way down.
-    #[must_use]
     pub fn without_empty_columns(&self) -> Self {
         let has_text =
             |column: usize| self.rows.iter().any(|row| row.get(column).is_some_and(|cell| !cell.text.is_empty()));
@@ -96,7 +90,6 @@ impl Listing {
     }
 
     /// The listing without the columns that are shown on demand only.
-    #[must_use]
     pub fn without_secondary_columns(&self) -> Self {
         self.with(|column| !self.columns[column].is_secondary)
     }
@@ -112,14 +105,12 @@ impl Listing {
     }
 
     /// The listing with the rows that a filter keeps, as in [`Listing::visible_rows`].
-    #[must_use]
     pub fn filtered(&self, filter: &str) -> Self {
         let rows = self.visible_rows(None, filter).into_iter().map(|index| self.rows[index].clone()).collect();
         Self { columns: self.columns.clone(), rows }
     }
 
     /// The listing as a table to be written, its cells as they are shown.
-    #[must_use]
     pub fn to_table(&self) -> Table {
         let mut table = Table::new(self.columns.iter().map(|column| column.name.to_string()));
         for row in &self.rows {
@@ -129,7 +120,6 @@ impl Listing {
     }
 
     /// The listing as JSON: an object per row, numbers where a cell has one, else its text; empty cells are left out.
-    #[must_use]
     pub fn to_json(&self) -> String {
         let object = |row: &Vec<Entry>| {
             let cells = self.columns.iter().zip(row).filter(|(_, entry)| !entry.text.is_empty());
@@ -147,7 +137,6 @@ impl Listing {
 
     /// The rows to show: those in which every word of `filter` occurs in some cell, in any case, ordered by a
     /// column (ascending or descending, empty cells last) or as they came.
-    #[must_use]
     pub fn visible_rows(&self, sort: Option<(usize, bool)>, filter: &str) -> Vec<usize> {
         let words: Vec<String> = filter.split_whitespace().map(str::to_ascii_lowercase).collect();
         let holds = |row: &[Entry]| {

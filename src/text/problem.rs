@@ -24,7 +24,6 @@ fn column_phrase(column: &str) -> String {
 
 impl Problem {
     /// A problem with one cell or, with an empty `column`, with the whole line.
-    #[must_use]
     pub fn new(line: u64, column: &str, text: &str, expected: impl Into<String>) -> Self {
         Self { line, column: excerpt(column), text: excerpt(text), expected: expected.into() }
     }

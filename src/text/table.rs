@@ -43,7 +43,6 @@ impl From<u32> for Cell {
 
 impl Cell {
     /// A number with this many decimals, or an empty cell.
-    #[must_use]
     pub fn number(value: Option<f64>, decimals: usize) -> Self {
         value.map_or(Self::Empty, |v| Self::Number(v, decimals))
     }
@@ -81,7 +80,6 @@ pub struct Table {
 
 impl Table {
     /// A table of these columns, without rows.
-    #[must_use]
     pub fn new<S: Into<String>>(headers: impl IntoIterator<Item = S>) -> Self {
         Self { headers: headers.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
@@ -95,7 +93,6 @@ impl Table {
     /// ASVS
     /// 1.2.10): a text that begins with `=`, `+`, `-` or `@`, or has a part that does behind any sign that a
     /// spreadsheet may take for the end of a cell. Numbers stay numbers.
-    #[must_use]
     pub fn to_csv(&self) -> String {
         let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
         let headers = self.headers.iter().map(|h| guarded(h));
@@ -114,7 +111,6 @@ impl Table {
 
     /// A table of GitHub-flavoured Markdown; columns of numbers are aligned to the right, and whatever a cell
     /// holds shows as the text that it is.
-    #[must_use]
     pub fn to_markdown(&self) -> String {
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let is_numeric = |column: usize| {
@@ -163,7 +159,6 @@ fn is_formula(text: &str) -> bool {
 /// Text for Markdown without any Markdown or HTML markup and without mentions: GitHub turns `@user`, `#123` and
 /// `GH-123` into links even if they are escaped, unless something separates their parts. An underscore within a word
 /// is no markup.
-#[must_use]
 pub fn escaped(text: &str) -> String {
     /// A zero-width space as an HTML entity.
     const APART: &str = "&#8203;";
@@ -203,7 +198,6 @@ fn is_after(text: &str, letters: &str) -> bool {
 
 /// Text for a block of code, in which control characters other than line ends and tabs are named: `<U+001B>`. A reader
 /// takes what begins with a backslash there for what it means in the code.
-#[must_use]
 pub fn named_controls(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

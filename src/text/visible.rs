@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 /// Whether a character is not shown itself, but steers what shows it: the control characters, of which a terminal makes
 /// commands; those that turn the direction of the text around them; and ends of lines that are none in a file.
-#[must_use]
 pub fn is_control(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -15,7 +14,6 @@ pub fn is_control(c: char) -> bool {
 
 /// Whether a character leaves nothing to see: white space, control characters, and those that Unicode has any program
 /// ignore that can't show them (`Default_Ignorable_Code_Point`).
-#[must_use]
 pub fn is_invisible(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()
@@ -49,13 +47,11 @@ pub fn is_invisible(c: char) -> bool {
 /// assert_eq!(visible("a\u{1b}[31m\n.csv"), "a\\u{1b}[31m\\n.csv");
 /// assert_eq!(visible("größe.csv"), "größe.csv");
 /// ```
-#[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false)
 }
 
 /// The same for text of several lines: their ends, and tabs, are left as they are.
-#[must_use]
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| matches!(c, '\n' | '\t'))
 }

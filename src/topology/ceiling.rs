@@ -28,7 +28,6 @@ const MOST_RANKS: u32 = 512;
 const MOST_OF_PAIRS: u32 = 64;
 
 /// What loaded files say of measured scales, and why some say nothing, in words.
-#[must_use]
 pub fn ceilings<'a>(
     parts: impl IntoIterator<Item = (&'a str, &'a Part)>,
     scales: &[Scale],

@@ -8,7 +8,6 @@ fn axis(label: &str, quantity: Quantity) -> Axis {
 }
 
 /// The chart of the share of links that are busy over time.
-#[must_use]
 pub fn utilisation(timeline: &Timeline) -> Chart {
     const STEPS: usize = 120;
     let shares = timeline.utilisation(STEPS);
@@ -32,7 +31,6 @@ pub fn utilisation(timeline: &Timeline) -> Chart {
 }
 
 /// The chart of arrivals over time, of one schedule or of several.
-#[must_use]
 pub fn progress(timelines: &[(&str, &Timeline)]) -> Chart {
     const MOST: usize = 400;
     let series = |(index, (name, timeline)): (usize, &(&str, &Timeline))| {
@@ -68,7 +66,6 @@ pub fn progress(timelines: &[(&str, &Timeline)]) -> Chart {
 }
 
 /// The distribution of end times under varying bandwidths, with their median and their 95th and 99th percentile.
-#[must_use]
 pub fn varied(varied: &Variation, sigma: f64) -> Chart {
     const MOST: usize = 200;
     let longer = |ns: f64| (ns / varied.nominal_ns.max(f64::MIN_POSITIVE) - 1.0) * 100.0;
@@ -108,7 +105,6 @@ pub fn varied(varied: &Variation, sigma: f64) -> Chart {
 }
 
 /// The histogram of the times that a greedy schedule takes over seeds, in per cent above the bound.
-#[must_use]
 pub fn seeds(all: &[(&str, Vec<f64>)], best_ns: f64, bound_ns: f64) -> Chart {
     const BINS: usize = 24;
     let longer = |ns: f64| (ns / bound_ns.max(f64::MIN_POSITIVE) - 1.0) * 100.0;

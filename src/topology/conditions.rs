@@ -172,7 +172,6 @@ const MOST_SETS: u64 = 1 << 31;
 const MOST_CHOICES: u64 = 3_000_000_000;
 
 /// Whether the collective has a root.
-#[must_use]
 pub const fn has_root(collective: Collective) -> bool {
     use Collective::{Broadcast, Gather, Reduce, Scatter};
     matches!(collective, Broadcast | Reduce | Scatter | Gather)
@@ -316,7 +315,6 @@ impl CollectiveRequest {
     }
 
     /// Describes the collective: `all_gather of 1 chunk of 1 MiB per node`.
-    #[must_use]
     pub fn words(&self) -> String {
         let size = Size(self.chunk_bytes);
         let chunks = if self.chunks == 1 { "1 chunk".to_owned() } else { format!("{} chunks", self.chunks) };
@@ -333,7 +331,6 @@ impl CollectiveRequest {
     }
 
     /// The name of the collective in file names.
-    #[must_use]
     pub fn key(&self) -> &'static str {
         self.collective.map_or("custom", Collective::name)
     }

@@ -114,7 +114,6 @@ impl Default for Rates {
 
 impl Rates {
     /// The bandwidth of one link of a GPU generation in one direction, in GB/s.
-    #[must_use]
     pub fn link_gbps(&self, generation: &str) -> f64 {
         let of = |name: &str| self.links.iter().find(|(known, _)| known == name).map(|(_, gbps)| *gbps);
         of(generation).or_else(|| of("")).unwrap_or(20.0)
@@ -126,7 +125,6 @@ impl Rates {
     }
 
     /// The rates as a table.
-    #[must_use]
     pub fn listing(&self) -> Listing {
         const COLUMNS: [Column; 3] = [
             Column::words("Generation", "of the GPU, as the dump names it; the last row is for all others"),
@@ -162,7 +160,6 @@ pub enum Dump {
 }
 
 /// Whether a text begins like a dump.
-#[must_use]
 pub fn is_dump(text: &str) -> bool {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     ["<system", "<graphs"].iter().any(|tag| text.starts_with(tag))
@@ -286,7 +283,6 @@ fn integer(text: &str) -> Option<u32> {
 
 impl Machine {
     /// The port that shares the most bridges with a GPU; ports at equal distance take turns.
-    #[must_use]
     pub fn nearest(&self, gpu: &Gpu) -> Option<&Nic> {
         let shared = |nic: &Nic| nic.path.iter().zip(&gpu.path).take_while(|(a, b)| a == b).count();
         let most = self.nics.iter().map(&shared).max()?;
@@ -396,7 +392,6 @@ impl Machine {
     }
 
     /// The GPUs with their paths and ports, as a table.
-    #[must_use]
     pub fn listing(&self) -> Listing {
         const COLUMNS: [Column; 6] = [
             Column::numbers("GPU", "its number on the node"),

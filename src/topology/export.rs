@@ -200,7 +200,6 @@ fn decimal(topology: &Topology) -> &'static str {
 }
 
 /// The topology as CSV, in the format that [`super::read`] reads.
-#[must_use]
 pub fn topology_csv(topology: &Topology) -> String {
     let mut text = format!("{}\nSrc,Dest,Latency (ns),{}\n", topology.nodes, topology.unit.header());
     for link in &topology.links {

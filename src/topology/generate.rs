@@ -202,7 +202,6 @@ impl Kind {
     }
 
     /// The name, as [`Kind::parse`] reads it.
-    #[must_use]
     pub fn name(&self) -> String {
         let by = |sizes: &[u32]| sizes.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
         match self {
@@ -225,7 +224,6 @@ impl Kind {
 
 impl Kind {
     /// A note about contention in a form whose switches are unrolled into links: what the links share.
-    #[must_use]
     pub fn contention(&self) -> Option<String> {
         match self {
             Self::Switch(nodes) => Some(format!(
@@ -258,7 +256,6 @@ impl Kind {
 
 impl Kind {
     /// Whether some links can be slower than others.
-    #[must_use]
     pub fn has_slow_links(&self) -> bool {
         matches!(
             self,
@@ -269,7 +266,6 @@ impl Kind {
 
 impl Recipe {
     /// A form with the default rates: 500 ns and 50 GiB/s, and for the slow links of two groups 1,000 ns and 5 GiB/s.
-    #[must_use]
     pub fn new(kind: Kind) -> Self {
         let between = matches!(kind, Kind::TwoGroups { .. });
         Self {

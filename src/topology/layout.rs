@@ -17,13 +17,11 @@ pub struct Place {
 }
 
 /// The form in which a topology was generated, or that is recognised by its links.
-#[must_use]
 pub fn shape(topology: &Topology) -> Option<Shape> {
     topology.shape.clone().or_else(|| recognise(topology))
 }
 
 /// The positions of all nodes.
-#[must_use]
 pub fn places(topology: &Topology) -> Vec<Place> {
     let mut places = match shape(topology) {
         Some(shape) => of_shape(&shape, topology.nodes),
@@ -133,7 +131,6 @@ fn fit(places: &mut [Place]) {
 
 /// Recognises a form by the links: rings, lines, grids, tori and hypercubes whose nodes are numbered in order, and
 /// groups of nodes with faster links inside than between them.
-#[must_use]
 pub fn recognise(topology: &Topology) -> Option<Shape> {
     let nodes = topology.nodes as usize;
     if nodes < 2 {

@@ -15,7 +15,6 @@ use crate::{
 };
 
 /// Formats a time: `80.125 µs`.
-#[must_use]
 pub fn time(ns: f64) -> String {
     if !ns.is_finite() {
         return "–".to_owned();
@@ -44,7 +43,6 @@ fn ns_text(ns: f64) -> String {
 }
 
 /// The names of some nodes, abbreviated.
-#[must_use]
 pub fn nodes(topology: &Topology, some: &[u32]) -> String {
     const TOLD: usize = 8;
     let names: Vec<String> = some.iter().take(TOLD).map(|node| topology.label(*node)).collect();
@@ -57,7 +55,6 @@ pub fn nodes(topology: &Topology, some: &[u32]) -> String {
 }
 
 /// Describes a cut: the chunks that must leave, and the links over which. The smaller side is named.
-#[must_use]
 pub fn cut_words(topology: &Topology, cut: &NodeCut) -> String {
     let is_inside = |node: u32| cut.inside.binary_search(&node).is_ok();
     let crossing = topology.links.iter().filter(|link| is_inside(link.from) && !is_inside(link.to)).count();
@@ -75,7 +72,6 @@ pub fn cut_words(topology: &Topology, cut: &NodeCut) -> String {
 const LOAD: &str = "each chunk goes at least the shortest way, and each link carries one after the other";
 
 /// The table of the bounds of each phase, with the cut or path of each.
-#[must_use]
 pub fn bounds(topology: &Topology, request: &CollectiveRequest, bounds: &[&Bounds], clock: &Clock) -> Listing {
     const COLUMNS: [Column; 4] = [
         Column::words("Bound", "what no schedule can beat, and by which argument"),
@@ -119,7 +115,6 @@ pub fn bounds(topology: &Topology, request: &CollectiveRequest, bounds: &[&Bound
 }
 
 /// The table of links: how long each is busy, why it is idle, and its slack.
-#[must_use]
 pub fn links(topology: &Topology, timeline: &Timeline) -> Listing {
     const COLUMNS: [Column; 9] = [
         Column::words("From", "the node that sends"),
@@ -156,7 +151,6 @@ pub fn links(topology: &Topology, timeline: &Timeline) -> Listing {
 }
 
 /// The table of the transfers on the critical path.
-#[must_use]
 pub fn critical(topology: &Topology, timeline: &Timeline) -> Listing {
     const COLUMNS: [Column; 5] = [
         Column::numbers("Begins ns", "when it begins"),
@@ -190,7 +184,6 @@ pub fn critical(topology: &Topology, timeline: &Timeline) -> Listing {
 }
 
 /// The table of one chunk's transfers.
-#[must_use]
 pub fn tree(topology: &Topology, timeline: &Timeline, chunk: u32) -> Listing {
     const COLUMNS: [Column; 4] = [
         Column::numbers("Depth", "transfers before it on the way"),
@@ -211,7 +204,6 @@ pub fn tree(topology: &Topology, timeline: &Timeline, chunk: u32) -> Listing {
 }
 
 /// The table of damaged links or nodes, with new schedules where they were searched.
-#[must_use]
 pub fn damaged(topology: &Topology, nominal_ns: f64, all: &[Damaged]) -> Listing {
     const LINK: [Column; 5] = [
         Column::words("Link", "from where to where"),
@@ -273,7 +265,6 @@ fn new_cells(of: &Resynthesis) -> (Entry, Entry) {
 }
 
 /// The table of dumped rings and trees with their times, beside the best schedule.
-#[must_use]
 pub fn dumped(all: &[(&Pattern, Option<f64>)], found_ns: Option<f64>) -> Listing {
     const COLUMNS: [Column; 6] = [
         Column::words("Channels", "what was dumped, or found here"),
@@ -302,7 +293,6 @@ pub fn dumped(all: &[(&Pattern, Option<f64>)], found_ns: Option<f64>) -> Listing
 }
 
 /// A sentence about the end times under varying bandwidths.
-#[must_use]
 pub fn varied(of: &Variation, sigma: f64) -> String {
     let draws = of.ends_ns.len();
     format!(
@@ -316,7 +306,6 @@ pub fn varied(of: &Variation, sigma: f64) -> String {
 }
 
 /// The table that compares schedules.
-#[must_use]
 pub fn comparison(all: &[(&str, &Timeline, f64)]) -> Listing {
     const COLUMNS: [Column; 6] = [
         Column::words("Schedule", "what it is called"),

@@ -17,7 +17,6 @@ pub enum Unit {
 
 impl Unit {
     /// The number of bytes per second in one unit.
-    #[must_use]
     pub const fn bytes_per_second(self) -> u64 {
         match self {
             Self::Gib => 1 << 30,
@@ -27,7 +26,6 @@ impl Unit {
 
     /// The header of a bandwidth column in this unit. Other programs write GB/s for GiB/s; the decimal unit gets a
     /// header of its own, so that it is not lost.
-    #[must_use]
     pub const fn header(self) -> &'static str {
         match self {
             Self::Gib => "Bandwidth (GB/s)",
@@ -36,7 +34,6 @@ impl Unit {
     }
 
     /// The name of the unit.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gib => "GiB/s",
@@ -100,7 +97,6 @@ pub enum TopologyError {
 pub(super) const LONGEST_NS: f64 = (1_u64 << 43) as f64;
 
 /// The reason why a link is invalid; `None` for a valid one.
-#[must_use]
 pub fn link_problem(link: &Link, nodes: u32) -> Option<&'static str> {
     Some(match link {
         Link { from, to, .. } if *from >= nodes || *to >= nodes => "there is no such node",
@@ -121,7 +117,6 @@ pub fn link_problem(link: &Link, nodes: u32) -> Option<&'static str> {
 
 impl Topology {
     /// The most frequent latency in ns and bandwidth: the default for an added link.
-    #[must_use]
     pub fn usual_rates(&self) -> (f64, f64) {
         let rates = |link: usize| (self.links[link].latency_ns, self.links[link].bandwidth);
         let mut order: Vec<usize> = (0..self.links.len()).collect();
@@ -136,26 +131,22 @@ impl Topology {
     }
 
     /// The index of the link between two nodes, if there is one.
-    #[must_use]
     pub fn link(&self, from: u32, to: u32) -> Option<u32> {
         self.links.iter().position(|link| (link.from, link.to) == (from, to)).map(|place| place as u32)
     }
 
     /// The node of a name or of a number.
-    #[must_use]
     pub fn named(&self, name: &str) -> Option<u32> {
         let place = self.labels.iter().position(|label| !label.is_empty() && label == name).map(|place| place as u32);
         place.or_else(|| name.parse().ok().filter(|node| *node < self.nodes))
     }
 
     /// The name of a node, or its number.
-    #[must_use]
     pub fn label(&self, node: u32) -> String {
         self.labels.get(node as usize).filter(|label| !label.is_empty()).cloned().unwrap_or_else(|| node.to_string())
     }
 
     /// Notes about obstacles to a collective: nodes without links, nodes that can't reach each other.
-    #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let Ok((graph, _)) = self.graph(1 << 20) else { return Vec::new() };
         let mut notes = Vec::new();

@@ -13,7 +13,6 @@ use std::collections::{BTreeSet, HashSet};
 use super::model::Topology;
 
 /// Whether a text begins like an algorithm of MSCCL.
-#[must_use]
 pub fn is_algorithm(text: &str) -> bool {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     text.starts_with("<algo") || (text.starts_with("<?xml") && text.contains("<algo"))
@@ -36,7 +35,6 @@ pub fn verdict(algo: &Algo) -> Result<String, String> {
 
 /// The pairs of ranks that an algorithm connects without a link of the topology, as messages; or that the numbers of
 /// ranks differ.
-#[must_use]
 pub fn not_in(algo: &Algo, topology: &Topology) -> Vec<String> {
     /// The number of pairs that are named.
     const MAX_NAMED: usize = 8;

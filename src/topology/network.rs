@@ -38,13 +38,11 @@ pub struct CutRequest {
 
 impl Network {
     /// The share of a link's bandwidth that is left.
-    #[must_use]
     pub fn left(&self, link: u32) -> f64 {
         self.damaged.binary_search_by_key(&link, |(damaged, _)| *damaged).map_or(1.0, |at| self.damaged[at].1)
     }
 
     /// The indices in the topology of the links that are not cut, in the order in which timelines number them.
-    #[must_use]
     pub fn whole(&self) -> Vec<u32> {
         (0..self.topology.links.len() as u32).filter(|link| self.left(*link) > 0.0).collect()
     }
@@ -52,13 +50,11 @@ impl Network {
 
 impl Network {
     /// The indices in the topology of the nodes that are not dead, in the order in which timelines number them.
-    #[must_use]
     pub fn alive(&self) -> Vec<u32> {
         (0..self.topology.nodes).filter(|node| self.dead.binary_search(node).is_err()).collect()
     }
 
     /// The topology with its damage, in the numbering of timelines.
-    #[must_use]
     pub fn left_over(&self) -> Topology {
         damaged(&self.topology, &self.damaged, &self.dead)
     }
@@ -66,7 +62,6 @@ impl Network {
 
 /// A topology with damaged links (ascending, with shares of bandwidth, 0 for cut ones) and without dead nodes
 /// (ascending) and their links. The other nodes keep their names.
-#[must_use]
 pub fn damaged(topology: &Topology, damage: &[(u32, f64)], dead: &[u32]) -> Topology {
     let left = |index: u32| damage.binary_search_by_key(&index, |(of, _)| *of).map_or(1.0, |at| damage[at].1);
     let is_dead = |node: u32| dead.binary_search(&node).is_ok();

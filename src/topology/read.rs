@@ -209,7 +209,6 @@ impl Columns {
 }
 
 /// Whether a text begins like a topology.
-#[must_use]
 pub fn is_topology(text: &str) -> bool {
     let mut lines = lines(text);
     let Some((_, first)) = lines.next() else { return false };

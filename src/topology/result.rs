@@ -57,7 +57,6 @@ pub struct ResultFile {
 }
 
 /// Whether a text begins like a result file.
-#[must_use]
 pub fn is_result(text: &str) -> bool {
     lines(text).next().is_some_and(|(_, first)| {
         let first = first.to_ascii_lowercase();
@@ -251,7 +250,6 @@ fn transfer(cell: &str, times_in_ns: Option<f64>) -> Option<(u32, Option<(f64, f
 
 impl ResultFile {
     /// The schedule on a graph, whose links are found by their ends, with messages about transfers that do not fit.
-    #[must_use]
     pub fn schedule(&self, topology: &Topology, graph: &Graph, clock: &Clock) -> (Schedule, Vec<String>) {
         let mut wrong = Vec::new();
         let mut transfers = Vec::with_capacity(self.transfers.len());
@@ -295,7 +293,6 @@ impl ResultFile {
     }
 
     /// Whether the file has times.
-    #[must_use]
     pub fn has_times(&self) -> bool {
         self.transfers.iter().all(|(_, _, times)| times.is_some())
     }
@@ -317,7 +314,6 @@ fn snap(transfers: &mut [Transfer], graph: &Graph, clock: &Clock) {
 }
 
 /// Writes a result file in the dialect `chunk:start:end` with times in ns.
-#[must_use]
 pub fn write(
     topology: &Topology,
     graph: &Graph,
@@ -355,7 +351,6 @@ pub fn write(
 }
 
 /// A file name for an export, without path separators and special characters.
-#[must_use]
 pub fn file_name(topology: &Topology, what: &str, extension: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '_' };
     let name: String = excerpt(&topology.name).chars().map(plain).collect();

@@ -99,7 +99,6 @@ pub enum Damage {
 }
 
 /// Simulates a schedule under bandwidths that vary from transfer to transfer.
-#[must_use]
 pub fn varied(
     problem: &Problem,
     schedule: &Schedule,
@@ -131,7 +130,6 @@ pub fn varied(
 }
 
 /// The duration of a link with a share of its bandwidth, in ticks. Its latency does not change.
-#[must_use]
 pub fn slowed(topology: &Topology, clock: &Clock, link: u32, share: f64) -> u64 {
     let mut slow = topology.links[link as usize];
     let before = clock.duration_ns(&slow);
@@ -142,7 +140,6 @@ pub fn slowed(topology: &Topology, clock: &Clock, link: u32, share: f64) -> u64 
 
 /// The effort for each new schedule, given the number of transfers and of damages; 0 where all of them would take too
 /// long.
-#[must_use]
 pub const fn effort(transfers: usize, damages: usize) -> u64 {
     const EACH: u64 = 200_000;
     // A search takes about as long as twenty replays.
@@ -166,7 +163,6 @@ fn lost(replay: &Replay<'_>, run: &ReplayOutcome, damage: &Damage) -> u64 {
 
 /// Replays the schedule with each of some links or nodes slow and dead. Searches a new schedule for each with the given
 /// effort, where that is above 0.
-#[must_use]
 pub fn damaged(material: &Material<'_>, damages: &[Damage], seed: u64, effort: u64) -> Vec<Damaged> {
     let Material { topology, problem, clock, schedule, .. } = *material;
     let mut replay = Replay::new(problem, schedule);
@@ -187,7 +183,6 @@ pub fn damaged(material: &Material<'_>, damages: &[Damage], seed: u64, effort: u
 }
 
 /// The topology with a damage.
-#[must_use]
 pub fn with_damage(topology: &Topology, damage: &Damage) -> Topology {
     let is_between = |link: &super::model::Link, a: u32, b: u32| [(a, b), (b, a)].contains(&(link.from, link.to));
     match *damage {
@@ -202,7 +197,6 @@ pub fn with_damage(topology: &Topology, damage: &Damage) -> Topology {
 }
 
 /// Describes a damage, for people.
-#[must_use]
 pub fn describe(topology: &Topology, damage: &Damage) -> String {
     let label = |node: u32| topology.label(node);
     let ends = |link: u32| {
@@ -218,7 +212,6 @@ pub fn describe(topology: &Topology, damage: &Damage) -> String {
 }
 
 /// Compares the old schedule with a new one on the damaged topology. `effort` is the number of decisions of the search.
-#[must_use]
 pub fn resynthesize(material: &Material<'_>, damage: &Damage, seed: u64, effort: u64) -> Resynthesis {
     let Material { topology, request, problem, clock, schedule, .. } = *material;
     let slow = match damage {

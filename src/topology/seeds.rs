@@ -11,7 +11,6 @@ use crate::{
 
 /// The time of one greedy schedule for each seed, in ns; `None` where a chunk must be relayed, which greedy matching
 /// does not do.
-#[must_use]
 pub fn times_ns(problem: &Problem, clock: &Clock, rule: MatchingRule, seeds: std::ops::Range<u64>) -> Option<Vec<f64>> {
     let time = |seed: u64| {
         let mut stream = Stream::new(seed);

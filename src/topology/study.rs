@@ -99,19 +99,16 @@ struct ActiveSearch {
 
 impl Study {
     /// Creates the state for loaded files with their names.
-    #[must_use]
     pub fn new(parts: Vec<(String, Part)>) -> Self {
         Self { parts, ..Self::default() }
     }
 
     /// Whether no file of this workbench is loaded.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
     /// The loaded files with their names.
-    #[must_use]
     pub fn parts(&self) -> &[(String, Part)] {
         &self.parts
     }
@@ -391,7 +388,6 @@ fn file_stem(path: &str) -> &str {
 }
 
 /// The timeline of a schedule, with slack and critical path up to `MOST_ANALYSED`.
-#[must_use]
 pub fn timeline(problem: &Problem, schedule: &Schedule, clock: &Clock) -> Option<Timeline> {
     let chunks = problem.chunks();
     let is_small = (problem.graph.nodes() * chunks).max(schedule.transfers.len()) <= MOST_ANALYSED;

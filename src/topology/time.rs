@@ -71,7 +71,6 @@ fn fraction(link: &Link, unit: Unit, chunk_bytes: u64) -> Option<(u128, u128)> {
 impl Clock {
     /// Chooses ticks in which all durations are whole numbers. Where the longest would exceed `LONGEST` ticks,
     /// durations are rounded.
-    #[must_use]
     pub fn new(links: &[Link], unit: Unit, chunk_bytes: u64) -> Self {
         let finite = links.iter().map(|link| link.bandwidth).filter(|bandwidth| bandwidth.is_finite());
         let fastest = finite.clone().fold(0.0, f64::max);
@@ -115,13 +114,11 @@ impl Clock {
     }
 
     /// How long a chunk occupies a link, in ns.
-    #[must_use]
     pub fn duration_ns(&self, link: &Link) -> f64 {
         link.latency_ns + self.chunk_bytes as f64 * 1e9 / (link.bandwidth * self.unit.bytes_per_second() as f64)
     }
 
     /// How long a chunk occupies a link, in ticks; at least 1.
-    #[must_use]
     pub fn duration(&self, link: &Link) -> u64 {
         let exact = fraction(link, self.unit, self.chunk_bytes)
             .filter(|_| self.is_exact)
@@ -131,7 +128,6 @@ impl Clock {
     }
 
     /// The bandwidth of a link as a whole number. Rounded up, so that no bound is too high.
-    #[must_use]
     pub fn rate(&self, link: &Link) -> u64 {
         if link.bandwidth.is_infinite() {
             return INFINITE;
@@ -143,7 +139,6 @@ impl Clock {
     }
 
     /// How long `chunks` chunks take over links of a total rate, in ns, if chunks can be divided at will.
-    #[must_use]
     pub fn fluid_ns(&self, chunks: u64, rate: u64) -> f64 {
         if rate == 0 {
             return f64::INFINITY;
@@ -153,7 +148,6 @@ impl Clock {
     }
 
     /// The fluid bound L1 in ns: the larger one of that over cuts and that over all links.
-    #[must_use]
     pub fn fluid_bound_ns(&self, bounds: &Bounds) -> f64 {
         let (work, rate) = bounds.load;
         let all = if rate == 0 { 0.0 } else { self.fluid_ns(1, 1) * (work as f64 / rate as f64) };
@@ -161,7 +155,6 @@ impl Clock {
     }
 
     /// Converts ticks to nanoseconds.
-    #[must_use]
     pub fn ns(&self, ticks: u64) -> f64 {
         // Convert whole nanoseconds and the rest separately: both are exact where the quotient is not.
         let whole = (ticks / self.ticks_per_ns) as f64;
@@ -169,7 +162,6 @@ impl Clock {
     }
 
     /// The tick nearest to a time in ns.
-    #[must_use]
     pub fn ticks(&self, ns: f64) -> u64 {
         (ns * self.ticks_per_ns as f64).round().clamp(0.0, 9e18) as u64
     }

@@ -6,7 +6,6 @@ use super::timeline::Timeline;
 use crate::order::CompactSort;
 
 /// A schedule as JSON in the Trace Event Format, with times in µs.
-#[must_use]
 pub fn perfetto(timeline: &Timeline, label: &dyn Fn(u32) -> String) -> String {
     let us = |ticks: u64| timeline.ns(ticks) / 1000.0;
     let mut text = String::from("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");

@@ -62,7 +62,6 @@ pub struct Parameters {
 
 impl Parameters {
     /// Parameters of a pipeline stage with this many layers: experts excluded, and experts.
-    #[must_use]
     pub fn of_stage(&self, layers: f64, is_first: bool, is_last: bool) -> (f64, f64) {
         let ends = if is_first { self.first } else { 0.0 } + if is_last { self.last } else { 0.0 };
         (layers * self.layer + ends, layers * self.experts)
@@ -70,7 +69,6 @@ impl Parameters {
 }
 
 /// Tokens of the vocabulary as they are held: padded so that each rank has a multiple of 128.
-#[must_use]
 pub fn padded_vocabulary(vocabulary: u32, tensor: u32) -> f64 {
     (f64::from(vocabulary) / (128.0 * f64::from(tensor.max(1)))).ceil() * 128.0
 }
@@ -78,7 +76,6 @@ pub fn padded_vocabulary(vocabulary: u32, tensor: u32) -> f64 {
 impl Anatomy {
     /// That of a run: its operators, or its architecture's where they are the same; and the architecture's parameters,
     /// or those of a GPT with biases.
-    #[must_use]
     pub fn of(run: &Run, catalogue: &Catalogue) -> Self {
         let architecture = run.model.architecture.as_ref().and_then(|name| catalogue.architecture(name));
         let scope = architecture.map_or_else(|| run.scope(), |architecture| architecture.scope(&run.scope()));
@@ -227,7 +224,6 @@ pub struct Tokens {
 
 impl Tokens {
     /// Every token visits `top_k` experts; the `ep` ranks of a group bring their micro-batches to all of them.
-    #[must_use]
     pub fn of(run: &Run) -> Self {
         let model = &run.model;
         let experts = f64::from(model.experts.max(1)) / f64::from(run.layout.expert.max(1));
@@ -238,7 +234,6 @@ impl Tokens {
 impl Anatomy {
     /// Parameters of the model that optimizers are sampled with, of a run's size: an MLP four times as wide as the
     /// hidden size, as many key-value heads as heads.
-    #[must_use]
     pub fn sampled(run: &Run) -> Parameters {
         let (hidden, heads) = (run.model.hidden, run.model.heads);
         parameters(run, &Model { ffn: hidden.saturating_mul(4), kv_heads: heads, experts: 1, ..run.model.clone() })

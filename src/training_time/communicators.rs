@@ -23,7 +23,6 @@ const WITHIN: Communicator = Communicator { nodes: 1, per_node: 2 };
 
 impl Communicators {
     /// Those that a layout has: `dp` ranks whose neighbours are `mp` apart fill a node before the next.
-    #[must_use]
     pub fn of(layout: &Layout) -> Self {
         let per_node = layout.gpus_per_node.max(1);
         let spread = |ranks: u32, room: u32| {
@@ -44,7 +43,6 @@ impl Communicators {
 
     /// Those of the reference (estimate-train-time), its defects included: a data group that asks for whole nodes, and
     /// one kind of boundary, between nodes as soon as there are as many GPUs as a node has.
-    #[must_use]
     pub fn of_reference(layout: &Layout) -> Self {
         let node = layout.gpus_per_node.max(1);
         let tensor = layout.tensor.min(node).max(1);

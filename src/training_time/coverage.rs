@@ -43,7 +43,6 @@ pub struct ValueCoverage {
 }
 
 /// The coverage of a cluster by each sampling; `None` for what the cluster has no samples of.
-#[must_use]
 pub fn coverage(cluster: &Cluster, sampling: &Sampling) -> Option<Coverage> {
     if let Some(samples) = cluster.operator(&sampling.function) {
         let order: Option<Vec<usize>> = sampling.inputs[..sampling.axes.len()]

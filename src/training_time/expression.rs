@@ -100,7 +100,6 @@ impl Expression {
     }
 
     /// An expression of one number.
-    #[must_use]
     pub fn constant(value: f64) -> Self {
         Self { text: value.to_string(), steps: vec![Step::Number(value)] }
     }
@@ -143,7 +142,6 @@ impl Expression {
     }
 
     /// The expression as it was written.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -25,7 +25,6 @@ pub struct Draws<'a> {
 
 impl<'a> Draws<'a> {
     /// Draws from the residuals of these regressors.
-    #[must_use]
     pub fn new(regressors: &'a dyn Regressors, seed: u64) -> Self {
         Self { regressors, seed, factors: Vec::new() }
     }
@@ -74,13 +73,11 @@ pub enum Basis {
 
 impl Basis {
     /// It holds about nine of ten measured steps: 85 to 95 %.
-    #[must_use]
     pub fn is_interval(self) -> bool {
         matches!(self, Self::Steps(Some(held)) if (85.0..=95.0).contains(&held))
     }
 
     /// The name of the interval, such as `90 % interval`.
-    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             _ if self.is_interval() => "90 % interval",
@@ -90,7 +87,6 @@ impl Basis {
     }
 
     /// A phrase to follow the ends of the interval, which names its source.
-    #[must_use]
     pub fn source_phrase(self) -> String {
         match self {
             Self::Nothing => String::new(),
@@ -110,7 +106,6 @@ impl Basis {
 
 /// The interval between the [`TAILS`] of the draws, and what was predicted: at least as wide as `floor`, the residuals
 /// ln(predicted ÷ measured) of a calibration where it had not seen the answer.
-#[must_use]
 pub fn interval(total_us: f64, mut draws: Vec<f64>, floor: &[f64]) -> [f64; 2] {
     ascending(&mut draws);
     let [low, high] = TAILS.map(|share| quantile(&draws, share).unwrap_or(total_us));

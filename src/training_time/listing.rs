@@ -20,7 +20,6 @@ fn percent(share: Option<f64>) -> Entry {
 }
 
 /// A table of the files and how each is used.
-#[must_use]
 pub fn files(bundle: &Bundle) -> Listing {
     let columns = vec![
         Column::words("File", "The file, with its folders"),
@@ -59,7 +58,6 @@ pub fn files(bundle: &Bundle) -> Listing {
 }
 
 /// A table of the samples, with the noise of repeats.
-#[must_use]
 pub fn samples(health: &Health) -> Listing {
     let columns = vec![
         Column::words("Samples", "Operator, or collective over nodes × GPUs per node"),
@@ -93,7 +91,6 @@ pub fn samples(health: &Health) -> Listing {
 }
 
 /// A table of the sampled points of the intended grids.
-#[must_use]
 pub fn coverage(all: &[Coverage]) -> Listing {
     let columns = vec![
         Column::words("Samples", "Operator or collective"),
@@ -123,7 +120,6 @@ pub fn coverage(all: &[Coverage]) -> Listing {
 }
 
 /// A table of what a run needs and was not sampled.
-#[must_use]
 pub fn needs(needs: &[Need]) -> Listing {
     let columns = vec![
         Column::words("Missing", "What was not sampled as the run needs it"),

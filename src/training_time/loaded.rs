@@ -21,7 +21,6 @@ pub struct DroppedFiles {
 
 impl DroppedFiles {
     /// The state after a first drop.
-    #[must_use]
     pub fn new(files: Vec<DroppedFile>) -> Self {
         let mut dropped = Self { files, ..Self::default() };
         dropped.gather();
@@ -29,13 +28,11 @@ impl DroppedFiles {
     }
 
     /// Whether no file was dropped.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
     /// The contents of the files together, without the rows that were left out.
-    #[must_use]
     pub fn bundle(&self) -> &Bundle {
         &self.bundle
     }
@@ -54,7 +51,6 @@ impl DroppedFiles {
     }
 
     /// The answers that were given.
-    #[must_use]
     pub const fn answers(&self) -> &Answers {
         &self.answers
     }
@@ -80,7 +76,6 @@ impl DroppedFiles {
     }
 
     /// The rows that the user left out.
-    #[must_use]
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
     }

@@ -11,7 +11,6 @@ use super::{
 use crate::{order::CompactSort, text::excerpt, units::count};
 
 /// The cluster that a table's steps ran on: the one whose name its path holds, else that of the samples.
-#[must_use]
 pub fn cluster_entry<'a>(table: &StepTable, samples: &Cluster, catalogue: &'a Catalogue) -> Option<&'a ClusterEntry> {
     let path = table.name.to_ascii_lowercase();
     let named = catalogue.clusters.iter().find(|entry| path.contains(&entry.name.to_ascii_lowercase()));
@@ -20,7 +19,6 @@ pub fn cluster_entry<'a>(table: &StepTable, samples: &Cluster, catalogue: &'a Ca
 
 /// The operators of samples on another cluster: its all-reduce tables, and what the catalogue knows of its network. The
 /// samples' own cluster stays as it is.
-#[must_use]
 pub fn on_cluster(samples: &Cluster, entry: &ClusterEntry, reduces: &[ReduceTable], catalogue: &Catalogue) -> Cluster {
     if entry.name.eq_ignore_ascii_case(&samples.name) {
         return samples.clone();
@@ -41,7 +39,6 @@ pub fn on_cluster(samples: &Cluster, entry: &ClusterEntry, reduces: &[ReduceTabl
 
 /// The samples with the all-reduce tables of their GPU, over GPUs of a node over which nobody sampled; and what became
 /// of each table, in words. Parity composes from samples alone.
-#[must_use]
 pub fn with_tables(
     samples: &Cluster,
     tables: &[ReduceTable],
@@ -132,7 +129,6 @@ enum ArchitectureSource {
 
 /// Its steps as runs: each of the architecture that its row says, or else that was said by hand, that is published of
 /// its cluster's steps, or that the run to predict has. A row that fits none of them is left out.
-#[must_use]
 pub fn runs(
     table: &StepTable,
     entry: &ClusterEntry,

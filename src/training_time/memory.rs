@@ -30,7 +30,6 @@ pub struct StageMemory {
 
 impl StageMemory {
     /// Each with what people call it, in the order in which they fill a device.
-    #[must_use]
     pub const fn parts(&self) -> [(&'static str, f64); 6] {
         [
             ("Weights", self.weights),
@@ -43,19 +42,16 @@ impl StageMemory {
     }
 
     /// The sum of all parts.
-    #[must_use]
     pub fn total(&self) -> f64 {
         self.parts().iter().map(|(_, bytes)| bytes).sum()
     }
 
     /// Weights, gradients and the optimizer's states.
-    #[must_use]
     pub const fn states(&self) -> f64 {
         self.weights + self.gradients + self.optimizer
     }
 
     /// The first part that exceeds what a device has, when they fill it in order.
-    #[must_use]
     pub fn first_too_much(&self, capacity_bytes: f64) -> Option<&'static str> {
         let mut filled = 0.0;
         self.parts().into_iter().find_map(|(name, bytes)| {
@@ -66,7 +62,6 @@ impl StageMemory {
 }
 
 /// The usable memory of a device in bytes: its memory without the reserve.
-#[must_use]
 pub fn capacity_bytes(memory_gib: f64, reserve_gib: f64) -> f64 {
     (memory_gib - reserve_gib).max(0.0) * GIB
 }
@@ -75,7 +70,6 @@ pub fn capacity_bytes(memory_gib: f64, reserve_gib: f64) -> f64 {
 pub const GIB: f64 = 1_073_741_824.0;
 
 /// The memory of each stage of a run.
-#[must_use]
 pub fn of(run: &Run, anatomy: &Anatomy) -> Vec<StageMemory> {
     let layers = layers(run);
     let stages = layers.len();

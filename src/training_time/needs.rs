@@ -47,7 +47,6 @@ pub enum NeededSamples {
 
 impl NeededSamples {
     /// A phrase for reports.
-    #[must_use]
     pub fn text(&self) -> String {
         match self {
             Self::Cluster => "samples of the GPU".to_owned(),
@@ -68,7 +67,6 @@ impl Need {
 
 /// The samples that a run needs in a mode and that are missing, those without a substitute first. Empty if the run
 /// breaks a rule of layouts.
-#[must_use]
 pub fn needs(bundle: &Bundle, run: &Run, functions: &[String], mode: Mode) -> Vec<Need> {
     let Some(cluster) = bundle.cluster_for(run).and_then(|at| bundle.clusters.get(at)) else {
         let named = run.cluster.as_deref().or(run.gpu.as_deref()).unwrap_or("any GPU");
@@ -82,7 +80,6 @@ pub fn needs(bundle: &Bundle, run: &Run, functions: &[String], mode: Mode) -> Ve
 }
 
 /// The same of the samples of a cluster, whatever the run names.
-#[must_use]
 pub fn of_cluster(bundle: &Bundle, cluster: &Cluster, run: &Run, functions: &[String], mode: Mode) -> Vec<Need> {
     if rules::check(run, mode).is_err() {
         return Vec::new();
@@ -97,7 +94,6 @@ pub fn of_cluster(bundle: &Bundle, cluster: &Cluster, run: &Run, functions: &[St
 }
 
 /// Operators of a step that were sampled, but not where the run asks for them.
-#[must_use]
 pub fn points(plan: &Plan) -> Vec<Need> {
     let mut needs: Vec<Need> = Vec::new();
     for part in &plan.parts {

@@ -20,7 +20,6 @@ pub enum Mode {
 
 impl Mode {
     /// The mode's keyword in addresses, options and reports.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Default => "default",

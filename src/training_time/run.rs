@@ -63,7 +63,6 @@ pub struct Model {
 impl Model {
     /// A dense model of so many layers, hidden size, heads and sequence, as the reference has them: an MLP four times
     /// as wide, as many key-value heads, and a vocabulary of 50257. Its layer is of no architecture yet.
-    #[must_use]
     pub fn dense(layers: u32, hidden: u32, heads: u32, sequence: u32) -> Self {
         Self {
             architecture: None,
@@ -126,7 +125,6 @@ pub struct Layout {
 
 impl Layout {
     /// The number of GPUs.
-    #[must_use]
     pub fn gpus(&self) -> u64 {
         (u64::from(self.pipeline) * u64::from(self.tensor)).saturating_mul(self.data.into())
     }
@@ -191,14 +189,12 @@ impl Default for Execution {
 
 impl Run {
     /// The number of sequences in a step, over all replicas.
-    #[must_use]
     pub fn global_batch(&self) -> u64 {
         (u64::from(self.micro_batch) * u64::from(self.micro_batches)).saturating_mul(self.layout.data.into())
     }
 
     /// The names that inputs and expressions of its operators speak of. `n` and `nodes` are set where a communicator
     /// is known.
-    #[must_use]
     pub fn scope(&self) -> Scope {
         let (model, layout) = (&self.model, &self.layout);
         let of = |value: u32| f64::from(value);

@@ -44,19 +44,16 @@ pub struct OperatorSamples {
 
 impl OperatorSamples {
     /// The number of rows.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.forward_us.len()
     }
 
     /// Whether there is no row.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.forward_us.is_empty()
     }
 
     /// The inputs of a row, in the order of [`OperatorSamples::inputs`].
-    #[must_use]
     pub fn row(&self, row: usize) -> &[f64] {
         let width = self.inputs.len();
         self.values.get(row * width..(row + 1) * width).unwrap_or_default()
@@ -88,7 +85,6 @@ pub struct Communicator {
 
 impl Communicator {
     /// The number of GPUs.
-    #[must_use]
     pub const fn ranks(self) -> u32 {
         self.nodes.saturating_mul(self.per_node)
     }
@@ -147,20 +143,17 @@ pub struct Cluster {
 
 impl Cluster {
     /// The samples of the operator with this name.
-    #[must_use]
     pub fn operator(&self, name: &str) -> Option<&OperatorSamples> {
         self.operators.iter().find(|samples| samples.operator == name)
     }
 
     /// The samples of the collective with this name.
-    #[must_use]
     pub fn collective(&self, name: &str) -> Option<&CollectiveSamples> {
         self.collectives.iter().find(|samples| samples.collective == name)
     }
 
     /// Whether parity has a regressor of a collective over any GPUs: where the settings of collectives have one, or
     /// where there are no settings.
-    #[must_use]
     pub fn has_fallback(&self, collective: &str) -> bool {
         let is_of_collective = |row: &&Setting| matches!(row.of, SettingTarget::Communicator(_));
         let mut settings = self.settings.iter().filter(is_of_collective).peekable();

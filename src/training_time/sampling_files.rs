@@ -19,7 +19,6 @@ struct Grid {
 }
 
 /// Configurations for all that is missing, and the script that runs them: names and texts.
-#[must_use]
 pub fn sampling_files(bundle: &Bundle, run: &Run, needs: &[Need]) -> Vec<(String, String)> {
     let mut files: Vec<(String, String)> = Vec::new();
     let mut kernels: Vec<String> = Vec::new();

@@ -10,7 +10,6 @@ pub struct Scope(Vec<(String, f64)>);
 
 impl Scope {
     /// The value of a name.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<f64> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
     }

@@ -54,13 +54,11 @@ const OPTIMIZERS: [(&str, f64); 3] =
 
 impl Simulation {
     /// The cluster of the example.
-    #[must_use]
     pub const fn example() -> Self {
         Self { seed: 1, gpus_per_node: 4 }
     }
 
     /// All files with their paths: samples of operators and collectives, a catalogue with the GPU, and a run.
-    #[must_use]
     pub fn files(&self) -> Vec<(String, String)> {
         let catalogue = Catalogue::built_in();
         let mut noise = Stream::new(self.seed);

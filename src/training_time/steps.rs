@@ -66,7 +66,6 @@ pub struct MeasuredStep {
 
 impl MeasuredStep {
     /// The number of micro-batches per step and replica.
-    #[must_use]
     pub const fn micro_batches(&self) -> u32 {
         self.global_batch / (self.micro_batch * self.data)
     }

@@ -66,7 +66,6 @@ impl Panel {
     ];
 
     /// The name on its tab.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Answer => "Answer",
@@ -81,7 +80,6 @@ impl Panel {
     }
 
     /// The value of `p` in a fragment.
-    #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
             Self::Answer => "answer",
@@ -102,7 +100,6 @@ impl Panel {
     /// assert_eq!(Panel::of("#v=1&w=tuning&p=coverage"), Panel::Coverage);
     /// assert_eq!(Panel::of("#v=1&p=attic"), Panel::Answer);
     /// ```
-    #[must_use]
     pub fn of(fragment: &str) -> Self {
         let fragment = restored(fragment);
         let key = value(&fragment, "p");
@@ -110,7 +107,6 @@ impl Panel {
     }
 
     /// The part of the fragment that names the panel, such as `&p=plan`; empty for the first panel.
-    #[must_use]
     pub fn suffix(self) -> String {
         if self == Self::Answer { String::new() } else { format!("&p={}", self.key()) }
     }
@@ -158,7 +154,6 @@ const MAX_RANKS: u32 = 1 << 24;
 
 impl Address {
     /// The address of a workload.
-    #[must_use]
     pub fn of(workload: &Workload, set: SetChoice, example: bool) -> Self {
         Self {
             collective: Some(workload.collective),
@@ -219,20 +214,17 @@ impl Address {
     }
 
     /// The address among other choices; a value that can't be is passed over.
-    #[must_use]
     pub fn of_choices<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Self {
         let pairs = KEYS.iter().filter_map(|key| Some(format!("{key}={}", get(key)?)));
         Self::parse(&pairs.collect::<Vec<_>>().join("&")).unwrap_or_default()
     }
 
     /// A workload as text: `all_reduce, 16 MiB, 2 nodes, 16 ranks`.
-    #[must_use]
     pub fn label(workload: &Workload) -> String {
         Self::of(workload, SetChoice::Largest, false).to_string()
     }
 
     /// The choices of a fragment beside address, panel and heat map: those of the panels.
-    #[must_use]
     pub fn panel_choices(fragment: &str) -> Choices {
         let mut choices = Choices::parse(fragment);
         KEYS.iter().chain(&["p", "h"]).for_each(|key| choices.clear(key));
@@ -240,7 +232,6 @@ impl Address {
     }
 
     /// The fragment, with its `#`.
-    #[must_use]
     pub fn fragment(&self) -> String {
         let mut text = String::from("#v=1&w=tuning");
         let mut add = |key: &str, value: &dyn std::fmt::Display| text.push_str(&format!("&{key}={value}"));
@@ -266,7 +257,6 @@ impl Address {
     }
 
     /// Names a particular view, so that other data can't stand in for it.
-    #[must_use]
     pub fn is_particular(&self) -> bool {
         self.collective.is_some() || self.scale.is_some() || self.set != SetChoice::Largest
     }

@@ -50,7 +50,6 @@ pub struct Point {
 
 impl Point {
     /// One run, of which nothing more is known.
-    #[must_use]
     pub fn new(workload: Workload, configuration: Configuration, busbw_gbps: f64) -> Self {
         Self {
             workload,
@@ -76,7 +75,6 @@ impl Target {
     ///
     /// [`Target::Time`] takes the printed value where it is further from the recomputed one than rounding allows:
     /// medians of an even number of runs, ranks that were counted otherwise.
-    #[must_use]
     pub fn busbw_gbps(self, workload: &Workload, sample: &Sample) -> f64 {
         let printed = sample.busbw_gbps;
         let Some(time_us) = sample.time_us else { return printed };

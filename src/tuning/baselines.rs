@@ -24,7 +24,6 @@ pub struct ExtrapolationCaps(BTreeMap<(Collective, Scale), f64>);
 
 impl ExtrapolationCaps {
     /// The ceilings over points with a positive busbw.
-    #[must_use]
     pub fn new<'a>(points: impl IntoIterator<Item = &'a Point>) -> Self {
         let mut ceilings = Self::default();
         points.into_iter().for_each(|point| ceilings.add(point));
@@ -39,7 +38,6 @@ impl ExtrapolationCaps {
     }
 
     /// In ln GB/s; infinite where nothing was measured.
-    #[must_use]
     pub fn height(&self, collective: Collective, scale: Scale) -> f64 {
         self.0.get(&(collective, scale)).copied().unwrap_or(f64::INFINITY)
     }
@@ -52,7 +50,6 @@ pub struct BusbwCurve(Vec<(f64, f64)>);
 
 impl BusbwCurve {
     /// The curve through points of ascending size, whatever ran there.
-    #[must_use]
     pub fn new<'a>(points: impl IntoIterator<Item = &'a Point>) -> Self {
         let mut curve = Self::default();
         for point in points.into_iter().filter(|point| is_measured(point)) {
@@ -62,7 +59,6 @@ impl BusbwCurve {
     }
 
     /// The curve through places of log2 size and ln busbw, by size.
-    #[must_use]
     pub fn through(places: Vec<(f64, f64)>) -> Self {
         Self(places)
     }
@@ -72,13 +68,11 @@ impl BusbwCurve {
     }
 
     /// busbw in GB/s at a size; `None` of an empty curve.
-    #[must_use]
     pub fn at(&self, size_bytes: f64) -> Option<f64> {
         self.height(log2(size_bytes)).map(exp).filter(|busbw| busbw.is_finite())
     }
 
     /// ln busbw at a log2 size; `None` of an empty curve.
-    #[must_use]
     pub fn height(&self, x: f64) -> Option<f64> {
         let Self(curve) = self;
         let last = curve.last()?;
@@ -111,7 +105,6 @@ fn is_measured(point: &Point) -> bool {
 
 impl Measurements {
     /// Sorts points with a positive busbw.
-    #[must_use]
     pub fn new<'a>(points: impl IntoIterator<Item = &'a Point>) -> Self {
         let mut measurements = Self::default();
         for point in points.into_iter().filter(|point| is_measured(point)) {
@@ -154,7 +147,6 @@ impl Measurements {
 
     /// Log-linear interpolation over size for each configuration ([`BusbwCurve`]), beyond its sizes at most the
     /// [`EXTRAPOLATION_CAP`]. `None` where the configuration was never measured at that scale.
-    #[must_use]
     pub fn interpolate(&self, (workload, configuration): &ModelInput) -> Option<f64> {
         let group = (workload.collective, workload.scale);
         let height = self.curves.get(&group)?.get(configuration)?.height(log2(workload.size_bytes as f64))?;
@@ -162,13 +154,11 @@ impl Measurements {
     }
 
     /// Whether anything was measured at a collective and scale.
-    #[must_use]
     pub fn knows(&self, collective: Collective, scale: Scale) -> bool {
         self.by_size.contains_key(&(collective, scale))
     }
 
     /// [`Self::interpolate`] at a scale that was measured, else [`Self::interpolate_scale`].
-    #[must_use]
     pub fn expect(&self, ask: &ModelInput) -> Option<f64> {
         let Workload { collective, scale, .. } = ask.0;
         if self.knows(collective, scale) { self.interpolate(ask) } else { self.interpolate_scale(ask) }
@@ -176,7 +166,6 @@ impl Measurements {
 
     /// Log-linear interpolation over channels for each algorithm and protocol of one workload. `None` where the pair
     /// was not measured there.
-    #[must_use]
     pub fn interpolate_channels(&self, (workload, configuration): &ModelInput) -> Option<f64> {
         let mut curve = BusbwCurve::default();
         for (known, busbw) in self.at(workload) {
@@ -208,7 +197,6 @@ impl Measurements {
 
     /// Log-linear interpolation over size and ranks, for a scale that was not measured. `None` where a neighbouring
     /// scale lacks the configuration.
-    #[must_use]
     pub fn interpolate_scale(&self, (workload, configuration): &ModelInput) -> Option<f64> {
         let mut height = None;
         for (scale, share) in self.neighbours(workload.collective, workload.scale) {
@@ -219,14 +207,12 @@ impl Measurements {
     }
 
     /// The measured scale of a collective that is nearest in log2 ranks, tie to the smaller.
-    #[must_use]
     pub fn nearest_scale(&self, collective: Collective, scale: Scale) -> Option<Scale> {
         let neighbours = self.neighbours(collective, scale);
         neighbours.into_iter().reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(scale, _)| scale)
     }
 
     /// The winner of the measured size with the smallest |log2 ratio|, tie to the smaller size.
-    #[must_use]
     pub fn nearest_size_winner(&self, workload: &Workload) -> Option<(Configuration, f64)> {
         let sizes = self.sizes(workload)?;
         let wanted = log2(workload.size_bytes as f64);
@@ -237,7 +223,6 @@ impl Measurements {
 
     /// The configuration with the highest mean of busbw / best of its size, over the sizes of a collective and
     /// scale; a size at which it was not measured counts as zero.
-    #[must_use]
     pub fn best_single(&self, collective: Collective, scale: Scale) -> Option<Configuration> {
         let sizes = self.by_size.get(&(collective, scale))?;
         let mut shares: BTreeMap<Configuration, f64> = BTreeMap::new();

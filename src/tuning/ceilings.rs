@@ -19,7 +19,6 @@ pub struct AppliedCeiling {
 
 impl AppliedCeiling {
     /// To what a prediction is held, or only the upper end of its interval, and by which file.
-    #[must_use]
     pub fn sentence(&self, is_prediction: bool) -> String {
         let what = if is_prediction { "The prediction is held to" } else { "Its interval ends at" };
         format!(
@@ -40,7 +39,6 @@ pub struct Ceilings {
 
 impl Ceilings {
     /// Ceilings beside what was measured. One that a measurement exceeds is of other links, and holds nothing there.
-    #[must_use]
     pub fn new(given: Vec<Ceiling>, sweep: &Sweep) -> Self {
         let mut refuted = Vec::new();
         for (number, ceiling) in given.iter().enumerate() {
@@ -67,13 +65,11 @@ impl Ceilings {
     }
 
     /// The ceilings as they were given.
-    #[must_use]
     pub fn given(&self) -> &[Ceiling] {
         &self.given
     }
 
     /// The lowest ceiling of a configuration at a workload.
-    #[must_use]
     pub fn at(&self, workload: &Workload, configuration: &Configuration) -> Option<AppliedCeiling> {
         let Workload { collective, scale, .. } = *workload;
         if !Ceiling::holds_for(configuration.algorithm) {
@@ -89,13 +85,11 @@ impl Ceilings {
     }
 
     /// A prediction, not above its ceiling.
-    #[must_use]
     pub fn hold(&self, workload: &Workload, configuration: &Configuration, busbw_gbps: f64) -> f64 {
         self.at(workload, configuration).map_or(busbw_gbps, |held| busbw_gbps.min(held.busbw_gbps))
     }
 
     /// A sentence for each measured collective and scale: which ceiling limits its predictions, or why none does.
-    #[must_use]
     pub fn notes(&self, sweep: &Sweep) -> Vec<String> {
         let mut notes: Vec<String> = self.refuted.iter().map(|(.., why)| why.clone()).collect();
         for (number, ceiling) in self.given.iter().enumerate() {

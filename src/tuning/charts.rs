@@ -22,7 +22,6 @@ fn place(collective: Collective, scale: Scale) -> String {
 }
 
 /// busbw against size: what was measured, the answer with its interval, the default.
-#[must_use]
 pub fn busbw_over_size(recommender: &Recommender<'_>, group: &Group, answer: &[Recommendation]) -> Chart {
     let (collective, scale) = (group.collective, group.scale);
     let at = |point: &aggregate::Point, note| Point::new(point.workload.size_bytes as f64, point.busbw_gbps, note);
@@ -175,7 +174,6 @@ pub fn busbw_over_channels(
 }
 
 /// Predicted against measured for one collective and scale, each point predicted by a model that had not seen it.
-#[must_use]
 pub fn predicted_over_measured(
     recommender: &Recommender<'_>,
     validation: &Validation,
@@ -226,7 +224,6 @@ fn within(interval: Option<Interval>, point: Point) -> Point {
 }
 
 /// Which group a workload belongs to.
-#[must_use]
 pub fn group_of<'a>(groups: &'a [Group], workload: &Workload) -> Option<&'a Group> {
     groups.iter().find(|group| (group.collective, group.scale) == (workload.collective, workload.scale))
 }

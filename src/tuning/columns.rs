@@ -19,11 +19,9 @@ macro_rules! columns {
             pub const ALL: &[Self] = &[$(Self::$item),+];
 
             /// The name of the column in the header of a sweep.
-            #[must_use]
             pub const fn name(self) -> &'static str { match self { $(Self::$item => $name),+ } }
 
             /// The meaning of the column, with its unit.
-            #[must_use]
             pub const fn meaning(self) -> &'static str { match self { $(Self::$item => $meaning),+ } }
 
             /// Other names that tables give it, in lower case, letters and digits only.
@@ -89,7 +87,6 @@ const MEASUREMENTS: [Column; 4] = [Column::BusbwIp, Column::TimeIp, Column::Busb
 impl Column {
     /// Nothing can be learnt without it. Of the four columns of time and busbw one suffices: busbw_ip stands for
     /// them here.
-    #[must_use]
     pub fn is_needed(self) -> bool {
         REQUIRED.contains(&self) || self == Self::BusbwIp
     }
@@ -117,13 +114,11 @@ impl Column {
     }
 
     /// Reads a header in the format's own spelling; case and blanks around it do not matter.
-    #[must_use]
     pub fn parse(header: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|c| header.trim().eq_ignore_ascii_case(c.name()))
     }
 
     /// The header that means this column in another spelling or by a common alias: `Message Size (bytes)`.
-    #[must_use]
     pub fn guess(self, headers: &[String]) -> Option<usize> {
         let plain = |text: &str| -> String {
             text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
@@ -211,7 +206,6 @@ impl Columns {
     /// Finds the columns of a measurement CSV of NCCL's tuner example (plugins/tuner/example/scripts):
     /// `collective,size_bytes,algorithm,protocol,channels,nodes,ranks,pipeOps,regBuff`, then
     /// `cost_metric,bandwidth_gbps,latency_us`. `None` where the header is another.
-    #[must_use]
     pub fn tuner_measurements(headers: &[String]) -> Option<Self> {
         const NAMES: [(&str, Column); 9] = [
             ("collective", Column::Collective),
@@ -246,7 +240,6 @@ impl Columns {
     }
 
     /// Whose version [`Column::Library`] is, as far as its header says.
-    #[must_use]
     pub fn library_family(&self) -> &'static str {
         let header = self.header(Column::Library).to_ascii_lowercase();
         match () {
@@ -257,7 +250,6 @@ impl Columns {
     }
 
     /// Whether -1 in a cell stands for the default, as in the measurements of NCCL's tuner example.
-    #[must_use]
     pub fn minus_one_is_default(&self) -> bool {
         self.minus_one_is_default
     }
@@ -314,31 +306,26 @@ impl Columns {
     }
 
     /// The table has this column, or a constant for it.
-    #[must_use]
     pub fn has(&self, column: Column) -> bool {
         self.places[column as usize].is_some()
     }
 
     /// How many cells a row must have.
-    #[must_use]
     pub fn width(&self) -> usize {
         self.width
     }
 
     /// The last cell of a row is read as this column.
-    #[must_use]
     pub fn reads_last_cell(&self) -> bool {
         self.places.iter().flatten().any(|p| p.source == ColumnSource::Column(self.width.saturating_sub(1)))
     }
 
     /// The column's name in the header of the table; [`Column::name`] where the table lacks it.
-    #[must_use]
     pub fn header(&self, column: Column) -> &str {
         self.places[column as usize].as_ref().map_or(column.name(), |p| &p.header)
     }
 
     /// The cell of a column in a record; `None` where the table has no such column.
-    #[must_use]
     pub fn cell<'a>(&'a self, column: Column, record: &crate::text::Record<'a>) -> Option<&'a str> {
         match &self.places[column as usize].as_ref()?.source {
             ColumnSource::Column(index) => record.get(*index),

@@ -29,7 +29,6 @@ impl ExportFormat {
     pub const ALL: &[Self] = &[Self::Csv, Self::Markdown, Self::Json];
 
     /// The name as it is shown on the page and in the terminal.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Csv => "CSV",
@@ -39,7 +38,6 @@ impl ExportFormat {
     }
 
     /// How a file's name ends.
-    #[must_use]
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Csv => "csv",
@@ -49,7 +47,6 @@ impl ExportFormat {
     }
 
     /// The media type of a file.
-    #[must_use]
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::Csv => "text/csv",
@@ -59,7 +56,6 @@ impl ExportFormat {
     }
 
     /// Writes recommendations in their order; `set` is what they were measured with, where that must be told.
-    #[must_use]
     pub fn write(self, recommendations: &[Recommendation], set: Option<&str>) -> String {
         match self {
             Self::Csv => table(recommendations, set).to_csv(),
@@ -195,7 +191,6 @@ impl<'a> ExportRecord<'a> {
 /// evidence}; the times in microseconds that belong to the bandwidths {time_us, default_time_us, measured_best_time_us,
 /// best_known_time_us}; `held_to`, a sentence, where a prediction is held to what links carry; and the `set` of
 /// measurements, null where there is only one.
-#[must_use]
 pub fn json(recommendations: &[Recommendation], set: Option<&str>) -> String {
     let records: Vec<ExportRecord<'_>> = recommendations.iter().map(|r| ExportRecord::new(r, set)).collect();
     crate::text::json::indented(&records) + "\n"
@@ -203,7 +198,6 @@ pub fn json(recommendations: &[Recommendation], set: Option<&str>) -> String {
 
 /// The recommendations as a table, with the columns of the JSON and the interval in two of them; the last one is the
 /// set of measurements, where there are several.
-#[must_use]
 pub fn table(recommendations: &[Recommendation], set: Option<&str>) -> Table {
     let columns = [
         "collective",

@@ -44,7 +44,6 @@ struct GroupEnd {
 
 impl ExtrapolationErrors {
     /// Leaves out sizes of every (collective, scale).
-    #[must_use]
     pub fn new(sweep: &Sweep) -> Self {
         let of_group = |points: &[Point]| {
             let sizes: BTreeSet<u64> = points.iter().map(|point| point.workload.size_bytes).compact_collect();
@@ -56,7 +55,6 @@ impl ExtrapolationErrors {
     /// The half width, in ln busbw, that holds `level` of measurements at a size beyond the measured ones, of a curve
     /// that is expected to change by `change` (ln busbw) from the largest measured size on. `None` where the size is
     /// not beyond it, or too few sizes were measured to tell.
-    #[must_use]
     pub fn width(&self, collective: Collective, scale: Scale, size_bytes: u64, change: f64, level: f64) -> Option<f64> {
         self.groups.get(&(collective, scale))?.width(log2(size_bytes as f64), change, level)
     }

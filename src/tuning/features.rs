@@ -24,7 +24,6 @@ pub const SEED: [&str; 10] = [
 ];
 
 /// The ten features of rccl-tune-predict, in its order.
-#[must_use]
 pub fn seed(asks: &[ModelInput]) -> Table {
     let mut table = Table::new(&SEED);
     for (workload, configuration) in asks {
@@ -58,7 +57,6 @@ pub const BYTES_PER_CHANNEL: &str = "log2 bytes per channel";
 ///
 /// How a message fills the chunks of its channels depends on its bytes per channel: a step of busbw lies along a
 /// diagonal of sizes and channels, which trees can't cut by either alone.
-#[must_use]
 pub fn logarithmic(asks: &[ModelInput]) -> Table {
     let mut names = LOGARITHMIC.to_vec();
     names.push(BYTES_PER_CHANNEL);
@@ -81,7 +79,6 @@ pub fn logarithmic(asks: &[ModelInput]) -> Table {
 
 /// Importances of the features of [`logarithmic`] as those of [`LOGARITHMIC`]: bytes per channel count half for the
 /// size and half for the channels.
-#[must_use]
 pub fn of_named(mut importances: Vec<f64>) -> Vec<f64> {
     if let Some(per_channel) = (importances.len() > LOGARITHMIC.len()).then(|| importances.pop()).flatten() {
         importances[..2].iter_mut().for_each(|importance| *importance += per_channel / 2.0);
@@ -90,13 +87,11 @@ pub fn of_named(mut importances: Vec<f64>) -> Vec<f64> {
 }
 
 /// The two coordinates of the smooth surfaces: log2 of the size and of the channels.
-#[must_use]
 pub fn place(size_bytes: u64, channels: u32) -> [f64; 2] {
     [log2(size_bytes.max(1) as f64), log2(f64::from(channels.max(1)))]
 }
 
 /// The asks with one of the [`logarithmic`] features' values taken from other asks.
-#[must_use]
 pub fn shuffled(asks: &[ModelInput], shuffle: &Shuffle) -> Vec<ModelInput> {
     let mut shuffled = asks.to_vec();
     for ((workload, configuration), &from) in shuffled.iter_mut().zip(&shuffle.order) {

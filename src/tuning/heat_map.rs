@@ -40,7 +40,6 @@ pub enum Against {
 
 impl Against {
     /// The name as it is shown on the page and in the terminal.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Best => "the best",
@@ -49,7 +48,6 @@ impl Against {
     }
 
     /// The default, or the best.
-    #[must_use]
     pub const fn default_if(is_default: bool) -> Self {
         if is_default { Self::Default } else { Self::Best }
     }
@@ -61,13 +59,11 @@ impl Against {
     /// assert_eq!(Against::of("#v=1&w=tuning&h=default"), Against::Default);
     /// assert_eq!(Against::of("#v=1&h=attic"), Against::Best);
     /// ```
-    #[must_use]
     pub fn of(fragment: &str) -> Self {
         Self::default_if(value(&restored(fragment), "h") == Some("default"))
     }
 
     /// The part of an address's fragment that names it; empty for [`Against::Best`].
-    #[must_use]
     pub const fn suffix(self) -> &'static str {
         match self {
             Self::Best => "",
@@ -142,7 +138,6 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<(f64, usize)> {
 
 /// The heat map of a collective and scale; `None` where no configuration was measured. Where no default was measured,
 /// everything is compared with the best. `answer` may hold other workloads.
-#[must_use]
 pub fn heat_map(
     sweep: &Sweep,
     stalls: &[Stall],
@@ -267,7 +262,6 @@ pub fn heat_map(
 }
 
 /// The size and the configuration that a point of a heat map stands for, the latter as it is written there.
-#[must_use]
 pub fn meant(chart: &Chart, pick: Pick) -> Option<(u64, &str)> {
     let point = chart.series.get(pick.series)?.points.get(pick.point)?;
     let (Quantity::Names(sizes), Quantity::Names(rows)) = (&chart.x.quantity, &chart.y.quantity) else { return None };
@@ -278,7 +272,6 @@ pub fn meant(chart: &Chart, pick: Pick) -> Option<(u64, &str)> {
 
 /// The measured point of a chart (a heat map, busbw over size or over channels) that stands for a size and a
 /// configuration.
-#[must_use]
 pub fn same_point(chart: &Chart, size_bytes: u64, configuration: &str) -> Option<Pick> {
     if chart.y.quantity.is_names() {
         let cells = chart.series.first()?.points.len();

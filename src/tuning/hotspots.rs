@@ -46,7 +46,6 @@ pub enum HotspotCurve {
 
 impl HotspotCurve {
     /// The name as it is shown on the page and in the terminal.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Default => "default",
@@ -89,7 +88,6 @@ impl Hotspot {
     }
 
     /// The lowest and the highest bandwidth, in GB/s.
-    #[must_use]
     pub fn range_gbps(&self) -> (f64, f64) {
         let extend =
             |(low, high): (f64, f64), place: &HotspotPoint| (low.min(place.busbw_gbps), high.max(place.busbw_gbps));
@@ -128,7 +126,6 @@ fn along(
 
 /// The hotspots of a sweep: of the default, of the best measurements, and of what is to be deployed, each collective
 /// and scale by itself.
-#[must_use]
 pub fn find(sweep: &Sweep, answer: &[Recommendation], rule: HotspotRule) -> Vec<Hotspot> {
     let mut hotspots = Vec::new();
     let mut answers: BTreeMap<(Collective, Scale), Vec<&Recommendation>> = BTreeMap::new();
@@ -198,7 +195,6 @@ pub struct HotspotAnswer {
 pub const FILE_NAME: &str = "hotspots.csv";
 
 /// Finds the hotspots of the curves and writes their table and report.
-#[must_use]
 pub fn answer(sweep: &Sweep, recommendations: &[Recommendation], question: &HotspotQuestion) -> HotspotAnswer {
     let hotspots = find(sweep, recommendations, question.rule);
     let default: Vec<Hotspot> = hotspots.iter().filter(|h| h.curve == HotspotCurve::Default).cloned().collect();
@@ -207,7 +203,6 @@ pub fn answer(sweep: &Sweep, recommendations: &[Recommendation], question: &Hots
 
 /// The hotspots in the format of rccl-sweep's report, CRLF at the ends of lines; algorithm, protocol and channels are
 /// those of the first size.
-#[must_use]
 pub fn report(hotspots: &[Hotspot]) -> String {
     let mut table = Table::new([
         "collective",
@@ -264,7 +259,6 @@ pub fn report(hotspots: &[Hotspot]) -> String {
 }
 
 /// The hotspots as a table, a row for each.
-#[must_use]
 pub fn listing(hotspots: &[Hotspot]) -> Listing {
     let columns = vec![
         Column::words("Curve", "whose bandwidth dips: the default's, the best measured, or what is to be deployed"),
@@ -309,7 +303,6 @@ fn what_runs(curve: HotspotCurve, configuration: Configuration) -> String {
 
 /// The hotspots of a collective and scale as marks for a chart of busbw over size; a series for each curve that has
 /// any.
-#[must_use]
 pub fn marks(hotspots: &[Hotspot], collective: Collective, scale: Scale) -> Vec<Series> {
     let series = |curve: HotspotCurve| {
         let of_curve = hotspots.iter().filter(|h| (h.curve, h.collective, h.scale) == (curve, collective, scale));

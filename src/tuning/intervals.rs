@@ -37,7 +37,6 @@ struct HeldOut {
 impl HeldOutErrors {
     /// Compares held-out predictions with their points; `folds` says which fold each point was held out in, and
     /// `by_size` that folds are whole sizes.
-    #[must_use]
     pub fn new(points: &[Point], predicted: &[Option<f64>], folds: &[usize], by_size: bool) -> Self {
         let mut sizes: BTreeMap<_, BTreeMap<u64, usize>> = BTreeMap::new();
         for (point, fold) in points.iter().zip(folds) {
@@ -64,7 +63,6 @@ impl HeldOutErrors {
 
     /// The half width, in ln busbw, that holds `level` of measurements at a size; `None` where nothing was held
     /// out at that collective and scale.
-    #[must_use]
     pub fn width(&self, collective: Collective, scale: Scale, size_bytes: u64, level: f64) -> Option<f64> {
         let errors = self.groups.get(&(collective, scale))?;
         let size = log2(size_bytes as f64);
@@ -74,7 +72,6 @@ impl HeldOutErrors {
 
     /// The half width, in ln busbw, that holds `level` of measurements at a size of a scale that was not measured: by
     /// the errors at all scales of the collective; `None` where none of them was held out.
-    #[must_use]
     pub fn width_at_any_scale(&self, collective: Collective, size_bytes: u64, level: f64) -> Option<f64> {
         let errors = self.groups.iter().filter(|((of, _), _)| *of == collective).flat_map(|(_, errors)| errors);
         local_width(errors, log2(size_bytes as f64), false, level)
@@ -82,7 +79,6 @@ impl HeldOutErrors {
 
     /// Share of held-out points inside the interval, in per cent, where widths at each scale come from errors at the
     /// other scales of the collective; `None` where there are none.
-    #[must_use]
     pub fn coverage_across_scales_pct(&self, level: f64) -> Option<f64> {
         coverage_pct(
             level,

@@ -88,7 +88,6 @@ impl JobLog {
     }
 
     /// Whether no line of a log was understood.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty() && self.decisions.is_empty() && self.costs.is_empty()
     }

@@ -18,7 +18,6 @@ pub enum Launcher {
 }
 
 /// A word for bash: as it stands where every character is harmless, else in single quotes.
-#[must_use]
 pub fn quoted(word: &str) -> String {
     let harmless =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':' | '=' | '+' | '%' | '@' | ',');
@@ -31,7 +30,6 @@ pub fn quoted(word: &str) -> String {
 }
 
 /// The program of nccl-tests that measures a collective, such as `all_reduce_perf`.
-#[must_use]
 pub fn program(collective: Collective) -> String {
     format!("{collective}_perf")
 }
@@ -48,7 +46,6 @@ pub struct Sizes {
 impl Sizes {
     /// The sizes to ask for, so that those that were printed come out again: nccl-tests rounds down to a multiple of
     /// the ranks (3840 bytes for 4096 on 24 ranks), so a size just below a power of two stands for it.
-    #[must_use]
     pub fn to_cover(first: u64, last: u64) -> Self {
         let asked = |size: u64| match size.checked_next_power_of_two() {
             Some(power) if power - size <= power / 10 => power,
@@ -65,7 +62,6 @@ impl Sizes {
 /// The head of a script: a function that its lines call.
 ///
 /// `run LOG SIZES PROGRAM NAME=VALUE…` runs a program once with the environment set so, into `logs/LOG`.
-#[must_use]
 pub fn head(title: &str, launcher: Launcher, notes: &[String]) -> String {
     let exports = match launcher {
         Launcher::Mpirun => "    for assignment in \"$@\"; do exports+=(-x \"${assignment%%=*}\"); done\n",
@@ -106,7 +102,6 @@ run() {{
 }
 
 /// The line that says how ranks are started from here on.
-#[must_use]
 pub fn ranks(launcher: Launcher, scale: Scale) -> String {
     let Scale { nodes, ranks } = scale;
     let per_node = ranks.div_ceil(nodes.max(1)).max(1);
@@ -117,7 +112,6 @@ pub fn ranks(launcher: Launcher, scale: Scale) -> String {
 }
 
 /// One line of a script: a launch into a log. `environment` are pairs of name and value.
-#[must_use]
 pub fn line(log: &str, sizes: Sizes, collective: Collective, environment: &[(&str, String)]) -> String {
     let mut line = format!("run {} {} {}", quoted(log), quoted(&sizes.arguments()), program(collective));
     for (name, value) in environment {
@@ -129,13 +123,11 @@ pub fn line(log: &str, sizes: Sizes, collective: Collective, environment: &[(&st
 
 /// Whether an algorithm and a protocol can be asked for: Direct is the library's own choice, and point-to-point
 /// collectives have no algorithm, so that only channels are asked there.
-#[must_use]
 pub const fn takes_a_request(algorithm: Algorithm, protocol: Protocol) -> bool {
     !matches!(algorithm, Algorithm::Direct | Algorithm::None) && !matches!(protocol, Protocol::None)
 }
 
 /// The environment that asks for a configuration, as pairs of name and value; nothing for the default.
-#[must_use]
 pub fn environment(configuration: Option<Configuration>, collective: Collective) -> Vec<(&'static str, String)> {
     let Some(Configuration { algorithm, protocol, channels }) = configuration else { return Vec::new() };
     let mut environment = Vec::new();
@@ -163,7 +155,6 @@ pub fn environment(configuration: Option<Configuration>, collective: Collective)
 }
 
 /// The launch of nccl-tests, one process per GPU, that measures a configuration at one size.
-#[must_use]
 pub fn command(configuration: Configuration, workload: &Workload) -> String {
     let mut words: Vec<String> = environment(Some(configuration), workload.collective)
         .into_iter()
@@ -178,7 +169,6 @@ pub fn command(configuration: Configuration, workload: &Workload) -> String {
 pub const WARM_UPS: usize = 4;
 
 /// Lines that warm the clocks; their logs count for nothing.
-#[must_use]
 pub fn warm_up(sizes: Sizes, collective: Collective) -> String {
     let line = line("warm_up.txt", sizes, collective, &[]);
     format!(

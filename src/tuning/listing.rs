@@ -53,7 +53,6 @@ const COLUMNS: [Column; 18] = [
 ];
 
 /// A row per recommendation, in their order. Collective and scale are a column where they differ.
-#[must_use]
 pub fn recommendations(recommendations: &[Recommendation]) -> Listing {
     let group = |r: &Recommendation| (r.workload.collective, r.workload.scale);
     let groups_differ = recommendations.windows(2).any(|pair| group(&pair[0]) != group(&pair[1]));

@@ -84,7 +84,6 @@ pub struct LoadedTuning {
 impl LoadedTuning {
     /// Studies measurements before any training; `sets` are those among which they were chosen, `read` are the notes
     /// from reading.
-    #[must_use]
     pub fn new(mut files: TuningFiles, sets: &Sets, target: Target, read: Vec<String>) -> Self {
         let mut runs = Runs::new(std::mem::take(&mut files.rows), target);
         let mut notes: Vec<String> = Some(sets.note.clone()).filter(|note| !note.is_empty()).into_iter().collect();
@@ -117,13 +116,11 @@ impl LoadedTuning {
     }
 
     /// The runs behind a workload's points.
-    #[must_use]
     pub fn record(&self, question: &RecordQuestion) -> RecordAnswer {
         self.study.record(question, &self.files.names)
     }
 
     /// The dips of the curves of busbw over size.
-    #[must_use]
     pub fn hotspots(&self, question: &HotspotQuestion) -> HotspotAnswer {
         hotspots::answer(self.study.sweep(), self.study.recommendations(), question)
     }
@@ -194,7 +191,6 @@ impl LoadedTuning {
 
     /// The library and its version, as the measurements say them, else the library that runs what was measured; `None`
     /// where nothing tells, or different ones are told.
-    #[must_use]
     pub fn platform(&self) -> Option<Platform> {
         let words = self.files.measured_with.values().flatten().map(String::as_str);
         let ran = self.study.groups().iter().flat_map(|group| &group.pairs).map(|pair| pair.algorithm);

@@ -98,7 +98,6 @@ impl BusbwModel {
     }
 
     /// Names of the features, in the order of [`Self::importances`] and of a [`Shuffle`].
-    #[must_use]
     pub fn feature_names(&self) -> &'static [&'static str] {
         match self.fitted {
             Fitted::Seed(_) => &features::SEED,

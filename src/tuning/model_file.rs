@@ -158,7 +158,6 @@ impl ModelFile {
     }
 
     /// The text of the file: JSON.
-    #[must_use]
     pub fn to_text(&self) -> String {
         crate::text::json::compact(self)
     }
@@ -191,7 +190,6 @@ impl ModelFile {
     }
 
     /// How many points have runs whose median is another: a file that was changed by hand. The points count.
-    #[must_use]
     pub fn contradictions(&self) -> u64 {
         let pairs = self.points.iter().zip(&self.runs).chain(self.defaults.iter().zip(&self.default_runs));
         pairs.filter(|(point, runs)| !runs.is_empty() && !are_of(point, runs)).count() as u64

@@ -37,7 +37,6 @@ const MAX_LENGTH: usize = 40;
 impl Origin {
     /// The values in the order of [`Aspect::ALL`]; `None` for what the file does not say. Nodes are a number that
     /// stands for the set of their names: names never leave the reader.
-    #[must_use]
     pub fn values(&self) -> &[Option<String>; Aspect::ALL.len()] {
         &self.values
     }
@@ -71,7 +70,6 @@ impl Origin {
 }
 
 /// A number that stands for a name.
-#[must_use]
 pub fn number_of(name: &str) -> u64 {
     hash(name.as_bytes())
 }
@@ -106,7 +104,6 @@ impl Origins {
     }
 
     /// The origin of a number.
-    #[must_use]
     pub fn get(&self, number: u16) -> &Origin {
         // The first is always there, and a number that nobody gave says nothing.
         self.all.get(usize::from(number)).unwrap_or(&self.all[0])

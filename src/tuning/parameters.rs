@@ -31,7 +31,6 @@ impl Preset {
     pub const ALL: &[Self] = &[Self::Default, Self::Seed, Self::Forest, Self::ExtraTrees];
 
     /// The name as it is shown on the page and in the terminal.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Default => "Mean of trees and a surface (default)",
@@ -194,13 +193,11 @@ impl Parameters {
     pub const MAX_DEPTH: u16 = boosting::MAX_DEPTH;
 
     /// Whether no number is so large that a training would not end.
-    #[must_use]
     pub const fn end(&self) -> bool {
         self.trees <= Self::MAX_TREES && self.stages <= Self::MAX_TREES && self.depth <= Self::MAX_DEPTH
     }
 
     /// Those of boosting: the seed's, with scikit-learn's `min_samples_split=5` as it was published.
-    #[must_use]
     pub fn boosting(&self) -> boosting::Parameters {
         boosting::Parameters {
             stages: self.stages,

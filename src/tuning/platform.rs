@@ -127,7 +127,6 @@ impl From<Library> for Platform {
 impl Platform {
     /// The platform that measurements name, `NCCL 2.27.5` among other words; of different versions the oldest. `None`
     /// where they name none, or different libraries.
-    #[must_use]
     pub fn from_words<'a>(words: impl Iterator<Item = &'a str>) -> Option<Self> {
         let one = |word: &str| -> Option<Self> {
             let (family, version) = word.split_once(' ')?;
@@ -148,7 +147,6 @@ impl Platform {
 
     /// The library that runs what was seen to run: NVLS, PAT and CollNet run with NCCL, Direct with RCCL; `None` where
     /// neither was seen, or both.
-    #[must_use]
     pub fn from_algorithms(algorithms: impl Iterator<Item = Algorithm>) -> Option<Self> {
         let library = |algorithm: Algorithm| match algorithm {
             Algorithm::Direct => Some(Library::Rccl),
@@ -167,7 +165,6 @@ impl Platform {
 
     /// The algorithms beside TREE and RING that are worth a launch: those that are known to be there, as far as the
     /// matrix does not rule them out.
-    #[must_use]
     pub fn tried_algorithms(&self, nodes: u32) -> Vec<Algorithm> {
         let has_nvls = self.library == Library::Nccl && matches!(self.gpu, Some(Gpu::Sm(90..)));
         let tried = |algorithm: &Algorithm| match algorithm {

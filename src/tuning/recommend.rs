@@ -62,7 +62,6 @@ pub struct BetweenSizes {
 impl<'a> Recommender<'a> {
     /// The source of answers for a collective and scale: the model, unless a baseline lost less on held-out sizes, at a
     /// scale that was not measured on held-out scales; interpolation while there is no model.
-    #[must_use]
     pub fn source(&self, collective: Collective, scale: Scale) -> Source {
         if self.model.is_none() {
             return Source::LogLinearInterpolation;
@@ -78,7 +77,6 @@ impl<'a> Recommender<'a> {
     }
 
     /// The measured configurations of a workload that may be chosen, and the decision between them.
-    #[must_use]
     pub fn judged(&self, workload: &Workload) -> (Vec<&'a Point>, Option<JudgedWorkload<'a>>) {
         let sweep = self.sweep;
         let points: Vec<&'a Point> =
@@ -488,7 +486,6 @@ impl<'a> Recommender<'a> {
 }
 
 /// A point as it stands in an answer.
-#[must_use]
 pub fn measured(point: &Point) -> MeasuredBusbw {
     MeasuredBusbw {
         configuration: point.configuration,

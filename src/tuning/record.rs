@@ -89,7 +89,6 @@ pub struct RecordedRun {
 }
 
 /// Looks up what a question asks for; `names` are those of the files.
-#[must_use]
 pub fn answer(recommender: &Recommender<'_>, question: &RecordQuestion, names: &BTreeMap<u16, String>) -> RecordAnswer {
     let judge = &recommender.judge;
     let asked_for = |stall: &&Stall| question.workload.is_none_or(|workload| stall.workload == workload);
@@ -210,7 +209,6 @@ fn standing(measured: &RecordedConfiguration) -> String {
 }
 
 /// The settings that were asked of the library, as `RING/LL/8`, with a dash for what was not asked.
-#[must_use]
 pub fn asked(asked: &Asked) -> String {
     if *asked == Asked::default() {
         return String::new();
@@ -271,7 +269,6 @@ const STALL_COLUMNS: [Column; 11] = [
 ];
 
 /// Runs that stalled, as a table.
-#[must_use]
 pub fn stall_listing(stalls: &[Stall], names: &BTreeMap<u16, String>) -> Listing {
     let row = |stall: &Stall| {
         let Workload { collective, scale, size_bytes } = stall.workload;

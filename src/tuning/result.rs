@@ -23,7 +23,6 @@ pub struct Interval {
 
 impl Interval {
     /// From a bandwidth in GB/s and the half width of ln busbw around it.
-    #[must_use]
     pub fn around(busbw_gbps: f64, half_width: f64) -> Self {
         Self { low_gbps: busbw_gbps * exp(-half_width), high_gbps: busbw_gbps * exp(half_width) }
     }
@@ -126,7 +125,6 @@ pub struct Recommendation {
 
 impl Recommendation {
     /// The answer for a workload of which nothing is known.
-    #[must_use]
     pub const fn unknown(workload: Workload) -> Self {
         Self {
             workload,
@@ -166,7 +164,6 @@ pub struct DeployedRun {
 impl Recommendation {
     /// The configuration that runs once the recommendation is followed: the default where it is kept, else the choice,
     /// also where that is to be measured first.
-    #[must_use]
     pub fn runs(&self) -> DeployedRun {
         if !matches!(self.decision, Decision::KeepDefault { .. }) {
             return DeployedRun {
@@ -187,7 +184,6 @@ impl Recommendation {
     }
 
     /// The best known configuration and its busbw in GB/s where the default is kept.
-    #[must_use]
     pub fn best_known(&self) -> Option<(Configuration, f64)> {
         self.configuration
             .zip(self.predicted_busbw_gbps)

@@ -16,7 +16,6 @@ use crate::{
 };
 
 /// The points of all rows: each the median of its repeats.
-#[must_use]
 pub fn aggregate(rows: &[Row], target: Target) -> Sweep {
     Runs::new(rows.to_vec(), target).sweep(|_, _| KeptParts::ALL)
 }
@@ -48,7 +47,6 @@ pub struct Run {
 
 impl Run {
     /// A run, or the median of several, of which nothing more is known.
-    #[must_use]
     pub fn known(
         ran: Configuration,
         busbw_gbps: f64,
@@ -71,13 +69,11 @@ impl Run {
     }
 
     /// The out-of-place bus bandwidth in GB/s; `None` where it was not measured or stands in for the in-place one.
-    #[must_use]
     pub fn out_of_place_gbps(&self) -> Option<f64> {
         Some(self.out_of_place_gbps).filter(|out_of_place| *out_of_place > 0.0)
     }
 
     /// (max − min) / median in per cent of the runs that the line is the median of.
-    #[must_use]
     pub fn spread_pct(&self) -> Option<f64> {
         Some(self.spread_pct).filter(|spread| !spread.is_nan())
     }
@@ -113,7 +109,6 @@ impl Runs {
     ///
     /// A million rows are more than half of what a page holds of them: they become runs in their own memory, row by
     /// row.
-    #[must_use]
     pub fn new(mut rows: Vec<Row>, target: Target) -> Self {
         sort_rows(&mut rows);
         let mut out = Self::default();
@@ -153,7 +148,6 @@ impl Runs {
     }
 
     /// Points of which no more is known, each as one line.
-    #[must_use]
     pub fn of_points(Sweep { points, defaults }: Sweep) -> Self {
         let mut out = Self::default();
         let mut defaults = defaults.iter().peekable();
@@ -187,13 +181,11 @@ impl Runs {
     }
 
     /// Whether there are no runs.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
     /// How many runs there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.runs.len()
     }
@@ -218,7 +210,6 @@ impl Runs {
     }
 
     /// The place of a configuration, or of the default, at a workload.
-    #[must_use]
     pub fn of(
         &self,
         workload: &Workload,

@@ -52,7 +52,6 @@ const STEP: u32 = 4;
 impl SearchSpace {
     /// The configurations that the sweep measured, within limits, and those that the limits name besides and that can
     /// run on a platform.
-    #[must_use]
     pub fn new(sweep: &Sweep, limits: &SearchLimits, platform: &Platform) -> Self {
         let groups = sweep
             .groups()
@@ -107,7 +106,6 @@ impl SearchSpace {
     }
 
     /// The algorithms that the limits name and that can't run at a workload with any protocol, and why, for people.
-    #[must_use]
     pub fn cannot_run(&self, workload: &Workload) -> Vec<(Algorithm, &str)> {
         let named = |of: &Protocol| *of != Protocol::None && self.limits.protocols.is_empty();
         let own = Protocol::ALL.iter().filter(|protocol| named(protocol));
@@ -136,7 +134,6 @@ impl SearchSpace {
     }
 
     /// The most channels: as asked, else the largest measured at that scale.
-    #[must_use]
     pub fn max_channels(&self, workload: &Workload) -> u32 {
         let measured = self.known(workload).iter().filter_map(|pair| pair.channels.last().copied()).max();
         self.limits.max_channels.or(measured).unwrap_or(0).min(MAX_CHANNELS)
@@ -190,14 +187,12 @@ impl SearchSpace {
     }
 
     /// Whether a configuration may be chosen at a workload.
-    #[must_use]
     pub fn allows(&self, workload: &Workload, configuration: &Configuration) -> bool {
         let same = |p: &SearchCandidate| (p.algorithm, p.protocol) == (configuration.algorithm, configuration.protocol);
         configuration.channels <= self.max_channels(workload) && self.pairs(workload).iter().any(same)
     }
 
     /// Whether a choice is measured, interpolated or extrapolated.
-    #[must_use]
     pub fn support(&self, sweep: &Sweep, workload: &Workload, configuration: &Configuration) -> PredictionSupport {
         if sweep.points_at(workload).iter().any(|point| point.configuration == *configuration) {
             return PredictionSupport::Measured;

@@ -60,7 +60,6 @@ impl Sets {
     pub const POOLED: &str = "all together, pooled";
 
     /// The name of the set that is studied; `None` where there is only one.
-    #[must_use]
     pub fn label(&self) -> Option<&str> {
         match self.chosen {
             SetChoice::Pooled if !self.all.is_empty() => Some(Self::POOLED),
@@ -70,7 +69,6 @@ impl Sets {
     }
 
     /// Whether a choice can be made here.
-    #[must_use]
     pub fn has(&self, choice: SetChoice) -> bool {
         match choice {
             SetChoice::Largest => true,

@@ -35,7 +35,6 @@ impl Simulation {
     pub const GPUS_PER_NODE: u32 = 8;
 
     /// The sweep of the page's example.
-    #[must_use]
     pub fn example() -> Self {
         Self {
             collectives: vec![Collective::AllReduce, Collective::AllGather],
@@ -48,7 +47,6 @@ impl Simulation {
     }
 
     /// A sweep of at least this many rows, with many different configurations.
-    #[must_use]
     pub fn of_rows(rows: u64) -> Self {
         let mut sweep = Self {
             collectives: Collective::ALL[..6].to_vec(),
@@ -63,7 +61,6 @@ impl Simulation {
     }
 
     /// How many rows it has.
-    #[must_use]
     pub fn rows(&self) -> u64 {
         let scales = self.collectives.iter().flat_map(|c| self.nodes.iter().map(|n| (*c, *n)));
         let runs: usize = scales.map(|(c, n)| pairs(c, n).len() * self.channels.len() + 1).sum();
@@ -102,7 +99,6 @@ impl Simulation {
     }
 
     /// The CSV text that [`Simulation::write`] writes.
-    #[must_use]
     pub fn to_csv(&self) -> String {
         let mut bytes = Vec::new();
         // Writing to memory cannot fail.

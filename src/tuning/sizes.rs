@@ -31,7 +31,6 @@ pub enum SizesError {
 /// use collectune::tuning::sizes::boundary;
 /// assert_eq!(boundary(4096, 8192), 5796);
 /// ```
-#[must_use]
 pub fn boundary(lower_bytes: u64, upper_bytes: u64) -> u64 {
     let square = u128::from(lower_bytes) * u128::from(upper_bytes);
     let root = square.isqrt();

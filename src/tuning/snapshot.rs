@@ -27,7 +27,6 @@ pub type MeasuredWith = BTreeMap<(Collective, Scale), Vec<String>>;
 
 /// The libraries, data types and operations of rows, and a short number for each set of nodes, which tells sets apart
 /// and names none.
-#[must_use]
 pub fn measured_with(rows: &[Row], origins: &Origins) -> MeasuredWith {
     /// More different ones are not told.
     const MAX: usize = 8;
@@ -98,7 +97,6 @@ impl Snapshot {
     }
 
     /// The runs, as they were taken from a file.
-    #[must_use]
     pub fn runs(&self) -> Runs {
         let mut runs = Runs::default();
         for group in &self.groups {

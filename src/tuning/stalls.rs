@@ -65,13 +65,11 @@ pub struct Stall {
 
 impl Stall {
     /// The identity of the run, by which it can be brought back.
-    #[must_use]
     pub const fn id(&self) -> StallId {
         StallId { file: self.file, line: self.line, placement: self.placement }
     }
 
     /// How many times slower it was than expected.
-    #[must_use]
     pub fn times_slower(&self) -> f64 {
         self.expected_gbps / self.busbw_gbps
     }
@@ -91,7 +89,6 @@ pub struct Screened {
 
 impl Screened {
     /// Finds the stalled runs and sets them aside, as far as `screening` says.
-    #[must_use]
     pub fn new(runs: &Runs, screening: &Screening) -> Self {
         let mut screened = Self::default();
         screened.by_hand.extend(screening.set_aside.iter().map(|s| (s.collective, s.scale, s.configuration)));
@@ -111,7 +108,6 @@ impl Screened {
     }
 
     /// The measurements of a run that are used; `run` is its index in [`Runs`].
-    #[must_use]
     pub fn keep(&self, place: &PointRuns, run: usize) -> KeptParts {
         let Workload { collective, scale, .. } = place.workload;
         if place.kind == RunKind::Asked && self.by_hand.contains(&(collective, scale, place.configuration)) {
@@ -129,7 +125,6 @@ impl Screened {
     }
 
     /// A run of a workload stalled, whether it is set aside or not.
-    #[must_use]
     pub fn is_stalled(&self, workload: &Workload, run: &Run) -> bool {
         let is = |stall: &Stall| (stall.file, stall.line, stall.placement) == (run.file, run.line, Placement::InPlace);
         let begin = self.stalls.partition_point(|stall| stall.workload < *workload);
@@ -137,7 +132,6 @@ impl Screened {
     }
 
     /// Notes for the user: the stalled runs, in a sentence for each collective and scale.
-    #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let group = |stall: &Stall| (stall.workload.collective, stall.workload.scale);
         let of_group = |stalls: &[Stall]| {
@@ -288,7 +282,6 @@ impl UsualSpreads {
 }
 
 /// d₂(n): the mean of max − min of `n` standard normal numbers (Tippett 1925), linear between the tabled numbers.
-#[must_use]
 pub fn mean_range(n: u32) -> f64 {
     const TABLE: [(u32, f64); 13] = [
         (1, 0.0),

@@ -124,13 +124,11 @@ pub const MAX_TRAINED_GROUPS: usize = 2000;
 
 impl TuningStudy {
     /// Studies a sweep whose points are of `target`, and of whose runs no more is known.
-    #[must_use]
     pub fn new(sweep: Sweep, target: Target) -> Self {
         Self::of_runs(Runs::of_points(sweep), target)
     }
 
     /// Studies runs that are of `target`, without those that stalled.
-    #[must_use]
     pub fn of_runs(runs: Runs, target: Target) -> Self {
         let mut study = Self { runs, target, ..Self::default() };
         study.screen(Screening::default());
@@ -166,13 +164,11 @@ impl TuningStudy {
     }
 
     /// Where the answers are deployed.
-    #[must_use]
     pub const fn platform(&self) -> &Platform {
         &self.platform
     }
 
     /// Of the algorithms that limits name those that can't run at a workload, and why, in words.
-    #[must_use]
     pub fn cannot_run(&self, limits: &SearchLimits, workload: &Workload) -> Vec<String> {
         let space = SearchSpace::new(&self.sweep, limits, &self.platform);
         let told = |(algorithm, why): &(Algorithm, &str)| {
@@ -183,38 +179,32 @@ impl TuningStudy {
     }
 
     /// The single runs behind the points.
-    #[must_use]
     pub fn runs(&self) -> &Runs {
         &self.runs
     }
 
     /// Which of them are set aside.
-    #[must_use]
     pub fn screened(&self) -> &Screened {
         &self.screened
     }
 
     /// The judge that decides between measured configurations.
-    #[must_use]
     pub fn judge(&self) -> Judge<'_> {
         let confidence = self.trained.as_ref().map(|trained| trained.parameters.confidence).unwrap_or_default();
         Judge { runs: &self.runs, screened: &self.screened, deviations: &self.deviations, confidence }
     }
 
     /// The measurements: a point for each size and configuration.
-    #[must_use]
     pub fn sweep(&self) -> &Sweep {
         &self.sweep
     }
 
     /// The measured collectives and scales.
-    #[must_use]
     pub fn groups(&self) -> &[Group] {
         &self.groups
     }
 
     /// The last recommendations for each measured workload; empty before any training.
-    #[must_use]
     pub fn recommendations(&self) -> &[Recommendation] {
         self.trained.as_ref().map_or(&[], |trained| &trained.answer)
     }
@@ -383,7 +373,6 @@ impl TuningStudy {
 
     /// The loss of each configuration at each size of a workload's collective and scale; `None` where none was
     /// measured.
-    #[must_use]
     pub fn heat_map(&self, workload: &Workload, against: Against) -> Option<Chart> {
         let group = charts::group_of(&self.groups, workload)?;
         heat_map(&self.sweep, &self.screened.stalls, group, self.recommendations(), against)
@@ -424,7 +413,6 @@ impl TuningStudy {
     }
 
     /// The runs behind a workload's points, and what stalled; `names` are those of the files.
-    #[must_use]
     pub fn record(&self, question: &record::RecordQuestion, names: &BTreeMap<u16, String>) -> record::RecordAnswer {
         self.with_recommender(None, |recommender| record::answer(recommender, question, names))
     }
@@ -493,7 +481,6 @@ impl TuningStudy {
 
     /// The bus bandwidth in GB/s that the model predicts for a configuration; `None` before any training and where it
     /// can't tell.
-    #[must_use]
     pub fn predict(&self, workload: &Workload, configuration: &Configuration) -> Option<f64> {
         let predicted = self.trained.as_ref()?.model.predict(&[(*workload, *configuration)]).ok()?;
         let busbw = predicted.into_iter().next().flatten().filter(|busbw| busbw.is_finite() && *busbw > 0.0)?;
@@ -501,32 +488,27 @@ impl TuningStudy {
     }
 
     /// When something else than the default is recommended.
-    #[must_use]
     pub fn confidence(&self) -> Confidence {
         self.trained.as_ref().map(|trained| trained.parameters.confidence).unwrap_or_default()
     }
 
     /// The parameters of the last training; `None` before any.
-    #[must_use]
     pub fn parameters(&self) -> Option<&Parameters> {
         self.trained.as_ref().map(|trained| &trained.parameters)
     }
 
     /// How far to trust the model; `None` before validation.
-    #[must_use]
     pub fn evaluation(&self) -> Option<&Evaluation> {
         self.trained.as_ref()?.validation.as_ref().map(|validation| &validation.evaluation)
     }
 
     /// The choices that would have been deployed at each size, had it been held out; empty before validation.
-    #[must_use]
     pub fn held_out(&self) -> &[HeldOutChoice] {
         let validation = self.trained.as_ref().and_then(|trained| trained.validation.as_ref());
         validation.map_or(&[], |validation| &validation.deployed)
     }
 
     /// Where a baseline answers instead of the model, in words.
-    #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let Some(validation) = self.trained.as_ref().and_then(|trained| trained.validation.as_ref()) else {
             return Vec::new();

@@ -90,7 +90,6 @@ pub struct SupportMatrix {
 impl SupportMatrix {
     /// By these lines and what a sweep saw, which outweighs them: measured combinations run; where nothing but Direct
     /// ran up to a size, Direct runs up to there.
-    #[must_use]
     pub fn new(lines: Vec<SupportRule>, sweep: &Sweep) -> Self {
         let mut measured: BTreeMap<u32, Vec<SupportRule>> = BTreeMap::new();
         for group in sweep.groups() {
@@ -144,14 +143,12 @@ impl SupportMatrix {
     }
 
     /// Whether a combination that is asked for runs, and what happens if it does not.
-    #[must_use]
     pub fn outcome(&self, workload: &Workload, algorithm: Algorithm, protocol: Protocol) -> SupportOutcome {
         self.line(workload, algorithm, protocol)
             .map_or(SupportOutcome::RuledOut(Substitute::Nothing), |rule| rule.outcome)
     }
 
     /// The reason in words.
-    #[must_use]
     pub fn reason(&self, workload: &Workload, algorithm: Algorithm, protocol: Protocol) -> &str {
         self.line(workload, algorithm, protocol).map_or(UNKNOWN, |rule| &rule.reason)
     }
@@ -183,7 +180,6 @@ impl Default for SupportMatrix {
 
 impl Platform {
     /// Which algorithm, protocol and collective can run on so many nodes and ranks there.
-    #[must_use]
     pub fn matrix(&self) -> Vec<SupportRule> {
         match self.library {
             Library::Rccl => built_in(self.gpu),
@@ -194,7 +190,6 @@ impl Platform {
 
 impl Library {
     /// The support matrix of the library, of whatever version and GPU.
-    #[must_use]
     pub fn matrix(self) -> Vec<SupportRule> {
         Platform::from(self).matrix()
     }
@@ -231,7 +226,6 @@ fn line(
 }
 
 /// RCCL's matrix on MI300 and MI355; on a GPU that is known, with the sizes up to which all_gather runs Direct there.
-#[must_use]
 pub fn built_in(gpu: Option<Gpu>) -> Vec<SupportRule> {
     use Algorithm::{CollnetChain, CollnetDirect, Direct, Nvls, NvlsTree, Pat, Ring, Tree};
     use Protocol::{Ll, Ll128, Simple};
@@ -289,7 +283,6 @@ pub fn built_in(gpu: Option<Gpu>) -> Vec<SupportRule> {
 
 /// NCCL's matrix. What depends on a version or a GPU that is not known may run, as may CollNet and NVLS where nobody
 /// says whether the switches reduce.
-#[must_use]
 pub fn nccl(platform: &Platform) -> Vec<SupportRule> {
     use Algorithm::{CollnetChain, CollnetDirect, Nvls, NvlsTree, Pat, Ring, Tree};
     use Protocol::{Ll, Ll128, Simple};

@@ -20,37 +20,31 @@ pub struct Sweep {
 
 impl Sweep {
     /// Whether there are neither points nor defaults.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.points.is_empty() && self.defaults.is_empty()
     }
 
     /// The points of a collective and scale, ordered by size, then configuration.
-    #[must_use]
     pub fn points_of(&self, collective: Collective, scale: Scale) -> &[Point] {
         range(&self.points, |p| (p.workload.collective, p.workload.scale).cmp(&(collective, scale)))
     }
 
     /// The default's points of a collective and scale, ordered by size.
-    #[must_use]
     pub fn defaults_of(&self, collective: Collective, scale: Scale) -> &[Point] {
         range(&self.defaults, |p| (p.workload.collective, p.workload.scale).cmp(&(collective, scale)))
     }
 
     /// The points of a workload, ordered by configuration.
-    #[must_use]
     pub fn points_at(&self, workload: &Workload) -> &[Point] {
         range(&self.points, |p| p.workload.cmp(workload))
     }
 
     /// The default's point at a workload.
-    #[must_use]
     pub fn default_at(&self, workload: &Workload) -> Option<&Point> {
         range(&self.defaults, |p| p.workload.cmp(workload)).first()
     }
 
     /// The measured winner of a workload: [`best`] of its points.
-    #[must_use]
     pub fn best_at(&self, workload: &Workload) -> Option<&Point> {
         best(self.points_at(workload))
     }
@@ -61,7 +55,6 @@ impl Sweep {
     }
 
     /// Each collective and scale, ascending. A group can have defaults only: then it has no pairs.
-    #[must_use]
     pub fn groups(&self) -> Vec<Group> {
         let mut keys: Vec<_> = [&self.points, &self.defaults]
             .into_iter()
@@ -93,7 +86,6 @@ impl Sweep {
     }
 
     /// Notes on the sweep as a whole, to be read before an answer is trusted.
-    #[must_use]
     pub fn notes(&self) -> Vec<String> {
         /// Fewer sizes than this prove nothing about how a file was made.
         const MIN_SIZES: usize = 3;

@@ -25,7 +25,6 @@ pub enum Advice {
 }
 
 /// The advice that a recommendation gives.
-#[must_use]
 pub fn advice(recommendation: &Recommendation) -> Advice {
     match recommendation.decision {
         Decision::Unknown => Advice::Unknown,
@@ -36,14 +35,12 @@ pub fn advice(recommendation: &Recommendation) -> Advice {
 }
 
 /// The advice in a word or two.
-#[must_use]
 pub const fn advice_word(recommendation: &Recommendation) -> &'static str {
     recommendation.decision.word()
 }
 
 /// The answer in one sentence, or two where something is undecided: what to deploy, what to expect of it, and what that
 /// is compared with; and to what the prediction is held.
-#[must_use]
 pub fn sentence(recommendation: &Recommendation) -> String {
     let said = advice_sentence(recommendation);
     match &recommendation.held_to {
@@ -123,7 +120,6 @@ fn advice_sentence(recommendation: &Recommendation) -> String {
 }
 
 /// How long a measured point takes, and what it is of: `87.1 µs, median of 3 runs, spread 2.1 %`.
-#[must_use]
 pub fn runs_of(point: &Point) -> String {
     let runs = match point.spread_pct {
         Some(spread) => format!("median of {} runs, spread {spread:.1} %", point.repeats),
@@ -137,14 +133,12 @@ pub fn runs_of(point: &Point) -> String {
 }
 
 /// A bus bandwidth and the time that it stands for: `361.2 GB/s (87.1 µs)`.
-#[must_use]
 pub fn speed(workload: &Workload, busbw_gbps: f64) -> String {
     let time = workload.time_us(busbw_gbps).map(|time_us| format!(" ({})", microseconds(time_us)));
     format!("{} GB/s{}", significant(busbw_gbps), time.unwrap_or_default())
 }
 
 /// Whether the default's bandwidth lies inside the interval of the recommended one: the gain may be noise.
-#[must_use]
 pub fn default_within_interval(recommendation: &Recommendation) -> bool {
     match (recommendation.interval_90, recommendation.default) {
         (Some(interval), Some(default)) => default.busbw_gbps >= interval.low_gbps,
@@ -153,7 +147,6 @@ pub fn default_within_interval(recommendation: &Recommendation) -> bool {
 }
 
 /// The support in a word.
-#[must_use]
 pub const fn support(support: PredictionSupport) -> &'static str {
     match support {
         PredictionSupport::Measured => "measured",
@@ -163,7 +156,6 @@ pub const fn support(support: PredictionSupport) -> &'static str {
 }
 
 /// The meaning of a support, in a sentence.
-#[must_use]
 pub const fn support_meaning(support: PredictionSupport) -> &'static str {
     match support {
         PredictionSupport::Measured => "This configuration was measured at this size and scale.",
@@ -173,7 +165,6 @@ pub const fn support_meaning(support: PredictionSupport) -> &'static str {
 }
 
 /// The source of a choice in words.
-#[must_use]
 pub const fn source(source: Source) -> &'static str {
     match source {
         Source::Measured => "best measurement",
@@ -186,7 +177,6 @@ pub const fn source(source: Source) -> &'static str {
 }
 
 /// Who chose, where there is little room.
-#[must_use]
 pub const fn source_in_short(source: Source) -> &'static str {
     match source {
         Source::Measured => "measurement",
@@ -199,7 +189,6 @@ pub const fn source_in_short(source: Source) -> &'static str {
 }
 
 /// How well a measurement is known: `3 runs, spread 2.1 %`.
-#[must_use]
 pub fn repeats(measured: &MeasuredBusbw) -> String {
     let runs = count(u64::from(measured.repeats), "run");
     match measured.spread_pct {
@@ -209,7 +198,6 @@ pub fn repeats(measured: &MeasuredBusbw) -> String {
 }
 
 /// A group in a line: `all_reduce on 2 nodes, 16 ranks: 18 sizes, 600 points, default at 18 sizes`.
-#[must_use]
 pub fn group(group: &Group) -> String {
     let default = match group.default_sizes {
         0 => "default not measured".to_owned(),
@@ -220,7 +208,6 @@ pub fn group(group: &Group) -> String {
 }
 
 /// Everybody's score in one way of holding out, the model first.
-#[must_use]
 pub fn predictors(scores: &FoldScores) -> [(Source, &Score); 4] {
     [
         (Source::Model, &scores.model),
@@ -231,14 +218,12 @@ pub fn predictors(scores: &FoldScores) -> [(Source, &Score); 4] {
 }
 
 /// Whose choices lose the least measured bandwidth; ties go to the model.
-#[must_use]
 pub fn winner(scores: &FoldScores) -> Option<Source> {
     let regrets = predictors(scores).into_iter().filter_map(|(source, score)| Some((source, score.regret_mean_pct?)));
     regrets.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(source, _)| source)
 }
 
 /// Who won and why, in a sentence.
-#[must_use]
 pub fn verdict(scores: &FoldScores) -> String {
     let regret_of = |wanted: Source| {
         predictors(scores)

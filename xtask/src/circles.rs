@@ -35,7 +35,6 @@ struct Crate {
 }
 
 /// Finds the circles among files, given with their paths relative to the crate's folder and their texts.
-#[must_use]
 pub fn check(files: &[(PathBuf, String)]) -> Vec<Fault> {
     let imports = imports(files);
     let name = |file: usize| files[file].0.to_string_lossy().into_owned();

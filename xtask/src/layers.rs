@@ -96,7 +96,6 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
 }
 
 /// Checks one file, given by its path relative to its folder of the house and its text.
-#[must_use]
 pub fn check_file(file: &Path, text: &str) -> Vec<Fault> {
     let module = module_path(file);
     let room = match module.first().map(String::as_str) {

@@ -39,7 +39,6 @@ pub fn version() -> Result<String> {
 }
 
 /// The project's root folder.
-#[must_use]
 pub fn root() -> PathBuf {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask).to_owned()

@@ -58,13 +58,11 @@ impl Server {
     }
 
     /// Its host and port.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// The page's address.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}{}", self.address, self.site.prefix)
     }
@@ -75,7 +73,6 @@ impl Server {
     }
 
     /// The targets (path and query) of all requests so far, in the order in which they came.
-    #[must_use]
     pub fn requests(&self) -> Vec<String> {
         self.site.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

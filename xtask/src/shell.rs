@@ -72,7 +72,6 @@ pub fn first_line(command: &mut Command) -> Option<String> {
 }
 
 /// Where a program lies on the path of [`command`].
-#[must_use]
 pub fn find(program: &str) -> Option<PathBuf> {
     env::split_paths(&search_path().ok()?).map(|folder| folder.join(program)).find(|file| file.is_file())
 }

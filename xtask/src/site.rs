@@ -91,7 +91,6 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// The name of the build that a finished folder holds.
-#[must_use]
 pub fn named(dist: &Path) -> Option<String> {
     let worker = fs::read_to_string(dist.join(SERVICE_WORKER)).ok()?;
     let name = worker.split_once("const BUILD = \"")?.1.split('"').next()?;

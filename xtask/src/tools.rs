@@ -18,7 +18,6 @@ use crate::{
 
 /// The folder that missing tools are installed into: `$XDG_CACHE_HOME/collectune` or `~/.cache/collectune`, and
 /// `target/tools` where there is no home.
-#[must_use]
 pub fn home() -> PathBuf {
     let cache = env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
@@ -29,7 +28,6 @@ pub fn home() -> PathBuf {
 }
 
 /// The folders of [`home`] that hold programs.
-#[must_use]
 pub fn folders() -> [PathBuf; 2] {
     [home().join("bin"), home().join("node_modules/.bin")]
 }

@@ -11,7 +11,6 @@ const REACH: f64 = 60.0;
 /// P(the mean of arm i is the lowest), for arms whose means have independent t distributions: `∫ f_i(x) Π_{j≠i} (1 −
 /// F_j(x)) dx`, by the trapezoidal rule over the nodes of all arms, which are dense about each arm's mean. Absolute
 /// error below 1e-3.
-#[must_use]
 pub fn probabilities(arms: &[NormalInverseGamma]) -> Vec<f64> {
     let count = arms.len();
     if count < 2 {

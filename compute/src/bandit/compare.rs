@@ -14,7 +14,6 @@ pub const DRAWS: usize = 10_000;
 const MOST_BLOCKS: usize = 2000;
 
 /// The means of [`DRAWS`] moving-block bootstrap resamples of a series (Künsch 1989).
-#[must_use]
 pub fn resampled_means(values: &[f64], block: usize, seed: u64) -> Vec<f64> {
     let n = values.len();
     if n == 0 {
@@ -65,7 +64,6 @@ pub struct Comparison {
 }
 
 /// Compares the resampled means of arms with those of `auto`. The result of an arm without resamples is `None`.
-#[must_use]
 pub fn compare(draws: &[Vec<f64>], means: &[f64], auto: usize) -> Vec<Option<Comparison>> {
     let with = |arm: usize| draws.get(arm).filter(|draws| draws.len() == DRAWS);
     let mut wins = vec![0.0; draws.len()];
@@ -108,7 +106,6 @@ pub fn compare(draws: &[Vec<f64>], means: &[f64], auto: usize) -> Vec<Option<Com
 /// use collectune_compute::bandit::compare::values_needed;
 /// assert_eq!(values_needed(119.998, 0.05 * 217.654), Some(1505));
 /// ```
-#[must_use]
 pub fn values_needed(deviation: f64, difference: f64) -> Option<u64> {
     let ratio = (1.645 + 0.842) * deviation / difference;
     let values = (2.0 * ratio * ratio).ceil();
@@ -116,7 +113,6 @@ pub fn values_needed(deviation: f64, difference: f64) -> Option<u64> {
 }
 
 /// As [`values_needed`], in lines of a log whose values are autocorrelated.
-#[must_use]
 pub fn lines_needed(of: &Summary, difference: f64) -> Option<u64> {
     let values = values_needed(of.deviation, difference)?;
     let each = of.n as f64 / of.effective.max(f64::MIN_POSITIVE);
@@ -125,7 +121,6 @@ pub fn lines_needed(of: &Summary, difference: f64) -> Option<u64> {
 }
 
 /// The longest block length that any of several series needs.
-#[must_use]
 pub fn common_block(summaries: &[Summary]) -> usize {
     summaries.iter().map(|of| block_length(of.n, of.autocorrelation)).max().unwrap_or(1)
 }
@@ -133,7 +128,6 @@ pub fn common_block(summaries: &[Summary]) -> usize {
 /// Resampled means of all arms together, [`DRAWS`] of each: the resampled blocks are stretches of time that contain
 /// every arm, so that a common drift affects all arms alike. `lines` are pairs of arm and value in the order of time.
 /// `None` for fewer than eight stretches.
-#[must_use]
 pub fn resampled_together(lines: &[(usize, f64)], arms: usize, seed: u64) -> Option<Vec<Vec<f64>>> {
     let mut ran = vec![false; arms];
     lines.iter().for_each(|(arm, _)| ran[*arm] = true);

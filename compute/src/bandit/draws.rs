@@ -9,7 +9,6 @@ use crate::math::{GOLDEN, cos, ln, mix};
 /// assert_eq!(uniform(0, 0, 0), 0.749_748_241_358_030_1);
 /// assert_eq!(uniform(7, 2, 5), 0.963_890_728_436_016_4);
 /// ```
-#[must_use]
 pub fn uniform(seed: u64, channel: u64, index: u64) -> f64 {
     let stream = mix(seed.wrapping_mul(GOLDEN).wrapping_add(channel).wrapping_add(1));
     let bits = mix(stream.wrapping_add(index.wrapping_add(1).wrapping_mul(GOLDEN)));
@@ -24,7 +23,6 @@ pub fn uniform(seed: u64, channel: u64, index: u64) -> f64 {
 ///     assert!((normal(0, 0, index) - expected).abs() < 1e-9);
 /// }
 /// ```
-#[must_use]
 pub fn normal(seed: u64, channel: u64, index: u64) -> f64 {
     let radius = (-2.0 * ln(1.0 - uniform(seed, channel, index.wrapping_mul(2)))).sqrt();
     radius * cos(std::f64::consts::TAU * uniform(seed, channel, index.wrapping_mul(2).wrapping_add(1)))

@@ -33,38 +33,32 @@ impl LatencyTable {
     }
 
     /// Number of arms.
-    #[must_use]
     pub fn arms(&self) -> usize {
         self.arms
     }
 
     /// Number of steps.
-    #[must_use]
     pub fn steps(&self) -> usize {
         self.values.len() / self.arms.max(1)
     }
 
     /// The latency of an arm at a step, in milliseconds.
-    #[must_use]
     pub fn value(&self, step: usize, arm: usize) -> f64 {
         self.values[step * self.arms + arm]
     }
 
     /// The expected latency of an arm at a step, in milliseconds.
-    #[must_use]
     pub fn mean(&self, step: usize, arm: usize) -> f64 {
         let row = if self.best.len() == 1 { 0 } else { step };
         self.means[row * self.arms + arm]
     }
 
     /// The arm with the lowest expected latency at a step.
-    #[must_use]
     pub fn best(&self, step: usize) -> usize {
         usize::from(self.best[if self.best.len() == 1 { 0 } else { step }])
     }
 
     /// The arm with the lowest sum of expected latencies over all steps.
-    #[must_use]
     pub fn best_fixed(&self) -> usize {
         let total = |arm| self.means.chunks(self.arms).map(|row| row[arm]).sum::<f64>();
         let totals: Vec<f64> = (0..self.arms).map(total).collect();
@@ -122,7 +116,6 @@ pub struct Simulation {
 
 impl Simulation {
     /// Arms with normal latencies: their means and a common standard deviation, in milliseconds.
-    #[must_use]
     pub fn normal(means: &[f64], spread: f64) -> Self {
         let arm = |mean: &f64| SimulatedArm { shape: Shape::Normal { mean: *mean, spread }, later: None };
         Self { arms: means.iter().map(arm).collect(), trend: 0.0, carry: 0.0, push: 0.0 }
@@ -130,13 +123,11 @@ impl Simulation {
 
     /// A scenario in which one arm is clearly better. Here and below, the arms are tree/simple, tree/ll128, ring/simple
     /// and auto.
-    #[must_use]
     pub fn clear() -> Self {
         Self::normal(&[10.0, 9.0, 11.0, 10.5], 1.0)
     }
 
     /// A scenario in which every arm is sometimes slow, some more often than others.
-    #[must_use]
     pub fn two_modes() -> Self {
         let arm = |fast, slow_share| SimulatedArm {
             shape: Shape::TwoModes { fast, fast_spread: 0.1, slow: 280.0, slow_spread: 0.05, slow_share },
@@ -148,7 +139,6 @@ impl Simulation {
 
     /// A scenario in which the best arm becomes the worst, all arms get slower, and a common disturbance is
     /// autocorrelated.
-    #[must_use]
     pub fn drift() -> Self {
         let mut drift = Self { trend: 0.1, carry: 0.9, push: 0.3, ..Self::normal(&[10.0, 9.0, 11.0, 10.5], 0.8) };
         drift.arms[1].later = Some((0.5, 12.0));
@@ -156,13 +146,11 @@ impl Simulation {
     }
 
     /// A scenario in which the library's choice is the best.
-    #[must_use]
     pub fn nothing_to_gain() -> Self {
         Self::normal(&[10.0, 10.0, 10.0, 9.95], 1.0)
     }
 
     /// The latency of every arm at every step, for one seed.
-    #[must_use]
     pub fn table(&self, seed: u64, steps: usize) -> LatencyTable {
         let arms = self.arms.len();
         let (mut values, mut means) = (Vec::with_capacity(steps * arms), Vec::new());
@@ -212,7 +200,6 @@ pub struct Resampled {
 
 impl Resampled {
     /// The latency of every arm at every step, for one seed.
-    #[must_use]
     pub fn table(&self, seed: u64, steps: usize) -> LatencyTable {
         let arms = self.arms.len();
         let mut values = vec![0.0; steps * arms];
@@ -245,7 +232,6 @@ pub enum Environment {
 
 impl Environment {
     /// Number of arms.
-    #[must_use]
     pub fn arms(&self) -> usize {
         match self {
             Self::Simulated(of) => of.arms.len(),
@@ -254,7 +240,6 @@ impl Environment {
     }
 
     /// The latency of every arm at every step, for one seed.
-    #[must_use]
     pub fn table(&self, seed: u64, steps: usize) -> LatencyTable {
         match self {
             Self::Simulated(of) => of.table(seed, steps),

@@ -39,7 +39,6 @@ pub struct Estimate {
 pub const LEAST_ESS: f64 = 30.0;
 
 /// Estimates the mean latency of `policy` (a probability per arm). `model` gives q for a line and an arm.
-#[must_use]
 pub fn estimate(lines: &[Line], policy: &[f64], model: impl Fn(usize, usize) -> f64) -> Estimate {
     let n = lines.len() as f64;
     let mut of = Estimate::default();
@@ -69,7 +68,6 @@ fn correction(line: &Line, weight: f64, index: usize, model: &impl Fn(usize, usi
 
 /// As [`estimate`], with cross-fitting: q is the mean of an arm in the other half of the log. Adds intervals by a
 /// bootstrap of blocks of `block` lines, where the effective sample size is large enough.
-#[must_use]
 pub fn cross_fitted(lines: &[Line], arms: usize, policy: &[f64], block: usize, seed: u64) -> Estimate {
     const DRAWS: usize = 2000;
     let half = lines.len() / 2;
@@ -138,7 +136,6 @@ pub struct Rejection {
 }
 
 /// Replays the log once per seed: the strategy learns from a line only if it proposed the line's arm.
-#[must_use]
 pub fn rejection(lines: &[Line], arms: usize, auto: usize, best: usize, kind: StrategyKind, seeds: u32) -> Rejection {
     let mut means = super::statistics::Statistics::default();
     let mut used = 0;

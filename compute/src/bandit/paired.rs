@@ -202,7 +202,6 @@ fn paired_result(unit: Unit, units: usize, gain: f64, error: f64, freedom: f64, 
 
 /// p-values corrected for multiple tests (Holm 1979): if those up to a level count as significant, the probability of
 /// any false alarm is at most that level.
-#[must_use]
 pub fn corrected(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));

@@ -58,7 +58,6 @@ pub struct StrategyOutcome {
 
 impl StrategyReplay {
     /// The steps after which regret is recorded: logarithmically spaced, the last one is the end.
-    #[must_use]
     pub fn checkpoints(&self) -> [u32; CHECKPOINTS] {
         let steps = f64::from(self.steps.max(1));
         std::array::from_fn(|checkpoint| {
@@ -179,13 +178,11 @@ impl StrategyOutcome {
     }
 
     /// Number of seeds.
-    #[must_use]
     pub fn seeds(&self) -> usize {
         self.total.len()
     }
 
     /// The regret at one of the checkpoints, for every seed.
-    #[must_use]
     pub fn regret_at(&self, checkpoint: usize) -> Vec<f64> {
         self.regret.chunks(CHECKPOINTS).filter_map(|checkpoints| checkpoints.get(checkpoint)).copied().collect()
     }

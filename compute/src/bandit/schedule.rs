@@ -9,7 +9,6 @@ pub const MAX_BLOCK_CALLS: usize = 1024;
 pub const MAX_ARMS: usize = 64;
 
 /// The number of calls in a block with these counts per arm.
-#[must_use]
 pub fn block_length(counts: &[u32]) -> usize {
     counts.iter().map(|count| *count as usize).sum()
 }
@@ -51,7 +50,6 @@ pub struct Shuffle {
 
 impl Shuffle {
     /// Starts the shuffle of a block of `length` calls that [`fill_in_order`] has written.
-    #[must_use]
     pub const fn new(seed: u64, key_hash: u64, block: u64, length: usize) -> Self {
         let state = mix(seed ^ mix(key_hash) ^ mix(block.wrapping_add(1).wrapping_mul(GOLDEN)));
         Self { state, last: length.saturating_sub(1) }

@@ -5,7 +5,6 @@ use crate::math::{Stream, ascending, exp, ln, median, pow};
 use super::statistics::Statistics;
 
 /// The lag-1 autocorrelation ρ₁; 0 for a constant series.
-#[must_use]
 pub fn autocorrelation(values: &[f64]) -> f64 {
     let all = Statistics::of(values);
     if all.squares <= 0.0 || all.squares.is_nan() {
@@ -16,7 +15,6 @@ pub fn autocorrelation(values: &[f64]) -> f64 {
 }
 
 /// The effective number of independent values in a series of `n` values: n (1 − ρ⁺) / (1 + ρ⁺).
-#[must_use]
 pub fn effective_count(n: usize, autocorrelation: f64) -> f64 {
     let rho = autocorrelation.max(0.0);
     n as f64 * (1.0 - rho) / (1.0 + rho)
@@ -24,7 +22,6 @@ pub fn effective_count(n: usize, autocorrelation: f64) -> f64 {
 
 /// The block length for a block bootstrap (Carlstein 1986 for AR(1)): ⌈(√6 |ρ₁| / (1 − ρ₁²))^(2/3) n^(1/3)⌉, in
 /// 1..=⌊n/4⌋.
-#[must_use]
 pub fn block_length(n: usize, autocorrelation: f64) -> usize {
     let most = (n / 4).max(1);
     let rho = autocorrelation.abs();
@@ -44,7 +41,6 @@ pub fn block_length(n: usize, autocorrelation: f64) -> usize {
 /// let mean = trimmed_mean(&[10.0, 10.2, 9.9, 10.1, 30.0]).unwrap_or_default();
 /// assert!((mean - 10.05).abs() < 1e-12);
 /// ```
-#[must_use]
 pub fn trimmed_mean(values: &[f64]) -> Option<f64> {
     if values.is_empty() {
         return None;
@@ -81,7 +77,6 @@ pub struct Modes {
 /// Splits values into two groups with the largest variance between them (Otsu 1979), by their logarithms, because
 /// latencies vary by factors. `None` for fewer than four values, for equal values, and for values that are not
 /// positive.
-#[must_use]
 pub fn modes(latencies: &[f64]) -> Option<Modes> {
     let n = latencies.len();
     let values: Vec<f64> = latencies.iter().map(|value| ln(*value)).collect();
@@ -122,7 +117,6 @@ pub struct Drift {
 
 impl Drift {
     /// Whether a drift was found: then measurements that were made one after the other are not compared.
-    #[must_use]
     pub fn is_found(&self) -> bool {
         self.is_nonstationary || self.cusum_p < 0.01 || self.halves_p < 0.01
     }
@@ -135,7 +129,6 @@ const LONGEST: usize = 4096;
 
 /// Tests a series of deviations from each value's expectation (that of its arm) for drift. The change is given in per
 /// cent of `level`.
-#[must_use]
 pub fn drift(deviations: &[f64], level: f64, seed: u64) -> Drift {
     let n = deviations.len();
     let rho = autocorrelation(deviations);
@@ -180,7 +173,6 @@ fn drift_statistics(values: impl Iterator<Item = f64> + Clone, count: usize) -> 
 
 /// The p-value of a period of `period` values: a permutation test of the F statistic of the classes of index mod
 /// period, by the sum of squares between them.
-#[must_use]
 pub fn period_p(values: &[f64], period: usize, seed: u64) -> f64 {
     const PERMUTATIONS: usize = 5000;
     /// The most values that are used: enough to detect a period.
@@ -233,7 +225,6 @@ pub struct Summary {
 }
 
 /// Computes the summary statistics of a series.
-#[must_use]
 pub fn summary(values: &[f64]) -> Summary {
     let all = Statistics::of(values);
     let rho = autocorrelation(values);

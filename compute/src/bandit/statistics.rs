@@ -13,7 +13,6 @@ pub struct Statistics {
 
 impl Statistics {
     /// Computes the statistics of a slice.
-    #[must_use]
     pub fn of(values: &[f64]) -> Self {
         let mut all = Self::default();
         values.iter().for_each(|value| all.add(*value));
@@ -35,14 +34,12 @@ impl Statistics {
     }
 
     /// The standard deviation of a sample; 0 for fewer than two values.
-    #[must_use]
     pub fn deviation(&self) -> f64 {
         if self.n > 1.0 { (self.squares.max(0.0) / (self.n - 1.0)).sqrt() } else { 0.0 }
     }
 }
 
 /// The pooled standard deviation within arms: √(Σ SS / (Σ n − K)), at least 1e-9.
-#[must_use]
 pub fn pooled_deviation(arms: &[Statistics]) -> f64 {
     let freedom = arms.iter().map(|arm| arm.n).sum::<f64>() - arms.len() as f64;
     let squares: f64 = arms.iter().map(|arm| arm.squares).sum();
@@ -64,7 +61,6 @@ pub struct NormalInverseGamma {
 
 impl NormalInverseGamma {
     /// A weak prior about `mean`: κ₀ = 0.1, α₀ = 1, β₀ = (0.1 m₀)².
-    #[must_use]
     pub fn weak(mean: f64) -> Self {
         let spread = 0.1 * mean;
         Self { mean, kappa: 0.1, alpha: 1.0, beta: spread * spread }
@@ -78,7 +74,6 @@ impl NormalInverseGamma {
     /// assert!((of.mean - 10.0).abs() < 1e-12 && (of.kappa - 4.1).abs() < 1e-12);
     /// assert!((of.alpha - 3.0).abs() < 1e-12 && (of.beta - 2.0).abs() < 1e-12);
     /// ```
-    #[must_use]
     pub fn posterior(&self, values: &Statistics) -> Self {
         let Statistics { n, mean, squares } = *values;
         let kappa = self.kappa + n;
@@ -92,19 +87,16 @@ impl NormalInverseGamma {
     }
 
     /// The scale of the marginal distribution of the mean, a t distribution with 2α degrees of freedom.
-    #[must_use]
     pub fn scale(&self) -> f64 {
         (self.beta / (self.alpha * self.kappa)).max(0.0).sqrt()
     }
 
     /// The degrees of freedom of this distribution.
-    #[must_use]
     pub fn freedom(&self) -> f64 {
         2.0 * self.alpha
     }
 
     /// The 95 % credible interval of the mean.
-    #[must_use]
     pub fn interval(&self) -> (f64, f64) {
         let wide = self.scale() * super::student::quantile(0.975, self.freedom());
         (self.mean - wide, self.mean + wide)

@@ -9,14 +9,12 @@ use crate::math::{Stream, exp, ln};
 /// assert!((cumulative(1.0, 1.0) - 0.75).abs() < 1e-12);
 /// assert!((cumulative(2.0, 4.0) - 0.941_941_738_241_592_2).abs() < 1e-12);
 /// ```
-#[must_use]
 pub fn cumulative(t: f64, freedom: f64) -> f64 {
     let tail = 0.5 * beta(freedom / 2.0, 0.5, freedom / (freedom + t * t));
     if t > 0.0 { 1.0 - tail } else { tail }
 }
 
 /// The quantile of a t distribution, by bisection.
-#[must_use]
 pub fn quantile(share: f64, freedom: f64) -> f64 {
     if share < 0.5 {
         return -quantile(1.0 - share, freedom);
@@ -33,7 +31,6 @@ pub fn quantile(share: f64, freedom: f64) -> f64 {
 }
 
 /// ln Γ(x), for x above 0.
-#[must_use]
 pub fn ln_gamma(x: f64) -> f64 {
     libm::lgamma(x)
 }

@@ -273,7 +273,6 @@ impl Boosting {
     }
 
     /// The model as a step function, without its trees.
-    #[must_use]
     pub fn to_step_function(&self) -> StepFunction {
         StepFunction::of_trees(&self.trees, self.learning_rate, self.start, self.features, self.precision)
     }
@@ -317,7 +316,6 @@ impl Boosting {
     }
 
     /// The number and the gain of each feature's splits.
-    #[must_use]
     pub fn usage(&self) -> Vec<Usage> {
         let mut usage = vec![Usage::default(); self.features];
         self.trees.iter().for_each(|tree| tree.add_usage(&mut usage));
@@ -325,7 +323,6 @@ impl Boosting {
     }
 
     /// The number of rows in training, as the covers of the trees say; `None` if they do not say it, or differ.
-    #[must_use]
     pub fn trained_on(&self) -> Option<u64> {
         let weight = |tree: &RegressionTree| tree.weights().iter().sum::<f64>();
         let first = self.trees.first().map(weight).filter(|rows| *rows >= 1.0 && rows.fract() == 0.0)?;
@@ -365,13 +362,11 @@ impl Boosting {
     }
 
     /// The number of features.
-    #[must_use]
     pub fn width(&self) -> usize {
         self.features
     }
 
     /// The number of stages that were kept.
-    #[must_use]
     pub fn stages(&self) -> usize {
         self.trees.len()
     }

@@ -2,7 +2,6 @@
 
 /// The half-width of an interval that holds a share `level` of new errors: the ⌈(n + 1)·level⌉-th smallest of the
 /// absolute `errors`, the largest if there are too few. `None` without errors.
-#[must_use]
 pub fn width(errors: &mut [f64], level: f64) -> Option<f64> {
     let last = errors.len().checked_sub(1)?;
     errors.iter_mut().for_each(|error| *error = error.abs());

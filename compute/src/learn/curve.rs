@@ -24,7 +24,6 @@ pub enum Outlier {
 
 /// Classifies times of ascending sizes by their ratio to the running median over `WINDOW_ROWS` rows on each side,
 /// fewer at the ends.
-#[must_use]
 pub fn outliers(times: &[f64]) -> Vec<Outlier> {
     let mut window = Vec::with_capacity(2 * WINDOW_ROWS + 1);
     let outlier = |(row, time): (usize, &f64)| {
@@ -53,7 +52,6 @@ pub struct Line {
 
 impl Line {
     /// Fits the line by least squares; through the origin if the constant would be negative.
-    #[must_use]
     pub fn fit(points: &[(f64, f64)]) -> Self {
         let count = points.len() as f64;
         let x_mean = points.iter().map(|(x, _)| x).sum::<f64>() / count;
@@ -72,7 +70,6 @@ impl Line {
     }
 
     /// The value of the line at a size.
-    #[must_use]
     pub fn at(&self, size: f64) -> f64 {
         self.constant + self.slope * size
     }
@@ -90,7 +87,6 @@ pub struct Curve {
 impl Curve {
     /// The curve through sizes and times in any order; times of equal sizes are averaged. Outliers are removed if
     /// requested. `None` without a row.
-    #[must_use]
     pub fn through(mut rows: Vec<(f64, f64)>, without_outliers: bool) -> Option<Self> {
         rows.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
         if without_outliers {
@@ -114,7 +110,6 @@ impl Curve {
     }
 
     /// The value of the curve at a size.
-    #[must_use]
     pub fn at(&self, size: f64) -> f64 {
         let above = self.points.partition_point(|(x, _)| *x < size);
         match (above.checked_sub(1).map(|low| self.points[low]), self.points.get(above)) {
@@ -126,7 +121,6 @@ impl Curve {
     }
 
     /// The points of the curve, by size.
-    #[must_use]
     pub fn points(&self) -> &[(f64, f64)] {
         &self.points
     }

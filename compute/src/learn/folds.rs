@@ -3,7 +3,6 @@
 use crate::order::CompactSort;
 
 /// Assigns each row a fold: the rank of its group among the distinct groups in ascending order, modulo `folds`.
-#[must_use]
 pub fn by_rank<G: Ord + Copy>(groups: &[G], folds: usize) -> Vec<usize> {
     let mut distinct = groups.to_vec();
     distinct.compact_sort();
@@ -12,7 +11,6 @@ pub fn by_rank<G: Ord + Copy>(groups: &[G], folds: usize) -> Vec<usize> {
 }
 
 /// The rows outside and the rows inside a fold.
-#[must_use]
 pub fn split(assignment: &[usize], fold: usize) -> (Vec<usize>, Vec<usize>) {
     (0..assignment.len()).partition(|&row| assignment[row] != fold)
 }

@@ -58,7 +58,6 @@ impl Hockney {
     }
 
     /// The height of the surface: ln(size / time).
-    #[must_use]
     pub fn predict(&self, place: [f64; 2]) -> f64 {
         self.height_and_shares(place).0
     }

@@ -121,7 +121,6 @@ impl Kriging {
     }
 
     /// The height of a kind's surface above the trend; 0 far from all measurements.
-    #[must_use]
     pub fn predict(&self, site: Site) -> f64 {
         // Components of a single kind are not correlated with other kinds.
         let related = self.components.iter().filter(|of| of.kind.is_none_or(|kind| kind == site.column.kind));

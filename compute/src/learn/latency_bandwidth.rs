@@ -22,7 +22,6 @@ pub struct LatencyBandwidth {
 impl LatencyBandwidth {
     /// Fits the law to places (log2 size, ln (size / time)). `None` for fewer than two distinct sizes, or numbers that
     /// are not finite.
-    #[must_use]
     pub fn fit(places: &[(f64, f64)]) -> Option<Self> {
         // Sizes are relative to the last place, to avoid overflow.
         let (origin, _) = *places.last()?;
@@ -52,7 +51,6 @@ impl LatencyBandwidth {
     }
 
     /// ln (size / time) at a log2 size.
-    #[must_use]
     pub fn height(&self, x: f64) -> f64 {
         let size = x * LN_2;
         let (a, b) = (ln(self.latency), ln(self.per_byte) + size);
@@ -63,7 +61,6 @@ impl LatencyBandwidth {
 
 /// The increase of ln (size / time) from the last of `places` to a log2 size beyond it, by the law of up to [`POINTS`]
 /// last places. `places` are (log2 size, ln (size / time)), ordered towards that end. 0 if the law can't be fitted.
-#[must_use]
 pub fn growth(places: &[(f64, f64)], x: f64) -> f64 {
     let places = &places[places.len().saturating_sub(POINTS)..];
     let Some((last, _)) = places.last() else { return 0.0 };

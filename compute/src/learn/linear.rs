@@ -13,7 +13,6 @@ pub struct Square {
 
 impl Square {
     /// The matrix with the entries `f(row, column)`.
-    #[must_use]
     pub fn from_fn(size: usize, mut f: impl FnMut(usize, usize) -> f64) -> Self {
         let values = (0..size * size).map(|place| f(place / size, place % size)).collect();
         Self { size, values }
@@ -30,7 +29,6 @@ pub struct Cholesky(Square);
 
 impl Cholesky {
     /// Factors a symmetric matrix; `None` where it is not positive definite.
-    #[must_use]
     pub fn new(mut matrix: Square) -> Option<Self> {
         let n = matrix.size;
         for column in 0..n {
@@ -51,7 +49,6 @@ impl Cholesky {
     }
 
     /// Solves A·x = b for x.
-    #[must_use]
     pub fn solve(&self, right: &[f64]) -> Vec<f64> {
         let mut x = self.forward(right);
         let n = self.0.size;
@@ -66,7 +63,6 @@ impl Cholesky {
     }
 
     /// Solves L·x = b for x by forward substitution.
-    #[must_use]
     pub fn forward(&self, right: &[f64]) -> Vec<f64> {
         let mut x = right.to_vec();
         for row in 0..self.0.size {
@@ -83,7 +79,6 @@ impl Cholesky {
 }
 
 /// The dot product, summed in four lanes so that it vectorises and has the same bits on every target.
-#[must_use]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut lanes = [0.0; 4];
     let (a_fours, a_rest) = a.as_chunks::<4>();
@@ -108,7 +103,6 @@ pub struct Eigen {
 
 impl Eigen {
     /// Cyclic Jacobi rotations (Golub and Van Loan, 8.5): exact to rounding, cheap below a hundred rows.
-    #[must_use]
     pub fn new(mut matrix: Square) -> Self {
         let n = matrix.size;
         let mut vectors = Square::from_fn(n, |row, column| f64::from(u8::from(row == column)));

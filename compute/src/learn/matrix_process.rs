@@ -18,7 +18,6 @@ pub struct Columns {
 
 impl Columns {
     /// Decomposes a correlation matrix.
-    #[must_use]
     pub fn new(correlation: Square) -> Self {
         let mut eigen = Eigen::new(correlation);
         // Rounding can make an eigenvalue slightly negative.
@@ -45,7 +44,6 @@ pub struct MatrixProcess<'a> {
 impl<'a> MatrixProcess<'a> {
     /// Fits `rows`, each with a height for each column. `covariance` of the rows and `noise` are in units of the
     /// variance. `None` without rows, or if the covariance is not positive definite.
-    #[must_use]
     pub fn fit(columns: &'a Columns, rows: &[Vec<f64>], covariance: &Square, noise: f64) -> Option<Self> {
         let (n, m) = (rows.len(), columns.count());
         if n == 0 || covariance.size != n || rows.iter().any(|row| row.len() != m) {
@@ -74,14 +72,12 @@ impl<'a> MatrixProcess<'a> {
     }
 
     /// Minus twice the log likelihood, up to a constant.
-    #[must_use]
     pub fn deviance(&self) -> f64 {
         self.deviance
     }
 
     /// Mean and standard deviation, in each column, of a row that was not measured. `covariances` with the measured
     /// rows and its variance `own` are in units of the variance.
-    #[must_use]
     pub fn predict(&self, covariances: &[f64], own: f64) -> Vec<(f64, f64)> {
         let m = self.columns.count();
         let rotated: Vec<(f64, f64)> = self

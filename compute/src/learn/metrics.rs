@@ -2,7 +2,6 @@
 
 /// The coefficient of determination 1 − Σ(m−p)²/Σ(m−m̄)²; `None` for fewer than two points or constant
 /// measurements.
-#[must_use]
 pub fn r2(pairs: &[(f64, f64)]) -> Option<f64> {
     let mean = pairs.iter().map(|(measured, _)| measured).sum::<f64>() / pairs.len() as f64;
     let spread: f64 = pairs.iter().map(|(measured, _)| (measured - mean) * (measured - mean)).sum();
@@ -11,20 +10,17 @@ pub fn r2(pairs: &[(f64, f64)]) -> Option<f64> {
 }
 
 /// The mean of |m − p|; `None` without pairs.
-#[must_use]
 pub fn mean_absolute_error(pairs: &[(f64, f64)]) -> Option<f64> {
     finite(pairs.iter().map(|(measured, predicted)| (measured - predicted).abs()).sum::<f64>() / pairs.len() as f64)
 }
 
 /// The mean of |m − p| / m in per cent over measurements that are not zero; `None` without any.
-#[must_use]
 pub fn mean_absolute_percentage_error(pairs: &[(f64, f64)]) -> Option<f64> {
     let shares: Vec<f64> = pairs.iter().filter(|(m, _)| *m != 0.0).map(|(m, p)| ((m - p) / m).abs()).collect();
     finite(shares.iter().sum::<f64>() / shares.len() as f64 * 100.0)
 }
 
 /// The mean of finite numbers; `None` without any.
-#[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     finite(values.iter().sum::<f64>() / values.len() as f64)
 }

@@ -4,7 +4,6 @@ use super::linear::{Cholesky, Square};
 
 /// The coefficients ≥ 0 that minimise Σ (row · coefficients − target)². `rows` and `target` are paired up to the
 /// shorter one; without rows all coefficients are 0.
-#[must_use]
 pub fn non_negative(rows: &[Vec<f64>], target: &[f64], columns: usize) -> Vec<f64> {
     let scale: Vec<f64> = (0..columns)
         .map(|column| rows.iter().map(|row| row[column] * row[column]).sum::<f64>().sqrt())

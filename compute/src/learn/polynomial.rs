@@ -72,7 +72,6 @@ impl Polynomial {
     }
 
     /// The height of the surface at a place.
-    #[must_use]
     pub fn predict(&self, place: [f64; 2]) -> f64 {
         let terms = expand(&self.axes, place, self.degree);
         self.monomials

@@ -85,7 +85,6 @@ impl Ridge {
     }
 
     /// The prediction for a row.
-    #[must_use]
     pub fn predict(&self, row: &[f64]) -> f64 {
         self.intercept + self.weights.iter().zip(row).map(|(weight, value)| weight * value).sum::<f64>()
     }
@@ -119,13 +118,11 @@ impl PowerLaw {
     }
 
     /// The prediction of ln y for a row, from the logarithms for the ridge and for the trees.
-    #[must_use]
     pub fn predict(&self, base: &[f64], features: &[f64]) -> f64 {
         self.base.predict(base) + self.residual.predict(features).unwrap_or_default()
     }
 
     /// The size in memory, in bytes.
-    #[must_use]
     pub fn size_bytes(&self) -> usize {
         8 * (self.base.weights.len() + 1) + self.residual.size_bytes()
     }

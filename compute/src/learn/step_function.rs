@@ -83,7 +83,6 @@ impl StepFunction {
     }
 
     /// The value for a row; `None` for another number of features.
-    #[must_use]
     pub fn predict(&self, row: &[f64]) -> Option<f64> {
         if row.len() != self.features as usize {
             return None;
@@ -124,7 +123,6 @@ impl StepFunction {
     }
 
     /// The number of cells; `None` if it consists of trees.
-    #[must_use]
     pub fn cells(&self) -> Option<usize> {
         match &self.representation {
             Representation::Cells { values, .. } => Some(values.len()),
@@ -133,7 +131,6 @@ impl StepFunction {
     }
 
     /// The size in memory, in bytes.
-    #[must_use]
     pub fn size_bytes(&self) -> usize {
         match &self.representation {
             Representation::Cells { edges, values } => 8 * edges.iter().map(Vec::len).sum::<usize>() + 4 * values.len(),

@@ -62,13 +62,11 @@ pub struct Table {
 
 impl Table {
     /// Creates an empty table with these features.
-    #[must_use]
     pub fn new(names: &[&'static str]) -> Self {
         Self { names: names.iter().map(|name| Cow::Borrowed(*name)).collect(), values: Vec::new() }
     }
 
     /// Creates an empty table with features whose names come from a file.
-    #[must_use]
     pub fn named(names: &[String]) -> Self {
         Self { names: names.iter().map(|name| Cow::Owned(name.clone())).collect(), values: Vec::new() }
     }
@@ -83,32 +81,27 @@ impl Table {
     }
 
     /// Number of rows.
-    #[must_use]
     pub fn rows(&self) -> usize {
         self.values.len() / self.names.len().max(1)
     }
 
     /// The names of the features.
-    #[must_use]
     pub fn names(&self) -> &[Cow<'static, str>] {
         &self.names
     }
 
     /// The values of a row.
-    #[must_use]
     pub fn row(&self, index: usize) -> &[f64] {
         &self.values[index * self.names.len()..][..self.names.len()]
     }
 
     /// The rows of the given indices, in that order.
-    #[must_use]
     pub fn take(&self, indices: &[usize]) -> Self {
         let values = indices.iter().flat_map(|&i| self.row(i)).copied().collect();
         Self { names: self.names.clone(), values }
     }
 
     /// A copy in which one feature's values come from other rows.
-    #[must_use]
     pub fn shuffled(&self, shuffle: &Shuffle) -> Self {
         let mut shuffled = self.clone();
         for (row, &from) in shuffle.order.iter().enumerate() {

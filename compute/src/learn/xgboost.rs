@@ -64,7 +64,6 @@ const WIDEST: u64 = 100_000;
 const DEEPEST: u32 = 1000;
 
 /// Whether a JSON value looks like a model of XGBoost.
-#[must_use]
 pub fn is_model(value: &Value) -> bool {
     value.get("learner").is_some_and(|learner| learner.get("gradient_booster").is_some())
 }
@@ -175,7 +174,6 @@ fn read_tree(tree: &At<'_>, number: usize, features: usize) -> Result<Regression
 }
 
 /// Writes a model as XGBoost 2.1 does.
-#[must_use]
 pub fn write(model: &Model) -> Value {
     let Model { features, boosting, attributes } = model;
     let trees: Vec<Value> =

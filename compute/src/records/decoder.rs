@@ -50,7 +50,6 @@ impl<R: Read> Decoder<R> {
     }
 
     /// Whether the text is encoded in UTF-16.
-    #[must_use]
     pub fn is_utf16(&self) -> bool {
         self.utf16.is_some()
     }

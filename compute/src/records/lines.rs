@@ -52,13 +52,11 @@ impl<'a> Lines<'a> {
     }
 
     /// The error that ended the input, if one did.
-    #[must_use]
     pub fn error(&self) -> Option<&io::Error> {
         self.error.as_ref()
     }
 
     /// The number of the last line that was returned, from 1.
-    #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }

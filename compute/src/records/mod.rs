@@ -25,7 +25,6 @@ pub use self::{
 };
 
 /// Bytes as text; invalid UTF-8 is replaced by U+FFFD.
-#[must_use]
 pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     // Validation is faster than the lossy conversion, and most texts are valid.
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
@@ -40,7 +39,6 @@ fn trimmed(cell: &str) -> &str {
 }
 
 /// A text for a message: at most 80 characters, with control characters replaced by blanks.
-#[must_use]
 pub fn excerpt(text: &str) -> String {
     let text = text.trim();
     let cut: String = text.chars().take(80).map(|c| if c.is_control() { ' ' } else { c }).collect();

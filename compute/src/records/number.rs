@@ -11,7 +11,6 @@ use super::trimmed;
 /// assert_eq!(number("nan"), None);
 /// assert_eq!(number("1,5"), None);
 /// ```
-#[must_use]
 pub fn number(cell: &str) -> Option<f64> {
     let cell = trimmed(cell);
     if let Some(number) = plain(cell) {
@@ -55,7 +54,6 @@ fn plain(cell: &str) -> Option<f64> {
 /// assert_eq!(whole("-88"), Some(-88));
 /// assert_eq!(whole("2.5"), None);
 /// ```
-#[must_use]
 pub fn whole(cell: &str) -> Option<i64> {
     let cell = trimmed(cell);
     if let Ok(n) = cell.parse() {
@@ -66,7 +64,6 @@ pub fn whole(cell: &str) -> Option<i64> {
 }
 
 /// Whether the cell stands for a missing value: blank, `N/A`, `NA`, `nan`, `null`, `none`, `-`.
-#[must_use]
 pub fn is_missing(cell: &str) -> bool {
     let cell = cell.trim();
     cell.is_empty() || ["n/a", "na", "nan", "null", "none", "-"].iter().any(|word| cell.eq_ignore_ascii_case(word))

@@ -32,7 +32,6 @@ impl<R: Read> Preview<R> {
     }
 
     /// The first bytes of the stream, at most as many as the limit.
-    #[must_use]
     pub fn head(&self) -> &[u8] {
         &self.head
     }
@@ -43,7 +42,6 @@ impl<R: Read> Preview<R> {
     }
 
     /// The error that occurred while reading ahead, if one did.
-    #[must_use]
     pub fn error(&self) -> Option<&io::Error> {
         self.error.as_ref()
     }

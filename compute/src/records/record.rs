@@ -108,13 +108,11 @@ impl<'a> Records<'a> {
     }
 
     /// The error that ended the input, if one did.
-    #[must_use]
     pub fn error(&self) -> Option<&io::Error> {
         self.error.as_ref()
     }
 
     /// The number of the next line, from 1.
-    #[must_use]
     pub fn line(&self) -> u64 {
         self.line
     }
@@ -283,31 +281,26 @@ impl<'a> Records<'a> {
 
 impl<'a> Record<'a> {
     /// The number of its first line in the file, from 1.
-    #[must_use]
     pub fn line(&self) -> u64 {
         self.line
     }
 
     /// Whether the record is complete.
-    #[must_use]
     pub fn state(&self) -> State {
         self.state
     }
 
     /// Number of cells.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.cells.len()
     }
 
     /// Whether there are no cells; the records of [`Records`] have at least one.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cells.len() == 0
     }
 
     /// A cell without surrounding blanks; `None` beyond the last one.
-    #[must_use]
     pub fn get(&self, cell: usize) -> Option<&'a str> {
         self.cells.get(cell).map(trimmed)
     }
@@ -326,7 +319,6 @@ impl<'a> Record<'a> {
     }
 
     /// The beginning of the record's line as it is in the file, for a message.
-    #[must_use]
     pub fn excerpt(&self) -> String {
         excerpt(&lossy(&self.raw[..self.raw.len().min(400)]))
     }

@@ -12,7 +12,6 @@ impl Dialect {
     /// use collectune_compute::records::Dialect;
     /// assert_eq!(Dialect::sniff(b"algo;proto\r\nRING;LL\r\n").delimiter, b';');
     /// ```
-    #[must_use]
     pub fn sniff(head: &[u8]) -> Self {
         let line_end = if head.contains(&b'\n') || !head.contains(&b'\r') { b'\n' } else { b'\r' };
         let candidates = [b',', b'\t', b';'].map(|delimiter| Self { delimiter, line_end });

@@ -26,7 +26,6 @@ pub(super) fn by_start(schedule: &Schedule) -> Vec<u32> {
 }
 
 /// Computes critical path and slack of a valid schedule with `chunks` chunks.
-#[must_use]
 pub fn analyse(graph: &Graph, schedule: &Schedule, chunks: usize) -> Analysis {
     const NONE: u32 = u32::MAX;
     let transfers = &schedule.transfers[..];

@@ -16,14 +16,12 @@ pub struct Rows {
 
 impl Rows {
     /// Creates empty sets.
-    #[must_use]
     pub fn new(rows: usize, chunks: usize) -> Self {
         let width = chunks.div_ceil(64 * LANES);
         Self { width, blocks: vec![[0; LANES]; rows * width] }
     }
 
     /// The blocks of a row.
-    #[must_use]
     pub fn row(&self, row: usize) -> &[Block] {
         &self.blocks[row * self.width..(row + 1) * self.width]
     }
@@ -33,7 +31,6 @@ impl Rows {
     }
 
     /// Whether a chunk is in a row.
-    #[must_use]
     pub fn has(&self, row: usize, chunk: usize) -> bool {
         self.blocks[row * self.width + chunk / (64 * LANES)][chunk / 64 % LANES] >> (chunk % 64) & 1 == 1
     }
@@ -49,38 +46,32 @@ impl Rows {
     }
 
     /// The number of chunks in a row.
-    #[must_use]
     pub fn count(&self, row: usize) -> usize {
         self.row(row).iter().map(|block| count(block) as usize).sum()
     }
 
     /// All words, for comparing and hashing.
-    #[must_use]
     pub fn all(&self) -> &[u64] {
         self.blocks.as_flattened()
     }
 }
 
 /// The chunks of `a` that are not in `b`.
-#[must_use]
 pub fn difference(a: &Block, b: &Block) -> Block {
     std::array::from_fn(|lane| a[lane] & !b[lane])
 }
 
 /// The chunks that are in both.
-#[must_use]
 pub fn intersection(a: &Block, b: &Block) -> Block {
     std::array::from_fn(|lane| a[lane] & b[lane])
 }
 
 /// Whether the block has no chunk.
-#[must_use]
 pub fn is_empty(block: &Block) -> bool {
     block.iter().fold(0, |all, word| all | word) == 0
 }
 
 /// The number of chunks in the block.
-#[must_use]
 pub fn count(block: &Block) -> u32 {
     // Most words have at most one bit; counting bits is slow where the processor has no instruction for it.
     let count = |word: &u64| if word & word.wrapping_sub(1) == 0 { u32::from(*word != 0) } else { word.count_ones() };
@@ -88,7 +79,6 @@ pub fn count(block: &Block) -> u32 {
 }
 
 /// The offset in the block of its `rank`-th chunk, counted from 0.
-#[must_use]
 pub fn select(block: &Block, mut rank: u32) -> Option<u32> {
     for (lane, word) in (0..).zip(block) {
         let count = word.count_ones();

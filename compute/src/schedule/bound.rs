@@ -72,13 +72,11 @@ pub struct Bounds {
 
 impl Bounds {
     /// The bound that is shown: the largest of L2, L3 and L4, in ticks.
-    #[must_use]
     pub fn time(&self) -> u64 {
         self.cut_time.max(self.path_time).max(self.load_time)
     }
 
     /// The largest known bound, in ticks.
-    #[must_use]
     pub fn best(&self) -> u64 {
         self.time().max(self.last_hop)
     }
@@ -86,7 +84,6 @@ impl Bounds {
 
 /// Computes the bounds of a demand that is copied. A reduction has the bounds of its mirror image over the reversed
 /// links.
-#[must_use]
 pub fn bounds(graph: &Graph, demand: &Demand) -> Bounds {
     let mut bounds = Bounds::default();
     path_bound(graph, demand, &mut bounds);

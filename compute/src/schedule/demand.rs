@@ -35,7 +35,6 @@ pub struct Demand {
 
 impl Demand {
     /// An all_gather: node n has the chunks `n·k..(n+1)·k`, where k is `chunks_per_node`, and wants all.
-    #[must_use]
     pub fn all_gather(nodes: usize, chunks_per_node: usize) -> Self {
         let mut sources = Lists::new();
         for node in 0..nodes {
@@ -45,7 +44,6 @@ impl Demand {
     }
 
     /// A broadcast: `root` has `chunks` chunks that every node wants.
-    #[must_use]
     pub fn broadcast(nodes: usize, root: u32, chunks: usize) -> Self {
         let mut sources = Lists::new();
         (0..chunks).for_each(|_| sources.push([root]));
@@ -54,7 +52,6 @@ impl Demand {
 
     /// Any demand: for each chunk the nodes that have it and those that want it. A node that has a chunk does not want
     /// it, and duplicates count once.
-    #[must_use]
     pub fn from_chunks(nodes: usize, chunks: impl IntoIterator<Item = (Vec<u32>, Vec<u32>)>) -> Self {
         let (mut sources, mut wants) = (Lists::new(), Lists::new());
         for (mut has, mut want) in chunks {
@@ -69,25 +66,21 @@ impl Demand {
     }
 
     /// Number of nodes.
-    #[must_use]
     pub fn nodes(&self) -> usize {
         self.nodes
     }
 
     /// Number of chunks.
-    #[must_use]
     pub fn chunks(&self) -> usize {
         self.sources.first.len() - 1
     }
 
     /// Whether every node wants every chunk.
-    #[must_use]
     pub fn is_for_everyone(&self) -> bool {
         self.wants.is_none()
     }
 
     /// The nodes that have a chunk at the beginning, ascending.
-    #[must_use]
     pub fn sources(&self, chunk: usize) -> &[u32] {
         self.sources.of(chunk)
     }
@@ -102,20 +95,17 @@ impl Demand {
     }
 
     /// Whether a node has a chunk at the beginning.
-    #[must_use]
     pub fn has(&self, chunk: usize, node: u32) -> bool {
         self.sources(chunk).binary_search(&node).is_ok()
     }
 
     /// The number of runs of consecutive chunks with the same sources: each takes one search for shortest paths.
-    #[must_use]
     pub fn source_groups(&self) -> usize {
         let is_other = |chunk: &usize| *chunk == 0 || self.sources(*chunk) != self.sources(*chunk - 1);
         (0..self.chunks()).filter(is_other).count()
     }
 
     /// Number of pairs of a chunk and a node that wants it.
-    #[must_use]
     pub fn pairs(&self) -> usize {
         match &self.wants {
             Some(wants) => wants.nodes.len(),
@@ -124,7 +114,6 @@ impl Demand {
     }
 
     /// The first chunk that can't reach a node that wants it, with that node; `None` where all chunks can.
-    #[must_use]
     pub fn unreachable(&self, graph: &Graph) -> Option<(u32, u32)> {
         // In a strongly connected graph every chunk that some node has reaches all nodes.
         if graph.components().len() == 1 && (0..self.chunks()).all(|chunk| !self.sources(chunk).is_empty()) {
@@ -146,7 +135,6 @@ impl Demand {
 
     /// A lower bound of the number of transfers: for each chunk the number of hops to the farthest node that wants it,
     /// or the number of nodes that want it, whichever is larger. All must be reachable.
-    #[must_use]
     pub fn least_transfers(&self, graph: &Graph) -> u64 {
         let mut last: Option<(&[u32], Vec<u32>)> = None;
         let mut least = 0;

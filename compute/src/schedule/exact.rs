@@ -26,7 +26,6 @@ const MAX_WATCHED_CUTS: usize = 40;
 const MAX_DEAD_STATES: usize = 2_000_000;
 
 /// Whether a problem is small enough for the exhaustive search.
-#[must_use]
 pub fn is_small(task: &Task<'_>) -> bool {
     task.graph.nodes() <= MAX_ENUMERATED_NODES && task.demand.chunks() <= MAX_CHUNKS && task.demand.pairs() > 0
 }

@@ -95,7 +95,6 @@ impl<'a> Residual<'a> {
 
 /// The maximum flow between two nodes, and the nodes on the source's side of the minimum cut. `None` where it takes
 /// more than `steps` inspections of a link; `steps` is reduced by those it took.
-#[must_use]
 pub fn max_flow(graph: &Graph, from: u32, to: u32, steps: &mut u64) -> Option<(u64, Vec<u32>)> {
     let mut residual = Residual::new(graph, 1, *steps);
     let flow = residual.push(from, to, u64::MAX);
@@ -106,7 +105,6 @@ pub fn max_flow(graph: &Graph, from: u32, to: u32, steps: &mut u64) -> Option<(u
 }
 
 /// The total rate of the links that leave a set of nodes.
-#[must_use]
 pub fn leaving(graph: &Graph, inside: &[u32]) -> u64 {
     let mut is_inside = vec![false; graph.nodes()];
     inside.iter().for_each(|node| is_inside[*node as usize] = true);
@@ -117,7 +115,6 @@ pub fn leaving(graph: &Graph, inside: &[u32]) -> u64 {
 /// The proper subset of nodes with the most nodes per leaving rate: the bottleneck of an all_gather (ForestColl, arXiv
 /// 2402.06787), found by Newton's iteration over minimum cuts. `None` where no link leaves some set, or where it takes
 /// more than `steps` inspections of a link.
-#[must_use]
 pub fn bottleneck(graph: &Graph, mut steps: u64) -> Option<Vec<u32>> {
     let nodes = graph.nodes();
     let all = || 0..nodes as u32;

@@ -83,31 +83,26 @@ impl Graph {
     }
 
     /// Number of nodes.
-    #[must_use]
     pub fn nodes(&self) -> usize {
         self.nodes
     }
 
     /// All links, by index.
-    #[must_use]
     pub fn links(&self) -> &[Link] {
         &self.links
     }
 
     /// The indices of the links out of a node.
-    #[must_use]
     pub fn outgoing(&self, node: usize) -> &[u32] {
         self.outgoing.of(node)
     }
 
     /// The indices of the links into a node.
-    #[must_use]
     pub fn incoming(&self, node: usize) -> &[u32] {
         self.incoming.of(node)
     }
 
     /// The graph with all links reversed; their indices stay.
-    #[must_use]
     pub fn reversed(&self) -> Self {
         let turned = |link: &Link| Link { from: link.to, to: link.from, ..*link };
         Self {
@@ -119,14 +114,12 @@ impl Graph {
     }
 
     /// The common duration of all links; `None` where they differ or there are none.
-    #[must_use]
     pub fn uniform(&self) -> Option<u64> {
         let first = self.links.first()?.duration;
         self.links.iter().all(|link| link.duration == first).then_some(first)
     }
 
     /// The number of groups of links with the same sender and the same duration.
-    #[must_use]
     pub fn link_groups(&self) -> usize {
         if self.uniform().is_some() {
             return self.nodes;
@@ -143,7 +136,6 @@ impl Graph {
     }
 
     /// The number of hops on a shortest path from the nearest source to each node; `u32::MAX` where there is no path.
-    #[must_use]
     pub fn hops(&self, sources: &[u32]) -> Vec<u32> {
         let mut hops = vec![u32::MAX; self.nodes];
         let mut reached = sources.to_vec();
@@ -163,7 +155,6 @@ impl Graph {
     }
 
     /// The ticks on a shortest path from the nearest source to each node; `u64::MAX` where there is no path.
-    #[must_use]
     pub fn distances(&self, sources: impl IntoIterator<Item = u32>) -> Vec<u64> {
         if let Some(step) = self.uniform() {
             let sources: Vec<u32> = sources.into_iter().collect();
@@ -194,7 +185,6 @@ impl Graph {
 
     /// The strongly connected components (Kosaraju), largest first; of equal sizes the one with the smallest node
     /// first.
-    #[must_use]
     pub fn components(&self) -> Vec<Vec<u32>> {
         let mut finished = Vec::with_capacity(self.nodes);
         let mut seen = vec![false; self.nodes];

@@ -42,7 +42,6 @@ pub struct GreedyOptions {
 
 /// Builds one greedy schedule. `None` as soon as it would take longer than `limit` ticks, or if a chunk can't reach a
 /// node that wants it without being relayed.
-#[must_use]
 pub fn greedy_schedule(
     graph: &Graph,
     demand: &Demand,

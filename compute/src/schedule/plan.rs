@@ -24,7 +24,6 @@ pub struct Schedule {
 
 impl Schedule {
     /// When the last transfer ends, in ticks.
-    #[must_use]
     pub fn end(&self, graph: &Graph) -> u64 {
         self.transfers.iter().map(|transfer| transfer.end(graph)).max().unwrap_or(0)
     }
@@ -54,7 +53,6 @@ impl Schedule {
 
 impl Transfer {
     /// When the chunk has arrived, in ticks.
-    #[must_use]
     pub fn end(&self, graph: &Graph) -> u64 {
         self.start.saturating_add(graph.links()[self.link as usize].duration)
     }

@@ -45,7 +45,6 @@ pub enum Phase {
 
 impl Problem {
     /// Combines a graph with the demands of a collective.
-    #[must_use]
     pub fn new(graph: Graph, reduce: Option<Demand>, copy: Option<Demand>) -> Self {
         let reversed = graph.reversed();
         let opposite = if reduce.is_some() { opposites(&graph) } else { None };
@@ -53,14 +52,12 @@ impl Problem {
     }
 
     /// Number of chunks.
-    #[must_use]
     pub fn chunks(&self) -> usize {
         self.copy.as_ref().or(self.reduce.as_ref()).map_or(0, Demand::chunks)
     }
 
     /// The phases that have to be solved. An all_reduce over links that all have an opposite needs the copy only: the
     /// reduction is its mirror image.
-    #[must_use]
     pub fn phases(&self) -> Vec<Phase> {
         match (&self.reduce, &self.copy) {
             (Some(reduce), Some(copy)) if self.opposite.is_some() && reduce == copy => vec![Phase::Copy],
@@ -72,7 +69,6 @@ impl Problem {
     }
 
     /// A phase as a task; `None` where the collective does not have it.
-    #[must_use]
     pub fn task(&self, phase: Phase) -> Option<Task<'_>> {
         Some(match phase {
             Phase::Reduce => Task { graph: &self.reversed, demand: self.reduce.as_ref()? },
@@ -81,7 +77,6 @@ impl Problem {
     }
 
     /// The bounds of the phases, in the order of [`Problem::phases`].
-    #[must_use]
     pub fn bounds(&self) -> Vec<Bounds> {
         self.phases()
             .into_iter()
@@ -92,13 +87,11 @@ impl Problem {
 
     /// How often the time of the solved phases counts in the time of the collective: 2 where one solution serves both
     /// phases.
-    #[must_use]
     pub fn repetitions(&self) -> u64 {
         if self.reduce.is_some() && self.copy.is_some() && self.phases().len() == 1 { 2 } else { 1 }
     }
 
     /// The schedule of the collective from those of its phases, which are in the order of [`Problem::phases`].
-    #[must_use]
     pub fn combined<'a>(&self, parts: &[&'a Schedule]) -> Cow<'a, Schedule> {
         match (parts, self.phases().as_slice()) {
             ([part], [Phase::Reduce]) => Cow::Owned((*part).clone().reversed(&self.reversed)),
@@ -118,7 +111,6 @@ impl Problem {
     }
 
     /// The faults of a schedule; empty for a valid one.
-    #[must_use]
     pub fn faults(&self, schedule: &Schedule) -> Vec<Fault> {
         faults(&self.graph, schedule, self.reduce.as_ref(), self.copy.as_ref())
     }
@@ -126,7 +118,6 @@ impl Problem {
     /// A lower bound of any schedule, in ticks, including those that copy parts of a sum before all of it is complete:
     /// in an all_reduce, each node's part of each chunk must cross some link once, and the sum once back (Patarasuk and
     /// Yuan 2009). For other collectives, the sum of the phases' bounds.
-    #[must_use]
     pub fn lower_bound(&self, bounds: &[Bounds]) -> u64 {
         match (&self.reduce, &self.copy) {
             (Some(_), Some(copy)) => {

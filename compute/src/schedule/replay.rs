@@ -31,7 +31,6 @@ const NEVER: u64 = u64::MAX;
 
 impl<'a> Replay<'a> {
     /// Prepares a schedule of a collective.
-    #[must_use]
     pub fn new(problem: &'a Problem, schedule: &'a Schedule) -> Self {
         let (graph, copy, chunks) = (&problem.graph, problem.copy.as_ref(), problem.chunks());
         let order = by_start(schedule);
@@ -96,7 +95,6 @@ impl<'a> Replay<'a> {
 
     /// The undelivered pairs of the last replay, without those of the `dead` nodes and without chunks that only dead
     /// nodes had.
-    #[must_use]
     pub fn undelivered_among_others(&self, dead: &[u32]) -> u64 {
         let is_lost =
             |chunk: usize, node: u32| !dead.contains(&node) && self.ready[node as usize * self.chunks + chunk] == NEVER;

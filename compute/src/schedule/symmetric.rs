@@ -55,7 +55,6 @@ impl LinkIndex {
 impl Symmetry {
     /// Finds a symmetry, with the nodes in the order of their indices, or in the order of a walk round a ring; `None`
     /// where there is none.
-    #[must_use]
     pub fn of(graph: &Graph) -> Option<Self> {
         let nodes = graph.nodes();
         let degree = graph.outgoing(0).len();

@@ -228,7 +228,6 @@ struct Part {
 
 impl Search {
     /// Starts a search.
-    #[must_use]
     pub fn new(problem: Problem, method: Method, seed: u64) -> Self {
         let bounds = problem.bounds();
         let phases = problem.phases().into_iter().zip(bounds);
@@ -260,21 +259,18 @@ impl Search {
 
     /// Progress of the first schedule, as (delivered, total) pairs of a chunk and a node; `None` once each part has a
     /// schedule.
-    #[must_use]
     pub fn progress(&self) -> Option<(u64, u64)> {
         let part = self.parts.iter().find(|part| part.best.is_none())?;
         part.by.progress(&self.problem.task(part.phase)?)
     }
 
     /// The end of the best schedule so far, in ticks; `None` before the first.
-    #[must_use]
     pub fn time(&self) -> Option<u64> {
         let times = self.parts.iter().map(|part| part.best.as_ref().map(|best| best.time));
         times.sum::<Option<u64>>().map(|time| time * self.problem.repetitions())
     }
 
     /// The best schedule so far, and the algorithms that found its parts.
-    #[must_use]
     pub fn best(&self) -> Option<(Cow<'_, Schedule>, Vec<Method>)> {
         let parts: Vec<&PartSchedule> = self.parts.iter().map(|part| part.best.as_ref()).collect::<Option<_>>()?;
         let schedules: Vec<&Schedule> = parts.iter().map(|part| &part.schedule).collect();
@@ -282,32 +278,27 @@ impl Search {
     }
 
     /// The bounds of each part.
-    #[must_use]
     pub fn bounds(&self) -> Vec<&Bounds> {
         self.parts.iter().map(|part| &part.bounds).collect()
     }
 
     /// The bound that is shown, in ticks: the sum over the parts of the largest of L2, L3 and L4.
-    #[must_use]
     pub fn bound(&self) -> u64 {
         self.parts.iter().map(|part| part.bounds.time()).sum::<u64>() * self.problem.repetitions()
     }
 
     /// The proven lower bound, in ticks, of schedules that complete the reduction before they copy.
-    #[must_use]
     pub fn proven(&self) -> u64 {
         self.parts.iter().map(|part| part.bounds.best()).sum::<u64>() * self.problem.repetitions()
     }
 
     /// Whether the best schedule so far is proven to be the shortest.
-    #[must_use]
     pub fn is_optimal(&self) -> bool {
         let bounds: Vec<Bounds> = self.parts.iter().map(|part| part.bounds.clone()).collect();
         self.time().is_some_and(|time| time <= self.problem.lower_bound(&bounds))
     }
 
     /// Whether it is proven to be the shortest of those that complete the reduction before they copy.
-    #[must_use]
     pub fn is_optimal_in_parts(&self) -> bool {
         self.time().is_some_and(|time| time <= self.proven())
     }

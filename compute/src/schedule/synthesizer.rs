@@ -43,7 +43,6 @@ impl Method {
         [Self::Auto, Self::Tacos, Self::Earliest, Self::Restarts, Self::Symmetric, Self::Routed, Self::Exact];
 
     /// What the algorithm is limited to, as a clause; `None` where it takes every collective and graph.
-    #[must_use]
     pub const fn made_for(self) -> Option<&'static str> {
         match self {
             Self::Symmetric => Some(
@@ -57,7 +56,6 @@ impl Method {
     }
 
     /// The name on the command line and in addresses.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",

@@ -127,7 +127,6 @@ const SUMMARY_CELLS: usize = 200;
 impl Timeline {
     /// The timeline of a whole schedule; `None` where the problem asks for nothing. Slack and critical path are filled
     /// in from `analysis`.
-    #[must_use]
     pub fn new(problem: &Problem, schedule: &Schedule, analysis: Option<&Analysis>, ticks_per_ns: u64) -> Option<Self> {
         let graph: &Graph = &problem.graph;
         let demand = problem.copy.as_ref().or(problem.reduce.as_ref())?;
@@ -186,7 +185,6 @@ impl Timeline {
     }
 
     /// A copy to be sent to the page: the whole, or, beyond [`MAX_TRANSFERS`], the first window and a summary.
-    #[must_use]
     pub fn abridged(&self) -> Self {
         if self.len() <= MAX_TRANSFERS {
             return self.clone();
@@ -204,7 +202,6 @@ impl Timeline {
 
     /// The transfers of a window that begins at the tick `from`, and all transfers of `chunk`. Links, durations and
     /// sources are left out: [`Timeline::completed`] adds them at the receiver.
-    #[must_use]
     pub fn window_from(&self, from: u64, chunk: Option<u32>) -> Self {
         let span = (u128::from(self.end) * u128::from(WINDOW_TRANSFERS) / (self.len() as u128).max(1)) as u64;
         let to = from.saturating_add(span.max(self.durations.iter().copied().min().unwrap_or(1)));
@@ -280,25 +277,21 @@ impl Timeline {
     }
 
     /// Whether the transfers under way at a tick are included.
-    #[must_use]
     pub fn covers(&self, time: u64) -> bool {
         self.window.as_ref().is_none_or(|window| (window.from..window.to).contains(&time))
     }
 
     /// The summary, where the timeline is abridged.
-    #[must_use]
     pub fn summary(&self) -> Option<&TimelineSummary> {
         self.window.as_ref()?.summary.as_deref()
     }
 
     /// Number of transfers of the whole schedule, included or not.
-    #[must_use]
     pub fn transfer_count(&self) -> u64 {
         self.summary().map_or(self.len() as u64, |summary| summary.transfers)
     }
 
     /// Number of chunks that a link carries in the whole schedule.
-    #[must_use]
     pub fn chunks_carried(&self, link: u32) -> u32 {
         let link = link as usize;
         self.summary().map_or_else(|| self.first[link + 1] - self.first[link], |summary| summary.carries[link])
@@ -306,7 +299,6 @@ impl Timeline {
 
     /// Adds links, durations and sources, which are the same for all windows of a schedule, to a window that
     /// [`Timeline::window_from`] made of it.
-    #[must_use]
     pub fn completed(&self, mut window: Self) -> Self {
         window.links.clone_from(&self.links);
         window.durations.clone_from(&self.durations);
@@ -316,19 +308,16 @@ impl Timeline {
     }
 
     /// Converts ticks to nanoseconds.
-    #[must_use]
     pub fn ns(&self, ticks: u64) -> f64 {
         ticks as f64 / self.ticks_per_ns.max(1) as f64
     }
 
     /// Number of transfers that are included.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.chunk.len()
     }
 
     /// Whether no transfer is included.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.chunk.is_empty()
     }
@@ -351,14 +340,12 @@ impl Timeline {
     }
 
     /// The transfer of an index.
-    #[must_use]
     pub fn transfer(&self, index: u32) -> TimedTransfer {
         let link = self.first.partition_point(|first| *first <= index) as u32 - 1;
         self.timed(link, index)
     }
 
     /// The transfer that occupies a link at a tick; `None` while the link is idle.
-    #[must_use]
     pub fn transfer_at(&self, link: u32, time: u64) -> Option<TimedTransfer> {
         let (first, last) = (self.first[link as usize] as usize, self.first[link as usize + 1] as usize);
         let begun = first + self.start[first..last].partition_point(|start| *start <= time);
@@ -367,7 +354,6 @@ impl Timeline {
     }
 
     /// The nodes that have a chunk at the beginning, or on which its sum is put together.
-    #[must_use]
     pub fn origins(&self, chunk: u32) -> &[u32] {
         let chunk = chunk as usize;
         &self.sources[self.first_source[chunk] as usize..self.first_source[chunk + 1] as usize]
@@ -375,7 +361,6 @@ impl Timeline {
 
     /// The tick at which each node has each chunk, at `[node * chunks + chunk]`; `u64::MAX` where it never does. A sum
     /// is complete when its last part has arrived.
-    #[must_use]
     pub fn ownership(&self) -> Vec<u64> {
         let chunks = self.chunks as usize;
         let mut at = vec![u64::MAX; self.nodes as usize * chunks];
@@ -399,7 +384,6 @@ impl Timeline {
     }
 
     /// Indices into the result of [`Timeline::ownership`] in the order of time, without pairs that never arrive.
-    #[must_use]
     pub fn arrival_order(ownership: &[u64]) -> Vec<u32> {
         let mut order: Vec<u32> =
             (0..ownership.len() as u32).filter(|cell| ownership[*cell as usize] != u64::MAX).collect();
@@ -408,7 +392,6 @@ impl Timeline {
     }
 
     /// The ticks at which transfers arrive at each node, ascending.
-    #[must_use]
     pub fn arrivals(&self) -> Vec<Vec<u64>> {
         let mut arrivals = vec![Vec::new(); self.nodes as usize];
         for (link, (_, to)) in (0..).zip(&self.links) {
@@ -419,7 +402,6 @@ impl Timeline {
     }
 
     /// The ticks at which a transfer begins or ends, ascending and without repetition.
-    #[must_use]
     pub fn events(&self) -> Vec<u64> {
         let mut events = vec![0];
         for link in 0..self.links.len() as u32 {
@@ -431,7 +413,6 @@ impl Timeline {
     }
 
     /// The number of arrivals up to each tick at which a chunk arrives, as (tick, arrivals so far).
-    #[must_use]
     pub fn progress(&self) -> Vec<(u64, u64)> {
         let mut ends: Vec<u64> =
             (0..self.links.len() as u32).flat_map(|link| self.transfers_on(link).map(|sent| sent.end)).collect();
@@ -448,7 +429,6 @@ impl Timeline {
 
     /// The share of links that are busy, in `steps` equal steps of time: unweighted, and weighted by the speed of
     /// links.
-    #[must_use]
     pub fn utilisation(&self, steps: usize) -> Vec<(f64, f64)> {
         let steps = steps.max(1);
         let mut all = vec![(0.0, 0.0); steps];
@@ -465,14 +445,12 @@ impl Timeline {
     }
 
     /// The share of the schedule's time for which a link is busy.
-    #[must_use]
     pub fn busy_share(&self, link: u32) -> f64 {
         f64::from(self.chunks_carried(link)) * self.durations[link as usize] as f64 / self.end.max(1) as f64
     }
 
     /// The gaps between the transfers of a link, as (first tick, end, reason). `ownership` is that of
     /// [`Timeline::ownership`].
-    #[must_use]
     pub fn idle(&self, link: u32, ownership: &[u64]) -> Vec<(u64, u64, Idle)> {
         let from = self.links[link as usize].0 as usize;
         let mut gaps = Vec::new();
@@ -491,7 +469,6 @@ impl Timeline {
     }
 
     /// The transfers of one chunk in the order of time, each with its depth in the tree.
-    #[must_use]
     pub fn tree(&self, chunk: u32) -> Vec<TreeTransfer> {
         let mut all: Vec<TimedTransfer> = (0..self.links.len() as u32)
             .flat_map(|link| self.transfers_on(link).filter(move |sent| sent.chunk == chunk))

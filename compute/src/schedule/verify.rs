@@ -96,7 +96,6 @@ impl Faults {
 
 /// The faults of a schedule; empty for a valid one. In the transfers that reduce, the sources of a chunk in `reduce`
 /// must end with the sum of every node's part. For the others, `copy` says which nodes have and want each chunk.
-#[must_use]
 pub fn faults(graph: &Graph, schedule: &Schedule, reduce: Option<&Demand>, copy: Option<&Demand>) -> Vec<Fault> {
     let mut faults = Faults::default();
     let chunks = [reduce, copy].into_iter().flatten().map(Demand::chunks).max().unwrap_or(0);

@@ -35,13 +35,11 @@ impl Version {
     pub const ALL: [Self; 5] = [Self::V2, Self::V3, Self::V4, Self::V5, Self::V6];
 
     /// The number of the version.
-    #[must_use]
     pub const fn number(self) -> u32 {
         self as u32 + 2
     }
 
     /// The version with a number; `None` for an unknown one.
-    #[must_use]
     pub fn of(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|version| version.number() == number)
     }
@@ -215,7 +213,6 @@ impl Plugin {
     }
 
     /// The name in the plugin's tuner table.
-    #[must_use]
     pub fn name(&self, version: Version) -> String {
         // SAFETY: every version begins with a string.
         unsafe { CStr::from_ptr(*self.symbol::<*const c_char>(version)) }.to_string_lossy().into_owned()
@@ -229,7 +226,6 @@ impl Plugin {
     }
 
     /// The address of the tuner of a version.
-    #[must_use]
     pub fn address(&self, version: Version) -> usize {
         ptr::from_ref(self.symbol::<*const c_char>(version)) as usize
     }
@@ -252,7 +248,6 @@ impl Plugin {
     }
 
     /// Whether the entry for chunk sizes of version 6 is empty.
-    #[must_use]
     pub fn leaves_chunk_sizes_alone(&self) -> bool {
         self.symbol::<TunerV6>(Version::V6).get_chunk_size.is_null()
     }
@@ -290,7 +285,6 @@ impl Plugin {
     }
 
     /// The last decision of the calling thread.
-    #[must_use]
     pub fn last_decision(&self) -> Option<LastDecision> {
         let mut last = LastDecision { call: 0, arm: 0, propensity: 0.0, generation: 0 };
         // SAFETY: the function is of this type and writes through the pointers.
@@ -305,7 +299,6 @@ impl Plugin {
 }
 
 /// Takes the plugin's messages in the calling thread since the last call.
-#[must_use]
 pub fn messages() -> Vec<Message> {
     MESSAGES.take()
 }
@@ -384,7 +377,6 @@ impl Communicator<'_> {
     }
 
     /// Calls the plugin with invalid arguments; returns whether nothing changed.
-    #[must_use]
     pub fn survives_invalid_arguments(&mut self) -> bool {
         let mut channels: c_int = 0;
         let mut table = Table::new(7, 3);
@@ -437,7 +429,6 @@ impl Communicator<'_> {
     }
 
     /// Destroys the communicator; returns the plugin's result.
-    #[must_use]
     pub fn end(self) -> i32 {
         // SAFETY: the context is handed over for the last time.
         unsafe {
@@ -452,7 +443,6 @@ impl Communicator<'_> {
 }
 
 /// Creates and destroys communicators with null pointers; returns whether the plugin survives.
-#[must_use]
 pub fn survives_null_contexts(plugin: &Plugin) -> bool {
     // SAFETY: nulls are to be survived, that is what is tried.
     unsafe {

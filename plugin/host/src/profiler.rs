@@ -149,7 +149,6 @@ const PROTOCOLS: [&std::ffi::CStr; 3] = [c"LL", c"LL128", c"SIMPLE"];
 
 impl Launch {
     /// The size that the tuner is told, in bytes (`ncclFuncMaxSendRecvCount`).
-    #[must_use]
     pub fn bytes(&self, ranks: usize) -> u64 {
         let times = if matches!(self.coll, 2 | 3) { ranks } else { 1 };
         (self.count * 4 * times) as u64
@@ -212,7 +211,6 @@ impl Interface {
 
 impl Plugin {
     /// The plugin's own profiler of a version.
-    #[must_use]
     pub fn interface(&self, version: u32) -> Interface {
         let functions: &Functions = self.named(&format!("ncclProfiler_v{version}"));
         Interface { version, address: ptr::from_ref(functions) as usize }
@@ -269,13 +267,11 @@ unsafe impl Sync for Profiler<'_> {}
 
 impl Profiler<'_> {
     /// The events that the plugin asked for, over all communicators of the process.
-    #[must_use]
     pub fn mask() -> i32 {
         MASK.load(Ordering::Relaxed)
     }
 
     /// Whether the plugin returned a context.
-    #[must_use]
     pub fn has_context(&self) -> bool {
         self.context != 0
     }
@@ -335,7 +331,6 @@ impl Profiler<'_> {
     }
 
     /// Reports the start of a channel on the GPU.
-    #[must_use]
     pub fn begin_channel(&self, of: Event, channel: u8, at: u64) -> Event {
         let mut event = Of { all: [0; 24] };
         event.kernel = KernelEvent { channel, timer: at };
@@ -361,7 +356,6 @@ impl Profiler<'_> {
     }
 
     /// Ends the profiler; returns the plugin's result.
-    #[must_use]
     pub fn end(self) -> i32 {
         if self.context == 0 {
             return 0;
@@ -372,7 +366,6 @@ impl Profiler<'_> {
 
     /// Passes null pointers, invalid numbers, and events of an ended communicator; returns whether nothing comes of
     /// them.
-    #[must_use]
     pub fn survives_invalid_arguments(&self) -> bool {
         let mut handle = ptr::dangling_mut::<c_void>();
         let none = ptr::null_mut();

@@ -54,7 +54,6 @@ impl Nccl {
     }
 
     /// The version by `ncclGetVersion`: 22809 stands for 2.28.9.
-    #[must_use]
     pub fn version(&self) -> i32 {
         let mut version = 0;
         // SAFETY: the function is of this type.
@@ -112,7 +111,6 @@ impl Nccl {
 
     /// The plugin's profiler of a version behind the library's own wrapper, to be called as the newest version that the
     /// library has. `None` without such a wrapper.
-    #[must_use]
     pub fn wrapped_profiler(&self, version: u32, plugin: &Plugin) -> Option<Interface> {
         let wrapper = |version: u32| self.place(&format!("_Z18getNcclProfiler_v{version}Pv"));
         let newest = (1..=16).rev().find(|version| wrapper(*version).is_some())?;
@@ -128,7 +126,6 @@ impl Nccl {
 
     /// The plugin behind the library's wrapper around a version of the tuner's interface, to be called as the newest
     /// version. `None` without such a wrapper, or if it refuses the tuner.
-    #[must_use]
     pub fn wrapped(&self, version: Version, plugin: &Plugin) -> Option<Plugin> {
         let place = self.place(&format!("_Z15getNcclTuner_v{}Pv", version.number()))?;
         // SAFETY: the function is at this place, and looks the version's symbol up by the handle.

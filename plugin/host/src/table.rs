@@ -21,7 +21,6 @@ pub struct Table {
 
 impl Table {
     /// Creates a table in which all entries cost 1.
-    #[must_use]
     pub fn new(algorithms: usize, protocols: usize) -> Self {
         let mut words = vec![GUARD; algorithms * protocols + 2 * GUARDS];
         words[GUARDS..GUARDS + algorithms * protocols].fill(1.0);
@@ -29,7 +28,6 @@ impl Table {
     }
 
     /// The entries, row by row.
-    #[must_use]
     pub fn entries(&self) -> &[f32] {
         &self.words[GUARDS..self.words.len() - GUARDS]
     }
@@ -54,7 +52,6 @@ impl Table {
     }
 
     /// The combination that the library takes: the smallest cost that is not negative, the first of equal ones.
-    #[must_use]
     pub fn chosen(&self) -> Option<(usize, usize)> {
         let mut best: Option<(usize, f32)> = None;
         for (place, cost) in self.entries().iter().enumerate() {
@@ -66,20 +63,17 @@ impl Table {
     }
 
     /// The entry that a tuner has made the cheapest.
-    #[must_use]
     pub fn forced(&self) -> Option<(usize, usize)> {
         self.chosen().filter(|(a, p)| self.entries()[a * self.protocols + p].to_bits() == 0)
     }
 
     /// Whether nothing was written before or after the table.
-    #[must_use]
     pub fn guards_are_intact(&self) -> bool {
         let is_guard = |word: &f32| word.to_bits() == GUARD.to_bits();
         self.words[..GUARDS].iter().all(is_guard) && self.words[self.words.len() - GUARDS..].iter().all(is_guard)
     }
 
     /// Whether at most one entry changed, which was usable before and costs nothing now.
-    #[must_use]
     pub fn was_changed_as_allowed(&self, before: &[f32]) -> bool {
         let mut changes = 0;
         for (now, before) in self.entries().iter().zip(before) {

@@ -61,7 +61,6 @@ pub enum Kind {
 
 impl Kind {
     /// A description of the table, and a noun for its rows.
-    #[must_use]
     pub const fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Merged => ("merged features of kernels", "kernel"),
@@ -74,7 +73,6 @@ impl Kind {
 }
 
 /// The contents of a table with these headers; `None` if it does not belong to this workbench.
-#[must_use]
 pub fn kind<S: AsRef<str>>(headers: &[S]) -> Option<Kind> {
     let has = |names: &[&str]| {
         headers.iter().any(|header| names.iter().any(|name| header.as_ref().trim().eq_ignore_ascii_case(name)))
@@ -101,7 +99,6 @@ pub fn kind<S: AsRef<str>>(headers: &[S]) -> Option<Kind> {
 }
 
 /// The number of bytes and lines before the header in the output of a profiler; (0, 0) if it begins with the header.
-#[must_use]
 pub fn preamble(head: &str) -> (usize, u64) {
     let mut bytes = 0;
     for (lines, line) in (0..).zip(head.split_inclusive('\n')) {

@@ -20,7 +20,6 @@ pub struct Timing {
 }
 
 /// The launch is of a library of collectives, by its name.
-#[must_use]
 pub fn is_communication(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["nccl", "rccl", "mscclpp", "nvshmem", "oneshotallreduce", "cross_device_reduce"]
@@ -31,7 +30,6 @@ pub fn is_communication(name: &str) -> bool {
 /// The share of each computing kernel that overlaps communication on its GPU, and its duration alone. The latter is
 /// that of the launch with the same name and number among that name's launches in `alone`, a run without
 /// communication; without such a run, the median of that name's launches in this run that don't overlap.
-#[must_use]
 pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
     let mut busy: BTreeMap<&str, BusyIntervals> = BTreeMap::new();
     let mut timing = Timing::default();

@@ -23,7 +23,6 @@ use crate::{
 };
 
 /// Whether there is something to see without a log: a simulation is chosen.
-#[must_use]
 pub fn is_simulated(choices: &Choices) -> bool {
     simulator::world(choices.get("world"), true).is_some()
 }
@@ -62,7 +61,6 @@ pub fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<V
 
 impl Policy {
     /// The state after logs were loaded.
-    #[must_use]
     pub fn new(logs: Vec<NamedLog>) -> Self {
         Self { study: PolicyStudy::new(logs), ..Self::default() }
     }

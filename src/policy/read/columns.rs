@@ -120,7 +120,6 @@ impl Columns {
 }
 
 /// Whether these headers are those of a reward log.
-#[must_use]
 pub fn is_header(headers: &[String]) -> bool {
     let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
     Columns::of(&headers).is_some()
@@ -128,7 +127,6 @@ pub fn is_header(headers: &[String]) -> bool {
 
 /// Whether a text is a reward log below lines that are none: most of its first lines are of one, or one of them is a
 /// header.
-#[must_use]
 pub fn begins_late(text: &str) -> bool {
     const LOOKED_AT: usize = 24;
     let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
@@ -146,7 +144,6 @@ pub fn begins_late(text: &str) -> bool {
 }
 
 /// Whether cells are those of a line of a reward log without a header.
-#[must_use]
 pub fn is_plain(cells: &[String]) -> bool {
     let [collective, size, nodes, ranks, latency] = cells else { return false };
     let [collective, size, nodes, ranks, latency] =

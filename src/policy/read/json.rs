@@ -13,14 +13,12 @@ use crate::{
 };
 
 /// Whether a JSON may be one of them; the text is not parsed for it.
-#[must_use]
 pub fn is_json(text: &str) -> bool {
     (text.contains("\"mean_ms\"") && (text.contains("\"arm_idx\"") || text.contains("\"arm\"")))
         || (text.contains("\"auto\"") && (text.contains("\"tree_") || text.contains("\"ring_")))
 }
 
 /// Reads means of episodes or a table of arms; `None` where a JSON is neither.
-#[must_use]
 pub fn json(value: &Value, name: &str) -> Option<Log> {
     let mut log = match value {
         Value::Array(items) if items.iter().any(|item| item.get("arm_idx").is_some()) => episodes(items),

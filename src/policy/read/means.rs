@@ -17,7 +17,6 @@ use crate::{
 const MOST_ROWS: usize = 100_000;
 
 /// Whether headers are those of means of episodes, or of means with a column for each arm.
-#[must_use]
 pub fn is_means(headers: &[String]) -> bool {
     is_episodes(headers) || arms(headers).len() > 1
 }

@@ -69,7 +69,6 @@ pub enum LogForm {
 
 impl LogForm {
     /// A phrase for reports.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Plain => "reward log",
@@ -191,13 +190,11 @@ pub fn policy(text: &str) -> Result<Log, PolicyError> {
 }
 
 /// Whether a file begins as the record of an epoch does.
-#[must_use]
 pub fn is_record(head: &[u8]) -> bool {
     head.starts_with(b"collectune-record ")
 }
 
 /// Whether a JSON text declares itself a policy file.
-#[must_use]
 pub fn is_policy(json: &str) -> bool {
     // The name stands in the first member; what else holds these words is no policy.
     json[..json.floor_char_boundary(200)].contains("\"collectune-policy\"")

@@ -33,7 +33,6 @@ impl FileName {
     /// assert_eq!(FileName::parse("iteration_times_simple.txt").arm, None);
     /// assert_eq!(FileName::parse("times_tree-ll128.txt").arm, Arm::parse("tree/ll128"));
     /// ```
-    #[must_use]
     pub fn parse(path: &str) -> Self {
         let name = path.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
         let words: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()).collect();

@@ -366,7 +366,6 @@ fn natural(text: &str) -> Option<u64> {
 impl PartialKey {
     /// The key, completed by another; `None` if something is still missing. The collective of a list of times
     /// defaults to allreduce.
-    #[must_use]
     pub fn completed(&self, other: &PartialKey) -> Option<Key> {
         Some(Key {
             collective: self.collective.or(other.collective)?,

@@ -4,7 +4,6 @@ use super::{Log, LogForm, MOST_ROWS, PartialKey, Row, name::FileName};
 use crate::text::{Lines, Problem, number};
 
 /// Whether the beginning of a text looks like a list of times.
-#[must_use]
 pub fn is_times(head: &str) -> bool {
     // The last line of the beginning may be cut.
     let whole = head.rsplit_once('\n').map_or(head, |(whole, _)| whole);

@@ -32,7 +32,6 @@ const STEPS: &[Step] = &[
 ];
 
 /// The report as fine as a link holds it, then coarser by a step each: always with all that was left out, in words.
-#[must_use]
 pub fn for_link(report: &Report) -> Vec<(Report, Vec<String>)> {
     let mut coarse = report.clone();
     let mut left_out = Vec::new();

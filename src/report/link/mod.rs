@@ -99,7 +99,6 @@ pub enum LinkError {
 }
 
 /// Whether a fragment is that of a report.
-#[must_use]
 pub fn is_report(fragment: &str) -> bool {
     value(&restored(fragment), "w") == Some("report")
 }
@@ -111,7 +110,6 @@ fn value<'a>(fragment: &'a str, key: &str) -> Option<&'a str> {
 }
 
 /// Writes a link, with the report as fine as it fits.
-#[must_use]
 pub fn encode(report: &Report) -> Link {
     let mut link = Link::default();
     for (coarse, left_out) in for_link(report) {
@@ -127,7 +125,6 @@ pub fn encode(report: &Report) -> Link {
 }
 
 /// The link of a text, which need not be a valid report.
-#[must_use]
 pub fn of_json(json: &str) -> Link {
     let stream = deflate::deflate(json.as_bytes());
     let length = u32::try_from(stream.len()).unwrap_or(u32::MAX);

@@ -69,7 +69,6 @@ pub(in crate::report) fn check(report: &Report) -> Result<(), WireError> {
 }
 
 /// The report with as much as can be shown, and with a sentence where something is left out.
-#[must_use]
 pub(in crate::report) fn fit(report: &Report) -> Report {
     let mut report = report.clone();
     if check(&report).is_ok() {

@@ -106,7 +106,6 @@ fn texts(all: &[String]) -> Value {
 }
 
 /// The report as compact JSON of the current version.
-#[must_use]
 pub fn write(report: &Report) -> String {
     let mut value = object([
         ("workbench", text(report.workbench.key())),
@@ -243,7 +242,6 @@ fn read_text_file(at: Cursor<'_>) -> Result<TextFile, WireError> {
 }
 
 /// A file's name without the path before it and without control characters.
-#[must_use]
 pub fn leaf(name: &str) -> String {
     /// The most characters of a file name that can be saved.
     const LONGEST: usize = 200;

@@ -37,7 +37,6 @@ const MAX_REPEATS: u64 = 1_000_000;
 
 impl Snapshot {
     /// The snapshot as JSON.
-    #[must_use]
     pub fn to_value(&self) -> Value {
         let groups: Vec<Value> = self.groups.iter().map(group_value).collect();
         json!({ "program": self.program, "whole": self.is_whole, "groups": groups })

@@ -51,14 +51,12 @@ pub enum KeyError {
 
 impl Node {
     /// This value is not what was expected of a key.
-    #[must_use]
     pub fn unexpected(&self, key: &str, expected: &str) -> KeyError {
         let (expected, found) = (expected.to_owned(), self.described());
         KeyError::Unexpected { line: self.line, column: self.column, key: text::excerpt(key), expected, found }
     }
 
     /// The error that the value of a key is wrong.
-    #[must_use]
     pub fn wrong(&self, key: &str, message: impl Into<String>) -> KeyError {
         let message = message.into();
         KeyError::Other { line: self.line, column: self.column, key: text::excerpt(key), message }
@@ -168,7 +166,6 @@ impl<'a> Fields<'a> {
     }
 
     /// The error that a key is missing.
-    #[must_use]
     pub fn missing(&self, key: &str, expected: &str) -> KeyError {
         let (line, column) = (self.node.line, self.node.column);
         KeyError::Missing { line, column, key: key.to_owned(), expected: expected.to_owned() }

@@ -245,37 +245,31 @@ impl Tree {
 
 impl Node {
     /// The text of a scalar, or `None` for other values.
-    #[must_use]
     pub fn text(&self) -> Option<&str> {
         if let Value::Scalar { text, .. } = &self.value { Some(text) } else { None }
     }
 
     /// The members of a sequence, or `None` for other values.
-    #[must_use]
     pub fn items(&self) -> Option<&[Self]> {
         if let Value::Sequence(items) = &self.value { Some(items) } else { None }
     }
 
     /// The entries of a mapping, or `None` for other values.
-    #[must_use]
     pub fn entries(&self) -> Option<&[(Self, Self)]> {
         if let Value::Mapping(entries) = &self.value { Some(entries) } else { None }
     }
 
     /// The value of a key, if the node is a mapping that contains it.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&Self> {
         self.entries()?.iter().find(|(known, _)| known.text() == Some(key)).map(|(_, value)| value)
     }
 
     /// It stands for nothing: `null`, `~`, or an empty value that is not quoted.
-    #[must_use]
     pub fn is_null(&self) -> bool {
         matches!(&self.value, Value::Scalar { text, quoted: false } if ["", "~", "null", "Null", "NULL", "None"].contains(&text.as_str()))
     }
 
     /// A description for messages: `"auto"`, `a list`, `a mapping`.
-    #[must_use]
     pub fn described(&self) -> String {
         match &self.value {
             Value::Scalar { text, .. } if text.is_empty() => "nothing".to_owned(),
@@ -287,7 +281,6 @@ impl Node {
 }
 
 /// A text as a scalar that [`parse`] reads back: plain where it can be, else in double quotes.
-#[must_use]
 pub fn scalar(text: &str) -> String {
     let is_plain = !text.is_empty()
         && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '+'))

@@ -60,7 +60,6 @@ pub(super) fn read(graph: &Element) -> Result<Pattern, String> {
 
 impl Pattern {
     /// Whether the channels are rings.
-    #[must_use]
     pub fn is_ring(&self) -> bool {
         self.kind == "rings"
     }
@@ -90,7 +89,6 @@ impl Pattern {
     }
 
     /// The pairs of consecutive GPUs in one channel or in all, with the number of channels that have the pair.
-    #[must_use]
     pub fn edges(&self, channel: Option<usize>) -> Vec<((u32, u32), u32)> {
         let mut edges: Vec<((u32, u32), usize)> = Vec::new();
         let chosen = (0..).zip(&self.channels).filter(|(index, _)| channel.is_none_or(|channel| channel == *index));
@@ -106,7 +104,6 @@ impl Pattern {
     }
 
     /// The number of GPUs that its channels pass, over all nodes.
-    #[must_use]
     pub fn hops(&self) -> u64 {
         self.channels.iter().map(|channel| channel.len() as u64).sum::<u64>() * u64::from(self.nodes.max(1))
     }
@@ -145,7 +142,6 @@ impl Pattern {
     /// A ring takes as many steps as there are other nodes, each as long as on the slowest link; a tree reduces and
     /// broadcasts at the same time, in arbitrarily small pieces. `None` for other collectives, or where a link is
     /// missing.
-    #[must_use]
     pub fn takes_ns(
         &self,
         collective: Collective,

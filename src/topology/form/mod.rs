@@ -81,13 +81,11 @@ pub struct Topology {
 
 impl Topology {
     /// The state after files were loaded.
-    #[must_use]
     pub fn new(parts: Vec<(String, Part)>) -> Self {
         Self { study: study::Study::new(parts), ..Self::default() }
     }
 
     /// The reason why there is no schedule, if there is none.
-    #[must_use]
     pub fn why(&self) -> Option<&str> {
         self.why.as_deref()
     }

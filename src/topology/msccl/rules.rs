@@ -42,19 +42,16 @@ impl Type {
     ];
 
     /// The name in files.
-    #[must_use]
     pub fn word(self) -> &'static str {
         Self::ALL.iter().find(|(of, _)| *of == self).map_or("", |(_, word)| word)
     }
 
     /// Whether the step receives from the receive peer of its thread block.
-    #[must_use]
     pub fn receives(self) -> bool {
         !matches!(self, Self::Send | Self::Copy | Self::Reduce | Self::Nop)
     }
 
     /// Whether the step sends to the send peer of its thread block.
-    #[must_use]
     pub fn sends(self) -> bool {
         matches!(self, Self::Send | Self::ReceiveCopySend | Self::ReceiveReduceSend | Self::ReceiveReduceCopySend)
     }
@@ -328,7 +325,6 @@ impl Algo {
     }
 
     /// Writes the algorithm as XML.
-    #[must_use]
     pub fn to_xml(&self) -> String {
         let flag = u8::from;
         let mut text = format!(

@@ -22,7 +22,6 @@ pub struct Element {
 
 impl Element {
     /// The value of an attribute.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }

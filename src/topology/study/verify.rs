@@ -29,7 +29,6 @@ use crate::{
 };
 
 /// Chunks per node, or per pair of nodes, of a collective that has `all` chunks in all.
-#[must_use]
 pub fn chunks_each(collective: Collective, nodes: u32, all: u32) -> u32 {
     let others = nodes.saturating_sub(1).max(1);
     let shares = match collective {

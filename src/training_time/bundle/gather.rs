@@ -24,7 +24,6 @@ use crate::{order::CompactSort, text::excerpt, units::grouped};
 const PRECISION: &str = "fp16";
 
 /// Joins files into a bundle, using the answers that were given.
-#[must_use]
 pub fn bring_together(files: Vec<DroppedFile>, answers: &Answers) -> Bundle {
     let mut gathering = Gathering {
         bundle: Bundle { catalogue: Catalogue::built_in(), ..Bundle::default() },

@@ -106,7 +106,6 @@ pub struct Bundle {
 
 impl Bundle {
     /// Memory of a run's device in GiB: what the run says, else the catalogue of the GPU of a cluster, by index.
-    #[must_use]
     pub fn memory_gib(&self, run: &Run, cluster: usize) -> Option<f64> {
         let of_gpu = || self.catalogue.gpu(&self.clusters.get(cluster)?.gpu)?.memory_gib;
         run.execution.memory_gib.or_else(of_gpu)
@@ -114,7 +113,6 @@ impl Bundle {
 
     /// The cluster whose samples a run names: by its cluster, else by its GPU. Where it names none, the only one; and
     /// where it names a cluster that is not there, but no GPU, the only one stands in.
-    #[must_use]
     pub fn cluster_for(&self, run: &Run) -> Option<usize> {
         let is_of_gpu = |cluster: &Cluster| run.gpu.is_none() || self.is_of_gpu(run, cluster);
         let named = run.cluster.as_deref().and_then(|name| {
@@ -134,7 +132,6 @@ impl Bundle {
     }
 
     /// A sentence on samples that are of another GPU than the run names.
-    #[must_use]
     pub fn other_gpu(&self, run: &Run, cluster: &Cluster) -> Option<String> {
         let wanted = run.gpu.as_deref().filter(|_| !self.is_of_gpu(run, cluster))?;
         let held: Vec<String> =
@@ -148,7 +145,6 @@ impl Bundle {
     }
 
     /// In words, that samples stand in for those of the GPU or of the cluster that a run names.
-    #[must_use]
     pub fn stands_in(&self, run: &Run, cluster: &Cluster) -> Option<String> {
         let gpu = run.gpu.as_deref().filter(|_| !self.is_of_gpu(run, cluster));
         let other = run.cluster.as_deref().filter(|name| !name.eq_ignore_ascii_case(&cluster.name));
@@ -172,7 +168,6 @@ impl Bundle {
     }
 
     /// A location in words, such as `line 214 of Perlmutter/operator/A100_linear1_fp16.csv`.
-    #[must_use]
     pub fn place(&self, place: SourceLine) -> String {
         let path = self.files.get(place.file as usize).map_or("a file that is gone", |file| file.path.as_str());
         format!("line {} of {path}", place.line)

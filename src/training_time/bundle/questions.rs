@@ -74,7 +74,6 @@ pub enum FileAnswer {
 
 impl QuestionKind {
     /// In words, with all that it may be: `Which operator is it: linear3, linear1?`.
-    #[must_use]
     pub fn sentence(&self) -> String {
         match self {
             Self::Operator { candidates, new } => {
@@ -92,7 +91,6 @@ impl QuestionKind {
     }
 
     /// The words that answer it, each with what people read.
-    #[must_use]
     pub fn answers(&self) -> Vec<(String, String)> {
         let pair = |word: &str, label: &str| (word.to_owned(), label.to_owned());
         let mut answers = match self {
@@ -111,7 +109,6 @@ impl QuestionKind {
     }
 
     /// The answer that a word denotes, or `None` if it is not a valid answer.
-    #[must_use]
     pub fn answer(&self, word: &str) -> Option<FileAnswer> {
         self.answers().iter().any(|(known, _)| known == word).then(|| match (self, word) {
             (_, OUT) => FileAnswer::LeftOut,

@@ -98,13 +98,11 @@ impl Coefficients {
     }
 
     /// The calibrated time of a step in µs.
-    #[must_use]
     pub fn total(&self, plan: &Plan, step: &Step) -> f64 {
         self.of_terms(&terms(plan, step))
     }
 
     /// The step with every time multiplied, and with what is added as its overhead.
-    #[must_use]
     pub fn apply(&self, plan: &Plan, step: &Step) -> Step {
         let [.., passes, slots, one] = terms(plan, step);
         let mut calibrated = step.clone();
@@ -205,7 +203,6 @@ pub struct Applied {
 impl Calibration {
     /// How the calibration applies to a model. Coefficients that make predictions for such models worse, or of which
     /// this is unknown, are used only if `anyway` is set.
-    #[must_use]
     pub fn applied(&self, model: &Model, anyway: bool) -> Applied {
         let is_seen = self.models.contains(&key(model));
         let (scores, residuals, held) = if is_seen {
@@ -237,7 +234,6 @@ impl Calibration {
 
 impl Applied {
     /// Intervals of its residuals hold about nine of ten measured steps: 85 to 95 %.
-    #[must_use]
     pub fn is_interval(&self) -> bool {
         self.held_percent.is_some_and(|held| (85.0..=95.0).contains(&held))
     }

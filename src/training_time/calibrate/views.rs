@@ -9,7 +9,6 @@ use crate::{
 
 impl Calibration {
     /// In words, with the cluster that the steps ran on, and what of it holds for the run's model.
-    #[must_use]
     pub fn sentence(&self, ran_on: &str, applied: &Applied) -> String {
         let steps = format!("{} measured steps, run on {ran_on}", self.steps);
         let held = applied.held_percent.map_or_else(
@@ -41,7 +40,6 @@ impl Calibration {
     }
 
     /// A table of the coefficients and the terms that they multiply.
-    #[must_use]
     pub fn coefficients_listing(&self) -> Listing {
         let of = &self.coefficients;
         let rows = [
@@ -64,7 +62,6 @@ impl Calibration {
     }
 
     /// A table of the errors on steps that the fit did not use.
-    #[must_use]
     pub fn scores_listing(&self) -> Listing {
         let columns = vec![
             Column::words("Steps predicted by", "what was learnt from"),
@@ -92,7 +89,6 @@ impl Calibration {
     }
 
     /// A chart of predicted over measured times.
-    #[must_use]
     pub fn chart(&self) -> Chart {
         let ends = self.points.iter().flat_map(|(a, b)| [*a, *b]);
         let [low, high] = ends.fold([f64::MAX, 0.0], |[low, high], time| [low.min(time), high.max(time)]);

@@ -18,7 +18,6 @@ pub struct LayerItem {
 
 impl LayerItem {
     /// An operator that runs once.
-    #[must_use]
     pub fn once(operator: &str) -> Self {
         Self { operator: operator.to_owned(), repeat: None, overrides: Vec::new() }
     }
@@ -74,7 +73,6 @@ pub struct Architecture {
 
 impl Architecture {
     /// A scope with its variables, where the scope has no value of its own.
-    #[must_use]
     pub fn scope(&self, scope: &Scope) -> Scope {
         let missing = self.variables.iter().filter(|(name, _)| scope.get(name).is_none());
         missing.fold(scope.clone(), |scope, (name, value)| scope.with(name, *value))

@@ -21,7 +21,6 @@ use crate::text::yaml::{KeyError, Node};
 pub const CACHED: f64 = 4.0;
 
 /// No link gives one GPU so many GB/s: ports of 800 Gb/s have 100 between nodes, the fastest links within one 900.
-#[must_use]
 pub const fn most_gbps(communicator: Communicator) -> f64 {
     if communicator.nodes > 1 { 200.0 } else { 2000.0 }
 }
@@ -58,14 +57,12 @@ pub struct Gpu {
 
 impl Gpu {
     /// The dense peak rate for a precision, in FLOP/s.
-    #[must_use]
     pub fn peak_flops(&self, precision: &str) -> Option<f64> {
         let peak = self.peak_tflops.iter().find(|(known, _)| known.eq_ignore_ascii_case(precision));
         peak.map(|(_, tflops)| tflops * 1e12)
     }
 
     /// The least time in µs of so much computing and moving, where the peaks are known; 0 where they are not.
-    #[must_use]
     pub fn floor_us(&self, precision: &str, flop: f64, bytes: f64) -> f64 {
         let computing = self.peak_flops(precision).map_or(0.0, |peak| flop / peak * 1e6);
         let moving = self.memory_gbps.map_or(0.0, |gbps| bytes / gbps / 1e3);
@@ -96,7 +93,6 @@ pub struct ClusterEntry {
 
 impl ClusterEntry {
     /// In words, that a layout has more GPUs or other nodes than the cluster.
-    #[must_use]
     pub fn exceeded(&self, layout: &super::run::Layout) -> Option<String> {
         if layout.gpus_per_node != self.gpus_per_node {
             return Some(format!(
@@ -187,14 +183,12 @@ impl Operator {
     }
 
     /// Whether it computes twice as much backward: a matrix product, or what says its operations.
-    #[must_use]
     pub const fn multiplies(&self) -> bool {
         self.gemm.is_some() || self.flop.is_some()
     }
 
     /// The least time in µs of one pass forward on a GPU, by its peaks; 0 where nothing is known. What a cache holds
     /// moves [`CACHED`] times as fast as memory.
-    #[must_use]
     pub fn least_us(&self, gpu: &Gpu, precision: &str, scope: &Scope) -> f64 {
         let flop = self.flop(scope).ok().flatten().unwrap_or_default();
         let declared = || self.least_bytes.as_ref()?.evaluate(scope).ok();
@@ -258,7 +252,6 @@ impl Collective {
     }
 
     /// Bus bandwidth in GB/s of a message of fp16 elements. `None` for one rank.
-    #[must_use]
     pub fn busbw_gbps(&self, elements: u64, communicator: Communicator, time_us: f64) -> Option<f64> {
         let scope = Scope::from([("n", f64::from(communicator.ranks()))]);
         let factor = self.busbw_factor.evaluate(&scope).ok()?;
@@ -292,7 +285,6 @@ pub const NAMES: [&str; 19] = [
 
 impl Catalogue {
     /// The built-in catalogue.
-    #[must_use]
     pub fn built_in() -> Self {
         // That it can be read is a test.
         Self::parse(include_str!("built_in.yaml")).unwrap_or_default()
@@ -337,20 +329,17 @@ impl Catalogue {
     }
 
     /// A GPU by its name or one of its aliases, in any case.
-    #[must_use]
     pub fn gpu(&self, name: &str) -> Option<&Gpu> {
         let is = |known: &String| known.eq_ignore_ascii_case(name);
         self.gpus.iter().find(|gpu| is(&gpu.name) || gpu.aliases.iter().any(is))
     }
 
     /// The cluster with this name, ignoring case.
-    #[must_use]
     pub fn cluster(&self, name: &str) -> Option<&ClusterEntry> {
         self.clusters.iter().find(|cluster| cluster.name.eq_ignore_ascii_case(name))
     }
 
     /// The entry of sampled GPUs: of the cluster's name, else the only one with such GPUs.
-    #[must_use]
     pub fn cluster_of(&self, samples: &super::samples::Cluster) -> Option<&ClusterEntry> {
         let by_gpu = || {
             let gpu = &self.gpu(&samples.gpu)?.name;
@@ -362,25 +351,21 @@ impl Catalogue {
     }
 
     /// The operator with this name.
-    #[must_use]
     pub fn operator(&self, name: &str) -> Option<&Operator> {
         self.operators.iter().find(|operator| operator.name == name)
     }
 
     /// The collective with this name.
-    #[must_use]
     pub fn collective(&self, name: &str) -> Option<&Collective> {
         self.collectives.iter().find(|collective| collective.name == name)
     }
 
     /// The architecture with this name, ignoring case.
-    #[must_use]
     pub fn architecture(&self, name: &str) -> Option<&Architecture> {
         self.architectures.iter().find(|architecture| architecture.name.eq_ignore_ascii_case(name))
     }
 
     /// The catalogue as a YAML file, which [`Catalogue::parse`] reads.
-    #[must_use]
     pub fn to_yaml(&self) -> String {
         write::catalogue(self)
     }

@@ -79,7 +79,6 @@ pub struct CachedStudy {
 
 impl TrainingTime {
     /// The state after files were loaded.
-    #[must_use]
     pub fn new(dropped: DroppedFiles) -> Self {
         Self { study: study::TrainingTimeStudy::new(dropped), ..Self::default() }
     }
@@ -90,7 +89,6 @@ impl TrainingTime {
     }
 
     /// The study.
-    #[must_use]
     pub const fn study(&self) -> &study::TrainingTimeStudy {
         &self.study
     }

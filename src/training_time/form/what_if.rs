@@ -106,7 +106,6 @@ pub fn receive(passed: &PassedValue, choices: &mut Choices) {
 }
 
 /// Whether a step has collectives of this kind.
-#[must_use]
 pub const fn has_curve(of: Collective) -> bool {
     !curve_keys(of).is_empty()
 }

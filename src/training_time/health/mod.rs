@@ -41,7 +41,6 @@ pub enum Rule {
 
 impl Rule {
     /// The rows are wrong, so that leaving them out can help.
-    #[must_use]
     pub const fn is_doubtful(self) -> bool {
         !matches!(self, Self::FewValues | Self::Repeated | Self::TooFew)
     }
@@ -171,7 +170,6 @@ pub struct Health {
 }
 
 /// Checks the samples of a cluster.
-#[must_use]
 pub fn health(cluster: &Cluster, catalogue: &Catalogue) -> Health {
     use crate::order::CompactSort;
     let mut health = Health::default();

@@ -90,7 +90,6 @@ pub(super) fn unknown(family: TableFamily, headers: &[String]) -> Vec<&str> {
 }
 
 /// The contents of a table with these headers; `None` if it does not belong to this workbench.
-#[must_use]
 pub fn family(headers: &[String]) -> Option<TableFamily> {
     let has = |names: &[&str]| names.iter().all(|name| find(headers, name).is_some());
     let told = FAMILIES.iter().find(|(family, _, names)| *family != TableFamily::Operator && has(names));
@@ -100,7 +99,6 @@ pub fn family(headers: &[String]) -> Option<TableFamily> {
 
 /// Says which family a table with these headers is nearest to, and which columns differ; `None` where it is of another
 /// trade altogether.
-#[must_use]
 pub fn nearest(headers: &[String]) -> Option<String> {
     /// The share of columns that must match.
     const SHARED: f64 = 0.4;

@@ -125,7 +125,6 @@ pub fn table(
 const KEYS: [&str; 5] = ["training_config", "parallel", "columns_name", "catalogue", "tensor_parallel_size"];
 
 /// Whether a line of a text begins with a key of a configuration, as no log does.
-#[must_use]
 pub fn has_configuration_line(text: &str) -> bool {
     let quotes = ['"', '\'', ' ', '\t'];
     let is_key = |line: &str, key: &str| {
@@ -136,7 +135,6 @@ pub fn has_configuration_line(text: &str) -> bool {
 }
 
 /// Whether a text may be a configuration of this trade, told by its beginning.
-#[must_use]
 pub fn may_be_configuration(head: &str) -> bool {
     let is_key = |at: usize, key: &str| {
         let before = head[..at].chars().next_back();
@@ -147,7 +145,6 @@ pub fn may_be_configuration(head: &str) -> bool {
 }
 
 /// Reads a configuration in YAML or JSON; `None` where it is one of another trade.
-#[must_use]
 pub fn configuration(text: &str) -> Option<TrainingFile> {
     if !may_be_configuration(text) {
         return None;

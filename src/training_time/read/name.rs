@@ -18,7 +18,6 @@ pub struct Name {
 const PRECISIONS: [&str; 8] = ["fp16", "bf16", "fp32", "fp64", "tf32", "fp8", "int8", "fp4"];
 
 /// The last part of a path, without what ends it: `.csv`, `.csv.gz`.
-#[must_use]
 pub fn stem(path: &str) -> &str {
     const ENDINGS: [&str; 9] = [".gz", ".csv", ".txt", ".json", ".yml", ".yaml", ".pkl", ".tsv", ".zip"];
     let mut name = leaf(path);
@@ -32,13 +31,11 @@ pub fn stem(path: &str) -> &str {
 }
 
 /// The last component of a path.
-#[must_use]
 pub fn leaf(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or_default()
 }
 
 /// The folders of a path, from the root.
-#[must_use]
 pub fn folders(path: &str) -> Vec<&str> {
     let mut parts: Vec<&str> = path.split(['/', '\\']).filter(|part| !part.is_empty() && *part != ".").collect();
     parts.pop();
@@ -46,7 +43,6 @@ pub fn folders(path: &str) -> Vec<&str> {
 }
 
 /// Whether a folder holds one kind of samples of a cluster, so that the folder above names the cluster.
-#[must_use]
 pub fn is_kind(folder: &str) -> bool {
     const KINDS: [&str; 10] = [
         "operator",
@@ -65,7 +61,6 @@ pub fn is_kind(folder: &str) -> bool {
 
 impl Name {
     /// Cuts a name: the GPU from the beginning, precision and numbers from the end.
-    #[must_use]
     pub fn cut(path: &str) -> Self {
         let mut parts: Vec<&str> = stem(path).split('_').collect();
         let number = |part: Option<&&str>| part.and_then(|part| part.parse::<u32>().ok());

@@ -399,7 +399,6 @@ fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
 }
 
 /// The known names that are nearest in spelling, at most three.
-#[must_use]
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     use crate::order::CompactSort;
     let lower = name.to_ascii_lowercase();

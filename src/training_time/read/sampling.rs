@@ -33,7 +33,6 @@ pub struct Axis {
 
 impl Axis {
     /// All values, ascending; at most [`MOST_POINTS`].
-    #[must_use]
     pub fn values(&self) -> Vec<f64> {
         self.each().collect()
     }
@@ -50,7 +49,6 @@ impl Axis {
 
 impl Sampling {
     /// The number of points, including those that no model can have.
-    #[must_use]
     pub fn points(&self) -> usize {
         self.axes.iter().fold(1_usize, |points, axis| points.saturating_mul(axis.each().count()))
     }

@@ -53,7 +53,6 @@ pub struct Unreadable;
 
 impl Library {
     /// The jobs for some regressors, the longest first: training of those that are not trained yet.
-    #[must_use]
     pub fn jobs(&self, regressors: &[u32], task: Task) -> Vec<Job> {
         let is_open = |regressor: &&u32| match task {
             Task::Train => !self.is_trained(**regressor),
@@ -93,7 +92,6 @@ impl Library {
     }
 
     /// Carries out a job. The result is to be passed to [`Library::accept`].
-    #[must_use]
     pub fn work(&self, job: Job, progress: &mut dyn Progress) -> Vec<u8> {
         let done = match job.task {
             Task::Train => Done::Train(self.fit(job.regressor, progress)),
@@ -120,7 +118,6 @@ impl Library {
     }
 
     /// The regressors that are asked when `ask` asks, without training any: what it is told are no times.
-    #[must_use]
     pub fn needed(&self, ask: impl FnOnce(&dyn Regressors)) -> Vec<u32> {
         let rehearsal = Rehearsal { library: self, asked: RefCell::default() };
         ask(&rehearsal);

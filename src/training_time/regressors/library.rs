@@ -40,7 +40,6 @@ pub struct Options {
 
 impl Options {
     /// The options for a mode, with the rows in doubt according to the samples' health.
-    #[must_use]
     pub fn new(mode: Mode, precision: &str, health: &Health) -> Self {
         let doubtful = health.flags.iter().filter(|flag| flag.rule.is_doubtful());
         let doubtful = doubtful.flat_map(|flag| flag.places.iter().copied()).collect();
@@ -139,7 +138,6 @@ pub struct Library {
 
 impl Library {
     /// The regressors of a cluster, none of which is trained yet.
-    #[must_use]
     pub fn new(cluster: Arc<Cluster>, catalogue: Arc<Catalogue>, mut options: Options) -> Self {
         options.doubtful.compact_sort_by_key(|place| (place.file, place.line));
         let peaks = catalogue.gpu(&cluster.gpu).cloned();
@@ -251,13 +249,11 @@ impl Library {
     }
 
     /// The kind of regressors.
-    #[must_use]
     pub fn mode(&self) -> Mode {
         self.options.mode
     }
 
     /// The number of the regressor for a target.
-    #[must_use]
     pub fn find(&self, target: &RegressorTarget) -> Option<u32> {
         self.entries.iter().position(|entry| entry.target == *target).map(|number| number as u32)
     }
@@ -413,7 +409,6 @@ impl Library {
     }
 
     /// The regressors of an operator or a collective that have settings.
-    #[must_use]
     pub fn of_function(&self, function: &str) -> Vec<u32> {
         let is_of = |target: &RegressorTarget| setting_of(target).is_some_and(|(name, _)| name == function);
         let targets = self.targets().enumerate().filter(|(_, target)| is_of(target));
@@ -421,7 +416,6 @@ impl Library {
     }
 
     /// Settings that were searched for, on the full grid or else on the small one, as rows of a configuration.
-    #[must_use]
     pub fn found_settings(&self) -> Vec<Setting> {
         let row = |(number, entry): (usize, &Entry)| {
             let (family, error) = entry.best.get().or_else(|| entry.found.get()).copied()??;
@@ -431,19 +425,16 @@ impl Library {
     }
 
     /// Saved regressors that can't be used, each with the reason.
-    #[must_use]
     pub fn unusable(&self) -> &[(String, String)] {
         &self.unusable
     }
 
     /// Whether a regressor is trained.
-    #[must_use]
     pub fn is_trained(&self, regressor: u32) -> bool {
         self.entries.get(regressor as usize).is_some_and(|entry| entry.model.get().is_some())
     }
 
     /// The memory of trained models, in bytes.
-    #[must_use]
     pub fn size_bytes(&self) -> usize {
         let size = |entry: &Entry| entry.model.get().map_or(0, Model::size_bytes);
         self.entries.iter().map(size).sum()

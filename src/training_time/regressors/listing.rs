@@ -33,7 +33,6 @@ const MOST_POINTS: usize = 400;
 
 impl RegressorFamily {
     /// The mode's name in reports.
-    #[must_use]
     pub fn title(&self) -> String {
         match self {
             Self::Forest { trees, max_depth: None, .. } => format!("forest of {trees}"),
@@ -77,7 +76,6 @@ impl Library {
 
     /// A row for each regressor with rows to learn from, in the order of their numbers; where errors were computed,
     /// with them.
-    #[must_use]
     pub fn listing(&self) -> Listing {
         let decimals = |value: Option<f64>| Entry::number(value, |value| format!("{value:.1}"));
         let row = |regressor: u32| {
@@ -107,7 +105,6 @@ impl Library {
 
     /// A chart of what a regressor says beside its samples: of a collective over the size of its messages, of an
     /// operator over one of its inputs, the others as the scope has them.
-    #[must_use]
     pub fn chart(&self, regressor: u32, input: Option<&str>, scope: &Scope) -> Option<Chart> {
         let first = || self.inputs(regressor).last().cloned();
         self.curve_chart(regressor)
@@ -115,7 +112,6 @@ impl Library {
     }
 
     /// The inputs of an operator's regressor that were sampled with several values; none of a collective's.
-    #[must_use]
     pub fn inputs(&self, regressor: u32) -> Vec<String> {
         let is_operator = matches!(self.target(regressor), Some(RegressorTarget::Operator { .. }));
         let sampled = self.sampled(regressor).filter(|_| is_operator);
@@ -125,7 +121,6 @@ impl Library {
 
     /// A regressor of a collective over the size of messages, with its samples: those that the curve goes through and
     /// those that stray. Bus bandwidth where the catalogue knows how, else time. `None` for other regressors.
-    #[must_use]
     pub fn curve_chart(&self, regressor: u32) -> Option<Chart> {
         let target = self.target(regressor)?;
         let RegressorTarget::Collective { name, communicator: Some(communicator) } = target else { return None };
@@ -194,7 +189,6 @@ impl Library {
 
     /// A regressor of an operator over one of its inputs, the others as the scope has them, with the samples that have
     /// them too. `None` where it can't be asked.
-    #[must_use]
     pub fn input_chart(&self, regressor: u32, input: &str, scope: &Scope) -> Option<Chart> {
         let RegressorTarget::Operator { name, direction } = self.target(regressor)? else { return None };
         let sampled = self.sampled(regressor)?;

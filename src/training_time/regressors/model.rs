@@ -87,7 +87,6 @@ pub struct Score {
 
 impl Validation {
     /// The residuals of predictions with this mark.
-    #[must_use]
     pub fn residuals(&self, mark: Mark) -> &[f64] {
         match mark {
             Mark::Measured | Mark::Interpolated => &self.within,
@@ -232,7 +231,6 @@ pub enum Grid {
 }
 
 /// The points of a grid.
-#[must_use]
 pub fn grid(size: Grid, of_collective: bool) -> Vec<RegressorFamily> {
     let mut points = Vec::new();
     let plain = |rounds, max_depth, learning_rate| RegressorFamily::Boosted {

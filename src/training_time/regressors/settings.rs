@@ -8,7 +8,6 @@ use crate::{
 
 impl RegressorFamily {
     /// The name of the family in files.
-    #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Forest { .. } => "rforest",
@@ -17,7 +16,6 @@ impl RegressorFamily {
     }
 
     /// The settings as the files write them: a literal of Python.
-    #[must_use]
     pub fn literal(&self) -> String {
         match self {
             Self::Forest { trees, max_depth, min_samples_leaf, min_samples_split } => {
@@ -46,7 +44,6 @@ impl RegressorFamily {
 
 impl Library {
     /// A found setting of a regressor as a row of a configuration.
-    #[must_use]
     pub fn setting_row(&self, regressor: u32, family: RegressorFamily, error: f64) -> Option<Setting> {
         let (function, of) = setting_of(self.target(regressor)?)?;
         let precision = match self.options.precision.as_str() {
@@ -57,7 +54,6 @@ impl Library {
     }
 
     /// The configuration files of settings, each with its name: of operators and of collectives, where there are any.
-    #[must_use]
     pub fn setting_files(&self, settings: &[Setting]) -> Vec<(String, String)> {
         let gpu = &self.cluster.gpu;
         let file = |of_collectives: bool| {

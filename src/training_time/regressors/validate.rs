@@ -135,7 +135,6 @@ impl Library {
     }
 
     /// The error figures of a regressor, if they were computed.
-    #[must_use]
     pub fn score(&self, regressor: u32) -> Option<Score> {
         self.validation(regressor).map(|validation| validation.score)
     }

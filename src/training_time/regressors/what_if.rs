@@ -51,7 +51,6 @@ impl Change {
 
     /// The ratio of the time of a collective over a communicator to the time in its table; `None` if the table does
     /// not contain it.
-    #[must_use]
     pub fn scale(&self, name: &str, asked: Communicator) -> Option<f64> {
         let To::Table { over, .. } = &self.to else { return None };
         if self.function != name || self.communicator.is_some_and(|changed| changed != asked) {
@@ -66,7 +65,6 @@ impl Change {
 }
 
 /// The least that any operator is scaled by, at most 1: what is changed may be faster than the hardware.
-#[must_use]
 pub fn least_factor(changes: &[Change], catalogue: &Catalogue) -> f64 {
     let of_operators = changes.iter().filter(|change| catalogue.collective(&change.function).is_none());
     let factor = |function: &str| {
@@ -77,7 +75,6 @@ pub fn least_factor(changes: &[Change], catalogue: &Catalogue) -> f64 {
 }
 
 /// Notes on the tables of the collectives that were used.
-#[must_use]
 pub fn table_notes(changes: &[Change], asked: &[(&str, Communicator)]) -> Vec<String> {
     let mut sentences = Vec::new();
     for change in changes {
@@ -123,7 +120,6 @@ pub struct WhatIf<'a, R: Regressors + ?Sized> {
 
 impl<'a, R: Regressors + ?Sized> WhatIf<'a, R> {
     /// With these changes; where several fit, all that scale, on the last table.
-    #[must_use]
     pub fn new(regressors: &'a R, changes: &'a [Change]) -> Self {
         let curve = |change: &Change| match &change.to {
             To::Times(_) => None,

@@ -13,7 +13,6 @@ use crate::{
 };
 
 /// The rows in order, with what their intervals stand on.
-#[must_use]
 pub fn layouts(rows: &[Row], basis: Basis) -> Listing {
     let columns = vec![
         Column::numbers("Rank", "by step time; layouts that the intervals can't tell apart share it"),
@@ -70,7 +69,6 @@ pub fn layouts(rows: &[Row], basis: Basis) -> Listing {
 }
 
 /// A table of the reasons for which layouts were left out.
-#[must_use]
 pub fn dropped(found: &SearchResult) -> Listing {
     let columns = vec![
         Column::words("Reason", "why a layout is left out"),
@@ -88,7 +86,6 @@ pub fn dropped(found: &SearchResult) -> Listing {
 }
 
 /// The keyword of a recomputation.
-#[must_use]
 pub const fn recompute(recompute: Recompute) -> &'static str {
     match recompute {
         Recompute::Full => "full",

@@ -24,7 +24,6 @@ pub struct CachedRegressors<'a> {
 
 impl<'a> CachedRegressors<'a> {
     /// An empty cache.
-    #[must_use]
     pub fn new(regressors: &'a dyn Regressors, catalogue: &'a Catalogue) -> Self {
         Self { regressors, catalogue, operators: RefCell::default(), collectives: RefCell::default() }
     }

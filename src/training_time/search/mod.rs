@@ -52,7 +52,6 @@ pub struct SearchContext<'a> {
 
 impl<'a> SearchContext<'a> {
     /// The knowledge without a calibration.
-    #[must_use]
     pub const fn new(regressors: &'a dyn Regressors, catalogue: &'a Catalogue, gpu: Option<&'a Gpu>) -> Self {
         Self { regressors, catalogue, gpu, applied: None, least_factor: 1.0, seed: interval::SEED }
     }
@@ -89,7 +88,6 @@ pub struct Row {
 
 impl Row {
     /// Whether no part of the step's time is extrapolated or suspect.
-    #[must_use]
     pub fn is_covered(&self) -> bool {
         self.marks[Mark::Extrapolated as usize] + self.marks[Mark::Suspect as usize] == 0.0
     }
@@ -294,7 +292,6 @@ fn rank(plans: &mut [(Row, Plan)], best: usize, draws: &mut Draws<'_>, known: &S
 
 impl SearchResult {
     /// The reason why there is no layout, and what to change; `None` if there is one.
-    #[must_use]
     pub fn nothing(&self) -> Option<String> {
         if !self.rows.is_empty() {
             return None;

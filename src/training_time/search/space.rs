@@ -39,7 +39,6 @@ pub struct SearchSettings {
 
 impl SearchSettings {
     /// With the usual choices: micro-batches of 1, 2, 4, 8 and 16, as the run recomputes, the best 20.
-    #[must_use]
     pub fn new(run: Run, gpus: u32, global_batch: u64) -> Self {
         Self {
             recompute: vec![run.execution.recompute],
@@ -95,7 +94,6 @@ impl LeftOutReason {
     ];
 
     /// The keyword in files.
-    #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
             Self::Heads => "heads",
@@ -111,7 +109,6 @@ impl LeftOutReason {
     }
 
     /// A phrase for reports.
-    #[must_use]
     pub const fn sentence(self) -> &'static str {
         match self {
             Self::Heads => "the tensor degree does not divide the attention heads",
@@ -127,7 +124,6 @@ impl LeftOutReason {
     }
 
     /// What to change so that more layouts pass.
-    #[must_use]
     pub const fn remedy(self) -> &'static str {
         match self {
             Self::Heads => "another number of GPUs or of heads",
@@ -143,7 +139,6 @@ impl LeftOutReason {
     }
 
     /// It is told of whole layouts; others of a layout with a micro-batch and recomputation.
-    #[must_use]
     pub const fn is_of_layouts(self) -> bool {
         matches!(self, Self::Heads | Self::KeyValueHeads | Self::Stages | Self::Node)
     }
@@ -155,7 +150,6 @@ pub struct LeftOutCounts([u64; 9]);
 
 impl LeftOutCounts {
     /// The number of layouts that were left out for a reason.
-    #[must_use]
     pub const fn of(&self, reason: LeftOutReason) -> u64 {
         self.0[reason as usize]
     }
@@ -198,7 +192,6 @@ fn divisors(whole: u32) -> impl Iterator<Item = u32> {
 }
 
 /// All runs that satisfy the rules of a search.
-#[must_use]
 pub fn space(question: &SearchSettings) -> Space {
     let mut space = Space { layouts: 0, dropped: LeftOutCounts::default(), runs: Vec::new() };
     let model = &question.run.model;

@@ -21,7 +21,6 @@ pub struct HeatMap {
 }
 
 /// The heat map of all rows.
-#[must_use]
 pub fn heat_map(rows: &[Row]) -> HeatMap {
     let distinct = |of: fn(&Row) -> u32| {
         let mut all: Vec<u32> = rows.iter().map(of).collect();
@@ -39,7 +38,6 @@ pub fn heat_map(rows: &[Row]) -> HeatMap {
 }
 
 /// The indices of the rows that no other row beats in both time and memory, fastest first.
-#[must_use]
 pub fn pareto(rows: &[Row]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.compact_sort_by(|a, b| {
@@ -57,7 +55,6 @@ pub fn pareto(rows: &[Row]) -> Vec<usize> {
 }
 
 /// A layout in words: `tp 2, pp 4, dp 2, b 4`.
-#[must_use]
 pub fn words(row: &Row) -> String {
     let layout = &row.layout;
     let expert = if layout.expert > 1 { format!(", ep {}", layout.expert) } else { String::new() };
@@ -65,7 +62,6 @@ pub fn words(row: &Row) -> String {
 }
 
 /// A chart of step time over the memory of the fullest stage.
-#[must_use]
 pub fn time_over_memory(found: &SearchResult) -> Chart {
     let point = |row: &Row| Point {
         x: row.memory_bytes / GIB,
@@ -113,7 +109,6 @@ pub fn time_over_memory(found: &SearchResult) -> Chart {
 }
 
 /// The map as a chart: pipeline degrees from left to right, tensor degrees from top to bottom.
-#[must_use]
 pub fn heat_chart(found: &SearchResult) -> Chart {
     let map = heat_map(&found.rows);
     let names = |name: &str, degrees: &[u32]| degrees.iter().map(|degree| format!("{name} {degree}")).collect();

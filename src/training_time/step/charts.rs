@@ -10,7 +10,6 @@ use crate::{
 const MOST: usize = 4000;
 
 /// The pipeline: what each stage does when, with its bubbles as what is left free. `None` without one.
-#[must_use]
 pub fn timeline(plan: &Plan, step: &Step) -> Option<Chart> {
     let operations = plan.timeline();
     if plan.stages.len() < 2 || operations.is_empty() {
@@ -74,7 +73,6 @@ const fn colour(component: Component) -> Colour {
 }
 
 /// The components of the step's time as a chart.
-#[must_use]
 pub fn breakdown(step: &Step) -> Chart {
     let mut before = 0.0;
     let series = step.components.iter().filter(|(_, time)| *time > 0.0).map(|(component, time)| {

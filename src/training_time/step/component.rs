@@ -46,7 +46,6 @@ impl Component {
     ];
 
     /// The keyword in files, such as `tensor_all_reduce`.
-    #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
             Self::Forward => "forward",
@@ -64,7 +63,6 @@ impl Component {
     }
 
     /// The component's name in reports.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             Self::Forward => "Forward",
@@ -82,7 +80,6 @@ impl Component {
     }
 
     /// It is a part of a step only where there are experts or a calibration.
-    #[must_use]
     pub const fn is_occasional(self) -> bool {
         matches!(self, Self::AllToAll | Self::Overhead)
     }
@@ -94,7 +91,6 @@ pub struct Times([f64; 11]);
 
 impl Times {
     /// The time of a component in µs.
-    #[must_use]
     pub const fn of(&self, component: Component) -> f64 {
         self.0[component as usize]
     }
@@ -110,7 +106,6 @@ impl Times {
     }
 
     /// The sum of all components in µs.
-    #[must_use]
     pub fn total(&self) -> f64 {
         self.0.iter().sum()
     }

@@ -16,7 +16,6 @@ use crate::{
 };
 
 /// Layers of each stage: those of the run, or as even as they can be, the remainder to the first.
-#[must_use]
 pub fn layers(run: &Run) -> Vec<u32> {
     let (all, stages) = (run.model.layers, run.layout.pipeline.max(1));
     let listed = run.execution.layers_per_stage.clone();

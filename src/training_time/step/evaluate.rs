@@ -10,13 +10,11 @@ use crate::{pipeline::Timed, training_time::prediction::Mode};
 
 impl Plan {
     /// The step with predicted times.
-    #[must_use]
     pub fn step(&self) -> Step {
         self.evaluate(&self.times())
     }
 
     /// The step with other times of [`Plan::parts`], in µs.
-    #[must_use]
     pub fn evaluate(&self, times: &[f64]) -> Step {
         match self.mode {
             Mode::Parity => parity::evaluate(self, times),
@@ -25,7 +23,6 @@ impl Plan {
     }
 
     /// Every operation of the pipeline; none in parity mode, which simulates nothing.
-    #[must_use]
     pub fn timeline(&self) -> Vec<Timed> {
         match self.mode {
             Mode::Parity => Vec::new(),
@@ -35,7 +32,6 @@ impl Plan {
 
     /// Shares of the step's time by where it comes from, in the order of [`crate::training_time::prediction::Mark`];
     /// the bubble's are those of the pipeline. What is suspect counts with what it takes at least ([`Plan::weights`]).
-    #[must_use]
     pub fn marks(&self, step: &Step) -> [f64; 4] {
         let (times, weights) = (self.times(), self.weights());
         // By mark, and last the time as it is counted.

@@ -9,7 +9,6 @@ use crate::training_time::{
 
 /// In words, what of a run changes nothing: widths that no operator of its layer depends on, and in parity mode all
 /// that the reference knows nothing of.
-#[must_use]
 pub fn ignored(run: &Run, mode: Mode, catalogue: &Catalogue) -> Vec<String> {
     let (model, execution) = (&run.model, &run.execution);
     let anatomy = Anatomy::of(run, catalogue);

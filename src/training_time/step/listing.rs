@@ -15,7 +15,6 @@ use crate::{
 };
 
 /// A time as people write it: `9.48 s`, `22.0 ms`, `233 µs`.
-#[must_use]
 pub fn time(time_us: f64) -> String {
     if time_us == 0.0 {
         return "0 µs".to_owned();
@@ -29,7 +28,6 @@ pub fn time(time_us: f64) -> String {
 }
 
 /// A share as a percentage.
-#[must_use]
 pub fn share(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
@@ -43,7 +41,6 @@ fn share_cell(of: f64) -> Entry {
 }
 
 /// A table of the components of the step's time.
-#[must_use]
 pub fn components(step: &Step) -> Listing {
     let columns = vec![
         Column::words("Component", "what the time of a step goes into"),
@@ -59,7 +56,6 @@ pub fn components(step: &Step) -> Listing {
 }
 
 /// A table of the stages.
-#[must_use]
 pub fn stages(step: &Step) -> Listing {
     let columns = vec![
         Column::numbers("Stage", "from 0"),
@@ -87,7 +83,6 @@ pub fn stages(step: &Step) -> Listing {
 }
 
 /// A table of the operators and collectives of one layer.
-#[must_use]
 pub fn layer(plan: &Plan) -> Listing {
     let columns = vec![
         Column::words("Operator", "operator or collective"),
@@ -135,7 +130,6 @@ pub fn layer(plan: &Plan) -> Listing {
 }
 
 /// A table of the times of all parts.
-#[must_use]
 pub fn parts(plan: &Plan) -> Listing {
     let columns = vec![
         Column::words("Operator or collective", "what was asked"),
@@ -165,7 +159,6 @@ pub fn parts(plan: &Plan) -> Listing {
 }
 
 /// A table of the memory of each stage in GiB.
-#[must_use]
 pub fn memory(stages: &[StageMemory], capacity_bytes: Option<f64>) -> Listing {
     let mut columns = vec![Column::numbers("Stage", "from 0")];
     let names = StageMemory::default().parts().map(|(name, _)| name);
@@ -184,7 +177,6 @@ pub fn memory(stages: &[StageMemory], capacity_bytes: Option<f64>) -> Listing {
 }
 
 /// Whether all stages fit, in a sentence; `None` where nothing tells what a device has.
-#[must_use]
 pub fn fits(stages: &[StageMemory], capacity_bytes: Option<f64>) -> Option<String> {
     let capacity = capacity_bytes?;
     let (stage, memory) = stages.iter().enumerate().max_by(|a, b| a.1.total().total_cmp(&b.1.total()))?;
@@ -196,7 +188,6 @@ pub fn fits(stages: &[StageMemory], capacity_bytes: Option<f64>) -> Option<Strin
 }
 
 /// The name of a mark.
-#[must_use]
 pub const fn mark(mark: Mark) -> &'static str {
     match mark {
         Mark::Measured => "measured",

@@ -78,14 +78,12 @@ pub struct Plan {
 
 impl Plan {
     /// The predicted times of all parts, in µs.
-    #[must_use]
     pub fn times(&self) -> Vec<f64> {
         self.parts.iter().map(|part| part.prediction.time_us).collect()
     }
 }
 
 /// The sum of uses in µs, given the times of parts.
-#[must_use]
 pub fn sum(uses: &[PartUse], times: &[f64]) -> Times {
     let mut sum = Times::default();
     for used in uses {

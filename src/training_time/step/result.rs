@@ -46,7 +46,6 @@ pub struct StageTime {
 
 impl Step {
     /// The share of the busiest stage's time in the pipeline that it waits.
-    #[must_use]
     pub fn bubble(&self) -> f64 {
         self.components.of(Component::Bubble) / self.pipeline_us
     }

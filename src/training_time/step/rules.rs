@@ -107,7 +107,6 @@ pub enum RuleError {
 }
 
 /// The divisor of `whole` that is nearest to `degree`, the smaller of two.
-#[must_use]
 pub fn nearest_divisor(whole: u32, degree: u32) -> u32 {
     let small = (1..=whole.isqrt()).filter(|divisor| whole.is_multiple_of(*divisor));
     let all = small.flat_map(|divisor| [divisor, whole / divisor]);
@@ -197,14 +196,12 @@ pub fn check(run: &Run, mode: Mode) -> Result<(), RuleError> {
 }
 
 /// The parts that a micro-batch passes one after the other: the chunks of all stages. Without a pipeline there is one.
-#[must_use]
 pub fn parts(pipeline: u32, virtual_stages: u32) -> u64 {
     let chunks = if pipeline > 1 { virtual_stages.max(1) } else { 1 };
     u64::from(pipeline) * u64::from(chunks)
 }
 
 /// Whether the pipeline is small enough to be simulated quickly.
-#[must_use]
 pub fn is_short(run: &Run) -> bool {
     let parts = parts(run.layout.pipeline, run.execution.virtual_stages);
     parts.saturating_mul(run.micro_batches.into()) <= MOST_PASSES

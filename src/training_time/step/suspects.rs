@@ -28,7 +28,6 @@ pub struct SuspectTime {
 impl Plan {
     /// The weights by which the share of a step that can't be trusted is computed. A suspect time weighs at least its
     /// least possible time, so that a time that is too short still counts.
-    #[must_use]
     pub fn weights(&self) -> Vec<f64> {
         let weight = |part: &StepPart| match &part.prediction {
             said if said.mark == Mark::Suspect => said.time_us.max(said.least_us),
@@ -63,7 +62,6 @@ impl Plan {
     }
 
     /// All suspect times with their reasons.
-    #[must_use]
     pub fn suspect_times(&self) -> Vec<SuspectTime> {
         let doubt = |part: &StepPart| {
             let said = &part.prediction;

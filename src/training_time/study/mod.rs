@@ -234,13 +234,11 @@ pub struct Searched {
 
 impl TrainingTimeStudy {
     /// A study of dropped files.
-    #[must_use]
     pub fn new(dropped: DroppedFiles) -> Self {
         Self { dropped, ..Self::default() }
     }
 
     /// The dropped files.
-    #[must_use]
     pub fn dropped(&self) -> &DroppedFiles {
         &self.dropped
     }
@@ -252,13 +250,11 @@ impl TrainingTimeStudy {
     }
 
     /// The contents of the dropped files.
-    #[must_use]
     pub fn bundle(&self) -> &Bundle {
         self.dropped.bundle()
     }
 
     /// The settings of the study.
-    #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -375,7 +371,6 @@ impl TrainingTimeStudy {
     }
 
     /// The samples that the run needs and the chosen cluster lacks, those without a substitute first.
-    #[must_use]
     pub fn needs(&self) -> Vec<Need> {
         let bundle = self.dropped.bundle();
         let (Some(run), Some(cluster_regressors)) = (&self.settings.run, &self.cluster_regressors) else {
@@ -393,7 +388,6 @@ impl TrainingTimeStudy {
 
     /// Notes on the answer besides the needs of the run: substitutes, what measured steps inherit, which all-reduce
     /// tables are used, and settings of the run that have no effect.
-    #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let bundle = self.dropped.bundle();
         let search = self.settings.search.as_ref().map(|question| &question.run);
@@ -460,7 +454,6 @@ impl TrainingTimeStudy {
     }
 
     /// Whether all regressors of the run are trained.
-    #[must_use]
     pub fn is_ready(&self) -> bool {
         self.cluster_regressors.as_ref().is_some_and(|cluster_regressors| {
             cluster_regressors.has_trained(
@@ -486,7 +479,6 @@ impl TrainingTimeStudy {
 
     /// The cluster of the catalogue that a table of measured steps, by index, ran on; `None` where neither its path nor
     /// the samples name one.
-    #[must_use]
     pub fn ran_on(&self, table: usize) -> Option<&str> {
         let steps = self.dropped.bundle().steps.get(table)?;
         self.cluster_regressors.as_ref()?.ran_on(steps).map(|entry| entry.name.as_str())
@@ -616,7 +608,6 @@ impl TrainingTimeStudy {
     }
 
     /// Whether all regressors of the search are trained.
-    #[must_use]
     pub fn can_search(&self) -> bool {
         self.cluster_regressors.as_ref().is_some_and(|cluster_regressors| {
             self.search_regressors(cluster_regressors)

@@ -23,7 +23,6 @@ fn probability(value: f64) -> Entry {
 }
 
 /// The table of judged rules, a row for each.
-#[must_use]
 pub fn by_rule(rules: &[JudgedRule]) -> Listing {
     let columns = vec![
         Column::words("Rule", "the rule as it stands in the tuner file"),
@@ -65,7 +64,6 @@ pub fn by_rule(rules: &[JudgedRule]) -> Listing {
 }
 
 /// The table of measured sizes, a row for each.
-#[must_use]
 pub fn by_size(campaign: &MeasuredCampaign, collective: Option<Collective>, judgement: &AbJudgement) -> Listing {
     let columns = vec![
         Column::numbers("Size", "message size"),
@@ -112,7 +110,6 @@ pub fn by_size(campaign: &MeasuredCampaign, collective: Option<Collective>, judg
 }
 
 /// Gain over size, with intervals; `None` where there is none.
-#[must_use]
 pub fn chart(judgement: &AbJudgement) -> Option<Chart> {
     let mut effects: Vec<&SizeEffect> = judgement.rules.iter().flat_map(|judged| &judged.effects).collect();
     effects.compact_sort_by_key(|effect| effect.size_bytes);

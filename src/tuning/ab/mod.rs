@@ -70,7 +70,6 @@ pub struct AbAnswer {
 
 /// Judges a campaign: `text` is its per-size file, `name` that file's name, `conf` the tuner file that its second arm
 /// ran.
-#[must_use]
 pub fn judge(text: &str, name: &str, conf: Option<&[u8]>, question: &AbQuestion) -> AbAnswer {
     let mut campaign = read::read(text);
     let conf = conf.filter(|_| !campaign.is_empty_conf);

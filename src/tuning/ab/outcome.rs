@@ -16,7 +16,6 @@ pub enum RuleVerdict {
 
 impl RuleVerdict {
     /// The verdict in a word.
-    #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Keep => "keep",
@@ -26,7 +25,6 @@ impl RuleVerdict {
     }
 
     /// The reason; empty for a rule that is kept.
-    #[must_use]
     pub fn reason(&self) -> &str {
         match self {
             Self::Keep => "",

@@ -7,7 +7,6 @@
 use crate::math::ln;
 
 /// Pairs in which the second is larger, ties as a half: two numbers are tied where they differ by at most `apart`.
-#[must_use]
 pub fn wins(first: &[f64], second: &[f64], apart: f64) -> f64 {
     let win = |a: f64, b: f64| match b - a {
         difference if difference > apart => 1.0,
@@ -18,14 +17,12 @@ pub fn wins(first: &[f64], second: &[f64], apart: f64) -> f64 {
 }
 
 /// The share of pairs in which the second is larger, ties as a half; `None` where an arm is empty.
-#[must_use]
 pub fn psup(first: &[f64], second: &[f64]) -> Option<f64> {
     let pairs = first.len() * second.len();
     (pairs > 0).then(|| wins(first, second, 0.0) / pairs as f64)
 }
 
 /// How U falls where both arms are the same: the probability of each value from 0 to n·m, for arms of n and m runs.
-#[must_use]
 pub fn null_distribution(n: usize, m: usize) -> Vec<f64> {
     let (few, many) = (n.min(m), n.max(m));
     let mut counts = vec![0.0; n * m + 1];
@@ -51,7 +48,6 @@ pub fn null_distribution(n: usize, m: usize) -> Vec<f64> {
 
 /// The probability that a sum of U over independent pairs of equal arms is at least `wins`; ties that leave a half
 /// count against the second arm. `arms` are the numbers of runs of each pair.
-#[must_use]
 pub fn chance(wins: f64, arms: &[(usize, usize)]) -> f64 {
     /// Beyond, a sum of that many is as good as normal.
     const EXACT: usize = 1 << 13;
@@ -88,7 +84,6 @@ pub fn chance(wins: f64, arms: &[(usize, usize)]) -> f64 {
 /// to the arms is as likely as any other (a permutation test). Each size holds the runs of both arms in the order of
 /// their launches; where a size has more of them than another, the first count. Two runs are tied where they differ by
 /// at most `apart`.
-#[must_use]
 pub fn chance_of_launches(sizes: &[(&[f64], &[f64])], apart: f64) -> f64 {
     /// So many steps are counted out exactly; beyond, the sum is as good as normal.
     const EXACT: usize = 1 << 22;
@@ -136,7 +131,6 @@ pub fn chance_of_launches(sizes: &[(&[f64], &[f64])], apart: f64) -> f64 {
 }
 
 /// The probability that psup reaches `limit` where both arms of `repeats` runs are the same.
-#[must_use]
 pub fn null_rate(repeats: usize, limit: f64) -> f64 {
     let wins = (limit * (repeats * repeats) as f64 - 1e-9).ceil();
     chance(wins, &[(repeats, repeats)])
@@ -144,7 +138,6 @@ pub fn null_rate(repeats: usize, limit: f64) -> f64 {
 
 /// The middle of the ratios second / first over all pairs, as logarithm (Hodges and Lehmann 1963), with the interval
 /// that misses equal medians with a probability of at most `miss` at either end: (low, middle, high).
-#[must_use]
 pub fn ratio(first: &[f64], second: &[f64], miss: f64) -> Option<(f64, f64, f64)> {
     let mut ratios: Vec<f64> = first.iter().flat_map(|a| second.iter().map(move |b| ln(b / a))).collect();
     ratios.retain(|ratio| ratio.is_finite());

@@ -11,7 +11,6 @@ const LIMIT_PCT: f64 = 2.0;
 const PSUP: f64 = 0.95;
 
 /// Judges a rule by the trials of its sizes.
-#[must_use]
 pub fn verdict(trials: &[&Trial]) -> RuleVerdict {
     let gains = trials.iter().filter_map(|trial| trial.gain_pct());
     let (worst, best) = gains.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), g| (low.min(g), high.max(g)));

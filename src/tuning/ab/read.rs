@@ -35,13 +35,11 @@ pub struct Trial {
 
 impl Trial {
     /// The medians of both arms, in GB/s; `None` where an arm has no runs.
-    #[must_use]
     pub fn medians(&self) -> Option<(f64, f64)> {
         Some((median(&mut self.default.clone())?, median(&mut self.conf.clone())?))
     }
 
     /// The times of one operation of both arms in µs, as their medians and nccl-tests relate them.
-    #[must_use]
     pub fn times_us(&self, collective: Collective, ranks: u32) -> [Option<f64>; 2] {
         let scale = Scale { nodes: self.nodes.unwrap_or(1), ranks };
         let workload = Workload { collective, scale, size_bytes: self.size_bytes };
@@ -49,14 +47,12 @@ impl Trial {
     }
 
     /// (median conf / median default − 1) in per cent of the default.
-    #[must_use]
     pub fn gain_pct(&self) -> Option<f64> {
         self.medians().map(|(default, conf)| (conf / default - 1.0) * 100.0)
     }
 
     /// The least and the most that the gain can be, where each median stands for anything that prints as it does:
     /// `half` GB/s more or less.
-    #[must_use]
     pub fn gain_range_pct(&self, half: f64) -> Option<(f64, f64)> {
         let (default, conf) = self.medians()?;
         let gain = |default: f64, conf: f64| (conf.max(0.0) / default.max(f64::MIN_POSITIVE) - 1.0) * 100.0;
@@ -64,7 +60,6 @@ impl Trial {
     }
 
     /// The share of pairs in which the tuner file is faster, ties as a half.
-    #[must_use]
     pub fn psup(&self) -> Option<f64> {
         rank::psup(&self.default, &self.conf)
     }
@@ -94,7 +89,6 @@ pub struct MeasuredCampaign {
 impl MeasuredCampaign {
     /// The times of one operation of both arms in µs; `None` where the arm has no runs, or the collective or the ranks
     /// that its bus bandwidth counts are not known.
-    #[must_use]
     pub fn times_us(&self, collective: Option<Collective>, trial: &Trial) -> [Option<f64>; 2] {
         let Some(collective) = collective else { return [None; 2] };
         let counts_no_ranks = collective.busbw_factor(1).total_cmp(&1.0).is_eq();
@@ -119,7 +113,6 @@ impl CampaignColumns {
 pub const REQUIRED_COLUMNS: &str = "size_bytes with def_runs and cfg_runs, or with def_median and cfg_median";
 
 /// Whether a header is that of a per-size file. Older ones have medians and no runs.
-#[must_use]
 pub fn is_header<'a>(names: impl IntoIterator<Item = &'a str>) -> bool {
     let mut known = ["size_bytes", RUNS[0], RUNS[1], MEDIANS[0], MEDIANS[1]].map(|name| (name, false));
     for name in names {
@@ -141,7 +134,6 @@ pub(super) const BALANCED: &str = "# the arms ran in a balanced order";
 pub(super) const EMPTY: &str = "# the second arm is the plugin with an empty tuner file";
 
 /// Reads a per-size file, whatever its bytes are.
-#[must_use]
 pub fn read(text: &str) -> MeasuredCampaign {
     let mut out = MeasuredCampaign { half_digit_gbps: HALF_DIGIT, ..MeasuredCampaign::default() };
     let mut records = Records::new(text.as_bytes(), Dialect::sniff(text.as_bytes()));

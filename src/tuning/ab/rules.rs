@@ -33,7 +33,6 @@ pub struct RuleRange {
 
 impl RuleRange {
     /// Whether it applies to a size of a collective on so many nodes.
-    #[must_use]
     pub fn holds(&self, collective: Option<Collective>, nodes: Option<u32>, size_bytes: u64) -> bool {
         let fits = self.collective.zip(collective).is_none_or(|(own, asked)| own == asked);
         let on = self.nodes.zip(nodes).is_none_or(|(own, asked)| own == asked);
@@ -43,7 +42,6 @@ impl RuleRange {
 
 /// The rules that DN-TUNER finds in a tuner file. A header that it takes for a rule, which matches nothing, is none
 /// here.
-#[must_use]
 pub fn of_conf(conf: &[u8]) -> Vec<RuleRange> {
     let lines: Vec<&[u8]> = conf.split(|byte| *byte == b'\n').collect();
     let text = |line: u32| lines.get(line as usize - 1).map(|line| String::from_utf8_lossy(line).trim().to_owned());
@@ -64,7 +62,6 @@ pub fn of_conf(conf: &[u8]) -> Vec<RuleRange> {
 }
 
 /// Each measured size as a range of its own, where there is no tuner file.
-#[must_use]
 pub fn each_size(campaign: &MeasuredCampaign) -> Vec<RuleRange> {
     let range = |trial: &super::read::Trial| RuleRange {
         line: 0,
@@ -81,7 +78,6 @@ pub fn each_size(campaign: &MeasuredCampaign) -> Vec<RuleRange> {
 }
 
 /// The collective that a file's name begins with: `allreduce_1n.per_size_stats.csv`.
-#[must_use]
 pub fn collective_of_name(name: &str) -> Option<Collective> {
     let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let ends = name.match_indices(['_', '.', '-']).map(|(at, _)| at).chain([name.len()]);
@@ -89,14 +85,12 @@ pub fn collective_of_name(name: &str) -> Option<Collective> {
 }
 
 /// The collective of all rules, where there is one.
-#[must_use]
 pub fn only_collective(ranges: &[RuleRange]) -> Option<Collective> {
     let first = ranges.first()?.collective?;
     ranges.iter().all(|range| range.collective == Some(first)).then_some(first)
 }
 
 /// The ranks of the rules that can be about a collective on so many nodes, where these agree.
-#[must_use]
 pub fn only_ranks(ranges: &[RuleRange], collective: Option<Collective>, nodes: Option<u32>) -> Option<u32> {
     let is_meant = |range: &&RuleRange| {
         range.collective.zip(collective).is_none_or(|(own, asked)| own == asked)

@@ -25,7 +25,6 @@ impl AbArm {
     pub const ALL: [Self; 3] = [Self::Default, Self::Conf, Self::Empty];
 
     /// The word in a log's name.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Default => "default",
@@ -35,13 +34,11 @@ impl AbArm {
     }
 
     /// The arm that a log's name tells: `all_reduce_1n_conf_r3.log`.
-    #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         Self::and_repeat_of_name(name).map(|(arm, _)| arm)
     }
 
     /// The arm and the repeat that a log's name tells.
-    #[must_use]
     pub fn and_repeat_of_name(name: &str) -> Option<(Self, u32)> {
         let stem = name.rsplit(['/', '\\']).next()?.split('.').next()?;
         let mut words = stem.rsplit('_');
@@ -78,7 +75,6 @@ impl CampaignPlan {
 
     /// The order of the launches: (arm, repeat from 1). Repeats come in threes, in which each arm stands once in each
     /// place; every other three mirrors the one before, so that each arm comes as often before as after each other.
-    #[must_use]
     pub fn order(&self) -> Vec<(AbArm, u32)> {
         let mut stream = Stream::new(self.seed);
         let mut order = Vec::new();
@@ -101,7 +97,6 @@ impl CampaignPlan {
     }
 
     /// The campaign as a bash script. A log's name tells its arm and repeat, and the script says each launch's place.
-    #[must_use]
     pub fn script(&self) -> String {
         let Self { collective, scale, sizes, repeats, seed, .. } = self;
         let notes = [

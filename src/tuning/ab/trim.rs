@@ -12,7 +12,6 @@ const MAX_LINE_LENGTH: usize = 254;
 
 /// The tuner file without its dropped rules, which stand as comments above the others; every other line as it was,
 /// but for a header without `#`, which gets one.
-#[must_use]
 pub fn trim(conf: &[u8], judgement: &AbJudgement) -> String {
     let text = String::from_utf8_lossy(conf);
     let dropped: BTreeMap<u64, &str> = judgement
@@ -57,7 +56,6 @@ pub fn trim(conf: &[u8], judgement: &AbJudgement) -> String {
 pub const UNTESTED: &str = "As it stands this file was never run: run it against the default before you deploy it.";
 
 /// Whether a tuner file says of itself that it was never run as it stands.
-#[must_use]
 pub fn is_untested(conf: &str) -> bool {
     conf.contains(UNTESTED)
 }

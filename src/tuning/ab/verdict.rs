@@ -102,7 +102,6 @@ pub struct AbJudgement {
 }
 
 /// Judges the rules of a campaign of a collective.
-#[must_use]
 pub fn judge(
     campaign: &MeasuredCampaign,
     ranges: &[RuleRange],

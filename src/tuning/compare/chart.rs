@@ -8,7 +8,6 @@ use crate::{
 };
 
 /// The charts, by collective and scale.
-#[must_use]
 pub fn charts(findings: &CompareFindings) -> Vec<Chart> {
     let key = |difference: &Difference| (difference.workload.collective, difference.workload.scale);
     let whole_of = |key| findings.overall.iter().find(|overall| (overall.collective, overall.scale) == key);

@@ -37,7 +37,6 @@ pub struct DeployedCheck {
 
 impl DeployedCheck {
     /// The time of one operation after, in µs.
-    #[must_use]
     pub fn time_us(&self) -> Option<f64> {
         self.workload.time_us(self.busbw_gbps?)
     }
@@ -70,13 +69,11 @@ pub enum DeployedStatus {
 
 impl DeployedStatus {
     /// Whether it may stay deployed.
-    #[must_use]
     pub const fn holds(&self) -> bool {
         matches!(self, Self::Best | Self::Tied)
     }
 
     /// Something else should be deployed.
-    #[must_use]
     pub const fn fails(&self) -> bool {
         matches!(self, Self::SlowerThanDefault { .. } | Self::Beaten { .. })
     }
@@ -90,7 +87,6 @@ pub struct DeployedCheckDraft {
 }
 
 /// How something deployed stands, but for the default, which is compared with all others at once.
-#[must_use]
 pub fn draft(
     at: &WorkloadPair<'_>,
     after: &MeasuredState<'_>,
@@ -158,7 +154,6 @@ fn among_others(
 
 impl DeployedCheckDraft {
     /// The standing, once all are compared with the default; `verdict` judges a difference.
-    #[must_use]
     pub fn finish(mut self, verdict: impl Fn(Estimate) -> ChangeVerdict) -> DeployedCheck {
         if let Some(over_default) = self.over_default
             && verdict(over_default) == ChangeVerdict::Slower

@@ -17,7 +17,6 @@ use crate::{
 };
 
 /// The changes, and what should no longer be deployed, in Markdown.
-#[must_use]
 pub fn markdown(answer: &CompareAnswer, findings: &CompareFindings) -> String {
     let mut written = "## Before and after\n\n".to_owned();
     let points = |lines: &[String]| lines.iter().map(|line| format!("- {line}\n")).collect::<String>();
@@ -49,7 +48,6 @@ pub fn markdown(answer: &CompareAnswer, findings: &CompareFindings) -> String {
 
 /// All of it as JSON. Bandwidths in GB/s, times of one operation in µs, changes in per cent of the state before; those
 /// of `compared` and `changed_beside_the_others` beside what `as_a_whole` says.
-#[must_use]
 pub fn json(answer: &CompareAnswer, findings: &CompareFindings, question: &CompareQuestion) -> String {
     let overall: Vec<Value> = findings.overall.iter().map(overall).collect();
     let compared: Vec<Value> = findings.differences.iter().map(difference).collect();

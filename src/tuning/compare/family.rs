@@ -50,7 +50,6 @@ pub struct RawDifference<'a> {
 
 impl Family {
     /// An empty family whose intervals hold together with the probability `level`, in 0..1.
-    #[must_use]
     pub fn new(level: f64) -> Self {
         Self { largest: vec![0.0; ROUNDS], level: if level.is_finite() { level.clamp(0.0, 0.9999) } else { 0.9 } }
     }
@@ -92,7 +91,6 @@ impl Family {
 }
 
 /// Errors by round: Student's t with so many degrees of freedom, times a standard error. 0 throughout for none.
-#[must_use]
 pub fn student_errors(error: f64, freedom: f64, seed: u64) -> Vec<f32> {
     /// No draw is further off than this small a χ² over its degrees of freedom makes it.
     const MIN: f64 = 0.02;

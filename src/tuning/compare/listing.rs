@@ -34,7 +34,6 @@ fn ran(configuration: Option<Configuration>) -> String {
 }
 
 /// The subject of a difference in words, as tables and charts name it.
-#[must_use]
 pub fn compared(difference: &Difference) -> String {
     match difference.subject {
         Subject::Default => "default".to_owned(),
@@ -49,7 +48,6 @@ pub fn compared(difference: &Difference) -> String {
 
 /// A row for each collective and scale as a whole, one per size and thing compared, then one for each configuration
 /// that changed beside the others.
-#[must_use]
 pub fn by_size(overall: &[OverallChange], differences: &[Difference], relative: &[RelativeChange]) -> Listing {
     let groups_differ = {
         let of_wholes = overall.iter().map(|of| (of.collective, of.scale));
@@ -144,7 +142,6 @@ pub fn by_size(overall: &[OverallChange], differences: &[Difference], relative: 
 
 impl ChangeVerdict {
     /// The verdict in a word or two.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Faster => "faster",
@@ -156,7 +153,6 @@ impl ChangeVerdict {
 }
 
 /// Whether what was deployed still holds, a row per size.
-#[must_use]
 pub fn deployed_check(deployed_checks: &[DeployedCheck]) -> Listing {
     let columns = vec![
         COLLECTIVE,
@@ -186,7 +182,6 @@ pub fn deployed_check(deployed_checks: &[DeployedCheck]) -> Listing {
 const MAX_NAMED: usize = 6;
 
 /// The collectives, sizes and configurations that only one state measured, a row for each kind.
-#[must_use]
 pub fn unmatched(before: &Snapshot, after: &Snapshot) -> Listing {
     let columns = vec![
         COLLECTIVE,

@@ -176,7 +176,6 @@ pub struct Difference {
 
 impl Difference {
     /// The times of one operation before and after, in µs.
-    #[must_use]
     pub fn times_us(&self) -> [Option<f64>; 2] {
         [self.before_gbps, self.after_gbps].map(|busbw_gbps| self.workload.time_us(busbw_gbps?))
     }
@@ -201,7 +200,6 @@ pub struct CompareFindings {
 
 impl CompareFindings {
     /// Whether anything became slower by more than noise explains.
-    #[must_use]
     pub fn got_slower(&self) -> bool {
         self.overall.iter().any(|overall| overall.verdict == ChangeVerdict::Slower)
             || self.differences.iter().any(|difference| difference.verdict == ChangeVerdict::Slower)
@@ -210,7 +208,6 @@ impl CompareFindings {
 }
 
 /// Compares two sides; what is deployed stands in `conf`, or else is what the first side recommends.
-#[must_use]
 pub fn compare(
     before: &Snapshot,
     after: &Snapshot,
@@ -248,7 +245,6 @@ struct ComparedWorkload<'a> {
 }
 
 /// Finds the changes between two states, before they are put into words.
-#[must_use]
 pub fn find_differences(
     before: &Snapshot,
     after: &Snapshot,

@@ -65,7 +65,6 @@ pub struct MedianChange {
 }
 
 /// The middle of what everything changed by, of one collective and scale; `None` of fewer than [`MIN_SIZES`] sizes.
-#[must_use]
 pub fn median_change(sizes: &[SizeChanges]) -> Option<MedianChange> {
     let told: Vec<(&SizeChanges, f64)> = sizes.iter().filter_map(|size| Some((size, size.middle()?))).collect();
     if told.len() < MIN_SIZES {

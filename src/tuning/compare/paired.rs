@@ -58,7 +58,6 @@ pub struct WorkloadPair<'a> {
 
 impl<'a> WorkloadPair<'a> {
     /// At a workload, the `number`th of all.
-    #[must_use]
     pub fn new(before: &'a MeasuredState<'a>, after: &'a MeasuredState<'a>, workload: Workload, number: usize) -> Self {
         let mut arms = before.measured(&workload);
         arms.extend(after.measured(&workload).into_iter().filter(|arm| !arms.contains(arm)).collect::<Vec<_>>());
@@ -66,7 +65,6 @@ impl<'a> WorkloadPair<'a> {
     }
 
     /// The workload that both states measured.
-    #[must_use]
     pub fn workload(&self) -> &Workload {
         &self.workload
     }

@@ -13,7 +13,6 @@ use crate::{
 /// A snapshot with each pass at the level of the middle one, in each collective and scale whose passes differ by more
 /// than the noise of single runs explains; `None` where none do. Places with another number of runs than most stay as
 /// they are: nothing tells which pass a run was of.
-#[must_use]
 pub fn levelled(snapshot: &Snapshot) -> Option<Snapshot> {
     let levels: Vec<Option<Vec<f64>>> = snapshot.groups.iter().map(levels).collect();
     if levels.iter().all(Option::is_none) {

@@ -71,7 +71,6 @@ pub struct PooledChange {
 
 impl SizeChanges {
     /// Everything with enough runs on both sides.
-    #[must_use]
     pub fn new(
         before: &MeasuredState<'_>,
         after: &MeasuredState<'_>,
@@ -95,13 +94,11 @@ impl SizeChanges {
     }
 
     /// The collective and scale; only changes within one of them are compared with each other.
-    #[must_use]
     pub fn group(&self) -> (Collective, Scale) {
         (self.workload.collective, self.workload.scale)
     }
 
     /// The change of all of it; `None` of too few.
-    #[must_use]
     pub fn pooled(&self) -> Option<PooledChange> {
         let n = self.cells.len();
         if n < MIN_CELLS {
@@ -121,13 +118,11 @@ impl SizeChanges {
     }
 
     /// The message size in bytes.
-    #[must_use]
     pub fn size_bytes(&self) -> u64 {
         self.workload.size_bytes
     }
 
     /// ln of after / before of everything here, in the middle; `None` of nothing.
-    #[must_use]
     pub fn middle(&self) -> Option<f64> {
         self.pooled().map(|pooled| pooled.ln_ratio).or_else(|| self.median())
     }
@@ -138,13 +133,11 @@ impl SizeChanges {
     }
 
     /// By how much rounding may have moved the middle of all.
-    #[must_use]
     pub fn rounded(&self) -> f64 {
         self.cells.iter().map(|cell| cell.rounded).sum::<f64>() / self.cells.len().max(1) as f64
     }
 
     /// The median of ln of after / before; `None` of nothing.
-    #[must_use]
     pub fn median(&self) -> Option<f64> {
         median(&mut self.changes().map(|(_, change)| change).collect::<Vec<_>>())
     }
@@ -152,7 +145,6 @@ impl SizeChanges {
 
 impl PooledChange {
     /// How it errs, by round, at the `number`th size of all.
-    #[must_use]
     pub fn errors(&self, number: usize) -> Vec<f32> {
         student_errors(self.error, self.freedom, 0xA11 + number as u64)
     }

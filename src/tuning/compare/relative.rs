@@ -87,7 +87,6 @@ struct StretchChange {
 /// The configurations of one collective and scale whose change differs from that of the others, by ascending size.
 /// Where nothing changed, any is named with a probability of at most `chance`. `is_beyond` decides whether an interval
 /// lies beyond the smallest change that matters.
-#[must_use]
 pub fn relative_changes(
     sizes: &[SizeChanges],
     chance: f64,

@@ -20,7 +20,6 @@ pub struct LaunchResiduals {
 
 impl LaunchResiduals {
     /// The residuals of `arms`, which are ascending, at these sizes.
-    #[must_use]
     pub fn new(sizes: &[SizeChanges], arms: &[MeasuredArm]) -> Self {
         let of_side = |side: usize| {
             let runs = sizes.iter().flat_map(|size| &size.cells).map(|cell| cell.residuals[side].len()).max();
@@ -39,7 +38,6 @@ impl LaunchResiduals {
     }
 
     /// Changes of the same arms at the same sizes in a drawn campaign in which nothing changed.
-    #[must_use]
     pub fn resampled(&self, sizes: &[SizeChanges], arms: &[MeasuredArm], stream: &mut Stream) -> Vec<SizeChanges> {
         let mut drawn: Vec<SizeChanges> = sizes.iter().map(|size| SizeChanges { cells: Vec::new(), ..*size }).collect();
         for arm in arms {

@@ -47,7 +47,6 @@ pub enum MeasuredArm {
 
 impl<'a> MeasuredState<'a> {
     /// Computes medians and noise of a snapshot.
-    #[must_use]
     pub fn new(snapshot: &Snapshot) -> Self {
         let runs = snapshot.runs();
         let screened = Screened::default();
@@ -57,38 +56,32 @@ impl<'a> MeasuredState<'a> {
     }
 
     /// The same of a snapshot whose passes were brought to one level; `measured` is the state before that.
-    #[must_use]
     pub fn levelled(snapshot: &Snapshot, measured: &'a Self) -> Self {
         Self { printed: Some(&measured.sweep), ..Self::new(snapshot) }
     }
 
     /// Decides between the measurements of this state at a confidence.
-    #[must_use]
     pub fn judge(&self, confidence: Confidence) -> Judge<'_> {
         Judge { runs: &self.runs, screened: &self.screened, deviations: &self.deviations, confidence }
     }
 
     /// How noisy it is; `None` where no repeats tell it.
-    #[must_use]
     pub fn noise(&self, workload: &Workload) -> Option<WorkloadNoise<'_>> {
         self.deviations.at(workload)
     }
 
     /// The median of something that was measured.
-    #[must_use]
     pub fn point(&self, workload: &Workload, arm: MeasuredArm) -> Option<&Point> {
         point(&self.sweep, workload, arm)
     }
 
     /// By how much ln of that median may lie off to either side for being printed.
-    #[must_use]
     pub fn rounded(&self, workload: &Workload, arm: MeasuredArm) -> f64 {
         let printed = point(self.printed.unwrap_or(&self.sweep), workload, arm);
         printed.map_or(0.0, |point| printed::either_side(point.busbw_gbps))
     }
 
     /// All that was measured at a workload, the default first.
-    #[must_use]
     pub fn measured(&self, workload: &Workload) -> Vec<MeasuredArm> {
         let default = self.sweep.default_at(workload).map(|_| MeasuredArm::Default);
         let asked = self.sweep.points_at(workload).iter().map(|point| MeasuredArm::Asked(point.configuration));
@@ -96,7 +89,6 @@ impl<'a> MeasuredState<'a> {
     }
 
     /// How far the runs of something say that their median errs, in ln busbw; 0 where they say nothing.
-    #[must_use]
     pub fn own_error(&self, workload: &Workload, arm: MeasuredArm) -> f64 {
         /// The standard error of a median of few runs over that of their mean.
         const MEDIAN_ERROR_FACTOR: f64 = 1.25;
@@ -110,7 +102,6 @@ impl<'a> MeasuredState<'a> {
     /// How far each run of something lies off their median in ln busbw, in the order in which they ran, widened by what
     /// the median takes out of it; none where lines are medians. A run that stalled is far off by itself: off their
     /// mean, the others would be as well, to the other side.
-    #[must_use]
     pub fn residuals(&self, workload: &Workload, arm: MeasuredArm) -> Vec<f64> {
         let kind = if arm == MeasuredArm::Default { RunKind::Default } else { RunKind::Asked };
         let Some(point) = self.point(workload, arm) else { return Vec::new() };
@@ -128,7 +119,6 @@ impl<'a> MeasuredState<'a> {
     /// Something that was measured as a side of a contest; `column` tells its draws from others'. Where its own runs
     /// lie further from each other than those at the neighbouring sizes, they count: on halves of nine real runs four
     /// times as many false alarms were raised without that, at the two places that jump between two bandwidths.
-    #[must_use]
     pub fn side(
         &self,
         comparison: &MedianComparison<'_>,

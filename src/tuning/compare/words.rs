@@ -16,7 +16,6 @@ use crate::{
 const MAX_NAMED: usize = 3;
 
 /// The findings in sentences: what became slower or faster, what can't be told, whether what was deployed holds.
-#[must_use]
 pub fn summary(findings: &CompareFindings) -> Vec<String> {
     let of = |verdict: ChangeVerdict| -> Vec<&Difference> {
         findings.differences.iter().filter(|difference| difference.verdict == verdict).collect()
@@ -101,13 +100,11 @@ fn relative_changes(relative: &[RelativeChange]) -> Option<String> {
 }
 
 /// The sizes of a configuration that changed beside the others.
-#[must_use]
 pub fn sizes(relative: &RelativeChange) -> String {
     stretch(relative.sizes, relative.first_bytes, relative.last_bytes)
 }
 
 /// A number of neighbouring sizes from the first to the last, in words.
-#[must_use]
 pub fn stretch(sizes: usize, first_bytes: u64, last_bytes: u64) -> String {
     let [first, last] = [first_bytes, last_bytes].map(Size);
     if sizes == 1 { first.to_string() } else { format!("{sizes} sizes, {first} to {last}") }
@@ -165,7 +162,6 @@ fn held(deployed_checks: &[DeployedCheck]) -> Option<String> {
 }
 
 /// The name of what was deployed.
-#[must_use]
 pub fn deployed(deployed_check: &DeployedCheck) -> String {
     match (&deployed_check.effect, deployed_check.deployed) {
         (Some(effect), _) => effect.clone(),
@@ -176,7 +172,6 @@ pub fn deployed(deployed_check: &DeployedCheck) -> String {
 }
 
 /// The status of what was deployed, in words.
-#[must_use]
 pub fn deployed_status(deployed_check: &DeployedCheck) -> String {
     match deployed_check.status {
         DeployedStatus::Best => "still the best".to_owned(),
@@ -190,7 +185,6 @@ pub fn deployed_status(deployed_check: &DeployedCheck) -> String {
 }
 
 /// In what the sides differ besides numbers, and what is assumed.
-#[must_use]
 pub fn notes(
     before: &Snapshot,
     after: &Snapshot,

@@ -39,7 +39,6 @@ impl Effect {
     pub const LIBRARY: Self = Self { entry: Entry::Library, channels: Channels::Library };
 
     /// Where algorithm, protocol and channels are all given.
-    #[must_use]
     pub const fn configuration(self) -> Option<Configuration> {
         match (self.entry, self.channels) {
             (Entry::Forced(algorithm, protocol), Channels::Count(channels)) => {
@@ -87,7 +86,6 @@ pub struct RuleChoice {
 /// The effect on a workload of the first rule that matches and whose combination the library has not ruled out; a rule
 /// for a combination that is ruled out makes the search go on. Collectives other than the five of NCCL's tuner
 /// interface run as the library chooses: a tuner is not asked about them.
-#[must_use]
 pub fn choose(rules: &[Rule], reader: Reader, support: &SupportMatrix, workload: &Workload) -> RuleChoice {
     let Workload { collective, scale, size_bytes } = *workload;
     if !COLLECTIVES.iter().any(|(_, known)| *known == collective) {
@@ -118,7 +116,6 @@ fn entry(rule: &Rule, support: &SupportMatrix, workload: &Workload) -> Option<En
 }
 
 /// The entry that runs where a tuner makes this one the cheapest; `None` where the library has ruled it out.
-#[must_use]
 pub fn forced(algorithm: Algorithm, protocol: Protocol, support: &SupportMatrix, workload: &Workload) -> Option<Entry> {
     match support.outcome(workload, algorithm, protocol) {
         SupportOutcome::Runs => Some(Entry::Forced(algorithm, protocol)),

@@ -26,7 +26,6 @@ pub struct Environment {
 
 /// The one configuration that serves all measured sizes of a collective and scale best, and what that comes to: the
 /// highest mean share of the best of each size.
-#[must_use]
 pub fn best_single(sweep: &Sweep, collective: Collective, scale: Scale) -> Option<(Configuration, String)> {
     let points = sweep.points_of(collective, scale);
     let configuration = Measurements::new(points).best_single(collective, scale)?;
@@ -56,7 +55,6 @@ pub fn best_single(sweep: &Sweep, collective: Collective, scale: Scale) -> Optio
 }
 
 /// A configuration as environment variables.
-#[must_use]
 pub fn environment(configuration: Configuration, library: Library) -> Environment {
     let Configuration { algorithm, protocol, channels } = configuration;
     let mut warnings = vec![

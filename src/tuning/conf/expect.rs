@@ -30,7 +30,6 @@ pub enum ExpectationBasis {
 
 impl ExpectationBasis {
     /// The name as it is shown on the page and in the terminal.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Measured => "measured",
@@ -77,7 +76,6 @@ const DEFAULT: Configuration = Configuration { algorithm: Algorithm::None, proto
 
 impl<'a> Expectations<'a> {
     /// From a sweep, and a model where there is one.
-    #[must_use]
     pub fn new(sweep: &'a Sweep, support: &'a SupportMatrix, predict: Option<Predict<'a>>) -> Self {
         let defaults: Vec<Point> =
             sweep.defaults.iter().map(|point| Point { configuration: DEFAULT, ..point.clone() }).collect();
@@ -91,7 +89,6 @@ impl<'a> Expectations<'a> {
     }
 
     /// The expected bandwidth of an effect; `None` where neither measurements nor the model tell it.
-    #[must_use]
     pub fn of(&self, effect: Effect, workload: &Workload) -> Option<Expected> {
         match (effect.entry, effect.channels) {
             (Entry::Library, Channels::Library) => self.default(workload),
@@ -110,7 +107,6 @@ impl<'a> Expectations<'a> {
     }
 
     /// The expected bandwidth of the default.
-    #[must_use]
     pub fn default(&self, workload: &Workload) -> Option<Expected> {
         let measured = self.sweep.default_at(workload).map(|point| (point.busbw_gbps, ExpectationBasis::Measured));
         let between = || {
@@ -123,7 +119,6 @@ impl<'a> Expectations<'a> {
     }
 
     /// The expected bandwidth of a configuration.
-    #[must_use]
     pub fn configuration(&self, workload: &Workload, configuration: Configuration) -> Option<Expected> {
         let measured = || {
             let points = self.sweep.points_at(workload);

@@ -38,20 +38,17 @@ pub struct OverlayPoint {
 
 impl OverlayPoint {
     /// Share of the best measured busbw that is lost, in per cent.
-    #[must_use]
     pub fn lost_pct(&self) -> Option<f64> {
         self.expected.map(|expected| (1.0 - expected.busbw_gbps / self.best.1) * 100.0)
     }
 
     /// The gain over the default in per cent of its bandwidth; `None` where one of the two is not known.
-    #[must_use]
     pub fn gain_pct(&self) -> Option<f64> {
         Some((self.expected?.busbw_gbps / self.default_gbps? - 1.0) * 100.0)
     }
 }
 
 /// Every measured size under a tuner file, in the sweep's order.
-#[must_use]
 pub fn overlay(
     rules: &[Rule],
     reader: Reader,
@@ -99,7 +96,6 @@ const COLUMNS: [Column; 12] = [
 ];
 
 /// The places as a table.
-#[must_use]
 pub fn listing(places: &[OverlayPoint]) -> Listing {
     let row = |place: &OverlayPoint| {
         let Workload { collective, scale, size_bytes } = place.workload;
@@ -123,7 +119,6 @@ pub fn listing(places: &[OverlayPoint]) -> Listing {
 }
 
 /// A sentence that sums up gains and losses over all points.
-#[must_use]
 pub fn summary(places: &[OverlayPoint]) -> String {
     let lost: Vec<f64> = places.iter().filter_map(OverlayPoint::lost_pct).collect();
     let gaps = places.iter().filter(|place| place.line.is_none()).count();
@@ -144,7 +139,6 @@ pub fn summary(places: &[OverlayPoint]) -> String {
 }
 
 /// busbw over size of one collective and scale: the best, the default, and what would run.
-#[must_use]
 pub fn chart(places: &[OverlayPoint], collective: Collective, scale: Scale, reader: Reader) -> Chart {
     let of: Vec<&OverlayPoint> =
         places.iter().filter(|p| (p.workload.collective, p.workload.scale) == (collective, scale)).collect();

@@ -26,7 +26,6 @@ pub struct TypedCalls {
 
 impl TypedCalls {
     /// The same as a log would say it. Sizes beyond all measure are left out.
-    #[must_use]
     pub fn job(&self) -> JobLog {
         let mut job = JobLog::default();
         for batch in &self.batches {
@@ -44,7 +43,6 @@ impl TypedCalls {
     }
 
     /// How many batch sizes [`job`](Self::job) leaves out.
-    #[must_use]
     pub fn left_out(&self) -> u64 {
         self.batches.iter().filter(|batch| self.size_bytes(**batch).is_none()).count() as u64
     }
@@ -56,7 +54,6 @@ impl TypedCalls {
 /// use collectune::tuning::coverage::calls::type_bytes;
 /// assert_eq!(type_bytes("bf16"), Some(2));
 /// ```
-#[must_use]
 pub fn type_bytes(name: &str) -> Option<u32> {
     Some(match name.trim().to_ascii_lowercase().as_str() {
         "int8" | "uint8" | "char" | "fp8" | "float8" | "float8_e4m3" | "float8_e5m2" | "f8e4m3" | "f8e5m2" => 1,
@@ -68,7 +65,6 @@ pub fn type_bytes(name: &str) -> Option<u32> {
 }
 
 /// The calls of a log. Where it has none, the library's decisions stand for them: there is one for each call.
-#[must_use]
 pub fn of(job: &JobLog) -> BTreeMap<CollectiveCall, u64> {
     if !job.calls.is_empty() {
         return job.calls.clone();

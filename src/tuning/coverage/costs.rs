@@ -16,14 +16,12 @@ use crate::{
 const EXPONENTS: std::ops::RangeInclusive<u32> = 10..=30;
 
 /// Time of a call in microseconds as NCCL estimates it (src/graph/tuning.cc): latency + size / bandwidth.
-#[must_use]
 pub fn time_us(cost: &Cost, size_bytes: u64) -> f64 {
     cost.latency_us + size_bytes as f64 / (cost.algbw_gbps * 1000.0)
 }
 
 /// A chart for each table and each collective that is called on as many ranks; a table that does not say its ranks is
 /// drawn for the scale of the first line.
-#[must_use]
 pub fn charts(tables: &[CostTable], sweep: &Sweep, lines: &[CoverageLine]) -> Vec<Chart> {
     let mut charts = Vec::new();
     for (number, table) in tables.iter().enumerate() {

@@ -110,19 +110,16 @@ pub struct CoverageLine {
 
 impl CoverageLine {
     /// The time of these calls per step without the tuner file, in µs; `None` where it is not known.
-    #[must_use]
     pub fn now_us(&self) -> Option<f64> {
         Some(self.now?.time_us? * self.calls)
     }
 
     /// A tuner is asked about it, and it was never measured.
-    #[must_use]
     pub fn is_worth_measuring(&self) -> bool {
         !self.is_measured && COLLECTIVES.iter().any(|(_, known)| *known == self.workload.collective)
     }
 
     /// Microseconds per step with the tuner file.
-    #[must_use]
     pub fn with_conf_us(&self) -> Option<f64> {
         Some(self.with_conf?.time_us? * self.calls)
     }

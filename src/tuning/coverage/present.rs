@@ -27,7 +27,6 @@ const COLUMNS: [Column; 12] = [
 const ABOUT_CONF: std::ops::Range<usize> = 7..11;
 
 /// The calls as a table.
-#[must_use]
 pub fn listing(lines: &[CoverageLine], has_conf: bool) -> Listing {
     let mut columns = COLUMNS.to_vec();
     let mut rows: Vec<Vec<Entry>> = lines.iter().map(row).collect();
@@ -77,7 +76,6 @@ fn hit(hit: Hit) -> String {
 }
 
 /// The totals in a sentence.
-#[must_use]
 pub fn sentence(total: &CoverageTotal) -> String {
     let all = format!("{} {} per step", calls(total.calls), if total.calls == 1.0 { "call" } else { "calls" });
     let share = |part: f64| part / total.calls.max(f64::MIN_POSITIVE) * 100.0;
@@ -98,7 +96,6 @@ pub fn sentence(total: &CoverageTotal) -> String {
 }
 
 /// How often each size is called, a series for each collective; sizes without a rule apart.
-#[must_use]
 pub fn histogram(lines: &[CoverageLine]) -> Chart {
     let mut series: Vec<Series> = Vec::new();
     for (index, collective) in collectives(lines).into_iter().enumerate() {

@@ -22,7 +22,6 @@ const DEVIATIONS: f64 = 2.5;
 /// Channels are an upper bound of what runs. So from some count on, all counts of an algorithm and protocol run the
 /// same and measure the same: these are aliases of the smallest of them. `deviation` is that of ln busbw of one run.
 /// Counts that were seen to be executed are never aliases.
-#[must_use]
 pub fn aliases(points: &[&Point], deviation: f64) -> Vec<usize> {
     let mut of: Vec<usize> = (0..points.len()).collect();
     let mut begin = 0;

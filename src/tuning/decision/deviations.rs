@@ -83,7 +83,6 @@ pub struct OwnSpread {
 
 impl Deviations {
     /// The noise of the runs that are used.
-    #[must_use]
     pub fn new(runs: &Runs, screened: &Screened) -> Self {
         let mut collected: BTreeMap<(Collective, Scale), BTreeMap<u64, Vec<OwnSpread>>> = BTreeMap::new();
         let mut owns = Vec::new();
@@ -113,13 +112,11 @@ impl Deviations {
     }
 
     /// What the runs of the place whose first run has this index tell by themselves.
-    #[must_use]
     pub fn own(&self, first: usize) -> OwnSpread {
         own_of(&self.owns, first)
     }
 
     /// The noise at a size; `None` where no repeats and no spreads tell it.
-    #[must_use]
     pub fn at(&self, workload: &Workload) -> Option<WorkloadNoise<'_>> {
         let group = self.groups.get(&(workload.collective, workload.scale))?;
         let pooled = group.near(workload.size_bytes);
@@ -137,7 +134,6 @@ impl Deviations {
     }
 
     /// A noise that is known from elsewhere: the standard deviation of ln busbw of any median.
-    #[must_use]
     pub fn known(&self, deviation: f64) -> WorkloadNoise<'_> {
         WorkloadNoise { basis: NoiseBasis::HeldOut, pooled: PooledVariance::known(deviation), draws: &self.normal }
     }
@@ -160,13 +156,11 @@ impl GroupDeviations {
 
 impl PooledVariance {
     /// The standard deviation of ln busbw of one run.
-    #[must_use]
     pub fn deviation(self) -> f64 {
         self.variance.sqrt().max(MIN)
     }
 
     /// The degrees of freedom of the variance; infinite where it is known.
-    #[must_use]
     pub const fn freedom(self) -> f64 {
         self.freedom
     }
@@ -196,7 +190,6 @@ impl OwnSpread {
     }
 
     /// The noise of the runs of a point that are used; `first` is the index of the first of them.
-    #[must_use]
     pub fn new(place: &PointRuns, first: usize, runs: &[Run], screened: &Screened) -> Self {
         let kept = runs.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).busbw);
         let used: Vec<&Run> = kept.map(|(run, _)| run).collect();

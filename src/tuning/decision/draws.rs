@@ -27,7 +27,6 @@ pub struct Draws {
 
 impl Draws {
     /// Draws medians of as many runs as `counts` say, out of `residuals`; out of normal numbers where there are none.
-    #[must_use]
     pub fn new(residuals: &[f64], counts: &[u32]) -> Self {
         let mut stream = Stream::new(SEED);
         let normal = (0..ROUNDS).map(|_| stream.normal() as f32).collect();

@@ -50,7 +50,6 @@ pub struct JudgedWorkload<'a> {
 
 impl JudgedWorkload<'_> {
     /// Configurations with more channels that ran the same as this one does; `points` are those that were judged.
-    #[must_use]
     pub fn aliases(&self, points: &[&Point], of: Configuration) -> Vec<Configuration> {
         let others = points.iter().zip(&self.same_as).filter(|(p, same)| **same == of && p.configuration != of);
         others.map(|(point, _)| point.configuration).collect()
@@ -65,7 +64,6 @@ pub const MAX_LOSS_FOR_FEWER_CHANNELS: f64 = 0.02;
 impl Judge<'_> {
     /// The verdict on the points of one workload, ordered by configuration; `None` of none. `held_out` is the standard
     /// deviation of ln busbw to fall back on where repeats and spreads tell nothing.
-    #[must_use]
     pub fn judge<'p>(
         &self,
         points: &[&'p Point],
@@ -134,7 +132,6 @@ impl Judge<'_> {
     }
 
     /// The noise that the runs of a configuration, or of the default, tell by themselves.
-    #[must_use]
     pub fn own_alone(&self, workload: &Workload, kind: RunKind, configuration: Configuration) -> OwnSpread {
         let found = self.runs.of(workload, kind, configuration);
         found.map(|(_, first, _)| self.deviations.own(first)).unwrap_or_default()
@@ -142,7 +139,6 @@ impl Judge<'_> {
 
     /// The noise that the runs of a configuration, or of the default, tell together with those of the neighbouring
     /// sizes.
-    #[must_use]
     pub fn own(&self, workload: &Workload, kind: RunKind, configuration: Configuration) -> OwnSpread {
         let at = |workload: &Workload| self.own_alone(workload, kind, configuration);
         let neighbours = self.deviations.neighbours(workload).filter(|other| other != workload);

@@ -57,13 +57,11 @@ impl NoisyMedian {
     }
 
     /// By how much it may lie higher over another one than printed, for the rounding of both.
-    #[must_use]
     pub fn rounded_over(&self, other: &Self) -> f64 {
         self.rounded[0] + other.rounded[1]
     }
 
     /// The standard error of the difference of two medians, but for the same factor.
-    #[must_use]
     pub fn difference_error(&self, other: &Self) -> f64 {
         (self.error() * self.error() + other.error() * other.error()).sqrt()
     }
@@ -71,13 +69,11 @@ impl NoisyMedian {
 
 impl<'a> MedianComparison<'a> {
     /// Compares with this noise at a level in 0..1.
-    #[must_use]
     pub fn new(noise: WorkloadNoise<'a>, level: f64) -> Self {
         Self { noise, level: level.clamp(0.0, 0.9999) }
     }
 
     /// A median of runs in GB/s; `column` is 0 for the default and different for each other side.
-    #[must_use]
     pub fn side(&self, busbw_gbps: f64, own: OwnSpread, column: usize) -> NoisyMedian {
         let moderated = self.noise.pooled.moderated(own.variance);
         // A deviation that is known from elsewhere is that of the median.
@@ -116,7 +112,6 @@ impl<'a> MedianComparison<'a> {
     }
 
     /// Which sides can't be told apart from the best one, and which of the others chance might have kept from it.
-    #[must_use]
     pub fn tied(&self, sides: &[NoisyMedian]) -> TiedMedians {
         /// A side may be the best if it lies behind by at most this many times the lead that ties.
         const CONTENDER_FACTOR: f64 = 2.0;
@@ -145,7 +140,6 @@ impl<'a> MedianComparison<'a> {
 
     /// How the highest of sides errs, a round after the other, in ln busbw, with how badly its deviation may be known.
     /// Nothing of no side.
-    #[must_use]
     pub fn errors_of_highest(&self, sides: &[NoisyMedian]) -> Vec<f32> {
         let Some(best) = sides.iter().max_by(|a, b| a.ln_busbw.total_cmp(&b.ln_busbw)) else { return Vec::new() };
         let mut highest = vec![f32::NEG_INFINITY; ROUNDS];
@@ -161,7 +155,6 @@ impl<'a> MedianComparison<'a> {
     }
 
     /// The errors that chance brings to the gains of `contenders` over a default, where `choice` is chosen among them.
-    #[must_use]
     pub fn chance<'b>(
         &self,
         contenders: impl Iterator<Item = &'b NoisyMedian>,
@@ -175,7 +168,6 @@ impl<'a> MedianComparison<'a> {
     }
 
     /// By how much a side must lead another one like it to be told apart from it.
-    #[must_use]
     pub fn lead(&self, side: &NoisyMedian) -> f64 {
         let other = NoisyMedian { column: 0, ..*side };
         let highest = self.highest(std::iter::once(side), &other);
@@ -199,7 +191,6 @@ const MAX_MORE_RUNS: u32 = 50;
 ///
 /// Medians err with the root of the runs. Where `wanted` was measured as the best of many it is usually less, and more
 /// runs are needed.
-#[must_use]
 pub fn more_runs(margin: f64, wanted: f64, runs: [u32; 2]) -> Option<u32> {
     let weight = |more: u32| runs.iter().map(|runs| 1.0 / f64::from(runs.saturating_add(more).max(1))).sum::<f64>();
     let now = weight(0);

@@ -16,13 +16,11 @@ fn digit(busbw_gbps: f64) -> Option<f64> {
 }
 
 /// By how much ln busbw may lie above that of a printed value for its rounding.
-#[must_use]
 pub fn above(busbw_gbps: f64) -> f64 {
     digit(busbw_gbps).map_or(0.0, |digit| ln(1.0 + digit / 2.0 / busbw_gbps))
 }
 
 /// By how much ln busbw may lie below that of a printed value for its rounding.
-#[must_use]
 pub fn below(busbw_gbps: f64) -> f64 {
     /// Half a digit may be all of a value.
     const MAX: f64 = 0.9;
@@ -30,26 +28,22 @@ pub fn below(busbw_gbps: f64) -> f64 {
 }
 
 /// By how much ln busbw may lie off that of a printed value for its rounding, on the side on which that is more.
-#[must_use]
 pub fn either_side(busbw_gbps: f64) -> f64 {
     above(busbw_gbps).max(below(busbw_gbps))
 }
 
 /// The range of bandwidths that a printed value may stand for, in GB/s.
-#[must_use]
 pub fn range(busbw_gbps: f64) -> (f64, f64) {
     let half = digit(busbw_gbps).map_or(0.0, |digit| digit / 2.0);
     ((busbw_gbps - half).max(0.0), busbw_gbps + half)
 }
 
 /// The standard deviation, as a share, that rounding brings to single runs; 0 for a value of more digits.
-#[must_use]
 pub fn deviation(busbw_gbps: f64) -> f64 {
     digit(busbw_gbps).map_or(0.0, |digit| digit / busbw_gbps / 12.0_f64.sqrt())
 }
 
 /// The standard deviation, as a share, that rounding brings to the range of two runs of about this busbw.
-#[must_use]
 pub fn of_range(busbw_gbps: f64) -> f64 {
     /// The range of two numbers that are each rounded to a digit errs by this share of it.
     const ROUNDED_RANGE: f64 = 0.41;

@@ -32,7 +32,6 @@ pub enum DefaultBusbw {
 
 impl DefaultBusbw {
     /// The bus bandwidth in GB/s.
-    #[must_use]
     pub const fn busbw_gbps(self) -> f64 {
         match self {
             Self::Measured(busbw_gbps) | Self::Between { busbw_gbps, .. } => busbw_gbps,
@@ -49,13 +48,11 @@ impl DefaultBusbw {
 }
 
 /// The default at a size. `defaults` are of one collective and scale, by size; `None` beyond the measured sizes.
-#[must_use]
 pub fn default_there(defaults: &[Point], size_bytes: u64) -> Option<DefaultBusbw> {
     default_without(defaults, size_bytes, |_| false)
 }
 
 /// The default at a size, as if the points that are `held_out` were not measured.
-#[must_use]
 pub fn default_without(defaults: &[Point], size_bytes: u64, held_out: impl Fn(&Point) -> bool) -> Option<DefaultBusbw> {
     let (below, above) = defaults.split_at(defaults.partition_point(|point| point.workload.size_bytes < size_bytes));
     let high = above.iter().find(|point| !held_out(point))?;
@@ -76,7 +73,6 @@ pub fn default_without(defaults: &[Point], size_bytes: u64, held_out: impl Fn(&P
 /// The decision on a configuration that was not measured. It is deployed on the same terms as one that was: the whole
 /// interval of its gain lies above the smallest gain that was asked for. Where only a part of it does, or no interval
 /// is known, a run has to decide; else the default stays.
-#[must_use]
 pub fn unmeasured(
     choice: Option<ExpectedBusbw>,
     default: Option<DefaultBusbw>,

@@ -43,13 +43,11 @@ pub enum KeepReason {
 
 impl Decision {
     /// The default stays: a gap in a conf of a reader that can keep it.
-    #[must_use]
     pub const fn keeps_default(self) -> bool {
         matches!(self, Self::KeepDefault { .. } | Self::MeasureFirst)
     }
 
     /// A configuration is recommended, with a default to compare it with or without.
-    #[must_use]
     pub const fn names_configuration(self) -> bool {
         matches!(self, Self::Deploy | Self::NoDefault)
     }
@@ -100,7 +98,6 @@ pub struct Noise {
 
 impl Noise {
     /// The half width, in ln busbw, of where nine of ten more runs should fall around a median of `repeats` runs.
-    #[must_use]
     pub fn half_width_90(&self, repeats: u32) -> f64 {
         /// So many standard deviations on either side hold nine tenths of a normal distribution.
         const DEVIATIONS_90: f64 = 1.645;

@@ -5,7 +5,6 @@ use crate::units::percent;
 
 impl Decision {
     /// The decision in a word or two.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Deploy => "deploy",
@@ -17,7 +16,6 @@ impl Decision {
     }
 
     /// Why, in a few words; nothing where the configuration beats the default.
-    #[must_use]
     pub const fn why(self) -> &'static str {
         match self {
             Self::Deploy => "",
@@ -31,7 +29,6 @@ impl Decision {
 
 impl KeepReason {
     /// The reason in a few words, for tables.
-    #[must_use]
     pub const fn short(self) -> &'static str {
         match self {
             Self::NotFaster => "nothing faster",
@@ -45,7 +42,6 @@ impl KeepReason {
 
 impl NoiseBasis {
     /// From what the noise is known, in words.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Repeats => "repeats",
@@ -57,7 +53,6 @@ impl NoiseBasis {
 
 impl MoreRuns {
     /// How many, in a few words; nothing where nothing is undecided.
-    #[must_use]
     pub fn words(self) -> String {
         match self {
             Self::Decided => String::new(),
@@ -68,14 +63,12 @@ impl MoreRuns {
 }
 
 /// The ends of a gain's interval: `+7.5 to +16.9 %`.
-#[must_use]
 pub fn range(gain: &Gain) -> String {
     let low = percent(gain.low_pct);
     format!("{} to {}", low.trim_end_matches(" %"), percent(gain.high_pct))
 }
 
 /// A sentence on what noise leaves undecided and how many runs would decide it; empty where nothing is undecided.
-#[must_use]
 pub fn undecided(noise: Option<&Noise>) -> String {
     let Some(noise) = noise else { return "Nothing tells the noise of these measurements yet.".to_owned() };
     match noise.more_runs {

@@ -38,7 +38,6 @@ type Learnt = (Option<Parameters>, bool);
 
 impl Tuning {
     /// The state after files were loaded.
-    #[must_use]
     pub fn new(loaded: LoadedTuning) -> Self {
         Self { loaded, ..Self::default() }
     }

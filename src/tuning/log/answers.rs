@@ -81,7 +81,6 @@ impl LogAnswers {
 
 impl MissingAnswers {
     /// Whether nothing is missing.
-    #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
@@ -97,7 +96,6 @@ impl MissingAnswers {
     }
 
     /// The sweep's columns that must be given.
-    #[must_use]
     pub fn columns(&self) -> Vec<Column> {
         let columns = [
             (self.collective, Column::Collective),

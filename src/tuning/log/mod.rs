@@ -73,19 +73,16 @@ pub fn read_text(lines: &mut Lines<'_>, share_read: &mut dyn FnMut() -> f64) -> 
 
 impl SweepLog {
     /// It is a log: something of it was understood.
-    #[must_use]
     pub fn is_known(&self) -> bool {
         !self.runs.is_empty() || self.problems.count > 0 || !self.job.is_empty() || self.job.torn_lines > 0
     }
 
     /// It has rows of tables, or what might have been rows.
-    #[must_use]
     pub fn has_runs(&self) -> bool {
         !self.runs.is_empty() || self.problems.count > 0
     }
 
     /// The format of the log in words.
-    #[must_use]
     pub fn format(&self) -> &'static str {
         match (self.has_runs(), self.is_rccl) {
             (true, true) => "rccl-tests log",
@@ -124,7 +121,6 @@ impl SweepLog {
     }
 
     /// The first rows as a table of the columns that all rows have.
-    #[must_use]
     pub fn preview(
         &self,
         name: &str,

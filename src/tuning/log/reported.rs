@@ -69,7 +69,6 @@ impl ReportedRuns {
 }
 
 /// The header is that of `-Z csv`.
-#[must_use]
 pub fn is_header(headers: &[String]) -> bool {
     let has = |name: &str| headers.iter().any(|header| header.eq_ignore_ascii_case(name));
     ["numCycle", "size", "type", "inplace", "time", "busbw"].iter().all(|name| has(name))

@@ -133,7 +133,6 @@ fn no_default(group: &Group, question: &PlanQuestion) -> Option<PlannedLaunch> {
 }
 
 /// The sizes that jobs send most bytes in and nobody measured, at the measured scales of as many ranks.
-#[must_use]
 pub fn unmeasured<'a>(sweep: &Sweep, jobs: impl IntoIterator<Item = &'a JobLog>) -> Vec<(Workload, u64)> {
     /// The largest number of uncovered workloads that are planned.
     const MAX: usize = 8;

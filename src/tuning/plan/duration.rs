@@ -37,7 +37,6 @@ pub struct OperationTimes {
 
 impl OperationTimes {
     /// The times of everything that a sweep measured.
-    #[must_use]
     pub fn new(sweep: &Sweep) -> Self {
         let mut of: BTreeMap<(GroupKey, Option<Configuration>), Heights> = BTreeMap::new();
         let mut all: BTreeMap<GroupKey, Vec<(u64, f64)>> = BTreeMap::new();
@@ -72,7 +71,6 @@ impl OperationTimes {
 
     /// One operation of the smallest and of the largest size of an item, in µs; `None` where nothing was measured at
     /// its scale.
-    #[must_use]
     pub fn ends_us(&self, item: &PlannedLaunch) -> Option<[f64; 2]> {
         let curve = self.curve(item)?;
         let time_us = |size_bytes: u64| {
@@ -83,7 +81,6 @@ impl OperationTimes {
     }
 
     /// All launches of an item, in seconds; `None` where nothing was measured at its scale.
-    #[must_use]
     pub fn of(&self, item: &PlannedLaunch) -> Option<f64> {
         let curve = self.curve(item)?;
         let sizes = std::iter::successors(Some(item.sizes.first.max(1)), |size| size.checked_mul(2));
@@ -96,7 +93,6 @@ impl OperationTimes {
 }
 
 /// How long all of it takes, with the launches that warm the clocks, in seconds; `None` where nothing tells.
-#[must_use]
 pub fn seconds(items: &[PlannedLaunch], times: &OperationTimes) -> Option<f64> {
     let mut scales: Vec<Scale> = items.iter().map(|item| item.scale).collect();
     scales.compact_sort();
@@ -111,7 +107,6 @@ pub fn seconds(items: &[PlannedLaunch], times: &OperationTimes) -> Option<f64> {
 }
 
 /// How long all of it takes and what that assumes, in a sentence; nothing where nothing tells.
-#[must_use]
 pub fn sentence(items: &[PlannedLaunch], times: &OperationTimes) -> Option<String> {
     Some(format!(
         "About {} on the cluster: {START_SECONDS:.0} s to start a launch (assumed), and {WARM_UPS} + 2 × {ITERATIONS} runs of each \
@@ -121,7 +116,6 @@ pub fn sentence(items: &[PlannedLaunch], times: &OperationTimes) -> Option<Strin
 }
 
 /// A duration for people: seconds below two minutes, minutes below two hours, then hours and minutes.
-#[must_use]
 pub fn words(seconds: f64) -> String {
     let minutes = (seconds / 60.0).round();
     match () {

@@ -155,7 +155,6 @@ pub struct Explorer<'a> {
 
 impl<'a> Explorer<'a> {
     /// Knows nothing of a grid.
-    #[must_use]
     pub fn blank(grid: &'a Grid, worth: LaunchThresholds) -> Self {
         let x: Vec<f64> = grid.sizes.iter().map(|size| log2((*size).max(1) as f64)).collect();
         let correlation = |length: f64| Square::from_fn(x.len(), |i, j| matern_3_2((x[i] - x[j]).abs() / length));
@@ -173,7 +172,6 @@ impl<'a> Explorer<'a> {
     }
 
     /// Knows what was measured of a grid.
-    #[must_use]
     pub fn new(grid: &'a Grid, worth: LaunchThresholds) -> Self {
         let mut explorer = Self::blank(grid, worth);
         explorer.rows = (0..grid.launches.len()).filter_map(|launch| Some((launch, grid.row(launch)?))).collect();
@@ -183,7 +181,6 @@ impl<'a> Explorer<'a> {
     }
 
     /// Whether any launch was made.
-    #[must_use]
     pub fn knows_anything(&self) -> bool {
         !self.rows.is_empty()
     }
@@ -253,7 +250,6 @@ impl<'a> Explorer<'a> {
     }
 
     /// The launch from which the most is expected; `None` where all were made, or none is worth it.
-    #[must_use]
     pub fn choose(&mut self) -> Option<NextLaunch> {
         let anchor = self.anchors.iter().copied().find(|launch| !self.made[*launch]);
         let Some((fitted, shape)) = self.process() else {

@@ -45,7 +45,6 @@ impl Grid {
     /// The launches of a sweep: what was measured, and every pair that can run on every count of `channels`; where that
     /// is empty, on those of [`LADDER`] up to the most that were measured or that the default was seen to run. Where
     /// only the default was measured, nothing but what can run. `tried` are algorithms beside TREE and RING.
-    #[must_use]
     pub fn new(
         sweep: &Sweep,
         support: &SupportMatrix,
@@ -126,7 +125,6 @@ impl Grid {
     }
 
     /// The launches that were measured, and no others.
-    #[must_use]
     pub fn measured(sweep: &Sweep, collective: Collective, scale: Scale) -> Self {
         let mut grid = Self::new(sweep, &SupportMatrix::default(), collective, scale, &[], &[]);
         let made: Vec<bool> = (0..grid.launches.len()).map(|launch| grid.row(launch).is_some()).collect();
@@ -141,7 +139,6 @@ impl Grid {
 
     /// ln busbw of a launch at all sizes, where at least half of them were measured: those between and beyond on the
     /// line through their neighbours over log2 size.
-    #[must_use]
     pub fn row(&self, launch: usize) -> Option<Vec<f64>> {
         let cells = &self.measured[launch];
         let known: Vec<(f64, f64)> = self
@@ -159,26 +156,22 @@ impl Grid {
     }
 
     /// The highest measured ln busbw of each size; −∞ where nothing was measured.
-    #[must_use]
     pub fn best(&self) -> Vec<f64> {
         let best = |size: usize| self.measured.iter().filter_map(|row| row[size]).fold(f64::NEG_INFINITY, f64::max);
         (0..self.sizes.len()).map(best).collect()
     }
 
     /// On how many channels Direct runs for a launch at the sizes of [`Self::is_direct`]; `None` where nothing tells.
-    #[must_use]
     pub fn direct_channels(&self, launch: usize) -> Option<u32> {
         self.direct_channels[launch]
     }
 
     /// Whether the library runs Direct at a size, whatever is asked: there, launches on as many channels are one.
-    #[must_use]
     pub fn is_direct(&self, size: usize) -> bool {
         self.direct[size]
     }
 
     /// The launches with the most channels of each algorithm and protocol, then those with the fewest.
-    #[must_use]
     pub fn ends(&self) -> Vec<usize> {
         let all: Vec<usize> = (0..self.launches.len()).collect();
         let pair = |launch: usize| (self.launches[launch].algorithm, self.launches[launch].protocol);

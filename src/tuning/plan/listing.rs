@@ -7,7 +7,6 @@ use crate::{
 };
 
 /// The name as it is shown on the page and in the terminal.
-#[must_use]
 pub const fn reason(reason: Reason) -> &'static str {
     match reason {
         Reason::NoDefault => "no default",
@@ -27,7 +26,6 @@ fn times([first, last]: [f64; 2]) -> String {
 }
 
 /// The plan as a table, a row for each launch.
-#[must_use]
 pub fn listing(items: &[PlannedLaunch]) -> Listing {
     let columns = vec![
         Column::numbers("Order", "the most urgent first"),

@@ -16,7 +16,6 @@ const MIN_SPEEDUP_TO_MOVE: f64 = 1.02;
 const TIE_RATIO: f64 = 0.995;
 
 /// The launches that racing search makes of a grid, in its order; `busbw(launch, size)` measures.
-#[must_use]
 pub fn race(launches: &[Configuration], sizes: usize, busbw: &dyn Fn(usize, usize) -> f64) -> Vec<usize> {
     let pair = |launch: usize| (launches[launch].algorithm, launches[launch].protocol);
     // Launches are ascending: those of a pair stand together, by channels.

@@ -48,7 +48,6 @@ pub struct StrategyReplay {
 
 impl StrategyReplay {
     /// The measured launches of a sweep of one collective and scale; `None` of no launches.
-    #[must_use]
     pub fn new(sweep: &Sweep) -> Option<Self> {
         let group = sweep.groups().into_iter().find(|group| group.points > 0)?;
         let measured = Grid::measured(sweep, group.collective, group.scale);
@@ -57,19 +56,16 @@ impl StrategyReplay {
     }
 
     /// How many sizes a launch measures.
-    #[must_use]
     pub fn sizes(&self) -> usize {
         self.grid.sizes.len()
     }
 
     /// The number of launches of the grid.
-    #[must_use]
     pub fn launches(&self) -> usize {
         self.rows.len()
     }
 
     /// The launches that a strategy makes, in its order.
-    #[must_use]
     pub fn order(&self, strategy: Strategy, worth: LaunchThresholds) -> Vec<usize> {
         let mut all: Vec<usize> = (0..self.rows.len()).collect();
         match strategy {
@@ -94,7 +90,6 @@ impl StrategyReplay {
     }
 
     /// The state of the search after each launch, made in this order.
-    #[must_use]
     pub fn follow(&self, order: &[usize]) -> Vec<ReplayStep> {
         let best: Vec<f64> = (0..self.sizes())
             .map(|size| self.rows.iter().map(|row| row[size]).fold(f64::NEG_INFINITY, f64::max))

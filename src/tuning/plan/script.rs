@@ -17,7 +17,6 @@ pub const FILE_NAME: &str = "measure.sh";
 /// The script: for each scale warm-up launches, then rounds of all that is to be launched, shuffled in each round, so
 /// that what drifts meets all alike. `takes` says how long all of it does. A log's name tells what was asked for:
 /// `all_reduce_2n_ring_ll128_c24_r1.log`.
-#[must_use]
 pub fn script(items: &[PlannedLaunch], question: &PlanQuestion, takes: Option<&str>) -> String {
     let launches: u32 = items.iter().map(|item| item.repeats).sum();
     let mut notes = vec![
@@ -74,7 +73,6 @@ fn name(configuration: Configuration) -> String {
 }
 
 /// The same launches as arguments of rccl-sweep, a line each; algorithm and protocol are set in its environment.
-#[must_use]
 pub fn sweep_arguments(items: &[PlannedLaunch]) -> String {
     let mut text = String::new();
     for item in items {

@@ -21,7 +21,6 @@ const MAX_PASSES: usize = 16;
 
 impl Drift {
     /// Of the single runs of the places with as many runs as most have; `None` where these have one.
-    #[must_use]
     pub fn new(runs: &Runs, screened: &Screened, group: (Collective, Scale)) -> Option<Self> {
         let all = || {
             runs.places_of(group).filter(|(place, first, of)| {

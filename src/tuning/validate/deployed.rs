@@ -128,7 +128,6 @@ pub(super) fn mean_regret(deployed: &[HeldOutChoice]) -> Option<f64> {
 }
 
 /// The source that answers: the model, unless a baseline lost less on held-out sizes by more than [`SLACK_POINTS`].
-#[must_use]
 pub fn least_regret(regret: &Regret) -> Source {
     let model = regret.get(&Source::Model).copied().unwrap_or(f64::INFINITY);
     regret

@@ -25,7 +25,6 @@ pub enum FoldScheme {
 
 impl FoldScheme {
     /// How many folds there can be.
-    #[must_use]
     pub const fn folds(self) -> usize {
         match self {
             Self::Size => 9,
@@ -50,7 +49,6 @@ pub struct FoldPredictions {
 const NEVER_HELD_OUT: usize = usize::MAX;
 
 /// All folds of all schemes that hold anything out, the slow ones first.
-#[must_use]
 pub fn all_folds(points: &[Point]) -> Vec<(FoldScheme, usize)> {
     [FoldScheme::Size, FoldScheme::Configuration, FoldScheme::Scale]
         .into_iter()
@@ -68,7 +66,6 @@ pub fn all_folds(points: &[Point]) -> Vec<(FoldScheme, usize)> {
 
 /// The fold of each point: ranks of sizes and of configurations count within each (collective, scale), ranks of scales
 /// within each collective. The points of a collective that was measured at one scale only have no fold by scale.
-#[must_use]
 pub fn assign(points: &[Point], scheme: FoldScheme) -> Vec<usize> {
     let mut members: BTreeMap<(Collective, Option<Scale>), Vec<usize>> = BTreeMap::new();
     for (index, point) in points.iter().enumerate() {

@@ -60,7 +60,6 @@ pub struct Validation {
 }
 
 /// Puts all folds together. Folds that are missing leave their points unscored.
-#[must_use]
 pub fn evaluate(sweep: &Sweep, predictions: &[FoldPredictions]) -> Validation {
     let points = &sweep.points;
     let by_size = PredictorScores::new(points, predictions, FoldScheme::Size);

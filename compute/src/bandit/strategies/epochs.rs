@@ -21,7 +21,6 @@ use crate::{
 /// assert_eq!(counts(&[1.0, 0.0, 0.0, 0.0], 64, 1.0 / 64.0), [61, 1, 1, 1]);
 /// assert_eq!(counts(&[0.5, 0.5, 0.0], 1, 0.0), [1, 0, 0]);
 /// ```
-#[must_use]
 pub fn counts(best: &[f64], calls: u32, floor: f64) -> Vec<u32> {
     let arms = best.len() as f64;
     let floor = floor.clamp(0.0, 1.0 / arms.max(1.0));
@@ -46,7 +45,6 @@ pub fn counts(best: &[f64], calls: u32, floor: f64) -> Vec<u32> {
 /// let best = [2e-5, 0.999_97, 0.0, 1e-5];
 /// assert_eq!(counts(&rounded(&best), 64, 0.01), [1, 62, 1, 0]);
 /// ```
-#[must_use]
 pub fn rounded(best: &[f64]) -> Vec<f64> {
     best.iter().map(|p| (p * 2000.0).round() / 2000.0).collect()
 }

@@ -115,7 +115,6 @@ impl StrategyKind {
     ];
 
     /// The name on the command line and in files.
-    #[must_use]
     pub const fn key(&self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -138,7 +137,6 @@ impl StrategyKind {
     }
 
     /// The name with the parameters, for people.
-    #[must_use]
     pub fn title(&self) -> String {
         match self {
             Self::Auto => "auto always".to_owned(),
@@ -161,14 +159,12 @@ impl StrategyKind {
     }
 
     /// Whether scaling all latencies by a constant changes its decisions.
-    #[must_use]
     pub const fn is_raw(&self) -> bool {
         matches!(self, Self::Ucb1Raw { .. } | Self::ThompsonRaw)
     }
 
     /// Creates the strategy for `arms` arms. `best` is the arm that is best in truth, which only
     /// [`StrategyKind::Oracle`] may use.
-    #[must_use]
     pub fn start(&self, arms: usize, auto: usize, best: usize, seed: u64) -> Box<dyn Strategy> {
         let known = Known::new(arms, auto);
         match *self {

@@ -49,7 +49,6 @@ pub struct ExportOptions {
 
 impl ExportOptions {
     /// Where the file is deployed, as far as that is known.
-    #[must_use]
     pub fn platform(&self) -> Platform {
         let gpu = self.gpu.or_else(|| self.architecture.as_ref()?.parse().ok());
         Platform { version: self.version, gpu, ..self.library.into() }
@@ -132,7 +131,6 @@ pub struct Refusal {
 
 impl Refusal {
     /// The name as it is shown on the page and in the terminal.
-    #[must_use]
     pub fn message(&self) -> String {
         let places: Vec<String> = self
             .losses
@@ -152,7 +150,6 @@ impl Refusal {
 }
 
 /// Writes tuner files, with what each of their size ranges makes run.
-#[must_use]
 pub fn export(basis: &ExportInput<'_>, options: &ExportOptions) -> ConfExport {
     let support = SupportMatrix::new(options.platform().matrix(), basis.sweep);
     let mut warnings = Vec::new();
@@ -170,7 +167,6 @@ pub fn export(basis: &ExportInput<'_>, options: &ExportOptions) -> ConfExport {
 }
 
 /// The effects of the written rules with this reader, as a table.
-#[must_use]
 pub fn listing(rows: &[SizeRangeEffect]) -> Listing {
     let columns = vec![
         Column::words("Collective", "collective"),
@@ -200,7 +196,6 @@ pub fn listing(rows: &[SizeRangeEffect]) -> Listing {
 }
 
 /// Whether an effect leaves everything to the library.
-#[must_use]
 pub fn keeps_default(effect: &Effect) -> bool {
     effect.entry == Entry::Library && effect.channels == super::reader::Channels::Library
 }

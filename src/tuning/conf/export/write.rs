@@ -111,7 +111,6 @@ impl Comments {
 }
 
 /// How a reader is made to read a file, in lines of a shell and their explanation.
-#[must_use]
 pub fn loading(reader: Reader, file_name: &str) -> String {
     let conf = format!("export NCCL_TUNER_CONFIG_FILE=/absolute/path/{file_name}\n");
     let plugin = |library: &str| {

@@ -39,7 +39,6 @@ pub enum Severity {
 
 impl Severity {
     /// The name as it is shown on the page and in the terminal.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Changes => "changes",
@@ -61,7 +60,6 @@ macro_rules! codes {
             pub const ALL: &[Self] = &[$(Self::$item),+];
 
             /// The name of the kind, as reports and JSON have it.
-            #[must_use]
             pub const fn name(self) -> &'static str { match self { $(Self::$item => $name),+ } }
         }
     };
@@ -139,7 +137,6 @@ impl LintFindings {
 
 /// The findings on a tuner file for one reader, ascending by line. `support` says what can run; with a `sweep`, rules
 /// are compared with the measurements.
-#[must_use]
 pub fn lint(bytes: &[u8], reader: Reader, support: &SupportMatrix, sweep: Option<&Sweep>) -> Vec<Finding> {
     let mut findings = LintFindings { reader, found: Vec::new() };
     let kept = match reader {
@@ -212,7 +209,6 @@ fn line(of_line: &[(Piece<'_>, PieceContent)], findings: &mut LintFindings) {
 }
 
 /// The findings as a table, a row for each.
-#[must_use]
 pub fn listing(findings: &[Finding]) -> Listing {
     let columns = vec![
         Column::numbers("Line", "line in the file"),
@@ -244,7 +240,6 @@ pub struct SimilarFindings<'a> {
 
 /// Brings together findings of one reader that differ in lines, sizes and scales alone, in the order of the first of
 /// each: what changes comes before what is dead, and that before notes.
-#[must_use]
 pub fn alike(findings: &[Finding]) -> Vec<SimilarFindings<'_>> {
     let mut places: BTreeMap<(Severity, Code, String), usize> = BTreeMap::new();
     let mut all: Vec<SimilarFindings<'_>> = Vec::new();
@@ -279,7 +274,6 @@ fn shape(message: &str) -> String {
 }
 
 /// How many there are of each severity: `8 change what runs, 2 dead, 40 notes`.
-#[must_use]
 pub fn summary(findings: &[Finding]) -> String {
     let of = |severity| findings.iter().filter(|finding| finding.severity == severity).count() as u64;
     let changes = of(Severity::Changes);
@@ -288,7 +282,6 @@ pub fn summary(findings: &[Finding]) -> String {
 }
 
 /// The findings for several readers, one after the other. An empty sweep says nothing.
-#[must_use]
 pub fn lint_for(bytes: &[u8], readers: &[Reader], platform: impl Into<Platform>, sweep: &Sweep) -> Vec<Finding> {
     let support = SupportMatrix::new(platform.into().matrix(), sweep);
     let sweep = (!sweep.is_empty()).then_some(sweep);

@@ -29,8 +29,8 @@ pub enum WorkbenchError {
     #[error(transparent)]
     Study(Box<dyn std::error::Error + Send + Sync>),
     /// The workbench has no jobs.
-    #[error("this workbench has no form")]
-    NoForm,
+    #[error("this workbench has no jobs")]
+    NoJobs,
     /// There is no file with this key.
     #[error("there is no file {0:?} to save")]
     NoFile(String),
@@ -155,16 +155,21 @@ impl ViewChange {
     pub fn new(before: &WorkbenchView, after: &WorkbenchView) -> Self {
         let (fields, sections, charts, tables) = items(before);
         let WorkbenchView { form, files, report, jobs, attachments } = after;
-        let section = |section: &Section| SectionChange {
-            charts: parts(&charts, &section.charts, Clone::clone),
-            tables: parts(&tables, &section.tables, Clone::clone),
-            section: Section {
-                title: section.title.clone(),
-                text: section.text.clone(),
-                files: section.files.clone(),
-                form: section.form.clone(),
-                ..Section::default()
-            },
+        let section = |section: &Section| {
+            let Section { title, text, charts: drawn, tables: listed, files, form, placement } = section;
+            SectionChange {
+                charts: parts(&charts, drawn, Clone::clone),
+                tables: parts(&tables, listed, Clone::clone),
+                section: Section {
+                    title: title.clone(),
+                    text: text.clone(),
+                    charts: Vec::new(),
+                    tables: Vec::new(),
+                    files: files.clone(),
+                    form: form.clone(),
+                    placement: placement.clone(),
+                },
+            }
         };
         Self {
             form: parts(&fields, form, Clone::clone),
@@ -385,7 +390,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{form::Control, plot::Axis, text::Listing};
+    use crate::{form::Control, plot::Axis, report::placement::Placement, text::Listing};
 
     /// A view of few different parts, so that two of them have many in common.
     fn view() -> impl Strategy<Value = WorkbenchView> {
@@ -413,6 +418,7 @@ mod tests {
                         .iter()
                         .map(|id| Exhibit::new(id.to_string(), "A table", Listing::default()))
                         .collect(),
+                    placement: Placement { lead: format!("{} charts", charts.len()), ..Placement::default() },
                     ..Section::default()
                 };
                 let sections = sections.into_iter().map(section).collect();

@@ -165,6 +165,6 @@ pub fn work(
         Workbench::Overlap => overlap::form::work(basis, jobs, progress),
         Workbench::TrainingTime => training_time::form::work(&mut None, basis, jobs, progress),
         Workbench::Policy => policy::form::work(basis, jobs, progress),
-        Workbench::Tuning | Workbench::Topology => Err(WorkbenchError::NoForm),
+        Workbench::Tuning | Workbench::Topology => Err(WorkbenchError::NoJobs),
     }
 }

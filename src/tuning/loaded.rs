@@ -134,7 +134,7 @@ impl LoadedTuning {
         let comparison = self.files.comparisons.iter().find(|(id, _)| asked(question.file, *id));
         let (id, text) = comparison.ok_or(TuningStudyError::NothingToCompare)?;
         let conf = self.files.confs.iter().find(|(id, _)| asked(question.conf, *id)).map(|(_, bytes)| &bytes[..]);
-        let name = u16::try_from(*id).ok().and_then(|id| self.files.names.get(&id)).map_or("", String::as_str);
+        let name = self.name(*id);
         let judged = ab::judge(text, name, conf, question);
         // A void campaign judges nothing either way; a conf of another scale or collective hides what can be judged.
         let is_elsewhere = |rule: &JudgedRule| matches!(rule.verdict, RuleVerdict::NotJudged(_));

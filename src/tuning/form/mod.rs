@@ -65,7 +65,7 @@ impl Study for Tuning {
     }
 
     fn take(&mut self, _: &[u8], _: &mut dyn Progress) -> Result<(), WorkbenchError> {
-        Err(WorkbenchError::NoForm)
+        Err(WorkbenchError::NoJobs)
     }
 
     fn form(&self) -> Result<Vec<Field>, WorkbenchError> {

@@ -183,6 +183,8 @@ pub struct Field {
     pub leads: Vec<Option<Group>>,
     /// Pinning a point of a chart chooses its series here, where one of the labels is the series' name.
     pub picked: bool,
+    /// The page shows it only while the field with this key has one of these values.
+    pub only_for: Option<(String, Vec<String>)>,
 }
 
 /// The control that edits a value. Values are text; several are separated by commas.
@@ -267,6 +269,7 @@ impl Field {
             usual: String::new(),
             leads: Vec::new(),
             picked: false,
+            only_for: None,
         }
     }
 
@@ -288,6 +291,13 @@ impl Field {
     #[must_use]
     pub const fn picked(mut self) -> Self {
         self.picked = true;
+        self
+    }
+
+    /// The same, but shown only while the field with this key has one of these values.
+    #[must_use]
+    pub fn only_for(mut self, key: &str, values: impl IntoIterator<Item = String>) -> Self {
+        self.only_for = Some((key.to_owned(), values.into_iter().collect()));
         self
     }
 
@@ -345,8 +355,27 @@ macro_rules! parsed {
     )*};
 }
 
-parsed!(u32: "a whole number", u64: "a whole number", usize: "a whole number", f64: "a number");
+parsed!(u16: "a whole number", u32: "a whole number", u64: "a whole number", usize: "a whole number", f64: "a number");
 parsed!(Size: Size::EXPECTED, String: "a text");
+
+/// Values with commas between them; none where the text is empty.
+#[macro_export]
+macro_rules! list_setting {
+    ($($item:ty: $expected:expr),*) => {$(
+        impl $crate::form::Setting for Vec<$item> {
+            const EXPECTED: &'static str = $expected;
+
+            fn text(&self) -> String {
+                self.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+            }
+
+            fn set(&mut self, text: &str) -> Option<()> {
+                *self = text.split(',').filter(|item| !item.is_empty()).map(|item| item.parse().ok()).collect::<Option<_>>()?;
+                Some(())
+            }
+        }
+    )*};
+}
 
 /// Of a switch.
 impl Setting for bool {

@@ -224,8 +224,19 @@ pub enum AttachmentKind {
     Network,
     /// Series that mark points of the chart of busbw over size, of a workload: `(Workload, Vec<Series>)`.
     Marks,
+    /// What to deploy at each measured workload: [`Recommended`](crate::tuning::result::Recommended).
+    Recommendations,
+    /// The charts of a workload: [`View`](crate::tuning::result::View).
+    Charts,
     /// The factor by which a kernel is slower at the same time as collectives, for another workbench: an `f64`.
     Slowdown,
+}
+
+impl AttachmentKind {
+    /// Whether the page keeps it until another is given: what does not change is not given again.
+    pub const fn is_kept(self) -> bool {
+        matches!(self, Self::Network | Self::Recommendations | Self::Charts)
+    }
 }
 
 /// What one workbench passes to another, which [`registry`](crate::registry) names.
@@ -290,6 +301,8 @@ pub struct Jobs {
     /// The study itself can find something better by [`WorkbenchQuestion::GoOn`]: each takes a moment (a tenth of a
     /// second, or so), so that a search is left by asking no more, and nothing that was found is lost.
     pub goes_on: bool,
+    /// The next of these moments is as long as a training: it can only be left by ending the worker.
+    pub is_long: bool,
 }
 
 /// The loaded files for use in a report.
@@ -353,7 +366,7 @@ pub trait Study {
     /// Returns an error if nothing was loaded.
     fn jobs(&self) -> Result<Jobs, WorkbenchError>;
 
-    /// What is drawn or used beside the report. A network is given only where it changed since this was asked last.
+    /// What is drawn or used beside the report. What is large is given only where it changed since this was asked last.
     ///
     /// # Errors
     /// Returns an error if an attachment can't be written.

@@ -80,7 +80,7 @@ impl Example {
 
     /// Opens the example of the shown workbench if the address asks for it and no file is open.
     pub fn open_if_asked(self, session: Session) {
-        if session.tuning.address.get_untracked().example && session.files.with_untracked(Vec::is_empty) {
+        if session.tuning.names_example.get_untracked() && session.files.with_untracked(Vec::is_empty) {
             self.open(session, session.workbench.get_untracked());
         }
     }

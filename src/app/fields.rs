@@ -174,43 +174,6 @@ pub fn choice_field(
     .into_any()
 }
 
-/// Check boxes of which any number can be ticked.
-#[component]
-pub fn ManyField<T>(
-    label: &'static str,
-    choices: Vec<(T, &'static str)>,
-    value: Signal<Vec<T>>,
-    on_value: UnsyncCallback<Vec<T>>,
-) -> impl IntoView
-where
-    T: Copy + PartialEq + Send + Sync + 'static,
-{
-    let item = move |(choice, text): (T, &'static str)| {
-        let toggle = move |on: bool| {
-            let mut chosen = value.get_untracked();
-            chosen.retain(|other| *other != choice);
-            chosen.extend(on.then_some(choice));
-            on_value.run(chosen);
-        };
-        view! {
-            <label class="check">
-                <input
-                    type="checkbox"
-                    prop:checked=move || value.with(|chosen| chosen.contains(&choice))
-                    on:change:target=move |event| toggle(event.target().checked())
-                />
-                <span>{text}</span>
-            </label>
-        }
-    };
-    view! {
-        <fieldset class="field many">
-            <legend>{label}</legend>
-            <div class="checks">{choices.into_iter().map(item).collect_view()}</div>
-        </fieldset>
-    }
-}
-
 /// Prevents the submission of a form whose fields take effect as they change.
 #[expect(clippy::needless_pass_by_value, reason = "handlers are given their event")]
 pub fn prevent_submit(event: leptos::ev::SubmitEvent) {

@@ -53,10 +53,7 @@ use wasm_bindgen::JsCast;
 use crate::{
     form::Choices,
     report::{Workbench, link},
-    tuning::{
-        address::{Address, Panel},
-        heat_map::Against,
-    },
+    tuning::address::Address,
     units::grouped,
 };
 use diagnostics::now_ms;
@@ -85,20 +82,14 @@ fn App() -> impl IntoView {
     provide_context(ActiveTheme::new());
     provide_context(Printing::new());
     let fragment = history::fragment();
-    let (address, broken_link) = match Address::parse(&fragment) {
-        Ok(address) => (address, None),
-        Err(_) if link::is_report(&fragment) => (Address::default(), None),
-        Err(error) => (Address::default(), Some(error)),
-    };
+    let address = Address::parse(&fragment);
+    let names_example = address.as_ref().is_ok_and(|address| address.example);
+    let choices = if address.is_ok() { Choices::parse(&fragment) } else { Choices::default() };
+    let broken_link = address.err().filter(|_| !link::is_report(&fragment));
     let reader = ReportReader::new();
     provide_context(reader);
     let workbench = Workbench::of(&fragment);
-    let choices = match workbench {
-        Workbench::Tuning => Address::panel_choices(&fragment),
-        _ => Choices::parse(&fragment),
-    };
-    let session = Session::new(address, Panel::of(&fragment), workbench, &choices);
-    session.tuning.against_default.set(Against::of(&fragment) == Against::Default);
+    let session = Session::new(workbench, &choices, names_example);
     provide_context(session);
     reader.open_address(&fragment);
     reader.open_loaded_reports(session);

@@ -3,12 +3,12 @@
 use crate::app::reactive::{For, Show, reactive};
 use leptos::prelude::*;
 
-use crate::{report::Workbench, text::visible_lines};
+use crate::{report::Workbench, text::visible_lines, tuning::result::AnswerBasis};
 
 use super::{
     offline,
     report::ReportReader,
-    session::{AnswerBasis, Notice, NoticeAction, Session, StudyState, WorkerMemory},
+    session::{Notice, NoticeAction, Session, StudyState},
     words::words,
 };
 
@@ -72,15 +72,13 @@ fn IdleStatus() -> impl IntoView {
         (true, AnswerBasis::Trained) => "The answer is that of the model, which is not validated.",
         (true, AnswerBasis::Validated) => "The answer is validated on held-out measurements.",
     };
-    let untrained = move || {
-        has_answer()
-            && (session.tuning.basis.get() != AnswerBasis::Validated
-                || matches!(session.worker_memory.get(), WorkerMemory::Nothing | WorkerMemory::Sweep))
-    };
+    // A worker that was ended has to learn again before it can be asked more.
+    let untrained =
+        move || has_answer() && (session.state_of(here()).is_partial() || !session.is_in_worker.get());
     view! {
         <span class="status-words">{state}</span>
         <Show when=untrained>
-            <button type="button" class="train" on:click=move |_| session.train()>"Train"</button>
+            <button type="button" class="train" on:click=move |_| session.study(here())>"Train"</button>
         </Show>
         <Show when=is_partial>
             <button type="button" class="train" on:click=move |_| session.study(here())>{move || words(here()).again}</button>
@@ -111,7 +109,6 @@ fn NoticeView(notice: Notice) -> impl IntoView {
     let button = action.map(|action| {
         let (label, act): (_, fn(Session)) = match action {
             NoticeAction::ReadAgain => ("Read again", Session::load),
-            NoticeAction::Train => ("Train", Session::train),
             NoticeAction::Reload => ("Reload the page", |_| offline::reload()),
         };
         let act = move |_| {

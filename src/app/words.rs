@@ -14,6 +14,8 @@ pub struct WorkbenchWords {
     pub made: &'static str,
     /// The name of the task of the main worker.
     pub doing: &'static str,
+    /// The name of the task of the pool, and of taking in what it did.
+    pub doing_jobs: &'static str,
     /// The step of the task while the pool works.
     pub jobs: &'static str,
     /// The heading if it can't answer.
@@ -38,6 +40,7 @@ pub const fn words(workbench: Workbench) -> WorkbenchWords {
             example: "This is the example: simulated kernels, not a measurement. Drop your own to replace it.",
             made: "",
             doing: "Comparing",
+            doing_jobs: "Comparing",
             jobs: "Predicting what was held out",
             refused: "Nothing to compare",
             partial: "Not all models were compared.",
@@ -50,7 +53,15 @@ pub const fn words(workbench: Workbench) -> WorkbenchWords {
             reads: "Reads the tables of rccl-sweep, logs and tables of nccl-tests and rccl-tests, debug logs of jobs \
                     (NCCL_DEBUG=INFO), tuner files, A/B campaigns, and the reports and models of this page, gzipped or \
                     not. The example is simulated, not measured.",
-            ..OTHER
+            example: "This is the example: a simulated sweep, not a measurement. Drop your own to replace it.",
+            made: "",
+            doing: "Training",
+            doing_jobs: "Validating",
+            jobs: "Predicting what was held out",
+            refused: "Nothing was learnt",
+            partial: "",
+            again: "Train",
+            complete: "Validation is done.",
         },
         Workbench::TrainingTime => WorkbenchWords {
             lead: "Drop the samples of single operators and collectives, and see what a training step costs with a layout, \
@@ -61,6 +72,7 @@ pub const fn words(workbench: Workbench) -> WorkbenchWords {
             example: "This is the example: simulated samples, not measurements. Drop your own to replace them.",
             made: "",
             doing: "Predicting",
+            doing_jobs: "Predicting",
             jobs: "Predicting what was held out",
             refused: "Nothing to predict",
             partial: "Not all regressors were trained.",
@@ -75,6 +87,7 @@ pub const fn words(workbench: Workbench) -> WorkbenchWords {
             example: "This is the example: a generated graph. Drop your own to replace it.",
             made: "This is the example: a generated graph. Drop your own to replace it.",
             doing: "Synthesizing",
+            doing_jobs: "Synthesizing",
             jobs: "",
             refused: "Nothing to synthesize",
             partial: "Not all synthesizers were run.",
@@ -89,6 +102,7 @@ pub const fn words(workbench: Workbench) -> WorkbenchWords {
             example: "This is the example: simulated rewards, not measurements. Drop your own to replace them.",
             made: "The strategies run on simulated latencies. Drop a reward log to run them on measured ones.",
             doing: "Replaying",
+            doing_jobs: "Replaying",
             jobs: "Running seeds",
             refused: "Nothing to replay",
             partial: "Not everything was replayed.",
@@ -97,17 +111,3 @@ pub const fn words(workbench: Workbench) -> WorkbenchWords {
         },
     }
 }
-
-/// The texts that tuning, which has its own page, doesn't use.
-const OTHER: WorkbenchWords = WorkbenchWords {
-    lead: "",
-    reads: "",
-    example: "",
-    made: "",
-    doing: "",
-    jobs: "",
-    refused: "",
-    partial: "",
-    again: "",
-    complete: "",
-};

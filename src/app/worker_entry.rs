@@ -1,9 +1,8 @@
 //! The program of a worker: takes requests from the page, hands them to the executor, and answers.
 //!
 //! A message in either direction is an array: first the encoded [`ToWorker`] or [`FromWorker`], then the attachments,
-//! which the browser passes without a copy in the encoding: the handles of the files of a `Load`, and the training rows
-//! of `Trained` and `Folds` (for other workbenches: the data of jobs). The field of an attachment is empty in the
-//! encoded message.
+//! which the browser passes without a copy in the encoding: the handles of the files of a `Load`, and the data of jobs.
+//! The field of an attachment is empty in the encoded message.
 
 use std::{
     cell::RefCell,
@@ -55,7 +54,6 @@ fn received(data: JsValue) -> Option<(ToWorker, Vec<FileSource>)> {
     for part in parts.iter().skip(1) {
         match (part.dyn_into::<web_sys::Blob>(), &mut message.request) {
             (Ok(blob), _) => blobs.push(Blob::from(blob)),
-            (Err(part), Request::Folds { training, .. }) => *training = bytes_of(&part)?,
             (Err(part), Request::Study { question, .. }) => {
                 if let WorkbenchQuestion::Do { basis, .. } = &mut **question {
                     *basis = bytes_of(&part)?;
@@ -76,7 +74,6 @@ fn answer(executor: &mut Executor, ToWorker { job, request }: ToWorker, files: V
     match executor.execute(request, files, &mut reporter) {
         Ok(mut response) => {
             let training = match &mut response {
-                Response::Trained(trained) => Some(std::mem::take(&mut trained.training)),
                 Response::Study(answer) => {
                     let jobs = match &mut **answer {
                         WorkbenchAnswer::Shown(shown) => Some(&mut shown.jobs),

@@ -217,7 +217,7 @@ impl Study for Overlap {
         rounds.iter_mut().for_each(|round| round.retain(|(job, _)| !nothing && !self.done.contains(job)));
         rounds.retain(|round| !round.is_empty());
         let basis = if rounds.is_empty() { Vec::new() } else { studied.run.clone() };
-        Ok(Jobs { basis, rounds, is_anew: self.is_anew, goes_on: false })
+        Ok(Jobs { basis, rounds, is_anew: self.is_anew, ..Jobs::default() })
     }
 
     fn attachments(&mut self) -> Result<Vec<Attachment>, WorkbenchError> {

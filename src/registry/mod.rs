@@ -17,7 +17,7 @@ use crate::{
     report::{Contents, Workbench},
     topology::{form::Topology, study::Part},
     training_time::{self, bundle::DroppedFile, form::TrainingTime, loaded::DroppedFiles},
-    tuning::{form::Tuning, loaded::LoadedTuning},
+    tuning::{self, form::Tuning, loaded::LoadedTuning},
     workbench::{ReportContext, Study, WorkbenchAnswer, WorkbenchError, WorkbenchQuestion, WorkbenchView},
 };
 
@@ -165,6 +165,7 @@ pub fn work(
         Workbench::Overlap => overlap::form::work(basis, jobs, progress),
         Workbench::TrainingTime => training_time::form::work(&mut None, basis, jobs, progress),
         Workbench::Policy => policy::form::work(basis, jobs, progress),
-        Workbench::Tuning | Workbench::Topology => Err(WorkbenchError::NoJobs),
+        Workbench::Tuning => tuning::form::work(basis, jobs, progress),
+        Workbench::Topology => Err(WorkbenchError::NoJobs),
     }
 }

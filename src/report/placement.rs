@@ -15,6 +15,21 @@ pub struct Placement {
     pub error: Option<String>,
     /// The notes below the text.
     pub notes: Vec<Note>,
+    /// The figures below the heading.
+    pub figures: Vec<Figure>,
+    /// Shown in the column beside the answer.
+    pub is_aside: bool,
+}
+
+/// A figure with its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Figure {
+    /// Its name.
+    pub name: String,
+    /// The value, with its unit.
+    pub value: String,
+    /// What it is or where it comes from, in a few words.
+    pub note: String,
 }
 
 /// A note, a sentence without a full stop or with it.

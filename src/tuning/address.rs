@@ -5,10 +5,13 @@
 //! are choices of the panels, as the fields of their `settings` name them.
 //! A fragment holds no data: where the sweep is not loaded, the page names what to drop.
 
+use std::fmt;
+
 use crate::{
     collective::{Collective, Scale, Workload},
     form::{Choices, restored, value},
     tuning::{
+        heat_map::Against,
         result::{Group, Recommendation},
         sets::{SetChoice, Sets},
     },
@@ -104,6 +107,11 @@ impl Panel {
         let fragment = restored(fragment);
         let key = value(&fragment, "p");
         Self::ALL.iter().copied().find(|panel| Some(panel.key()) == key).unwrap_or_default()
+    }
+
+    /// The panel among other choices.
+    pub fn of_choices<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Self {
+        Self::of(&get("p").map(|panel| format!("p={panel}")).unwrap_or_default())
     }
 
     /// The part of the fragment that names the panel, such as `&p=plan`; empty for the first panel.
@@ -224,36 +232,41 @@ impl Address {
         Self::of(workload, SetChoice::Largest, false).to_string()
     }
 
-    /// The choices of a fragment beside address, panel and heat map: those of the panels.
-    pub fn panel_choices(fragment: &str) -> Choices {
-        let mut choices = Choices::parse(fragment);
-        KEYS.iter().chain(&["p", "h"]).for_each(|key| choices.clear(key));
-        choices
+    /// The address as choices: keys and values, which are empty where the address leaves the choice.
+    pub fn choices(&self) -> [(&'static str, String); 5] {
+        let text = |value: Option<&dyn fmt::Display>| value.map(ToString::to_string).unwrap_or_default();
+        let set = match self.set {
+            SetChoice::Largest => String::new(),
+            SetChoice::One(key) => format!("{key:08x}"),
+            SetChoice::Pooled => "all".to_owned(),
+        };
+        [
+            ("c", text(self.collective.as_ref().map(|collective| collective as &dyn fmt::Display))),
+            ("n", text(self.scale.as_ref().map(|scale| &scale.nodes as &dyn fmt::Display))),
+            ("r", text(self.scale.as_ref().map(|scale| &scale.ranks as &dyn fmt::Display))),
+            ("s", text(self.size_bytes.as_ref().map(|size| size as &dyn fmt::Display))),
+            ("m", set),
+        ]
     }
 
     /// The fragment, with its `#`.
     pub fn fragment(&self) -> String {
+        self.fragment_with(&Choices::default())
+    }
+
+    /// The fragment of the address and of all other choices, with its `#`.
+    pub fn fragment_with(&self, choices: &Choices) -> String {
         let mut text = String::from("#v=1&w=tuning");
-        let mut add = |key: &str, value: &dyn std::fmt::Display| text.push_str(&format!("&{key}={value}"));
-        if let Some(collective) = self.collective {
-            add("c", &collective);
-        }
-        if let Some(Scale { nodes, ranks }) = self.scale {
-            add("n", &nodes);
-            add("r", &ranks);
-        }
-        if let Some(size) = self.size_bytes {
-            add("s", &size);
-        }
-        match self.set {
-            SetChoice::Largest => {}
-            SetChoice::One(key) => add("m", &format_args!("{key:08x}")),
-            SetChoice::Pooled => add("m", &"all"),
+        for (key, value) in self.choices().into_iter().filter(|(_, value)| !value.is_empty()) {
+            text.push_str(&format!("&{key}={value}"));
         }
         if self.example {
-            add("x", &1);
+            text.push_str("&x=1");
         }
-        text
+        let mut others = choices.clone();
+        KEYS.iter().chain(&["p", "h"]).for_each(|key| others.clear(key));
+        let (panel, against) = (Panel::of_choices(|key| choices.get(key)), Against::of_choices(|key| choices.get(key)));
+        text + &panel.suffix() + against.suffix() + &others.suffix()
     }
 
     /// Names a particular view, so that other data can't stand in for it.
@@ -291,9 +304,9 @@ impl Address {
     }
 }
 
-impl std::fmt::Display for Address {
+impl fmt::Display for Address {
     /// For people: `all_reduce, 16 MiB, 2 nodes, 16 ranks`.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [
             self.collective.map(|c| c.to_string()),
             self.size_bytes.map(|s| Size(s).to_string()),

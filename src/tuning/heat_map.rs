@@ -63,6 +63,11 @@ impl Against {
         Self::default_if(value(&restored(fragment), "h") == Some("default"))
     }
 
+    /// The setting among other choices.
+    pub fn of_choices<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Self {
+        Self::default_if(get("h") == Some("default"))
+    }
+
     /// The part of an address's fragment that names it; empty for [`Against::Best`].
     pub const fn suffix(self) -> &'static str {
         match self {

@@ -79,6 +79,8 @@ pub struct LoadedTuning {
     pub(super) files: TuningFiles,
     /// Notes about all measurements.
     pub notes: Vec<String>,
+    /// The parameters of the training of an opened model file.
+    pub saved_parameters: Option<Parameters>,
 }
 
 impl LoadedTuning {
@@ -90,7 +92,7 @@ impl LoadedTuning {
         notes.append(&mut runs.notes);
         notes.extend(read);
         let set = sets.label().map(str::to_owned);
-        let mut tuning = Self { study: TuningStudy::of_runs(runs, target), set, files, notes };
+        let mut tuning = Self { study: TuningStudy::of_runs(runs, target), set, files, notes, saved_parameters: None };
         tuning.study.set_platform(tuning.platform().unwrap_or_default());
         tuning.notes.extend(tuning.study.sweep().notes());
         tuning.notes.extend(tuning.study.screened().notes());

@@ -1,6 +1,6 @@
 //! The parameters of training, decisions and search.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,16 @@ pub enum Preset {
 impl Preset {
     /// All of them, in the order in which they are offered.
     pub const ALL: &[Self] = &[Self::Default, Self::Seed, Self::Forest, Self::ExtraTrees];
+
+    /// The key in addresses and model files.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Seed => "seed",
+            Self::Forest => "forest",
+            Self::ExtraTrees => "extra-trees",
+        }
+    }
 
     /// The name as it is shown on the page and in the terminal.
     pub const fn name(self) -> &'static str {
@@ -182,6 +192,36 @@ impl FromStr for SetAside {
             })
         };
         aside().ok_or_else(|| SetAsideError(text.chars().take(60).collect()))
+    }
+}
+
+impl fmt::Display for SetAside {
+    /// As [`FromStr`] reads it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Scale { nodes, ranks } = self.scale;
+        write!(f, "{}:{nodes}x{ranks}:{}", self.collective, self.configuration)
+    }
+}
+
+impl fmt::Display for StallId {
+    /// As [`FromStr`] reads it: `3:120:in` is the in-place measurement of line 120 of file 3.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let placement = if self.placement == Placement::InPlace { "in" } else { "out" };
+        write!(f, "{}:{}:{placement}", self.file, self.line)
+    }
+}
+
+impl FromStr for StallId {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let [file, line, placement] = text.split(':').collect::<Vec<_>>()[..] else { return Err(()) };
+        let placement = match placement {
+            "in" => Placement::InPlace,
+            "out" => Placement::OutOfPlace,
+            _ => return Err(()),
+        };
+        Ok(Self { file: file.parse().map_err(drop)?, line: line.parse().map_err(drop)?, placement })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The report of the tuning workbench: what to deploy for each collective and scale, how far to trust it, the files.
 
 mod measurements;
-mod trust;
+pub(super) mod trust;
 
 use crate::{
     collective::{Collective, Scale},

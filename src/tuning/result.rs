@@ -302,6 +302,31 @@ pub struct View {
     pub predicted_over_measured: Option<Chart>,
 }
 
+/// The basis of the recommendations, from the first answer to the last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum AnswerBasis {
+    /// The configurations with the highest measured busbw.
+    #[default]
+    Measured,
+    /// The predictions of the model.
+    Trained,
+    /// The predictor with the lowest regret in validation, with intervals.
+    Validated,
+}
+
+/// What the page shows of the measured workloads.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Recommended {
+    /// The basis of the recommendations.
+    pub basis: AnswerBasis,
+    /// The measured collectives and scales, without the runs that are set aside.
+    pub groups: Vec<Group>,
+    /// The recommendation for each measured workload.
+    pub answer: Vec<Recommendation>,
+    /// The notes of training and of validation.
+    pub notes: Vec<String>,
+}
+
 /// What training gives: answers without intervals, and the work that validation needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trained {

@@ -1,30 +1,50 @@
-//! What can be chosen in the tuning workbench beside the parameters of training: its settings, and the table of their
-//! fields.
+//! What can be chosen in the tuning workbench: its settings, and the table of their fields.
 
 use super::{
     ab::{AbQuestion, script::CampaignPlan},
     address::{Address, Panel},
+    aggregate::Target,
     conf::{Reader, export::ExportOptions},
     coverage::{
         CoverageQuestion,
         calls::{TypedCalls, type_bytes},
     },
+    heat_map::Against,
     hotspots::HotspotRule,
     launch::Launcher,
     loaded::LoadedTuning,
+    parameters::{Parameters, Preset, SearchLimits, SetAside, StallId},
     plan::PlanQuestion,
     platform::Library,
-    sets::{SetChoice, Sets},
+    sets::SetChoice,
+    sizes::parse_sizes,
 };
 use crate::{
-    collective::{Collective, Scale, Workload},
+    collective::{Algorithm, Collective, Protocol, Scale, Workload},
     form::{self, ChoiceError, Control, Field, Form, Setting},
+    list_setting,
     order::CompactSort,
 };
 
 /// The groups of fields, each of which stands in a section of its own.
 #[derive(Clone, Copy)]
 pub(super) enum Group {
+    /// How to learn.
+    Model,
+    /// Where the model searches.
+    Limits,
+    /// When to recommend something else than the default.
+    Confidence,
+    /// The configurations that are set aside by hand.
+    SetAside,
+    /// The runs that stalled.
+    Stalls,
+    /// The importance of the model's features.
+    Importances,
+    /// Sizes that are asked for.
+    OwnSizes,
+    /// Where the model searches for these.
+    OwnLimits,
     /// What counts as a hotspot.
     Hotspots,
     /// A loaded tuner file.
@@ -52,6 +72,14 @@ pub(super) enum Group {
 impl From<Group> for form::Group {
     fn from(group: Group) -> Self {
         let title = match group {
+            Group::Model => "Model",
+            Group::Limits => "Search limits",
+            Group::Confidence => "Required confidence",
+            Group::SetAside => "Set aside by hand",
+            Group::Stalls => "Stalled runs",
+            Group::Importances => "Feature importance",
+            Group::OwnSizes => "Sizes of your own",
+            Group::OwnLimits => "Search limits for these sizes",
             Group::Hotspots => "Hotspots",
             Group::Check => "What this tuner file does",
             Group::Write => "Write a tuner file",
@@ -75,6 +103,18 @@ pub(super) struct Settings {
     pub panel: Panel,
     /// The workload that is shown, if it is loaded.
     pub shown: Option<Workload>,
+    /// With what the heat map compares.
+    pub against: Against,
+    /// The parameters of training.
+    pub parameters: Parameters,
+    /// The measured configuration whose runs are listed: what would set it aside, or [`DEFAULT_RUNS`].
+    pub opened: String,
+    /// Whether the importance of the features is wanted.
+    pub importances: bool,
+    /// The sizes that are asked for, as they were typed.
+    pub own_sizes: String,
+    /// Where the model searches for these.
+    pub own_limits: SearchLimits,
     /// The dip that counts as a hotspot.
     pub hotspots: HotspotRule,
     /// The tuner file that is checked, by its number.
@@ -107,24 +147,33 @@ pub(super) struct Settings {
     pub table: Option<u32>,
 }
 
+/// The value of the field of the opened configuration that names the default.
+pub(super) const DEFAULT_RUNS: &str = "default";
+
 /// Loaded files: their numbers with their names.
 type Files = Vec<(String, String)>;
 
 impl Settings {
-    /// The fields of the panel that is shown, by the choices of the form; what the others have is read as well.
-    pub fn fields(form: &mut Form<'_>, tuning: &LoadedTuning, cost_tables: &[String]) -> Self {
-        let panel = Panel::of(&form.get("p").map(|panel| format!("p={panel}")).unwrap_or_default());
-        // The page has made sure that the set is the one that is loaded.
-        let address = Address { set: SetChoice::Largest, ..Address::of_choices(|key| form.get(key)) };
-        let answer = tuning.study.to_deploy().unwrap_or_default();
-        let shown = address.resolve(tuning.study.groups(), &Sets::default(), &answer).ok();
-        let mut settings = Self { panel, shown, ..Self::default() };
-        let (reader, library) = (&mut settings.export.reader, &mut settings.export.library);
-        form.unlisted("reader", Reader::EXPECTED, reader);
-        form.unlisted("library", Library::EXPECTED, library);
-        (settings.coverage.reader, settings.coverage.library) = (*reader, *library);
+    /// The fields of the panel that is shown, by the choices of the form; what the others have is read as well. `shown`
+    /// is the workload that is shown.
+    pub fn fields(
+        form: &mut Form<'_>,
+        shown: Option<Workload>,
+        tuning: &LoadedTuning,
+        cost_tables: &[String],
+    ) -> Self {
+        let panel = Panel::of_choices(|key| form.get(key));
+        let parameters = tuning.saved_parameters.clone().unwrap_or_default();
+        let against = Against::of_choices(|key| form.get(key));
+        let mut settings = Self { panel, shown, against, parameters, ..Self::default() };
+        (settings.export.reader, settings.export.library) = reader_and_library(form);
+        (settings.coverage.reader, settings.coverage.library) = (settings.export.reader, settings.export.library);
+        settings.parameter_fields(form);
         match panel {
-            Panel::Answer => settings.hotspot_fields(form),
+            Panel::Answer => {
+                settings.hotspot_fields(form);
+                settings.model_fields(form, tuning);
+            }
             Panel::TunerFiles => settings.tuner_file_fields(form, tuning),
             Panel::Coverage => settings.coverage_fields(form, tuning, cost_tables),
             Panel::Plan => settings.plan_fields(form, tuning),
@@ -136,6 +185,83 @@ impl Settings {
             Panel::Noise | Panel::Compare => {}
         }
         settings
+    }
+
+    /// How to learn and to decide. What a model file holds are the defaults.
+    fn parameter_fields(&mut self, form: &mut Form<'_>) {
+        let (parameters, is_noise) = (&mut self.parameters, self.panel == Panel::Noise);
+        let seed = || [Preset::Seed.text()];
+        let others = || Preset::ALL.iter().filter(|preset| **preset != Preset::Seed).map(Preset::text);
+        form.group(Group::Model);
+        let presets = Preset::ALL.iter().map(|preset| (preset.text(), preset.name().to_owned()));
+        form.field(Field::new("preset", "Preset", Control::One(presets.collect())), &mut parameters.preset);
+        let trees = Field::new("trees", "Trees", Control::whole(1, 2000)).only_for("preset", others());
+        form.field(trees, &mut parameters.trees);
+        let boosting = |key: &str, label: &str, control| Field::new(key, label, control).only_for("preset", seed());
+        form.field(boosting("stages", "Stages", Control::whole(1, 2000)), &mut parameters.stages);
+        form.field(boosting("depth", "Depth", Control::whole(1, 16)), &mut parameters.depth);
+        let rate = boosting("learning-rate", "Learning rate", Control::within(0.001, 1.0));
+        form.field(rate, &mut parameters.learning_rate);
+        let stop = boosting("early-stopping", "Early stopping after", Control::whole(0, 500));
+        form.field(stop, &mut parameters.early_stopping);
+        form.field(Field::new("seed", "Seed", Control::whole(0, u32::MAX)), &mut parameters.seed);
+        let targets = Control::one(&[("time", "from the time"), ("printed", "as printed")]);
+        form.field(Field::new("busbw", "busbw", targets), &mut Target::default());
+        limit_fields(form, Group::Limits, "", &mut parameters.search);
+        form.group(Group::Confidence);
+        form.is_listed = is_noise;
+        let confidence = &mut parameters.confidence;
+        percent(form, "confidence", "Confidence, %", (50.0, 99.9), &mut confidence.level);
+        let least = Field::new("least-gain", "Smallest gain worth a rule, %", Control::within(0.0, 100.0));
+        form.field(least, &mut confidence.minimum_gain_pct);
+        let screening = &mut parameters.screening;
+        form.group(Group::SetAside);
+        form.is_listed = is_noise;
+        form.unlisted("open", String::EXPECTED, &mut self.opened);
+        let before = screening.set_aside.clone();
+        form.unlisted("aside", <Vec<SetAside>>::EXPECTED, &mut screening.set_aside);
+        let opened = self.opened.parse().ok();
+        let known = screening.set_aside.iter().chain(&opened).chain(&before);
+        let mut options: Vec<(String, String)> = Vec::new();
+        for aside in known {
+            let of = format!("{} of {} on {}", aside.configuration, aside.collective, aside.scale);
+            if options.iter().all(|(_, label)| *label != of) {
+                options.push((aside.to_string(), of));
+            }
+        }
+        if !options.is_empty() {
+            let label = "Not used at any size of its scale";
+            form.chosen(Field::new("aside", label, Control::Many(options)).usually(before.text()));
+        }
+        form.group(Group::Stalls);
+        form.is_listed = is_noise;
+        let keep = Field::new("keep-stalls", "Use them all like any other run", Control::Switch);
+        form.field(keep, &mut screening.keep_stalls);
+        form.unlisted("back", <Vec<StallId>>::EXPECTED, &mut screening.brought_back);
+    }
+
+    /// What a model is asked beside the measured workloads.
+    fn model_fields(&mut self, form: &mut Form<'_>, tuning: &LoadedTuning) {
+        form.group(Group::Importances);
+        let importances = Field::new("importances", "Compute the importance of each feature", Control::Switch);
+        form.field(importances, &mut self.importances);
+        if !tuning.study.groups().is_empty() {
+            form.group(Group::OwnSizes);
+            let sizes = Field::new("sizes", "Sizes", Control::text(&[])).hinted("16M, 1.5G, 368640");
+            form.field(sizes, &mut self.own_sizes);
+            limit_fields(form, Group::OwnLimits, "own-", &mut self.own_limits);
+        }
+    }
+
+    /// The sizes that are asked for in bytes, ascending; none where no size was typed.
+    ///
+    /// # Errors
+    /// Returns the first text that is no size.
+    pub fn own_sizes(&self) -> Result<Vec<u64>, ChoiceError> {
+        match self.own_sizes.trim() {
+            "" => Ok(Vec::new()),
+            sizes => parse_sizes(sizes).map_err(|error| ChoiceError::new("Sizes", sizes, &error.to_string())),
+        }
     }
 
     fn hotspot_fields(&mut self, form: &mut Form<'_>) {
@@ -242,10 +368,7 @@ impl Settings {
             let collectives = Control::One(unsaid.into_iter().chain(collectives()).collect());
             form.field(Field::new("campaign-c", "Collective", collectives), &mut self.ab.collective);
             let limits = &mut self.ab.limits;
-            let mut confidence_pct = (limits.confidence * 1000.0).round() / 10.0;
-            let field = Field::new("keep-confidence", "Confidence, %", Control::within(50.0, 99.9));
-            form.field(field, &mut confidence_pct);
-            limits.confidence = confidence_pct / 100.0;
+            percent(form, "keep-confidence", "Confidence, %", (50.0, 99.9), &mut limits.confidence);
             let pct = || Control::within(0.0, 100.0);
             form.field(Field::new("keep-gain", "Smallest gain, %", pct()), &mut limits.min_gain_pct);
             form.field(Field::new("keep-loss", "Largest loss, %", pct()), &mut limits.max_loss_pct);
@@ -260,6 +383,38 @@ impl Settings {
         form.field(Field::new("plugin", "Path of the plugin", Control::text(&[])), plugin);
         form.field(Field::new("conf-path", "Path of the tuner file", Control::text(&[])), conf);
     }
+}
+
+/// A share, chosen in per cent with one decimal.
+fn percent(form: &mut Form<'_>, key: &str, label: &str, (least, most): (f64, f64), share: &mut f64) {
+    let usual_pct = (*share * 1000.0).round() / 10.0;
+    let mut pct = usual_pct;
+    form.field(Field::new(key, label, Control::within(least, most)), &mut pct);
+    // A default with more decimals stays what it is.
+    if pct != usual_pct {
+        *share = pct / 100.0;
+    }
+}
+
+/// The fields of the limits of a search. Their keys begin with `prefix`.
+fn limit_fields(form: &mut Form<'_>, group: Group, prefix: &str, limits: &mut SearchLimits) {
+    form.group(group);
+    let key = |name: &str| format!("{prefix}{name}");
+    let channels = Field::new(&key("max-channels"), "Max channels", Control::Number).hinted("as measured");
+    form.field_of(channels, "a whole number from 1 to 1024, or nothing", &mut limits.max_channels);
+    let algorithms = Algorithm::ALL.iter().filter(|algorithm| !matches!(algorithm, Algorithm::Direct | Algorithm::None));
+    let algorithms = algorithms.map(|algorithm| (algorithm.to_string(), algorithm.to_string())).collect();
+    form.field(Field::new(&key("algorithms"), "Algorithms", Control::Many(algorithms)), &mut limits.algorithms);
+    let protocols = Protocol::ALL.iter().filter(|protocol| **protocol != Protocol::None);
+    let protocols = protocols.map(|protocol| (protocol.to_string(), protocol.to_string())).collect();
+    form.field(Field::new(&key("protocols"), "Protocols", Control::Many(protocols)), &mut limits.protocols);
+}
+
+/// The workload that choices ask for, of what is loaded. The page has made sure that the set is the one that is loaded.
+pub(super) fn shown(choices: &form::Choices, tuning: &LoadedTuning) -> Option<Workload> {
+    let address = Address { set: SetChoice::Largest, ..Address::of_choices(|key| choices.get(key)) };
+    let answer = tuning.study.to_deploy().unwrap_or_default();
+    address.resolve(tuning.study.groups(), &Default::default(), &answer).ok()
 }
 
 /// The fields of the calls that are typed: what they say, if any was typed, or what is wrong with the batch sizes.
@@ -360,22 +515,42 @@ one_of!(
     Option<Scale>,
     "nodes and ranks, like 2x16",
     |scale: &Self| scale.map_or_else(String::new, |of| format!("{}x{}", of.nodes, of.ranks)),
-    |text: &str| {
-        let scale = |text: &str| {
-            let (nodes, ranks) = text.split_once('x')?;
-            Some(Scale { nodes: nodes.parse().ok()?, ranks: ranks.parse().ok()? })
-        };
-        if text.is_empty() { Some(None) } else { scale(text).map(Some) }
-    }
+    |text: &str| if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) }
 );
+one_of!(
+    Preset,
+    "a preset",
+    |preset: &Self| preset.key().to_owned(),
+    |text| Self::ALL.iter().copied().find(|preset| preset.key() == text)
+);
+one_of!(
+    Target,
+    "time or printed",
+    |target: &Self| if *target == Self::Time { "time" } else { "printed" }.to_owned(),
+    |text| [("time", Self::Time), ("printed", Self::Printed)].into_iter().find(|(key, _)| *key == text).map(|(_, of)| of)
+);
+list_setting!(Algorithm: "algorithms", Protocol: "protocols", SetAside: "configurations to set aside", StallId: "runs");
+
+fn reader_and_library(form: &mut Form<'_>) -> (Reader, Library) {
+    let mut both = (Reader::default(), Library::default());
+    form.unlisted("reader", Reader::EXPECTED, &mut both.0);
+    form.unlisted("library", Library::EXPECTED, &mut both.1);
+    both
+}
+
+/// Which column is the measurement, as it is chosen; the time where the choice is not valid.
+pub fn target(choices: &form::Choices) -> Target {
+    let mut target = Target::default();
+    choices.get("busbw").and_then(|text| target.set(text));
+    target
+}
 
 /// The reader and the library of tuner files that are chosen.
 ///
 /// # Errors
 /// Returns an error if one of them is not valid.
 pub fn deployment(choices: &form::Choices) -> Result<(Reader, Library), ChoiceError> {
-    let (mut form, mut both) = (Form::new(choices), (Reader::default(), Library::default()));
-    form.unlisted("reader", Reader::EXPECTED, &mut both.0);
-    form.unlisted("library", Library::EXPECTED, &mut both.1);
+    let mut form = Form::new(choices);
+    let both = reader_and_library(&mut form);
     form.checked(both)
 }

@@ -2,7 +2,6 @@
 
 use super::protocol::{ComparedState, Loaded, Request, Response};
 use crate::{
-    collective::Workload,
     intake::{
         self, FileReport,
         files::{FileSource, OpenedFiles, read_set},
@@ -15,7 +14,7 @@ use crate::{
         snapshot::{Extent, Snapshot},
     },
     topology,
-    tuning::{aggregate::Target, loaded::predict_folds, sets::SetChoice, study::TuningStudyError},
+    tuning::{aggregate::Target, sets::SetChoice, study::TuningStudyError},
     workbench::{ViewChange, WorkbenchAnswer, WorkbenchError, WorkbenchView},
 };
 
@@ -82,25 +81,6 @@ impl Executor {
                 let opened = read_set(&names, files, &mut |_| set, progress);
                 Response::Loaded(self.take_in(opened, target, progress)?)
             }
-            Request::Train { parameters } => Response::Trained(self.studies.tuning.loaded.train(parameters, progress)?),
-            Request::Folds { training, parameters, folds } => {
-                Response::FoldsDone(predict_folds(&training, &parameters, &folds, progress)?)
-            }
-            Request::Validate { folds } => Response::Validated(self.studies.tuning.loaded.validate(&folds, progress)?),
-            Request::View { workload, against } => Response::View(self.studies.tuning.loaded.view(&workload, against)?),
-            Request::Recommend { collective, scale, sizes, search } => {
-                let workloads: Vec<Workload> =
-                    sizes.into_iter().map(|size_bytes| Workload { collective, scale, size_bytes }).collect();
-                Response::Recommended(self.studies.tuning.loaded.study.recommend(
-                    &workloads,
-                    Some(&search),
-                    true,
-                    progress,
-                )?)
-            }
-            Request::Importances => Response::Importances(self.studies.tuning.loaded.study.importances(progress)?),
-            Request::SaveModel => Response::ModelFile(self.studies.tuning.loaded.study.model_file()?.to_text()),
-            Request::Record(question) => Response::Record(self.studies.tuning.loaded.record(&question)),
             Request::Study { workbench, question, is_held } => {
                 let material = intake::report_context(&self.files);
                 let answer = self.studies.answer(workbench, *question, material, progress)?;
@@ -192,8 +172,9 @@ impl Executor {
     ) -> Result<Loaded, ExecuteError> {
         let mut documents = opened.documents.files();
         documents.studied = opened.parts.files();
-        let tuning = opened.take_tuning(target, progress);
+        let mut tuning = opened.take_tuning(target, progress);
         let OpenedFiles { files, parameters, documents: shown, parts, sets, .. } = opened;
+        tuning.saved_parameters = parameters;
         *self = Self {
             studies: Studies::new(tuning, parts),
             shown: Default::default(),
@@ -207,6 +188,6 @@ impl Executor {
         notes.extend(loaded.merged.iter().map(|(name, merged)| format!("{name}: {}", merged.sentence())));
         let groups = self.studies.tuning.loaded.study.groups().to_vec();
         let winners = self.studies.tuning.loaded.study.winners()?;
-        Ok(Loaded { files, groups, sets, winners, parameters, notes, documents })
+        Ok(Loaded { files, groups, sets, winners, notes, documents })
     }
 }

@@ -6,14 +6,13 @@
 //! terminating the worker. Messages travel as postcard bytes; the handles of files travel beside them, in the order of
 //! [`Request::Load`]'s files.
 //!
-//! One worker holds the document (files, model, evaluation) and answers views at any time. Folds are computed by
-//! further workers of the same code, from the training rows that `Trained` carries, and come back to the first
-//! through the page: so validation runs on several cores and can be cancelled without losing anything.
+//! One worker holds what was loaded and learnt, and answers at any time. Jobs, such as folds of a validation, are done by
+//! further workers of the same code, from the basis that [`Jobs`](crate::workbench::Jobs) carries, and come back to the
+//! first through the page: so they run on several cores and can be cancelled without losing anything.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    collective::{Collective, Scale, Workload},
     intake::{
         FileReport,
         files::{DocumentFiles, FileToLoad},
@@ -23,17 +22,14 @@ use crate::{
     tuning::{
         aggregate::Target,
         compare,
-        heat_map::Against,
-        parameters::{Parameters, SearchLimits},
-        record,
-        result::{Group, Importance, Recommendation, Trained, Validated, View},
+        result::{Group, Recommendation},
         sets::{SetChoice, Sets},
     },
     workbench,
 };
 
 /// Tells two builds apart: page and worker must agree on it before they talk.
-pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+protocol.3");
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+protocol.4");
 
 /// A message from the page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -102,50 +98,6 @@ pub enum Request {
         /// The set of measurements to study, if there are several.
         set: SetChoice,
     },
-    /// Learns from the loaded sweep and answers every measured workload; where only the search's limits differ
-    /// from the last training, the model is kept. Answered by [`Response::Trained`].
-    Train {
-        /// What to learn, and where to search.
-        parameters: Parameters,
-    },
-    /// Computes some folds from the training rows alone, on any worker. Answered by [`Response::FoldsDone`].
-    Folds {
-        /// The training rows from [`Trained::training`].
-        training: Vec<u8>,
-        /// The parameters of the training.
-        parameters: Parameters,
-        /// The indices in [`Trained::folds`].
-        folds: Vec<u32>,
-    },
-    /// Evaluates all folds together, in any order. Answered by [`Response::Validated`].
-    Validate {
-        /// The contents of each [`Response::FoldsDone`].
-        folds: Vec<Vec<u8>>,
-    },
-    /// The charts of one workload. Answered by [`Response::View`].
-    View {
-        /// The workload, whose size need not have been measured.
-        workload: Workload,
-        /// The configurations with which the heat map compares.
-        against: Against,
-    },
-    /// Recommendations for workloads of any size. Answered by [`Response::Recommended`].
-    Recommend {
-        /// The collective.
-        collective: Collective,
-        /// The number of nodes and ranks.
-        scale: Scale,
-        /// The message sizes in bytes.
-        sizes: Vec<u64>,
-        /// Where to search, for this request only.
-        search: SearchLimits,
-    },
-    /// The importances of the features. Answered by [`Response::Importances`].
-    Importances,
-    /// The model as a file. Answered by [`Response::ModelFile`].
-    SaveModel,
-    /// The runs behind a workload's points, and what stalled. Answered by [`Response::Record`].
-    Record(record::RecordQuestion),
     /// A question to a workbench. Answered by [`Response::Study`].
     Study {
         /// The workbench.
@@ -207,22 +159,6 @@ pub enum Response {
     Pong,
     /// The response to [`Request::Load`].
     Loaded(Loaded),
-    /// The response to [`Request::Train`].
-    Trained(Trained),
-    /// The response to [`Request::Folds`], to be passed to [`Request::Validate`] unchanged.
-    FoldsDone(Vec<u8>),
-    /// The response to [`Request::Validate`].
-    Validated(Validated),
-    /// The response to [`Request::View`].
-    View(View),
-    /// The response to [`Request::Recommend`].
-    Recommended(Vec<Recommendation>),
-    /// The response to [`Request::Importances`].
-    Importances(Vec<Importance>),
-    /// The response to [`Request::SaveModel`]: the text of the file.
-    ModelFile(String),
-    /// The response to [`Request::Record`].
-    Record(record::RecordAnswer),
     /// The response to [`Request::Study`].
     Study(Box<workbench::WorkbenchAnswer>),
     /// The response to [`Request::Report`] and [`Request::OpenReport`].
@@ -244,8 +180,6 @@ pub struct Loaded {
     pub sets: Sets,
     /// The measured winners, which are the answer before any model is trained.
     pub winners: Vec<Recommendation>,
-    /// A model file was among the files: its parameters, to train with.
-    pub parameters: Option<Parameters>,
     /// Notes about all files, such as that a sweep has winners only, or runs without defaults.
     pub notes: Vec<String>,
     /// The files that are not sweeps.

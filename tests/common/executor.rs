@@ -18,6 +18,7 @@ use collectune::{
         ab,
         conf::export::ExportOptions,
         heat_map::Against,
+        loaded::{LoadedTuning, predict_folds},
         parameters::{Parameters, Preset, SearchLimits},
         result::{Importance, Recommendation, Source as Chooser, Trained, Validated, View},
         sets::SetChoice,
@@ -55,58 +56,38 @@ impl Page {
         load_set(&mut self.worker, files, set, progress)
     }
 
-    fn train(&mut self, parameters: &Parameters) -> Answer<Trained> {
-        match self.ask(Request::Train { parameters: parameters.clone() })? {
-            Response::Trained(trained) => Ok(trained),
-            other => panic!("{other:?}"),
-        }
+    fn tuning(&mut self) -> &mut LoadedTuning {
+        &mut self.worker.studies.tuning.loaded
     }
 
-    /// Folds are computed by two other workers, the second one's come first.
+    fn train(&mut self, parameters: &Parameters) -> Answer<Trained> {
+        Ok(self.tuning().train(parameters.clone(), &mut Silent)?)
+    }
+
+    /// Folds are computed elsewhere, the second part comes first.
     fn validate(&mut self, trained: &Trained, parameters: &Parameters) -> Answer<Validated> {
         let all: Vec<u32> = (0..trained.folds.len() as u32).collect();
         let (first, second) = all.split_at(all.len() / 3);
-        let mut folds = Vec::new();
-        for part in [second, first] {
-            let (training, parameters) = (trained.training.clone(), parameters.clone());
-            match Self::default().ask(Request::Folds { training, parameters, folds: part.to_vec() })? {
-                Response::FoldsDone(done) => folds.push(done),
-                other => panic!("{other:?}"),
-            }
-        }
-        match self.ask(Request::Validate { folds })? {
-            Response::Validated(validated) => Ok(validated),
-            other => panic!("{other:?}"),
-        }
+        let predict = |part: &[u32]| predict_folds(&trained.training, parameters, part, &mut Silent);
+        let folds = [predict(second)?, predict(first)?];
+        Ok(self.tuning().validate(&folds, &mut Silent)?)
     }
 
     fn view(&mut self, workload: Workload) -> Answer<View> {
-        match self.ask(Request::View { workload, against: Against::Best })? {
-            Response::View(view) => Ok(view),
-            other => panic!("{other:?}"),
-        }
+        Ok(self.tuning().view(&workload, Against::Best)?)
     }
 
     fn recommend(&mut self, workload: Workload, sizes: &[u64], search: SearchLimits) -> Answer<Vec<Recommendation>> {
-        let Workload { collective, scale, .. } = workload;
-        match self.ask(Request::Recommend { collective, scale, sizes: sizes.to_vec(), search })? {
-            Response::Recommended(recommendations) => Ok(recommendations),
-            other => panic!("{other:?}"),
-        }
+        let workloads: Vec<Workload> = sizes.iter().map(|&size_bytes| Workload { size_bytes, ..workload }).collect();
+        Ok(self.tuning().study.recommend(&workloads, Some(&search), true, &mut Silent)?)
     }
 
     fn importances(&mut self) -> Answer<Vec<Importance>> {
-        match self.ask(Request::Importances)? {
-            Response::Importances(importances) => Ok(importances),
-            other => panic!("{other:?}"),
-        }
+        Ok(self.tuning().study.importances(&mut Silent)?)
     }
 
     fn save(&mut self) -> Answer<String> {
-        match self.ask(Request::SaveModel)? {
-            Response::ModelFile(text) => Ok(text),
-            other => panic!("{other:?}"),
-        }
+        Ok(self.tuning().study.model_file()?.to_text())
     }
 }
 
@@ -243,7 +224,7 @@ fn a_conversation_from_the_drop_to_the_saved_model_and_back() {
         let file = page.save().unwrap();
         let mut elsewhere = Page::default();
         let reloaded = elsewhere.load(&[("model.json", file.as_bytes())]);
-        assert_eq!(reloaded.parameters.as_ref(), Some(&parameters));
+        assert_eq!(elsewhere.tuning().saved_parameters.as_ref(), Some(&parameters));
         assert_eq!(reloaded.groups, loaded.groups);
         let again = elsewhere.train(&parameters).unwrap();
         assert_eq!(again.notes, Vec::<String>::new(), "{preset:?}");
@@ -259,12 +240,9 @@ fn the_order_of_the_folds_does_not_matter() {
     let parameters = quick(Preset::ExtraTrees);
     let trained = page.train(&parameters).unwrap();
     let in_parts = page.validate(&trained, &parameters).unwrap();
-    let all = (0..trained.folds.len() as u32).collect();
-    let request = Request::Folds { training: trained.training, parameters, folds: all };
-    let Ok(Response::FoldsDone(folds)) = Page::default().ask(request) else { panic!("no folds") };
-    let Ok(Response::Validated(at_once)) = page.ask(Request::Validate { folds: vec![folds] }) else {
-        panic!("not validated")
-    };
+    let all: Vec<u32> = (0..trained.folds.len() as u32).collect();
+    let folds = predict_folds(&trained.training, &parameters, &all, &mut Silent).unwrap();
+    let at_once = page.tuning().validate(&[folds], &mut Silent).unwrap();
     assert_eq!(at_once, in_parts);
 }
 
@@ -290,13 +268,13 @@ fn requests_out_of_order_are_answered_in_words() {
     let no_model = [
         page.importances().map(|_| ()),
         page.save().map(|_| ()),
-        page.ask(Request::Validate { folds: Vec::new() }).map(|_| ()),
+        page.tuning().validate(&[], &mut Silent).map(|_| ()).map_err(ExecuteError::from),
     ];
     for error in no_model {
         assert!(error.unwrap_err().to_string().contains("train one first"));
     }
-    let request = Request::Folds { training: vec![255; 9], parameters, folds: vec![0] };
-    assert!(page.ask(request).unwrap_err().to_string().contains("reload"));
+    let another_build = predict_folds(&[255; 9], &parameters, &[0], &mut Silent);
+    assert!(another_build.unwrap_err().to_string().contains("reload"));
     assert!(page.view(ON_TWO_NODES).unwrap().recommendation.configuration.is_none());
     page.load(&[("sweep.csv", sweep().as_bytes())]);
     assert!(page.save().is_err());
@@ -532,7 +510,7 @@ proptest! {
             put(&mut file, &mut place, &numbers[number]);
         }
         let loaded = page.load(&[("model.json", file.to_string().as_bytes())]);
-        let parameters = Parameters { trees: 2, stages: 3, depth: 6, ..loaded.parameters.unwrap_or(parameters) };
+        let parameters = Parameters { trees: 2, stages: 3, depth: 6, ..page.tuning().saved_parameters.clone().unwrap_or(parameters) };
         for winner in &loaded.winners {
             let _ = page.view(winner.workload);
         }

@@ -21,7 +21,7 @@ use collectune::{
     registry::{Studies, work},
     report::{self, Contents, Report, ReportFormat, Workbench, Written, link, open, wire},
     training_time::simulate::Simulation,
-    tuning::{address::Panel, heat_map::Against},
+    tuning::address::{Address, Panel},
     workbench::{ReportContext, WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
     worker::{
         executor::Executor,
@@ -344,14 +344,10 @@ fn a_sweep_of_thousands_of_scales_is_answered() {
     let loaded = bounded("60,000 scales", || load(&mut worker, &[("sweep.csv", &sweep)]));
     assert_eq!((loaded.groups.len(), loaded.winners.len()), (60_000, 60_000));
     let workload = loaded.winners[30_000].workload;
-    for (what, request) in [
-        ("a view", Request::View { workload, against: Against::Default }),
-        ("the record", Request::Record(Default::default())),
-    ] {
-        bounded(what, || ask(&mut worker, request));
-    }
+    let address = Address::of(&workload, Default::default(), false).fragment();
     for panel in Panel::ALL {
-        let question = Box::new(WorkbenchQuestion::Choose(Choices::parse(&format!("#v=1&p={}", panel.key()))));
+        let choices = Choices::parse(&format!("{address}&h=default&p={}", panel.key()));
+        let question = Box::new(WorkbenchQuestion::Choose(choices));
         bounded(panel.name(), || {
             ask(&mut worker, Request::Study { workbench: Workbench::Tuning, question, is_held: false })
         });

@@ -15,11 +15,10 @@ use collectune::{
     report::{self, Contents, ReportFormat, Workbench, Written, link, open},
     topology::network::CutRequest,
     tuning::{
-        address::Panel,
+        address::{Address, Panel},
         aggregate::Target,
-        heat_map::Against,
         loaded::LoadedTuning,
-        parameters::{Parameters, Preset, SearchLimits},
+        parameters::{Parameters, Preset},
         sets::SetChoice,
     },
     workbench::{Attachment, AttachmentKind, ReportContext, WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
@@ -198,26 +197,35 @@ pub fn tuning(bytes: &[u8]) {
         |winner| winner.workload,
     );
     let contents = Contents { workbench: Workbench::Tuning, ..Contents::whole() };
-    let _ = ask(Request::View { workload, against: Against::Default }, "a view");
-    if let Ok(Response::Trained(trained)) = ask(Request::Train { parameters: parameters.clone() }, "learning") {
-        let fold = random.below(trained.folds.len().max(1)) as u32;
-        let request = Request::Folds { training: trained.training, parameters, folds: vec![fold] };
-        if let Ok(Response::FoldsDone(done)) = ask(request, "a fold") {
-            let _ = ask(Request::Validate { folds: vec![done] }, "folds");
+    let own = number("size", 1 << 20);
+    let mut study = |question: WorkbenchQuestion, what: &'static str| {
+        let question = Box::new(question);
+        match ask(Request::Study { workbench: Workbench::Tuning, question, is_held: false }, what) {
+            Ok(Response::Study(answer)) => Some(*answer),
+            _ => None,
         }
-        let search = SearchLimits::default();
-        let Workload { collective, scale, size_bytes } = workload;
-        let sizes = vec![size_bytes, number("size", 1 << 20).into()];
-        let _ = ask(Request::Recommend { collective, scale, sizes, search }, "a recommendation");
-        let _ = ask(Request::View { workload, against: Against::Default }, "a view");
-        let _ = ask(Request::Importances, "importances");
-        let _ = ask(Request::SaveModel, "a model");
+    };
+    let choices = |panel: &str| {
+        let Parameters { preset, trees, stages, depth, .. } = &parameters;
+        let address = Address::of(&workload, SetChoice::Largest, false).fragment();
+        WorkbenchQuestion::Choose(Choices::parse(&format!(
+            "{address}&p={panel}&typed=1&calls.batches=1,8&sizes={own}&importances=1&preset={}&trees={trees}&\
+             stages={stages}&depth={depth}",
+            preset.key()
+        )))
+    };
+    study(choices("answer"), "choices");
+    if let Some(WorkbenchAnswer::Shown(shown)) = study(WorkbenchQuestion::GoOn(0), "learning")
+        && let Some(round) = shown.jobs.rounds.first()
+    {
+        let question = WorkbenchQuestion::Do { basis: shown.jobs.basis, jobs: vec![round[random.below(round.len())].0] };
+        if let Some(WorkbenchAnswer::Done(done)) = study(question, "a fold") {
+            study(WorkbenchQuestion::Take(vec![done]), "folds");
+        }
+        study(WorkbenchQuestion::Save("model".to_owned()), "a model");
     }
-    let _ = ask(Request::Record(Default::default()), "the record");
     for panel in Panel::ALL {
-        let choices = Choices::parse(&format!("#v=1&p={}&typed=1&calls.batches=1,8", panel.key()));
-        let question = Box::new(WorkbenchQuestion::Choose(choices));
-        let _ = ask(Request::Study { workbench: Workbench::Tuning, question, is_held: false }, panel.name());
+        study(choices(panel.key()), panel.name());
     }
     if let Ok(Response::Report(report)) = ask(Request::Report(contents), "a report")
         && random.below(4) == 0

@@ -39,10 +39,7 @@ pub fn with(files: &[(&str, String)]) -> Executor {
 
 /// Trains a worker on what it has loaded.
 pub fn train(worker: &mut Executor, parameters: &Parameters) -> Trained {
-    match ask(worker, Request::Train { parameters: parameters.clone() }) {
-        Response::Trained(trained) => trained,
-        other => panic!("{other:?}"),
-    }
+    worker.studies.tuning.loaded.train(parameters.clone(), &mut Silent).unwrap()
 }
 
 /// What a worker answers.

@@ -19,6 +19,7 @@ use collectune::{
         },
         decision::Decision,
         export::json,
+        loaded::predict_folds,
         parameters::{Confidence, Parameters},
         recommend::BetweenSizes,
         result::Recommendation,
@@ -29,10 +30,7 @@ use collectune::{
         sweep::Sweep,
         validate::{self, FoldPredictions},
     },
-    worker::{
-        executor::Executor,
-        protocol::{Request, Response},
-    },
+    worker::executor::Executor,
 };
 
 /// Trained and validated.
@@ -96,15 +94,11 @@ fn all_doors_give_one_verdict_at_every_size() {
         let mut own = worker::with(&[("sweep.csv", csv)]);
         let confidence = Confidence { minimum_gain_pct: [0.0, 1.0, 5.0][random.below(3)], ..Confidence::default() };
         let parameters = Parameters { trees: 5, confidence, ..Parameters::default() };
-        let trained = match worker::ask(&mut own, Request::Train { parameters: parameters.clone() }) {
-            Response::Trained(trained) => trained,
-            other => panic!("{other:?}"),
-        };
+        let trained = worker::train(&mut own, &parameters);
         if seed % 3 > 0 {
-            let folds = (0..trained.folds.len() as u32).collect();
-            let request = Request::Folds { training: trained.training, parameters, folds };
-            let Response::FoldsDone(done) = worker::ask(&mut own, request) else { panic!("no folds") };
-            worker::ask(&mut own, Request::Validate { folds: vec![done] });
+            let folds: Vec<u32> = (0..trained.folds.len() as u32).collect();
+            let done = predict_folds(&trained.training, &parameters, &folds, &mut Silent).unwrap();
+            own.studies.tuning.loaded.validate(&[done], &mut Silent).unwrap();
         }
         let study = &own.studies.tuning.loaded.study;
         let group = &study.groups()[0];

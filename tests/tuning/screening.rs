@@ -14,13 +14,10 @@ use collectune::{
         result::{Recommendation, Trained},
         simulate::Simulation,
     },
-    worker::{
-        executor::Executor,
-        protocol::{Request, Response},
-    },
+    worker::executor::Executor,
 };
 
-use crate::support::worker::{ask, load, train};
+use crate::support::worker::{load, train};
 
 const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
 
@@ -29,10 +26,7 @@ fn workload(size_bytes: u64) -> Workload {
 }
 
 fn record(worker: &mut Executor, workload: Option<Workload>) -> record::RecordAnswer {
-    match ask(worker, Request::Record(RecordQuestion { workload })) {
-        Response::Record(answer) => answer,
-        other => panic!("{other:?}"),
-    }
+    worker.studies.tuning.loaded.record(&RecordQuestion { workload })
 }
 
 fn parameters() -> Parameters {
@@ -155,7 +149,7 @@ fn a_reopened_model_decides_as_before() {
     let mut worker = Executor::default();
     load(&mut worker, &[("a.csv", csv.as_bytes())]);
     let trained = train(&mut worker, &parameters());
-    let Response::ModelFile(file) = ask(&mut worker, Request::SaveModel) else { panic!() };
+    let file = worker.studies.tuning.loaded.study.model_file().unwrap().to_text();
     let stalls = record(&mut worker, None).stalls;
     let mut elsewhere = Executor::default();
     load(&mut elsewhere, &[("model.json", file.as_bytes())]);
@@ -177,12 +171,8 @@ fn between_sizes_the_default_is_interpolated() {
     load(&mut worker, &[("a.csv", csv.as_bytes())]);
     let trained = train(&mut worker, &parameters());
     let recommend = |worker: &mut Executor| {
-        let Workload { collective, scale, .. } = workload(0);
-        let sizes = vec![100_000, 1 << 30];
-        match ask(worker, Request::Recommend { collective, scale, sizes, search: Default::default() }) {
-            Response::Recommended(answers) => answers,
-            other => panic!("{other:?}"),
-        }
+        let study = &worker.studies.tuning.loaded.study;
+        study.recommend(&[100_000, 1 << 30].map(workload), Some(&Default::default()), true, &mut Silent).unwrap()
     };
     let before = recommend(&mut worker);
     assert!(before[0].gain.is_none() && before[0].default_between_gbps.is_some(), "no interval is known yet");

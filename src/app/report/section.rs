@@ -17,7 +17,7 @@ use crate::{
     plot::Pick,
     report::{
         Section, TextFile as ReportFile,
-        placement::{Placement, RowMark},
+        placement::{Figure, Placement, RowMark},
     },
 };
 
@@ -98,9 +98,23 @@ pub fn SectionView(
     let error = move || {
         place.with(|place| place.error.clone()).map(|error| view! { <p class="wrong" role="alert">{error}</p> })
     };
+    let figures = move || {
+        let figure = |Figure { name, value, note }: Figure| {
+            view! {
+                <div class="figure">
+                    <dt>{name}</dt>
+                    <dd>{value}</dd>
+                    <dd class="figure-note">{note}</dd>
+                </div>
+            }
+        };
+        let figures = place.with(|place| place.figures.clone());
+        (!figures.is_empty()).then(|| view! { <dl class="figures">{figures.into_iter().map(figure).collect_view()}</dl> })
+    };
     let content = view! {
             {form}
             {reactive(error)}
+            {reactive(figures)}
             {reactive(text)}
             {listed.more_button(sentences)}
             {reactive(move || notes(place.get()))}

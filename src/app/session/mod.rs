@@ -2,17 +2,14 @@
 //! workbench.
 //!
 //! The methods of [`Session`] are grouped by what they do: `runs` starts, cancels and restarts the work of the workers,
-//! `reading` reads the open files, `training` trains and validates the model of the tuning workbench, `studies` answers
-//! the other workbenches, `questions` asks the worker while no run needs it.
+//! `reading` reads the open files, `studies` answers the workbenches.
 
 mod notice;
 mod open_file;
-mod questions;
 mod reading;
 mod runs;
 mod studies;
 mod task;
-mod training;
 mod tuning;
 mod workbench;
 pub mod workers;
@@ -20,9 +17,12 @@ pub mod workers;
 pub use notice::{Notice, NoticeAction};
 pub use open_file::OpenFile;
 pub use task::Task;
-pub use tuning::{AnswerBasis, TuningState};
+pub use tuning::TuningState;
 pub use workbench::{StudyState, WorkbenchState};
-pub use workers::{WorkerMemory, client::JobKind, failure::Failure};
+pub use workers::{
+    client::{Answer, JobKind},
+    failure::Failure,
+};
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ use crate::{
     intake::{FileReport, MappingRequest, files::DocumentFiles},
     registry::needs_files,
     report::Workbench,
-    tuning::address::{Address, Panel},
+    tuning::address::Address,
 };
 use workers::{Workers, client::Client, pool::Pool};
 
@@ -46,7 +46,7 @@ pub struct Session {
     pub workbench: RwSignal<Workbench>,
     /// The state of the tuning workbench.
     pub tuning: TuningState,
-    /// The states of the other workbenches, in the order of [`Workbench::ALL`]; that of tuning is unused.
+    /// The states of the workbenches, in the order of [`Workbench::ALL`].
     workbenches: [WorkbenchState; Workbench::ALL.len()],
     /// The result of reading each file.
     pub reports: RwSignal<Arc<Vec<FileReport>>>,
@@ -66,22 +66,24 @@ pub struct Session {
     pub asking: RwSignal<Option<(u32, MappingRequest)>>,
     /// The text for screen readers.
     pub announcement: RwSignal<String>,
-    /// The data that the main worker holds in memory.
-    pub worker_memory: RwSignal<WorkerMemory>,
+    /// Whether the main worker holds the open files.
+    pub is_in_worker: RwSignal<bool>,
     workers: StoredValue<Workers, LocalStorage>,
 }
 
 impl Session {
-    /// A session without files that shows `workbench` with the choices of the address.
-    pub fn new(address: Address, panel: Panel, workbench: Workbench, choices: &Choices) -> Self {
+    /// A session without files that shows `workbench` with the choices of the address, which may be that of the example.
+    pub fn new(workbench: Workbench, choices: &Choices, names_example: bool) -> Self {
         let files = RwSignal::new_local(Vec::<OpenFile>::new());
+        let workbenches: [WorkbenchState; Workbench::ALL.len()] = std::array::from_fn(|index| {
+            WorkbenchState::new(if index == workbench as usize { choices.clone() } else { Choices::default() })
+        });
+        let of_tuning = workbenches[Workbench::Tuning as usize].choices;
         let session = Self {
             files,
             workbench: RwSignal::new(workbench),
-            tuning: TuningState::new(files, address, panel),
-            workbenches: std::array::from_fn(|index| {
-                WorkbenchState::new(if index == workbench as usize { choices.clone() } else { Choices::default() })
-            }),
+            tuning: TuningState::new(files, of_tuning, RwSignal::new(names_example)),
+            workbenches,
             reports: RwSignal::default(),
             documents: RwSignal::default(),
             task: RwSignal::default(),
@@ -91,17 +93,15 @@ impl Session {
             notices: RwSignal::default(),
             asking: RwSignal::default(),
             announcement: RwSignal::default(),
-            worker_memory: RwSignal::default(),
+            is_in_worker: RwSignal::default(),
             workers: StoredValue::new_local(Workers {
                 main: Client::new(|_| ()),
                 pool: Pool::new(window().navigator().hardware_concurrency()),
                 run: 0,
                 last_id: 0,
-                unvalidated: None,
-                view_again: false,
-                view_asked: false,
                 idle_crashes: 0,
                 fatal_questions: Vec::new(),
+                target: None,
                 files_changed: false,
             }),
         };
@@ -151,7 +151,7 @@ impl Session {
             .unwrap_or_default()
     }
 
-    /// The state of a workbench other than tuning.
+    /// The state of a workbench.
     pub fn state_of(self, workbench: Workbench) -> WorkbenchState {
         self.workbenches[workbench as usize]
     }
@@ -163,6 +163,9 @@ impl Session {
 
     /// Whether the workbench has something to study: loaded files, or data that it generates.
     pub fn can_study(self, workbench: Workbench) -> bool {
-        !self.needs_files(workbench) || self.documents.with(|all| all.has(workbench))
+        match workbench {
+            Workbench::Tuning => self.tuning.has_data(),
+            _ => !self.needs_files(workbench) || self.documents.with(|all| all.has(workbench)),
+        }
     }
 }

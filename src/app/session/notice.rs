@@ -23,8 +23,6 @@ pub struct Notice {
 pub enum NoticeAction {
     /// Reads the open files again.
     ReadAgain,
-    /// Trains with the same parameters again.
-    Train,
     /// Reloads the page in the browser.
     Reload,
 }

@@ -10,9 +10,8 @@ use super::{
     notice::NoticeAction,
     open_file::OpenFile,
     task::RunError,
-    tuning::AnswerBasis,
     workbench::StudyState,
-    workers::{WorkerMemory, client::Answer, failure::Failure},
+    workers::{client::Answer, failure::Failure},
 };
 use crate::{
     app::diagnostics,
@@ -25,6 +24,7 @@ use crate::{
     tuning::{
         address::{Address, Panel},
         sets::SetChoice,
+        settings,
     },
     units::count,
     worker::protocol::{ComparedState, Loaded, Request, Response},
@@ -48,15 +48,15 @@ impl Session {
             not_read: None,
         });
         let new: Vec<OpenFile> = new.collect();
-        if is_example && !self.tuning.address.with_untracked(|address| address.example) {
-            self.tuning.address.set(Address::default());
+        if is_example && !self.tuning.names_example.get_untracked() {
+            self.set_address(Address::default());
         }
         self.files.update(|files| {
             // The example is replaced by other files, and replaces them.
             files.retain(|file| !file.is_example && !is_example);
             files.extend(new);
         });
-        self.tuning.address.update(|address| address.example = is_example);
+        self.tuning.names_example.set(is_example);
         self.announcement.set(format!("{opened} opened, reading."));
         self.load();
     }
@@ -70,8 +70,8 @@ impl Session {
             self.clear();
             // The worker must not keep the files that were closed.
             self.forget_worker_memory();
-            self.tuning.address.set(Address::default());
-            self.tuning.panel.set(Panel::default());
+            self.set_address(Address::default());
+            self.set_panel(Panel::default());
         } else {
             self.load();
         }
@@ -97,7 +97,7 @@ impl Session {
         self.load();
     }
 
-    /// Reads all open files, then trains, validates and studies what was read.
+    /// Reads all open files, then studies what was read.
     pub fn load(self) {
         self.dismiss_actionable_notices();
         self.workers.update_value(|workers| {
@@ -110,19 +110,19 @@ impl Session {
             // The shown workbench comes first.
             let here = self.workbench.get_untracked();
             self.run_studies(run, |workbench| workbench == here).await?;
-            self.run_train(run).await?;
-            self.run_validate(run).await?;
             self.run_studies(run, |workbench| workbench != here).await
         });
     }
 
-    /// Reads again if the address names another set of measurements than the loaded one.
+    /// Reads again if another set of measurements, or another column of them, is chosen than the loaded one.
     pub fn reload_other_set(self) {
         let wanted = self.tuning.address.with(|address| address.set);
+        let target = self.state_of(Workbench::Tuning).choices.with(settings::target);
         let is_other = self.tuning.sets.with_untracked(|sets| {
             wanted != SetChoice::Largest && wanted != sets.chosen && sets.has(wanted) && !sets.all.is_empty()
         });
-        if is_other {
+        let is_read = self.workers.with_value(|workers| workers.target);
+        if is_other || is_read.is_some_and(|read| read != target) && self.tuning.has_data() {
             self.load();
         }
     }
@@ -132,7 +132,7 @@ impl Session {
     pub fn reload_lost_files(self) {
         let is_idle = self.task.with_untracked(Option::is_none);
         let has_files = !self.files.with_untracked(Vec::is_empty);
-        if is_idle && has_files && self.worker_memory.get_untracked() == WorkerMemory::Nothing {
+        if is_idle && has_files && !self.is_in_worker.get_untracked() {
             self.start(NoticeAction::ReadAgain, async move |run| self.run_load(run, true).await);
         }
     }
@@ -187,13 +187,12 @@ impl Session {
                 return Err(stop);
             }
         };
-        self.worker_memory.set(WorkerMemory::Sweep);
+        self.is_in_worker.set(true);
         let files_changed =
             self.workers.try_update_value(|workers| std::mem::take(&mut workers.files_changed)) == Some(true);
         if !quietly || files_changed {
             self.show_loaded(loaded);
         }
-        self.refresh_view();
         Ok(())
     }
 
@@ -209,13 +208,14 @@ impl Session {
             });
             self.forget_worker_memory();
             if !quietly {
-                self.workers.update_value(|workers| workers.unvalidated = None);
                 // The pool starts while the main worker reads, so that it is ready after training.
                 self.pool().warm_up();
             }
+            let target = self.state_of(Workbench::Tuning).choices.with_untracked(settings::target);
+            self.workers.update_value(|workers| workers.target = Some(target));
             let request = Request::Load {
                 files,
-                target: self.tuning.target.get_untracked(),
+                target,
                 set: self.tuning.address.with_untracked(|address| address.set),
             };
             match self.run_job(run, READING, request, &handles).await {
@@ -233,7 +233,7 @@ impl Session {
     }
 
     fn show_loaded(self, loaded: Loaded) {
-        let Loaded { files, groups, sets, winners, parameters, notes, documents } = loaded;
+        let Loaded { files, groups, sets, winners, notes, documents } = loaded;
         diagnostics::note_loaded(&files);
         let panel = self.panel_about(&files, &documents);
         let workbench = self.workbench_about(&files, &documents);
@@ -241,19 +241,15 @@ impl Session {
         let accepted: u64 = files.iter().map(|file| accepted_rows(&file.outcome)).sum();
         self.announcement.set(format!("{} read.", count(accepted, "row")));
         self.clear();
-        if let Some(parameters) = parameters {
-            self.tuning.trained_with.set(parameters.clone());
-            self.tuning.parameters.set(parameters);
-        }
         self.reports.set(Arc::new(files));
         self.documents.set(Arc::new(documents));
         if let Some(panel) = panel {
-            self.tuning.panel.set(panel);
+            self.set_panel(panel);
         }
         if let Some(workbench) = workbench {
             self.workbench.set(workbench);
         }
-        self.tuning.notes.set([notes, Vec::new(), Vec::new()]);
+        self.tuning.notes.set([notes, Vec::new()]);
         self.tuning.answer.set(Arc::new(winners));
         self.tuning.sets.set(Arc::new(sets));
         self.tuning.groups.set(Arc::new(groups));
@@ -301,7 +297,7 @@ impl Session {
             None => Err(missing),
         });
         if let Ok(workload) = workload {
-            self.tuning.address.set(Address::of(&workload, sets.chosen, example));
+            self.set_address(Address::of(&workload, sets.chosen, example));
         }
     }
 
@@ -309,14 +305,7 @@ impl Session {
     pub(super) fn clear(self) {
         self.reports.set(Arc::default());
         self.documents.set(Arc::default());
-        self.tuning.sets.set(Arc::default());
-        self.tuning.groups.set(Arc::default());
-        self.tuning.answer.set(Arc::default());
-        self.tuning.basis.set(AnswerBasis::Measured);
-        self.tuning.evaluation.set(None);
-        self.tuning.importances.set(None);
-        self.tuning.view.set(None);
-        self.tuning.notes.set(Default::default());
+        self.tuning.clear();
         self.workbenches.iter().for_each(|state| state.clear());
     }
 }

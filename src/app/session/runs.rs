@@ -1,4 +1,4 @@
-//! Runs: reading the files, training, validating and studying, one after the other. Each run has a number; results of
+//! Runs: reading the files and studying, one after the other. Each run has a number; results of
 //! an earlier run are discarded, so that nothing outdated is shown.
 
 use leptos::{prelude::*, task::spawn_local};
@@ -11,7 +11,6 @@ use super::{
     task::{RunError, Task},
     workbench::StudyState,
     workers::{
-        WorkerMemory,
         client::{Answer, Client, JobKind},
         failure::Failure,
         pool::Pool,
@@ -20,6 +19,7 @@ use super::{
 use crate::{
     app::diagnostics,
     progress::Step,
+    report::Workbench,
     worker::protocol::{Request, Response},
 };
 
@@ -74,7 +74,7 @@ impl Session {
 
     /// Notes that the worker has ended and holds nothing any more.
     pub(super) fn forget_worker_memory(self) {
-        self.worker_memory.set(WorkerMemory::Nothing);
+        self.is_in_worker.set(false);
         self.workbenches.iter().for_each(|state| state.is_in_worker.set_value(false));
     }
 
@@ -163,8 +163,8 @@ impl Session {
             self.exclude_file(file, &Failure::NotResponding);
         }
         self.end_run();
-        // If a worker of the pool did not respond, the main worker still holds the model.
-        if self.worker_memory.get_untracked() == WorkerMemory::Model { self.validate() } else { self.load() }
+        // If a worker of the pool did not respond, the main worker still holds the files and what it did.
+        if self.is_in_worker.get_untracked() { self.study(self.workbench.get_untracked()) } else { self.load() }
     }
 
     /// Checks whether the workers respond; called once a second while the page is visible.
@@ -187,8 +187,7 @@ impl Session {
             self.notify(format!("{failure} Your files are being read again."), false, None);
             self.start(NoticeAction::ReadAgain, async move |run| {
                 self.run_load(run, true).await?;
-                self.run_train(run).await?;
-                self.run_validate(run).await
+                self.run_studies(run, |workbench| workbench == Workbench::Tuning).await
             });
         } else if !self.files.with_untracked(Vec::is_empty) {
             self.notify_failure(failure, NoticeAction::ReadAgain);

@@ -1,5 +1,5 @@
-//! Studies of the workbenches other than tuning: the main worker answers, the pool does the jobs that remain, round by
-//! round, and the answer is shown after each round.
+//! Studies of the workbenches: the main worker answers, the pool does the jobs that remain, round by round, and the
+//! answer is shown after each round. The page of tuning asks for other panels and workloads beside these runs.
 
 use std::{rc::Rc, sync::Arc, time::Duration};
 
@@ -12,7 +12,7 @@ use super::{
     notice::NoticeAction,
     task::{RunError, Task},
     workbench::{RequestState, StudyState, WorkbenchState},
-    workers::{WorkerMemory, failure::Failure},
+    workers::failure::Failure,
 };
 use crate::{
     app::{
@@ -27,6 +27,7 @@ use crate::{
     report::Workbench,
     schedule::timeline::Timeline,
     topology::network::{CutRequest, Network},
+    tuning::result::{Recommended, View},
     workbench::{Attachment, AttachmentKind, WorkbenchAnswer, WorkbenchQuestion, WorkbenchView},
     worker::protocol::{Request, Response},
 };
@@ -61,7 +62,7 @@ impl Session {
                 choices.set(key, value);
             }
         });
-        self.study(workbench);
+        self.study_choice(workbench);
     }
 
     /// Makes several choices at once, also of default values.
@@ -69,7 +70,21 @@ impl Session {
         let state = self.state_of(workbench);
         state.drag.set_value(None);
         state.choices.update(|choices| chosen.iter().for_each(|(key, value)| choices.set(key, value)));
-        self.study(workbench);
+        self.study_choice(workbench);
+    }
+
+    /// Has a choice answered. The page of tuning asks by itself, and what it learnt stays where it can.
+    fn study_choice(self, workbench: Workbench) {
+        if workbench != Workbench::Tuning {
+            return self.study(workbench);
+        }
+        let state = self.state_of(workbench);
+        if matches!(
+            state.study.get_untracked(),
+            StudyState::Cancelled | StudyState::Refused(_) | StudyState::Failed(_)
+        ) {
+            state.study.set(StudyState::NotStudied);
+        }
     }
 
     /// Chooses the series of a pinned point, if a field offers it; removes the choice if the point is unpinned.
@@ -98,17 +113,13 @@ impl Session {
         if state.choices.with_untracked(|held| *held != choices) {
             state.choices.set(choices);
             if untrack(move || self.can_study(workbench)) {
-                self.study(workbench);
+                self.study_choice(workbench);
             }
         }
     }
 
     /// Has the worker answer the current choices.
     pub fn study(self, workbench: Workbench) {
-        // Its page asks when the choices have changed, beside training.
-        if workbench == Workbench::Tuning {
-            return;
-        }
         let state = self.state_of(workbench);
         if state.request.get_value() != RequestState::Idle && self.is_busy_untracked() {
             state.request.set_value(RequestState::Outdated);
@@ -141,12 +152,14 @@ impl Session {
         self.task.with_untracked(Option::is_some)
     }
 
-    /// Studies the workbenches that `only` selects, if they are shown or have loaded files.
+    /// Studies the workbenches that `only` selects, if they are shown or have loaded files. Sweeps are always studied.
     pub async fn run_studies(self, run: u32, only: impl Fn(Workbench) -> bool) -> Result<(), RunError> {
         for workbench in Workbench::ALL.iter().copied().filter(|workbench| only(*workbench)) {
             // A workbench without files is studied only when it is shown.
             let is_wanted = || {
-                workbench == self.workbench.get_untracked() || self.documents.with_untracked(|all| all.has(workbench))
+                workbench == Workbench::Tuning
+                    || workbench == self.workbench.get_untracked()
+                    || self.documents.with_untracked(|all| all.has(workbench))
             };
             if is_wanted() {
                 self.run_study(run, workbench).await?;
@@ -158,7 +171,7 @@ impl Session {
     /// Studies a workbench until the answer is complete or has failed. If a worker ends, only this study fails; the run
     /// goes on with a new worker.
     async fn run_study(self, run: u32, workbench: Workbench) -> Result<(), RunError> {
-        if self.worker_memory.get_untracked() == WorkerMemory::Nothing {
+        if !self.is_in_worker.get_untracked() {
             self.run_load(run, true).await?;
         }
         let state = self.state_of(workbench);
@@ -216,6 +229,9 @@ impl Session {
                 let is_left = state.request.get_value() == RequestState::Stopping;
                 state.request.set_value(RequestState::Idle);
                 if shown.jobs.rounds.is_empty() && shown.jobs.goes_on && !is_left {
+                    if shown.jobs.is_long {
+                        state.job_results.set_value(Vec::new());
+                    }
                     let began_ms = now_ms();
                     (shown, basis) = self.ask_study(run, workbench, WorkbenchQuestion::GoOn(last_ms)).await?;
                     last_ms = (now_ms() - began_ms).max(1.0) as u32;
@@ -229,7 +245,7 @@ impl Session {
                         let share = (total - left + here * share) / total;
                         let doing = words(workbench).jobs.into();
                         let step = Step { doing, done: (share * 1000.0) as u64, total: 1000 };
-                        self.task.set(Some(Task { name: words(workbench).doing, step }));
+                        self.task.set(Some(Task { name: words(workbench).doing_jobs, step }));
                     }
                 };
                 let job = |job: u32| {
@@ -254,8 +270,7 @@ impl Session {
     /// Gives a new worker the choices and job results behind the answer that is shown.
     async fn restore_worker(self, run: u32, workbench: Workbench) -> Result<(), RunError> {
         let state = self.state_of(workbench);
-        // The page of tuning asks for its panels again by itself.
-        if workbench != Workbench::Tuning && untrack(move || state.has_answer()) {
+        if untrack(move || state.has_answer()) {
             self.ask_study(run, workbench, WorkbenchQuestion::Choose(state.answered_choices.get_value())).await?;
             let done = state.job_results.get_value();
             if !done.is_empty() {
@@ -273,10 +288,8 @@ impl Session {
     /// Returns `Refused` if other work is under way, `Cancelled` if this was cancelled, and otherwise why it failed.
     pub async fn ensure_in_worker(self, workbench: Workbench) -> Result<(), Failure> {
         let state = self.state_of(workbench);
-        let is_there = self.worker_memory.get_untracked() != WorkerMemory::Nothing
-            && (workbench == Workbench::Tuning
-                || state.is_in_worker.get_value()
-                || !untrack(move || state.has_answer()));
+        let is_there = self.is_in_worker.get_untracked()
+            && (state.is_in_worker.get_value() || !untrack(move || state.has_answer()));
         if is_there {
             return Ok(());
         }
@@ -286,7 +299,7 @@ impl Session {
         let (end, ended) = oneshot::channel();
         self.start(NoticeAction::ReadAgain, async move |run| {
             let brought = async {
-                if self.worker_memory.get_untracked() == WorkerMemory::Nothing {
+                if !self.is_in_worker.get_untracked() {
                     self.run_load(run, true).await?;
                 }
                 self.restore_worker(run, workbench).await
@@ -311,17 +324,17 @@ impl Session {
         question: WorkbenchQuestion,
     ) -> Result<(Arc<WorkbenchView>, Option<ArrayBuffer>), RunError> {
         let state = self.state_of(workbench);
-        state.request.set_value(if matches!(question, WorkbenchQuestion::GoOn(_)) {
-            RequestState::Searching
-        } else {
-            RequestState::Waiting
-        });
+        let is_long = state.shown.with_untracked(|shown| shown.as_ref().is_some_and(|shown| shown.jobs.is_long));
+        let (request_state, name) = match question {
+            WorkbenchQuestion::GoOn(_) if !is_long => (RequestState::Searching, words(workbench).doing),
+            WorkbenchQuestion::Take(_) => (RequestState::Waiting, words(workbench).doing_jobs),
+            _ => (RequestState::Waiting, words(workbench).doing),
+        };
+        state.request.set_value(request_state);
         let chosen = if let WorkbenchQuestion::Choose(choices) = &question { Some(choices.clone()) } else { None };
         let at = || RunError::Failed(Failure::InvalidMessage);
-        let is_held = state.is_last.get_value();
-        state.is_last.set_value(false);
-        let request = study_request(workbench, question, is_held);
-        let answer = self.run_job(run, words(workbench).doing, request, &[]).await;
+        let request = study_request(workbench, question, state.awaits_answer());
+        let answer = self.run_job(run, name, request, &[]).await;
         let answer = answer.map_err(|stop| match stop {
             RunError::Failed(Failure::During(step, cause)) => {
                 Failure::During(self.describe_with_choices(workbench, &step), cause).into()
@@ -329,23 +342,45 @@ impl Session {
             other => other,
         })?;
         let Response::Study(study) = answer.response else { return Err(at()) };
-        let mut shown = match (*study, state.shown.get_untracked()) {
+        let shown = self.show_answer(workbench, *study, chosen).ok_or_else(at)?;
+        state.is_in_worker.set_value(true);
+        Ok((shown, answer.training))
+    }
+
+    /// Shows an answer of the worker, to these choices if it is one to choices; `None` if there is nothing that it could
+    /// change.
+    pub fn show_answer(
+        self,
+        workbench: Workbench,
+        answer: WorkbenchAnswer,
+        chosen: Option<Choices>,
+    ) -> Option<Arc<WorkbenchView>> {
+        let state = self.state_of(workbench);
+        let mut shown = match (answer, state.shown.get_untracked()) {
             (WorkbenchAnswer::Shown(shown), _) => *shown,
             (WorkbenchAnswer::Changed(change), Some(before)) => change.apply(&before),
-            _ => return Err(at()),
+            _ => return None,
         };
         if let Some(network) = shown.attachment::<Network>(AttachmentKind::Network) {
-            shown.attachments.retain(|attachment| attachment.kind != AttachmentKind::Network);
             state.network.set(Some(Arc::new(network)));
         }
+        if let Some(Recommended { basis, groups, answer, notes }) = shown.attachment(AttachmentKind::Recommendations) {
+            self.tuning.basis.set(basis);
+            self.tuning.groups.set(Arc::new(groups));
+            self.tuning.answer.set(Arc::new(answer));
+            self.tuning.notes.update(|all| all[1] = notes);
+        }
+        if let Some(view) = shown.attachment::<View>(AttachmentKind::Charts) {
+            self.tuning.view.set(Some(Arc::new(view)));
+        }
+        shown.attachments.retain(|attachment| !attachment.kind.is_kept());
         let shown: Arc<WorkbenchView> = shown.into();
         if let Some(chosen) = chosen {
             state.answered_choices.set_value(chosen);
         }
-        state.is_in_worker.set_value(true);
         state.is_last.set_value(true);
         state.shown.set(Some(shown.clone()));
-        Ok((shown, answer.training))
+        Some(shown)
     }
 
     /// The workbench, the choices and the kind of work as text, for error messages.

@@ -1,48 +1,33 @@
-//! The state of the tuning workbench: what is chosen, and what was found in the loaded sweep.
+//! The state of the tuning workbench beside its choices and its answer: what was found in the loaded sweep.
 
 use std::sync::Arc;
 
 use leptos::prelude::*;
 
-use super::open_file::OpenFile;
+use super::{Session, open_file::OpenFile, workbench::StudyState};
 use crate::{
     collective::Workload,
+    form::Choices,
+    report::Workbench,
     tuning::{
         address::{Address, NotLoaded, Panel},
-        aggregate::Target,
-        parameters::Parameters,
-        result::{Evaluation, Group, Importance, Recommendation, View},
+        heat_map::Against,
+        result::{AnswerBasis, Group, Recommendation, View},
         sets::{SetChoice, Sets},
     },
 };
 
-/// The basis of the recommendations, from the first answer to the last.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum AnswerBasis {
-    /// The configurations with the highest measured busbw.
-    #[default]
-    Measured,
-    /// The predictions of the model.
-    Trained,
-    /// The predictor with the lowest regret in validation, with intervals.
-    Validated,
-}
-
 /// The state of the tuning workbench. Copies share it.
 #[derive(Clone, Copy)]
 pub struct TuningState {
-    /// Which column is the measurement: the time, or the printed busbw.
-    pub target: RwSignal<Target>,
-    /// The parameters of the form, for the next training.
-    pub parameters: RwSignal<Parameters>,
-    /// The parameters of the last training.
-    pub trained_with: RwSignal<Parameters>,
-    /// The workload that is asked for.
-    pub address: RwSignal<Address>,
-    /// The panel that is shown.
-    pub panel: RwSignal<Panel>,
-    /// Whether the heat map compares with the default instead of the best.
-    pub against_default: RwSignal<bool>,
+    /// The workload that the choices ask for.
+    pub address: Memo<Address>,
+    /// The panel that is chosen.
+    pub panel: Memo<Panel>,
+    /// With what the heat map compares.
+    pub against: Memo<Against>,
+    /// Whether the address is that of the example.
+    pub names_example: RwSignal<bool>,
     /// The configuration that is pinned in the heat map, and at the shown size in the other charts.
     pub pinned: RwSignal<Option<String>>,
     /// The sets of measurements, and which of them is loaded.
@@ -53,12 +38,8 @@ pub struct TuningState {
     pub answer: RwSignal<Arc<Vec<Recommendation>>>,
     /// The basis of the recommendations.
     pub basis: RwSignal<AnswerBasis>,
-    /// The errors in validation; `None` before.
-    pub evaluation: RwSignal<Option<Arc<Evaluation>>>,
-    /// The feature importances; `None` before they were asked for.
-    pub importances: RwSignal<Option<Arc<Vec<Importance>>>>,
-    /// The notes of reading, training and validation, in this order.
-    pub notes: RwSignal<[Vec<String>; 3]>,
+    /// The notes of reading, and those of training and validation.
+    pub notes: RwSignal<[Vec<String>; 2]>,
     /// The charts of the workload shown.
     pub view: RwSignal<Option<Arc<View>>>,
     /// The workload that the address names, or an error if it is not loaded; `None` before anything is loaded.
@@ -66,12 +47,19 @@ pub struct TuningState {
 }
 
 impl TuningState {
-    /// A state without data, with address and panel of the page's address.
-    pub fn new(files: RwSignal<Vec<OpenFile>, LocalStorage>, address: Address, panel: Panel) -> Self {
+    /// A state without data.
+    pub fn new(
+        files: RwSignal<Vec<OpenFile>, LocalStorage>,
+        choices: RwSignal<Choices>,
+        names_example: RwSignal<bool>,
+    ) -> Self {
         let groups = RwSignal::new(Arc::new(Vec::new()));
         let answer = RwSignal::new(Arc::new(Vec::new()));
         let sets: RwSignal<Arc<Sets>> = RwSignal::default();
-        let address = RwSignal::new(address);
+        let address = Memo::new(move |_| {
+            let address = choices.with(|choices| Address::of_choices(|key| choices.get(key)));
+            Address { example: names_example.get(), ..address }
+        });
         let shown = Memo::new(move |_| {
             let (address, groups) = (address.get(), groups.get());
             let only_example = files.with(|files| files.iter().all(|file| file.is_example));
@@ -84,19 +72,15 @@ impl TuningState {
             }
         });
         Self {
-            target: RwSignal::default(),
-            parameters: RwSignal::default(),
-            trained_with: RwSignal::default(),
             address,
-            panel: RwSignal::new(panel),
-            against_default: RwSignal::default(),
+            panel: Memo::new(move |_| choices.with(|choices| Panel::of_choices(|key| choices.get(key)))),
+            against: Memo::new(move |_| choices.with(|choices| Against::of_choices(|key| choices.get(key)))),
+            names_example,
             pinned: RwSignal::default(),
             sets,
             groups,
             answer,
             basis: RwSignal::default(),
-            evaluation: RwSignal::default(),
-            importances: RwSignal::default(),
             notes: RwSignal::default(),
             view: RwSignal::default(),
             shown,
@@ -134,5 +118,48 @@ impl TuningState {
     /// The name of the loaded set, if there are several.
     pub fn set_label(self) -> Option<String> {
         self.sets.with_untracked(|sets| sets.label().map(str::to_owned))
+    }
+
+    /// Resets what was found.
+    pub(super) fn clear(self) {
+        self.sets.set(Arc::default());
+        self.groups.set(Arc::default());
+        self.answer.set(Arc::default());
+        self.basis.set(AnswerBasis::Measured);
+        self.view.set(None);
+        self.notes.set(Default::default());
+    }
+}
+
+impl Session {
+    /// Changes what the choices of the tuning workbench ask for.
+    pub fn set_address(self, address: Address) {
+        self.tuning.names_example.set(address.example);
+        self.choose_keys(Workbench::Tuning, &address.choices());
+    }
+
+    /// Shows a panel of the tuning workbench.
+    pub fn set_panel(self, panel: Panel) {
+        let key = if panel == Panel::default() { String::new() } else { panel.key().to_owned() };
+        self.choose_keys(Workbench::Tuning, &[("p", key)]);
+    }
+
+    /// Sets or, where a value is empty, removes choices, without an answer before the page asks for one.
+    pub fn choose_keys(self, workbench: Workbench, chosen: &[(&str, String)]) {
+        let state = self.state_of(workbench);
+        state.drag.set_value(None);
+        let mut choices = state.choices.get_untracked();
+        for (key, value) in chosen {
+            if value.is_empty() { choices.clear(key) } else { choices.set(key, value) }
+        }
+        if state.choices.with_untracked(|held| *held != choices) {
+            state.choices.set(choices);
+        }
+    }
+
+    /// Whether the page of tuning may ask beside the runs: not while a run is about to answer the same.
+    pub fn may_ask_beside(self) -> bool {
+        let state = self.state_of(Workbench::Tuning);
+        !self.tuning.has_data() || state.study.with(|study| *study != StudyState::NotStudied)
     }
 }

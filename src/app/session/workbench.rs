@@ -137,6 +137,18 @@ impl WorkbenchState {
         self.drag.set_value(Some(began));
     }
 
+    /// Notes that a question is sent; returns whether what is shown is what the worker will have sent last.
+    pub fn awaits_answer(self) -> bool {
+        let is_held = self.is_last.get_value();
+        self.is_last.set_value(false);
+        is_held
+    }
+
+    /// Whether what is shown is the worker's answer to these choices.
+    pub fn is_answered(self, choices: &Choices) -> bool {
+        self.is_in_worker.get_value() && self.answered_choices.with_value(|answered| answered == choices)
+    }
+
     /// As [`Self::of_field`], without tracking.
     pub fn of_field_untracked<T>(self, key: &str, find: impl FnOnce(&Field) -> T) -> Option<T> {
         self.shown.with_untracked(|shown| shown.as_ref()?.form.iter().find(|field| field.key == key).map(find))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use crate::{
-    app::session::{AnswerBasis, Session},
+    app::session::Session,
     app::{
         browser_tasks,
         chart::ChartView,
@@ -17,7 +17,8 @@ use crate::{
     report::Workbench,
     tuning::{
         charts::group_of,
-        heat_map::{meant, same_point},
+        address::Address,
+        heat_map::{Against, meant, same_point},
         result::View,
     },
     workbench::AttachmentKind,
@@ -110,36 +111,27 @@ pub fn HeatMap() -> impl IntoView {
             Some((size, configuration.to_owned()))
         });
         if let Some((size, _)) = &point {
-            session.tuning.address.update(|address| address.size_bytes = Some(*size));
+            let address = session.tuning.address.get_untracked();
+            session.set_address(Address { size_bytes: Some(*size), ..address });
         }
         session.tuning.pinned.set(point.map(|(_, configuration)| configuration));
+    };
+    let compare = move |with_default: bool| {
+        let value = if with_default { "default".to_owned() } else { String::new() };
+        session.choose_keys(Workbench::Tuning, &[("h", value)]);
     };
     view! {
         <Show when=move || chart.with(Option::is_some)>
             <section class="panel heat-map">
                 <label class="check" hidden=move || !has_default()>
-                    <input type="checkbox" bind:checked=session.tuning.against_default />
+                    <input
+                        type="checkbox"
+                        prop:checked=move || session.tuning.against.get() == Against::Default
+                        on:change:target=move |event| compare(event.target().checked())
+                    />
                     <span>"Compare with the default"</span>
                 </label>
                 <ChartView chart theme on_pick=pick pinned=pinned(session, chart) />
-            </section>
-        </Show>
-    }
-}
-
-/// Predicted over measured busbw, out of fold.
-#[component]
-pub fn Accuracy() -> impl IntoView {
-    let session: Session = expect_context();
-    let theme = expect_context::<ActiveTheme>().signal();
-    let is_there = move || {
-        session.tuning.basis.get() == AnswerBasis::Validated
-            && session.tuning.view.with(|view| view.as_ref().is_some_and(|view| view.predicted_over_measured.is_some()))
-    };
-    view! {
-        <Show when=is_there>
-            <section class="panel">
-                <ChartView chart=chart_of(session, 3, |view| view.predicted_over_measured.as_ref()) theme />
             </section>
         </Show>
     }

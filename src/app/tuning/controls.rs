@@ -56,7 +56,7 @@ pub fn Controls() -> impl IntoView {
         for relax in [|_: &mut Address| (), |a: &mut Address| a.scale = None] {
             relax(&mut address);
             if let Ok(workload) = address.resolve(&groups, &session.tuning.sets.read_untracked(), &answer) {
-                session.tuning.address.set(Address::of(&workload, address.set, address.example));
+                session.set_address(Address::of(&workload, address.set, address.example));
                 return;
             }
         }
@@ -69,7 +69,7 @@ pub fn Controls() -> impl IntoView {
             of_sets.chain([named(SetChoice::Pooled, Sets::POOLED, sets.pooled_rows)]).collect::<Vec<_>>()
         })
     };
-    let on_set = move |set: SetChoice| session.tuning.address.update(|address| address.set = set);
+    let on_set = move |set: SetChoice| session.set_address(Address { set, ..session.tuning.address.get_untracked() });
     let on_collective = move |collective: Collective| choose(&|a| a.collective = Some(collective));
     let on_scale = move |scale: Scale| choose(&|a| a.scale = Some(scale));
     let on_size = move |size: u64| choose(&|a| a.size_bytes = Some(size));

@@ -3,12 +3,8 @@
 mod answer;
 mod charts;
 mod controls;
-mod custom_sizes;
-mod limits;
 mod mapping;
 mod panels;
-mod parameters;
-mod quality;
 mod table;
 mod worker_query;
 
@@ -16,23 +12,24 @@ pub use mapping::MappingDialog;
 
 use leptos::prelude::*;
 
-use super::{browser_tasks, files::Files, session::Session, workbench::Sections};
+use super::{
+    browser_tasks,
+    files::Files,
+    session::Session,
+    workbench::{Sections, study_when_free, why_unanswered},
+};
 use crate::{
     app::reactive::{Show, effect, reactive},
-    form::Choices,
     intake::{FileReport, Outcome, files::DocumentFiles},
     report::Workbench,
-    tuning::address::Panel,
+    tuning::address::{Address, Panel},
     workbench::WorkbenchQuestion,
     worker::protocol::Request,
 };
 use answer::Answer;
-use charts::{Accuracy, Charts, HeatMap};
+use charts::{Charts, HeatMap};
 use controls::Controls;
-use custom_sizes::CustomSizes;
 use panels::{ChosenPanel, Failed, Tabs};
-use parameters::ParametersForm;
-use quality::{Importances, Quality};
 use table::OptimalConfigurations;
 use worker_query::WorkerQuery;
 
@@ -48,18 +45,9 @@ pub fn Tuning() -> impl IntoView {
     };
     let is_answer = move || session.tuning.panel.get() == Panel::Answer;
     let shows_workload = move || session.tuning.workload().is_some();
-    effect(move || {
-        session.tuning.shown.track();
-        session.tuning.against_default.track();
-        session.refresh_view();
-    });
     effect(move || session.reload_other_set());
+    study_when_free(session, Workbench::Tuning);
     let query = WorkerQuery::new(session, Signal::derive(move || panel_question(session)));
-    // What another panel shows is not shown in its place.
-    effect(move || {
-        session.tuning.panel.track();
-        session.state_of(Workbench::Tuning).shown.set(None);
-    });
     view! {
         <div class="bench">
             <main class="bench-main">
@@ -78,6 +66,7 @@ pub fn Tuning() -> impl IntoView {
                         aria-labelledby=move || format!("tab-{}", session.tuning.panel.get().key())
                     >
                         <Show when=move || !has_data() || shows_workload() fallback=|| view! { <NotLoadedView /> }>
+                            {reactive(move || why_unanswered(session, Workbench::Tuning))}
                             <Failed error=query.error />
                             <Show when=is_answer fallback=|| view! { <OtherPanel /> }>
                                 <Show when=has_data fallback=|| view! { <NoSweep /> }>
@@ -97,27 +86,22 @@ pub fn Tuning() -> impl IntoView {
                     </section>
                 </Show>
             </main>
-            <aside class="bench-side" aria-label="Loaded files and model quality">
+            <aside class="bench-side" aria-label="Loaded files and model">
                 <Files />
-                <Show when=has_data>
-                    <QualitySidebar />
-                </Show>
+                <Sections workbench=Workbench::Tuning is_aside=true />
+                <SaveModel />
             </aside>
         </div>
     }
 }
 
-/// The question for the sections of the panel that is shown: its choices, with the workload as in the address.
+/// The question for the sections of the panel that is shown, and for the charts of the workload.
 fn panel_question(session: Session) -> Option<Request> {
-    let panel = session.tuning.panel.get();
+    let choices = session.state_of(Workbench::Tuning).choices.get();
     let is_wanted = session.reports.with(|files| !files.is_empty())
+        && session.may_ask_beside()
         && (!session.tuning.has_data() || session.tuning.workload().is_some());
     is_wanted.then(|| {
-        let mut choices = Choices::parse(&(session.tuning.address.get().fragment() + &panel.suffix()));
-        session
-            .state_of(Workbench::Tuning)
-            .choices
-            .with(|own| own.iter().for_each(|(key, value)| choices.set(key, value)));
         let question = Box::new(WorkbenchQuestion::Choose(choices));
         Request::Study { workbench: Workbench::Tuning, question, is_held: false }
     })
@@ -150,7 +134,7 @@ fn NoSweep() -> impl IntoView {
 /// The answer panel. Its parts are built in several tasks of the browser, the answer first.
 #[component]
 fn AnswerPanel() -> impl IntoView {
-    let step = browser_tasks::count_up_in_tasks(7);
+    let step = browser_tasks::count_up_in_tasks(5);
     let is_at = move |first: usize| step.get() >= first;
     view! {
         <Show when=move || is_at(1)>
@@ -164,26 +148,32 @@ fn AnswerPanel() -> impl IntoView {
         <Show when=move || is_at(5)>
             <HeatMap />
             <Sections workbench=Workbench::Tuning />
-            <Accuracy />
-        </Show>
-        <Show when=move || is_at(6)>
-            <Importances />
-        </Show>
-        <Show when=move || is_at(7)>
-            <CustomSizes />
         </Show>
     }
 }
 
+/// The button that saves the model, once there is one.
 #[component]
-fn QualitySidebar() -> impl IntoView {
-    let step = browser_tasks::count_up_in_tasks(9);
-    view! {
-        <Show when=move || step.get() == 9>
-            <Quality />
-            <ParametersForm />
-        </Show>
-    }
+fn SaveModel() -> impl IntoView {
+    let session: Session = expect_context();
+    let files = move || {
+        let shown = session.state_of(Workbench::Tuning).shown;
+        shown.with(|shown| shown.as_ref().map(|shown| shown.files.clone()).unwrap_or_default())
+    };
+    let button = move |(key, label): (String, String)| {
+        let save = move |_| session.save(Workbench::Tuning, key.clone());
+        view! {
+            <button
+                type="button"
+                title="Parameters, seed and training rows as a file that opens here again"
+                disabled=move || session.is_busy()
+                on:click=save
+            >
+                {label}
+            </button>
+        }
+    };
+    reactive(move || files().into_iter().map(button).collect_view())
 }
 
 /// Says that the workload of the address is not loaded. No other data is shown in its place.
@@ -194,8 +184,8 @@ fn NotLoadedView() -> impl IntoView {
     let is_example = move || missing().is_some_and(|address| address.example) && !session.shows_example();
     let name = move || missing().map(|address| address.to_string());
     let show_loaded = move |_| {
-        let anything = crate::tuning::address::Address { example: session.shows_example(), ..Default::default() };
-        session.tuning.address.set(session.resolved(anything));
+        let anything = Address { example: session.shows_example(), ..Address::default() };
+        session.set_address(session.resolved(anything));
     };
     view! {
         <section class="panel not-loaded" role="status">

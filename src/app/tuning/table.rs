@@ -76,7 +76,7 @@ pub fn RecommendationTable(
     let on_open = UnsyncCallback::new(move |index: usize| {
         if let Some(workload) = workload_of(index) {
             let Address { set, example, .. } = session.tuning.address.get_untracked();
-            session.tuning.address.set(Address::of(&workload, set, example));
+            session.set_address(Address::of(&workload, set, example));
         }
     });
     let row_class = UnsyncCallback::new(move |index: usize| {

@@ -8,11 +8,11 @@ use leptos::{prelude::*, task::spawn_local};
 use crate::{
     app::{
         reactive::effect,
-        session::{Failure, JobKind, Session, WorkerMemory},
+        session::{Answer, Failure, JobKind, Session, StudyState},
     },
     report::Workbench,
     text::Listing,
-    workbench::WorkbenchAnswer,
+    workbench::WorkbenchQuestion,
     worker::protocol::{Request, Response},
 };
 
@@ -41,7 +41,6 @@ enum RequestState {
 /// The work of a request as text, for error messages.
 const fn about(request: &Request) -> &'static str {
     match request {
-        Request::Record(_) => "Listing the runs of a point",
         Request::Compare { .. } => "Comparing two states",
         _ => "Making a panel",
     }
@@ -54,7 +53,7 @@ impl WorkerQuery {
         let state = StoredValue::new(RequestState::Idle);
         effect(move || {
             // These may change the answer.
-            session.worker_memory.track();
+            session.is_in_worker.track();
             session.tuning.basis.track();
             session.reports.track();
             session.tuning.answer.track();
@@ -70,7 +69,18 @@ impl WorkerQuery {
             self.response.try_set(None);
             return;
         };
-        if session.worker_memory.get_untracked() == WorkerMemory::Nothing {
+        let of_study = match &request {
+            Request::Study { question, .. } => match &**question {
+                WorkbenchQuestion::Choose(choices) => Some(choices.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let study = session.state_of(Workbench::Tuning);
+        if of_study.as_ref().is_some_and(|choices| study.is_answered(choices)) {
+            return;
+        }
+        if !session.is_in_worker.get_untracked() {
             let is_same = self.asked.try_with_value(|asked| asked.as_ref() == Some(&request)) == Some(true);
             if session.task.with_untracked(Option::is_some) {
                 self.response.try_set(None);
@@ -88,21 +98,28 @@ impl WorkerQuery {
         self.asked.set_value(Some(request.clone()));
         session.quick_jobs.update(|quick_jobs| *quick_jobs += 1);
         let handles = session.handles_for(&request);
-        let answer = session.main().ask(JobKind::Quick, request.clone(), &handles, Box::new(|_| ()));
+        let mut sent = request.clone();
+        if let Request::Study { is_held, .. } = &mut sent {
+            *is_held = study.awaits_answer();
+        }
+        let answer = session.main().ask(JobKind::Quick, sent, &handles, Box::new(|_| ()));
         spawn_local(async move {
             let answer = answer.await;
             match answer {
-                // The answer to the present question follows; what is shown may be of another panel.
+                Ok(Answer { response: Response::Study(answer), .. }) => {
+                    self.error.try_set(None);
+                    let shown = session.show_answer(Workbench::Tuning, *answer, of_study);
+                    // Other parameters are learnt from; what was cancelled is not begun again.
+                    let is_anew = shown.is_some_and(|shown| shown.jobs.is_anew);
+                    if is_anew && matches!(study.study.get_untracked(), StudyState::Answered | StudyState::UnderWay) {
+                        session.study(Workbench::Tuning);
+                    }
+                }
+                // The answer to the present question follows.
                 Ok(_) if state.try_get_value() == Some(RequestState::Outdated) => {}
                 Ok(answer) => {
                     self.error.try_set(None);
-                    if let Response::Study(answer) = answer.response {
-                        if let WorkbenchAnswer::Shown(shown) = *answer {
-                            session.state_of(Workbench::Tuning).shown.set(Some(Arc::new(*shown)));
-                        }
-                    } else {
-                        self.response.try_set(Some(Arc::new(answer.response)));
-                    }
+                    self.response.try_set(Some(Arc::new(answer.response)));
                 }
                 Err(failure) if failure.is_expected() => {}
                 Err(failure @ Failure::Refused(_)) => {
@@ -130,18 +147,8 @@ impl WorkerQuery {
         self.response.with(|response| find(response.as_ref()?))
     }
 
-    /// As [`Self::get`], without tracking.
-    pub fn get_untracked<T>(self, find: impl FnOnce(&Response) -> Option<T>) -> Option<T> {
-        self.response.with_untracked(|response| find(response.as_ref()?))
-    }
-
     /// A table of the last response; empty before.
     pub fn listing(self, find: fn(&Response) -> Option<&Listing>) -> Signal<Arc<Listing>> {
         Memo::new(move |_| self.get(|response| find(response).cloned().map(Arc::new)).unwrap_or_default()).into()
-    }
-
-    /// Whether a condition holds for the last response; tracked.
-    pub fn holds(self, holds: fn(&Response) -> bool) -> impl Fn() -> bool + Copy + Send + Sync {
-        move || self.get(|response| Some(holds(response))) == Some(true)
     }
 }

@@ -142,6 +142,24 @@ pub(super) fn GroupForm(
             let chosen: Vec<_> = of_group.map(|field| (field.key.clone(), value(field))).collect();
             session.choose_together(workbench, &chosen);
         };
+        let usual = move || {
+            let fields = |shown: &Option<std::sync::Arc<WorkbenchView>>| {
+                let fields = shown.iter().flat_map(|shown| &shown.form).filter(|field| number(field) == Some(group));
+                fields.map(|field| (field.key.clone(), field.usual.clone())).collect::<Vec<_>>()
+            };
+            state.shown.with(fields)
+        };
+        let is_usual = move || {
+            let held = |key: &str| of_draft(draft, state, key);
+            usual().iter().all(|(key, usual)| held(key).is_none_or(|held| held == *usual))
+        };
+        let reset = move |_| {
+            let usual = untrack(usual);
+            draft.into_iter().for_each(|draft| draft.update(|draft| usual.iter().for_each(|(key, value)| draft.set(key, value))));
+        };
+        let defaults = draft.is_some().then(|| {
+            view! { <button type="button" disabled=is_usual on:click=reset>"Defaults"</button> }
+        });
         let button = submit.get_untracked().map(|label| {
             view! { <button type="submit" class="primary">{label}</button> }
         });
@@ -149,10 +167,17 @@ pub(super) fn GroupForm(
             <form class="own" on:submit=send>
                 <Fields workbench group=Some(group) draft />
                 {button}
+                {defaults}
             </form>
         }
     };
     view! { <For each=groups key=u8::clone children=form /> }
+}
+
+/// The value of a field of a form that is sent: as it was edited, else as it was chosen.
+fn of_draft(draft: Option<RwSignal<Choices>>, state: WorkbenchState, key: &str) -> Option<String> {
+    let get = |choices: &Choices| choices.get(key).map(str::to_owned);
+    draft?.with(get).or_else(|| state.choices.with(get)).or_else(|| state.of_field(key, |field| field.value.clone()))
 }
 
 /// The number of a field's group.
@@ -173,7 +198,12 @@ fn Fields(
     let fields = move || {
         state.shown.with(|shown| {
             let fields = shown.as_ref().map(|shown| shown.form.as_slice()).unwrap_or_default();
-            let of_group = fields.iter().filter(|field| number(field) == group);
+            let held = |key: &str| of_draft(draft, state, key).or_else(|| state.of_field(key, |field| field.value.clone()));
+            let is_meant = |field: &&Field| {
+                let only = field.only_for.as_ref();
+                only.is_none_or(|(key, values)| held(key).is_none_or(|held| values.contains(&held)))
+            };
+            let of_group = fields.iter().filter(|field| number(field) == group).filter(is_meant);
             of_group.map(|field| (field.key.clone(), field.label.clone(), kind(&field.control))).collect::<Vec<_>>()
         })
     };
@@ -207,8 +237,7 @@ fn field(
     let key = StoredValue::new(key);
     // A field is written only when its value differs: an answer must not overwrite what is being typed.
     let held = Memo::new(move |_| {
-        let edited = |key: &String| draft?.with(|draft| draft.get(key).map(str::to_owned));
-        key.with_value(|key| edited(key).or_else(|| state.of_field(key, |field| field.value.clone())))
+        key.with_value(|key| of_draft(draft, state, key).or_else(|| state.of_field(key, |field| field.value.clone())))
     });
     let value = move || held.get().unwrap_or_default();
     let choose = move |value: &str| match draft {
@@ -228,9 +257,8 @@ fn field(
         0 => {
             // The list shows the current choice: an answer to an earlier one may still come.
             let chosen = move |key: &String| {
-                let choices = draft.unwrap_or(state.choices);
-                let chosen = choices.with(|choices| choices.get(key).map(str::to_owned));
-                chosen.or_else(|| state.of_field(key, |field| field.usual.clone()))
+                let chosen = || state.choices.with(|choices| choices.get(key).map(str::to_owned));
+                of_draft(draft, state, key).or_else(chosen).or_else(|| state.of_field(key, |field| field.usual.clone()))
             };
             let all = move || {
                 let options = options();
@@ -258,11 +286,17 @@ fn field(
                 let is_on = move || value().split(',').any(|held| held == name);
                 check(text, String::new(), Box::new(is_on), Box::new(move |on| toggle(&option, on)))
             };
+            // The heading of its group names it already.
+            let is_alone = state.shown.with_untracked(|shown| {
+                let form = shown.as_ref().map(|shown| shown.form.as_slice()).unwrap_or_default();
+                let group = form.iter().find(|field| key.with_value(|key| field.key == *key)).map(number);
+                form.iter().filter(|field| Some(number(field)) == group).count() < 2
+            });
             let shown = ListLimit::initial();
             let listed = move || options().into_iter().take(shown.get()).collect::<Vec<_>>();
             view! {
                 <fieldset class="field many">
-                    <legend class="visually-hidden">{label}</legend>
+                    <legend class:visually-hidden=is_alone>{label}</legend>
                     <div class="checks">
                         <For each=listed key=|option| option.0.clone() children=item />
                     </div>

@@ -1,4 +1,4 @@
-//! The page of any workbench but tuning: its form and its report, both drawn from data.
+//! The page of any workbench: its form and its report, both drawn from data. Tuning has a page of its own around them.
 
 mod form;
 
@@ -24,14 +24,7 @@ use form::{ChoiceBar, GroupForm};
 pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
     let session: Session = expect_context();
     let has_files = move || session.can_study(workbench);
-    // Generated data needs no file, so it is studied at once.
-    effect(move || {
-        let is_free = session.task.with(Option::is_none);
-        let is_new = session.state_of(workbench).study.with(|state| *state == StudyState::NotStudied);
-        if is_free && is_new && session.can_study(workbench) {
-            session.study(workbench);
-        }
-    });
+    study_when_free(session, workbench);
     let is_made = move || !session.needs_files(workbench) && session.documents.with(|all| !all.has(workbench));
     view! {
         <Show when=has_files fallback=move || view! { <Welcome workbench lead=words(workbench).lead reads=words(workbench).reads /> }>
@@ -55,6 +48,17 @@ pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
             </div>
         </Show>
     }
+}
+
+/// Studies a workbench that was not studied, as soon as nothing else is under way. Generated data needs no file.
+pub fn study_when_free(session: Session, workbench: Workbench) {
+    effect(move || {
+        let is_free = session.task.with(Option::is_none);
+        let is_new = session.state_of(workbench).study.with(|state| *state == StudyState::NotStudied);
+        if is_free && is_new && session.can_study(workbench) {
+            session.study(workbench);
+        }
+    });
 }
 
 /// The choices and the answer.
@@ -88,7 +92,12 @@ fn WorkbenchBody(workbench: Workbench) -> impl IntoView {
 
 /// The sections of the answer, each with the fields of its group.
 #[component]
-pub fn Sections(workbench: Workbench) -> impl IntoView {
+pub fn Sections(
+    workbench: Workbench,
+    /// Those of the column beside the answer.
+    #[prop(optional)]
+    is_aside: bool,
+) -> impl IntoView {
     let state = expect_context::<Session>().state_of(workbench);
     // What stands at a place is drawn anew where it is of another group.
     let sections = move || {
@@ -96,7 +105,10 @@ pub fn Sections(workbench: Workbench) -> impl IntoView {
         let kind = |(index, section): (usize, &Section)| {
             (index, section.form.as_ref().map(|group| group.number), section.placement.is_folded)
         };
-        all.iter().flat_map(|shown| shown.report.sections.iter().enumerate().map(kind)).collect::<Vec<_>>()
+        let is_here = |(_, section): &(usize, &Section)| section.placement.is_aside == is_aside;
+        all.iter()
+            .flat_map(|shown| shown.report.sections.iter().enumerate().filter(is_here).map(kind))
+            .collect::<Vec<_>>()
     };
     let section = move |(index, ..): (usize, Option<u8>, bool)| {
         let find = move |report: &Report| report.sections.get(index).cloned();
@@ -111,7 +123,7 @@ pub fn Sections(workbench: Workbench) -> impl IntoView {
 }
 
 /// Why the choices are not answered, with a button that tries again.
-fn why_unanswered(session: Session, workbench: Workbench) -> Option<AnyView> {
+pub fn why_unanswered(session: Session, workbench: Workbench) -> Option<AnyView> {
     let state = session.state_of(workbench);
     let (heading, why, is_wrong) = match state.study.get() {
         StudyState::Refused(why) => {

@@ -186,7 +186,7 @@ impl Study for Policy {
         let rounds = prepared.rounds.iter().map(|round| round.iter().filter_map(of).collect::<Vec<_>>());
         let rounds: Vec<Vec<(u32, f64)>> = rounds.filter(|round| !round.is_empty()).collect();
         let basis = if rounds.is_empty() { Vec::new() } else { prepared.game.clone() };
-        Ok(Jobs { basis, rounds, is_anew: self.is_anew, goes_on: false })
+        Ok(Jobs { basis, rounds, is_anew: self.is_anew, ..Jobs::default() })
     }
 
     fn report(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {

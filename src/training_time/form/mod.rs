@@ -197,7 +197,7 @@ impl Study for TrainingTime {
     fn jobs(&self) -> Result<Jobs, WorkbenchError> {
         let rounds = self.study.rounds()?;
         let basis = if rounds.is_empty() { Vec::new() } else { self.basis.clone() };
-        Ok(Jobs { basis, rounds, is_anew: self.is_anew, goes_on: self.is_partial() })
+        Ok(Jobs { basis, rounds, is_anew: self.is_anew, goes_on: self.is_partial(), is_long: false })
     }
 
     fn report(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {

@@ -2,6 +2,8 @@
 
 use super::Tuning;
 use crate::{
+    collective::{Configuration, Workload},
+    form::RowChoice,
     progress::Progress,
     report::{
         Exhibit, Section, TextFile,
@@ -19,11 +21,15 @@ use crate::{
         coverage::CoverageAnswer,
         hotspots::{self, HotspotQuestion},
         launch::Sizes,
+        listing,
         plan::{self, PlanAnswer, PlanQuestion},
+        report::trust,
+        result::Recommendation,
         settings::Group,
         study::TuningStudyError,
     },
-    units::count,
+    text::{Column, Entry, Listing},
+    units::{Size, count, significant},
 };
 
 /// The number of unmeasured workloads that are named.
@@ -33,7 +39,7 @@ const MAX_FINDINGS: usize = 5000;
 
 impl Section {
     /// A section of a panel, with words beside its heading.
-    fn led(group: Group, lead: &str) -> Self {
+    pub(super) fn led(group: Group, lead: &str) -> Self {
         let mut section = Self::with_form(group);
         lead.clone_into(&mut section.placement.lead);
         section
@@ -56,20 +62,122 @@ fn file(name: impl Into<String>, note: impl Into<String>, text: String) -> TextF
 }
 
 impl Tuning {
-    /// The sections of the panel that is chosen.
+    /// The sections of the panel that is chosen, and those beside every panel.
     pub(super) fn make_sections(&mut self, progress: &mut dyn Progress) -> Vec<Section> {
-        match self.settings.panel {
-            Panel::Answer => self.dips(),
+        let mut sections = match self.settings.panel {
+            Panel::Answer => [self.dips(), self.model(progress)].concat(),
+            Panel::Noise => self.noise(),
             Panel::TunerFiles => self.tuner_files(),
             Panel::Coverage => self.covered(),
             Panel::Plan => self.planned(progress),
             Panel::Ab => self.campaigns(),
             Panel::Tables => self.tables(),
-            Panel::Noise | Panel::Compare => Vec::new(),
+            Panel::Compare => Vec::new(),
+        };
+        if self.has_data() {
+            let aside = |group, submit: Option<&str>| {
+                let mut section = Section::with_form(group);
+                section.placement.is_aside = true;
+                section.placement.is_folded = submit.is_none();
+                section.placement.submit = submit.map(str::to_owned);
+                section
+            };
+            sections.extend([aside(Group::Model, Some("Train")), aside(Group::Limits, None)]);
         }
+        sections
     }
 
-    fn has_data(&self) -> bool {
+    /// How far to trust the model, what it looks at, and its answers for sizes that are asked for.
+    fn model(&mut self, progress: &mut dyn Progress) -> Vec<Section> {
+        if !self.has_data() {
+            return Vec::new();
+        }
+        let mut sections = Vec::new();
+        let view = self.view.as_ref().map(|(_, view)| view);
+        let chart = view.and_then(|view| view.predicted_over_measured.clone());
+        let evaluation = self.loaded.study.evaluation();
+        sections.extend(evaluation.map(|evaluation| trust::section(evaluation, chart.into_iter().collect())));
+        if self.loaded.study.parameters().is_some() {
+            sections.push(self.features(progress));
+        }
+        sections.extend(self.own_sizes(progress).into_iter().flatten());
+        sections
+    }
+
+    fn features(&mut self, progress: &mut dyn Progress) -> Section {
+        let section = Section::with_form(Group::Importances).saying(
+            "How much the prediction needs each feature. A small importance of algorithm or channels says nothing about \
+             regret, because most of the variance comes from the size.",
+        );
+        if !self.settings.importances {
+            return section;
+        }
+        let learnt = self.learnt();
+        if self.importances.as_ref().is_none_or(|(of, _)| *of != learnt) {
+            match self.loaded.study.importances(progress) {
+                Ok(importances) => self.importances = Some((learnt, importances)),
+                Err(error) => return failed(section, &error),
+            }
+        }
+        let rows = self.importances.iter().flat_map(|(_, importances)| importances).map(|importance| {
+            vec![
+                Entry::text(importance.feature.clone()),
+                Entry::number(importance.impurity, |share| format!("{share:.4}")),
+                Entry::number(Some(importance.permutation_pct), significant),
+            ]
+        });
+        let columns = vec![
+            Column::words("Feature", "what the model is given"),
+            Column::numbers("Impurity", "share of the impurity that its splits removed"),
+            Column::numbers("Permutation", "rise of MAPE in points when its values are shuffled"),
+        ];
+        let listing = Listing { columns, rows: rows.collect() };
+        Section { tables: vec![Exhibit::new("importances", "Feature importance", listing)], ..section }
+    }
+
+    /// The answers for sizes that are asked for, measured or not.
+    fn own_sizes(&mut self, progress: &mut dyn Progress) -> Option<[Section; 2]> {
+        let Workload { collective, scale, .. } = self.settings.shown?;
+        let mut section = Section::led(Group::OwnSizes, &format!("{collective} on {scale}"));
+        section.placement.submit = Some("Answer".to_owned());
+        let mut limits = Section::with_form(Group::OwnLimits);
+        limits.placement.is_folded = true;
+        let sizes = match self.settings.own_sizes() {
+            Ok(sizes) => sizes,
+            Err(wrong) => {
+                section.placement.error = Some(wrong.to_string());
+                return Some([section, limits]);
+            }
+        };
+        if sizes.is_empty() {
+            return Some([section, limits]);
+        }
+        let workloads = sizes.iter().map(|&size_bytes| Workload { collective, scale, size_bytes }).collect();
+        let question = (self.learnt(), workloads, self.settings.own_limits.clone());
+        if self.own.as_ref().is_none_or(|(of, _)| *of != question) {
+            match self.loaded.study.recommend(&question.1, Some(&question.2), true, progress) {
+                Ok(answers) => self.own = Some((question, answers)),
+                Err(error) => return Some([failed(section, &error), limits]),
+            }
+        }
+        let answers = self.own.as_ref().map_or(&[][..], |(_, answers)| answers);
+        let differs = |answer: &Recommendation| {
+            let ((other, busbw), size) = (answer.exhaustive?, Size(answer.workload.size_bytes));
+            Some(format!("{size}: the exhaustive search finds {other} at {} GB/s.", significant(busbw)))
+        };
+        let differences: Vec<String> = answers.iter().filter_map(differs).collect();
+        if differences.is_empty() {
+            section.placement = section.placement.noted(["The exhaustive search finds the same.".to_owned()]);
+        }
+        section.placement = section.placement.warned(differences);
+        section.tables.push(Exhibit {
+            choose: Some(RowChoice { key: "s".to_owned(), values: sizes.iter().map(ToString::to_string).collect() }),
+            ..Exhibit::new("answers", "Answers for sizes of your own", listing::recommendations(answers))
+        });
+        Some([section, limits])
+    }
+
+    pub(super) fn has_data(&self) -> bool {
         !self.loaded.study.groups().is_empty()
     }
 
@@ -322,7 +430,7 @@ impl Tuning {
 
     fn environment_variables(&self) -> Option<Section> {
         let shown = self.settings.shown?;
-        let configuration = if self.settings.of_size { Some(self.recommended(&shown)?) } else { None };
+        let configuration = if self.settings.of_size { Some(self.recommended_at(&shown)?) } else { None };
         let mut section = Section::with_form(Group::Environment);
         section.placement.is_folded = true;
         let of = (shown.collective, shown.scale);
@@ -336,7 +444,7 @@ impl Tuning {
     }
 
     /// The configuration to deploy for a workload, measured or not.
-    fn recommended(&self, workload: &crate::collective::Workload) -> Option<crate::collective::Configuration> {
+    fn recommended_at(&self, workload: &Workload) -> Option<Configuration> {
         let study = &self.loaded.study;
         let answer = study.to_deploy().ok()?;
         match answer.iter().find(|found| found.workload == *workload) {

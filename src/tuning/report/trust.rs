@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The errors and the regret on held-out measurements.
-pub(super) fn section(evaluation: &Evaluation, charts: Vec<Chart>) -> Section {
+pub(in crate::tuning) fn section(evaluation: &Evaluation, charts: Vec<Chart>) -> Section {
     let mut rows = Vec::new();
     let ways: [(&str, &FoldScores); 3] = [
         ("an unseen size", &evaluation.by_size),

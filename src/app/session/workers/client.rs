@@ -48,7 +48,7 @@ struct Job {
 pub struct Answer {
     /// The response of the worker.
     pub response: Response,
-    /// The data that came with the response: the training rows of [`Response::Trained`], or the data of jobs.
+    /// The data that came with the response: that of jobs.
     pub training: Option<ArrayBuffer>,
 }
 

@@ -93,7 +93,6 @@ impl Pool {
                 };
                 let answer = client.ask(JobKind::Long, request(fold), &[training.into()], Box::new(report)).await;
                 let result = answer.map(|answer| match answer.response {
-                    Response::FoldsDone(result) => Some(result),
                     Response::Study(answer) => match *answer {
                         WorkbenchAnswer::Done(result) => Some(result),
                         _ => None,

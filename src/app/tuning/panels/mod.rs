@@ -2,7 +2,6 @@
 
 mod compare;
 mod documents;
-mod noise;
 mod shared;
 
 pub use shared::Failed;
@@ -39,7 +38,7 @@ pub fn Tabs() -> impl IntoView {
                 aria-controls="panel"
                 aria-selected=move || if is_shown() { "true" } else { "false" }
                 tabindex=move || if is_shown() { "0" } else { "-1" }
-                on:click=move |_| session.tuning.panel.set(panel)
+                on:click=move |_| session.set_panel(panel)
             >
                 {panel.name()}
             </button>
@@ -57,7 +56,7 @@ pub fn Tabs() -> impl IntoView {
             _ => return,
         };
         event.prevent_default();
-        session.tuning.panel.set(shown[there]);
+        session.set_panel(shown[there]);
         let name = format!("#tab-{}", shown[there].key());
         let button = strip.get_untracked().and_then(|strip| strip.query_selector(&name).ok().flatten());
         if let Some(button) = button.and_then(|button| button.dyn_into::<web_sys::HtmlElement>().ok()) {
@@ -86,7 +85,6 @@ pub fn ChosenPanel() -> impl IntoView {
     let session: Session = expect_context();
     reactive(move || match session.tuning.panel.get() {
         Panel::Answer => ().into_any(),
-        Panel::Noise => view! { <noise::NoisePanel /> }.into_any(),
         Panel::Compare => view! { <compare::ComparePanel /> }.into_any(),
         _ => view! { <Sections workbench=Workbench::Tuning /> }.into_any(),
     })

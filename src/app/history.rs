@@ -100,7 +100,10 @@ pub fn synchronize(session: Session, reader: ReportReader, example: Example) {
                 if workbench == Workbench::Tuning {
                     // What the address leaves open is filled in at once: otherwise it would be a step of its own.
                     let pairs = session.resolved(address).choices();
-                    pairs.iter().filter(|(_, value)| !value.is_empty()).for_each(|(key, value)| choices.set(key, value));
+                    pairs
+                        .iter()
+                        .filter(|(_, value)| !value.is_empty())
+                        .for_each(|(key, value)| choices.set(key, value));
                 }
                 session.tuning.names_example.set(address.example);
                 session.choose_all(workbench, choices);

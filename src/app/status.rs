@@ -73,8 +73,7 @@ fn IdleStatus() -> impl IntoView {
         (true, AnswerBasis::Validated) => "The answer is validated on held-out measurements.",
     };
     // A worker that was ended has to learn again before it can be asked more.
-    let untrained =
-        move || has_answer() && (session.state_of(here()).is_partial() || !session.is_in_worker.get());
+    let untrained = move || has_answer() && (session.state_of(here()).is_partial() || !session.is_in_worker.get());
     view! {
         <span class="status-words">{state}</span>
         <Show when=untrained>

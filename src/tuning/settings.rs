@@ -156,12 +156,7 @@ type Files = Vec<(String, String)>;
 impl Settings {
     /// The fields of the panel that is shown, by the choices of the form; what the others have is read as well. `shown`
     /// is the workload that is shown.
-    pub fn fields(
-        form: &mut Form<'_>,
-        shown: Option<Workload>,
-        tuning: &LoadedTuning,
-        cost_tables: &[String],
-    ) -> Self {
+    pub fn fields(form: &mut Form<'_>, shown: Option<Workload>, tuning: &LoadedTuning, cost_tables: &[String]) -> Self {
         let panel = Panel::of_choices(|key| form.get(key));
         let parameters = tuning.saved_parameters.clone().unwrap_or_default();
         let against = Against::of_choices(|key| form.get(key));
@@ -402,7 +397,8 @@ fn limit_fields(form: &mut Form<'_>, group: Group, prefix: &str, limits: &mut Se
     let key = |name: &str| format!("{prefix}{name}");
     let channels = Field::new(&key("max-channels"), "Max channels", Control::Number).hinted("as measured");
     form.field_of(channels, "a whole number from 1 to 1024, or nothing", &mut limits.max_channels);
-    let algorithms = Algorithm::ALL.iter().filter(|algorithm| !matches!(algorithm, Algorithm::Direct | Algorithm::None));
+    let algorithms =
+        Algorithm::ALL.iter().filter(|algorithm| !matches!(algorithm, Algorithm::Direct | Algorithm::None));
     let algorithms = algorithms.map(|algorithm| (algorithm.to_string(), algorithm.to_string())).collect();
     form.field(Field::new(&key("algorithms"), "Algorithms", Control::Many(algorithms)), &mut limits.algorithms);
     let protocols = Protocol::ALL.iter().filter(|protocol| **protocol != Protocol::None);
@@ -517,17 +513,18 @@ one_of!(
     |scale: &Self| scale.map_or_else(String::new, |of| format!("{}x{}", of.nodes, of.ranks)),
     |text: &str| if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) }
 );
-one_of!(
-    Preset,
-    "a preset",
-    |preset: &Self| preset.key().to_owned(),
-    |text| Self::ALL.iter().copied().find(|preset| preset.key() == text)
-);
+one_of!(Preset, "a preset", |preset: &Self| preset.key().to_owned(), |text| Self::ALL
+    .iter()
+    .copied()
+    .find(|preset| preset.key() == text));
 one_of!(
     Target,
     "time or printed",
     |target: &Self| if *target == Self::Time { "time" } else { "printed" }.to_owned(),
-    |text| [("time", Self::Time), ("printed", Self::Printed)].into_iter().find(|(key, _)| *key == text).map(|(_, of)| of)
+    |text| [("time", Self::Time), ("printed", Self::Printed)]
+        .into_iter()
+        .find(|(key, _)| *key == text)
+        .map(|(_, of)| of)
 );
 list_setting!(Algorithm: "algorithms", Protocol: "protocols", SetAside: "configurations to set aside", StallId: "runs");
 

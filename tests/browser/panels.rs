@@ -94,12 +94,21 @@ fn a_configuration_is_set_aside_by_hand() {
     show(&page, "Noise");
     let winner = page.text_of("return document.querySelector('.row-button').innerText");
     page.click("button", &winner);
-    page.click("button", "Set aside at every size of this scale");
     page.wait_until_idle();
+    page.find("heading", &format!("Runs of {winner}"));
     page.find("heading", "Set aside by hand");
-    page.click("button", &format!("Bring back {winner}"));
+    let aside = format!("{winner} of all_reduce");
+    let switch = page.text_of(&format!(
+        "return [...document.querySelectorAll('label.check')].map((l) => l.innerText).find((t) => t.startsWith('{aside}'))"
+    ));
+    page.click("checkbox", &switch);
     page.wait_until_idle();
-    page.wait_until(|| !page.text().contains("Set aside by hand"), "nothing is set aside any more");
+    let standing = || page.text_in("region", "What was measured; open a row to see its runs");
+    page.wait_until(|| standing().contains("set aside"), "it is set aside at this size");
+    page.wait_for_text("validated on held-out measurements");
+    page.click("checkbox", &switch);
+    page.wait_until_idle();
+    page.wait_until(|| !standing().contains("set aside"), "nothing is set aside any more");
     page.assert_clean();
 }
 

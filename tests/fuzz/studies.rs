@@ -218,7 +218,8 @@ pub fn tuning(bytes: &[u8]) {
     if let Some(WorkbenchAnswer::Shown(shown)) = study(WorkbenchQuestion::GoOn(0), "learning")
         && let Some(round) = shown.jobs.rounds.first()
     {
-        let question = WorkbenchQuestion::Do { basis: shown.jobs.basis, jobs: vec![round[random.below(round.len())].0] };
+        let question =
+            WorkbenchQuestion::Do { basis: shown.jobs.basis, jobs: vec![round[random.below(round.len())].0] };
         if let Some(WorkbenchAnswer::Done(done)) = study(question, "a fold") {
             study(WorkbenchQuestion::Take(vec![done]), "folds");
         }

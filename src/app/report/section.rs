@@ -109,7 +109,8 @@ pub fn SectionView(
             }
         };
         let figures = place.with(|place| place.figures.clone());
-        (!figures.is_empty()).then(|| view! { <dl class="figures">{figures.into_iter().map(figure).collect_view()}</dl> })
+        (!figures.is_empty())
+            .then(|| view! { <dl class="figures">{figures.into_iter().map(figure).collect_view()}</dl> })
     };
     let content = view! {
             {form}
@@ -133,16 +134,16 @@ pub fn SectionView(
         }
         .into_any();
     }
-    let heading = view! { <h2 id=heading_id tabindex="-1">{reactive(title)}</h2> };
-    let lead = place.with_untracked(|place| place.lead.clone());
-    let heading = if lead.is_empty() {
-        heading.into_any()
-    } else {
-        view! { <div class="panel-head">{heading} <span class="small">{lead}</span></div> }.into_any()
+    let lead = move || {
+        let lead = place.with(|place| place.lead.clone());
+        (!lead.is_empty()).then(|| view! { <span class="small">{lead}</span> })
     };
     view! {
         <section class="panel report-section" aria-labelledby=id>
-            {heading}
+            <div class:panel-head=move || place.with(|place| !place.lead.is_empty())>
+                <h2 id=heading_id tabindex="-1">{reactive(title)}</h2>
+                {reactive(lead)}
+            </div>
             {content}
         </section>
     }

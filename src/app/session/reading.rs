@@ -213,11 +213,8 @@ impl Session {
             }
             let target = self.state_of(Workbench::Tuning).choices.with_untracked(settings::target);
             self.workers.update_value(|workers| workers.target = Some(target));
-            let request = Request::Load {
-                files,
-                target,
-                set: self.tuning.address.with_untracked(|address| address.set),
-            };
+            let request =
+                Request::Load { files, target, set: self.tuning.address.with_untracked(|address| address.set) };
             match self.run_job(run, READING, request, &handles).await {
                 Ok(Answer { response: Response::Loaded(loaded), .. }) => return Ok(loaded),
                 Ok(_) => return Err(Failure::InvalidMessage.into()),

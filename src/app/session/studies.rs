@@ -79,10 +79,8 @@ impl Session {
             return self.study(workbench);
         }
         let state = self.state_of(workbench);
-        if matches!(
-            state.study.get_untracked(),
-            StudyState::Cancelled | StudyState::Refused(_) | StudyState::Failed(_)
-        ) {
+        if matches!(state.study.get_untracked(), StudyState::Cancelled | StudyState::Refused(_) | StudyState::Failed(_))
+        {
             state.study.set(StudyState::NotStudied);
         }
     }

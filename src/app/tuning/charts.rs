@@ -16,8 +16,8 @@ use crate::{
     plot::{Chart, Pick, Series},
     report::Workbench,
     tuning::{
-        charts::group_of,
         address::Address,
+        charts::group_of,
         heat_map::{Against, meant, same_point},
         result::View,
     },

@@ -15,7 +15,7 @@ use leptos::prelude::*;
 use super::{
     browser_tasks,
     files::Files,
-    session::Session,
+    session::{Session, StudyState},
     workbench::{Sections, study_when_free, why_unanswered},
 };
 use crate::{
@@ -45,6 +45,9 @@ pub fn Tuning() -> impl IntoView {
     };
     let is_answer = move || session.tuning.panel.get() == Panel::Answer;
     let shows_workload = move || session.tuning.workload().is_some();
+    // Why a study is refused is said once.
+    let is_refused =
+        move || session.state_of(Workbench::Tuning).study.with(|study| matches!(study, StudyState::Refused(_)));
     effect(move || session.reload_other_set());
     study_when_free(session, Workbench::Tuning);
     let query = WorkerQuery::new(session, Signal::derive(move || panel_question(session)));
@@ -67,7 +70,9 @@ pub fn Tuning() -> impl IntoView {
                     >
                         <Show when=move || !has_data() || shows_workload() fallback=|| view! { <NotLoadedView /> }>
                             {reactive(move || why_unanswered(session, Workbench::Tuning))}
-                            <Failed error=query.error />
+                            <Show when=move || !is_refused()>
+                                <Failed error=query.error />
+                            </Show>
                             <Show when=is_answer fallback=|| view! { <OtherPanel /> }>
                                 <Show when=has_data fallback=|| view! { <NoSweep /> }>
                                     <AnswerPanel />

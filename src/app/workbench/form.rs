@@ -155,7 +155,9 @@ pub(super) fn GroupForm(
         };
         let reset = move |_| {
             let usual = untrack(usual);
-            draft.into_iter().for_each(|draft| draft.update(|draft| usual.iter().for_each(|(key, value)| draft.set(key, value))));
+            draft
+                .into_iter()
+                .for_each(|draft| draft.update(|draft| usual.iter().for_each(|(key, value)| draft.set(key, value))));
         };
         let defaults = draft.is_some().then(|| {
             view! { <button type="button" disabled=is_usual on:click=reset>"Defaults"</button> }
@@ -198,7 +200,8 @@ fn Fields(
     let fields = move || {
         state.shown.with(|shown| {
             let fields = shown.as_ref().map(|shown| shown.form.as_slice()).unwrap_or_default();
-            let held = |key: &str| of_draft(draft, state, key).or_else(|| state.of_field(key, |field| field.value.clone()));
+            let held =
+                |key: &str| of_draft(draft, state, key).or_else(|| state.of_field(key, |field| field.value.clone()));
             let is_meant = |field: &&Field| {
                 let only = field.only_for.as_ref();
                 only.is_none_or(|(key, values)| held(key).is_none_or(|held| values.contains(&held)))

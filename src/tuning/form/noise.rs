@@ -112,11 +112,7 @@ fn figures(noise: &Noise) -> Vec<Figure> {
             format!("{:.1} %", noise.spread_pct),
             "standard deviation, pooled over this and the neighbouring sizes",
         ),
-        figure(
-            "Visible gain",
-            percent(noise.visible_gain_pct),
-            "the smallest that these runs detect half of the time",
-        ),
+        figure("Visible gain", percent(noise.visible_gain_pct), "the smallest that these runs detect half of the time"),
         figure("Runs", format!("{} and {}", noise.repeats, noise.default_repeats), "of the choice and of the default"),
         figure("To decide", if more.is_empty() { "decided".to_owned() } else { more }, "runs of each side"),
     ]

@@ -9,6 +9,7 @@ use crate::{
         Exhibit, Section, TextFile,
         placement::{Placement, RowMark},
     },
+    text::{Column, Entry, Listing},
     tuning::{
         ab::{AbAnswer, script::CampaignPlan, verdict::RuleVerdict},
         address::{Address, Panel},
@@ -28,12 +29,14 @@ use crate::{
         settings::Group,
         study::TuningStudyError,
     },
-    text::{Column, Entry, Listing},
     units::{Size, count, significant},
 };
 
 /// The number of unmeasured workloads that are named.
 const MAX_NAMED: usize = 12;
+/// What a search does where nothing is ticked.
+const SEARCHED: &str = "With nothing ticked, what was measured is searched. What was not measured is searched where it can \
+                        run and the model can predict it.";
 /// The largest number of findings that are sent to the page.
 const MAX_FINDINGS: usize = 5000;
 
@@ -82,7 +85,7 @@ impl Tuning {
                 section.placement.submit = submit.map(str::to_owned);
                 section
             };
-            sections.extend([aside(Group::Model, Some("Train")), aside(Group::Limits, None)]);
+            sections.extend([aside(Group::Model, Some("Train")), aside(Group::Limits, None).saying(SEARCHED)]);
         }
         sections
     }
@@ -140,7 +143,7 @@ impl Tuning {
         let Workload { collective, scale, .. } = self.settings.shown?;
         let mut section = Section::led(Group::OwnSizes, &format!("{collective} on {scale}"));
         section.placement.submit = Some("Answer".to_owned());
-        let mut limits = Section::with_form(Group::OwnLimits);
+        let mut limits = Section::with_form(Group::OwnLimits).saying(SEARCHED);
         limits.placement.is_folded = true;
         let sizes = match self.settings.own_sizes() {
             Ok(sizes) => sizes,

@@ -12,7 +12,7 @@ pub struct Ceiling {
     pub ranks: u32,
     /// Nodes of the cluster; `None` where the file does not say which ranks are on one.
     pub nodes: Option<u32>,
-    /// Bus bandwidths in GB/s.
+    /// The highest bus bandwidth of each collective, in GB/s.
     pub busbw_gbps: Vec<(Collective, f64)>,
 }
 

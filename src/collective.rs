@@ -18,7 +18,7 @@ macro_rules! vocabulary {
             /// The integer code of the seed's features and of NCCL's tables; ties go to the lower one.
             pub const fn code(self) -> i8 { match self { $(Self::$item => $code),+ } }
 
-            /// The usual spelling.
+            /// The usual spelling, which this program writes.
             pub const fn name(self) -> &'static str { match self { $(Self::$item => $text),+ } }
 
             /// What a name is, in words.
@@ -55,7 +55,7 @@ macro_rules! vocabulary {
 pub struct UnknownName {
     /// The beginning of the text that was given.
     pub text: String,
-    /// What was expected instead.
+    /// What was expected instead, as a phrase.
     pub expected: String,
 }
 
@@ -124,9 +124,9 @@ vocabulary! {
     Algorithm {
         /// RCCL's direct all_gather, chosen by the library itself and never by request.
         Direct = -1, "Direct", ["direct"];
-        /// Double binary trees.
+        /// Double binary trees: two trees, each with half of the data.
         Tree = 0, "TREE", ["tree"];
-        /// Rings.
+        /// Rings through all ranks.
         Ring = 1, "RING", ["ring"];
         /// In-network reduction where each rank communicates with the switch.
         CollnetDirect = 2, "COLLNET_DIRECT", ["collnetdirect", "collnet"];
@@ -136,7 +136,7 @@ vocabulary! {
         Nvls = 4, "NVLS", ["nvls"];
         /// NVLink SHARP within a node, trees between nodes.
         NvlsTree = 5, "NVLS_TREE", ["nvlstree"];
-        /// Parallel aggregated trees.
+        /// Parallel aggregated trees, for all-gather and reduce-scatter.
         Pat = 6, "PAT", ["pat"];
         /// No algorithm, for collectives that take none (alltoall, sendrecv).
         None = 7, "N/A", ["n/a", "na", "none"];
@@ -160,7 +160,7 @@ vocabulary! {
 /// The number of nodes and ranks that take part. Measurements of different scales are never pooled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Scale {
-    /// The number of nodes.
+    /// The number of nodes, from 1.
     pub nodes: u32,
     /// The number of ranks over all nodes, one per GPU.
     pub ranks: u32,
@@ -193,7 +193,7 @@ impl fmt::Display for Scale {
 /// A collective of one message size at one scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Workload {
-    /// The collective.
+    /// The collective that is called.
     pub collective: Collective,
     /// The number of nodes and ranks.
     pub scale: Scale,
@@ -222,9 +222,9 @@ impl Workload {
 /// channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Configuration {
-    /// The algorithm.
+    /// The algorithm by which data travels.
     pub algorithm: Algorithm,
-    /// The protocol.
+    /// The protocol in which data is sent.
     pub protocol: Protocol,
     /// Channels in total; 0 where a file does not say.
     pub channels: u32,

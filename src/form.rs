@@ -52,7 +52,7 @@ impl Choices {
         self.0.retain(|(known, _)| known != key);
     }
 
-    /// Whether nothing was chosen.
+    /// Whether nothing was chosen, so that every field has its default.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -169,15 +169,15 @@ pub struct Field {
     pub key: String,
     /// The label, with the unit.
     pub label: String,
-    /// A short explanation.
+    /// What the field is for, in a sentence; empty if the label says it.
     pub hint: String,
     /// Its group; `None` for the bar above the answer.
     pub group: Option<Group>,
     /// The control that edits the field.
     pub control: Control,
-    /// The current value.
+    /// The value that is shown, as text.
     pub value: String,
-    /// The default value.
+    /// The value where nothing is chosen, as text.
     pub usual: String,
     /// Groups whose choices are taken back where this one is made.
     pub leads: Vec<Option<Group>>,
@@ -200,25 +200,25 @@ pub enum Control {
     Number,
     /// A number in a text field, which takes only one of this range.
     NumberWithin {
-        /// The smallest value.
+        /// The smallest value that is taken.
         least: f64,
-        /// The largest value.
+        /// The largest value that is taken.
         most: f64,
         /// Whether it is a whole number.
         is_whole: bool,
     },
     /// A number on a slider.
     Slider {
-        /// The smallest value.
+        /// The value at the left end.
         least: f64,
-        /// The largest value.
+        /// The value at the right end.
         most: f64,
-        /// The increment.
+        /// The distance between two values.
         step: f64,
     },
     /// A line of text, with suggestions.
     Text(Vec<String>),
-    /// Several lines of text.
+    /// Several lines of text, as one value.
     Lines,
 }
 
@@ -314,7 +314,7 @@ pub trait Setting {
     /// What valid values are, as errors say it.
     const EXPECTED: &'static str;
 
-    /// The value as text.
+    /// The value as a field shows it and an address writes it.
     fn text(&self) -> String;
 
     /// Sets it to what was chosen; `None` if that is not valid. It is left as it is where its field was emptied.
@@ -377,7 +377,6 @@ macro_rules! list_setting {
     )*};
 }
 
-/// Of a switch.
 impl Setting for bool {
     const EXPECTED: &'static str = "1 or empty";
 

@@ -1,5 +1,5 @@
 //! The contract between a workbench and the page: choices in, a form and a report out, jobs that any worker can do in
-//! between. The page draws any workbench by it; [`tuning`](crate::tuning) trains and answers by messages of its own.
+//! between. The page draws any workbench by it.
 //!
 //! A [`Study`] holds what was loaded for a workbench, and what came out of it. The page sends
 //! [`WorkbenchQuestion::Choose`], shows what comes back, has the [`Jobs`] done by other workers, gives the results in

@@ -57,7 +57,7 @@ pub enum ZipError {
     Overlap(String, String),
 }
 
-/// An archive in memory.
+/// A zip archive in memory, of which entries are inflated one by one.
 #[derive(Debug)]
 pub struct Archive<'a> {
     bytes: &'a [u8],

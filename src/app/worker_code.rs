@@ -42,10 +42,7 @@ pub fn is_loaded() -> bool {
     CODE.with_borrow(Option::is_some)
 }
 
-/// The code, as soon as it has arrived.
-///
-/// # Errors
-/// Returns what the browser threw if it could not be fetched.
+/// The code, as soon as it has arrived. Returns what the browser threw if it could not be fetched.
 pub async fn load() -> Result<WorkerCode, JsValue> {
     if let Some(code) = CODE.with_borrow(Clone::clone) {
         return Ok(code);
@@ -60,10 +57,7 @@ pub async fn load() -> Result<WorkerCode, JsValue> {
 }
 
 impl WorkerCode {
-    /// Starts a worker with this code.
-    ///
-    /// # Errors
-    /// Returns what the browser threw if it could not be started.
+    /// Starts a worker with this code. Returns what the browser threw if it could not be started.
     pub fn start_worker(&self) -> Result<Worker, JsValue> {
         let worker = Worker::new(&self.script)?;
         let first = Object::new();

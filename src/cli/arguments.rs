@@ -112,10 +112,7 @@ pub(super) fn say_unused(ids: &[&str], why: &str) {
     }
 }
 
-/// Refuses options that were typed and would have no effect.
-///
-/// # Errors
-/// One of them was typed.
+/// Refuses options that were typed and would have no effect. Fails if one of them was typed.
 pub(super) fn refuse_unused(ids: &[&str], why: &str) -> Result<(), CliError> {
     match typed(ids).first() {
         None => Ok(()),
@@ -177,10 +174,7 @@ pub(super) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     PossibleValuesParser::new(all.map(name)).try_map(named)
 }
 
-/// Nodes and ranks that can be: ranks are counted over all nodes.
-///
-/// # Errors
-/// There are fewer ranks than nodes.
+/// Nodes and ranks that can be: ranks are counted over all nodes. Fails if there are fewer ranks than nodes.
 pub(super) fn scale(nodes: u32, ranks: u32) -> Result<Scale, CliError> {
     if nodes > ranks {
         return refuse(format!(

@@ -20,7 +20,6 @@ pub(super) fn told(why: impl Into<String>) -> CliError {
     CliError::Told(why.into())
 }
 
-/// Fails with these words.
 pub(super) fn refuse<T>(why: impl Into<String>) -> Result<T, CliError> {
     Err(told(why))
 }

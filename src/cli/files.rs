@@ -97,10 +97,8 @@ pub(super) fn unopened(path: &Path, error: &io::Error) -> CliError {
 }
 
 /// Reads files, and all files in folders, for their rows; `-` is the standard input. Files that hold no sweep are
-/// named, but for the logs of jobs where `with_jobs`.
-///
-/// # Errors
-/// A file can't be opened, none holds rows that can be used, or there is no such set of them.
+/// named, but for the logs of jobs where `with_jobs`. Fails if a file can't be opened, none holds rows that can be
+/// used, or there is no such set of them.
 pub(super) fn read_sweeps(paths: &[PathBuf], measured: &Measured, with_jobs: bool) -> Result<OpenedFiles, CliError> {
     let opened = read(paths, measured, Reads::Sweeps)?;
     let jobs = opened.documents.jobs.iter().map(|(id, _)| *id);
@@ -117,9 +115,7 @@ pub(super) fn has_rows(opened: OpenedFiles) -> Result<OpenedFiles, CliError> {
 pub(super) const NOTHING_READ: &str = "nothing could be read, so there is nothing to learn from";
 
 /// Reads files for whatever is in them. Of those of one workbench, a file that the command has no use for is named.
-///
-/// # Errors
-/// A file can't be opened, or there is no such set.
+/// Fails if a file can't be opened, or there is no such set.
 pub(super) fn read(paths: &[PathBuf], measured: &Measured, reads: Reads) -> Result<OpenedFiles, CliError> {
     let opened = read_untold(paths, measured, reads)?;
     opened.files.iter().for_each(|file| tell(file, reads, paths));
@@ -149,10 +145,8 @@ pub(super) fn say_unused(opened: &OpenedFiles, reads: Reads, used: &[u32]) {
     }
 }
 
-/// Reads files as [`read`] does, and leaves it to the caller to say what became of each.
-///
-/// # Errors
-/// A file can't be opened, or there is no such set.
+/// Reads files as [`read`] does, and leaves it to the caller to say what became of each. Fails if a file can't be
+/// opened, or there is no such set.
 pub(super) fn read_untold(paths: &[PathBuf], measured: &Measured, reads: Reads) -> Result<OpenedFiles, CliError> {
     let mut names = Vec::new();
     let mut sources = Vec::new();

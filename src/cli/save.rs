@@ -39,10 +39,8 @@ pub(super) fn is_read(path: &Path, file: &Metadata) {
     READ.lock().unwrap_or_else(PoisonError::into_inner).extend(identity(path, file));
 }
 
-/// Whether something may be saved under a name: to be asked before long work.
-///
-/// # Errors
-/// It is the name of a file that is read.
+/// Whether something may be saved under a name: to be asked before long work. Fails if it is the name of a file that is
+/// read.
 pub(super) fn check(what: &'static str, path: &Path) -> Result<(), CliError> {
     let Some(file) = fs::metadata(path).ok().filter(Metadata::is_file) else { return Ok(()) };
     let read = READ.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,10 +54,8 @@ pub(super) fn check(what: &'static str, path: &Path) -> Result<(), CliError> {
     }
 }
 
-/// Saves a file. Whoever reads it meanwhile, or after the disk was full, sees the old or the new content, whole.
-///
-/// # Errors
-/// It can't be written, or is a file that is read.
+/// Saves a file. Whoever reads it meanwhile, or after the disk was full, sees the old or the new content, whole. Fails
+/// where: it can't be written, or is a file that is read.
 pub(super) fn save(what: &'static str, path: &Path, content: impl AsRef<[u8]>) -> Result<(), CliError> {
     check(what, path)?;
     let saved = replace(path, content.as_ref());

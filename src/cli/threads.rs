@@ -11,10 +11,7 @@ use super::terminal::Bar;
 use crate::progress::{Progress, Silent};
 
 /// Does the jobs from 0 up to `total`, each on whatever processor is free, and answers what they gave, in any order.
-/// Meanwhile a bar says what is being done.
-///
-/// # Errors
-/// Returns the error of a job; others may then be left undone.
+/// Meanwhile a bar says what is being done. Returns the error of a job; others may then be left undone.
 pub(super) fn each<T: Send, E: Send>(
     doing: &str,
     total: usize,

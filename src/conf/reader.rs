@@ -63,7 +63,7 @@ pub struct ReaderBehaviour {
 }
 
 impl Reader {
-    /// All readers.
+    /// All readers, in the order in which they are offered.
     pub const ALL: &[Self] = &[Self::Example, Self::DnTuner, Self::Rccl, Self::Collectune];
 
     /// The details in which this reader differs from others.

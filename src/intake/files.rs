@@ -73,7 +73,7 @@ pub struct DocumentFiles {
     pub studied: Vec<(report::Workbench, u32)>,
     /// The numbers of tables that are only shown.
     pub listings: Vec<u32>,
-    /// The numbers of reports.
+    /// The numbers of files that are reports.
     pub reports: Vec<u32>,
 }
 
@@ -94,13 +94,13 @@ impl DocumentFiles {
 pub struct Documents {
     /// The bytes of tuner files.
     pub confs: Vec<(u32, Vec<u8>)>,
-    /// The calls of jobs.
+    /// What jobs call, from the debug lines of their logs.
     pub jobs: Vec<(u32, JobLog)>,
     /// The comparisons of a configuration with the default.
     pub comparisons: Vec<(u32, String)>,
     /// Tables that are only shown.
     pub listings: Vec<(u32, Listing)>,
-    /// Reports that were opened.
+    /// Reports that were opened, to be shown as they are.
     pub reports: Vec<(u32, Box<report::Report>)>,
 }
 
@@ -155,7 +155,7 @@ pub struct OpenedFiles {
     pub parts: WorkbenchFiles,
     /// The sets among which one was chosen.
     pub sets: Sets,
-    /// Notes about all files.
+    /// Notes that concern several files, a sentence each.
     pub notes: Vec<String>,
     /// The hashes of the saved models' predictions.
     saved_hashes: Vec<String>,

@@ -32,7 +32,6 @@ pub(super) enum InflateError {
         "it inflates to more than 200 times its size, which no table of measurements does; inflate it yourself if you trust it"
     )]
     TooDense,
-    /// The stream is incomplete.
     #[error("the gzip file breaks off: its end is missing")]
     Truncated,
     /// The bytes are no gzip stream, or their checksum is wrong.
@@ -40,7 +39,7 @@ pub(super) enum InflateError {
     Damaged,
 }
 
-/// The most decompressed bytes.
+/// The most decompressed bytes of a file: more is refused.
 pub(super) const LONGEST: u64 = 2 << 30;
 /// The highest ratio of decompressed to compressed bytes.
 const RATIO: u64 = 200;

@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// Reads a text log.
+/// Reads a log as nccl-tests prints it, with debug lines where there are any.
 pub(super) fn text(lines: &mut Lines<'_>, file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
     let log = log::read_text(lines, share_read);
     let broken = broken(lines.error(), lines.number() + 1)?;

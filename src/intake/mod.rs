@@ -123,7 +123,7 @@ impl Outcome {
 pub struct MappingRequest {
     /// The reason, such as that the table lacks a column.
     pub problem: String,
-    /// The headers as written.
+    /// The headers as the file writes them, in its order.
     pub headers: Vec<String>,
     /// The first data lines, with a cell for each header.
     pub sample: Vec<Vec<String>>,

@@ -21,7 +21,7 @@ use crate::{
 /// The contents of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FileContent {
-    /// Rows of a sweep.
+    /// Rows of a sweep, in the order of the file.
     Rows(Vec<Row>),
     /// The text of a model file: a JSON object whose `format` is `collectune-model`.
     Model(String),
@@ -40,13 +40,13 @@ pub enum FileContent {
     Kernels(Box<KernelFile>),
     /// Files of the training time workbench; of an archive, each of its files.
     Training(Vec<DroppedFile>),
-    /// A reward log.
+    /// A reward log, or a policy file.
     Rewards(Box<policy::read::Log>),
     /// Links, a schedule, a dump of a machine, or conditions of a collective.
     Topology(Box<topology::study::Part>),
     /// A table that is only shown: hotspots, predicted gains, a summary of runs, launches.
     Listing(Listing),
-    /// A report.
+    /// A report that Collectune wrote.
     Report(Box<Report>),
     /// A file that can't be used.
     Nothing,
@@ -109,10 +109,8 @@ pub(super) fn fatal(error: &io::Error) -> Option<String> {
     }
 }
 
-/// The note on a text that breaks off in a line, if it does.
-///
-/// # Errors
-/// The reason why nothing before that line can be used either, without its subject.
+/// The note on a text that breaks off in a line, if it does. The error is the reason why nothing before that line can
+/// be used either, without its subject.
 pub(super) fn broken(error: Option<&io::Error>, line: u64) -> Result<Option<String>> {
     let Some(error) = error else { return Ok(None) };
     fatal(error).map_or_else(|| Ok(Some(format!("{error}: what stands before line {line} was read"))), Err)

@@ -1,4 +1,4 @@
-//! Opens reward logs.
+//! Opens reward logs: which arm ran, and how long it took.
 
 use super::{
     Outcome,
@@ -10,7 +10,7 @@ use crate::{
     units::{count, grouped},
 };
 
-/// Reads a delimited log.
+/// Reads a log of delimited records; `is_own` where this program wrote it.
 pub(super) fn table(records: &mut Records<'_>, name: &str, is_own: bool) -> Result<(Outcome, FileContent)> {
     let log = read::rows(records, name, is_own);
     let broken = broken(records.error(), records.line())?;

@@ -21,19 +21,19 @@ pub enum Check {
     Constant {
         /// The name of the metric's column, as its file has it.
         column: String,
-        /// The value.
+        /// The one value, in the column's own unit.
         value: f64,
     },
-    /// Two columns are strongly correlated.
+    /// Two columns say nearly the same, so that models can't tell their effects apart.
     Collinear {
-        /// The names of the columns.
+        /// The names of the two columns, as their file has them.
         columns: [String; 2],
         /// Pearson's correlation over the kernels that overlap.
         correlation: f64,
     },
     /// Kernels that overlap by less than 5 %: their slowdown is a small difference over a small number.
     LittleOverlap {
-        /// The number of such kernels.
+        /// The number of kernels that overlap so little.
         kernels: u64,
         /// The slowdown that is farthest from zero among them.
         extreme: f64,
@@ -42,7 +42,7 @@ pub enum Check {
     AboveHundred {
         /// The name of the metric's column, as its file has it.
         column: String,
-        /// The number of such kernels.
+        /// The number of kernels with such a rate.
         kernels: u64,
         /// The largest value of the column, in its own unit.
         largest: f64,
@@ -52,7 +52,7 @@ pub enum Check {
     /// All kernels that ran at the same time as a collective have one name, so that accuracy for unseen names is
     /// unknown.
     OneName {
-        /// The name.
+        /// The name that all of them have.
         name: String,
     },
     /// Rows with the name, durations, overlap ratio and metrics of another: they are held out with it.
@@ -81,7 +81,7 @@ const COLLINEAR: f64 = 0.99;
 const LITTLE: f64 = 0.05;
 
 impl Check {
-    /// The finding as a sentence.
+    /// The finding as a whole sentence, for the report.
     pub fn sentence(&self) -> String {
         match self {
             Self::Contradictions { rows, first_line } => format!(
@@ -127,7 +127,7 @@ impl Check {
     }
 }
 
-/// Carries out all checks.
+/// Carries out all checks on a run; empty if nothing is found.
 pub fn check(dataset: &Dataset) -> Vec<Check> {
     let mut checks = Vec::new();
     if let (rows @ 1.., Some(first_line)) = dataset.contradictions {

@@ -65,10 +65,8 @@ pub fn predictions(dataset: &Dataset, model: &str, estimates: &[Option<Predicted
 }
 
 /// The trees of one of the two presets, fitted to the whole run, as the JSON of XGBoost's `save_model`. Those of least
-/// absolute deviation predict ln(duration / alone).
-///
-/// # Errors
-/// Returns an error if the model is no boosted trees, or there are too few kernels.
+/// absolute deviation predict ln(duration / alone). Returns an error if the model is no boosted trees, or there are too
+/// few kernels.
 pub fn trees(
     dataset: &Dataset,
     settings: &Settings,

@@ -8,14 +8,14 @@ use super::{
 };
 use crate::{learn::Table, math::ln};
 
-/// The settings of a study.
+/// What is studied: a run, the columns to learn from, and the seed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// The index of the run.
+    /// The index of the run among the loaded ones, from 0.
     pub dataset: u32,
     /// Names of the columns to learn from; `None` for the standard metrics, or all where a run has none of them.
     pub columns: Option<Vec<String>>,
-    /// The seed of everything random.
+    /// The seed of the folds, the forest and the perceptron.
     pub seed: u64,
 }
 

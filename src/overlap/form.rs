@@ -37,7 +37,6 @@ pub struct Overlap {
     slowdown: Option<f64>,
 }
 
-/// The result of a job.
 #[derive(Serialize, Deserialize)]
 struct Done {
     run: u64,
@@ -54,10 +53,7 @@ fn importance_job() -> u32 {
     validate::jobs().len() as u32
 }
 
-/// Does some jobs from the run alone.
-///
-/// # Errors
-/// Returns an error if the run comes from another build, or can't be learnt from.
+/// Does some jobs from the run alone. Returns an error if the run comes from another build, or can't be learnt from.
 pub fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, WorkbenchError> {
     let importances =
         if jobs.contains(&importance_job()) { Some(study::compute_importances(basis, progress)?) } else { None };
@@ -71,12 +67,10 @@ impl Overlap {
         Self { study: study::OverlapStudy::new(loaded), ..Self::default() }
     }
 
-    /// The loaded files.
     pub fn loaded(&self) -> &Loaded {
         self.study.loaded()
     }
 
-    /// The study.
     pub const fn study(&mut self) -> &mut study::OverlapStudy {
         &mut self.study
     }

@@ -32,10 +32,7 @@ pub struct Importance {
 /// The number of shuffles of a feature.
 const ROUNDS: u32 = 5;
 
-/// The features of the default trees, in the order of the table.
-///
-/// # Errors
-/// Returns an error if there are too few kernels.
+/// The features of the default trees, in the order of the table. Returns an error if there are too few kernels.
 pub fn importances(
     dataset: &Dataset,
     settings: &Settings,

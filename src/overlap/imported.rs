@@ -15,7 +15,7 @@ use crate::{
 /// A dropped model with its file's name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
-    /// The file's name.
+    /// The name of the model's file.
     pub name: String,
     /// The trees with the names of their features and what the file says of them.
     pub model: Model,
@@ -39,7 +39,6 @@ pub enum ImportedError {
     Unnamed {
         /// The name of the model's file.
         model: String,
-        /// The number of features.
         count: usize,
     },
     /// The trees can't be evaluated.
@@ -51,7 +50,6 @@ pub enum ImportedError {
 /// training.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scaler {
-    /// The file's name.
     pub name: String,
     /// Names of the features, in their order; empty where the file has none.
     pub features: Vec<String>,
@@ -63,10 +61,8 @@ pub struct Scaler {
 
 impl Scaler {
     /// Reads `{"mean": [], "scale": []}` with an optional `features`. Names with a trailing `_`, as scikit-learn has
-    /// them, are accepted, and so is `std` for the scale. Returns `None` if the JSON is something else.
-    ///
-    /// # Errors
-    /// Returns the reason if the scaler can't be used; it completes a sentence that begins with the name of the file.
+    /// them, are accepted, and so is `std` for the scale. Returns `None` if the JSON is something else. Returns the
+    /// reason if the scaler can't be used; it completes a sentence that begins with the name of the file.
     pub fn read(value: &serde_json::Value, name: &str) -> Option<Result<Self, String>> {
         let key = |names: &[&str]| names.iter().find_map(|name| value.get(name));
         let (mean, scale) = (key(&["mean", "mean_"])?, key(&["scale", "scale_", "std", "std_"])?);
@@ -101,11 +97,8 @@ impl Scaler {
 }
 
 impl Imported {
-    /// The model's prediction for each kernel. A negative slowdown counts as none in durations. `scaler` must be
-    /// given if `feed` requires one.
-    ///
-    /// # Errors
-    /// Returns an error if the run lacks a feature.
+    /// The model's prediction for each kernel. A negative slowdown counts as none in durations. `scaler` must be given
+    /// if `feed` requires one. Returns an error if the run lacks a feature.
     pub fn predict(
         &self,
         dataset: &Dataset,
@@ -162,10 +155,8 @@ impl Imported {
         Ok(table)
     }
 
-    /// Its scores on the kernels that overlap, and whether it was trained on kernels of the run.
-    ///
-    /// # Errors
-    /// Returns an error if the run lacks a feature.
+    /// Its scores on the kernels that overlap, and whether it was trained on kernels of the run. Returns an error if
+    /// the run lacks a feature.
     pub fn judge(&self, dataset: &Dataset, scaler: Option<&Scaler>) -> Result<ImportedScores, ImportedError> {
         let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
         let score = |feed| {
@@ -191,10 +182,7 @@ impl Imported {
         })
     }
 
-    /// Names of its features.
-    ///
-    /// # Errors
-    /// Returns an error if the features have no names, and are not those of the published model.
+    /// Names of its features. Returns an error if the features have no names, and are not those of the published model.
     pub fn features(&self) -> Result<Vec<String>, ImportedError> {
         if !self.model.features.is_empty() {
             return Ok(self.model.features.clone());

@@ -1,4 +1,4 @@
-//! Measured kernels.
+//! Measured kernels, and what their slowdown beside communication is.
 
 use std::collections::HashMap;
 
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 /// One launch of a kernel, alone and beside a collective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kernel {
-    /// The kernel's short name.
+    /// The name without parameters, as the profiler shortens it.
     pub name: String,
     /// The number of the line, row or record in its file, from 1.
     pub line: u64,
-    /// The duration without communication.
+    /// The duration in ns without communication beside it.
     pub alone_ns: f64,
     /// The duration in the distributed run.
     pub duration_ns: f64,
@@ -61,7 +61,7 @@ pub fn first_equals(kernels: &[&Kernel], metrics: usize) -> Vec<usize> {
 /// Kernels of one run, in the order of their launches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Dataset {
-    /// The names of the files.
+    /// The names of the files that hold the run.
     pub name: String,
     /// The columns besides durations: the [`standard`](crate::overlap::read::STANDARD) metrics that are available, in
     /// their order, then every other numeric column.

@@ -11,12 +11,12 @@ use super::{
     trace::{self, Launch, is_communication},
 };
 
-/// The contents of one file.
+/// What a dropped file holds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KernelFile {
-    /// A table of kernels.
+    /// A table, with the kind of its columns.
     Table(Kind, KernelTable),
-    /// The launches of a run.
+    /// The kernel launches of one run, in the order of the file.
     Trace(Vec<Launch>),
     /// The scaler that standardises the features of a model.
     Scaler(Box<super::imported::Scaler>),
@@ -27,7 +27,7 @@ pub enum KernelFile {
 /// The contents of a file with its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedKernelFile {
-    /// The file's name.
+    /// The name of the file, as it was dropped.
     pub name: String,
     /// What was read of the file.
     pub part: KernelFile,
@@ -46,7 +46,7 @@ pub struct Loaded {
     pub merged: Vec<(String, Merged)>,
     /// Pairs of files with the same contents.
     pub duplicates: Vec<(String, String)>,
-    /// Notes for the report.
+    /// What the report says about the files, a sentence each.
     pub notes: Vec<String>,
 }
 

@@ -22,7 +22,6 @@ pub struct Merged {
 }
 
 impl Merged {
-    /// The result as a sentence.
     pub fn sentence(&self) -> String {
         let rows = |number| units::count(number, "row");
         let mut text = format!("{} of statistics and metrics belong together", rows(self.matched));

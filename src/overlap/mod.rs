@@ -10,28 +10,28 @@
 //! held out, by kernels and by names; [`verdict`] says which model to use, if any; [`study`] holds it all, with
 //! [`predict`], [`noise`], [`importance`], [`listing`], [`charts`] and [`export`].
 
-pub mod charts;
+mod charts;
 pub mod checks;
-pub mod export;
+pub(crate) mod export;
 pub mod features;
-pub mod form;
-pub mod importance;
-pub mod imported;
+pub(crate) mod form;
+mod importance;
+pub(crate) mod imported;
 pub mod kernel;
-pub mod listing;
+mod listing;
 pub mod loaded;
-pub mod merge;
+mod merge;
 pub mod models;
 pub mod noise;
 pub mod predict;
-pub mod read;
-pub mod report;
+pub(crate) mod read;
+mod report;
 pub mod result;
 mod settings;
-pub mod sheet;
+pub(crate) mod sheet;
 pub mod simulate;
 pub mod study;
-pub mod trace;
+pub(crate) mod trace;
 pub mod validate;
-pub mod verdict;
-pub mod xlsx;
+mod verdict;
+pub(crate) mod xlsx;

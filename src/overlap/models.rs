@@ -19,7 +19,7 @@ use crate::{
     progress::Progress,
 };
 
-/// A model of slowdown.
+/// A model of slowdown, from the simplest to the most flexible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -93,7 +93,7 @@ impl Kind {
     }
 }
 
-/// The prediction for a kernel.
+/// The slowdown of one kernel, as a model predicts it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Predicted {
     /// The slowdown s as the model predicts it.
@@ -173,10 +173,10 @@ macro_rules! regressors {
 
 regressors!(Boosting, Forest, Perceptron);
 
-/// The columns that models use.
+/// The columns of a run, and which of them a model uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns<'a> {
-    /// The names of all columns.
+    /// The names of all columns of the run.
     pub names: &'a [String],
     /// The indices of the columns that models use.
     pub chosen: &'a [usize],

@@ -14,13 +14,13 @@ use crate::{
 /// Two runs of one program on one kind of GPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Repeatability {
-    /// The names of the runs.
+    /// The names of the two runs, the first of which predicts the second.
     pub runs: [String; 2],
     /// The number of kernels that overlap in both.
     pub kernels: u64,
     /// Those of them that have the same durations in both.
     pub equal: u64,
-    /// Pearson's correlation of their slowdowns.
+    /// Pearson's correlation of their slowdowns; `None` where one of them does not vary.
     pub correlation: Option<f64>,
     /// The mean error of durations where the slowdowns of the first run predict the second, in per cent.
     pub mape_pct: f64,
@@ -73,7 +73,7 @@ impl Repeatability {
         self.equal * 2 > self.kernels
     }
 
-    /// The result as a sentence.
+    /// The comparison as a whole sentence, for the report.
     pub fn sentence(&self) -> String {
         let [a, b] = &self.runs;
         if self.is_copy() {

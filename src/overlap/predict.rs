@@ -15,12 +15,12 @@ use crate::{
     units::{percent, significant},
 };
 
-/// The kernel to predict.
+/// A kernel whose duration beside a collective is asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelQuery {
     /// The kernel's name, which need not be among the measured ones.
     pub name: String,
-    /// The duration without communication.
+    /// The duration in ns without communication beside it.
     pub alone_ns: f64,
     /// The share of its duration that will overlap communication, from 0 to 1.
     pub overlap_ratio: f64,
@@ -30,7 +30,7 @@ pub struct KernelQuery {
     pub model: Option<Kind>,
 }
 
-/// The prediction for a kernel.
+/// The predicted duration of a kernel beside a collective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelPrediction {
     /// The model by which the slowdown is predicted.
@@ -47,7 +47,7 @@ pub struct KernelPrediction {
     pub is_unseen: bool,
     /// The indices of the nearest measured kernels, nearest first.
     pub nearest: Vec<u32>,
-    /// Notes on the prediction.
+    /// What weakens the prediction, a sentence each.
     pub notes: Vec<String>,
 }
 
@@ -77,9 +77,9 @@ pub enum PredictError {
     /// A number is out of range.
     #[error("{what} is {value}; it must be {expected}")]
     Range {
-        /// The name of the number.
+        /// The number's name, as the form calls it.
         what: String,
-        /// The value as entered.
+        /// The value that was entered.
         value: f64,
         /// The valid range, as a phrase.
         expected: &'static str,
@@ -97,7 +97,7 @@ pub enum PredictError {
     Learn(#[from] LearnError),
 }
 
-/// The level of prediction intervals.
+/// The share of kernels that a prediction interval is to hold.
 pub const LEVEL: f64 = 0.9;
 const NEAREST: usize = 5;
 

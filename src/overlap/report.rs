@@ -18,18 +18,13 @@ use crate::{
 
 /// The input of a report.
 pub struct OverlapReportInput<'a> {
-    /// The study.
     pub study: &'a OverlapStudy,
-    /// The loaded files.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
     pub problems: Vec<(&'a str, &'a Problems)>,
 }
 
-/// Makes the report.
-///
-/// # Errors
-/// Returns an error if there is no run of kernels.
+/// Makes the report. Returns an error if there is no run of kernels.
 pub fn report(material: OverlapReportInput<'_>, contents: &Contents) -> Result<Report, StudyError> {
     let OverlapReportInput { study, mut files, problems } = material;
     let dataset = study.dataset()?;

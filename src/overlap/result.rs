@@ -119,13 +119,13 @@ impl Score {
 /// The out-of-fold scores of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelScores {
-    /// The model.
+    /// The model whose scores these are.
     pub kind: Kind,
     /// The scores of each complete repeat of the folds by kernels.
     pub repeats: Vec<Score>,
-    /// The mean over repeats.
+    /// The mean of `repeats`; `None` before the first is complete.
     pub mean: Option<Score>,
-    /// The standard deviation over repeats.
+    /// The standard deviation of `repeats`; `None` before the first is complete.
     pub spread: Option<Score>,
     /// By folds of kernel names, when all are there: each name was never seen.
     pub unseen_names: Option<Score>,
@@ -161,7 +161,7 @@ impl FeatureScaling {
 pub struct ImportedScores {
     /// The name of the model's file.
     pub name: String,
-    /// The scores with unscaled features.
+    /// The scores where features are fed as the profiler measured them, unscaled.
     pub raw: Option<Score>,
     /// The scores with features that are standardised over the run.
     pub standardised: Option<Score>,
@@ -177,7 +177,7 @@ pub struct ImportedScores {
 }
 
 impl ImportedScores {
-    /// The scores in a sentence.
+    /// What the scores are worth, as a clause: whether these kernels were in its training.
     pub fn sentence(&self) -> String {
         let name = &self.name;
         let rows = self.trained_on_rows.map_or_else(String::new, |rows| format!("{rows} of "));
@@ -208,11 +208,11 @@ pub struct Verdict {
     pub model: Kind,
     /// Models were compared; else there are too few kernels to hold some out.
     pub is_compared: bool,
-    /// The reasons and further advice.
+    /// Why this model, and what would help, a whole sentence each.
     pub sentences: Vec<String>,
 }
 
-/// The predictions that are shown.
+/// The model whose predictions are listed and drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ShownPredictions {
     /// The out-of-fold predictions of a model.
@@ -221,17 +221,17 @@ pub enum ShownPredictions {
     Imported {
         /// The index of the model in [`OverlapOverview::models`].
         model: u32,
-        /// How its features are scaled.
+        /// How its features are scaled before it is asked.
         feed: FeatureScaling,
     },
 }
 
-/// One of the runs.
+/// A loaded run, as it is listed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Run {
-    /// The names of its files.
+    /// The names of the files that hold the run.
     pub name: String,
-    /// The number of kernels.
+    /// The number of its kernels, those without overlap included.
     pub kernels: u64,
     /// The number of kernels that overlap communication.
     pub overlapped: u64,
@@ -244,7 +244,7 @@ pub struct Run {
 pub struct OverlapOverview {
     /// All runs, in the order of [`Settings::dataset`].
     pub runs: Vec<Run>,
-    /// The settings of the study.
+    /// The settings of the study that this is the result of.
     pub settings: Settings,
     /// The columns of the run, and whether models use them.
     pub columns: Vec<(String, bool)>,
@@ -254,7 +254,7 @@ pub struct OverlapOverview {
     pub merged: Vec<(String, Merged)>,
     /// The findings of the checks, in words.
     pub checks: Vec<String>,
-    /// Notes on all files.
+    /// What the report says about the files, a sentence each.
     pub notes: Vec<String>,
     /// The pairs of runs of the same program.
     pub repeatability: Vec<Repeatability>,
@@ -264,7 +264,7 @@ pub struct OverlapOverview {
     pub imported: Vec<ImportedScores>,
     /// The dropped models as a table.
     pub imported_listing: Listing,
-    /// The encoded run, for [`do_jobs`](super::study::do_jobs).
+    /// The run in the encoding that [`do_jobs`](super::study::do_jobs) takes.
     pub run: Vec<u8>,
     /// The expected duration of each job relative to the others. The index is the number of the job.
     pub jobs: Vec<f64>,
@@ -279,11 +279,11 @@ pub struct OverlapOverview {
 pub struct Results {
     /// Scores of each model; without a mean where folds are missing.
     pub models: Vec<ModelScores>,
-    /// The comparison as a table.
+    /// A row for each model, with its scores.
     pub listing: Listing,
     /// The model to use; `None` if no kernel overlaps.
     pub verdict: Option<Verdict>,
-    /// The model whose predictions follow.
+    /// The model whose predictions follow; `None` if there are none.
     pub shown: Option<ShownPredictions>,
     /// A table of the kernel names.
     pub names: Listing,

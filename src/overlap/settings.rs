@@ -15,7 +15,6 @@ use crate::{
     workbench::WorkbenchError,
 };
 
-/// The groups of fields.
 #[derive(Clone, Copy)]
 pub(super) enum Group {
     Metrics,
@@ -29,10 +28,8 @@ impl From<Group> for form::Group {
     }
 }
 
-/// The settings of the workbench.
 #[derive(Default)]
 pub(super) struct Settings {
-    /// What models learn from.
     pub study: features::Settings,
     /// Whose predictions are shown; `None` for those of the verdict's model.
     pub shown: Option<ShownPredictions>,
@@ -41,7 +38,6 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// The fields above the report.
     pub fn fields(form: &mut Form<'_>, study: &OverlapStudy) -> Self {
         let loaded = study.loaded();
         let mut settings = Self::default();

@@ -33,15 +33,11 @@ pub struct SheetRow<'a> {
 pub struct TooLong;
 
 impl Sheet {
-    /// A sheet without rows.
     pub fn new(headers: Vec<String>) -> Self {
         Self { headers, room: LONGEST, ..Self::default() }
     }
 
-    /// A sheet without rows that may have this many bytes.
-    ///
-    /// # Errors
-    /// Returns [`TooLong`] if the headers exceed their limit.
+    /// A sheet without rows that may have this many bytes. Returns [`TooLong`] if the headers exceed their limit.
     pub(super) fn within<'a>(room: usize, headers: impl Iterator<Item = &'a str>) -> Result<Self, TooLong> {
         let mut left = LONGEST_HEADERS.min(room);
         let mut taken = Vec::new();
@@ -57,15 +53,12 @@ impl Sheet {
         self.text.len() + size_of::<u32>() * self.ends.len()
     }
 
-    /// The headers of the columns.
     pub fn headers(&self) -> &[String] {
         &self.headers
     }
 
-    /// Adds a row; cells that are missing at its end are empty, those beyond the headers are dropped.
-    ///
-    /// # Errors
-    /// Returns an error if the sheet is full.
+    /// Adds a row; cells that are missing at its end are empty, those beyond the headers are dropped. Returns an error
+    /// if the sheet is full.
     pub fn push<'a>(&mut self, line: u64, cells: impl Iterator<Item = &'a str>) -> Result<(), TooLong> {
         let first = self.ends.len();
         let width = self.headers.len();
@@ -82,7 +75,6 @@ impl Sheet {
         Ok(())
     }
 
-    /// The rows in file order.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = SheetRow<'_>> {
         (0..self.lines.len()).map(|index| SheetRow { sheet: self, index })
     }
@@ -93,10 +85,7 @@ impl Sheet {
     }
 
     /// Reads the remaining records of a delimited text, the first as headers. `lines_before` lines were skipped. The
-    /// profiler's own lines, which begin with `==PROF==`, are left out.
-    ///
-    /// # Errors
-    /// Returns [`TooLong`] if there is too much text.
+    /// profiler's own lines, which begin with `==PROF==`, are left out. Returns [`TooLong`] if there is too much text.
     pub fn read(records: &mut Records<'_>, lines_before: u64) -> Result<(Self, Problems), TooLong> {
         records.skip_comments();
         let headers: Vec<String> = records.next().map(|r| r.cells().map(str::to_owned).collect()).unwrap_or_default();

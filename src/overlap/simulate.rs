@@ -9,12 +9,12 @@ use crate::{
     text::{Cell, Table},
 };
 
-/// The parameters of a simulation.
+/// The size and seed of a simulated run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Simulation {
     /// Layers of the model; each launches every kernel once forward and once backward.
     pub layers: u32,
-    /// The seed of all draws.
+    /// The seed of the kernels' durations and metrics.
     pub seed: u64,
 }
 
@@ -57,7 +57,7 @@ const HEADER: [&str; 16] = [
 ];
 
 impl Simulation {
-    /// The run of the example.
+    /// The run of the built-in example.
     pub fn example() -> Self {
         Self { layers: 12, seed: 1 }
     }

@@ -30,7 +30,7 @@ use crate::{
 /// The reason why a question can't be answered. Messages are shown to users.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// No kernels were dropped.
+    /// Returned when no kernels are loaded.
     #[error(
         "there is no kernel to study, which takes merged features, or slowdown statistics and kernel metrics, or the traces \
          of Nsight Systems"
@@ -41,23 +41,23 @@ pub enum StudyError {
     NoRun {
         /// The number of the run, from 1.
         number: u32,
-        /// The number of runs.
+        /// The number of runs that are loaded.
         count: usize,
     },
     /// Columns to learn from that the run does not have.
     #[error("there is no column {names} to learn from; {run} has {held}")]
     NoColumn {
-        /// The names of the columns.
+        /// The names of the columns, separated by commas, and shortened if they are many.
         names: String,
         /// The run, named after its files.
         run: String,
         /// The names of the columns of the run.
         held: String,
     },
-    /// No trees can be saved.
+    /// Returned when no trees can be saved.
     #[error(transparent)]
     Trees(#[from] export::TreesError),
-    /// A model can't be trained.
+    /// Returned when a model can't be trained.
     #[error(transparent)]
     Learn(#[from] LearnError),
     /// The kernel that was entered can't be predicted.
@@ -94,7 +94,7 @@ struct JobInput {
 }
 
 impl OverlapStudy {
-    /// A study of loaded files.
+    /// A study of loaded files with the default settings.
     pub fn new(loaded: Loaded) -> Self {
         Self { loaded, ..Self::default() }
     }
@@ -104,7 +104,7 @@ impl OverlapStudy {
         self.loaded.datasets.is_empty() && self.loaded.models.is_empty() && self.loaded.notes.is_empty()
     }
 
-    /// The loaded files.
+    /// The files that the study is about.
     pub fn loaded(&self) -> &Loaded {
         &self.loaded
     }
@@ -177,7 +177,7 @@ impl OverlapStudy {
         self.unknown_columns(self.dataset()?).map_or(Ok(()), Err)
     }
 
-    /// The settings of the study.
+    /// The settings that were chosen last.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }

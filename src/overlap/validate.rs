@@ -60,9 +60,9 @@ impl Scheme {
 /// The fit of one model without one fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// The model.
+    /// The model that is fitted.
     pub kind: Kind,
-    /// How kernels are held out.
+    /// What a fold holds out: kernels, or all kernels of a name.
     pub scheme: Scheme,
     /// The index of the fold that is held out.
     pub fold: usize,

@@ -80,7 +80,7 @@ impl Axis {
 pub enum Quantity {
     /// Bytes, printed in binary units; ticks at powers of two.
     Bytes,
-    /// Bus bandwidth in GB/s.
+    /// Bus bandwidth in GB/s (1e9 B/s).
     BusbwGbps,
     /// Whole numbers (channels); ticks at the values that the series have.
     Count,
@@ -88,7 +88,7 @@ pub enum Quantity {
     TimeUs,
     /// A percentage as a number: 3.5 is 3.5 %.
     Percent,
-    /// A number without unit.
+    /// A number without a unit, as it is.
     Number,
     /// GiB as a plain number; ticks at round decimal values.
     Gib,
@@ -207,7 +207,7 @@ impl Point {
         Self { x, y, note, ..Self::default() }
     }
 
-    /// A bar of [`Mark::Spans`].
+    /// A bar of [`Mark::Spans`] from `start` to `end` in its row, counted from 0.
     pub fn span(start: f64, end: f64, row: usize) -> Self {
         Self { x: start, y: row as f64, value: Some(end - start), ..Self::default() }
     }

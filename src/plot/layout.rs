@@ -55,7 +55,7 @@ pub struct PointPosition {
 /// The positions of the points of a drawn series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrawnSeries {
-    /// The index in [`Chart::series`](super::Chart::series).
+    /// The series' index in [`Chart::series`](super::Chart::series), from 0.
     pub index: usize,
     /// The positions of its drawable points, from left to right.
     pub positions: Vec<PointPosition>,

@@ -93,7 +93,6 @@ fn band(paper: &Paper<'_>, run: &[(f64, f64, f64)], colour: RGBColor, cover: f64
     Ok(())
 }
 
-/// Draws one series.
 pub(super) fn series(paper: &Paper<'_>, series: &Series, scales: &Scales, inks: &Inks) -> Result<(), DrawError> {
     let scales = &scales.of(series);
     let colour = inks.colour(series.colour);

@@ -13,17 +13,13 @@ use super::{Colour, Theme};
 /// The fixed colours of a theme.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inks {
-    /// The background.
     pub paper: RGBColor,
-    /// Text.
+    /// The colour of text.
     pub ink: RGBColor,
     /// Tick labels and axis titles.
     pub muted: RGBColor,
-    /// The axes.
     pub axis: RGBColor,
-    /// Gridlines at labelled ticks.
     pub grid: RGBColor,
-    /// Gridlines between labelled ticks.
     pub fine_grid: RGBColor,
     answer: RGBColor,
     default: RGBColor,
@@ -109,17 +105,17 @@ pub(super) fn inks(theme: Theme) -> &'static Inks {
 /// A colour by its purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
-    /// The background.
+    /// The background of the whole chart.
     Paper,
-    /// Text.
+    /// Text that is read first: titles and labels.
     Text,
-    /// Text of less importance.
+    /// Text of less importance, such as numbers of ticks.
     Muted,
     /// Lines that carry meaning, such as axes.
     Axis,
     /// Lines in the background, such as gridlines.
     Grid,
-    /// A series.
+    /// A series, by its colour in the chart.
     Of(Colour),
     /// The step with this index of the scale of values, from low to high.
     Step(usize),
@@ -267,7 +263,6 @@ pub(super) fn dashes(colour: Colour) -> &'static [f64] {
     }
 }
 
-/// The pattern of [`Mark::Dashed`](super::Mark::Dashed).
 pub(super) const DASHED: &[f64] = &[6.0, 4.0];
 
 #[cfg(test)]

@@ -104,10 +104,7 @@ pub(super) struct Paper<'a> {
 }
 
 impl<'a> Paper<'a> {
-    /// Begins a drawing.
-    ///
-    /// # Errors
-    /// The backend's, where it can't be drawn on.
+    /// Begins a drawing. Fails if the backend can't be drawn on.
     pub fn new<B: DrawingBackend + 'a>(mut backend: B, style: &Style, lettering: Lettering) -> Result<Self, DrawError> {
         backend.ensure_prepared()?;
         let (width, height) = style.size_in_units();
@@ -171,7 +168,6 @@ impl<'a> Paper<'a> {
         Ok(())
     }
 
-    /// A filled polygon.
     pub fn polygon(&self, corners: &[(f64, f64)], colour: &impl Color) -> Result<(), DrawError> {
         self.sheet.borrow_mut().polygon(self.points(corners), colour.to_backend_color())
     }
@@ -186,14 +182,12 @@ impl<'a> Paper<'a> {
         self.device / self.units
     }
 
-    /// A filled rectangle.
     pub fn rectangle(&self, area: &Rect, colour: &impl Color) -> Result<(), DrawError> {
         let [a, b] = [(area.left, area.top), (area.right, area.bottom)].map(|corner| self.held(self.point(corner)));
         let (from, to) = ((a.0.min(b.0), a.1.min(b.1)), (a.0.max(b.0), a.1.max(b.1)));
         self.sheet.borrow_mut().rectangle(from, to, colour.to_backend_color())
     }
 
-    /// A filled disc.
     pub fn disc(&self, centre: (f64, f64), radius: f64, colour: &impl Color) -> Result<(), DrawError> {
         self.circle(centre, radius, &colour.to_rgba().filled())
     }

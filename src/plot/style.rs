@@ -15,9 +15,9 @@ pub enum Theme {
 /// The indices that identify one point of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Pick {
-    /// Index in [`Chart::series`](super::Chart::series).
+    /// The series' index in [`Chart::series`](super::Chart::series), from 0.
     pub series: usize,
-    /// Index in [`Series::points`](super::Series::points).
+    /// The point's index in [`Series::points`](super::Series::points), from 0.
     pub point: usize,
 }
 

@@ -20,7 +20,6 @@ use crate::{
 /// One line of a log with its key and arm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
-    /// The key of the call.
     pub key: Key,
     /// The arm that ran; `None` if it could not be attributed.
     pub arm: Option<Arm>,
@@ -28,27 +27,22 @@ pub struct Observation {
     pub latency_ms: f64,
     /// The probability with which the arm was chosen, between 0 and 1.
     pub propensity: Option<f64>,
-    /// Line number in the file, from 1.
     pub line: u32,
 }
 
 /// A log whose lines are attributed to arms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attributed {
-    /// How they were attributed.
     pub how: Attribution,
     /// The lines, in file order.
     pub lines: Vec<Observation>,
-    /// Notes for the report.
     pub notes: Vec<String>,
     /// The log shows no trace of the schedule by which it was attributed: P of its period by chance.
     pub no_trace: Option<f64>,
 }
 
-/// Attributes each line of a log to a key and an arm. `elsewhere` are the keys of other logs.
-///
-/// # Errors
-/// Returns a sentence without its subject if a key lacks something that is stated nowhere.
+/// Attributes each line of a log to a key and an arm. `elsewhere` are the keys of other logs. Returns a sentence
+/// without its subject if a key lacks something that is stated nowhere.
 pub fn attribute(
     log: &Log,
     settings: &LogSettings,

@@ -61,10 +61,8 @@ fn spans(keys: &[(Key, &KeyResult)], bands: &Bands, arm: impl Fn(&KeyResult) -> 
     spans
 }
 
-/// Tuner files for a reader: one for jobs without overlap and one for those with, where both were measured.
-///
-/// # Errors
-/// Returns an error if the reader can't keep the library's choice, and on every scale it would have to at some size.
+/// Tuner files for a reader: one for jobs without overlap and one for those with, where both were measured. Returns an
+/// error if the reader can't keep the library's choice, and on every scale it would have to at some size.
 pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Result<Vec<TextFile>, ExportError> {
     let all = places(results);
     let mut files = Vec::new();

@@ -67,7 +67,7 @@ pub struct Entry {
     pub collective: Collective,
     /// The index of the band of message sizes.
     pub band: u32,
-    /// Nodes and ranks.
+    /// The communicator's nodes and ranks, all of which must match.
     pub scale: Scale,
     /// For jobs that overlap, for those that don't, or for both.
     pub overlap: Option<bool>,
@@ -168,7 +168,7 @@ pub enum FileError {
     Collective {
         /// The index of the key, from 0.
         key: usize,
-        /// The collective as written.
+        /// The collective as the file writes it.
         word: String,
     },
     /// A band that does not exist.
@@ -176,7 +176,7 @@ pub enum FileError {
     Band {
         /// The index of the key, from 0.
         key: usize,
-        /// The band as written.
+        /// The index of the band as the file writes it, from 0.
         band: u32,
     },
     /// The overlap of the key with this index is neither 0, 1 nor null.

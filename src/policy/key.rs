@@ -15,7 +15,7 @@ use crate::{
 pub struct Key {
     /// The collective of the calls.
     pub collective: Collective,
-    /// Nodes and ranks.
+    /// The nodes and ranks of the communicator.
     pub scale: Scale,
     /// The message size that the library passes to a tuner, in bytes.
     pub size_bytes: u64,
@@ -59,7 +59,7 @@ pub struct BandKey {
     pub collective: Collective,
     /// The index of the band of message sizes.
     pub band: u32,
-    /// Nodes and ranks.
+    /// The communicator's nodes and ranks, all of which must match.
     pub scale: Scale,
     /// The value of `NCCL_WORKLOAD_OVERLAP`; false where it is not set.
     pub overlap: bool,

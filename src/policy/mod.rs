@@ -10,21 +10,21 @@
 //! [`mod@file`] is what the plugin loads, [`record`] what its ranks agree on. What computes lives in [`crate::bandit`].
 
 pub mod arm;
-pub mod attribution;
+mod attribution;
 pub mod bands;
-pub mod charts;
-pub mod export;
+mod charts;
+mod export;
 pub mod file;
 pub mod form;
 pub mod iteration;
 pub mod judge;
 pub mod key;
-pub mod listing;
-pub mod pool;
+mod listing;
+mod pool;
 pub mod read;
 pub mod record;
 pub mod replay;
-pub mod report;
+mod report;
 pub mod request;
 pub mod result;
 mod settings;

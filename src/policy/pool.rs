@@ -13,7 +13,6 @@ use crate::{bandit::estimators::Line, order::CompactSort};
 /// All measurements of one key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pool {
-    /// The key that all lines are of.
     pub key: Key,
     /// What the numbers measure; communication where logs differ.
     pub objective: Objective,
@@ -38,7 +37,6 @@ pub struct Pool {
 pub struct PoolLine {
     /// The index of the arm in [`Pool::arms`].
     pub arm: usize,
-    /// Latency in milliseconds.
     pub latency_ms: f64,
     /// The probability with which the arm was chosen, between 0 and 1.
     pub propensity: Option<f64>,
@@ -88,7 +86,6 @@ impl Pool {
 pub struct PooledLog<'a> {
     /// The lines of the log with their keys and arms.
     pub attributed: &'a Attributed,
-    /// What the numbers measure.
     pub objective: Objective,
     /// The strategies that the log names.
     pub strategies: &'a [String],
@@ -98,7 +95,7 @@ pub struct PooledLog<'a> {
     pub round: Option<u32>,
 }
 
-/// Joins logs by key.
+/// Joins the logs that have lines of the same key: one pool for each key, in the order of the keys.
 pub fn pools(sources: &[PooledLog<'_>]) -> Vec<Pool> {
     let (mut places, mut pools) = (BTreeMap::new(), Vec::new());
     let mut in_time: Vec<(usize, &PooledLog<'_>)> = sources.iter().enumerate().collect();

@@ -53,9 +53,9 @@ pub struct Active {
 /// How the text of a record is interpreted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follow {
-    /// A tuner file.
+    /// A tuner file, as it is until the job ends.
     Static,
-    /// A policy file.
+    /// A policy file, as it is until the job ends.
     Policy,
     /// A policy file, until the ranks agree on the next one.
     Online,
@@ -88,7 +88,7 @@ impl fmt::Display for First {
 }
 
 impl First {
-    /// The record as text.
+    /// The record as the ranks exchange it, with the checksum of its text.
     pub fn text(&self) -> String {
         let body = match self {
             Self::Passive => "",
@@ -119,7 +119,7 @@ impl First {
 }
 
 impl Next {
-    /// The record as text.
+    /// The record as the ranks exchange it, with the checksum of its text.
     pub fn text(&self) -> String {
         match self {
             Self::Keep => record("keep", ""),

@@ -19,24 +19,18 @@ use crate::{
 
 /// The input of a report.
 pub struct PolicyReportInput<'a> {
-    /// The study.
     pub study: &'a PolicyStudy,
     /// The index of the key that is shown in detail.
     pub key: u32,
-    /// What its charts emphasise.
     pub highlight: &'a Highlight,
     /// The generation of the policy file.
     pub generation: u64,
-    /// The loaded files.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
     pub problems: Vec<(&'a str, &'a Problems)>,
 }
 
-/// Makes the report.
-///
-/// # Errors
-/// Returns an error if there is no such key.
+/// Makes the report. Returns an error if there is no such key.
 pub fn report(material: PolicyReportInput<'_>, contents: &Contents) -> Result<Report, StudyError> {
     let PolicyReportInput { study, key, highlight, generation, mut files, problems } = material;
     let studied = study.studied();

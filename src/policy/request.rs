@@ -12,7 +12,7 @@ use crate::{
 pub struct Settings {
     /// What the user states about each log, in the order of `PolicyOverview::logs`.
     pub logs: Vec<LogSettings>,
-    /// How arms were chosen.
+    /// How the logs say which arm each line ran.
     pub schedule: Schedule,
     /// The bands of message sizes in exported policies.
     pub bands: Bands,
@@ -25,11 +25,11 @@ pub struct Settings {
 /// The settings of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplaySettings {
-    /// The source of latencies.
+    /// Where the latencies of arms are drawn from.
     pub world: LatencySource,
-    /// The number of steps.
+    /// The number of steps that each strategy plays for each seed.
     pub steps: u32,
-    /// The number of seeds.
+    /// The number of games of each strategy, each with its own seed.
     pub seeds: u32,
     /// The strategies to replay; empty for all.
     pub strategies: Vec<StrategyKind>,

@@ -29,7 +29,7 @@ pub enum Estimator {
 }
 
 impl Estimator {
-    /// The keyword in JSON.
+    /// The keyword in JSON, such as `weighting`.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Resampling => "resampling",
@@ -75,7 +75,7 @@ pub enum Flag {
     Drifting,
     /// The arms were measured one after the other.
     Sequential,
-    /// Successive latencies are correlated.
+    /// Successive latencies are correlated, so that they count as fewer.
     Dependent,
     /// There are too few independent values.
     TooFew,
@@ -117,7 +117,7 @@ impl Flag {
 pub struct ArmResult {
     /// The arm, with its channels if it asks for any.
     pub arm: Arm,
-    /// The number of values.
+    /// The number of values on which the figures rest.
     pub n: u64,
     /// Mean in milliseconds, by which the decision is made.
     pub mean_ms: f64,
@@ -125,9 +125,9 @@ pub struct ArmResult {
     pub median_ms: f64,
     /// Mean without outliers, in milliseconds.
     pub trimmed_ms: f64,
-    /// Standard deviation in milliseconds.
+    /// Standard deviation of the values, in milliseconds.
     pub deviation_ms: f64,
-    /// Autocorrelation at lag 1.
+    /// Correlation of each value with the next, from -1 to 1.
     pub autocorrelation: f64,
     /// The effective number of independent values.
     pub n_eff: f64,
@@ -139,7 +139,7 @@ pub struct ArmResult {
     pub separation: f64,
     /// The 95 % credible interval of the mean, in milliseconds.
     pub credible_ms: (f64, f64),
-    /// The comparison with `auto`.
+    /// The comparison with `auto`; `None` where the log can't compare the two.
     pub comparison: Option<Comparison>,
     /// The weighted estimate of always running this arm.
     pub estimate: Option<Estimate>,
@@ -165,7 +165,7 @@ impl ArmResult {
 pub enum Evidence {
     /// They were not measured in a way that lets them be compared.
     None(NotComparable),
-    /// The differences were tested.
+    /// The differences were tested, and `p` is the result.
     Test {
         /// The tested differences and the outcome.
         certainty: PairedResult,
@@ -192,17 +192,17 @@ impl Evidence {
 pub struct KeyResult {
     /// The key; `None` only before the study.
     pub key: Option<Key>,
-    /// What the numbers measure.
+    /// Whether the numbers are times of collectives or of iterations.
     pub objective: Objective,
     /// How lines were attributed to arms.
     pub attributions: Vec<Attribution>,
     /// The estimator by which the key is judged.
     pub estimator: Estimator,
-    /// The decision.
+    /// The arm to run, or that nothing can be concluded.
     pub decision: Decision,
     /// The decision and its flags, such as `keep auto; bimodal`.
     pub verdict: String,
-    /// The reasons, in sentences.
+    /// The reasons for the decision, a whole sentence each.
     pub sentences: Vec<String>,
     /// The reasons why the result is weaker than it looks.
     pub flags: Vec<Flag>,
@@ -217,7 +217,7 @@ pub struct KeyResult {
 }
 
 impl KeyResult {
-    /// The arm to run.
+    /// The arm to run: the candidate if it is deployed, otherwise `auto`.
     pub fn chosen(&self) -> Arm {
         match self.decision {
             Decision::Deploy(arm) => self.arms.get(arm as usize).map(|of| of.arm).unwrap_or_default(),
@@ -274,7 +274,7 @@ pub enum Attribution {
 }
 
 impl Attribution {
-    /// A phrase for reports.
+    /// How lines were attributed, as a clause of a report.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Columns => "the log names the arm of each line",
@@ -313,7 +313,7 @@ pub enum PairKind {
 }
 
 impl PairKind {
-    /// A phrase for reports.
+    /// A word or two for tables, such as `flip`.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Same => "same",
@@ -323,10 +323,10 @@ impl PairKind {
     }
 }
 
-/// One of the logs.
+/// A reward log of the study, as the list of files shows it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogFile {
-    /// The file's name.
+    /// The name of the file, as it was dropped.
     pub name: String,
     /// How its lines were attributed to arms, or why they were not.
     pub attribution: String,
@@ -337,7 +337,7 @@ pub struct LogFile {
 /// A table that is shown and not analysed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UnanalysedTable {
-    /// The file's name.
+    /// The name of the file, as it was dropped.
     pub name: String,
     /// Whether it lists what a policy runs; otherwise it holds means.
     pub is_policy: bool,
@@ -364,7 +364,7 @@ pub struct PolicyOverview {
     pub overlap: Listing,
     /// Tables that are shown and not analysed.
     pub tables: Vec<UnanalysedTable>,
-    /// Notes about all logs.
+    /// Notes that concern all logs together, a sentence each.
     pub notes: Vec<String>,
     /// A key can be replayed, in the order of their places.
     pub can_replay: Vec<bool>,
@@ -407,11 +407,11 @@ pub struct ReplayResult {
     pub listing: Listing,
     /// The index of the strategy whose shares are shown.
     pub shown: u32,
-    /// Cumulative regret over steps.
+    /// The mean cumulative regret of each strategy over steps; `None` before the first seed.
     pub regret: Option<Chart>,
     /// The shares of arms over the steps of one strategy.
     pub shares: Option<Chart>,
-    /// The conclusions, in sentences.
+    /// What the comparison of strategies says, a whole sentence each.
     pub sentences: Vec<String>,
     /// The full result of each strategy.
     pub strategies: Vec<StrategyResult>,
@@ -465,15 +465,15 @@ pub struct ExportError {
 /// The reason why a question can't be answered. Messages are shown to users.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// There is no log.
+    /// Returned when no log is open.
     #[error(
         "there is no reward log to study, which has lines like allreduce,4194304,1,8,12.34, or times of one arm alone"
     )]
     NothingLoaded,
-    /// There is no key with this index.
+    /// Returned when there is no key with this index, from 0.
     #[error("there is no key {}", .0 + 1)]
     NoKey(u32),
-    /// No log states enough of its keys.
+    /// Returned when no log states enough of its keys, with the reasons.
     #[error("no log can be used: {0}")]
     NoKeys(String),
     /// The key with this name can't be replayed, for this reason.

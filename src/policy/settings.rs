@@ -16,7 +16,6 @@ use crate::{
     units::Size,
 };
 
-/// The groups of fields.
 #[derive(Clone, Copy)]
 pub(super) enum Group {
     Attribution,
@@ -40,7 +39,6 @@ pub(super) struct Settings {
     pub key: u32,
     /// What strategies play in; `None` where the key that is shown can't be replayed.
     pub replay: Option<ReplaySettings>,
-    /// What charts emphasise.
     pub highlight: Highlight,
 }
 

@@ -23,7 +23,7 @@ use crate::{progress::Progress, report::TextFile};
 /// A log with the name of its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedLog {
-    /// The file's name.
+    /// The name of the file, as it was dropped.
     pub name: String,
     /// What was read of the file.
     pub log: Log,

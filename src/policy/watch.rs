@@ -53,10 +53,7 @@ pub enum NothingLearnt {
 }
 
 /// The policy that follows `policies`, the last of which is running: a strategy computes the counts of its exploring
-/// keys from the log.
-///
-/// # Errors
-/// Returns [`NothingLearnt`] if no line of the log belongs to these keys, or none is new.
+/// keys from the log. Returns [`NothingLearnt`] if no line of the log belongs to these keys, or none is new.
 pub fn next(policies: &[Policy], log: &Log, strategy: StrategyKind) -> Result<(Policy, Vec<LearntKey>), NothingLearnt> {
     let current = policies.last().ok_or(NothingLearnt::NoPolicy)?;
     let mut next = current.clone();

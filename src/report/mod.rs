@@ -6,12 +6,12 @@
 //! `report` in the folder of a workbench fills one.
 
 pub mod html;
-pub mod left_out;
+pub(crate) mod left_out;
 pub mod link;
 pub mod markdown;
 pub mod open;
 pub mod placement;
-pub mod privacy;
+pub(crate) mod privacy;
 pub mod snapshot;
 pub mod wire;
 mod write;
@@ -149,7 +149,7 @@ fn loaded(files: &[LoadedFile]) -> Listing {
 /// A name with a value, both as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fact {
-    /// The name.
+    /// What the value is, as a table's row is headed.
     pub name: String,
     /// The value, with its unit.
     pub value: String,
@@ -160,7 +160,7 @@ pub struct Fact {
 pub struct Section {
     /// The heading, by which the page's tabs name it.
     pub title: String,
-    /// The paragraphs of text.
+    /// The paragraphs in reading order, without markup.
     pub text: Vec<String>,
     /// The charts, in the order in which they are drawn.
     pub charts: Vec<Chart>,
@@ -222,7 +222,7 @@ pub struct Contents {
     pub workbench: Workbench,
     /// Whether names of loaded files are included.
     pub file_names: bool,
-    /// Whether charts are included.
+    /// Whether the charts of its sections are included.
     pub charts: bool,
     /// Whether files to deploy are included.
     pub deployables: bool,

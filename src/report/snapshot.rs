@@ -24,29 +24,29 @@ pub struct Snapshot {
     pub groups: Vec<SnapshotGroup>,
 }
 
-/// One collective and scale.
+/// What was measured of one collective at one scale.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SnapshotGroup {
     /// The collective that was measured.
     pub collective: Collective,
-    /// Nodes and ranks.
+    /// The nodes and ranks at which it was measured.
     pub scale: Scale,
     /// What it was measured with, as far as the files say: versions of the library, data types and operations.
     pub measured_with: Vec<String>,
     /// How far the passes over the sweep lie from each other; `None` where single runs don't tell.
     pub drift: Option<Drift>,
-    /// The measured sizes, ascending.
+    /// One for each measured message size, ascending.
     pub sizes: Vec<SnapshotSize>,
 }
 
 /// What was measured of one message size, and what was to be deployed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SnapshotSize {
-    /// Message size in bytes.
+    /// The message size in bytes, as nccl-tests prints it.
     pub size_bytes: u64,
     /// What was to be deployed.
     pub deployed: DeployedChoice,
-    /// The library's own choice.
+    /// The runs in which the library chose; `None` where it was not measured.
     pub default: Option<Measurement>,
     /// What was asked for, ascending by configuration.
     pub measured: Vec<Measurement>,
@@ -55,7 +55,7 @@ pub struct SnapshotSize {
 /// What was to be deployed at a size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeployedChoice {
-    /// It is not known.
+    /// What was to be deployed is not known.
     #[default]
     Unknown,
     /// The choice was left to the library.
@@ -71,7 +71,7 @@ pub struct Measurement {
     pub configuration: Configuration,
     /// The channels are those that were seen to run.
     pub executed: bool,
-    /// How fast it was.
+    /// The busbw of the runs that were used.
     pub runs: SnapshotRuns,
 }
 
@@ -80,7 +80,7 @@ pub struct Measurement {
 pub enum SnapshotRuns {
     /// Each run, in the order in which they ran: at least one.
     Each(Vec<f64>),
-    /// Their median.
+    /// The median of the runs, which themselves are not there.
     Median {
         /// The median in GB/s of busbw.
         busbw_gbps: f64,
@@ -156,7 +156,7 @@ impl SnapshotGroup {
 }
 
 impl SnapshotRuns {
-    /// Their median in GB/s.
+    /// The median busbw of the runs in GB/s; NaN if there is none.
     pub fn busbw_gbps(&self) -> f64 {
         match self {
             Self::Each(runs) => median(&mut runs.clone()).unwrap_or(f64::NAN),
@@ -164,7 +164,7 @@ impl SnapshotRuns {
         }
     }
 
-    /// How many there were.
+    /// The number of runs behind the median.
     pub fn count(&self) -> u32 {
         match self {
             Self::Each(runs) => u32::try_from(runs.len()).unwrap_or(u32::MAX),

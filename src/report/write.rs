@@ -15,9 +15,9 @@ pub enum ReportFormat {
     /// A page that needs nothing else, and opens as the live report again.
     #[default]
     Html,
-    /// Markdown, for pull requests.
+    /// Markdown with tables and without charts, for pull requests.
     Markdown,
-    /// JSON, for programs.
+    /// The report as JSON, which programs read and the page opens.
     Json,
     /// A link with the report in its fragment.
     Link,
@@ -61,11 +61,11 @@ impl ReportFormat {
 /// A report in one of the formats.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Written {
-    /// A file to save.
+    /// A file to save: HTML, Markdown or JSON.
     File {
         /// The suggested file name, such as `collectune-all_reduce-on-2-nodes-16-ranks.html`.
         name: String,
-        /// The media type.
+        /// The media type, such as `text/html`.
         media_type: String,
         /// The contents of the file in UTF-8.
         text: String,

@@ -53,11 +53,9 @@ impl Formatter for Layout {
     }
 }
 
-/// Reads a number exactly. `serde_json` is sometimes off by the last bit unless its tables are compiled in, which
-/// weigh ten kilobytes and repeat those of the standard library.
-///
-/// # Errors
-/// Returns an error if the value is no number, or one that is too large.
+/// Reads a number exactly. `serde_json` is sometimes off by the last bit unless its tables are compiled in, which weigh
+/// ten kilobytes and repeat those of the standard library. Returns an error if the value is no number, or one that is
+/// too large.
 pub fn exact<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     if !deserializer.is_human_readable() {
         return f64::deserialize(deserializer);
@@ -67,20 +65,14 @@ pub fn exact<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error
     number.ok_or_else(|| D::Error::custom("not a number, or too large for one"))
 }
 
-/// Reads a number or null, as [`exact`].
-///
-/// # Errors
-/// As for [`exact`].
+/// Reads a number or null, as [`exact`]. It fails as [`exact`] does.
 pub fn exact_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     #[derive(Deserialize)]
     struct Exact(#[serde(deserialize_with = "exact")] f64);
     Ok(Option::deserialize(deserializer)?.map(|Exact(number)| number))
 }
 
-/// Reads a list of numbers, each as [`exact`].
-///
-/// # Errors
-/// As for [`exact`].
+/// Reads a list of numbers, each as [`exact`]. It fails as [`exact`] does.
 pub fn exact_list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
     #[derive(Deserialize)]
     struct Exact(#[serde(deserialize_with = "exact")] f64);

@@ -18,7 +18,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// A cell of text.
+    /// A cell of text, which is aligned left.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), number: None }
     }
@@ -49,12 +49,12 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column of text.
+    /// A column of text, aligned left; its meaning explains the header.
     pub const fn words(name: &'static str, meaning: &'static str) -> Self {
         Self { name: Cow::Borrowed(name), meaning: Cow::Borrowed(meaning), is_numeric: false, is_secondary: false }
     }
 
-    /// A column of numbers.
+    /// A column of numbers, aligned right; its meaning explains the header.
     pub const fn numbers(name: &'static str, meaning: &'static str) -> Self {
         Self { name: Cow::Borrowed(name), meaning: Cow::Borrowed(meaning), is_numeric: true, is_secondary: false }
     }

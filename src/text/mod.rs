@@ -3,7 +3,7 @@
 //! The code that splits a stream into records is in the folder `compute`.
 
 mod apart;
-pub mod json;
+pub(crate) mod json;
 mod listing;
 mod problem;
 mod table;

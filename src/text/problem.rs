@@ -32,7 +32,7 @@ impl Problem {
 /// Problems of one file: all are counted, the first ones kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problems {
-    /// The first [`Problems::KEPT`] problems.
+    /// The first [`Problems::KEPT`] problems, in the order of the file.
     pub kept: Vec<Problem>,
     /// How many there were, kept or not.
     pub count: u64,
@@ -42,7 +42,7 @@ impl Problems {
     /// The most problems that are kept with their text.
     pub const KEPT: usize = 1000;
 
-    /// Adds a problem.
+    /// Counts a problem, and keeps it if there are fewer than [`Problems::KEPT`].
     pub fn push(&mut self, problem: Problem) {
         self.count += 1;
         if self.kept.len() < Self::KEPT {

@@ -100,10 +100,8 @@ fn of_machines(machine: &Machine, nodes: u32, file: &str) -> Result<Ceiling, Str
     told(of_links(&topology, file, Some(nodes)))
 }
 
-/// Of a graph of links, each node of which is a rank.
-///
-/// # Errors
-/// It can't be used, or not every node can reach every other.
+/// Of a graph of links, each node of which is a rank. Fails if it can't be used, or not every node can reach every
+/// other.
 pub fn of_links(topology: &Topology, file: &str, nodes: Option<u32>) -> Result<Ceiling, RequestError> {
     let ranks = topology.nodes;
     let mut ceiling = Ceiling { file: file.to_owned(), ranks, nodes, busbw_gbps: Vec::new() };

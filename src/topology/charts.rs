@@ -1,4 +1,4 @@
-//! Charts of schedules.
+//! Charts of schedules: busy links and arrivals over time.
 
 use super::{listing, robust::Variation, timeline::Timeline};
 use crate::plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing};

@@ -34,10 +34,10 @@ impl Default for CollectiveRequest {
     }
 }
 
-/// Custom conditions, chunk by chunk.
+/// What each node has before and must have after, for a collective that has no name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Custom {
-    /// The names of the chunks.
+    /// The name of each chunk, in the order of `chunks`.
     pub names: Vec<String>,
     /// The nodes that have each chunk, and the nodes that must have it.
     pub chunks: Vec<(Vec<u32>, Vec<u32>)>,
@@ -46,15 +46,15 @@ pub struct Custom {
 /// Why a collective can't be scheduled on a topology.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RequestError {
-    /// The topology can't be used.
+    /// Returned when the topology breaks a rule of its own.
     #[error(transparent)]
     Topology(#[from] TopologyError),
     /// The root is not a node of the topology.
     #[error("there is no node {root} to be the root; there are {nodes}, numbered from 0")]
     Root {
-        /// The requested root.
+        /// The node that was asked for as root.
         root: u32,
-        /// The number of nodes.
+        /// The number of nodes, numbered from 0.
         nodes: u32,
     },
     /// No schedule is searched for this collective.
@@ -128,9 +128,9 @@ pub enum RequestError {
     /// A chunk can't reach a node that wants it.
     #[error("chunk {chunk} can't come to node {node}: no way leads there from where it is")]
     NoWay {
-        /// The index of the chunk.
+        /// The index of the chunk, from 0.
         chunk: u32,
-        /// The node that wants it.
+        /// The node that wants the chunk.
         node: u32,
     },
     /// A chunk that no node has.
@@ -142,7 +142,7 @@ pub enum RequestError {
     /// All nodes that have the chunk are dead.
     #[error("only node {1} has chunk {0}, and it is dead")]
     Lost(String, u32),
-    /// The root is dead.
+    /// Returned when the root, this node, is dead.
     #[error("node {0} is the root, and it is dead: choose another root")]
     DeadRoot(u32),
     /// Custom conditions were requested, and none are loaded.

@@ -19,7 +19,6 @@ pub use pattern::{MOST_HOPS, Pattern};
 
 /// The most GPUs, and the most ports, of a node. The largest node that NCCL knows has 576.
 pub const MOST_GPUS: usize = 1024;
-/// The highest device number.
 const MOST_DEV: u32 = 65_535;
 /// The number of faulty links that are reported one by one.
 const MAX_NAMED: usize = 8;
@@ -31,7 +30,7 @@ pub struct Gpu {
     pub busid: String,
     /// Its device number on the node.
     pub dev: u32,
-    /// Its generation: `gfx950`, `sm_90`.
+    /// The architecture as the dump names it: `gfx950`, `sm_90`.
     pub generation: String,
     /// The bus addresses of its neighbours over XGMI or NVLink, each with the number of links.
     pub neighbours: Vec<(String, u32)>,
@@ -53,17 +52,17 @@ impl Gpu {
 /// A network port of a machine, as NCCL dumps it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Nic {
-    /// The name of the port.
+    /// The name of the port, such as `mlx5_0`.
     pub name: String,
     /// Its device number on the node.
     pub dev: u32,
-    /// Its bandwidth in GB/s.
+    /// Bandwidth of the port in one direction, in GB/s.
     pub gbps: f64,
     /// The CPU and the bridges above it, from the CPU down.
     pub path: Vec<String>,
 }
 
-/// A dumped machine: one node.
+/// One node, as it was dumped: its GPUs and network ports.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Machine {
     /// The GPUs, by device number.
@@ -124,7 +123,7 @@ impl Rates {
         self.links.iter().any(|(known, _)| known == generation && !known.is_empty())
     }
 
-    /// The rates as a table.
+    /// A row for each generation, with the rate of one link in GB/s and where it comes from.
     pub fn listing(&self) -> Listing {
         const COLUMNS: [Column; 3] = [
             Column::words("Generation", "of the GPU, as the dump names it; the last row is for all others"),
@@ -150,12 +149,12 @@ impl Rates {
     }
 }
 
-/// The content of a dump.
+/// What a dump of NCCL or RCCL describes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Dump {
-    /// A machine.
+    /// The GPUs and ports of one node.
     Machine(Machine),
-    /// Rings and trees.
+    /// Rings and trees, a pattern for each graph of the dump.
     Patterns(Vec<Pattern>),
 }
 

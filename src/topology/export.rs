@@ -20,28 +20,28 @@ use crate::{
 /// The file formats of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// A result file as CSV.
+    /// Transfers link after link, as CSV.
     Csv,
-    /// A schedule as JSON.
+    /// The schedule as JSON, with its problem and bound.
     Json,
     /// A trace for Perfetto and Chrome.
     Perfetto,
-    /// An algorithm of MSCCL.
+    /// An algorithm of MSCCL, as XML.
     Msccl,
-    /// The topology, as CSV.
+    /// The links of the topology, as CSV.
     Topology,
 }
 
-/// A schedule with its problem.
+/// A schedule with the problem that it solves: all that a file needs.
 #[derive(Clone, Copy)]
 pub struct Material<'a> {
     /// The topology over which the schedule sends.
     pub topology: &'a Topology,
     /// The collective with the size of its chunks.
     pub request: &'a CollectiveRequest,
-    /// The collective in ticks.
+    /// The problem that the schedule solves, in ticks.
     pub problem: &'a Problem,
-    /// The length of a tick.
+    /// The length of a tick in ns.
     pub clock: &'a Clock,
     /// The schedule, whose times are ticks of the clock.
     pub schedule: &'a Schedule,
@@ -62,7 +62,7 @@ pub enum ExportError {
         grouped(MAX_WRITTEN_TRANSFERS as u64)
     )]
     TooLong(usize),
-    /// MSCCL can't express the schedule.
+    /// Returned when MSCCL can't express the schedule.
     #[error(transparent)]
     Msccl(#[from] msccl::ExportError),
     /// The algorithm violates a rule of the runtime.

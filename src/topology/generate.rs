@@ -12,19 +12,19 @@ pub const MOST: u32 = 4096;
 /// The most links of a generated topology, or of one joined from dumps.
 pub const MOST_LINKS: u64 = 200_000;
 
-/// The forms of topologies.
+/// The forms that a topology can be generated in.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// A ring, with links in both directions or in one.
     Ring {
-        /// Number of nodes.
+        /// The number of nodes on the ring.
         nodes: u32,
         /// Whether links go in one direction only.
         one_way: bool,
     },
     /// A line of this many nodes.
     Line(u32),
-    /// A grid of these sizes.
+    /// A grid with these numbers of nodes along its dimensions.
     Mesh(Vec<u32>),
     /// A grid of these sizes that wraps in every dimension.
     Torus(Vec<u32>),
@@ -40,7 +40,7 @@ pub enum Kind {
     /// A fat tree of two levels, unrolled into links. Between leaf switches a link has a share of the node's port, or
     /// of the leaf's uplink where that is less.
     FatTree {
-        /// Number of leaf switches.
+        /// The number of leaf switches.
         leaves: u32,
         /// Number of nodes per leaf switch.
         nodes: u32,
@@ -49,14 +49,14 @@ pub enum Kind {
     },
     /// Two complete graphs with some links between them.
     TwoGroups {
-        /// Number of nodes in each.
+        /// The number of nodes in each of the two graphs.
         nodes: u32,
         /// Number of links between the two, each in both directions.
         between: u32,
     },
-    /// A random connected graph.
+    /// A connected graph whose links are drawn at random.
     Random {
-        /// Number of nodes.
+        /// The number of nodes in all.
         nodes: u32,
         /// The average number of links out of each node.
         degree: u32,
@@ -68,7 +68,7 @@ pub enum Kind {
 /// A form with the rates of its links.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recipe {
-    /// The form of the graph.
+    /// The form of the graph, with its sizes.
     pub kind: Kind,
     /// Latency of each link, in ns.
     pub latency_ns: f64,
@@ -79,7 +79,7 @@ pub struct Recipe {
     pub slow_bandwidth: Option<f64>,
     /// Latency of the slow links, in ns.
     pub slow_latency_ns: Option<f64>,
-    /// The unit of bandwidths.
+    /// The unit of `bandwidth` and `slow_bandwidth`.
     pub unit: Unit,
 }
 
@@ -95,7 +95,7 @@ pub enum RecipeError {
     /// Too few or too many nodes.
     #[error("{0} nodes: between 2 and {MOST} can be made")]
     Size(u64),
-    /// Too many links.
+    /// Returned when these nodes would have this many links, more than [`MOST_LINKS`].
     #[error(
         "{} nodes with {} links: at most {} links can be made; take fewer nodes, or a form with fewer links",
         grouped(*.0),

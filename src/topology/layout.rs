@@ -1,4 +1,4 @@
-//! Where nodes stand.
+//! Where nodes are drawn, by the shape of their topology.
 
 use std::f64::consts::TAU;
 
@@ -21,7 +21,7 @@ pub fn shape(topology: &Topology) -> Option<Shape> {
     topology.shape.clone().or_else(|| recognise(topology))
 }
 
-/// The positions of all nodes.
+/// Where each node is drawn, in the order of nodes: by the topology's shape, otherwise on a circle.
 pub fn places(topology: &Topology) -> Vec<Place> {
     let mut places = match shape(topology) {
         Some(shape) => of_shape(&shape, topology.nodes),

@@ -305,7 +305,7 @@ pub fn varied(of: &Variation, sigma: f64) -> String {
     )
 }
 
-/// The table that compares schedules.
+/// A table that compares schedules: the name, timeline and time in ns of each.
 pub fn comparison(all: &[(&str, &Timeline, f64)]) -> Listing {
     const COLUMNS: [Column; 6] = [
         Column::words("Schedule", "what it is called"),

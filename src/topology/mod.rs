@@ -8,8 +8,8 @@
 //! computes the positions of nodes, and [`network`] is the data of the network view.
 //! [`ceiling`] is what the tuning workbench takes of it: the highest bandwidths over links.
 
-pub mod ceiling;
-pub mod charts;
+pub(crate) mod ceiling;
+mod charts;
 pub mod conditions;
 pub mod dump;
 pub mod export;
@@ -21,14 +21,14 @@ pub mod model;
 pub mod msccl;
 pub mod network;
 pub mod read;
-pub mod report;
+mod report;
 pub mod result;
 pub mod robust;
-pub mod seeds;
+mod seeds;
 mod settings;
 pub mod shape;
 pub mod study;
 pub mod time;
-pub mod trace;
+mod trace;
 
 pub use crate::schedule::timeline;

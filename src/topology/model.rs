@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use super::shape::Shape;
 use crate::order::CompactSort;
 
-/// The unit of bandwidths.
+/// The unit in which bandwidths are given: binary or decimal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// 2³⁰ bytes per second, which programs that write these files call "GB/s".
     #[default]
     Gib,
-    /// 10⁹ bytes per second.
+    /// 10⁹ bytes per second: decimal gigabytes.
     Gb,
 }
 
@@ -33,7 +33,7 @@ impl Unit {
         }
     }
 
-    /// The name of the unit.
+    /// The unit as people write it: binary GiB/s or decimal GB/s.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gib => "GiB/s",
@@ -45,11 +45,11 @@ impl Unit {
 /// A directed link: it carries one chunk at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Link {
-    /// The sending node.
+    /// The number of the node that sends.
     pub from: u32,
-    /// The receiving node.
+    /// The number of the node that receives.
     pub to: u32,
-    /// Latency in ns.
+    /// The time of a transfer besides that for its bytes, in ns.
     pub latency_ns: f64,
     /// Bandwidth in the topology's [`Unit`]; may be infinite where the latency is not zero.
     pub bandwidth: f64,
@@ -58,13 +58,13 @@ pub struct Link {
 /// A topology: a directed graph with latencies and bandwidths.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Topology {
-    /// The name of the topology.
+    /// The name for people: of the file, or of the form.
     pub name: String,
     /// Number of nodes; they are numbered `0..nodes`.
     pub nodes: u32,
     /// The directed links, numbered in this order.
     pub links: Vec<Link>,
-    /// The unit of bandwidths.
+    /// The unit of all links' bandwidths.
     pub unit: Unit,
     /// The names of nodes; empty where they only have numbers.
     pub labels: Vec<String>,
@@ -75,20 +75,20 @@ pub struct Topology {
 /// Why a topology can't be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TopologyError {
-    /// It has no nodes.
+    /// Returned when there are no nodes.
     #[error("there are no nodes")]
     Empty,
-    /// It has too many nodes.
+    /// Returned when there are this many nodes, more than 65,536.
     #[error("there are {0} nodes, more than 65,536")]
     TooLarge(u32),
-    /// A link is invalid.
+    /// Returned when a link can't be used.
     #[error("link {from} to {to}: {why}")]
     Link {
-        /// The sending node.
+        /// The number of the node that sends.
         from: u32,
-        /// The receiving node.
+        /// The number of the node that receives.
         to: u32,
-        /// The reason, as a clause.
+        /// What is wrong with the link, as a clause.
         why: &'static str,
     },
 }

@@ -7,9 +7,9 @@ use super::{dump::Pattern, layout::Place, model::Topology, timeline::Timeline};
 /// A topology with its schedules, as the page draws it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Network {
-    /// The topology before any damage.
+    /// The topology as it was opened, with what is damaged or dead.
     pub topology: Topology,
-    /// The positions of the nodes.
+    /// Where each node is drawn, in the order of nodes.
     pub places: Vec<Place>,
     /// The damaged links, ascending, with the share of bandwidth that is left; 0 for a cut link.
     pub damaged: Vec<(u32, f64)>,
@@ -17,7 +17,7 @@ pub struct Network {
     pub dead: Vec<u32>,
     /// The nodes on one side of the bottleneck, and the links that leave it.
     pub cut: (Vec<u32>, Vec<u32>),
-    /// The dumped rings and trees.
+    /// The rings and trees of a dump, drawn over the links; empty without a dump.
     pub patterns: Vec<Pattern>,
     /// The lower bound of all schedules, in ns.
     pub bound_ns: f64,

@@ -6,7 +6,7 @@ use crate::{
     text::{Problem, excerpt, number, whole},
 };
 
-/// Options of the reader.
+/// What a reader assumes that the file does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The unit of bandwidths, where the file does not say it.
@@ -18,9 +18,9 @@ pub struct Options {
 /// The result of reading a topology.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// The topology.
+    /// The graph that was read, which is valid.
     pub topology: Topology,
-    /// Notes for the user.
+    /// What was assumed or merged, a sentence each.
     pub notes: Vec<String>,
 }
 

@@ -15,7 +15,6 @@ use crate::{
 
 /// The input of a report.
 pub struct TopologyReportInput<'a> {
-    /// The study.
     pub study: &'a Study,
     /// The schedule that was found, if any.
     pub shown: Option<&'a Shown>,
@@ -23,7 +22,6 @@ pub struct TopologyReportInput<'a> {
     pub nothing: (String, Vec<String>),
     /// The sections that follow the schedule.
     pub more: Vec<Section>,
-    /// The loaded files.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
     pub problems: Vec<(&'a str, &'a Problems)>,
@@ -34,10 +32,7 @@ const LONGEST: usize = 256 << 10;
 /// The most rows of a table.
 const MOST_ROWS: usize = 500;
 
-/// Makes the report.
-///
-/// # Errors
-/// Returns an error if there is no topology.
+/// Makes the report. Returns an error if there is no topology.
 pub fn report(material: TopologyReportInput<'_>, contents: &Contents) -> Result<Report, StudyError> {
     let TopologyReportInput { study, shown, nothing, more, mut files, problems } = material;
     let privacy = NameReplacements::of(contents, &mut files, &problems, []);

@@ -34,9 +34,9 @@ pub type Row = (u32, u32, Option<(f64, f64)>);
 /// The content of a result file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResultFile {
-    /// The links of the file.
+    /// The links that the file names.
     pub topology: Topology,
-    /// The name of the dialect.
+    /// The dialect's name for people.
     pub dialect: &'static str,
     /// Number of chunks: as the file says, or as many as it names.
     pub chunks: u32,
@@ -52,7 +52,7 @@ pub struct ResultFile {
     pub root: Option<u32>,
     /// The transfers, link after link in the order of the file.
     pub transfers: Vec<Row>,
-    /// Notes for the user.
+    /// What was assumed, a sentence each.
     pub notes: Vec<String>,
 }
 
@@ -292,7 +292,7 @@ impl ResultFile {
         (Schedule { transfers, reducing: 0 }, wrong)
     }
 
-    /// Whether the file has times.
+    /// Whether the file has the times of its transfers; otherwise only their order.
     pub fn has_times(&self) -> bool {
         self.transfers.iter().all(|(_, _, times)| times.is_some())
     }

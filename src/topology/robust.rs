@@ -16,7 +16,7 @@ use crate::{
 pub struct VariationOptions {
     /// σ of the log-normal factor (with mean 1) of each transfer's bandwidth.
     pub sigma: f64,
-    /// The number of simulated runs.
+    /// The number of simulated runs, at most [`MAX_DRAWS`].
     pub draws: u32,
     /// The seed of the random factors.
     pub seed: u64,
@@ -33,7 +33,7 @@ const MAX_DURATION: u64 = 1 << 50;
 
 /// The largest [`VariationOptions::sigma`] that is simulated.
 pub const MAX_SIGMA: f64 = 3.0;
-/// The most simulated runs.
+/// The most runs that are simulated.
 pub const MAX_DRAWS: u32 = 100_000;
 
 /// The most simulated transfers in all.
@@ -44,11 +44,11 @@ const MAX_DRAWN_TRANSFERS: usize = 100_000_000;
 pub struct Variation {
     /// The time without variation, in ns.
     pub nominal_ns: f64,
-    /// The median, in ns.
+    /// The median end of a run, in ns.
     pub p50_ns: f64,
-    /// The 95th percentile, in ns.
+    /// The 95th percentile of the ends, in ns.
     pub p95_ns: f64,
-    /// The 99th percentile, in ns.
+    /// The 99th percentile of the ends, in ns.
     pub p99_ns: f64,
     /// The end of each run in ns, ascending.
     pub ends_ns: Vec<f64>,
@@ -57,7 +57,7 @@ pub struct Variation {
 /// The effect of a slow or dead link or node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Damaged {
-    /// The affected link or node.
+    /// The link or node that is slow or dead.
     pub damage: Damage,
     /// The time with half of the bandwidth, of the link or of all links of the node, in ns.
     pub half_ns: f64,
@@ -73,7 +73,7 @@ pub struct Damaged {
 /// A new schedule for a damaged topology, compared with the old one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resynthesis {
-    /// A description of the damage.
+    /// The damage as a phrase for reports.
     pub what: String,
     /// The old schedule on the damaged topology: its time in ns, and the number of undelivered pairs.
     pub stale: (f64, u64),
@@ -85,7 +85,7 @@ pub struct Resynthesis {
     pub why: Option<String>,
 }
 
-/// A damage to a topology.
+/// What of a topology is slow or dead.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Damage {
     /// A dead link, by its index in the topology.
@@ -182,7 +182,7 @@ pub fn damaged(material: &Material<'_>, damages: &[Damage], seed: u64, effort: u
     damages.iter().map(&mut of).collect()
 }
 
-/// The topology with a damage.
+/// The topology without what is dead, and with the share of bandwidth that is left of what is slow.
 pub fn with_damage(topology: &Topology, damage: &Damage) -> Topology {
     let is_between = |link: &super::model::Link, a: u32, b: u32| [(a, b), (b, a)].contains(&(link.from, link.to));
     match *damage {
@@ -196,7 +196,7 @@ pub fn with_damage(topology: &Topology, damage: &Damage) -> Topology {
     }
 }
 
-/// Describes a damage, for people.
+/// The damage as a phrase, such as a table's row is headed by.
 pub fn describe(topology: &Topology, damage: &Damage) -> String {
     let label = |node: u32| topology.label(node);
     let ends = |link: u32| {

@@ -11,7 +11,7 @@ pub enum Shape {
     Line(Vec<u32>),
     /// A grid whose last dimension is horizontal; a torus if it wraps.
     Grid {
-        /// The size of each dimension.
+        /// The number of nodes along each dimension.
         dimensions: Vec<u32>,
         /// Whether the first and the last node of a dimension are neighbours.
         wraps: bool,

@@ -37,28 +37,28 @@ pub use verify::{check, chunks_each, verify};
 /// Why a request can't be answered.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// No topology is chosen.
+    /// Returned when no topology was chosen yet.
     #[error("there is no topology yet: give one, or make one")]
     NoTopology,
-    /// No search was started.
+    /// Returned when no search was started yet.
     #[error("there is no schedule yet: begin a search")]
     NoSearch,
     /// The search has no schedule yet.
     #[error("no schedule was found yet; let the search go on")]
     NothingFound,
-    /// The file is not loaded.
+    /// Returned when the chosen file is not loaded any more.
     #[error("this file is not loaded any more: give it again")]
     NoFile,
-    /// The topology is invalid.
+    /// Returned when the topology breaks a rule of its own.
     #[error(transparent)]
     Topology(#[from] TopologyError),
-    /// The form can't be generated.
+    /// Returned when the form can't be generated.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
     /// The collective is impossible on the topology.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// The schedule can't be exported.
+    /// Returned when the schedule can't be exported.
     #[error(transparent)]
     Export(#[from] ExportError),
 }
@@ -66,7 +66,7 @@ pub enum StudyError {
 /// The content of a loaded file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
-    /// A graph of links.
+    /// A graph of links, to look for schedules on.
     Topology(Topology),
     /// A result file: a schedule with the links that it uses.
     Result(ResultFile),
@@ -80,7 +80,7 @@ pub enum Part {
     Algorithm(Result<String, String>),
 }
 
-/// The state of the workbench.
+/// The state of the workbench: the loaded files, the chosen topology, and the search.
 #[derive(Default)]
 pub struct Study {
     parts: Vec<(String, Part)>,

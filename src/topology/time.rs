@@ -154,7 +154,7 @@ impl Clock {
         self.fluid_ns(bounds.fluid.chunks, bounds.fluid.rate).max(all)
     }
 
-    /// Converts ticks to nanoseconds.
+    /// A time of so many ticks, in ns.
     pub fn ns(&self, ticks: u64) -> f64 {
         // Convert whole nanoseconds and the rest separately: both are exact where the quotient is not.
         let whole = (ticks / self.ticks_per_ns) as f64;

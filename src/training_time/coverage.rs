@@ -11,7 +11,7 @@ use crate::order::CompactSort;
 /// The share of a sampling grid that the samples of one operator or collective cover.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Coverage {
-    /// The operator or collective.
+    /// The name of the operator or collective.
     pub function: String,
     /// The number of points of the intended grid.
     pub intended: usize,

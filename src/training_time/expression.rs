@@ -7,9 +7,9 @@ use std::{cell::RefCell, fmt};
 
 use super::scope::Scope;
 
-/// The most characters of an expression.
+/// The most characters of an expression that is read.
 pub const LONGEST: usize = 256;
-/// The deepest nesting of brackets.
+/// The deepest nesting of brackets that is read.
 pub const DEEPEST: usize = 32;
 
 /// An expression that can be evaluated again and again.
@@ -29,7 +29,7 @@ pub enum ExpressionError {
     /// Brackets are nested deeper than [`DEEPEST`], at this column.
     #[error("column {0}: brackets are nested deeper than {DEEPEST}")]
     TooDeep(usize),
-    /// Something else was expected.
+    /// Returned when something else stands where an operand or operator was expected.
     #[error("column {at}: {expected} was expected, not {found}")]
     Unexpected {
         /// The column in characters, from 1.
@@ -39,7 +39,7 @@ pub enum ExpressionError {
         /// What was found there: a character, or the end.
         found: String,
     },
-    /// The name is not known.
+    /// Returned when neither the run nor the catalogue gives the name a value.
     #[error("column {at}: nothing is known of \"{name}\"")]
     UnknownName {
         /// The column in characters, from 1.
@@ -47,7 +47,7 @@ pub enum ExpressionError {
         /// The name, which neither the run nor the catalogue gives a value.
         name: String,
     },
-    /// A division by zero at this column.
+    /// Returned when the divisor of the operation at this column is zero.
     #[error("column {0}: division by zero")]
     DivisionByZero(usize),
     /// The result of this expression is too large for a number.
@@ -80,10 +80,8 @@ enum Operation {
 }
 
 impl Expression {
-    /// Reads an expression.
-    ///
-    /// # Errors
-    /// Returns an error with its column if the text is no expression, too long, or too deeply nested.
+    /// Reads an expression. Returns an error with its column if the text is no expression, too long, or too deeply
+    /// nested.
     pub fn parse(text: &str) -> Result<Self, ExpressionError> {
         let characters = text.chars().count();
         if characters > LONGEST {
@@ -99,15 +97,13 @@ impl Expression {
         Ok(Self { text: text.to_owned(), steps: parser.steps })
     }
 
-    /// An expression of one number.
+    /// An expression that is one number, and has no names.
     pub fn constant(value: f64) -> Self {
         Self { text: value.to_string(), steps: vec![Step::Number(value)] }
     }
 
-    /// Its value where the names have these.
-    ///
-    /// # Errors
-    /// Returns an error if a name is unknown, a divisor is zero, or the result is too large.
+    /// Its value where the names have these. Returns an error if a name is unknown, a divisor is zero, or the result is
+    /// too large.
     pub fn evaluate(&self, scope: &Scope) -> Result<f64, ExpressionError> {
         thread_local! {
             static STACK: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
@@ -136,12 +132,12 @@ impl Expression {
         })
     }
 
-    /// The names that the expression uses.
+    /// The names that the expression uses, in postfix order and as often as it does.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.steps.iter().filter_map(|step| if let Step::Name(name, _) = step { Some(name.as_str()) } else { None })
     }
 
-    /// The expression as it was written.
+    /// The expression as it was written, with its blanks.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -174,7 +170,7 @@ impl Operation {
 
 struct Parser<'a> {
     text: &'a str,
-    /// The byte offset.
+    /// The byte offset in the text.
     at: usize,
     depth: usize,
     steps: Vec<Step>,
@@ -198,7 +194,6 @@ impl Parser<'_> {
         ExpressionError::Unexpected { at: self.column(), expected, found }
     }
 
-    /// Consumes a sign if it comes next.
     fn takes(&mut self, sign: &str) -> bool {
         self.skip_blanks();
         let comes = self.rest().starts_with(sign);

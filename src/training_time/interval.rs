@@ -9,7 +9,7 @@ use super::{
 };
 use crate::math::{Stream, ascending, exp, quantile};
 
-/// The number of draws.
+/// The number of draws of a step's time from which an interval is taken.
 pub const DRAWS: usize = 400;
 /// The default seed of the draws.
 pub const SEED: u64 = 42;

@@ -103,7 +103,7 @@ fn is_of_gpu(table: &ReduceTable, gpu: &str, catalogue: &Catalogue) -> bool {
 pub struct InheritedSettings<'a> {
     /// The architecture that was said by hand, of the catalogue.
     pub named: Option<&'a str>,
-    /// The run to predict.
+    /// The run to predict; `None` if no configuration was dropped.
     pub run: Option<&'a Run>,
 }
 

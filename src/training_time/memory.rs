@@ -14,7 +14,7 @@ pub const RESERVE_GIB: f64 = 2.0;
 /// Memory of one rank of a pipeline stage, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StageMemory {
-    /// Weights in half precision.
+    /// The weights, 2 bytes each.
     pub weights: f64,
     /// The gradients, of as many bytes each as the run says.
     pub gradients: f64,

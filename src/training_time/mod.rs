@@ -22,7 +22,7 @@ pub mod needs;
 pub mod prediction;
 pub mod read;
 pub mod regressors;
-pub mod report;
+mod report;
 pub mod run;
 pub mod samples;
 pub mod sampling_files;

@@ -20,13 +20,13 @@ use crate::order::CompactSort;
 /// Something that a run needs and that was not sampled as it needs it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Need {
-    /// The missing samples.
+    /// The samples that are missing.
     pub what: NeededSamples,
     /// The purpose of these samples, such as `every layer` or `the gradients' exchange`.
     pub purpose: String,
     /// The substitute; `None` if there is none, so that nothing can be predicted.
     pub instead: Option<String>,
-    /// A sentence for users.
+    /// The need as a whole sentence, with its purpose and substitute.
     pub sentence: String,
 }
 
@@ -46,7 +46,7 @@ pub enum NeededSamples {
 }
 
 impl NeededSamples {
-    /// A phrase for reports.
+    /// A noun phrase for reports, such as `operator linear1`.
     pub fn text(&self) -> String {
         match self {
             Self::Cluster => "samples of the GPU".to_owned(),

@@ -8,7 +8,7 @@ use crate::units;
 /// The shares of draws or residuals at which a 90 % interval begins and ends.
 pub const TAILS: [f64; 2] = [(1.0 - 0.9) / 2.0, (1.0 + 0.9) / 2.0];
 
-/// The kinds of regressors.
+/// How regressors are made and how a step is composed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Mode {
     /// Power laws with trees, and curves.
@@ -33,7 +33,7 @@ impl Mode {
 pub enum Direction {
     /// The forward pass; also the only time of a stage's optimizer.
     Forward,
-    /// The backward pass.
+    /// The backward pass, without recomputation.
     Backward,
 }
 
@@ -63,9 +63,9 @@ pub struct Extrapolation {
     pub input: String,
     /// The value at which a time was asked for.
     pub value: f64,
-    /// The smallest sampled value.
+    /// The smallest sampled value, in the input's unit.
     pub low: f64,
-    /// The largest sampled value.
+    /// The largest sampled value, in the input's unit.
     pub high: f64,
     /// In words, where a range would say less: `1×16 GPUs: 1×2, 1×4, 1×8 were sampled`.
     pub told: Option<String>,
@@ -93,7 +93,7 @@ pub(super) fn plain(value: f64) -> String {
 /// A predicted time of an operator or a collective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
-    /// The time in µs.
+    /// The time of one call in µs.
     pub time_us: f64,
     /// How the time was obtained.
     pub mark: Mark,
@@ -120,9 +120,9 @@ pub enum Missing {
         units::count(*distinct as u64, "distinct feature")
     )]
     TooFew {
-        /// The operator's name.
+        /// The operator's name in the catalogue.
         operator: String,
-        /// The number of rows.
+        /// The number of its rows, repeated inputs included.
         rows: usize,
         /// The number of distinct features among them.
         distinct: usize,
@@ -130,7 +130,7 @@ pub enum Missing {
     /// A collective without samples over these GPUs, nor over others that could stand in.
     #[error("there are no samples of {collective} over {communicator}")]
     Collective {
-        /// The collective's name.
+        /// The collective's name in the catalogue.
         collective: String,
         /// The communicator that is asked for.
         communicator: Communicator,

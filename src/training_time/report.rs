@@ -30,28 +30,22 @@ use crate::{
 
 /// The input of a report.
 pub struct TrainingTimeReportInput<'a> {
-    /// The study.
     pub study: &'a TrainingTimeStudy,
     /// The run's step, or why there is none; `None` before its regressors are trained.
     pub outcome: Option<Result<&'a Outcome, String>>,
     /// The coefficients fitted to measured steps.
     pub calibration: Option<&'a Calibration>,
-    /// The best layouts.
     pub searched: Option<&'a Searched>,
     /// The number of the regressor that is shown, and the input of its chart.
     pub shown: (Option<u32>, Option<String>),
     /// The reason why the catalogue entries that were entered can't be read.
     pub catalogue_error: Option<&'a str>,
-    /// The loaded files.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
     pub problems: Vec<(&'a str, &'a Problems)>,
 }
 
-/// Makes the report.
-///
-/// # Errors
-/// Returns an error if there are no samples.
+/// Makes the report. Returns an error if there are no samples.
 pub fn report(material: TrainingTimeReportInput<'_>, contents: &Contents) -> Result<Report, StudyError> {
     let TrainingTimeReportInput { study, outcome, calibration, searched, shown, catalogue_error, mut files, problems } =
         material;
@@ -297,7 +291,6 @@ fn search_section(searched: &Searched) -> Section {
     }
 }
 
-/// The reason why there is no calibration.
 fn uncalibrated(study: &TrainingTimeStudy) -> String {
     match study.settings().calibrate {
         None => "Choose a table of measured steps, and the coefficients that they tell are applied here and in the search.",

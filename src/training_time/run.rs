@@ -32,13 +32,13 @@ pub struct Model {
     pub architecture: Option<String>,
     /// The number of layers: `E`.
     pub layers: u32,
-    /// The hidden size: `dim`.
+    /// The hidden size, in elements of a token: `dim`.
     pub hidden: u32,
     /// The number of attention heads: `h`.
     pub heads: u32,
     /// The number of key-value heads.
     pub kv_heads: u32,
-    /// The sequence length: `l`.
+    /// The sequence length, in tokens: `l`.
     pub sequence: u32,
     /// The width of the MLP.
     pub ffn: u32,
@@ -115,7 +115,7 @@ pub struct Layout {
     pub pipeline: u32,
     /// The tensor-parallel degree: `mp`, `tp`.
     pub tensor: u32,
-    /// The data-parallel degree: `dp`.
+    /// The data-parallel degree, the number of replicas: `dp`.
     pub data: u32,
     /// The expert-parallel degree, which divides the data-parallel degree: `ep`.
     pub expert: u32,
@@ -124,7 +124,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The number of GPUs.
+    /// The number of GPUs, pp·mp·dp; `u64::MAX` if that is more.
     pub fn gpus(&self) -> u64 {
         (u64::from(self.pipeline) * u64::from(self.tensor)).saturating_mul(self.data.into())
     }
@@ -160,12 +160,12 @@ pub struct Execution {
 /// The operators that the backward pass recomputes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Recompute {
-    /// Those of whole layers.
+    /// All operators of the layers.
     #[default]
     Full,
     /// Those of the core of attention.
     Selective,
-    /// None.
+    /// No operator is recomputed, all activations are kept.
     None,
 }
 

@@ -43,7 +43,7 @@ pub struct OperatorSamples {
 }
 
 impl OperatorSamples {
-    /// The number of rows.
+    /// The number of rows, which all columns have.
     pub const fn len(&self) -> usize {
         self.forward_us.len()
     }
@@ -77,14 +77,14 @@ impl OperatorSamples {
 /// The GPUs of a collective: how many nodes, and how many GPUs on each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Communicator {
-    /// The number of nodes.
+    /// The number of nodes, from 1.
     pub nodes: u32,
     /// The number of GPUs on each node.
     pub per_node: u32,
 }
 
 impl Communicator {
-    /// The number of GPUs.
+    /// The number of GPUs over all nodes; `u32::MAX` if that is more.
     pub const fn ranks(self) -> u32 {
         self.nodes.saturating_mul(self.per_node)
     }
@@ -104,7 +104,7 @@ pub struct CollectiveRow {
     pub elements: u64,
     /// The communicator over which it was measured.
     pub communicator: Communicator,
-    /// The time in µs.
+    /// The time of one call in µs.
     pub time_us: f64,
     /// The location of the row.
     pub place: SourceLine,
@@ -165,7 +165,7 @@ impl Cluster {
 /// A row of a regressor configuration: which family and settings predict a target in parity mode.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
-    /// The operator or collective.
+    /// The name of the operator or collective.
     pub function: String,
     /// The precision, such as `fp16`.
     pub precision: String,
@@ -206,9 +206,9 @@ pub enum RegressorFamily {
     Boosted {
         /// The number of rounds: `n_estimators`.
         rounds: u32,
-        /// The largest depth: `max_depth`.
+        /// The largest depth of a tree: `max_depth`.
         max_depth: u32,
-        /// The learning rate: `learning_rate`.
+        /// The factor of each tree's contribution, from 0 to 1: `learning_rate`.
         learning_rate: f64,
         /// The least loss reduction of a split: `gamma`.
         gamma: f64,

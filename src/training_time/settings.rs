@@ -2,7 +2,6 @@
 
 use crate::form;
 
-/// The groups of fields.
 #[derive(Clone, Copy)]
 pub(super) enum Group {
     Run,

@@ -28,23 +28,23 @@ pub struct StatedProperties {
 pub struct MeasuredStep {
     /// Parameters of the model in billions, where the file says so: what its authors call the model.
     pub billions: Option<f64>,
-    /// The number of GPUs.
+    /// The number of GPUs on which the step ran.
     pub gpus: u32,
     /// The number of sequences in a step.
     pub global_batch: u32,
     /// The number of sequences in a micro-batch.
     pub micro_batch: u32,
-    /// The hidden size: `dim`.
+    /// The hidden size, in elements of a token: `dim`.
     pub hidden: u32,
     /// The number of heads: `h`.
     pub heads: u32,
     /// The number of layers: `E`.
     pub layers: u32,
-    /// The sequence length: `l`.
+    /// The sequence length, in tokens: `l`.
     pub sequence: u32,
-    /// The tensor-parallel degree.
+    /// The tensor-parallel degree of the layout: `mp`.
     pub tensor: u32,
-    /// The data-parallel degree.
+    /// The data-parallel degree of the layout: `dp`.
     pub data: u32,
     /// The number of pipeline stages.
     pub pipeline: u32,
@@ -76,7 +76,7 @@ impl MeasuredStep {
 pub struct StepTable {
     /// The name of its file, with folders where it is part of a bundle.
     pub name: String,
-    /// The measured steps.
+    /// One for each row that was read, in the order of the file.
     pub steps: Vec<MeasuredStep>,
     /// The times look like seconds instead of milliseconds, by so much: off by this factor.
     pub suspicion: Option<f64>,

@@ -108,9 +108,7 @@ fn colour(algorithm: Algorithm, protocol: Protocol) -> Colour {
 }
 
 /// busbw against channels at one size: a line of predictions for each algorithm and protocol, and what was measured.
-///
-/// # Errors
-/// The error of the model, if it can't be asked.
+/// Fails if the model can't be asked.
 pub fn busbw_over_channels(
     recommender: &Recommender<'_>,
     group: Option<&Group>,

@@ -65,7 +65,7 @@ impl ExportFormat {
     }
 }
 
-/// One recommendation under the names of the sweep's columns. What is not known is null.
+/// One recommendation under the names of the sweep's columns, in GB/s and µs. What is not known is null.
 #[derive(Serialize)]
 struct ExportRecord<'a> {
     collective: &'static str,
@@ -75,27 +75,22 @@ struct ExportRecord<'a> {
     algo: Option<&'static str>,
     proto: Option<&'static str>,
     nchannels: Option<u32>,
-    /// In GB/s.
     predicted_busbw: Option<f64>,
-    /// In GB/s.
     interval_90: Option<[f64; 2]>,
-    /// In GB/s.
     measured_best: Option<f64>,
-    /// In GB/s.
     default_busbw: Option<f64>,
     gain_pct: Option<f64>,
     support: PredictionSupport,
     source: Source,
     /// Where the default is kept, and the fields above are its own: the best that is known else.
     best_known: Option<NamedConfiguration>,
-    /// In GB/s.
     best_known_busbw: Option<f64>,
     /// deploy, keep_default, measure_first, no_default or unknown.
     decision: &'static str,
     /// Why the default is kept.
     reason: Option<KeepReason>,
     gain: Option<Gain>,
-    /// GB/s, between the sizes at which the default was measured.
+    /// Between the sizes at which the default was measured.
     default_between_busbw: Option<f64>,
     tied: Vec<NamedConfiguration>,
     /// Channels that ran the same.
@@ -104,13 +99,10 @@ struct ExportRecord<'a> {
     out_of_place: Option<OutOfPlaceCheck>,
     asked: Option<Asked>,
     evidence: Option<Evidence>,
-    /// In µs, by `predicted_busbw`.
     time_us: Option<f64>,
-    /// Microseconds, by default_busbw, or else by default_between_busbw.
+    /// By default_busbw, or else by default_between_busbw.
     default_time_us: Option<f64>,
-    /// In µs, by `measured_best`.
     measured_best_time_us: Option<f64>,
-    /// In µs, by `best_known_busbw`.
     best_known_time_us: Option<f64>,
     /// To what the prediction or its interval is held, in a sentence.
     held_to: Option<&'a str>,

@@ -10,10 +10,10 @@ use crate::collective::{Algorithm, Collective, Configuration, Protocol, Scale, W
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Launcher {
-    /// `mpirun` of Open MPI.
+    /// `mpirun` with the options of Open MPI.
     #[default]
     Mpirun,
-    /// `srun` of Slurm.
+    /// `srun` with the options of Slurm.
     Srun,
 }
 

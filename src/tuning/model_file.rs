@@ -74,9 +74,9 @@ pub enum ModelFileError {
     /// Not JSON of the format.
     #[error("line {line}, column {column}: the model file can't be read: {reason}")]
     Syntax {
-        /// The line, from 1.
+        /// The line of the file, from 1.
         line: usize,
-        /// The column, from 1.
+        /// The column at which the parser stopped, from 1.
         column: usize,
         /// The message of the JSON parser.
         reason: String,

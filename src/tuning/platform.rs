@@ -14,7 +14,7 @@ pub enum Library {
     /// RCCL on MI300 and MI355.
     #[default]
     Rccl,
-    /// NVIDIA's NCCL.
+    /// NCCL, for GPUs of NVIDIA.
     Nccl,
 }
 

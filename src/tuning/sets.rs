@@ -56,7 +56,7 @@ pub struct Sets {
 }
 
 impl Sets {
-    /// The name of [`SetChoice::Pooled`].
+    /// The name of [`SetChoice::Pooled`] in forms, options and addresses.
     pub const POOLED: &str = "all together, pooled";
 
     /// The name of the set that is studied; `None` where there is only one.

@@ -55,10 +55,7 @@ const MAX_TIED: usize = 3;
 
 impl Snapshot {
     /// Of what was measured, and what is to be deployed by the last answer or, before any training, by the measured
-    /// winners.
-    ///
-    /// # Errors
-    /// None as long as nothing was learnt.
+    /// winners. It can't fail as long as nothing was learnt.
     pub fn new(study: &TuningStudy, extent: Extent) -> Result<Self, TuningStudyError> {
         let answer = study.to_deploy()?;
         let answer: BTreeMap<Workload, &Recommendation> =

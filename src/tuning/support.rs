@@ -32,7 +32,7 @@ pub struct SupportRule {
     pub min_per_node: u32,
     /// Up to and including this size in bytes.
     pub max_bytes: u64,
-    /// Whether the combination runs.
+    /// Whether the library runs the combination, or what it runs instead.
     pub outcome: SupportOutcome,
     /// The reason in words, or what happens instead.
     pub reason: String,
@@ -148,7 +148,7 @@ impl SupportMatrix {
             .map_or(SupportOutcome::RuledOut(Substitute::Nothing), |rule| rule.outcome)
     }
 
-    /// The reason in words.
+    /// Why the combination runs or not, as the rule that decides it says.
     pub fn reason(&self, workload: &Workload, algorithm: Algorithm, protocol: Protocol) -> &str {
         self.line(workload, algorithm, protocol).map_or(UNKNOWN, |rule| &rule.reason)
     }

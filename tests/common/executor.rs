@@ -77,9 +77,9 @@ impl Page {
         Ok(self.tuning().view(&workload, Against::Best)?)
     }
 
-    fn recommend(&mut self, workload: Workload, sizes: &[u64], search: SearchLimits) -> Answer<Vec<Recommendation>> {
+    fn recommend(&mut self, workload: Workload, sizes: &[u64], search: &SearchLimits) -> Answer<Vec<Recommendation>> {
         let workloads: Vec<Workload> = sizes.iter().map(|&size_bytes| Workload { size_bytes, ..workload }).collect();
-        Ok(self.tuning().study.recommend(&workloads, Some(&search), true, &mut Silent)?)
+        Ok(self.tuning().study.recommend(&workloads, Some(search), true, &mut Silent)?)
     }
 
     fn importances(&mut self) -> Answer<Vec<Importance>> {
@@ -212,7 +212,7 @@ fn a_conversation_from_the_drop_to_the_saved_model_and_back() {
         assert!(view.predicted_over_measured.is_some());
         assert_eq!(Some(&view.recommendation), validated.answer.iter().find(|answer| answer.workload == ON_TWO_NODES));
 
-        let answers = page.recommend(ON_TWO_NODES, &[5000, 65_536, 1 << 24], SearchLimits::default()).unwrap();
+        let answers = page.recommend(ON_TWO_NODES, &[5000, 65_536, 1 << 24], &SearchLimits::default()).unwrap();
         assert_eq!(answers.len(), 3);
         names_what_ran(&loaded, &answers);
         assert_eq!(answers[1], view.recommendation);
@@ -308,7 +308,7 @@ fn links_that_are_open_beside_a_sweep_hold_its_predictions() {
         let parameters = quick(Preset::Default);
         let trained = page.train(&parameters).unwrap();
         page.validate(&trained, &parameters).unwrap();
-        let answer = page.recommend(ON_TWO_NODES, &[1 << 38], SearchLimits::default()).unwrap().remove(0);
+        let answer = page.recommend(ON_TWO_NODES, &[1 << 38], &SearchLimits::default()).unwrap().remove(0);
         (answer, loaded.notes)
     };
     let (free, _) = beyond("");
@@ -430,7 +430,7 @@ fn converse(text: &str, preset: Preset, search: &SearchLimits) {
     for workload in &workloads {
         let _ = page.view(*workload);
     }
-    let _ = page.recommend(first, &[0, 1, 3000, u64::MAX], search.clone());
+    let _ = page.recommend(first, &[0, 1, 3000, u64::MAX], search);
     let _ = page.importances();
     let _ = page.save();
     let Ok(trained) = trained else { return };

@@ -24,7 +24,6 @@ use writer::ReportWriter;
 pub struct Share(RwSignal<bool>);
 
 impl Share {
-    /// A closed dialog.
     pub fn new() -> Self {
         Self(RwSignal::new(false))
     }

@@ -110,10 +110,9 @@ impl WorkerQuery {
                     self.error.try_set(None);
                     let shown = session.show_answer(Workbench::Tuning, *answer, of_study);
                     // Other parameters are learnt from; what was cancelled is not begun again.
+                    let is_anew = shown.is_some_and(|shown| shown.jobs.is_anew);
                     match study.study.get_untracked() {
-                        StudyState::Answered | StudyState::UnderWay
-                            if shown.is_some_and(|shown| shown.jobs.is_anew) =>
-                        {
+                        StudyState::Answered | StudyState::UnderWay if is_anew => {
                             session.study(Workbench::Tuning);
                         }
                         StudyState::Refused(_) => study.study.set(StudyState::NotStudied),

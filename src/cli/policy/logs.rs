@@ -124,10 +124,8 @@ fn are_logs<T>(option: &str, pairs: &[(String, T)], logs: &[NamedLog]) -> Result
 }
 
 impl Logs {
-    /// Reads the logs and studies them; what must be known is said.
-    ///
-    /// # Errors
-    /// A log can't be read, or what is said of the logs can't be.
+    /// Reads the logs and studies them; what must be known is said. Fails if a log can't be read, or what is said of
+    /// the logs can't be.
     pub(super) fn study(&self, library: Option<String>) -> Result<(PolicyStudy, PolicyOverview), CliError> {
         let paths = self.paths()?;
         let opened = files::read(&paths, &Measured::default(), Reads::Of(Workbench::Policy))?;

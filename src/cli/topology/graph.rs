@@ -139,10 +139,8 @@ pub(in crate::cli) fn is_form(path: &Path) -> bool {
     !path.exists() && (name.contains(':') || name.eq_ignore_ascii_case("dgx1v"))
 }
 
-/// A topology from a file, or of a form; of a machine's dump, so many machines joined.
-///
-/// # Errors
-/// It can't be read or made, or an option has no effect on it.
+/// A topology from a file, or of a form; of a machine's dump, so many machines joined. Fails if it can't be read or
+/// made, or an option has no effect on it.
 pub(super) fn topology(path: &Path, wanted: &WantedArguments, nodes: Option<u32>) -> Result<Topology, CliError> {
     let unit = if wanted.decimal { Unit::Gb } else { Unit::Gib };
     let name = files::name(path);
@@ -226,10 +224,7 @@ impl WantedArguments {
     }
 
     /// What a result file is to be checked against, where anything is said of it. What is not said is what the file
-    /// says.
-    ///
-    /// # Errors
-    /// It contradicts the file.
+    /// says. Fails if it contradicts the file.
     pub(super) fn asked(&self, file: &ResultFile, nodes: u32) -> Result<Option<CollectiveRequest>, CliError> {
         let contradicts = |option: String, says: String| refuse(format!("{option}: the file says {says}"));
         if let (Some(asked), Some(said)) = (self.chunk, file.chunk_bytes)

@@ -131,10 +131,8 @@ pub(super) struct Opened {
 
 impl BundleArguments {
     /// The study of the files, and the settings that the arguments make, with the run if there is one. What became of
-    /// the files is said.
-    ///
-    /// # Errors
-    /// A file that was named, or that is one of samples and configurations, can't be used; an argument names nothing.
+    /// the files is said. Fails if a file that was named, or that is one of samples and configurations, can't be used,
+    /// or an argument names nothing.
     pub(super) fn open(&self) -> Result<Opened, CliError> {
         let paths: Vec<PathBuf> = self.bundle.iter().chain(&self.run).chain(&self.calibrate).cloned().collect();
         let opened = files::read_untold(&paths, &Measured::default(), READS)?;

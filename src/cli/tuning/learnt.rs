@@ -39,10 +39,8 @@ pub(in crate::cli) struct FromSweeps {
 }
 
 impl FromSweeps {
-    /// Reads sweeps, and names the files that are none.
-    ///
-    /// # Errors
-    /// A file can't be opened, none holds a sweep, there is no such set, or `--topology` names no links.
+    /// Reads sweeps, and names the files that are none. Fails if a file can't be opened, none holds a sweep, there is
+    /// no such set, or `--topology` names no links.
     pub(in crate::cli) fn read(&self, paths: &[PathBuf]) -> Result<OpenedFiles, CliError> {
         let opened = self.read_any(paths)?;
         let links: Vec<u32> = opened.parts.topologies.iter().map(|(id, ..)| *id).collect();
@@ -50,10 +48,8 @@ impl FromSweeps {
         files::has_rows(opened)
     }
 
-    /// Reads files, sweeps or others; the links only where there is a sweep.
-    ///
-    /// # Errors
-    /// A file can't be opened, there is no such set, or `--topology` names no links.
+    /// Reads files, sweeps or others; the links only where there is a sweep. Fails if a file can't be opened, there is
+    /// no such set, or `--topology` names no links.
     pub(in crate::cli) fn read_any(&self, paths: &[PathBuf]) -> Result<OpenedFiles, CliError> {
         let mut opened = files::read(paths, &self.measured, Reads::Sweeps)?;
         if !opened.rows.is_empty() {
@@ -86,10 +82,8 @@ impl FromSweeps {
         self.learning.parameters(opened.parameters.clone())
     }
 
-    /// Learns, validates, and says what must be known, with what was found out `besides`.
-    ///
-    /// # Errors
-    /// There is too little to learn from.
+    /// Learns, validates, and says what must be known, with what was found out `besides`. Fails if there is too little
+    /// to learn from.
     pub(in crate::cli) fn learn(
         &self,
         opened: OpenedFiles,

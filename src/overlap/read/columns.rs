@@ -51,7 +51,7 @@ pub enum Kind {
     Merged,
     /// Durations and overlap of each launch.
     Statistics,
-    /// Metrics of each launch.
+    /// The profiler's metrics of each launch, without durations.
     Metrics,
     /// Nsight Compute's `--csv`: a row for each metric of each launch.
     Ncu,

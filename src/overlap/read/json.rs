@@ -19,10 +19,8 @@ pub enum JsonError {
 const MOST: usize = 1024;
 
 /// The table of a list of records, or of an object with one list of records; `None` where the text holds no records. A
-/// record's line is its place in the list, from 1.
-///
-/// # Errors
-/// Returns an error if the text or its number of keys exceeds the limits.
+/// record's line is its place in the list, from 1. Returns an error if the text or its number of keys exceeds the
+/// limits.
 pub fn sheet(value: &Value) -> Result<Option<Sheet>, JsonError> {
     let is_records = |list: &[Value]| !list.is_empty() && list.iter().all(Value::is_object);
     let lists = match value {

@@ -10,6 +10,6 @@ mod rows;
 
 pub use self::{
     columns::{Kind, STANDARD, kind, preamble},
-    json::{JsonError, sheet as json_sheet},
+    json::sheet as json_sheet,
     rows::{Durations, KernelTable, Metric, Statistic, read},
 };

@@ -15,7 +15,6 @@ use crate::{
 /// The durations of a launch, and the share of it that overlaps a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Durations {
-    /// The duration without communication.
     pub alone_ns: f64,
     /// The duration in the distributed run.
     pub duration_ns: f64,
@@ -26,7 +25,6 @@ pub struct Durations {
 /// A row of slowdown statistics.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Statistic {
-    /// The kernel's short name.
     pub name: String,
     /// The line number in its file, from 1.
     pub line: u64,
@@ -82,11 +80,8 @@ struct Columns<'a> {
     metrics: Vec<usize>,
 }
 
-/// Reads a table of the kind; [`Kind::Ncu`] and [`Kind::Trace`] are for [`trace`](crate::overlap::trace).
-///
-/// # Errors
-/// Returns an error if a needed column is missing; the error completes a sentence that begins with the name of the
-/// file.
+/// Reads a table of the kind; [`Kind::Ncu`] and [`Kind::Trace`] are for [`trace`](crate::overlap::trace). Returns an
+/// error if a needed column is missing; the error completes a sentence that begins with the name of the file.
 pub fn read(sheet: &Sheet, kind: Kind, mut problems: Problems) -> Result<KernelTable, String> {
     let missing = |column: &str| format!("lacks the column {column}; it has {}", excerpt(&sheet.headers().join(", ")));
     let needed = |names: &[&str]| sheet.find(names).ok_or_else(|| missing(names[0]));

@@ -8,7 +8,6 @@ use crate::{
 /// A kernel launch on a GPU.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Launch {
-    /// The kernel's short name.
     pub name: String,
     /// The line number in its file, from 1.
     pub line: u64,
@@ -20,11 +19,9 @@ pub struct Launch {
     pub duration_ns: f64,
 }
 
-/// Reads the launches in the order in which they began; copies and fills of memory are passed over.
-///
-/// # Errors
-/// Returns an error if a needed column is missing, or in an unknown unit; the error completes a sentence that begins
-/// with the name of the file.
+/// Reads the launches in the order in which they began; copies and fills of memory are passed over. Returns an error if
+/// a needed column is missing, or in an unknown unit; the error completes a sentence that begins with the name of the
+/// file.
 pub fn launches(sheet: &Sheet, mut problems: Problems) -> Result<(Vec<Launch>, Problems), String> {
     let timed = |begin: &str| {
         let column = sheet.headers().iter().position(|header| header.to_ascii_lowercase().starts_with(begin));

@@ -15,11 +15,8 @@ struct CollectedLaunch {
     metric: Metric,
 }
 
-/// Reads the rows; launches that lack one of the metrics that others have are left out.
-///
-/// # Errors
-/// Returns an error if a needed column is missing; the error completes a sentence that begins with the name of the
-/// file.
+/// Reads the rows; launches that lack one of the metrics that others have are left out. Returns an error if a needed
+/// column is missing; the error completes a sentence that begins with the name of the file.
 pub fn metrics(sheet: &Sheet, problems: Problems) -> Result<KernelTable, String> {
     let needed = |name: &'static str| sheet.find(&[name]).ok_or_else(|| format!("lacks the column {name}"));
     let [id, name, metric, value] =

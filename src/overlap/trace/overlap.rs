@@ -13,7 +13,6 @@ use crate::{
 pub struct Timing {
     /// The computing kernels whose duration alone is known.
     pub statistics: Vec<Statistic>,
-    /// The number of communication kernels.
     pub communication: u64,
     /// The number of computing kernels whose duration alone is unknown.
     pub unknown: u64,

@@ -88,7 +88,6 @@ fn ends(event: &Event<'_>, name: &str) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     text: String,
-    /// The end of each text.
     ends: Vec<u32>,
 }
 
@@ -105,7 +104,6 @@ impl Shared {
     }
 }
 
-/// Reads the shared strings.
 pub(super) fn shared(part: &str, xml: &str) -> Result<Shared, XlsxError> {
     let mut all = Shared::default();
     let mut texts = Texts::default();

@@ -46,7 +46,6 @@ pub enum XlsxError {
         cell: String,
         /// The index of the shared string.
         index: String,
-        /// The number of shared strings.
         count: usize,
     },
     /// The sheet has more text than a table of kernels may have.
@@ -69,10 +68,8 @@ impl From<ZipError> for XlsxError {
 }
 
 /// The sheets of a workbook that hold anything, in the order of their parts' names. The first row with a text is the
-/// headers. They are as long together as one may be.
-///
-/// # Errors
-/// Returns an error if the archive is no workbook, is damaged, or exceeds the limits.
+/// headers. They are as long together as one may be. Returns an error if the archive is no workbook, is damaged, or
+/// exceeds the limits.
 pub fn read(bytes: &[u8]) -> Result<Vec<Sheet>, XlsxError> {
     let archive = zip::Archive::open(bytes)?;
     let mut parts: Vec<&str> = archive.names().filter(|name| is_sheet(name)).collect();

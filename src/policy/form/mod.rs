@@ -42,7 +42,6 @@ pub struct Policy {
     is_anew: bool,
 }
 
-/// The result of a job.
 #[derive(Serialize, Deserialize)]
 struct Done {
     game: u64,
@@ -65,7 +64,7 @@ impl Policy {
         Self { study: PolicyStudy::new(logs), ..Self::default() }
     }
 
-    /// The study.
+    /// The study behind the form, with the settings that the form chose last.
     pub const fn study(&mut self) -> &mut PolicyStudy {
         &mut self.study
     }

@@ -180,7 +180,6 @@ fn of_range(text: &str, least: f64, most: f64) -> Option<f64> {
     crate::text::number(text).filter(|value| (least..=most).contains(value))
 }
 
-/// A parameter of a strategy.
 struct Parameter {
     key: &'static str,
     label: &'static str,

@@ -102,7 +102,6 @@ impl Columns {
             .then_some(columns)
     }
 
-    /// The index of a column.
     pub(super) fn place(&self, column: Column) -> Option<usize> {
         self.holds.iter().position(|holds| *holds == Some(column))
     }

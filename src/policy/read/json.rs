@@ -81,7 +81,7 @@ pub(super) fn episodes_note() -> String {
         .to_owned()
 }
 
-/// `{arm, count, mean_ms}`.
+/// Reads a list of `{arm, count, mean_ms}`, the means of arms without their key.
 fn listed(items: &[Value]) -> Log {
     let row = |item: &Value| {
         let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();

@@ -37,10 +37,8 @@ fn arms(headers: &[String]) -> Vec<usize> {
     if has_auto && column(headers, "size").is_some() { found } else { Vec::new() }
 }
 
-/// Reads either; the first row has the headers.
-///
-/// # Errors
-/// Returns an error if it is longer than any such table; the error is a sentence without its subject.
+/// Reads either; the first row has the headers. Returns an error if it is longer than any such table; the error is a
+/// sentence without its subject.
 pub fn means(records: &mut Records<'_>, name: &str) -> Result<Log, String> {
     let mut headers: Vec<String> = Vec::new();
     let mut rows: Vec<(u64, Vec<String>)> = Vec::new();

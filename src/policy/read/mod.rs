@@ -68,7 +68,7 @@ pub enum LogForm {
 }
 
 impl LogForm {
-    /// A phrase for reports.
+    /// The form as a noun phrase, such as `reward log with a header`.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Plain => "reward log",
@@ -89,7 +89,7 @@ pub struct Row {
     pub line: u32,
     /// The index of the key in [`Log::keys`].
     pub key: u32,
-    /// Latency in milliseconds.
+    /// The latency of the call or iteration in milliseconds, above 0.
     pub latency_ms: f64,
     /// The index of the arm in [`Log::arms`], if the log states it.
     pub arm: Option<u16>,
@@ -130,7 +130,7 @@ impl From<Key> for PartialKey {
 pub struct Log {
     /// The form of the file.
     pub form: LogForm,
-    /// What the numbers measure.
+    /// Whether the numbers are times of collectives or of iterations.
     pub objective: Objective,
     /// The keys that the rows refer to.
     pub keys: Vec<PartialKey>,
@@ -150,7 +150,7 @@ pub struct Log {
     pub policy: Option<Policy>,
     /// The lines that were left out.
     pub problems: Problems,
-    /// Notes for the report.
+    /// What the report says about the log, a sentence each.
     pub notes: Vec<String>,
 }
 

@@ -11,11 +11,8 @@ pub fn is_times(head: &str) -> bool {
     lines.peek().is_some() && lines.all(|line| number(line).is_some())
 }
 
-/// Reads a list of times.
-///
-/// # Errors
-/// Returns an error if most of it can't be read, or it is longer than any list; the error is a sentence without its
-/// subject.
+/// Reads a list of times. Returns an error if most of it can't be read, or it is longer than any list; the error is a
+/// sentence without its subject.
 pub fn times(lines: &mut Lines<'_>, name: &str) -> Result<Log, String> {
     let name = FileName::parse(name);
     let mut log = Log { form: LogForm::Times, objective: name.objective, name: name.clone(), ..Log::default() };

@@ -18,7 +18,6 @@ use crate::{
 };
 use page::Page;
 
-/// The style sheet.
 const STYLE: &str = include_str!("style.css");
 /// Its SHA-256 in base64, for the policy that lets no other style in.
 const STYLE_HASH: &str = "Gqd3fERaZ2TLZ9fzpqdKMvo2bgBwDsik2rH8Zsit2m0=";

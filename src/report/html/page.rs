@@ -9,7 +9,6 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Appends trusted markup.
     pub fn raw(&mut self, markup: &str) {
         self.text.push_str(markup);
     }

@@ -53,7 +53,7 @@ pub struct Limit {
 pub struct Link {
     /// The part of the address after the page's own, including the `#`.
     pub fragment: String,
-    /// The number of characters.
+    /// The length of the fragment in characters.
     pub chars: usize,
     /// It is not longer than [`MOST_MADE`]: else the report travels as a file.
     pub fits: bool,

@@ -21,10 +21,8 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// Counts commas and opening brackets outside of strings.
-    ///
-    /// # Errors
-    /// Returns an error if the text exceeds the limits of reports.
+    /// Counts commas and opening brackets outside of strings. Returns an error if the text exceeds the limits of
+    /// reports.
     pub fn of(json: &str) -> Result<Self, WireError> {
         if json.len() > MOST_TEXT {
             return Err(WireError::TooLong(json.len()));

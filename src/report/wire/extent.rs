@@ -8,7 +8,7 @@ use crate::{
     units::count,
 };
 
-/// The most sections.
+/// The most sections of a report that is read.
 pub const MOST_SECTIONS: usize = 200;
 /// The most charts, and the most tables.
 pub const MOST_CHARTS: usize = 120;
@@ -20,7 +20,7 @@ pub const MOST_SERIES: usize = 200;
 pub const MOST_SERIES_IN_ALL: usize = 2000;
 /// The most names on an axis.
 pub const MOST_NAMES: usize = 5000;
-/// The most sentences.
+/// The most sentences of a report that is read, over all sections.
 pub const MOST_SENTENCES: usize = 2500;
 /// The most files to deploy.
 pub const MOST_FILES: usize = 200;
@@ -57,10 +57,7 @@ fn excesses(report: &Report) -> impl Iterator<Item = Excess> {
     .into_iter()
 }
 
-/// Whether a report can be shown.
-///
-/// # Errors
-/// Returns an error if it exceeds the limits of reports.
+/// Whether a report can be shown. Returns an error if it exceeds the limits of reports.
 pub(in crate::report) fn check(report: &Report) -> Result<(), WireError> {
     match excesses(report).find(|(count, _, most)| count > most) {
         Some((count, what, most)) => Err(WireError::TooMuch { count, what, most }),

@@ -49,7 +49,7 @@ pub enum WireError {
     TooMuch {
         /// The number that was found.
         count: usize,
-        /// The kind of value.
+        /// What there is too much of, as a plural noun.
         what: &'static str,
         /// The most that is allowed.
         most: usize,

@@ -36,16 +36,14 @@ const MAX_CHANNELS: u64 = 1024;
 const MAX_REPEATS: u64 = 1_000_000;
 
 impl Snapshot {
-    /// The snapshot as JSON.
+    /// The snapshot in the JSON of a report file.
     pub fn to_value(&self) -> Value {
         let groups: Vec<Value> = self.groups.iter().map(group_value).collect();
         json!({ "program": self.program, "whole": self.is_whole, "groups": groups })
     }
 
-    /// From JSON, whoever wrote it.
-    ///
-    /// # Errors
-    /// Returns an error with its place if something is missing, of another kind, or out of bounds.
+    /// From JSON, whoever wrote it. Returns an error with its place if something is missing, of another kind, or out of
+    /// bounds.
     pub fn from_value(value: &Value) -> Result<Self> {
         read(Cursor::new(value))
     }

@@ -14,10 +14,7 @@ type Upgrader = fn(&mut Map<String, Value>);
 /// every version are in `tests/samples/reports`.
 const UPGRADERS: &[(u64, Upgrader)] = &[];
 
-/// A report of the newest version.
-///
-/// # Errors
-/// Returns an error if it is no report, or one of a newer version.
+/// A report of the newest version. Returns an error if it is no report, or one of a newer version.
 pub(super) fn to_newest(value: Value) -> Result<Value, WireError> {
     let (version, fields) = fields(value)?;
     if version > VERSION {

@@ -62,18 +62,12 @@ impl Node {
         KeyError::Other { line: self.line, column: self.column, key: text::excerpt(key), message }
     }
 
-    /// A finite number, in quotes or not.
-    ///
-    /// # Errors
-    /// Returns [`KeyError::Unexpected`] if the value is no finite number.
+    /// A finite number, in quotes or not. Returns [`KeyError::Unexpected`] if the value is no finite number.
     pub fn number(&self, key: &str) -> Result<f64, KeyError> {
         self.text().and_then(text::number).ok_or_else(|| self.unexpected(key, "a number"))
     }
 
-    /// An integer of at least `least`; `4.0` is accepted too.
-    ///
-    /// # Errors
-    /// Returns an error if the value is no such integer.
+    /// An integer of at least `least`; `4.0` is accepted too. Returns an error if the value is no such integer.
     pub fn whole(&self, key: &str, least: u64) -> Result<u64, KeyError> {
         let whole = self.text().and_then(text::whole).and_then(|whole| u64::try_from(whole).ok());
         whole
@@ -81,19 +75,13 @@ impl Node {
             .ok_or_else(|| self.unexpected(key, &format!("a whole number of at least {least}")))
     }
 
-    /// As [`Node::whole`], of 32 bits.
-    ///
-    /// # Errors
-    /// Returns an error if the value is no such number, or too large.
+    /// As [`Node::whole`], of 32 bits. Returns an error if the value is no such number, or too large.
     pub fn count(&self, key: &str, least: u32) -> Result<u32, KeyError> {
         let whole = self.whole(key, least.into())?;
         u32::try_from(whole).map_err(|_too_large| self.unexpected(key, &format!("a number up to {}", u32::MAX)))
     }
 
-    /// A boolean: `true`, `false`, `yes`, `no`, 1 or 0.
-    ///
-    /// # Errors
-    /// Returns [`KeyError::Unexpected`] if the value is none of these.
+    /// A boolean: `true`, `false`, `yes`, `no`, 1 or 0. Returns [`KeyError::Unexpected`] if the value is none of these.
     pub fn flag(&self, key: &str) -> Result<bool, KeyError> {
         match self.text().unwrap_or_default().to_ascii_lowercase().as_str() {
             "true" | "yes" | "on" | "1" => Ok(true),
@@ -102,26 +90,17 @@ impl Node {
         }
     }
 
-    /// A text that is not empty.
-    ///
-    /// # Errors
-    /// Returns an error if the value is no text, or is empty.
+    /// A text that is not empty. Returns an error if the value is no text, or is empty.
     pub fn word(&self, key: &str) -> Result<&str, KeyError> {
         self.text().filter(|text| !text.is_empty()).ok_or_else(|| self.unexpected(key, "a name"))
     }
 
-    /// The members of a list.
-    ///
-    /// # Errors
-    /// Returns [`KeyError::Unexpected`] if the value is no list.
+    /// The members of a list. Returns [`KeyError::Unexpected`] if the value is no list.
     pub fn list(&self, key: &str) -> Result<&[Self], KeyError> {
         self.items().ok_or_else(|| self.unexpected(key, "a list"))
     }
 
-    /// The names of a list.
-    ///
-    /// # Errors
-    /// Returns an error if the value is no list of names.
+    /// The names of a list. Returns an error if the value is no list of names.
     pub fn words(&self, key: &str) -> Result<Vec<String>, KeyError> {
         self.list(key)?.iter().map(|item| item.word(key).map(str::to_owned)).collect()
     }
@@ -136,10 +115,7 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The entries of a mapping; `what` names it in messages.
-    ///
-    /// # Errors
-    /// Returns an error if the node is no mapping.
+    /// The entries of a mapping; `what` names it in messages. Returns an error if the node is no mapping.
     pub fn of(node: &'a Node, what: &str) -> Result<Self, KeyError> {
         let entries = node.entries().ok_or_else(|| node.unexpected(what, "a mapping"))?;
         Ok(Self { node, entries, taken: vec![false; entries.len()] })
@@ -157,10 +133,7 @@ impl<'a> Fields<'a> {
         keys.iter().find_map(|key| self.optional(key).map(|node| (*key, node)))
     }
 
-    /// The value of a key that is needed.
-    ///
-    /// # Errors
-    /// Returns [`KeyError::Missing`] if the key is missing.
+    /// The value of a key that is needed. Returns [`KeyError::Missing`] if the key is missing.
     pub fn needed(&mut self, key: &str, expected: &str) -> Result<&'a Node, KeyError> {
         self.optional(key).ok_or_else(|| self.missing(key, expected))
     }
@@ -171,10 +144,7 @@ impl<'a> Fields<'a> {
         KeyError::Missing { line, column, key: key.to_owned(), expected: expected.to_owned() }
     }
 
-    /// Refuses entries that were not taken; `expected` says which there may be.
-    ///
-    /// # Errors
-    /// Returns an error at the first of them.
+    /// Refuses entries that were not taken; `expected` says which there may be. Returns an error at the first of them.
     pub fn refuse_rest(&self, expected: &str) -> Result<(), KeyError> {
         self.rest().next().map_or(Ok(()), |(key, node, _)| Err(node.unexpected(key, expected)))
     }

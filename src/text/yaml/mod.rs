@@ -20,7 +20,7 @@ pub const DEEPEST: usize = 16;
 /// A value with its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Line number, from 1.
+    /// The number of the line, from 1.
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
@@ -31,7 +31,7 @@ pub struct Node {
 /// The value of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A scalar.
+    /// A text or number on its own.
     Scalar {
         /// The text without its quotes.
         text: String,
@@ -48,11 +48,11 @@ pub enum Value {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {fault}")]
 pub struct YamlError {
-    /// Line number, from 1.
+    /// The number of the line, from 1.
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// What is wrong there.
+    /// The kind of fault.
     pub fault: YamlFault,
 }
 

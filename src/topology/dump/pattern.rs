@@ -30,7 +30,6 @@ pub struct Pattern {
 /// The most GPUs that the channels of all graphs pass, over all nodes.
 pub const MOST_HOPS: u64 = 500_000;
 
-/// Reads one graph.
 pub(super) fn read(graph: &Element) -> Result<Pattern, String> {
     let whole = |name: &str| graph.get(name).and_then(integer).unwrap_or(0);
     // NCCL's src/include/graph.h.
@@ -59,7 +58,7 @@ pub(super) fn read(graph: &Element) -> Result<Pattern, String> {
 }
 
 impl Pattern {
-    /// Whether the channels are rings.
+    /// Whether its channels are rings, as its kind says.
     pub fn is_ring(&self) -> bool {
         self.kind == "rings"
     }

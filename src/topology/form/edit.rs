@@ -18,7 +18,7 @@ const DAMAGE: [&str; 4] = ["cut", "slow", "dead", "weak"];
 /// The subject of an entry of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EditTarget {
-    /// A node, such as `4`.
+    /// A node by its number, such as `4`.
     Node(u32),
     /// The link from one node to another, whether the graph has it or not: `0-3`, `0>3` or `0->3`.
     Link(u32, u32),
@@ -53,12 +53,10 @@ pub(super) struct Damage {
 }
 
 impl Damage {
-    /// Whether nothing is damaged.
     pub fn is_empty(&self) -> bool {
         self.links.is_empty() && self.nodes.is_empty()
     }
 
-    /// The dead nodes, ascending.
     pub fn dead(&self) -> Vec<u32> {
         self.nodes.iter().filter(|(_, left)| *left == 0.0).map(|(node, _)| *node).collect()
     }
@@ -75,7 +73,6 @@ impl Damage {
     }
 }
 
-/// The entries of a list.
 fn words(listed: &str) -> impl Iterator<Item = &str> {
     listed.split([',', ' ', ';']).map(str::trim).filter(|word| !word.is_empty())
 }

@@ -33,7 +33,6 @@ pub(super) struct Robustness {
     pub varied: robust::VariationOptions,
     /// Whether every link and node is damaged, however long that takes.
     pub every: bool,
-    /// The results in sentences.
     pub text: Vec<String>,
     /// A chart of the finishing times.
     pub chart: Option<Chart>,
@@ -52,15 +51,11 @@ impl Robustness {
         Self { varied, every, ..Self::default() }
     }
 
-    /// Whether all pieces are done.
     pub const fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Looks at some more.
-    ///
-    /// # Errors
-    /// Returns an error if there is no schedule.
+    /// Looks at some more. Returns an error if there is no schedule.
     pub fn go_on(&mut self, study: &study::Study, timeline: &Timeline) -> Result<(), StudyError> {
         let (transfers, links, nodes) = (timeline.len().max(1), timeline.links.len(), timeline.nodes as usize);
         if !std::mem::replace(&mut self.is_begun, true) {
@@ -145,15 +140,11 @@ impl SeedVariance {
         Self { asked, ..Self::default() }
     }
 
-    /// Whether all seeds were tried.
     pub const fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Tries some more seeds.
-    ///
-    /// # Errors
-    /// Returns an error if there is no search.
+    /// Tries some more seeds. Returns an error if there is no search.
     pub fn go_on(&mut self, study: &study::Study, timeline: &Timeline) -> Result<(), StudyError> {
         let seeds = u64::from(self.asked.unwrap_or(SEEDS).min(MOST_SEEDS));
         let transfers = timeline.len().max(1);
@@ -214,25 +205,19 @@ impl Baseline {
         Self { method, search: None, spent_ms: 0, timeline: None, is_done: false }
     }
 
-    /// The synthesizer.
     pub const fn method(&self) -> Method {
         self.method
     }
 
-    /// The name of the synthesizer.
     pub fn name(&self) -> &'static str {
         title(self.method)
     }
 
-    /// Whether the search has ended.
     pub const fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Searches on.
-    ///
-    /// # Errors
-    /// Returns an error if the collective can't be done on the topology.
+    /// Searches on. Returns an error if the collective can't be done on the topology.
     pub fn go_on(
         &mut self,
         wanted: &CollectiveRequest,

@@ -52,7 +52,6 @@ pub(super) const GENERATED_GRAPHS: [GeneratedGraph; 11] = [
     GeneratedGraph { word: "random", name: "Random", size: "Nodes:links of each:seed", likely: &["12:3:1", "64:4:1"] },
 ];
 
-/// The name of a synthesizer.
 pub(super) fn title(method: Method) -> &'static str {
     match method {
         Method::Auto => "Automatic",
@@ -120,12 +119,10 @@ pub(super) fn loaded<'a>(graph: &str, parts: &'a [(String, Part)]) -> Option<&'a
     place.flatten().map(|(_, topology)| topology)
 }
 
-/// The dump that is chosen.
 pub(super) fn chosen_machine<'a>(graph: &str, parts: &'a [(String, Part)]) -> Option<&'a Machine> {
     of_kind(parts, machine).nth(number(graph, 'm')?).map(|(_, machine)| machine)
 }
 
-/// The synthesizer with this name.
 pub(super) fn method(name: &str, label: &str) -> Result<Method, ChoiceError> {
     let wrong = || ChoiceError::new(label, name, &format!("one of {}", Method::ALL.map(Method::name).join(", ")));
     Method::ALL.into_iter().find(|method| method.name() == name).ok_or_else(wrong)

@@ -25,20 +25,17 @@ use crate::{
     workbench::WorkbenchError,
 };
 
-/// The parameters of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SearchRequest {
     pub wanted: CollectiveRequest,
     pub by: Method,
     pub seed: u64,
-    /// The damaged links and nodes.
     pub damage: Damage,
 }
 
 /// What is chosen besides graph and search.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
-    /// How durations vary.
     pub varied: robust::VariationOptions,
     /// Whether every link and node is damaged, however long that takes.
     pub every: bool,
@@ -267,7 +264,6 @@ pub(super) fn limits(form: &mut Form<'_>) -> (u64, u32) {
     (seed, (seconds * 1000.0) as u32)
 }
 
-/// The fields about results.
 pub(super) fn others(form: &mut Form<'_>) -> Settings {
     let mut settings = Settings::default();
     form.group(Group::Robustness);

@@ -41,7 +41,7 @@ impl Type {
         (Self::Nop, "nop"),
     ];
 
-    /// The name in files.
+    /// The step's type as the attribute `type` says it, such as `rcs`.
     pub fn word(self) -> &'static str {
         Self::ALL.iter().find(|(of, _)| *of == self).map_or("", |(_, word)| word)
     }
@@ -60,13 +60,13 @@ impl Type {
 /// A step of a thread block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The type of the step.
+    /// What the step does.
     pub what: Type,
     /// The buffer (`i`, `o` or `s`) and the offset from which it reads; −1 for none.
     pub source: (char, i64),
     /// The buffer and the offset to which it writes.
     pub destination: (char, i64),
-    /// Number of contiguous chunks.
+    /// The number of contiguous chunks that the step moves.
     pub count: i64,
     /// The thread block and step of the same GPU that it waits for.
     pub depends: Option<(usize, usize)>,
@@ -83,7 +83,7 @@ pub struct ThreadBlock {
     pub receive: Option<usize>,
     /// The index of its channel.
     pub channel: usize,
-    /// The steps in their order.
+    /// The steps, which run one after the other.
     pub steps: Vec<Step>,
 }
 
@@ -96,16 +96,16 @@ pub struct Gpu {
     pub blocks: Vec<ThreadBlock>,
 }
 
-/// An algorithm of MSCCL.
+/// An algorithm as MSCCL's runtime reads it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Algo {
-    /// The name of the algorithm.
+    /// The algorithm's name, for people.
     pub name: String,
     /// The collective, as MSCCL names it.
     pub collective: String,
     /// The number of chunks into which the whole buffer is divided.
     pub chunks: i64,
-    /// Number of channels.
+    /// The number of channels, which thread blocks share.
     pub channels: usize,
     /// Whether it may be chosen for in-place calls.
     pub in_place: bool,
@@ -119,7 +119,7 @@ pub struct Algo {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {why}")]
 pub struct RuleError {
-    /// The line, from 1.
+    /// The line of the XML file, from 1.
     pub line: u64,
     /// What the rule is and how it is violated.
     pub why: String,
@@ -148,10 +148,7 @@ const COLLECTIVES: [&str; 11] = [
 ];
 
 impl Algo {
-    /// Reads an algorithm by the rules of the runtime.
-    ///
-    /// # Errors
-    /// Returns a [`RuleError`] for the first rule that is violated.
+    /// Reads an algorithm by the rules of the runtime. Returns a [`RuleError`] for the first rule that is violated.
     pub fn read(text: &str) -> Result<Self, RuleError> {
         let broken = |line: u64, why: String| RuleError { line, why };
         let root = parse(text).map_err(|why| {
@@ -324,7 +321,7 @@ impl Algo {
         Ok(algo)
     }
 
-    /// Writes the algorithm as XML.
+    /// The algorithm as XML, which [`Self::read`] reads as the same.
     pub fn to_xml(&self) -> String {
         let flag = u8::from;
         let mut text = format!(

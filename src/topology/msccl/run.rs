@@ -21,9 +21,9 @@ pub enum RunError {
     Deadlock {
         /// The rank of one of them.
         rank: usize,
-        /// Its thread block.
+        /// The thread block's index on its rank.
         block: usize,
-        /// Its step.
+        /// The step's index in its thread block.
         step: usize,
     },
     /// A step reads a chunk that was never written.
@@ -31,9 +31,9 @@ pub enum RunError {
     Unwritten {
         /// The rank of the step.
         rank: usize,
-        /// Its thread block.
+        /// The thread block's index on its rank.
         block: usize,
-        /// The index of the step.
+        /// The step's index in its thread block.
         step: usize,
     },
     /// A step receives another number of chunks than it expects.
@@ -41,9 +41,9 @@ pub enum RunError {
     Count {
         /// The rank of the step.
         rank: usize,
-        /// Its thread block.
+        /// The thread block's index on its rank.
         block: usize,
-        /// The index of the step.
+        /// The step's index in its thread block.
         step: usize,
         /// The number of chunks that it expects.
         expected: usize,
@@ -53,11 +53,11 @@ pub enum RunError {
     /// Chunks are sent and never received.
     #[error("rank {from} sends to rank {to} on channel {channel} what is never received")]
     Unreceived {
-        /// The sending rank.
+        /// The rank that sends.
         from: usize,
-        /// The receiving rank.
+        /// The rank that receives.
         to: usize,
-        /// The channel.
+        /// The channel over which they are connected.
         channel: usize,
     },
     /// A result differs from that of the collective.
@@ -80,7 +80,6 @@ struct Machine<'a> {
     algo: &'a Algo,
     /// Whether input and output are one buffer.
     in_place: bool,
-    /// Number of chunks per rank.
     per_rank: i64,
     /// The buffers of each rank; for in-place calls input and output stay separate here and are mapped to each other.
     buffers: Vec<[Vec<Option<Value>>; 3]>,
@@ -92,18 +91,13 @@ struct Machine<'a> {
     holds: usize,
 }
 
-/// Runs an algorithm with the buffers of RCCL.
-///
-/// # Errors
-/// Returns a [`RunError`] if it does not compute its collective.
+/// Runs an algorithm with the buffers of RCCL. Returns a [`RunError`] if it does not compute its collective.
 pub fn run(algo: &Algo) -> Result<(), RunError> {
     run_with_capacity(algo, STEPS_PER_CONNECTION)
 }
 
-/// Runs an algorithm with connections that buffer `holds` steps.
-///
-/// # Errors
-/// Returns a [`RunError`] if it does not compute its collective.
+/// Runs an algorithm with connections that buffer `holds` steps. Returns a [`RunError`] if it does not compute its
+/// collective.
 pub fn run_with_capacity(algo: &Algo, holds: usize) -> Result<(), RunError> {
     // Run it in each mode for which it may be chosen.
     if algo.in_place {

@@ -46,10 +46,8 @@ const MOST_TRANSFERS: usize = 200_000;
 /// The buffer and the offset of a chunk.
 type Place = (char, i64);
 
-/// Writes a schedule with `chunks` chunks per node as an algorithm.
-///
-/// # Errors
-/// Returns an [`ExportError`] if the runtime lacks the collective or enough thread blocks, or the schedule is too long.
+/// Writes a schedule with `chunks` chunks per node as an algorithm. Returns an [`ExportError`] if the runtime lacks the
+/// collective or enough thread blocks, or the schedule is too long.
 pub fn write(
     graph: &Graph,
     schedule: &Schedule,

@@ -10,18 +10,15 @@ use quick_xml::{
 /// An XML element with its attributes and children.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Element {
-    /// The name of the element.
     pub name: String,
     /// The line in which it begins, from 1.
     pub line: u64,
-    /// The attributes in their order.
     pub attributes: Vec<(String, String)>,
     /// The child elements, in the order of the text.
     pub children: Vec<Element>,
 }
 
 impl Element {
-    /// The value of an attribute.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -36,10 +33,7 @@ impl Element {
 const MOST: usize = 1_000_000;
 const DEEPEST: usize = 64;
 
-/// Parses the root element of a text.
-///
-/// # Errors
-/// Returns a message with the line.
+/// Parses the root element of a text. Returns a message with the line.
 pub fn parse(text: &str) -> Result<Element, String> {
     let text = text.trim_start_matches('\u{feff}');
     let mut reader = Reader::from_str(text);

@@ -9,14 +9,14 @@ use super::super::{
 };
 use crate::{plot::Chart, text::Listing};
 
-/// The source of a topology.
+/// Where a topology comes from, with the rates of its links.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// A loaded dump of a machine, by its index, with rates.
     Machine(u32, Rates),
     /// A form such as a ring or a mesh, with its sizes and rates.
     Made(Recipe),
-    /// A loaded or edited topology.
+    /// A topology as it was read or edited, with rates of its own.
     Edited(Topology),
 }
 
@@ -25,9 +25,9 @@ pub enum Source {
 pub struct Opened {
     /// The topology, which holds a valid graph.
     pub topology: Topology,
-    /// The positions of the nodes.
+    /// Where each node is drawn, in the order of nodes.
     pub places: Vec<Place>,
-    /// Notes for the user.
+    /// What was assumed or damaged, a sentence each.
     pub notes: Vec<String>,
     /// The GPUs of a machine with their paths and ports.
     pub machine: Option<Listing>,
@@ -35,7 +35,7 @@ pub struct Opened {
     pub patterns: Vec<Pattern>,
 }
 
-/// The status of a search.
+/// How far a search has come.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchStatus {
     /// The time of the best schedule so far, in ns.
@@ -48,26 +48,26 @@ pub struct SearchStatus {
     pub is_optimal: bool,
     /// Whether it is proven to be optimal among schedules that complete the reduction before they copy.
     pub is_optimal_in_parts: bool,
-    /// Whether the search can continue.
+    /// Whether the search can still find a better schedule or a proof.
     pub is_working: bool,
-    /// The status as a sentence.
+    /// The standing of the search, as a sentence.
     pub sentence: String,
 }
 
 /// The best schedule so far with all that is shown of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shown {
-    /// The status of the search.
+    /// How far the search has come.
     pub status: SearchStatus,
     /// What the schedule is and how good it is, in sentences.
     pub sentences: Vec<String>,
-    /// The schedule as a timeline.
+    /// The schedule over time; `None` if it can't be drawn, being wrong or too long.
     pub timeline: Option<Timeline>,
     /// The nodes on one side of the bottleneck, and the links that leave it.
     pub cut: (Vec<u32>, Vec<u32>),
-    /// The table of bounds.
+    /// A row for each lower bound, with its time and why it holds.
     pub bounds: Listing,
-    /// The table of links.
+    /// A row for each link, with what it carries.
     pub links: Listing,
     /// The table of the critical path.
     pub critical: Listing,
@@ -80,9 +80,9 @@ pub struct Shown {
 /// The result of verifying a result file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verified {
-    /// The dialect of the file.
+    /// The dialect's name for people.
     pub dialect: String,
-    /// The findings, in sentences.
+    /// What was found, a whole sentence each.
     pub sentences: Vec<String>,
     /// The faults of the schedule; empty for a valid one.
     pub faults: Vec<String>,
@@ -91,10 +91,10 @@ pub struct Verified {
     pub is_cut: bool,
     /// The time of the schedule, in ns.
     pub time_ns: f64,
-    /// The lower bound, in ns.
+    /// The lower bound of all schedules, in ns.
     pub bound_ns: f64,
     /// The time that the file claims, in ns.
     pub claimed_ns: Option<f64>,
-    /// The schedule as a timeline.
+    /// The schedule over time; `None` if it can't be drawn, being wrong or too long.
     pub timeline: Option<Timeline>,
 }

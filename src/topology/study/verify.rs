@@ -1,4 +1,4 @@
-//! Verifies result files.
+//! Verifies result files, and says what is wrong with them.
 
 use std::{
     cmp::Reverse,
@@ -58,10 +58,8 @@ pub(super) fn request(result: &ResultFile, topology: &Topology, asked: Option<Co
     request
 }
 
-/// Verifies a result file on a topology. `request` has the file's size of a chunk if [`check`] built it.
-///
-/// # Errors
-/// Returns a [`RequestError`] if the collective is impossible on the topology.
+/// Verifies a result file on a topology. `request` has the file's size of a chunk if [`check`] built it. Returns a
+/// [`RequestError`] if the collective is impossible on the topology.
 pub fn verify(result: &ResultFile, topology: &Topology, request: &CollectiveRequest) -> Result<Verified, RequestError> {
     let (problem, clock) = request.problem(topology)?;
     let (mut schedule, mut faults) = result.schedule(topology, &problem.graph, &clock);
@@ -143,10 +141,8 @@ fn other_links(result: &ResultFile, topology: &Topology) -> Option<String> {
     ))
 }
 
-/// Verifies a result file for a collective on a topology, or on its own links if none is given.
-///
-/// # Errors
-/// As [`verify`].
+/// Verifies a result file for a collective on a topology, or on its own links if none is given. Fails as [`verify`]
+/// does.
 pub fn check(
     result: &ResultFile,
     topology: Option<&Topology>,

@@ -33,7 +33,7 @@ pub const MOST_FILES: usize = 4096;
 pub struct DroppedFile {
     /// The path as far as it is known, such as `Perlmutter/operator/A100_linear1_fp16.csv`.
     pub path: String,
-    /// The size in bytes.
+    /// The size in bytes, before it is unpacked.
     pub size_bytes: u64,
     /// What was read of the file, before others are known.
     pub part: TrainingFile,
@@ -46,7 +46,7 @@ pub struct DroppedFile {
 /// How a file is used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileUse {
-    /// The file is used.
+    /// Its rows or contents are part of the bundle.
     Used,
     /// The file is understood but not needed, for this reason.
     KnownUnused(String),
@@ -59,13 +59,13 @@ pub enum FileUse {
 /// A file of a bundle. [`SourceLine::file`] is its index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BundleFile {
-    /// The path with folders.
+    /// The path with folders, as in [`DroppedFile::path`].
     pub path: String,
-    /// The size in bytes.
+    /// The size in bytes, as in [`DroppedFile::size_bytes`].
     pub size_bytes: u64,
     /// A description of the contents, such as `samples of operator linear1, fp16`.
     pub holds: String,
-    /// The index of its cluster.
+    /// The index of its cluster in [`Bundle::clusters`]; `None` for files that belong to no cluster.
     pub cluster: Option<usize>,
     /// The number of rows that were read.
     pub rows: usize,
@@ -75,7 +75,7 @@ pub struct BundleFile {
     pub fate: FileUse,
     /// The rows that were left out.
     pub problems: Problems,
-    /// Notes about the file.
+    /// What the report says about the file, a sentence each.
     pub notes: Vec<String>,
 }
 
@@ -88,7 +88,7 @@ pub struct Bundle {
     pub clusters: Vec<Cluster>,
     /// The built-in catalogue, extended by dropped ones.
     pub catalogue: Catalogue,
-    /// The runs to predict.
+    /// The configurations of runs to predict, one for each file of them.
     pub runs: Vec<ConfiguredRun>,
     /// The grids of points that were meant to be sampled.
     pub samplings: Vec<Sampling>,

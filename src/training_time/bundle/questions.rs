@@ -9,7 +9,7 @@ pub struct FileQuestion {
     pub file: u32,
     /// The path of the file, which identifies the question in answers.
     pub path: String,
-    /// The kind of question.
+    /// What is asked about the file.
     pub asks: QuestionKind,
 }
 
@@ -40,7 +40,7 @@ pub enum QuestionKind {
 /// An operator that a file may sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// The operator's name.
+    /// The operator's name in the catalogue.
     pub operator: String,
     /// The standard deviation of ln(time ÷ work); the smaller, the likelier the operator.
     pub spread: f64,

@@ -24,7 +24,7 @@ pub const REPEATS: u64 = 5;
 /// The most groups of models that are left out, one after the other: a group is one model as long as there are fewer.
 const MOST_GROUPS: usize = 64;
 
-/// A measured training step.
+/// A training step that was measured: the run and its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The run that was measured.
@@ -151,7 +151,7 @@ pub struct Calibration {
     pub terms: Terms,
     /// The coefficients fitted to all steps.
     pub coefficients: Coefficients,
-    /// The number of steps.
+    /// The number of steps to which the coefficients were fitted, without those left out.
     pub steps: usize,
     /// The steps that can't be predicted, with the reasons.
     pub left_out: Vec<(String, String)>,
@@ -365,7 +365,6 @@ fn fit(rows: &[Row], learnt: &[usize], how_many: Terms) -> Coefficients {
     Coefficients::from_slice(&non_negative(&matrix, &vec![1.0; learnt.len()], how_many.count()))
 }
 
-/// The fold of each row.
 fn folds(rows: usize, repeat: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..rows).collect();
     Stream::new(repeat).shuffle(&mut order);

@@ -8,7 +8,7 @@ use super::super::{
 /// Operators in their order, with the names that differ for one of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerItem {
-    /// The operator's name.
+    /// The operator's name in the catalogue.
     pub operator: String,
     /// The number of times that it runs; `None` for once.
     pub repeat: Option<Expression>,
@@ -42,7 +42,7 @@ impl LayerItem {
 /// The number of parameters of a whole model, over all ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// Parameters of one layer.
+    /// Parameters of one layer over all ranks.
     pub layer: Expression,
     /// Parameters before the first layer.
     pub first: Expression,
@@ -53,7 +53,7 @@ pub struct Parameters {
 /// An architecture: the operators of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Architecture {
-    /// The architecture's name.
+    /// The name, which a run's configuration may state in any case.
     pub name: String,
     /// Names that it adds or presets, with their values where a run names none.
     pub variables: Vec<(String, f64)>,

@@ -40,7 +40,7 @@ pub struct Catalogue {
     pub architectures: Vec<Architecture>,
 }
 
-/// A model of GPU.
+/// A GPU model with its peaks; `None` where the catalogue states no figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gpu {
     /// The name, such as `A100-SXM4-80GB`.
@@ -73,13 +73,13 @@ impl Gpu {
 /// A cluster, whose figures stand in where no collective was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClusterEntry {
-    /// The cluster's name.
+    /// The name by which files and settings mean the cluster, ignoring case.
     pub name: String,
     /// The name of its GPU.
     pub gpu: String,
     /// The number of GPUs in a node.
     pub gpus_per_node: u32,
-    /// The number of nodes.
+    /// The number of nodes; `None` if not stated.
     pub nodes: Option<u32>,
     /// Bandwidth of a GPU to others of its node, in GB/s.
     pub intra_gbps: Option<f64>,
@@ -128,7 +128,7 @@ pub enum StandIn {
 /// An operator: what it is sampled by, and what its time depends on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operator {
-    /// The operator's name.
+    /// The name, as in the names of its sample files.
     pub name: String,
     /// The columns of its samples that hold inputs.
     pub inputs: Vec<String>,
@@ -218,7 +218,7 @@ pub enum Role {
     Gradient,
     /// All-gather of parameters over the data-parallel group.
     Gather,
-    /// Messages between pipeline stages.
+    /// Point-to-point messages between neighbouring pipeline stages.
     Pipeline,
     /// All-to-all of tokens over the expert-parallel group.
     Expert,
@@ -229,15 +229,15 @@ pub enum Role {
 pub struct Collective {
     /// The name that files use, such as `allreduce_large`.
     pub name: String,
-    /// Its purpose.
+    /// What a training step uses it for.
     pub role: Role,
     /// Bus bandwidth is 2·shape·this over the time, n being the ranks.
     pub busbw_factor: Expression,
     /// The message size in elements.
     pub shape: Expression,
-    /// The number of nodes.
+    /// The nodes of its communicator; less than 1 counts as 1.
     pub nodes: Expression,
-    /// The number of GPUs in each node.
+    /// The GPUs on each node of its communicator; less than 1 counts as 1.
     pub per_node: Expression,
 }
 
@@ -284,7 +284,7 @@ pub const NAMES: [&str; 19] = [
 ];
 
 impl Catalogue {
-    /// The built-in catalogue.
+    /// The catalogue of `built_in.yaml`, which dropped catalogues extend.
     pub fn built_in() -> Self {
         // That it can be read is a test.
         Self::parse(include_str!("built_in.yaml")).unwrap_or_default()

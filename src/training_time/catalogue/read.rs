@@ -44,7 +44,6 @@ fn entries<T>(section: Option<&Node>, name: &str, read: fn(&mut Fields<'_>, Stri
     Ok(all)
 }
 
-/// A number greater than zero.
 fn positive(node: Option<&Node>, key: &str) -> Result<Option<f64>> {
     node.map(|node| {
         node.number(key)
@@ -97,7 +96,6 @@ fn cluster(fields: &mut Fields<'_>, name: String) -> Result<ClusterEntry> {
     })
 }
 
-/// The job behind measured steps.
 fn steps(node: &Node) -> Result<StepsEntry> {
     let mut fields = Fields::of(node, "steps")?;
     let architecture = fields.needed("architecture", "an architecture's name")?.word("architecture")?.to_owned();
@@ -148,7 +146,6 @@ fn operator(fields: &mut Fields<'_>, name: String) -> Result<Operator> {
     Ok(Operator { name, inputs, features, gemm, flop, bytes, least_bytes, backward_factor, stands_in_for })
 }
 
-/// The roles with their keywords.
 pub(super) const ROLES: [(&str, Role); 5] = [
     ("tensor", Role::Tensor),
     ("gradient", Role::Gradient),

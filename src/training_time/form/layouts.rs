@@ -1,4 +1,4 @@
-//! Which layouts are searched.
+//! The fields of the search: which layouts are looked at.
 
 use super::{TrainingTime, run::recompute_of, settings::decimal};
 use crate::{

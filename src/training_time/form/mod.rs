@@ -45,7 +45,6 @@ pub struct TrainingTime {
     asked: Vec<FileQuestion>,
 }
 
-/// The result of a job.
 #[derive(Serialize, Deserialize)]
 struct Done {
     of: u64,
@@ -83,12 +82,12 @@ impl TrainingTime {
         Self { study: study::TrainingTimeStudy::new(dropped), ..Self::default() }
     }
 
-    /// The dropped files, mutably.
+    /// The dropped files, to be answered; what was learnt from them is forgotten.
     pub fn dropped(&mut self) -> &mut DroppedFiles {
         self.study.dropped_mut()
     }
 
-    /// The study.
+    /// The study behind the form, with the settings that the form chose last.
     pub const fn study(&self) -> &study::TrainingTimeStudy {
         &self.study
     }

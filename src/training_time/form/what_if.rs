@@ -19,7 +19,6 @@ use crate::{
 struct ScaledCurve {
     key: &'static str,
     label: &'static str,
-    /// The function that is called.
     function: &'static str,
 }
 

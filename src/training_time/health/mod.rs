@@ -49,7 +49,7 @@ impl Rule {
 /// The operator or collective that samples belong to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum FlagTarget {
-    /// An operator.
+    /// An operator, by its name in the catalogue.
     Operator(String),
     /// A collective over this communicator.
     Collective(String, Communicator),
@@ -67,9 +67,9 @@ impl std::fmt::Display for FlagTarget {
 /// Rows that break a rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Flag {
-    /// The cluster's name.
+    /// The name of the cluster to which the rows belong.
     pub cluster: String,
-    /// The operator or collective.
+    /// The operator or collective whose rows these are.
     pub target: FlagTarget,
     /// The precision, such as `fp16`.
     pub precision: String,
@@ -94,9 +94,9 @@ pub struct Flag {
 /// Rows that are left out by hand: all that a rule flags of a target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// The cluster's name.
+    /// The name of the cluster to which the rows belong.
     pub cluster: String,
-    /// The operator or collective.
+    /// The operator or collective whose rows these are.
     pub target: FlagTarget,
     /// The precision, such as `fp16`.
     pub precision: String,
@@ -140,11 +140,11 @@ impl LeftOut {
 /// The extent of the samples, and how much times differ for equal inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// The operator or collective.
+    /// The operator or collective that is summarised.
     pub target: FlagTarget,
     /// The precision, such as `fp16`.
     pub precision: String,
-    /// The number of rows.
+    /// The number of rows, repeated ones included.
     pub rows: usize,
     /// The number of distinct inputs.
     pub distinct: usize,

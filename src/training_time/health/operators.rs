@@ -78,7 +78,6 @@ struct Distinct {
 }
 
 impl Distinct {
-    /// Groups this many rows by their keys.
     fn of<'a>(rows: usize, key: impl Fn(usize) -> &'a [f64]) -> Self {
         let mut order: Vec<usize> = (0..rows).collect();
         order.compact_sort_by(|a, b| compare(key(*a), key(*b)));

@@ -9,13 +9,13 @@ pub enum TableFamily {
     Operator,
     /// Samples of the optimizer in a form that nothing uses any more.
     OldOptimizer,
-    /// Samples of a collective.
+    /// Samples of one collective over communicators and sizes.
     Collective,
     /// The regressor for each operator.
     OperatorSettings,
     /// The regressor for each collective.
     CollectiveSettings,
-    /// Measured training steps.
+    /// Measured training steps, a row each.
     Steps,
     /// An all-reduce table of nccl-tests in the form of vTrain.
     Reduce,
@@ -59,7 +59,6 @@ const FAMILIES: [(TableFamily, &str, &[&str]); 11] = [
     (TableFamily::Operator, "an optimizer's samples", &["mp", "dim", "encoders", DURATION]),
 ];
 
-/// The index of a column, ignoring case.
 pub(super) fn find(headers: &[String], name: &str) -> Option<usize> {
     headers.iter().position(|header| header.trim().eq_ignore_ascii_case(name))
 }

@@ -3,8 +3,8 @@
 //! A table is told by its [`headers`], a configuration by its keys; what a [`name`] says only fills what the content
 //! can't.
 
-pub mod headers;
-pub mod name;
+pub(crate) mod headers;
+pub(crate) mod name;
 mod run;
 mod samples;
 mod sampling;
@@ -40,9 +40,9 @@ pub enum TrainingFile {
     Collective(Vec<CollectiveRow>),
     /// The regressor for each operator or collective.
     Settings(Vec<NamedSetting>),
-    /// Measured training steps.
+    /// A table of measured training steps, a row each.
     Steps(StepTable),
-    /// An all-reduce table.
+    /// An all-reduce table of nccl-tests.
     Reduce(ReduceTable),
     /// Samples of the optimizer in the old form: so many rows.
     OldOptimizer(usize),
@@ -50,7 +50,7 @@ pub enum TrainingFile {
     Run(RunNode),
     /// The configuration of a sampling.
     Sampling(Sampling),
-    /// A catalogue.
+    /// A catalogue, which extends the built-in one.
     Catalogue(Box<Catalogue>),
     /// A regressor that was saved by XGBoost.
     Model(Box<xgboost::Model>),

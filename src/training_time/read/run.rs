@@ -25,7 +25,6 @@ pub struct ConfiguredRun {
     pub notes: Vec<String>,
 }
 
-/// The forms of a run's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Short,
@@ -44,11 +43,8 @@ pub(super) fn form(root: &Node) -> Option<Form> {
     }
 }
 
-/// Reads a configuration.
-///
-/// # Errors
-/// Returns an error with its location if a key is missing or has another kind of value, or if the layout breaks a
-/// rule.
+/// Reads a configuration. Returns an error with its location if a key is missing or has another kind of value, or if
+/// the layout breaks a rule.
 pub(super) fn run(root: &Node, form: Form, path: &str, catalogue: &Catalogue) -> Result<ConfiguredRun> {
     let mut fields = Fields::of(root, "the configuration")?;
     let mut configured = match form {

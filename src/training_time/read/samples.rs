@@ -20,7 +20,6 @@ pub(super) fn problem(record: Record<'_>, headers: &[String], column: usize, exp
 struct Cells<'a> {
     record: Record<'a>,
     headers: &'a [String],
-    /// The numbers of the record.
     numbers: &'a [f64],
 }
 
@@ -46,10 +45,8 @@ impl Cells<'_> {
     }
 }
 
-/// The rows of a table, each read by `read`; those that can't be used are problems. The header was read.
-///
-/// # Errors
-/// Returns an error if the table has more rows than a bundle may have.
+/// The rows of a table, each read by `read`; those that can't be used are problems. The header was read. Returns an
+/// error if the table has more rows than a bundle may have.
 pub(super) fn rows(
     records: &mut Records<'_>,
     headers: &[String],

@@ -12,7 +12,7 @@ pub const MOST_POINTS: usize = 5_000_000;
 pub struct Sampling {
     /// The operator or collective, as in the names of its files.
     pub function: String,
-    /// All columns except times.
+    /// The columns that are not times, in the order of the file.
     pub inputs: Vec<String>,
     /// Values of the first inputs; of a collective only its shape.
     pub axes: Vec<Axis>,
@@ -21,7 +21,7 @@ pub struct Sampling {
 /// The values of one input: from `start` on, by `step`, up to `end`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Axis {
-    /// The first value.
+    /// The first value of an input.
     pub start: f64,
     /// The increment, or the factor.
     pub step: f64,
@@ -79,10 +79,7 @@ pub(super) fn is(root: &Node) -> bool {
     ["columns_name", "starts", "steps", "ends", "operators"].iter().all(|key| root.get(key).is_some())
 }
 
-/// Reads a configuration.
-///
-/// # Errors
-/// Returns an error with its location if a key is missing or has another kind of value.
+/// Reads a configuration. Returns an error with its location if a key is missing or has another kind of value.
 pub(super) fn read(root: &Node) -> Result<Sampling> {
     let mut fields = Fields::of(root, "the configuration")?;
     let named = fields.any(&["kernel_name", "function_name"]);

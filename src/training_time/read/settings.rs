@@ -15,13 +15,12 @@ use crate::text::{Problem, Problems, Record, Records, excerpt, number, whole};
 pub struct NamedSetting {
     /// The GPU, if the file has such a column.
     pub gpu: Option<String>,
-    /// The setting.
+    /// The row as it was read.
     pub setting: Setting,
     /// The line number, from 1.
     pub line: u64,
 }
 
-/// The value of a Python literal.
 #[derive(Clone, Debug, PartialEq)]
 enum Literal {
     None,

@@ -37,10 +37,13 @@ enum CurveSource {
     /// The curve of exactly this communicator.
     Exact(u32),
     /// Those of fewer and of more GPUs; the same one where there are none on one side.
-    Between { low: (Communicator, u32), high: (Communicator, u32), sampled: Vec<Communicator> },
+    Between {
+        low: (Communicator, u32),
+        high: (Communicator, u32),
+        sampled: Vec<Communicator>,
+    },
     /// A single rank needs no curve.
     Alone,
-    /// There is no curve.
     Nothing,
 }
 

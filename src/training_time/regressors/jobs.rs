@@ -20,7 +20,7 @@ use crate::{
 /// A task for a regressor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Task {
-    /// Train the regressor.
+    /// Train the regressor on all of its rows.
     Train,
     /// Find its errors where it had not seen the answer.
     Validate,

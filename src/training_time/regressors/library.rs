@@ -25,10 +25,10 @@ use crate::{
     },
 };
 
-/// How regressors are made.
+/// What regressors are made from, and in which mode.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// The kind of regressors.
+    /// Whether they are made as the reference does or by default.
     pub mode: Mode,
     /// The preferred precision of samples; empty for any.
     pub precision: String,
@@ -67,16 +67,16 @@ pub struct SavedModel {
 pub enum RegressorTarget {
     /// An operator in one direction.
     Operator {
-        /// The operator's name.
+        /// The operator's name in the catalogue.
         name: String,
-        /// The direction.
+        /// The pass whose time is predicted.
         direction: Direction,
     },
     /// A matrix product of any shape, from those of all operators.
     Gemm(Direction),
     /// A collective: its name in parity mode, without `_large` in the default mode, whose curves join both ranges.
     Collective {
-        /// The collective's name.
+        /// The collective's name in the catalogue.
         name: String,
         /// The communicator; `None` for the fallback of the parity mode over all communicators.
         communicator: Option<Communicator>,
@@ -248,7 +248,7 @@ impl Library {
         self.entries.iter().map(|entry| &entry.target)
     }
 
-    /// The kind of regressors.
+    /// Whether the regressors are made as the reference does or by default.
     pub fn mode(&self) -> Mode {
         self.options.mode
     }
@@ -266,7 +266,6 @@ impl Library {
         self.entries.get(regressor as usize).map_or(Direction::Forward, |entry| entry.direction)
     }
 
-    /// The rows of a regressor.
     pub(super) fn sampled(&self, regressor: u32) -> Option<&Sampled> {
         let (source, sampled) = &self.sources[self.entries.get(regressor as usize)?.source];
         Some(sampled.get_or_init(|| {

@@ -8,14 +8,14 @@
 
 mod collectives;
 pub mod jobs;
-pub mod library;
-pub mod listing;
+mod library;
+mod listing;
 mod model;
 mod operators;
 mod sampled;
-pub mod settings;
+mod settings;
 pub mod validate;
-pub mod what_if;
+pub(crate) mod what_if;
 
 pub use library::{Library, Options, RegressorTarget, SavedModel};
 

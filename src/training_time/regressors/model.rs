@@ -25,10 +25,8 @@ use crate::{
 /// Fewer rows teach nothing: then only what was measured is known.
 pub(super) const LEAST_ROWS: usize = 30;
 
-/// The seed that the reference implementation uses.
 const SEED: u64 = 42;
 
-/// A fitted model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Model {
     /// Trees on features, as in the reference implementation.
@@ -41,7 +39,6 @@ pub(super) enum Model {
     Nothing,
 }
 
-/// How to fit a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Recipe {
     /// A family of the reference implementation.
@@ -97,7 +94,6 @@ impl Validation {
 }
 
 impl Fitted {
-    /// The predicted time in µs.
     pub(super) fn at(&self, query: &Query) -> Option<f64> {
         match self {
             Self::Model(model) => model.at(query),
@@ -108,7 +104,6 @@ impl Fitted {
 }
 
 impl Model {
-    /// The predicted time in µs.
     pub(super) fn at(&self, query: &Query) -> Option<f64> {
         match self {
             Self::Steps(steps) => steps.predict(&query.features),

@@ -142,7 +142,6 @@ impl Library {
         of(name).or_else(forward).or_else(stand_in).into_iter().collect()
     }
 
-    /// A message regressor's prediction.
     pub(super) fn message(&self, regressor: u32, elements: u64, communicator: Communicator) -> Option<Prediction> {
         let query = self.sampled(regressor)?.message_query(elements, communicator)?;
         self.marked_prediction(regressor, &query, self.sending_us(regressor, elements, communicator))

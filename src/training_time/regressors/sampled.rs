@@ -74,7 +74,6 @@ impl FeatureView<'_> {
 /// The rows from which an operator is learnt.
 #[derive(Debug)]
 pub(super) struct Sampled {
-    /// The names of the inputs.
     names: Vec<String>,
     queries: Vec<Query>,
     /// The forward time of each row in µs.
@@ -250,12 +249,10 @@ impl Sampled {
         self
     }
 
-    /// The number of rows.
     pub(super) fn len(&self) -> usize {
         self.queries.len()
     }
 
-    /// The number of features.
     pub(super) fn features(&self) -> usize {
         self.queries.first().map_or(0, |query| query.features.len())
     }

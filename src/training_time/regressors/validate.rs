@@ -15,7 +15,6 @@ use crate::{
     training_time::prediction::{Direction, Mode},
 };
 
-/// Measured and predicted times.
 type Pairs = Vec<(f64, f64)>;
 
 /// Fits to the rows of which `is_held_out` does not hold, and predicts the others.
@@ -66,10 +65,7 @@ fn median_percent(pairs: &Pairs) -> Option<f64> {
 }
 
 impl Library {
-    /// Errors of a regressor where it had not seen the answer.
-    ///
-    /// # Errors
-    /// Returns an error if there are too few rows.
+    /// Errors of a regressor where it had not seen the answer. Returns an error if there are too few rows.
     pub(super) fn validate(&self, regressor: u32, progress: &mut dyn Progress) -> Result<Validation, LearnError> {
         let (Some(sampled), Some(target)) = (self.sampled(regressor), self.target(regressor)) else {
             return Ok(Validation::default());

@@ -21,7 +21,7 @@ pub struct Change {
     pub communicator: Option<Communicator>,
     /// The direction of an operator to which the change is restricted.
     pub direction: Option<Direction>,
-    /// The new time.
+    /// The factor or the table that gives the new time.
     pub to: To,
 }
 

@@ -23,7 +23,7 @@ pub struct CachedRegressors<'a> {
 }
 
 impl<'a> CachedRegressors<'a> {
-    /// An empty cache.
+    /// A cache that holds nothing yet.
     pub fn new(regressors: &'a dyn Regressors, catalogue: &'a Catalogue) -> Self {
         Self { regressors, catalogue, operators: RefCell::default(), collectives: RefCell::default() }
     }

@@ -37,7 +37,7 @@ use crate::{
 pub struct SearchContext<'a> {
     /// The regressors that predict times.
     pub regressors: &'a dyn Regressors,
-    /// The operators and architectures.
+    /// Defines the operators, architectures and collectives that the regressors know.
     pub catalogue: &'a Catalogue,
     /// The GPU, used for bounds and utilisation.
     pub gpu: Option<&'a Gpu>,
@@ -96,7 +96,7 @@ impl Row {
 /// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SearchResult {
-    /// The number of layouts.
+    /// The number of layouts that were enumerated, before any is left out.
     pub layouts: u64,
     /// The number of layouts with a micro-batch and recomputation that fit.
     pub candidates: u64,

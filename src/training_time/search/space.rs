@@ -23,7 +23,7 @@ pub struct SearchSettings {
     pub global_batch: u64,
     /// The micro-batch sizes to consider.
     pub micro_batches: Vec<u32>,
-    /// The recomputations to consider.
+    /// The kinds of recomputation to consider.
     pub recompute: Vec<Recompute>,
     /// Whether tensor-parallel groups may span nodes.
     pub tensor_between_nodes: bool,
@@ -93,7 +93,7 @@ impl LeftOutReason {
         Self::Missing,
     ];
 
-    /// The keyword in files.
+    /// The keyword in JSON and CSV.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Heads => "heads",
@@ -108,7 +108,7 @@ impl LeftOutReason {
         }
     }
 
-    /// A phrase for reports.
+    /// The reason as a clause, as reports write it.
     pub const fn sentence(self) -> &'static str {
         match self {
             Self::Heads => "the tensor degree does not divide the attention heads",

@@ -9,19 +9,19 @@ pub enum Component {
     Forward,
     /// Operators of the backward pass.
     Backward,
-    /// Operators that are recomputed.
+    /// Operators of the forward pass that the backward pass repeats.
     Recompute,
     /// All-reduces over the tensor-parallel ranks.
     TensorAllReduce,
-    /// Messages between pipeline stages.
+    /// Messages between pipeline stages that computation does not hide.
     P2p,
     /// Idle time while the pipeline fills, drains and stalls.
     Bubble,
-    /// The all-reduce of gradients.
+    /// The all-reduce of gradients over the data-parallel ranks.
     GradientAllReduce,
-    /// The optimizer.
+    /// The optimizer's update of the weights.
     Optimizer,
-    /// The all-gather of parameters.
+    /// The all-gather of updated parameters over the data-parallel ranks.
     AllGather,
     /// The transfer of tokens to experts and back.
     AllToAll,

@@ -22,10 +22,7 @@ pub fn layers(run: &Run) -> Vec<u32> {
     listed.unwrap_or_else(|| (0..stages).map(|stage| all / stages + u32::from(stage < all % stages)).collect())
 }
 
-/// The parts of the step.
-///
-/// # Errors
-/// Returns all missing samples.
+/// The parts of the step. Returns all missing samples.
 pub(super) fn plan(run: &Run, anatomy: &Anatomy, regressors: &dyn Regressors) -> Result<Plan, Vec<Missing>> {
     let mut builder = Builder::new(regressors);
     let (model, layout, execution) = (&run.model, &run.layout, &run.execution);

@@ -4,18 +4,18 @@
 //! and communicators (`default_mode`); [`evaluate`] turns it, with these times or others, into a [`Step`] of
 //! [`component`]s. So one composition serves predictions, intervals, calibration and questions of what if.
 
-pub mod charts;
-pub mod component;
-pub mod default_mode;
-pub mod evaluate;
+pub(crate) mod charts;
+mod component;
+pub(crate) mod default_mode;
+mod evaluate;
 mod experts;
 mod ignored;
-pub mod listing;
+pub(crate) mod listing;
 mod parity;
 pub mod plan;
-pub mod result;
+mod result;
 pub mod rules;
-pub mod suspects;
+mod suspects;
 
 pub use component::{Component, Times};
 pub use ignored::ignored;

@@ -20,10 +20,7 @@ fn layers(run: &Run) -> [f64; 3] {
     [(all / stages).ceil() - 2.0, (all / stages).floor(), (all / stages).floor() - 3.0]
 }
 
-/// The parts of the step.
-///
-/// # Errors
-/// Returns all missing samples.
+/// The parts of the step. Returns all missing samples.
 pub(super) fn plan(run: &Run, anatomy: &Anatomy, regressors: &dyn Regressors) -> Result<Plan, Vec<Missing>> {
     let mut builder = Builder::new(regressors);
     let (model, layout, scope) = (&run.model, &run.layout, run.scope());

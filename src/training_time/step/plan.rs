@@ -12,7 +12,7 @@ use crate::training_time::{
 /// One time of which a step is composed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepPart {
-    /// The operator or collective.
+    /// The name of the operator or collective.
     pub name: String,
     /// The question to the regressors.
     pub asked: PartQuery,
@@ -32,7 +32,7 @@ pub enum PartQuery {
 /// A part and how often it is used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PartUse {
-    /// The index in [`Plan::parts`].
+    /// The index in [`Plan::parts`], from 0.
     pub part: u32,
     /// The number of uses; a fraction if ranks share the work.
     pub count: f64,
@@ -49,11 +49,11 @@ pub struct Stage {
     pub parameters: f64,
     /// The message to the next stage, or from the last to the first; `None` without a pipeline.
     pub message: Option<PartUse>,
-    /// The all-reduce of gradients.
+    /// The exchange of gradients over the data-parallel ranks; empty without one.
     pub all_reduce: Vec<PartUse>,
-    /// The all-gather of parameters.
+    /// The exchange of updated parameters over the data-parallel ranks; empty without one.
     pub all_gather: Vec<PartUse>,
-    /// The optimizer.
+    /// The update of the weights; empty in parity mode without data parallelism.
     pub optimizer: Vec<PartUse>,
 }
 

@@ -36,11 +36,11 @@ pub struct StageTime {
     pub forward_us: f64,
     /// The backward pass of one micro-batch.
     pub backward_us: f64,
-    /// The all-reduce of gradients.
+    /// All-reduce of the stage's gradients, once per step.
     pub all_reduce_us: f64,
-    /// The all-gather of parameters.
+    /// All-gather of the stage's updated parameters, once per step.
     pub all_gather_us: f64,
-    /// The optimizer.
+    /// The update of the stage's weights, once per step.
     pub optimizer_us: f64,
 }
 

@@ -15,27 +15,27 @@ pub enum RuleError {
     /// The degree or size with this name is zero.
     #[error("{0} is 0: at least 1 is needed; the nearest is {0} = 1")]
     Zero(&'static str),
-    /// There are more stages than layers.
+    /// Returned when there are more stages than layers.
     #[error("pp = {pipeline} is more than the {layers} layers: each stage needs one; the nearest is pp = {layers}")]
     TooManyStages {
-        /// The number of stages.
+        /// The number of stages, pp.
         pipeline: u32,
-        /// The number of layers.
+        /// The number of the model's layers.
         layers: u32,
     },
     /// The run has this many stages, more than [`MOST_STAGES`].
     #[error("pp = {0} is more than the {MOST_STAGES} stages that are composed; the nearest is pp = {MOST_STAGES}")]
     TooWide(u32),
-    /// The run has more GPUs than [`MOST_GPUS`].
+    /// Returned when the run has more GPUs than [`MOST_GPUS`].
     #[error(
         "pp·mp·dp = {gpus} GPUs are more than the {MOST_GPUS} that are composed; the nearest is {name} = {nearest}"
     )]
     TooManyGpus {
-        /// The number of GPUs.
+        /// The number of GPUs of the run, pp·mp·dp.
         gpus: u64,
-        /// The degree to reduce.
+        /// The degree to reduce: `mp` or `dp`.
         name: &'static str,
-        /// The largest valid value.
+        /// The largest value of that degree that is composed.
         nearest: u64,
     },
     /// A stage has more chunks than there are layers for.
@@ -47,9 +47,9 @@ pub enum RuleError {
     TooManyChunks {
         /// The number of chunks of a stage.
         chunks: u32,
-        /// The number of stages.
+        /// The number of stages, pp.
         pipeline: u32,
-        /// The number of layers.
+        /// The number of the model's layers.
         layers: u32,
     },
     /// More micro-batches than can be simulated over so many stages.
@@ -58,7 +58,7 @@ pub enum RuleError {
          passes that are simulated; the nearest is steps_per_update = {nearest}"
     )]
     TooLong {
-        /// The number of micro-batches.
+        /// The number of micro-batches of a step.
         micro_batches: u32,
         /// The number of stages times chunks.
         parts: u64,
@@ -70,13 +70,13 @@ pub enum RuleError {
     Indivisible {
         /// The name of the degree.
         name: &'static str,
-        /// The degree.
+        /// The degree that the run states.
         degree: u32,
         /// The name of what it must divide.
         of: &'static str,
         /// The number that it must divide.
         whole: u32,
-        /// The nearest divisor.
+        /// The divisor of the whole that is nearest to the degree.
         nearest: u32,
     },
     /// The layers of the stages don't sum to those of the model.
@@ -97,9 +97,9 @@ pub enum RuleError {
          the nearest is {nearest}"
     )]
     Groups {
-        /// The number of micro-batches.
+        /// The number of micro-batches of a step.
         micro_batches: u32,
-        /// The number of stages.
+        /// The number of stages, pp.
         pipeline: u32,
         /// The nearest multiple of the stages.
         nearest: u32,

@@ -13,7 +13,7 @@ use crate::training_time::{
 /// A predicted time that can't be trusted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SuspectTime {
-    /// The operator or collective.
+    /// The name of the operator or collective.
     pub name: String,
     /// The direction of an operator.
     pub direction: Option<Direction>,

@@ -23,7 +23,6 @@ use crate::{
 struct JobInput {
     /// The cluster of the samples, and that of the measured steps.
     clusters: Vec<Cluster>,
-    /// The catalogue as a YAML file.
     catalogue: String,
     mode: Mode,
     precision: String,

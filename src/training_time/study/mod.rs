@@ -100,7 +100,7 @@ pub enum StudyError {
         refused(.0)
     )]
     NothingLoaded(Vec<(String, String)>),
-    /// There is no run to predict.
+    /// Returned when there is no run to predict.
     #[error("there is no run to predict: give a run configuration, or type one")]
     NoRun,
     /// The run is of a GPU that no chosen samples are of.
@@ -141,19 +141,15 @@ struct ClusterRegressors {
     options: Options,
     library: Library,
     steps: Option<StepCalibration>,
-    /// The stated cluster of those steps.
     measured_on: Option<String>,
     health: Health,
     coverage: OnceLock<Vec<Coverage>>,
-    /// The regressors that the search needs.
     search_regressors: OnceLock<Vec<u32>>,
 }
 
 /// Measured steps, with the operators of the cluster that they ran on.
 struct StepCalibration {
-    /// The index of the table.
     table: usize,
-    /// The cluster on which the steps ran.
     ran_on: ClusterEntry,
     library: Library,
     taken: ConvertedSteps,
@@ -162,7 +158,6 @@ struct StepCalibration {
 }
 
 impl StepCalibration {
-    /// The regressors that the measured steps need.
     fn needed(&self, mode: Mode, catalogue: &Catalogue) -> Vec<u32> {
         self.library.needed(|rehearsal| {
             for step in &self.taken.measured {
@@ -183,7 +178,6 @@ impl ClusterRegressors {
             && self.health.flags.iter().all(|flag| flag.rule != Rule::AbovePeak)
     }
 
-    /// The cluster on which measured steps ran.
     fn ran_on(&self, steps: &StepTable) -> Option<&ClusterEntry> {
         let said = self.measured_on.as_ref().and_then(|name| self.catalogue.cluster(name));
         said.or_else(|| measured::cluster_entry(steps, &self.cluster, &self.catalogue))
@@ -238,7 +232,7 @@ impl TrainingTimeStudy {
         Self { dropped, ..Self::default() }
     }
 
-    /// The dropped files.
+    /// The dropped files with the answers about them.
     pub fn dropped(&self) -> &DroppedFiles {
         &self.dropped
     }

@@ -6,11 +6,11 @@
 //! campaign, and [`listing`] shows it all. [`arms`] makes per-size files of a campaign's logs, [`outcome`] is what
 //! becomes of a rule.
 
-pub mod arms;
-pub mod listing;
-pub mod outcome;
-pub mod rank;
-pub mod rccl_sweep;
+pub(crate) mod arms;
+mod listing;
+mod outcome;
+mod rank;
+mod rccl_sweep;
 pub mod read;
 pub mod rules;
 pub mod script;

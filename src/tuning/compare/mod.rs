@@ -7,19 +7,19 @@
 //! intervals that hold at once over all of it, [`resample`] draws campaigns in which nothing changed. [`deployment`]
 //! compares what was deployed with what was measured after. [`listing`], [`chart`], [`words`] and [`export`] write it.
 
-pub mod chart;
+mod chart;
 pub mod deployment;
-pub mod export;
-pub mod family;
-pub mod listing;
-pub mod overall;
-pub mod paired;
-pub mod passes;
-pub mod pooled;
+mod export;
+mod family;
+mod listing;
+mod overall;
+mod paired;
+mod passes;
+mod pooled;
 pub mod relative;
-pub mod resample;
-pub mod state;
-pub mod words;
+mod resample;
+mod state;
+mod words;
 
 use serde::{Deserialize, Serialize};
 

@@ -5,7 +5,7 @@
 //! and [`environment`].
 
 pub mod choose;
-pub mod environment;
+pub(crate) mod environment;
 pub mod expect;
 pub mod export;
 pub mod lint;

@@ -4,7 +4,7 @@
 //! module holds it against rules and measurements, [`costs`] draws what the library itself believes.
 
 pub mod calls;
-pub mod costs;
+mod costs;
 mod present;
 
 use serde::{Deserialize, Serialize};

@@ -8,15 +8,15 @@
 //! told apart through that, [`printed`] what rounding hides, [`aliases`] which channel counts are one configuration.
 //! [`Judge`] puts it together for what was measured, [`unmeasured()`] decides where nothing was. [`words`] says it.
 
-pub mod aliases;
+mod aliases;
 pub mod deviations;
-pub mod draws;
+pub(crate) mod draws;
 mod judge;
-pub mod medians;
-pub mod printed;
+pub(crate) mod medians;
+pub(crate) mod printed;
 mod unmeasured;
 mod verdict;
-pub mod words;
+pub(crate) mod words;
 
 pub use judge::{Judge, JudgedWorkload, MAX_LOSS_FOR_FEWER_CHANNELS};
 pub use unmeasured::{DefaultBusbw, ExpectedBusbw, default_there, default_without, unmeasured};

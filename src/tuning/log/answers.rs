@@ -44,10 +44,8 @@ pub struct MissingAnswers {
 }
 
 impl LogAnswers {
-    /// Takes the answers among the constants of a mapping: the columns of a sweep that are the same for all rows.
-    ///
-    /// # Errors
-    /// A constant can't stand for its column; a sentence without its subject.
+    /// Takes the answers among the constants of a mapping: the columns of a sweep that are the same for all rows. Fails
+    /// if a constant can't stand for its column; the error is a sentence without its subject.
     pub fn of(mapping: &[(String, ColumnSource)]) -> Result<Self, String> {
         let mut answers = Self::default();
         for (name, source) in mapping {
@@ -80,7 +78,6 @@ impl LogAnswers {
 }
 
 impl MissingAnswers {
-    /// Whether nothing is missing.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }

@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 
 pub use self::{
     answers::{LogAnswers, MissingAnswers},
-    json::{JsonError, read_json},
+    json::read_json,
     reported::{is_header as is_reported, read_csv},
 };
 use self::{
@@ -92,10 +92,8 @@ impl SweepLog {
         }
     }
 
-    /// The rows of its tables; `file` stands in [`Row::file`], `name` is the file's name.
-    ///
-    /// # Errors
-    /// The log lacks facts that have to be answered first; they are the error.
+    /// The rows of its tables; `file` stands in [`Row::file`], `name` is the file's name. The error is the facts that
+    /// the log lacks, which have to be answered first.
     pub fn rows(&self, file: u16, name: &str, answers: &LogAnswers) -> Result<LogRows, MissingAnswers> {
         let name = FileName::parse(name);
         let mut told = RowSummary::default();

@@ -6,14 +6,14 @@
 //! write it. [`racing`] is the search that ours is compared with, [`replay`] compares them on sweeps that are
 //! complete.
 
-pub mod agenda;
-pub mod duration;
+pub(crate) mod agenda;
+mod duration;
 pub mod explore;
-pub mod grid;
-pub mod listing;
-pub mod racing;
+mod grid;
+pub(crate) mod listing;
+mod racing;
 pub mod replay;
-pub mod script;
+pub(crate) mod script;
 
 use serde::{Deserialize, Serialize};
 

@@ -16,7 +16,7 @@ use crate::{
 pub enum Strategy {
     /// The search of [`super::explore`], until nothing is worth a launch.
     Ours,
-    /// Racing search ([`super::racing`]).
+    /// Configurations race against each other ([`super::racing`]).
     Racing,
     /// Everything, in the order of the grid.
     Grid,

@@ -98,10 +98,7 @@ pub fn assign(points: &[Point], scheme: FoldScheme) -> Vec<usize> {
     assignment
 }
 
-/// Learns from all points outside a fold and predicts those inside.
-///
-/// # Errors
-/// The error of the model, if it can't be asked.
+/// Learns from all points outside a fold and predicts those inside. Fails if the model can't be asked.
 pub fn predict_fold(
     points: &[Point],
     parameters: &Parameters,

@@ -7,8 +7,8 @@
 //! a fold. [`deployed`] goes one step further: what would have been deployed at the held-out sizes, the default
 //! included.
 
-pub mod deployed;
-pub mod folds;
+mod deployed;
+mod folds;
 mod scores;
 
 use std::collections::BTreeMap;

@@ -123,7 +123,8 @@ fn state(when: &'static str, path: &Path, set: Option<String>) -> Result<Snapsho
     } else {
         files::say_unused(&opened, Reads::Sweeps, &[]);
     }
-    Ok(opened.snapshot(when, &mut terminal::Bar::new())?)
+    let snapshot = opened.snapshot(&mut terminal::Bar::new());
+    Ok(snapshot.map_err(|why| TuningStudyError::NoState(when, why))?)
 }
 
 /// The files that an argument names: one that is there with its commas, else what stands between them.

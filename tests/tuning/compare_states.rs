@@ -576,7 +576,7 @@ fn the_page_compares_files_with_what_is_loaded_and_with_reports() {
     worker.execute(alone, vec![source], &mut Silent).unwrap();
     let (section, unread) = compare_panel(&mut worker, &[]);
     assert!(section.tables.is_empty() && section.text[0].starts_with("Drop a second sweep"), "{:?}", section.text);
-    assert_eq!(unread, []);
+    assert!(unread.is_empty(), "{unread:?}");
 
     let report = worker.report(&collectune::report::Contents::whole()).unwrap();
     let of_report = report.snapshot.clone().unwrap();
@@ -599,7 +599,7 @@ fn the_page_compares_files_with_what_is_loaded_and_with_reports() {
         let states = files.into_iter().map(GivenState::File).collect();
         worker.execute(Request::TakeStates(states), sources, &mut Silent).unwrap();
         let (section, unread) = compare_panel(&mut worker, &choices);
-        assert_eq!(unread, []);
+        assert!(unread.is_empty(), "{unread:?}");
         assert!(section.placement.is_bad, "{before}: {:?}", section.text);
         assert_eq!(section.charts.len(), 1);
         let titles: Vec<&str> = section.tables.iter().map(|table| table.title.as_str()).collect();

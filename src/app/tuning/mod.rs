@@ -103,11 +103,16 @@ pub fn Tuning() -> impl IntoView {
 fn OtherPanel() -> impl IntoView {
     let session: Session = expect_context();
     let shows_workload = move || session.tuning.workload().is_some();
+    // Each panel has sections of its own: none is kept from the panel before.
+    let sections = move || {
+        session.tuning.panel.track();
+        view! { <Sections workbench=Workbench::Tuning /> }
+    };
     view! {
         <Show when=shows_workload>
             <Controls />
         </Show>
-        <Sections workbench=Workbench::Tuning />
+        {reactive(sections)}
     }
 }
 

@@ -16,6 +16,7 @@ use crate::{
         compare::{self, CompareAnswer, CompareQuestion, DeployedConf},
         conf::{Reader, read},
         platform::Library,
+        study::TuningStudyError,
     },
 };
 

@@ -105,7 +105,7 @@ fn OtherPanel() -> impl IntoView {
     let shows_workload = move || session.tuning.workload().is_some();
     // Each panel has sections of its own: none is kept from the panel before.
     let sections = move || {
-        session.tuning.panel.track();
+        session.tuning.panel.with(|_| ());
         view! { <Sections workbench=Workbench::Tuning /> }
     };
     view! {

@@ -53,7 +53,8 @@ pub fn ask_for_panels(session: Session, reader: ReportReader) -> RwSignal<Option
         session.reports.track();
         session.tuning.answer.track();
         tuning.choices.track();
-        unread.track();
+        // A memo that is only tracked, and never read, has nothing to follow.
+        unread.with(|_| ());
         if is_wanted(session) {
             query.ask();
         }

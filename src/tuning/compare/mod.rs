@@ -1,5 +1,5 @@
-//! Two measured states, before and after a driver, a firmware, a topology: what got slower or faster beyond noise, and
-//! whether what was deployed still holds.
+//! Compares two measured states, such as before and after a new driver, firmware or cabling: what got slower or faster
+//! beyond noise, and whether what was deployed is still right.
 //!
 //! [`state`] makes a [`Snapshot`] ready, [`passes`] brings the passes behind it to one level. [`overall`] computes the
 //! change that everything has in common, [`paired`] compares each size relative to it, [`pooled`] takes all

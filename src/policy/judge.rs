@@ -453,7 +453,7 @@ fn verdict(result: &KeyResult) -> Vec<String> {
 }
 
 /// Takes back what another size of the same band forbids: an arm is deployed for a band only where no size in it is
-/// worse for it beyond doubt. Answers the bands with several winners, in words.
+/// worse for it beyond doubt. Returns the bands with several winners as texts.
 pub fn agree(results: &mut [KeyResult], bands: &Bands) -> Vec<String> {
     let mut told = Vec::new();
     for index in 0..results.len() {

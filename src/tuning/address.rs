@@ -27,7 +27,7 @@ pub struct Address {
     pub scale: Option<Scale>,
     /// The size in bytes, measured or not.
     pub size_bytes: Option<u64>,
-    /// The set of measurements, where several are told apart.
+    /// The set of measurements, if there are several.
     pub set: SetChoice,
     /// The example is what is open.
     pub example: bool,

@@ -307,7 +307,7 @@ impl TuningStudy {
     /// and from a baseline where that has the smaller regret.
     ///
     /// # Errors
-    /// Nothing was trained, or the model can't be asked.
+    /// Returns an error if nothing was trained, or the model can't be evaluated.
     pub fn validate(
         &mut self,
         folds: &[FoldPredictions],
@@ -323,7 +323,7 @@ impl TuningStudy {
     /// Answers for any workloads; `search` replaces the limits of the training.
     ///
     /// # Errors
-    /// The model can't be asked.
+    /// Returns an error if the model can't be evaluated.
     pub fn recommend(
         &self,
         workloads: &[Workload],
@@ -345,7 +345,7 @@ impl TuningStudy {
     /// The recommendations between all measured sizes, beside [`Self::to_deploy`], by collective, scale and size.
     ///
     /// # Errors
-    /// The model can't be asked.
+    /// Returns an error if the model can't be evaluated.
     pub fn between_sizes(&self) -> Result<Vec<BetweenSizes>, TuningStudyError> {
         let answer = self.to_deploy()?;
         let mut sorted: Vec<&Recommendation> = answer.iter().collect();
@@ -381,7 +381,7 @@ impl TuningStudy {
     /// The charts of one workload, the heat map against the best.
     ///
     /// # Errors
-    /// The model can't be asked.
+    /// Returns an error if the model can't be evaluated.
     pub fn view(&self, workload: &Workload) -> Result<View, TuningStudyError> {
         let answer = self.trained.as_ref().map_or(&[][..], |trained| &trained.answer);
         let known = answer.iter().find(|r| r.workload == *workload).cloned();
@@ -420,7 +420,7 @@ impl TuningStudy {
     /// Which features matter to the model: by impurity, and by how much the error rises when one is shuffled.
     ///
     /// # Errors
-    /// Nothing was trained, or the model can't be asked.
+    /// Returns an error if nothing was trained, or the model can't be evaluated.
     pub fn importances(&self, progress: &mut dyn Progress) -> Result<Vec<Importance>, TuningStudyError> {
         /// Shuffling needs no more points than this to tell features apart.
         const POINTS: usize = 2000;
@@ -457,7 +457,7 @@ impl TuningStudy {
     /// The model as a file.
     ///
     /// # Errors
-    /// Nothing was trained, or the model can't be asked.
+    /// Returns an error if nothing was trained, or the model can't be evaluated.
     pub fn model_file(&self) -> Result<ModelFile, TuningStudyError> {
         let trained = self.trained.as_ref().ok_or(TuningStudyError::NothingTrained)?;
         let Self { target, sweep, runs, screened, .. } = self;
@@ -468,7 +468,7 @@ impl TuningStudy {
     /// differ.
     ///
     /// # Errors
-    /// Nothing was trained, or the model can't be asked.
+    /// Returns an error if nothing was trained, or the model can't be evaluated.
     pub fn differs_from(&self, saved_hash: &str) -> Result<Option<String>, TuningStudyError> {
         let trained = self.trained.as_ref().ok_or(TuningStudyError::NothingTrained)?;
         let hash = model_file::hash(&trained.model, &self.sweep.points)?;

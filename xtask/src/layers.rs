@@ -59,7 +59,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Checks every Rust file of the project at `root`. Answers how many there are, and what is wrong.
+/// Checks every Rust file of the project at `root`. Returns their number, and what is wrong.
 ///
 /// # Errors
 /// When a file can't be read.
@@ -162,7 +162,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Follows a path that starts with `first`; answers how many tokens of `rest` it took.
+    /// Follows a path that starts with `first`; returns how many tokens of `rest` it has.
     fn path(&mut self, first: &str, rest: &[TokenTree], module: &[String]) -> usize {
         let mut taken = 0;
         let at_root = match first {

@@ -1,4 +1,4 @@
-//! `collectune training-time layouts`: the best layout on so many GPUs.
+//! `collectune training-time layouts`: the best layout on a number of GPUs.
 
 use std::ops::ControlFlow;
 

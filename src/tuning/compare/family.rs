@@ -15,7 +15,7 @@ use crate::{
 pub struct Estimate {
     /// ln of after / before.
     pub ln_ratio: f64,
-    /// Its standard error; `None` while nothing tells the noise.
+    /// Its standard error; `None` while the noise is not known.
     error: Option<f64>,
     /// By how much rounding may have moved it.
     rounded: f64,
@@ -26,7 +26,7 @@ pub struct Estimate {
 pub struct ChangeInterval {
     /// ln of after / before.
     pub ln_ratio: f64,
-    /// How far the interval reaches to either side; `None` while nothing tells the noise.
+    /// The half width of the interval; `None` while the noise is not known.
     pub half_width: Option<f64>,
 }
 
@@ -44,7 +44,7 @@ pub struct RawDifference<'a> {
     pub ln_ratio: f64,
     /// By how much rounding may have moved it.
     pub rounded: f64,
-    /// How it errs, by round; empty while nothing tells the noise.
+    /// Its error in each round of draws; empty while the noise is not known.
     pub errors: &'a [f32],
 }
 
@@ -90,7 +90,7 @@ impl Family {
     }
 }
 
-/// Errors by round: Student's t with so many degrees of freedom, times a standard error. 0 throughout for none.
+/// Errors by round: Student's t with this many degrees of freedom, times a standard error. 0 throughout for none.
 pub fn student_errors(error: f64, freedom: f64, seed: u64) -> Vec<f32> {
     /// No draw is further off than this small a χ² over its degrees of freedom makes it.
     const MIN: f64 = 0.02;

@@ -35,7 +35,7 @@ pub struct OverallChange {
     pub collective: Collective,
     /// On how many nodes and ranks.
     pub scale: Scale,
-    /// How many sizes tell it.
+    /// The number of sizes that it is computed from.
     pub sizes: usize,
     /// The smallest of them in bytes.
     pub first_bytes: u64,
@@ -43,7 +43,7 @@ pub struct OverallChange {
     pub last_bytes: u64,
     /// after / before − 1 in per cent of busbw.
     pub change_pct: f64,
-    /// Its interval; `None` while nothing tells the noise. Those of all collectives and scales hold at once.
+    /// Its interval; `None` while the noise is not known. Those of all collectives and scales hold at once.
     pub interval_pct: Option<(f64, f64)>,
     /// Whether the change is beyond noise, and in which direction.
     pub verdict: ChangeVerdict,
@@ -60,7 +60,7 @@ pub struct MedianChange {
     pub freedom: f64,
     /// By how much rounding may have moved it.
     pub rounded: f64,
-    /// How many sizes tell it.
+    /// The number of sizes that it is computed from.
     pub sizes: usize,
 }
 

@@ -90,7 +90,7 @@ mod tests {
             let SnapshotRuns::Each(runs) = &at.measured[0].runs else { panic!() };
             assert!(runs.iter().all(|run| (run / middle - 1.0).abs() < 1e-9), "{runs:?}");
         }
-        // Nothing tells of which passes these are.
+        // It is not known of which passes these are.
         assert_eq!(even.groups[0].sizes[3].measured[0].runs, SnapshotRuns::Each(vec![5.0, 5.0]));
         assert_eq!(levelled(&of(0.0, &runs)), None);
     }

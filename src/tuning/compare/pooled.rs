@@ -26,7 +26,7 @@ pub(super) const MIN_ERROR: f64 = 1e-4;
 /// The median absolute deviation of normal numbers times this is their standard deviation.
 pub(super) const MAD_TO_DEVIATION: f64 = 1.4826;
 
-/// It tells that as well as so many degrees of freedom as this share of their number.
+/// The degrees of freedom of that estimate, as a share of their number.
 pub(super) const MAD_FREEDOM_SHARE: f64 = 0.37;
 
 /// More degrees of freedom than this are not claimed: medians of few runs have slow tails.

@@ -62,7 +62,7 @@ pub struct PooledVariance {
 /// The noise at a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkloadNoise<'a> {
-    /// The kind of measurements that tell it.
+    /// The kind of measurements that it is estimated from.
     pub basis: NoiseBasis,
     /// Of one run: standard deviation of ln busbw, and its degrees of freedom.
     pub pooled: PooledVariance,
@@ -116,7 +116,7 @@ impl Deviations {
         own_of(&self.owns, first)
     }
 
-    /// The noise at a size; `None` where no repeats and no spreads tell it.
+    /// The noise at a size; `None` without repeats and spreads.
     pub fn at(&self, workload: &Workload) -> Option<WorkloadNoise<'_>> {
         let group = self.groups.get(&(workload.collective, workload.scale))?;
         let pooled = group.near(workload.size_bytes);

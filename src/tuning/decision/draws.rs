@@ -8,7 +8,7 @@ use crate::math::{Stream, ascending, exp2, log2, median};
 /// How often everything is drawn.
 pub const ROUNDS: usize = 2000;
 
-/// So many medians are drawn independently in each round; of more that are compared, some share theirs.
+/// The number of medians that are drawn independently in each round. If more are compared, some share draws.
 const COLUMNS: usize = 64;
 
 /// Medians of more runs than this err like those of as many, divided by the square root of their ratio.

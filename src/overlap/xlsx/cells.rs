@@ -157,7 +157,7 @@ pub(super) fn sheet(part: &str, xml: &str, shared: &Shared, room: usize) -> Resu
             } else {
                 Cow::Owned(text)
             };
-            // Blank cells are ignored, since one far to the right would make the row wide.
+            // Blank cells don't count: one far to the right would make the row wide.
             if !text.trim().is_empty() && column < sheet.as_ref().map_or(WIDEST, |sheet| sheet.headers().len()) {
                 if cells.len() <= column {
                     cells.resize(column + 1, Cow::Borrowed(""));

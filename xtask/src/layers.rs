@@ -1,8 +1,8 @@
-//! The check that the house stands: a module imports from floors below its own, never from a neighbour nor from
-//! above, and what belongs to the browser stays in the page.
+//! Checks the layers of modules: a top-level module imports from layers below its own, never from its own layer or from
+//! above, and only the page uses what belongs to the browser.
 //!
 //! It reads the tokens of every file under `src`: each path that begins with `crate::`, `collectune::` or enough
-//! `super::` to leave the room, in code, in macros and in tests.
+//! `super::` to leave its top-level module, in code, in macros and in tests.
 
 use std::{
     fmt, fs, io,
@@ -12,11 +12,11 @@ use std::{
 use crate::circles;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// The folders that hold rooms: the library's, and those of the crate that computes, which the library takes in as its
-/// own.
+/// The folders with top-level modules: the library's, and that of the crate `compute`, whose modules the library
+/// re-exports.
 const HOUSE: [&str; 2] = ["src", "compute/src"];
 
-/// The rooms, from the ground up.
+/// The top-level modules by layer, from the lowest up.
 const FLOORS: [&[&str]; 12] = [
     &["units", "math", "order", "progress", "records", "crc32"],
     &["zip"],
@@ -33,23 +33,23 @@ const FLOORS: [&[&str]; 12] = [
 ];
 /// `main.rs` and `bin/*.rs`.
 const DOORS: &str = "doors";
-/// `lib.rs`, which names every room and imports none.
+/// `lib.rs`, which declares every top-level module and imports none.
 const MAP: &str = "lib";
 
 /// Crates that work in a browser only.
 const BROWSER_CRATES: [&str; 6] =
     ["js_sys", "leptos", "plotters_canvas", "wasm_bindgen", "wasm_bindgen_futures", "web_sys"];
-/// What shows text as markup.
+/// Names that show text as markup.
 const RAW_HTML: [&str; 4] = ["inner_html", "set_inner_html", "set_outer_html", "insert_adjacent_html"];
 
-/// An import, or a name, where it must not be.
+/// An import or a name that is not allowed in its module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The file, relative to the project's root.
     pub file: PathBuf,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong, for people.
+    /// What is wrong, as a text for users.
     pub what: String,
 }
 
@@ -95,7 +95,7 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// Checks one file, given by its path relative to its folder of the house and its text.
+/// Checks one file, given by its path relative to its folder of [`HOUSE`], and its text.
 pub fn check_file(file: &Path, text: &str) -> Vec<Fault> {
     let module = module_path(file);
     let room = match module.first().map(String::as_str) {
@@ -187,7 +187,7 @@ impl Walk<'_> {
         taken
     }
 
-    /// The rooms of `{units, tuning::{read, result}}`.
+    /// Checks the top-level modules of a group such as `{units, tuning::{read, result}}`.
     fn imports(&mut self, group: TokenStream) {
         let mut first = true;
         for token in group {

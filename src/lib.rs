@@ -39,14 +39,14 @@
 //!    [`tuning::sweep::Sweep`].
 //! 4. [`tuning::decision`] decides by the measurements and their noise whether a configuration is better than the
 //!    default: the first answer.
-//! 5. [`tuning::model`] learns busbw, and [`tuning::search`] finds the configuration with the highest prediction that can
-//!    run.
+//! 5. [`tuning::model`] learns busbw, and [`tuning::search`] finds the configuration with the highest prediction that
+//!    can run.
 //! 6. [`tuning::recommend`] makes a recommendation for each workload: the second answer.
 //! 7. Other workers predict held-out folds ([`tuning::validate`]). Their errors become intervals, and a baseline with a
 //!    smaller regret answers instead of the model: the last answer.
 //! 8. [`tuning::charts`] makes charts of it, [`plot`] draws them on the page's canvas or as SVG.
-//! 9. [`tuning::export`] and [`tuning::model_file`] write it as CSV, Markdown, JSON, or a model; [`tuning::conf`] writes
-//!    tuner files.
+//! 9. [`tuning::export`] and [`tuning::model_file`] write it as CSV, Markdown, JSON, or a model; [`tuning::conf`]
+//!    writes tuner files.
 
 #[cfg(feature = "workbenches")]
 pub mod ceiling;

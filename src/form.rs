@@ -183,6 +183,8 @@ pub struct Field {
     pub leads: Vec<Option<Group>>,
     /// Pinning a point of a chart chooses its series here, where one of the labels is the series' name.
     pub picked: bool,
+    /// A button beside the field exchanges its value with the one of the field with this key.
+    pub swaps_with: Option<String>,
     /// The page shows it only while the field with this key has one of these values.
     pub only_for: Option<(String, Vec<String>)>,
 }
@@ -269,6 +271,7 @@ impl Field {
             usual: String::new(),
             leads: Vec::new(),
             picked: false,
+            swaps_with: None,
             only_for: None,
         }
     }
@@ -298,6 +301,13 @@ impl Field {
     #[must_use]
     pub fn only_for(mut self, key: &str, values: impl IntoIterator<Item = String>) -> Self {
         self.only_for = Some((key.to_owned(), values.into_iter().collect()));
+        self
+    }
+
+    /// The same, with a button that exchanges its value with the one of the field with this key.
+    #[must_use]
+    pub fn swapping(mut self, key: &str) -> Self {
+        self.swaps_with = Some(key.to_owned());
         self
     }
 
@@ -358,8 +368,7 @@ macro_rules! parsed {
 parsed!(u16: "a whole number", u32: "a whole number", u64: "a whole number", usize: "a whole number", f64: "a number");
 parsed!(Size: Size::EXPECTED, String: "a text");
 
-/// Values with commas between them; none where the text is empty.
-#[macro_export]
+/// Makes a [`Setting`] of values with commas between them; none where the text is empty.
 macro_rules! list_setting {
     ($($item:ty: $expected:expr),*) => {$(
         impl $crate::form::Setting for Vec<$item> {
@@ -376,6 +385,7 @@ macro_rules! list_setting {
         }
     )*};
 }
+pub(crate) use list_setting;
 
 impl Setting for bool {
     const EXPECTED: &'static str = "1 or empty";

@@ -303,6 +303,8 @@ pub struct Jobs {
     pub goes_on: bool,
     /// The next of these moments is as long as a training: it can only be left by ending the worker.
     pub is_long: bool,
+    /// Loaded files that the answer needs by themselves: whoever has them gives them, and asks again.
+    pub files: Vec<u32>,
 }
 
 /// The loaded files for use in a report.

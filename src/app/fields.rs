@@ -1,6 +1,6 @@
 //! Form fields: a label, a control, and the error of the value.
 
-use std::{cell::RefCell, fmt::Display, ops::RangeInclusive, str::FromStr};
+use std::cell::RefCell;
 
 use crate::app::reactive::{Show, effect};
 use leptos::{html, prelude::*};
@@ -16,33 +16,8 @@ pub fn is_typing(event: &Event) -> bool {
     element.is_some_and(|element| element.matches(FIELDS).unwrap_or_default())
 }
 
-/// A field for a number within a range. A value that can't be used shows an error, and the last valid value stays.
-#[component]
-pub fn NumberField<T>(
-    label: &'static str,
-    value: impl Fn() -> T + Send + 'static,
-    range: RangeInclusive<T>,
-    #[prop(default = "1")] step: &'static str,
-    on_value: impl Fn(T) + 'static,
-) -> impl IntoView
-where
-    T: Copy + Display + FromStr + PartialOrd + Send + Sync + 'static,
-{
-    let (least, most) = (range.start().to_string(), range.end().to_string());
-    let take = move |text: &str| {
-        let number = text.parse().ok().filter(|number| range.contains(number));
-        number.map(&on_value).is_some()
-    };
-    number_field(
-        label.to_owned(),
-        [least, most],
-        step.to_owned(),
-        Box::new(move || value().to_string()),
-        Box::new(take),
-    )
-}
-
-/// The part of [`NumberField`] that doesn't depend on the type of the number; `take` returns whether the text was used.
+/// A field for a number within a range; `take` returns whether the text was used. A text that can't be used shows an
+/// error, and the last valid value stays.
 pub fn number_field(
     label: String,
     [least, most]: [String; 2],
@@ -172,10 +147,4 @@ pub fn choice_field(
         <Show when=move || { all.get() > MAX_OPTIONS }>{find.clone()}</Show>
     }
     .into_any()
-}
-
-/// Prevents the submission of a form whose fields take effect as they change.
-#[expect(clippy::needless_pass_by_value, reason = "handlers are given their event")]
-pub fn prevent_submit(event: leptos::ev::SubmitEvent) {
-    event.prevent_default();
 }

@@ -36,7 +36,7 @@ use crate::{
         read::Row,
         sets::{self, Set, SetChoice, Sets},
         snapshot,
-        study::TuningStudyError,
+        states::States,
     },
     units::count,
 };
@@ -169,15 +169,18 @@ impl OpenedFiles {
         let target = self.target.unwrap_or(target);
         let rows = mem::take(&mut self.rows);
         let used: BTreeSet<u16> = rows.chunk_by(|a, b| a.file == b.file).map(|same| same[0].file).compact_collect();
-        let is_sweep = |file: &&FileReport| {
-            matches!(file.outcome, Outcome::Loaded { .. })
-                && (self.sets.all.is_empty() || used.contains(&file.number()))
-        };
+        let has_rows = |file: &&FileReport| matches!(file.outcome, Outcome::Loaded { .. });
+        let is_sweep =
+            |file: &&FileReport| has_rows(file) && (self.sets.all.is_empty() || used.contains(&file.number()));
         let files = TuningFiles {
             rows,
             measured_with: mem::take(&mut self.measured_with),
             saved_hashes: mem::take(&mut self.saved_hashes),
             names: self.files.iter().map(|file| (file.number(), file.name.clone())).compact_collect(),
+            states: States::of(
+                self.documents.reports.iter().map(|(number, _)| *number).collect(),
+                self.files.iter().filter(has_rows).map(|file| file.id).collect(),
+            ),
             sweeps: self.files.iter().filter(is_sweep).map(|file| file.name.clone()).collect(),
             confs: mem::take(&mut self.documents.confs),
             jobs: mem::take(&mut self.documents.jobs),
@@ -196,12 +199,12 @@ impl OpenedFiles {
         tuning
     }
 
-    /// The snapshot of the files, to be compared with another state; `when` names the state.
+    /// The snapshot of the files, to be compared with another state.
     ///
     /// # Errors
-    /// Returns an error if the files hold no measurements.
-    pub fn snapshot(mut self, when: &'static str, progress: &mut dyn Progress) -> Result<Snapshot, TuningStudyError> {
-        let missing = |why: &str| Err(TuningStudyError::NoState(when, why.to_owned()));
+    /// Returns why the files are no measured state.
+    pub fn snapshot(mut self, progress: &mut dyn Progress) -> Result<Snapshot, String> {
+        let missing = |why: &str| Err(why.to_owned());
         if let [(_, report)] = &self.documents.reports[..] {
             return match (&report.snapshot, self.rows.is_empty()) {
                 (Some(snapshot), true) => Ok(snapshot.clone()),
@@ -218,7 +221,7 @@ impl OpenedFiles {
             });
             return missing(refused.unwrap_or("a sweep, or one report, is needed"));
         }
-        self.take_tuning(Target::default(), progress).snapshot(Extent::Whole)
+        self.take_tuning(Target::default(), progress).snapshot(Extent::Whole).map_err(|error| error.to_string())
     }
 }
 

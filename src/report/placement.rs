@@ -13,6 +13,8 @@ pub struct Placement {
     pub is_folded: bool,
     /// Why there is no answer.
     pub error: Option<String>,
+    /// The text says that something got worse.
+    pub is_bad: bool,
     /// The notes below the text.
     pub notes: Vec<Note>,
     /// The figures below the heading.

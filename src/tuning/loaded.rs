@@ -31,6 +31,7 @@ use super::{
     runs::Runs,
     sets::Sets,
     snapshot::MeasuredWith,
+    states::{StateKey, States},
     study::{TuningStudy, TuningStudyError},
     support::SupportMatrix,
     validate::{self, FoldPredictions, FoldScheme},
@@ -57,6 +58,8 @@ pub struct TuningFiles {
     pub saved_hashes: Vec<String>,
     /// The names of all loaded files, as [`Row::file`] numbers them.
     pub names: BTreeMap<u16, String>,
+    /// What can be compared beside the measurements of the set.
+    pub states: States,
     /// The names of the files with measurements of the set.
     pub sweeps: Vec<String>,
     /// The bytes of tuner files.
@@ -115,6 +118,11 @@ impl LoadedTuning {
     pub(super) fn name(&self, file: u32) -> &str {
         let number = u16::try_from(file).ok();
         number.and_then(|number| self.files.names.get(&number)).map_or("", String::as_str)
+    }
+
+    /// The states that can be compared with each other, with their names.
+    pub(super) fn states(&self) -> Vec<(StateKey, String)> {
+        self.files.states.named(|file| self.name(file).to_owned())
     }
 
     /// The runs behind a workload's points.
@@ -199,17 +207,29 @@ impl LoadedTuning {
         Platform::from_words(words).or_else(|| Platform::from_algorithms(ran))
     }
 
-    /// The changes between two states, as if the rules of a loaded tuner file were deployed if one is named.
+    /// The changes between two states, as if the rules of a loaded tuner file were deployed if one is named, with the
+    /// reader that reads it and the library whose rules say what can run.
     ///
     /// # Errors
-    /// Returns an error if the tuner file is not loaded.
+    /// Returns `NoState` if a state was not read or holds no measurements, and `NoConf` if the tuner file is not loaded.
     pub fn compare(
         &self,
-        before: &Snapshot,
-        after: &Snapshot,
+        states: [StateKey; 2],
+        conf: Option<(u32, Reader, Library)>,
         question: &compare::CompareQuestion,
     ) -> Result<compare::CompareAnswer, TuningStudyError> {
-        let Some(compare::LoadedDeployment { file, reader, library }) = question.conf else {
+        let loaded = match states.contains(&StateKey::Loaded) {
+            true => Some(self.snapshot(Extent::Whole)?),
+            false => None,
+        };
+        let state = |when: &'static str, state: StateKey| match (&loaded, self.files.states.get(state)) {
+            (Some(loaded), _) if state == StateKey::Loaded => Ok(loaded),
+            (_, Some(Ok(snapshot))) => Ok(snapshot),
+            (_, Some(Err(why))) => Err(TuningStudyError::NoState(when, why.to_owned())),
+            (_, None) => Err(TuningStudyError::NoState(when, "the file is not read".to_owned())),
+        };
+        let (before, after) = (state("before", states[0])?, state("after", states[1])?);
+        let Some((file, reader, library)) = conf else {
             return Ok(compare::compare(before, after, None, question));
         };
         let rules = read(self.tuner_file(file)?, reader);

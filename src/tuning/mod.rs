@@ -58,6 +58,7 @@ pub mod simulate;
 pub mod sizes;
 pub(crate) mod snapshot;
 pub mod stalls;
+pub mod states;
 pub mod study;
 pub mod support;
 pub mod sweep;

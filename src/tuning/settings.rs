@@ -4,6 +4,7 @@ use super::{
     ab::{AbQuestion, script::CampaignPlan},
     address::{Address, Panel},
     aggregate::Target,
+    compare::CompareQuestion,
     conf::{Reader, export::ExportOptions},
     coverage::{
         CoverageQuestion,
@@ -18,11 +19,11 @@ use super::{
     platform::Library,
     sets::SetChoice,
     sizes::parse_sizes,
+    states::StateKey,
 };
 use crate::{
     collective::{Algorithm, Collective, Protocol, Scale, Workload},
-    form::{self, ChoiceError, Control, Field, Form, Setting},
-    list_setting,
+    form::{self, ChoiceError, Control, Field, Form, Setting, list_setting},
     order::CompactSort,
 };
 
@@ -65,6 +66,8 @@ pub(super) enum Group {
     Campaign,
     /// The next campaign.
     NextCampaign,
+    /// Two measured states.
+    Compare,
     /// Tables that are only shown.
     Tables,
 }
@@ -90,6 +93,7 @@ impl From<Group> for form::Group {
             Group::Plan => "What to measure next",
             Group::Campaign => "A/B",
             Group::NextCampaign => "The next campaign",
+            Group::Compare => "Compare",
             Group::Tables => "Tables",
         };
         Self { number: group as u8, title: title.into() }
@@ -143,6 +147,12 @@ pub(super) struct Settings {
     pub arms: (u32, Launcher),
     /// The paths of the tuner plugin and of the tuner file in the next campaign.
     pub paths: [String; 2],
+    /// The states that are compared, before and after; `None` while there is only one.
+    pub compared: Option<[StateKey; 2]>,
+    /// The limits of the comparison.
+    pub compare: CompareQuestion,
+    /// The tuner file that is deployed, by its number; `None`: what the state before recommends is.
+    pub deployed: Option<u32>,
     /// The table that is shown.
     pub table: Option<u32>,
 }
@@ -177,7 +187,8 @@ impl Settings {
                 form.group(Group::Tables);
                 settings.table = file(form, "table", "File", named(tuning, &tuning.files.listings), None);
             }
-            Panel::Noise | Panel::Compare => {}
+            Panel::Compare => settings.compare_fields(form, tuning),
+            Panel::Noise => {}
         }
         settings
     }
@@ -378,6 +389,36 @@ impl Settings {
         form.field(Field::new("plugin", "Path of the plugin", Control::text(&[])), plugin);
         form.field(Field::new("conf-path", "Path of the tuner file", Control::text(&[])), conf);
     }
+
+    /// The states that are compared: where none is chosen, the first before and the last single one after. A state that
+    /// is not there any more is not chosen.
+    fn compare_fields(&mut self, form: &mut Form<'_>, tuning: &LoadedTuning) {
+        let states = tuning.states();
+        let is_single = |state: &StateKey| tuning.files.states.is_single(*state);
+        let mut single = states.iter().map(|(state, _)| *state).filter(is_single);
+        form.group(Group::Compare);
+        if let (Some(first), Some(last)) = (single.next(), single.next_back()) {
+            let options: Vec<_> = states.iter().map(|(state, name)| (state.to_string(), name.clone())).collect();
+            let mut one = |field: Field, usual: StateKey| {
+                let chosen = form.get(&field.key).and_then(|text| text.parse().ok());
+                let chosen = chosen.filter(|chosen| states.iter().any(|(state, _)| state == chosen)).unwrap_or(usual);
+                form.add(Field { value: chosen.to_string(), ..field.usually(usual.to_string()) });
+                chosen
+            };
+            let field = |key: &str, label: &str| Field::new(key, label, Control::One(options.clone()));
+            let before = one(field("before", "Before"), first);
+            let after = one(field("after", "After").swapping("before"), last);
+            self.compared = Some([before, after]);
+            let confs = named(tuning, &tuning.files.confs);
+            if !confs.is_empty() {
+                self.deployed = file(form, "deployed", "Deployed", confs, Some("what was best before"));
+            }
+            percent(form, "change-confidence", "Confidence, %", (50.0, 99.0), &mut self.compare.level);
+            let label = "Smallest change that matters, %";
+            let least = Field::new("least-change", label, Control::within(0.0, 100.0));
+            form.field(least, &mut self.compare.least_pct);
+        }
+    }
 }
 
 /// A share, chosen in per cent with one decimal.
@@ -540,14 +581,4 @@ pub fn target(choices: &form::Choices) -> Target {
     let mut target = Target::default();
     choices.get("busbw").and_then(|text| target.set(text));
     target
-}
-
-/// The reader and the library of tuner files that are chosen.
-///
-/// # Errors
-/// Returns an error if one of them is not valid.
-pub fn deployment(choices: &form::Choices) -> Result<(Reader, Library), ChoiceError> {
-    let mut form = Form::new(choices);
-    let both = reader_and_library(&mut form);
-    form.checked(both)
 }

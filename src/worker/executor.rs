@@ -1,20 +1,16 @@
 //! Answers the requests of the page with a plain function, so that a worker, the terminal and tests run the same code.
 
-use super::protocol::{ComparedState, Loaded, Request, Response};
+use super::protocol::{GivenState, Loaded, Request, Response};
 use crate::{
     intake::{
         self, FileReport,
-        files::{FileSource, OpenedFiles, read_set},
+        files::{FileSource, OpenedFiles, read_files, read_set},
     },
     policy,
     progress::Progress,
     registry::Studies,
-    report::{
-        self,
-        snapshot::{Extent, Snapshot},
-    },
-    topology,
-    tuning::{aggregate::Target, sets::SetChoice, study::TuningStudyError},
+    report, topology,
+    tuning::{aggregate::Target, study::TuningStudyError},
     workbench::{ViewChange, WorkbenchAnswer, WorkbenchError, WorkbenchView},
 };
 
@@ -87,11 +83,22 @@ impl Executor {
                 Response::Study(Box::new(self.changed(workbench, answer, is_held)))
             }
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
-            Request::Compare { before, after, question } => {
-                let mut files = files.into_iter();
-                let before = self.side("before", before, question.sets[0], &mut files, progress)?;
-                let after = self.side("after", after, question.sets[1], &mut files, progress)?;
-                Response::Compared(Box::new(self.studies.tuning.loaded.compare(&before, &after, &question)?))
+            Request::TakeStates(states) => {
+                let mut sources = files.into_iter();
+                for state in states {
+                    match state {
+                        GivenState::File(file) => {
+                            let id = file.id;
+                            let source = sources.next().into_iter().collect();
+                            let read = read_files(&[file], source, progress).snapshot(progress);
+                            self.studies.tuning.take_state(|states| states.take_file(id, read));
+                        }
+                        GivenState::Link(title, snapshot) => {
+                            self.studies.tuning.take_state(|states| states.take_link(title, *snapshot));
+                        }
+                    }
+                }
+                Response::Pong
             }
             Request::WriteReport { contents, form } => Response::Written(self.write_report(contents, form)?),
             Request::WriteOpened { report, form } => Response::Written(report::write(&report, form)?),
@@ -139,25 +146,6 @@ impl Executor {
         };
         let (_, report) = self.made.insert((contents, report));
         Ok(report::write(report, form)?)
-    }
-
-    /// One of two measured states. Its files are the next of `files`, which may hold those of the other state too.
-    fn side(
-        &self,
-        when: &'static str,
-        side: ComparedState,
-        set: SetChoice,
-        files: &mut impl Iterator<Item = FileSource>,
-        progress: &mut dyn Progress,
-    ) -> Result<Snapshot, ExecuteError> {
-        match side {
-            ComparedState::Loaded => Ok(self.studies.tuning.loaded.snapshot(Extent::Whole)?),
-            ComparedState::Snapshot(snapshot) => Ok(*snapshot),
-            ComparedState::Files(names) => {
-                let sources = files.take(names.len()).collect();
-                Ok(read_set(&names, sources, &mut |_| set, progress).snapshot(when, progress)?)
-            }
-        }
     }
 
     /// Makes studies of the opened files, which replace all earlier ones.

@@ -21,7 +21,6 @@ use crate::{
     report::{self, snapshot::Snapshot},
     tuning::{
         aggregate::Target,
-        compare,
         result::{Group, Recommendation},
         sets::{SetChoice, Sets},
     },
@@ -29,7 +28,7 @@ use crate::{
 };
 
 /// Tells two builds apart: page and worker must agree on it before they talk.
-pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+protocol.4");
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+protocol.5");
 
 /// A message from the page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -107,17 +106,11 @@ pub enum Request {
         /// Whether the page holds what this worker showed last of the workbench.
         is_held: bool,
     },
+    /// Takes measured states to compare with ([`Jobs::files`](workbench::Jobs::files)). Files are read once more; their
+    /// handles travel beside the request. Answered by [`Response::Pong`].
+    TakeStates(Vec<GivenState>),
     /// The report on what was found. Answered by [`Response::Report`].
     Report(report::Contents),
-    /// The changes between two measured states. Answered by [`Response::Compared`].
-    Compare {
-        /// The state before.
-        before: ComparedState,
-        /// The state after.
-        after: ComparedState,
-        /// The question.
-        question: compare::CompareQuestion,
-    },
     /// The report of [`Request::Report`] as a file or as a link. Answered by [`Response::Written`].
     WriteReport {
         /// The parts to include.
@@ -139,23 +132,20 @@ pub enum Request {
     },
 }
 
-/// One of two measured states.
+/// A measured state beside the loaded measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum ComparedState {
-    /// The loaded measurements, with the latest answer.
-    Loaded,
-    /// Sweeps that are read for this question alone, or one report. Their handles travel beside the request, those of
-    /// the state before first.
-    Files(Vec<FileToLoad>),
-    /// The snapshot within an opened report.
-    Snapshot(Box<Snapshot>),
+pub enum GivenState {
+    /// A loaded file, by itself.
+    File(FileToLoad),
+    /// The snapshot within the report of a link, with the report's title.
+    Link(String, Box<Snapshot>),
 }
 
 /// The response to a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(clippy::large_enum_variant, reason = "one at a time, and FromWorker boxes it")]
 pub enum Response {
-    /// The response to [`Request::Ping`] and [`Request::Rehearse`].
+    /// The response to [`Request::Ping`], [`Request::Rehearse`] and [`Request::TakeStates`].
     Pong,
     /// The response to [`Request::Load`].
     Loaded(Loaded),
@@ -163,8 +153,6 @@ pub enum Response {
     Study(Box<workbench::WorkbenchAnswer>),
     /// The response to [`Request::Report`] and [`Request::OpenReport`].
     Report(Box<report::Report>),
-    /// The response to [`Request::Compare`].
-    Compared(Box<compare::CompareAnswer>),
     /// The response to [`Request::WriteReport`] and [`Request::WriteOpened`].
     Written(report::Written),
 }

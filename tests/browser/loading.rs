@@ -63,6 +63,8 @@ fn code_that_is_missing_is_said() {
     page.wait_for_text("_bg.wasm: 404");
     fs::write(&wasm, code).unwrap();
     page.click("button", "Try again");
+    // Until it loads again, the page is the one that failed.
+    page.wait_until(|| page.state() != "failed", "another try");
     page.wait_until_idle();
 }
 

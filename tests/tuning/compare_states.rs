@@ -14,10 +14,14 @@ use crate::support::{
 };
 use collectune::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale},
+    form::Choices,
     intake::files::{FileSource, FileToLoad},
     math::{Stream, exp, ln, median},
     progress::Silent,
-    report::snapshot::{DeployedChoice, Extent, Measurement, Snapshot, SnapshotGroup, SnapshotRuns, SnapshotSize},
+    report::{
+        Section, Workbench,
+        snapshot::{DeployedChoice, Extent, Measurement, Snapshot, SnapshotGroup, SnapshotRuns, SnapshotSize},
+    },
     tuning::{
         aggregate::Target,
         compare::{
@@ -28,9 +32,10 @@ use collectune::{
         sets::SetChoice,
         simulate::Simulation,
     },
+    workbench::{WorkbenchAnswer, WorkbenchQuestion},
     worker::{
         executor::Executor,
-        protocol::{ComparedState, Request, Response},
+        protocol::{GivenState, Request, Response},
     },
 };
 use proptest::prelude::*;
@@ -550,39 +555,74 @@ fn load(name: &str, text: &str) -> (FileToLoad, FileSource) {
     (file, FileSource { content, size_bytes: text.len() as u64 })
 }
 
-fn of_file(file: FileToLoad) -> ComparedState {
-    ComparedState::Files(vec![file])
+/// The panel Compare of the page, after these choices, with the files that it wants by themselves.
+fn compare_panel(worker: &mut Executor, choices: &[(&str, &str)]) -> (Section, Vec<u32>) {
+    let mut chosen = Choices::default();
+    chosen.set("p", "compare");
+    choices.iter().for_each(|(key, value)| chosen.set(key, value));
+    let question = Box::new(WorkbenchQuestion::Choose(chosen));
+    let request = Request::Study { workbench: Workbench::Tuning, question, is_held: false };
+    let Response::Study(answer) = worker.execute(request, Vec::new(), &mut Silent).unwrap() else { panic!() };
+    let WorkbenchAnswer::Shown(view) = *answer else { panic!() };
+    let section = view.report.sections.into_iter().find(|section| section.title == "Compare").unwrap();
+    (section, view.jobs.files)
 }
 
 #[test]
 fn the_page_compares_files_with_what_is_loaded_and_with_reports() {
     let mut worker = Executor::default();
     let (file, source) = load("before.csv", &csv(1, 5, 1.0));
-    let request = Request::Load { files: vec![file], target: Target::Time, set: SetChoice::Largest };
-    worker.execute(request, vec![source], &mut Silent).unwrap();
+    let alone = Request::Load { files: vec![file.clone()], target: Target::Time, set: SetChoice::Largest };
+    worker.execute(alone, vec![source], &mut Silent).unwrap();
+    let (section, unread) = compare_panel(&mut worker, &[]);
+    assert!(section.tables.is_empty() && section.text[0].starts_with("Drop a second sweep"), "{:?}", section.text);
+    assert!(unread.is_empty(), "{unread:?}");
+
     let report = worker.report(&collectune::report::Contents::whole()).unwrap();
     let of_report = report.snapshot.clone().unwrap();
-    let written = collectune::report::wire::write(&report);
-    for before in [
-        (ComparedState::Loaded, None),
-        (ComparedState::Snapshot(Box::new(of_report)), None),
-        (of_file(load("report.json", &written).0), Some(load("report.json", &written).1)),
-        (of_file(load("before.csv", "").0), Some(load("before.csv", &csv(1, 5, 1.0)).1)),
-    ] {
-        let (file, source) = load("after.csv", &csv(2, 5, 1.2));
-        let request = Request::Compare { before: before.0, after: of_file(file), question: CompareQuestion::default() };
-        let sources = before.1.into_iter().chain([source]).collect();
-        let Response::Compared(answer) = worker.execute(request, sources, &mut Silent).unwrap() else { panic!() };
-        assert!(answer.got_slower);
-        assert_eq!(answer.charts.len(), 1);
-    }
-    let request = Request::Compare {
-        before: ComparedState::Loaded,
-        after: ComparedState::Files(Vec::new()),
-        question: CompareQuestion::default(),
+    let texts = [csv(1, 5, 1.0), collectune::report::wire::write(&report), csv(2, 5, 1.2)];
+    let names = ["before.csv", "report.json", "after.csv"];
+    let given = |of: usize| {
+        let (file, source) = load(names[of], &texts[of]);
+        (FileToLoad { id: of as u32 + 1, ..file }, source)
     };
-    let error = worker.execute(request, Vec::new(), &mut Silent).unwrap_err().to_string();
-    assert_eq!(error, "there is no state after: a sweep, or one report, is needed");
+    let (files, sources): (Vec<_>, Vec<_>) = (0..3).map(given).unzip();
+    let request = Request::Load { files, target: Target::Time, set: SetChoice::Largest };
+    worker.execute(request, sources, &mut Silent).unwrap();
+    let link = GivenState::Link("Earlier".to_owned(), Box::new(of_report));
+    worker.execute(Request::TakeStates(vec![link]), Vec::new(), &mut Silent).unwrap();
+    for before in ["", "link", "1", "2"] {
+        let choices = [("before", before), ("after", "3")];
+        let (section, unread) = compare_panel(&mut worker, &choices);
+        assert_eq!(unread.is_empty(), section.placement.is_bad, "{before}");
+        let (files, sources): (Vec<_>, Vec<_>) = unread.iter().map(|file| given(*file as usize - 1)).unzip();
+        let states = files.into_iter().map(GivenState::File).collect();
+        worker.execute(Request::TakeStates(states), sources, &mut Silent).unwrap();
+        let (section, unread) = compare_panel(&mut worker, &choices);
+        assert!(unread.is_empty(), "{unread:?}");
+        assert!(section.placement.is_bad, "{before}: {:?}", section.text);
+        assert_eq!(section.charts.len(), 1);
+        let titles: Vec<&str> = section.tables.iter().map(|table| table.title.as_str()).collect();
+        assert_eq!(titles[..2], ["What changed", "What is deployed"]);
+        assert!(section.files[0].text.starts_with("## Before and after"));
+        // The limits are choices as well.
+        let (section, _) = compare_panel(&mut worker, &[choices[0], choices[1], ("least-change", "60")]);
+        assert!(!section.placement.is_bad, "{:?}", section.text);
+    }
+    // All that is loaded together, and a state that is not there any more.
+    let (section, unread) = compare_panel(&mut worker, &[("before", "3"), ("after", "loaded")]);
+    assert_eq!((unread, section.placement.error), (Vec::new(), None));
+    let (section, unread) = compare_panel(&mut worker, &[("before", "9"), ("after", "3")]);
+    assert_eq!((unread, section.placement.is_bad), (Vec::new(), true));
+    // What was compared no longer is read once more.
+    let (_, unread) = compare_panel(&mut worker, &[("before", "1"), ("after", "3")]);
+    assert_eq!(unread, [1]);
+    let (file, source) = load("empty.csv", "");
+    let file = GivenState::File(FileToLoad { id: 1, ..file });
+    worker.execute(Request::TakeStates(vec![file]), vec![source], &mut Silent).unwrap();
+    let (section, _) = compare_panel(&mut worker, &[("before", "1"), ("after", "3")]);
+    let why = section.placement.error.unwrap();
+    assert!(why.starts_with("there is no state before: "), "{why}");
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! The project's own commands.
 
 use std::{
-    env, fs, io,
+    env,
+    fs::{self, File},
+    io,
     path::{Path, PathBuf},
-    process::{Command, ExitCode},
+    process::{Child, Command, ExitCode, Stdio},
     thread,
     time::{Instant, SystemTime},
 };
@@ -12,15 +14,15 @@ use xtask::{
     Result, layers, notices, plugin as tuner_plugin, root,
     server::Server,
     shell::{cargo, command, output, run},
-    site, tools, weight,
+    site, target, tools, weight,
 };
 
 const USAGE: &str = "\
 cargo xtask serve [--port N]    build the page and serve it on loopback (a free port by default)
 cargo xtask build               build the page into dist/
 cargo xtask plugin              build the tuner plugin for NCCL and RCCL, and say where it is
-cargo xtask test [--only PART]… check everything, or parts of it: layers, format, deny, lint, lint-wasm, doc, unit,
-                                plugin, build, same-bits, weight, browser
+cargo xtask test [--only PART]… check everything, or parts of it: layers, format, deny, lint-wasm, build, same-bits,
+                                lint, doc, plugin, unit, weight, browser
 cargo xtask bench               weigh the page and time it in the browser, from its first load on
 cargo xtask fuzz [--minutes N | --executions N | --each N] [--reader NAME]... [--seed N] [--input FILE] [--threads N]
                                 feed the readers with mutated files (a million executions by default)
@@ -138,24 +140,27 @@ fn trunk() -> Command {
 /// One part of `test`.
 struct Part {
     name: &'static str,
-    check: fn() -> Result<()>,
+    /// Is told the names of all parts that are run.
+    check: fn(&[&str]) -> Result<()>,
     /// Works on the page that this other part builds.
     needs: Option<&'static str>,
+    /// Runs beside the parts that are not: most of what it does is optimising whole programs, on one core.
+    is_beside: bool,
 }
 
 const PARTS: &[Part] = &[
-    Part { name: "layers", check: check_layers, needs: None },
-    Part { name: "format", check: check_format, needs: None },
-    Part { name: "deny", check: check_dependencies, needs: None },
-    Part { name: "lint", check: lint, needs: None },
-    Part { name: "lint-wasm", check: lint_wasm, needs: None },
-    Part { name: "doc", check: check_documentation, needs: None },
-    Part { name: "unit", check: unit_tests, needs: None },
-    Part { name: "plugin", check: plugin_tests, needs: None },
-    Part { name: "build", check: build, needs: None },
-    Part { name: "same-bits", check: same_bits, needs: Some("build") },
-    Part { name: "weight", check: check_weight, needs: Some("build") },
-    Part { name: "browser", check: browser_tests, needs: Some("build") },
+    Part { name: "layers", check: |_| check_layers(), needs: None, is_beside: false },
+    Part { name: "format", check: |_| check_format(), needs: None, is_beside: false },
+    Part { name: "deny", check: |_| check_dependencies(), needs: None, is_beside: false },
+    Part { name: "lint-wasm", check: |_| lint_wasm(), needs: None, is_beside: true },
+    Part { name: "build", check: |_| build(), needs: None, is_beside: true },
+    Part { name: "same-bits", check: |_| same_bits(), needs: Some("build"), is_beside: true },
+    Part { name: "lint", check: |_| lint(), needs: None, is_beside: false },
+    Part { name: "doc", check: |_| check_documentation(), needs: None, is_beside: false },
+    Part { name: "plugin", check: plugin_tests, needs: None, is_beside: false },
+    Part { name: "unit", check: unit_tests, needs: None, is_beside: false },
+    Part { name: "weight", check: |_| check_weight(), needs: Some("build"), is_beside: false },
+    Part { name: "browser", check: |_| browser_tests(), needs: Some("build"), is_beside: false },
 ];
 
 fn test(options: &[&str]) -> Result<()> {
@@ -170,28 +175,95 @@ fn test(options: &[&str]) -> Result<()> {
         let is_needed = || PARTS.iter().any(|other| other.needs == Some(part.name) && chosen.contains(&other.name));
         chosen.is_empty() || chosen.contains(&part.name) || is_needed()
     };
+    let parts: Vec<&Part> = PARTS.iter().filter(|part| is_chosen(part)).collect();
+    let names: Vec<&str> = parts.iter().map(|part| part.name).collect();
+    let runs_beside = parts.iter().any(|part| !part.is_beside);
 
-    let mut failures = Vec::new();
-    let mut passed = 0;
-    for part in PARTS.iter().filter(|part| is_chosen(part)) {
+    let mut failures: Vec<&str> = Vec::new();
+    let mut beside = None;
+    for part in &parts {
+        if part.is_beside && runs_beside {
+            if beside.is_none() {
+                let of = |part: &&&Part| part.is_beside;
+                beside = Some(Beside::start(parts.iter().filter(of).map(|part| part.name).collect())?);
+            }
+            continue;
+        }
+        if let (Some(_), Some(running)) = (part.needs, &mut beside) {
+            failures.extend(running.ended());
+        }
         println!("\n── {}", part.name);
         let start = Instant::now();
         let outcome = match part.needs {
             Some(needed) if failures.contains(&needed) => Err(format!("not run: {needed} failed")),
-            _ => (part.check)(),
+            _ => (part.check)(&names),
         };
-        match outcome {
-            Ok(()) => passed += 1,
-            Err(sentence) => {
-                eprintln!("error: {sentence}");
-                failures.push(part.name);
-            }
+        if let Err(sentence) = outcome {
+            eprintln!("error: {sentence}");
+            failures.push(part.name);
         }
         println!("── {} took {:.1} s", part.name, start.elapsed().as_secs_f64());
     }
+    failures.extend(beside.iter_mut().flat_map(Beside::ended));
 
-    println!("\n{passed} parts passed, {} failed", failures.len());
-    if failures.is_empty() { Ok(()) } else { Err(format!("failed: {}", failures.join(", "))) }
+    println!("\n{} parts passed, {} failed", parts.len() - failures.len(), failures.len());
+    if failures.is_empty() { Ok(()) } else { Err(format!("{FAILED}{}", failures.join(", "))) }
+}
+
+/// What the last line of `test` says before the names of the parts that failed.
+const FAILED: &str = "failed: ";
+
+/// Parts of `test` that run beside the others, in a process of their own. What it prints is shown when it has ended.
+struct Beside {
+    parts: Vec<&'static str>,
+    process: Option<Child>,
+    output: PathBuf,
+}
+
+impl Beside {
+    fn start(parts: Vec<&'static str>) -> Result<Self> {
+        // Installed before, so that no two processes install the same. Whoever needs what can't be installed says so.
+        let _ = tools::for_lints().and_then(|()| tools::for_build());
+        println!("\n── {}: beside the others", parts.join(", "));
+        let output = env::temp_dir().join(format!("collectune-test-{}.txt", std::process::id()));
+        let shown = |error: io::Error| format!("{}: {error}", output.display());
+        let file = File::create(&output).map_err(shown)?;
+        let program = env::current_exe().map_err(|error| format!("this program's place is not known: {error}"))?;
+        let process = command(program)
+            .arg("test")
+            .args(parts.iter().flat_map(|part| ["--only", part]))
+            .stdout(Stdio::from(file.try_clone().map_err(shown)?))
+            .stderr(Stdio::from(file))
+            .spawn()
+            .map_err(|error| format!("{} could not be started: {error}", parts.join(", ")))?;
+        Ok(Self { parts, process: Some(process), output })
+    }
+
+    /// Waits for the end, and shows what was printed. Answers which parts failed, once.
+    fn ended(&mut self) -> Vec<&'static str> {
+        let Some(mut process) = self.process.take() else { return Vec::new() };
+        let is_success = process.wait().is_ok_and(|status| status.success());
+        let output = fs::read(&self.output).unwrap_or_default();
+        let _ = fs::remove_file(&self.output);
+        let output = String::from_utf8_lossy(&output);
+        println!("{output}");
+        failed_of(&self.parts, is_success, &output)
+    }
+}
+
+/// Which of these parts failed, by what `test` printed; all where it ended without saying so.
+fn failed_of(parts: &[&'static str], is_success: bool, output: &str) -> Vec<&'static str> {
+    if is_success {
+        return Vec::new();
+    }
+    let last = output.trim_end().lines().next_back().unwrap_or_default();
+    let said: Vec<&str> = last
+        .strip_prefix("error: ")
+        .and_then(|sentence| sentence.strip_prefix(FAILED))
+        .map(|names| names.split(", ").collect())
+        .unwrap_or_default();
+    let failed: Vec<&'static str> = parts.iter().copied().filter(|part| said.contains(part)).collect();
+    if failed.is_empty() { parts.to_vec() } else { failed }
 }
 
 fn check_layers() -> Result<()> {
@@ -231,7 +303,8 @@ fn lint() -> Result<()> {
 fn lint_wasm() -> Result<()> {
     tools::for_lints()?;
     tools::for_build()?;
-    let target = ["--target", "wasm32-unknown-unknown"];
+    // In the page's profile, whose macros are built once for both.
+    let target = ["--profile", "page", "--target", "wasm32-unknown-unknown"];
     run(cargo()
         .args(["clippy", "--workspace", "--lib", "--bins"])
         .args(["xtask"].iter().chain(&PLUGIN_PACKAGES).flat_map(|name| ["--exclude", name]))
@@ -246,16 +319,25 @@ fn check_documentation() -> Result<()> {
         .env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links"))
 }
 
-fn unit_tests() -> Result<()> {
-    let others = PLUGIN_PACKAGES.iter().flat_map(|name| ["--exclude", name]);
-    run(cargo().args(["test", "--workspace", "--no-fail-fast"]).args(others))
+/// The tests of all packages. Those of the plugin are among them where both are asked for: by themselves, they would
+/// have the library built a second time, because other features of what it depends on are on.
+fn unit_tests(parts: &[&str]) -> Result<()> {
+    let others = if parts.contains(&"plugin") { &[][..] } else { &PLUGIN_PACKAGES };
+    let others = others.iter().flat_map(|name| ["--exclude", name]);
+    // Built with the tests of its own package.
+    let program = target().join("debug/collectune");
+    run(cargo().args(["test", "--workspace", "--no-fail-fast"]).args(others).env("COLLECTUNE_CLI", program))
 }
 
 /// The tuner plugin and the program that drives it as the libraries do.
 const PLUGIN_PACKAGES: [&str; 2] = ["collectune-plugin", "collectune-plugin-host"];
 
-fn plugin_tests() -> Result<()> {
+/// The plugin as it is deployed, and its tests, unless they are run with all others.
+fn plugin_tests(parts: &[&str]) -> Result<()> {
     plugin()?;
+    if parts.contains(&"unit") {
+        return Ok(());
+    }
     run(cargo().args(["test", "--no-fail-fast"]).args(PLUGIN_PACKAGES.iter().flat_map(|name| ["--package", name])))
 }
 
@@ -335,4 +417,26 @@ fn run_browser_tests(options: &[&str], firefox: Option<[PathBuf; 2]>) -> Result<
         tests.args(["--skip", "with_shared_data"]);
     }
     run(&mut tests)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_that_ran_beside_and_failed_are_named() {
+        let parts = ["lint-wasm", "build", "same-bits"];
+        assert_eq!(failed_of(&parts, true, "3 parts passed, 0 failed\n"), [""; 0]);
+        let printed = "1 parts passed, 2 failed\nerror: failed: build, same-bits\n";
+        assert_eq!(failed_of(&parts, false, printed), ["build", "same-bits"]);
+        assert_eq!(failed_of(&parts, false, "killed"), parts);
+    }
+
+    #[test]
+    fn a_part_comes_after_what_it_needs() {
+        for (place, part) in PARTS.iter().enumerate() {
+            let is_before = |needed| PARTS[..place].iter().any(|other| other.name == needed);
+            assert!(part.needs.is_none_or(is_before), "{}", part.name);
+        }
+    }
 }

@@ -1,10 +1,11 @@
 //! The tuner plugin, built as it is deployed.
 
-use std::{env, fs, path::PathBuf};
+use std::{fs, path::PathBuf};
 
 use crate::{
-    Result, root,
+    Result,
     shell::{cargo, run},
+    target,
 };
 
 /// The name under which NCCL and RCCL find a plugin that is called `collectune`.
@@ -16,8 +17,7 @@ pub const FILE: &str = "libnccl-tuner-collectune.so";
 /// Returns an error if it can't be built.
 pub fn build() -> Result<PathBuf> {
     run(cargo().args(["build", "--quiet", "--package", "collectune-plugin", "--profile", "plugin"]))?;
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder));
-    let folder = target.join("plugin");
+    let folder = target().join("plugin");
     // A library's name in Rust has no hyphens.
     let built = folder.join("libnccl_tuner_collectune.so");
     let place = folder.join(FILE);

@@ -80,11 +80,13 @@ impl ReportReader {
         self.shown.with(|shown| shown.as_ref().is_some_and(|opened| matches!(opened.report, Some(Ok(_)))))
     }
 
-    /// The last report from a link, if it holds measurements to compare with.
-    pub fn report_from_link(self) -> Option<Report> {
+    /// The fragment of the last link to a report, and the report, if it holds measurements to compare with.
+    pub fn report_from_link(self) -> Option<(String, Report)> {
         self.shown.track();
-        self.last_link.with_value(|last| match &last.as_ref()?.report {
-            Some(Ok(report)) if report.snapshot.is_some() => Some(report.clone()),
+        self.last_link.with_value(|last| match &**last.as_ref()? {
+            OpenedReport { source: Source::Link(fragment), report: Some(Ok(report)) } if report.snapshot.is_some() => {
+                Some((fragment.clone(), report.clone()))
+            }
             _ => None,
         })
     }

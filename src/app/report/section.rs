@@ -43,7 +43,8 @@ pub fn SectionView(
     let text = move || {
         let first = |section: &Section| section.text.iter().take(listed.get()).cloned().collect::<Vec<_>>();
         let text = section.with(|section| section.as_ref().map(first).unwrap_or_default());
-        text.into_iter().map(|sentence| view! { <p class="sentence">{sentence}</p> }).collect_view()
+        let is_bad = section.with(|section| section.as_ref().is_some_and(|section| section.placement.is_bad));
+        text.into_iter().map(|sentence| view! { <p class="sentence" class:wrong=is_bad>{sentence}</p> }).collect_view()
     };
     let sentences = move || section.with(|section| section.as_ref().map_or(0, |section| section.text.len()));
     let chart = move |index: usize| {

@@ -72,7 +72,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session without files that shows `workbench` with the choices of the address, which may be that of the example.
+    /// A session without files that shows `workbench` with the choices of the address, which may be the example's.
     pub fn new(workbench: Workbench, choices: &Choices, names_example: bool) -> Self {
         let files = RwSignal::new_local(Vec::<OpenFile>::new());
         let workbenches: [WorkbenchState; Workbench::ALL.len()] = std::array::from_fn(|index| {

@@ -1,6 +1,8 @@
 //! A file that is open on the page.
 
-use crate::intake::{Mapping, MappingRequest};
+use wasm_bindgen::JsValue;
+
+use crate::intake::{Mapping, MappingRequest, files::FileToLoad};
 
 /// A file that is open on the page.
 #[derive(Clone)]
@@ -15,4 +17,12 @@ pub struct OpenFile {
     pub is_example: bool,
     /// Why the file is left out, if the worker ended while reading it.
     pub not_read: Option<String>,
+}
+
+impl OpenFile {
+    /// The file as a request names it, and its handle.
+    pub fn to_load(&self) -> (FileToLoad, JsValue) {
+        let mapping = self.mapping.as_ref().map(|(_, mapping)| mapping.clone());
+        (FileToLoad { id: self.id, name: self.handle.name(), mapping }, JsValue::from(&self.handle))
+    }
 }

@@ -27,7 +27,7 @@ use crate::{
         settings,
     },
     units::count,
-    worker::protocol::{ComparedState, Loaded, Request, Response},
+    worker::protocol::{Loaded, Request, Response},
 };
 
 /// The name of the task of reading files; the status line shows it, and `cancel` recognises the task by it.
@@ -161,17 +161,12 @@ impl Session {
         true
     }
 
-    /// The handles of the files that a comparison of states is about, in the order of the request.
-    pub fn handles_for(self, request: &Request) -> Vec<JsValue> {
-        let Request::Compare { before, after, .. } = request else { return Vec::new() };
-        let asked = [before, after]
-            .into_iter()
-            .filter_map(|side| if let ComparedState::Files(files) = side { Some(files) } else { None });
-        let handle = |asked: &FileToLoad| {
-            self.files
-                .with_untracked(|files| Some(JsValue::from(&files.iter().find(|open| open.id == asked.id)?.handle)))
+    /// These files as a request names them, with their handles; files that are closed are left out.
+    pub fn to_load(self, numbers: &[u32]) -> (Vec<FileToLoad>, Vec<JsValue>) {
+        let open = |files: &Vec<OpenFile>| {
+            files.iter().filter(|file| numbers.contains(&file.id)).map(OpenFile::to_load).unzip()
         };
-        asked.flatten().filter_map(handle).collect()
+        self.files.with_untracked(open)
     }
 
     /// Reads the open files. With `quietly`, what is shown stays, unless other files have been opened since.
@@ -200,11 +195,7 @@ impl Session {
     async fn read_open_files(self, run: u32, quietly: bool) -> Result<Loaded, RunError> {
         loop {
             let (files, handles): (Vec<_>, Vec<_>) = self.files.with_untracked(|files| {
-                let both = |file: &OpenFile| {
-                    let mapping = file.mapping.as_ref().map(|(_, mapping)| mapping.clone());
-                    (FileToLoad { id: file.id, name: file.handle.name(), mapping }, JsValue::from(&file.handle))
-                };
-                files.iter().filter(|file| file.not_read.is_none()).map(both).unzip()
+                files.iter().filter(|file| file.not_read.is_none()).map(OpenFile::to_load).unzip()
             });
             self.forget_worker_memory();
             if !quietly {

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     app::diagnostics,
+    form::Choices,
     progress::Step,
     report::Workbench,
     worker::protocol::{Request, Response},
@@ -75,6 +76,7 @@ impl Session {
     /// Notes that the worker has ended and holds nothing any more.
     pub(super) fn forget_worker_memory(self) {
         self.is_in_worker.set(false);
+        self.tuning.given_link.set_value(None);
         self.workbenches.iter().for_each(|state| state.is_in_worker.set_value(false));
     }
 
@@ -195,16 +197,16 @@ impl Session {
     }
 
     /// Notes a question that ended the worker; it is not asked again while the same files are loaded.
-    pub fn on_fatal_question(self, request: Request, failure: &Failure) {
+    pub fn on_fatal_question(self, choices: Choices, failure: &Failure) {
         if failure.ended_worker() {
-            self.workers.update_value(|workers| workers.fatal_questions.push(request));
+            self.workers.update_value(|workers| workers.fatal_questions.push(choices));
         }
         self.on_idle_crash(failure);
     }
 
     /// Whether this question ended the worker with the files that are loaded.
-    pub fn was_fatal(self, request: &Request) -> bool {
-        self.workers.with_value(|workers| workers.fatal_questions.contains(request))
+    pub fn was_fatal(self, choices: &Choices) -> bool {
+        self.workers.with_value(|workers| workers.fatal_questions.contains(choices))
     }
 
     /// Starts the main worker before there is a job for it.

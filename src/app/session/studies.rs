@@ -345,8 +345,8 @@ impl Session {
         Ok((shown, answer.training))
     }
 
-    /// Shows an answer of the worker, to these choices if it is one to choices; `None` if there is nothing that it could
-    /// change.
+    /// Shows an answer of the worker, to these choices if it is one to choices; `None` if there is nothing that it
+    /// could change.
     pub fn show_answer(
         self,
         workbench: Workbench,

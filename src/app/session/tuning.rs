@@ -42,6 +42,8 @@ pub struct TuningState {
     pub notes: RwSignal<[Vec<String>; 2]>,
     /// The charts of the workload shown.
     pub view: RwSignal<Option<Arc<View>>>,
+    /// The fragment of the link whose measurements the worker holds, to compare with.
+    pub given_link: StoredValue<Option<String>>,
     /// The workload that the address names, or an error if it is not loaded; `None` before anything is loaded.
     pub shown: Memo<Option<Result<Workload, NotLoaded>>>,
 }
@@ -83,6 +85,7 @@ impl TuningState {
             basis: RwSignal::default(),
             notes: RwSignal::default(),
             view: RwSignal::default(),
+            given_link: StoredValue::default(),
             shown,
         }
     }

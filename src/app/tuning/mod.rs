@@ -4,9 +4,9 @@ mod answer;
 mod charts;
 mod controls;
 mod mapping;
-mod panels;
+mod panel_query;
 mod table;
-mod worker_query;
+mod tabs;
 
 pub use mapping::MappingDialog;
 
@@ -23,15 +23,13 @@ use crate::{
     intake::{FileReport, Outcome, files::DocumentFiles},
     report::Workbench,
     tuning::address::{Address, Panel},
-    workbench::WorkbenchQuestion,
-    worker::protocol::Request,
 };
 use answer::Answer;
 use charts::{Charts, HeatMap};
 use controls::Controls;
-use panels::{ChosenPanel, Failed, Tabs};
+use panel_query::ask_for_panels;
 use table::OptimalConfigurations;
-use worker_query::WorkerQuery;
+use tabs::Tabs;
 
 /// The workbench while a file is open.
 #[component]
@@ -50,7 +48,9 @@ pub fn Tuning() -> impl IntoView {
         move || session.state_of(Workbench::Tuning).study.with(|study| matches!(study, StudyState::Refused(_)));
     effect(move || session.reload_other_set());
     study_when_free(session, Workbench::Tuning);
-    let query = WorkerQuery::new(session, Signal::derive(move || panel_question(session)));
+    let error = ask_for_panels(session, expect_context());
+    let failed =
+        move || error.get().filter(|_| !is_refused()).map(|error| view! { <p class="wrong" role="alert">{error}</p> });
     view! {
         <div class="bench">
             <main class="bench-main">
@@ -70,9 +70,7 @@ pub fn Tuning() -> impl IntoView {
                     >
                         <Show when=move || !has_data() || shows_workload() fallback=|| view! { <NotLoadedView /> }>
                             {reactive(move || why_unanswered(session, Workbench::Tuning))}
-                            <Show when=move || !is_refused()>
-                                <Failed error=query.error />
-                            </Show>
+                            {reactive(failed)}
                             <Show when=is_answer fallback=|| view! { <OtherPanel /> }>
                                 <Show when=has_data fallback=|| view! { <NoSweep /> }>
                                     <AnswerPanel />
@@ -100,28 +98,21 @@ pub fn Tuning() -> impl IntoView {
     }
 }
 
-/// The question for the sections of the panel that is shown, and for the charts of the workload.
-fn panel_question(session: Session) -> Option<Request> {
-    let choices = session.state_of(Workbench::Tuning).choices.get();
-    let is_wanted = session.reports.with(|files| !files.is_empty())
-        && session.may_ask_beside()
-        && (!session.tuning.has_data() || session.tuning.workload().is_some());
-    is_wanted.then(|| {
-        let question = Box::new(WorkbenchQuestion::Choose(choices));
-        Request::Study { workbench: Workbench::Tuning, question, is_held: false }
-    })
-}
-
 /// The chosen panel other than the answer, below the choice of the workload.
 #[component]
 fn OtherPanel() -> impl IntoView {
     let session: Session = expect_context();
     let shows_workload = move || session.tuning.workload().is_some();
+    // Each panel has sections of its own: none is kept from the panel before.
+    let sections = move || {
+        session.tuning.panel.track();
+        view! { <Sections workbench=Workbench::Tuning /> }
+    };
     view! {
         <Show when=shows_workload>
             <Controls />
         </Show>
-        <ChosenPanel />
+        {reactive(sections)}
     }
 }
 

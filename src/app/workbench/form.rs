@@ -274,7 +274,20 @@ fn field(
                     choose(option);
                 }
             };
-            choice_field(label, Box::new(all), Box::new(change))
+            let field = choice_field(label, Box::new(all), Box::new(change));
+            let other = key.with_value(|key| state.of_field_untracked(key, |field| field.swaps_with.clone()));
+            let Some(other) = other.flatten() else { return field };
+            let swap = move |_| {
+                let here = key.get_value();
+                let held = |key: &str| state.of_field_untracked(key, |field| field.value.clone()).unwrap_or_default();
+                let (value, others) = (held(&here), held(&other));
+                session.choose_together(workbench, &[(here, others), (other.clone(), value)]);
+            };
+            view! {
+                {field}
+                <button type="button" on:click=swap>"Swap"</button>
+            }
+            .into_any()
         }
         1 => {
             let toggle = move |option: &str, on: bool| {

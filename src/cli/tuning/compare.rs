@@ -16,6 +16,7 @@ use crate::{
         compare::{self, CompareAnswer, CompareQuestion, DeployedConf},
         conf::{Reader, read},
         platform::Library,
+        study::TuningStudyError,
     },
 };
 
@@ -123,7 +124,8 @@ fn state(when: &'static str, path: &Path, set: Option<String>) -> Result<Snapsho
     } else {
         files::say_unused(&opened, Reads::Sweeps, &[]);
     }
-    Ok(opened.snapshot(when, &mut terminal::Bar::new())?)
+    let snapshot = opened.snapshot(&mut terminal::Bar::new());
+    Ok(snapshot.map_err(|why| TuningStudyError::NoState(when, why))?)
 }
 
 /// The files that an argument names: one that is there with its commas, else what stands between them.

@@ -196,7 +196,7 @@ impl Study for TrainingTime {
     fn jobs(&self) -> Result<Jobs, WorkbenchError> {
         let rounds = self.study.rounds()?;
         let basis = if rounds.is_empty() { Vec::new() } else { self.basis.clone() };
-        Ok(Jobs { basis, rounds, is_anew: self.is_anew, goes_on: self.is_partial(), is_long: false })
+        Ok(Jobs { basis, rounds, is_anew: self.is_anew, goes_on: self.is_partial(), ..Jobs::default() })
     }
 
     fn report(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {

@@ -36,7 +36,6 @@ use super::{
     conf::{Effect, Reader, Rule, choose},
     parameters::Confidence,
     platform::Library,
-    sets::SetChoice,
     support::SupportMatrix,
 };
 use crate::{
@@ -58,27 +57,12 @@ pub struct CompareQuestion {
     /// In per cent: [`ChangeVerdict::NoChange`] needs that a change of this size would have been seen; else the verdict
     /// is [`ChangeVerdict::CantTell`].
     pub telling_pct: f64,
-    /// The tuner file that is deployed; `None`: the recommendations of the state before are.
-    pub conf: Option<LoadedDeployment>,
-    /// Which set of measurements is taken from the files before, and from those after.
-    pub sets: [SetChoice; 2],
 }
 
 impl Default for CompareQuestion {
     fn default() -> Self {
-        Self { level: 0.9, least_pct: 1.0, telling_pct: 5.0, conf: None, sets: [SetChoice::Largest; 2] }
+        Self { level: 0.9, least_pct: 1.0, telling_pct: 5.0 }
     }
-}
-
-/// A loaded tuner file, and where it is deployed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LoadedDeployment {
-    /// The number of the file, as the page numbers the loaded files.
-    pub file: u32,
-    /// The tuner reader that reads the file.
-    pub reader: Reader,
-    /// The library whose rules say what can run.
-    pub library: Library,
 }
 
 /// A tuner file that is deployed.

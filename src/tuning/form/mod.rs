@@ -1,5 +1,6 @@
 //! The panels of the tuning workbench: sections with tables, charts and files, and the fields that they follow.
 
+mod compare;
 mod noise;
 mod sections;
 
@@ -51,6 +52,7 @@ pub struct Tuning {
     importances: Option<(Learnt, Vec<Importance>)>,
     /// The last answers for sizes that the user typed, with their question.
     own: Option<(OwnQuestion, Vec<Recommendation>)>,
+    compared: compare::Compared,
     /// The charts of the workload that is shown.
     view: Option<(ViewKey, View)>,
     sections: Vec<Section>,
@@ -202,19 +204,20 @@ impl Study for Tuning {
     /// What remains to be done: first training, in this worker; then the held-out folds, as jobs for any worker.
     fn jobs(&self) -> Result<Jobs, WorkbenchError> {
         let (study, parameters) = (&self.loaded.study, &self.settings.parameters);
+        let none = Jobs { files: self.compared.unread.clone(), ..Jobs::default() };
         if !self.can_learn() {
-            return Ok(Jobs::default());
+            return Ok(none);
         }
         if study.parameters() != Some(parameters) {
-            return Ok(Jobs { is_anew: self.is_anew, goes_on: true, is_long: true, ..Jobs::default() });
+            return Ok(Jobs { is_anew: self.is_anew, goes_on: true, is_long: true, ..none });
         }
         let Some(trained) = self.trained.as_ref().filter(|_| study.evaluation().is_none()) else {
-            return Ok(Jobs::default());
+            return Ok(none);
         };
         let folds: Vec<(u32, f64)> = (0..).zip(trained.folds.iter().copied()).collect();
         let basis = postcard::to_allocvec(&(&trained.training, parameters))?;
         let rounds = Some(folds).filter(|folds| !folds.is_empty()).into_iter().collect();
-        Ok(Jobs { basis, rounds, ..Jobs::default() })
+        Ok(Jobs { basis, rounds, ..none })
     }
 
     /// What to deploy, the charts of the workload that is shown, and where its busbw drops.

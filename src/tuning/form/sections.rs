@@ -54,7 +54,7 @@ impl Section {
         Self { title: title.to_owned(), files, placement, ..Self::default() }
     }
 
-    fn saying(mut self, text: &str) -> Self {
+    pub(super) fn saying(mut self, text: &str) -> Self {
         self.text.push(text.to_owned());
         self
     }
@@ -67,6 +67,7 @@ fn file(name: impl Into<String>, note: impl Into<String>, text: String) -> TextF
 impl Tuning {
     /// The sections of the panel that is chosen, and those beside every panel.
     pub(super) fn make_sections(&mut self, progress: &mut dyn Progress) -> Vec<Section> {
+        self.compared.unread.clear();
         let mut sections = match self.settings.panel {
             Panel::Answer => [self.dips(), self.model(progress)].concat(),
             Panel::Noise => self.noise(),
@@ -75,7 +76,7 @@ impl Tuning {
             Panel::Plan => self.planned(progress),
             Panel::Ab => self.campaigns(),
             Panel::Tables => self.tables(),
-            Panel::Compare => Vec::new(),
+            Panel::Compare => self.compared(),
         };
         if self.has_data() {
             let aside = |group, submit: Option<&str>| {
@@ -457,7 +458,7 @@ impl Tuning {
     }
 }
 
-fn failed(mut section: Section, error: &TuningStudyError) -> Section {
+pub(super) fn failed(mut section: Section, error: &TuningStudyError) -> Section {
     section.placement.error = Some(error.to_string());
     section
 }

@@ -7,7 +7,7 @@ pub mod pool;
 use client::Client;
 use pool::Pool;
 
-use crate::{tuning::aggregate::Target, worker::protocol::Request};
+use crate::{form::Choices, tuning::aggregate::Target};
 
 /// The workers, and what the page remembers about their work.
 pub struct Workers {
@@ -22,7 +22,7 @@ pub struct Workers {
     /// The number of workers that ended without a job since the user asked for work; stops endless restarts.
     pub idle_crashes: u32,
     /// Questions beside the run that ended a worker with the loaded files.
-    pub fatal_questions: Vec<Request>,
+    pub fatal_questions: Vec<Choices>,
     /// The column that was read as the measurement; `None` before anything was read.
     pub target: Option<Target>,
     /// Whether other files are open than those whose results are shown.

@@ -1,10 +1,4 @@
-//! The panels of the workbench: a row of tabs, and the chosen panel, most of which are sections of the study.
-
-mod compare;
-mod documents;
-mod shared;
-
-pub use shared::Failed;
+//! The row of tabs of the panels.
 
 use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
@@ -13,9 +7,7 @@ use crate::{
     app::{
         reactive::{effect, reactive},
         session::Session,
-        workbench::Sections,
     },
-    report::Workbench,
     tuning::address::Panel,
 };
 
@@ -77,15 +69,4 @@ pub fn Tabs() -> impl IntoView {
             {reactive(tabs)}
         </div>
     }
-}
-
-/// The chosen panel, unless it is the answer.
-#[component]
-pub fn ChosenPanel() -> impl IntoView {
-    let session: Session = expect_context();
-    reactive(move || match session.tuning.panel.get() {
-        Panel::Answer => ().into_any(),
-        Panel::Compare => view! { <compare::ComparePanel /> }.into_any(),
-        _ => view! { <Sections workbench=Workbench::Tuning /> }.into_any(),
-    })
 }

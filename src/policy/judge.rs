@@ -278,11 +278,11 @@ fn decide(pool: &Pool, drift: &Drift, summaries: &[Summary], result: &mut KeyRes
     let has = |result: &KeyResult, flag| result.flags.contains(&flag);
     let mut sentences = Vec::new();
     sentences.extend(pool.no_trace.map(|p| {
-        format!("This log shows no trace of the schedule: arms that are credited by it differ no more than by chance (p = {p:.2}).")
+        format!("Latencies do not differ by the schedule's arms by more than chance (p = {p:.2}): the log does not seem to have followed it.")
     }));
     if has(result, Flag::Drifting) {
         sentences.push(if drift.is_nonstationary {
-            "Neighbouring values hang together over more than an eighth of the log: its mean says little of tomorrow's."
+            "Values are correlated over more than an eighth of the log: its mean says little about later runs."
                 .to_owned()
         } else {
             format!(

@@ -49,7 +49,7 @@ macro_rules! vocabulary {
     };
 }
 
-/// The error of a name that is none of those that are known.
+/// The error of an unknown name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{text}\" is not {expected}")]
 pub struct UnknownName {

@@ -14,21 +14,21 @@
 //! | 10 | `main.rs`, `bin/worker.rs`, `bin/cli.rs` | programs of a few lines: page, worker, command line |
 //! | 9 | `app` (WebAssembly), `cli` (native) | the page and the command line |
 //! | 8 | [`worker`] | the protocol between page and worker, and the executor behind it |
-//! | 7 | [`registry`], [`intake`] | the list of the workbenches, and what passes between them; above it what recognises a file, hands it to the reader that knows it, and joins files that belong together |
+//! | 7 | [`registry`], above it [`intake`] | the list of the workbenches, and the values that one passes to another; recognition of files by their content, and the choice of a reader |
 //! | 6 | [`tuning`], [`policy`], [`training_time`], [`topology`], [`overlap`] | the workbenches: algorithm, protocol and channels; which policy reward logs call for; the time of a training step; collectives for a link graph; how much slower kernels get beside collectives |
 //! | 5 | [`workbench`] | the contract between a workbench and the page: choices, form, jobs, report, attachments |
-//! | 4 | [`report`] | what a workbench found, in one form that travels |
-//! | 3 | [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`conf`], [`plot`], [`text`], [`form`] | models and their validation; strategies that learn from rewards; schedules of collectives; stages of a training step; tuner files; charts; delimited text; choices |
+//! | 4 | [`report`] | reports: what a workbench found, to be drawn, printed, shared and opened again |
+//! | 3 | [`ceiling`], [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`conf`], [`plot`], [`text`], [`form`] | the busbw that links allow; models and their validation; strategies that learn from rewards; schedules of collectives; stages of a training step; tuner files; charts; delimited text; choices |
 //! | 2 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
 //! | 1 | [`zip`] | zip archives |
 //! | 0 | [`units`], [`math`], [`order`], [`progress`], [`crc32`] | sizes and numbers; functions with the same bits everywhere; sorting; progress; a checksum |
 //!
-//! [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`math`], [`order`], [`progress`] and what of [`text`] cuts a
-//! stream into records live in the folder `compute`, a crate of their own: the page is built for size, and they for
-//! speed.
+//! [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`math`], [`order`], [`progress`] and the part of [`text`] that
+//! splits a stream into records are in the folder `compute`, a crate of their own: the page is built for size, these
+//! for speed.
 //!
-//! The tuner plugin, the folder `plugin`, uses the library without its feature `workbenches`: the nouns, [`conf`] and
-//! [`policy::file`].
+//! The tuner plugin, the folder `plugin`, uses the library without its feature `workbenches`: the basic types, [`conf`]
+//! and [`policy::file`].
 //!
 //! # The life of a file
 //!
@@ -37,14 +37,16 @@
 //!    [`tuning::log`] the runs of a log.
 //! 3. [`tuning::runs`] keeps every run, [`tuning::stalls`] sets aside those that stalled, and their medians are the
 //!    [`tuning::sweep::Sweep`].
-//! 4. [`tuning::decision`] tells the measured winners from noise and from the default: the first answer.
-//! 5. [`tuning::model`] learns busbw, [`tuning::search`] asks it for the best configuration that can run.
-//! 6. [`tuning::recommend`] puts an answer together for each workload: the second answer.
-//! 7. Other workers predict held-out folds ([`tuning::validate`]); their errors become intervals, and where a
-//!    baseline lost less than the model, it answers instead: the last answer.
+//! 4. [`tuning::decision`] decides by the measurements and their noise whether a configuration is better than the
+//!    default: the first answer.
+//! 5. [`tuning::model`] learns busbw, and [`tuning::search`] finds the configuration with the highest prediction that
+//!    can run.
+//! 6. [`tuning::recommend`] makes a recommendation for each workload: the second answer.
+//! 7. Other workers predict held-out folds ([`tuning::validate`]). Their errors become intervals, and a baseline with a
+//!    smaller regret answers instead of the model: the last answer.
 //! 8. [`tuning::charts`] makes charts of it, [`plot`] draws them on the page's canvas or as SVG.
-//! 9. [`tuning::export`] and [`tuning::model_file`] let it leave as CSV, Markdown, JSON, or a model; [`tuning::conf`]
-//!    as the file that a library's tuner reads.
+//! 9. [`tuning::export`] and [`tuning::model_file`] write it as CSV, Markdown, JSON, or a model; [`tuning::conf`]
+//!    writes tuner files.
 
 #[cfg(feature = "workbenches")]
 pub mod ceiling;

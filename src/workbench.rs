@@ -6,7 +6,7 @@
 //! with [`WorkbenchQuestion::Take`], and shows what comes back then, until nothing is left to do. A search that one
 //! worker does alone is continued by [`WorkbenchQuestion::GoOn`].
 //!
-//! Which workbenches there are is said in [`registry`](crate::registry).
+//! [`registry`](crate::registry) lists the workbenches.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 

@@ -234,7 +234,7 @@ impl Availability for Costs<'_> {
     }
 }
 
-/// The most rows and columns that are accepted: no library has so many.
+/// The most rows and columns that are accepted; libraries have fewer.
 const MOST_ALGORITHMS: c_int = 64;
 const MOST_PROTOCOLS: c_int = 16;
 

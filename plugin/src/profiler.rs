@@ -1,12 +1,12 @@
 //! The profiler's interface as NCCL and RCCL declare it, versions 1 to 6.
 //!
-//! Source: NVIDIA/nccl, src/include/plugin/profiler/profiler_v1.h to profiler_v6.h; for which values a library fills
-//! in, and which thread calls, src/plugin/profiler.cc (src/misc/profiler.cc before 2.27). As with the tuner, the
-//! library takes the highest version that it knows as a data symbol.
+//! Source: NVIDIA/nccl, src/include/plugin/profiler/profiler_v1.h to profiler_v6.h. Which values a library fills in,
+//! and from which thread it calls, is in src/plugin/profiler.cc (src/misc/profiler.cc before 2.27). As with the tuner,
+//! the library takes the highest version that it knows as a data symbol.
 //!
 //! Only from version 4 on do events of a kernel's channels carry the GPU's timestamps. Versions 1 and 2 have no such
-//! events; in version 3 a thread of the library notices some time later that a channel began or ended, and the event of
-//! a collective does not say how many channels it has. So these three ask for no events at all.
+//! events; in version 3 a thread of the library notices with a delay that a channel began or ended, and the event of a
+//! collective does not say how many channels it has. So for these three versions the plugin asks for no events.
 
 #![allow(unsafe_code, non_upper_case_globals)]
 
@@ -150,7 +150,7 @@ const fn old() -> Profiler<InitV1, c_void> {
     Profiler { name: NAME.as_ptr(), init: init_v1, start_event: start_nothing, stop_event, record_state, finalize }
 }
 
-// SAFETY, for the symbols' names: they are those that the library looks up, and nobody else defines them in this file.
+// SAFETY, for `no_mangle`: the library looks these symbols up by name, and nothing else in this file defines them.
 #[unsafe(no_mangle)]
 pub static ncclProfiler_v1: Profiler<InitV1, c_void> = old();
 #[unsafe(no_mangle)]
@@ -270,7 +270,7 @@ unsafe extern "C" fn init_v4(
     rank: c_int,
     logger: Option<LoggerFn>,
 ) -> c_int {
-    // SAFETY: the library's promise header its own pointers is passed on.
+    // SAFETY: the library passes its own variables, or null, as `init` asks for.
     unsafe { init(context, mask, header(4, comm_id, n_nodes, n_ranks), rank, logger) };
     SUCCESS
 }
@@ -380,10 +380,10 @@ unsafe fn launched(coll: &Coll, ranks: u64) -> Launched {
     }
 }
 
-/// Starts an event; returns the handle that the library is to hold, as a number.
+/// Starts an event. Returns the handle that the library keeps for it; `None` for events that need none.
 ///
 /// # Safety
-/// `of` is of this kind.
+/// `of` holds the details of an event of this `kind`.
 unsafe fn start(context: *mut c_void, kind: u64, parent: *mut c_void, of: &EventDetails) -> Option<Handle> {
     let communicator = Communicator::from_number(context as usize)?;
     match kind {
@@ -409,7 +409,7 @@ unsafe fn start(context: *mut c_void, kind: u64, parent: *mut c_void, of: &Event
 }
 
 /// # Safety
-/// `handle` is null or may be written; `of` is of this kind.
+/// `handle` is null or may be written; `of` holds the details of an event of this `kind`.
 unsafe fn started(
     context: *mut c_void,
     handle: *mut *mut c_void,
@@ -428,7 +428,7 @@ unsafe fn started(
 }
 
 unsafe extern "C" fn start_v4(context: *mut c_void, handle: *mut *mut c_void, event: *const DescriptorV4) -> c_int {
-    // SAFETY: the library's own descriptor, or null. Its union may lack what belongs to other kinds.
+    // SAFETY: the library's own descriptor, or null. Only the union's member of this kind is initialised.
     match unsafe { event.as_ref() } {
         // SAFETY: the descriptor says of which kind it is.
         Some(event) => unsafe { started(context, handle, u64::from(event.kind), event.parent, &event.of) },
@@ -462,7 +462,7 @@ unsafe extern "C" fn stop_event(_handle: *mut c_void) -> c_int {
 unsafe extern "C" fn record_state(handle: *mut c_void, state: c_int, arguments: *const StateArguments) -> c_int {
     if state == CHANNEL_STOPS {
         let record = || {
-            // SAFETY: of this state the arguments are these, or null.
+            // SAFETY: for this state the library passes these arguments, or null.
             if let Some(arguments) = unsafe { arguments.as_ref() } {
                 Handle::from_number(handle as usize).end_channel(arguments.timer);
             }
@@ -478,7 +478,7 @@ mod tests {
 
     use super::*;
 
-    /// As a compiler of C lays them out on Linux, 64 bits.
+    /// The layout is that of a C compiler on 64-bit Linux.
     #[test]
     fn descriptors_have_the_layout_of_the_headers() {
         assert_eq!((offset_of!(DescriptorV4, parent), offset_of!(DescriptorV4, of)), (8, 24));

@@ -58,7 +58,7 @@ static SLOT_POOL: [[Slot; SLOTS_PER_COMMUNICATOR]; MAX_COMMUNICATORS] =
 pub struct TunerQuery {
     /// The collective's number (`ncclFunc_t`).
     pub coll: i32,
-    /// Size in bytes, as the tuner is told it.
+    /// Size in bytes, as the library passes it to the tuner.
     pub bytes: u64,
     /// The decided arm; `None` where no arm corresponds to the decision because only the channels were limited.
     pub arm: Option<Arm>,
@@ -73,7 +73,7 @@ pub struct TunerQuery {
 pub struct Launched {
     /// The collective's number; `None` for one about which no tuner is asked.
     pub coll: Option<i32>,
-    /// Size in bytes, as a tuner is told it; `None` for an unknown data type.
+    /// Size in bytes, as the library passes it to a tuner; `None` for an unknown data type.
     pub bytes: Option<u64>,
     /// Algorithm and protocol by their numbers; `None` for one that a tuner can't choose.
     pub pair: Option<(u8, u8)>,

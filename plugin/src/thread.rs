@@ -37,14 +37,14 @@ impl Thread {
         if result == 0 {
             return Some(Self { name, join });
         }
-        // SAFETY: no thread took it.
+        // SAFETY: no thread was started, so the box still belongs to this function.
         drop(unsafe { Box::from_raw(argument) });
         None
     }
 
     /// Waits for the end of the thread.
     pub fn join(self) {
-        // SAFETY: it was begun, and is waited for once.
+        // SAFETY: the thread was started, and `self` is consumed, so it is joined only once.
         unsafe { (self.join)(self.name, ptr::null_mut()) };
     }
 }

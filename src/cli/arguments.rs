@@ -157,7 +157,7 @@ pub(super) fn share(text: &str) -> Result<f64, &'static str> {
     number(0.0..1.0, "a share is at least 0 and below 1")(text)
 }
 
-/// A count of at least one, and at most so many.
+/// A count from 1 to `most`.
 pub(super) fn up_to<T: TryFrom<u64> + Clone + Send + Sync + 'static>(most: u64) -> RangedU64ValueParser<T>
 where
     <T as TryFrom<u64>>::Error: Send + Sync + 'static + std::error::Error,

@@ -1,4 +1,4 @@
-//! Files are opened, and what became of them is told.
+//! Opens files, and reports how each was used.
 
 use std::{
     fs::{self, File},
@@ -66,7 +66,7 @@ impl Reads {
     }
 }
 
-/// So many lines that were left out are told for each file; the JSON has more.
+/// The most left-out lines that are listed for each file; the JSON has more.
 pub(super) const TOLD: usize = 5;
 
 /// Reads a file's bytes as they are; `-` is the standard input.

@@ -33,7 +33,7 @@ use crate::text::visible;
 /// From what a cluster measured to the NCCL or RCCL configuration to deploy
 ///
 /// Each workbench is a command that reads its files and answers its questions, and says how far each answer can be
-/// trusted. Files may be gzipped; what a file is, is told from its content.
+/// trusted. Files may be gzipped, and are recognised by their content.
 #[derive(Parser)]
 #[command(
     name = "collectune",
@@ -44,7 +44,7 @@ use crate::text::visible;
   collectune tuning export sweep.csv --reader rccl -o tuner.csv                      the tuner file to deploy
   collectune report sweep.csv -o report.html --open                                  all of it, to read and pass on
 
-collectune tuning --help lists what can be asked of sweeps, and so for each workbench."
+collectune WORKBENCH --help lists the commands of a workbench, such as tuning."
 )]
 struct CommandLine {
     #[command(subcommand)]

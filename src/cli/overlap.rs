@@ -46,7 +46,7 @@ commands! {
   collectune overlap models slowdown_stats.xlsx kernel_metrics.csv
   collectune overlap models merged_features.csv --model trees-lad --xgboost trees.json --json")]
 pub(super) struct Models {
-    /// Files, or folders of them
+    /// Files or folders
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -62,8 +62,8 @@ pub(super) struct Models {
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     columns: Option<Vec<String>>,
 
-    /// What standardised the features of a dropped model for its training, as JSON: {"mean": […], "scale": […]}; it may
-    /// stand among the files as well
+    /// The scaler of the features of a dropped model, as JSON: {"mean": […], "scale": […]}; it may also be among the
+    /// files
     #[arg(long, value_name = "FILE")]
     scaler: Option<PathBuf>,
 

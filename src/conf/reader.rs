@@ -23,7 +23,7 @@ pub enum Reader {
 pub enum Channels {
     /// The library chooses the number of channels.
     Library,
-    /// So many channels, from 1.
+    /// This many channels, from 1.
     Count(u32),
     /// A number below zero, which the library takes for a maximum as well.
     Negative(i32),

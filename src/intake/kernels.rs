@@ -1,4 +1,4 @@
-//! Tables of kernels, workbooks of them, traces, and models of their slowdown.
+//! Opens tables and workbooks of kernels, traces, and models of slowdowns.
 
 use std::io::{self, Read};
 

@@ -1,4 +1,4 @@
-//! Recognises what a file is from its content and hands it to the reader that knows it.
+//! Recognises files by their content and passes them to their readers.
 
 mod documents;
 mod duplicates;
@@ -86,7 +86,7 @@ pub enum Outcome {
         /// Notes, such as `3 rows of substituted runs are listed as what ran`.
         notes: Vec<String>,
     },
-    /// A file that is known and is no sweep, such as a tuner file, a comparison, a log of a job, or a report.
+    /// A file that was recognised and is no sweep, such as a tuner file, a comparison, a log of a job, or a report.
     Known {
         /// A description of the format, such as `tuner conf`.
         format: String,
@@ -152,7 +152,8 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// All rows of whatever file are of this configuration: `RING/LL128/24`, or `default` for the library's own choice.
+    /// The mapping by which all rows of a file are of one configuration: `RING/LL128/24`, or `default` for the
+    /// library's own choice.
     ///
     /// # Errors
     /// Returns a sentence for users if the text is no configuration.
@@ -175,12 +176,12 @@ impl Mapping {
         Ok(Self { columns })
     }
 
-    /// It names no columns, only what is the same for all rows.
+    /// Whether it names no columns, only values that are the same for all rows.
     pub fn is_constant(&self) -> bool {
         !self.columns.is_empty() && self.columns.iter().all(|(_, source)| matches!(source, ColumnSource::Constant(_)))
     }
 
-    /// With the guesses of a request, where it names no columns.
+    /// The mapping, with the guesses of a request if it names no columns itself.
     fn completed(&self, request: &MappingRequest) -> Self {
         if !self.is_constant() {
             return self.clone();

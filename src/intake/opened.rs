@@ -1,4 +1,4 @@
-//! A file that was opened: what is told of it, and what it holds.
+//! An opened file: the report on it, and its contents.
 
 use std::io;
 

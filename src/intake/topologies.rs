@@ -69,7 +69,7 @@ pub(super) fn open(source: impl Read, name: &str) -> Result<(Outcome, FileConten
     Ok(known("topology", holds, reading.notes, Part::Topology(reading.topology)))
 }
 
-/// Reads conditions of a collective; `None` where a JSON is none.
+/// Reads conditions of a collective; `None` for other JSON.
 pub(super) fn json(text: &str) -> Option<Result<(Outcome, FileContent)>> {
     if !["\"preconditions\"", "\"postconditions\""].iter().all(|key| text.contains(key)) {
         return None;

@@ -2,7 +2,7 @@
 //!
 //! For a launch with the duration `alone` by itself and `duration` in a distributed run, of which the share
 //! `overlap_ratio` runs beside communication: `duration = alone · (1 + overlap_ratio · s)`, and s is the slowdown
-//! (Echo, arXiv 2412.12487). Errors are told of durations, since s explodes where the overlap is small.
+//! (Echo, arXiv 2412.12487). Errors are given of durations, since s gets arbitrarily large where the overlap is small.
 //!
 //! The way of the data: [`read`] turns tables ([`sheet`], [`xlsx`]) into statistics and metrics, [`trace`] what
 //! profilers write; [`loaded`] brings them together by [`merge`] as the [`kernel::Dataset`]s of runs; [`checks`] says

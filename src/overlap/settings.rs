@@ -33,7 +33,7 @@ pub(super) struct Settings {
     pub study: features::Settings,
     /// Whose predictions are shown; `None` for those of the verdict's model.
     pub shown: Option<ShownPredictions>,
-    /// Predictions that were chosen and that there are none of.
+    /// The chosen predictions, if the study has none with that name.
     pub unknown: Option<String>,
 }
 
@@ -58,7 +58,7 @@ impl Settings {
             let usual: Vec<String> =
                 chosen(dataset, &settings.study).into_iter().map(|column| key(&dataset.columns[column])).collect();
             let field = Field::new("metrics", "Metrics", Control::Many(keys)).usually(usual.join(","));
-            // A name that no column has is told by the study.
+            // The study reports a name that no column has.
             let named = |name: &str| dataset.columns.iter().find(|column| key(column) == name).cloned();
             settings.study.columns = form
                 .chosen(field)

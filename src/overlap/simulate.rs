@@ -74,7 +74,7 @@ impl Simulation {
                 (measured.min(100.0) * 100.0).round() / 100.0
             });
             let overlap_ratio = if noise.unit() < beside { (0.15 + 0.85 * noise.unit()).min(1.0) } else { 0.0 };
-            // Bandwidth that a collective takes is missed where much of it is used; so are processors.
+            // A collective takes bandwidth and processors, which slows a kernel the more of them it uses.
             let [compute, _, dram, ..] = metrics;
             let pressure = 0.05 + 0.9 * (dram / 100.0) * (dram / 100.0) + 0.25 * (compute / 100.0) * (compute / 100.0);
             let slowdown = pressure * exp(0.1 * noise.normal());

@@ -9,7 +9,7 @@ use super::{
     scale::Scales,
 };
 
-/// The longest stretches of points that can be drawn: a gap in the data stays a gap in the line.
+/// The stretches of points without a gap, so that a gap in the data is a gap in the line.
 fn runs<T>(places: impl Iterator<Item = Option<T>>) -> Vec<Vec<T>> {
     let mut runs = vec![Vec::new()];
     for place in places {
@@ -33,7 +33,7 @@ fn line_width(colour: Colour) -> f64 {
     }
 }
 
-/// Radius and cover of dots: many are drawn smaller, and so that their density shows.
+/// Radius and opacity of dots: many dots are smaller and more transparent, so that their density shows.
 fn dot_size(count: usize) -> (f64, f64) {
     match count {
         0..=80 => (3.25, 1.0),
@@ -64,7 +64,7 @@ pub(super) fn dot(
     Ok(())
 }
 
-/// A dot that shows the paper.
+/// A ring, with the background inside.
 fn ring(paper: &Paper<'_>, centre: (f64, f64), of: Colour, radius: f64, inks: &Inks) -> Result<(), DrawError> {
     let (shape, colour) = (Shape::of(of), inks.colour(of).to_rgba());
     dot(paper, centre, shape, radius + 1.0, colour, Some(inks.paper))?;

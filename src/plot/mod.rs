@@ -1,7 +1,7 @@
 //! Charts as data ([`Chart`]) and one drawing of them over any plotters backend: the canvas of the page, SVG in
 //! reports, exports and tests.
 //!
-//! [`draw()`] gives back the [`Layout`], with which a pointer or a keyboard finds the points again. Text is measured by
+//! [`draw()`] returns the [`Layout`], by which pointer and keyboard find the points. Text is measured by
 //! a table of glyph widths, so a layout is the same wherever it is made.
 
 mod areas;

@@ -110,7 +110,7 @@ impl Scale {
                 (low - air, high + air)
             }
         };
-        // Numbers so large that their differences vanish, or so small that they are none.
+        // Numbers so large that their differences vanish, or so small that they round to 0.
         let (low, high) = if high - low > high.abs().max(low.abs()) * 1e-12 && high - low > 1e-200 {
             (low, high)
         } else {

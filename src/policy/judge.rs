@@ -278,11 +278,11 @@ fn decide(pool: &Pool, drift: &Drift, summaries: &[Summary], result: &mut KeyRes
     let has = |result: &KeyResult, flag| result.flags.contains(&flag);
     let mut sentences = Vec::new();
     sentences.extend(pool.no_trace.map(|p| {
-        format!("This log shows no trace of the schedule: arms that are credited by it differ no more than by chance (p = {p:.2}).")
+        format!("Latencies do not differ by the schedule's arms by more than chance (p = {p:.2}): the log does not seem to have followed it.")
     }));
     if has(result, Flag::Drifting) {
         sentences.push(if drift.is_nonstationary {
-            "Neighbouring values hang together over more than an eighth of the log: its mean says little of tomorrow's."
+            "Values are correlated over more than an eighth of the log: its mean says little about later runs."
                 .to_owned()
         } else {
             format!(
@@ -453,7 +453,7 @@ fn verdict(result: &KeyResult) -> Vec<String> {
 }
 
 /// Takes back what another size of the same band forbids: an arm is deployed for a band only where no size in it is
-/// worse for it beyond doubt. Answers the bands with several winners, in words.
+/// worse for it beyond doubt. Returns the bands with several winners as texts.
 pub fn agree(results: &mut [KeyResult], bands: &Bands) -> Vec<String> {
     let mut told = Vec::new();
     for index in 0..results.len() {

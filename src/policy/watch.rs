@@ -127,7 +127,7 @@ fn statistics(policies: &[Policy], entry: &Entry, log: &Log, keep: f64) -> Vec<S
     let mut dealt = DealtArms::default();
     for row in &log.rows {
         let Some(key) = log.keys.get(row.key as usize).and_then(|key| key.completed(key)) else { continue };
-        // What ran is told by the policy of the row's generation; the arms never change.
+        // The arm is that of the policy of the row's generation; the list of arms never changes.
         let of_row = |policy: &&Policy| row.generation.is_none_or(|own| own == policy.generation);
         let Some(policy) = policies.iter().rev().find(of_row) else { continue };
         let asked = key.in_band(&policy.bands);

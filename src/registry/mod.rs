@@ -1,4 +1,4 @@
-//! The list of the workbenches: what was loaded for each, the study of each, and what passes between them.
+//! The list of the workbenches: the loaded files and the study of each, and the values that one passes to another.
 //!
 //! A further workbench is a folder of its own with an implementation of [`Study`], a variant of [`Workbench`], and its
 //! entries here.
@@ -21,7 +21,7 @@ use crate::{
     workbench::{ReportContext, Study, WorkbenchAnswer, WorkbenchError, WorkbenchQuestion, WorkbenchView},
 };
 
-/// Whether a workbench has nothing to show before something is loaded: no example that is made, and no simulation.
+/// Whether a workbench has nothing to show before files are loaded, neither a built-in example nor a simulation.
 pub fn needs_files(workbench: Workbench, choices: &Choices) -> bool {
     match workbench {
         Workbench::Topology => false,
@@ -44,7 +44,7 @@ pub struct WorkbenchFiles {
 }
 
 impl WorkbenchFiles {
-    /// The workbenches that something was loaded for, with the files' numbers.
+    /// The workbenches with loaded files, and the numbers of the files.
     pub fn files(&self) -> Vec<(Workbench, u32)> {
         let kernels = self.kernels.iter().map(|(file, _)| (Workbench::Overlap, *file));
         let samples = self.samples.iter().map(|(file, _)| (Workbench::TrainingTime, *file));
@@ -67,7 +67,7 @@ pub struct Studies {
     pub policy: Policy,
     /// Schedules for topologies.
     pub topology: Topology,
-    /// Samples of training steps that this worker did jobs from.
+    /// The samples of training steps that this worker keeps for further jobs.
     kept: Option<training_time::form::CachedStudy>,
 }
 
@@ -154,7 +154,7 @@ impl Studies {
 /// Does some jobs of a workbench, on any worker or thread.
 ///
 /// # Errors
-/// Returns an error if the basis comes from another build, or can't be worked with.
+/// Returns an error if the basis comes from another build, or a job fails.
 pub fn work(
     workbench: Workbench,
     basis: &[u8],

@@ -1,4 +1,5 @@
-//! What one workbench passes to another. The page passes it on; workbenches don't depend on each other.
+//! The values that one workbench passes to another. The page passes them on, so that workbenches don't depend on each
+//! other.
 
 use crate::{
     collective::{Collective, Scale},
@@ -36,7 +37,7 @@ pub fn tuned_curve(answer: &[Recommendation], of: Collective, scale: Scale) -> O
         .filter_map(|found| {
             let size_bytes = found.workload.size_bytes;
             let time_us = of.time_us(ranks, size_bytes, expected_gbps(found)?);
-            // nccl-tests counts what all ranks gather, samples of a step what one rank gives.
+            // nccl-tests counts the bytes that all ranks gather, samples of a step those that one rank contributes.
             let given = if of == Collective::AllGather { size_bytes / u64::from(ranks) } else { size_bytes };
             (time_us.is_finite() && time_us > 0.0 && given > 0).then_some((given, time_us))
         })
@@ -85,7 +86,7 @@ mod tests {
         let lines = "2x8\n1048576:20.97\n1073741824:10737".to_owned();
         let both = ["tensor", "gradient"].map(|key| (format!("x.{key}-curve"), lines.clone()));
         assert_eq!(found.map(chosen), Some(both.to_vec()));
-        // What a rank gives of an all-gather is a share of what all gather.
+        // A rank contributes its share of the gathered bytes.
         let found = tuned_curve(&answer(Collective::AllGather, scale, &points), Collective::AllGather, scale);
         assert!(chosen(found.expect("a curve"))[0].1.starts_with("2x8\n65536:10.49\n"));
     }

@@ -97,7 +97,7 @@ pub enum SnapshotRuns {
 pub struct Drift {
     /// Standard deviation of the passes, in per cent of busbw; 0 where noise explains all of it.
     pub deviation_pct: f64,
-    /// How many passes tell it.
+    /// The number of passes that it is computed from.
     pub passes: u32,
 }
 

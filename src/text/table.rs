@@ -1,4 +1,4 @@
-//! Tables are written: CSV that no spreadsheet takes for a formula, and Markdown that shows no markup.
+//! Writes tables: CSV in which no spreadsheet finds a formula, and Markdown in which no cell becomes markup.
 
 use std::borrow::Cow;
 
@@ -89,10 +89,9 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// Comma-separated, RFC 4180 quotes, LF. What a spreadsheet could take for a formula gets a `'` before it (OWASP
-    /// ASVS
-    /// 1.2.10): a text that begins with `=`, `+`, `-` or `@`, or has a part that does behind any sign that a
-    /// spreadsheet may take for the end of a cell. Numbers stay numbers.
+    /// Comma-separated, with the quotes of RFC 4180 and LF. What a spreadsheet could take for a formula gets a `'`
+    /// before it (OWASP ASVS 1.2.10): a text that begins with `=`, `+`, `-` or `@`, and each part of a text that does
+    /// after a character which some spreadsheet takes for the end of a cell. Numbers are written as they are.
     pub fn to_csv(&self) -> String {
         let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
         let headers = self.headers.iter().map(|h| guarded(h));
@@ -109,8 +108,7 @@ impl Table {
         String::from_utf8(bytes).unwrap_or_default()
     }
 
-    /// A table of GitHub-flavoured Markdown; columns of numbers are aligned to the right, and whatever a cell
-    /// holds shows as the text that it is.
+    /// A table of GitHub-flavoured Markdown. Columns of numbers are aligned to the right, and cells are escaped.
     pub fn to_markdown(&self) -> String {
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let is_numeric = |column: usize| {
@@ -131,12 +129,11 @@ impl Table {
     }
 }
 
-/// A text, with `'` before each part of it that a spreadsheet could take for a formula, whatever it takes for the end
-/// of a cell.
+/// A text with `'` before each part that a spreadsheet could take for a formula, whichever separator it assumes.
 fn guarded(text: &str) -> Cow<'_, str> {
     const SEPARATORS: [char; 6] = [',', ';', '\t', '\n', '\r', '|'];
     let begins_unseen = text.starts_with(['\t', '\n', '\r', '\0']);
-    // A number is none. What begins with one is: the part may go on where another sign ends it.
+    // `-3.5` is a number and no formula; `-3.5+cmd()` is one.
     if number(text).is_some() || !begins_unseen && !text.split(SEPARATORS).any(is_formula) {
         return text.into();
     }
@@ -149,8 +146,8 @@ fn guarded(text: &str) -> Cow<'_, str> {
     safe.into()
 }
 
-/// Whether a spreadsheet could take a text for a formula, in whatever width its first sign is written, and after
-/// whatever can't be seen.
+/// Whether a spreadsheet could take a text for a formula: its first visible character is one that begins formulas, also
+/// in its full-width form.
 fn is_formula(text: &str) -> bool {
     const SIGNS: [char; 12] = ['=', '+', '-', '@', '＝', '＋', '－', '＠', '﹦', '﹢', '﹣', '﹫'];
     text.trim_start_matches(|c| is_invisible(c) || c == '"').starts_with(SIGNS)
@@ -196,8 +193,8 @@ fn is_after(text: &str, letters: &str) -> bool {
     end.is_some_and(|end| end.eq_ignore_ascii_case(letters))
 }
 
-/// Text for a block of code, in which control characters other than line ends and tabs are named: `<U+001B>`. A reader
-/// takes what begins with a backslash there for what it means in the code.
+/// Text for a block of code, in which control characters other than line ends and tabs are named: `<U+001B>`. An escape
+/// with a backslash would look like a part of the code.
 pub fn named_controls(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -289,7 +286,7 @@ mod tests {
         }
     }
 
-    /// Texts of what formulas begin with, what may separate cells, and what can't be seen.
+    /// Texts of characters that begin formulas, that may separate cells, or that are invisible.
     fn hostile() -> impl Strategy<Value = String> {
         let one = prop_oneof![
             4 => proptest::sample::select("=+-@＝＋－＠;,|\t\n\r\" '1.5a\0\u{200b}\u{feff}\u{2060}\u{ad}\u{202e}\u{3000}".chars().collect::<Vec<_>>()),
@@ -324,7 +321,7 @@ mod tests {
             let csv = one(text.clone()).to_csv();
             let mut reader = csv::Reader::from_reader(csv.as_bytes());
             let read = reader.records().next().unwrap().unwrap()[0].to_owned();
-            // What was put in can be taken out: no other sign is touched.
+            // Only `'` was added: no other character is changed.
             prop_assert_eq!(read.replace('\'', ""), text.replace('\'', ""));
             if (!is_formula(&text) || number(&text).is_some()) && !text.contains([',', ';', '\t', '\n', '\r', '|', '\0']) {
                 prop_assert_eq!(read, text);

@@ -81,7 +81,7 @@ fn told(found: Result<Ceiling, RequestError>) -> Result<Ceiling, String> {
     found.map_err(|error| error.to_string())
 }
 
-/// Of so many machines as one was dumped. A rate that is a guess makes no ceiling.
+/// The ceiling of several machines equal to the dumped one. A guessed rate makes no ceiling.
 fn of_machines(machine: &Machine, nodes: u32, file: &str) -> Result<Ceiling, String> {
     let rates = Rates { nodes, ..Rates::default() };
     if let Some(gpu) = machine.gpus.iter().find(|gpu| gpu.is_linked() && !rates.knows(&gpu.generation)) {

@@ -67,7 +67,7 @@ pub enum Basis {
     /// The errors of the single times alone: how far these spread a step, and no interval of steps, which are off by
     /// more than that.
     Samples,
-    /// Measured steps, of which such intervals held a share in per cent; `None` where nothing tells.
+    /// Measured steps, of which such intervals held a share in per cent; `None` where it is not known.
     Steps(Option<f64>),
 }
 

@@ -59,7 +59,7 @@ impl NeededSamples {
 }
 
 impl Need {
-    /// The need that stands for all samples, where there are none.
+    /// The only need where there are no samples at all.
     pub(super) fn of_samples(sentence: String) -> Self {
         Self { what: NeededSamples::Cluster, purpose: "everything".to_owned(), instead: None, sentence }
     }

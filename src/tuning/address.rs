@@ -1,9 +1,9 @@
 //! The view of the page as the fragment of its URL: `#v=1&w=tuning&c=all_reduce&n=2&r=16&s=16777216`.
 //!
 //! `v` version, `w` workbench, `c` collective, `n` nodes, `r` ranks, `s` size in bytes, `m` the set of measurements
-//! (its key, or `all`), `x=1` the example is open, `p` the panel. The other keys
-//! are choices of the panels, as the fields of their `settings` name them.
-//! A fragment holds no data: where the sweep is not loaded, the page names what to drop.
+//! (its key, or `all`), `x=1` the example is open, `p` the panel. The other keys are choices of the panels and the
+//! parameters of training, named by the fields of `settings`. A fragment holds no data: where the sweep is not loaded,
+//! the page names what to drop.
 
 use std::fmt;
 
@@ -25,15 +25,15 @@ pub struct Address {
     pub collective: Option<Collective>,
     /// The number of nodes and ranks.
     pub scale: Option<Scale>,
-    /// The size in bytes; needs not be a measured one.
+    /// The size in bytes, measured or not.
     pub size_bytes: Option<u64>,
-    /// The set of measurements, where several are told apart.
+    /// The set of measurements, if there are several.
     pub set: SetChoice,
     /// The example is what is open.
     pub example: bool,
 }
 
-/// A side of the workbench.
+/// A panel of the workbench, which has a tab of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Panel {
     /// The recommendations for the measured workloads.
@@ -47,11 +47,11 @@ pub enum Panel {
     Coverage,
     /// The plan of the next launches.
     Plan,
-    /// A comparison with the default.
+    /// Comparisons of a tuner file with the library's default, from runs with it and without it.
     Ab,
     /// Two measured states, before and after.
     Compare,
-    /// Tables that can only be looked at.
+    /// Tables of other programs, which are only shown.
     Tables,
 }
 

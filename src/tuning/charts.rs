@@ -108,7 +108,7 @@ fn colour(algorithm: Algorithm, protocol: Protocol) -> Colour {
 }
 
 /// busbw against channels at one size: a line of predictions for each algorithm and protocol, and what was measured.
-/// Fails if the model can't be asked.
+/// Returns an error if the model can't be evaluated.
 pub fn busbw_over_channels(
     recommender: &Recommender<'_>,
     group: Option<&Group>,

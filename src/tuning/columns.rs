@@ -287,7 +287,7 @@ impl Columns {
 
     fn checked(self, headers: &[String]) -> Result<Self, ColumnsError> {
         let needs = |column: Column| match column {
-            // The library's default has no protocol and no channels that must be known.
+            // Rows of the library's default need no protocol and no channels.
             Column::Proto | Column::Nchannels => !self.is_default(),
             _ => true,
         };

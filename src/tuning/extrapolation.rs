@@ -17,7 +17,7 @@ use crate::{
     order::{CompactCollect, CompactSort},
 };
 
-/// So many sizes are left out, one after the other; further beyond, widths grow with the distance.
+/// The number of sizes that are left out, one after the other. Further beyond, widths grow with the distance.
 const MAX_STEPS: usize = 2;
 
 /// A curve errs in proportion to this, in ln busbw, plus what it is still expected to change: one that has flattened is

@@ -20,7 +20,8 @@ use crate::{
     units::{Size, count, significant},
 };
 
-/// More rows and columns than these are not drawn: nobody could tell them apart, and a page holds several such charts.
+/// More rows and columns than these are not drawn: they would be too small to distinguish, and a page has several such
+/// charts.
 pub const MAX_ROWS: usize = 72;
 /// The largest number of columns that are drawn; see [`MAX_ROWS`].
 pub const MAX_COLUMNS: usize = 48;
@@ -299,7 +300,7 @@ pub fn same_point(chart: &Chart, size_bytes: u64, configuration: &str) -> Option
     found.find_map(|(series, of)| Some(Pick { series, point: of.points.iter().position(is_it)? }))
 }
 
-/// At most so many of ascending values, evenly, with both ends.
+/// At most this many of ascending values, evenly spaced, with both ends.
 fn thinned(all: &[u64], most: usize) -> Vec<u64> {
     if all.len() <= most {
         return all.to_vec();

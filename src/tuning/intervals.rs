@@ -10,7 +10,7 @@ use crate::{
     order::CompactSort,
 };
 
-/// Intervals hold this share of new measurements.
+/// The share of new measurements that intervals should hold.
 pub const LEVEL: f64 = 0.9;
 
 /// Errors of sizes within this many doublings are pooled.
@@ -30,7 +30,7 @@ struct HeldOut {
     log2_size: f64,
     fold: usize,
     error: f64,
-    /// The prediction went beyond the sizes that it knew.
+    /// Whether the prediction was an extrapolation beyond the known sizes.
     is_beyond: bool,
 }
 
@@ -84,8 +84,8 @@ impl HeldOutErrors {
             level,
             self.groups.iter().map(|((collective, scale), held_out)| {
                 let others = self.groups.iter().filter(|((of, other), _)| of == collective && other != scale);
-                // Whether a scale's size lies beyond its own sizes says nothing of how another scale's errors carry
-                // over.
+                // Errors are carried over between scales here, so it does not matter whether a size is beyond those of
+                // its scale.
                 let inside = held_out.iter().map(|error| HeldOut { is_beyond: false, ..*error }).collect();
                 (inside, others.flat_map(|(_, errors)| errors).copied().collect())
             }),
@@ -127,8 +127,8 @@ fn coverage_pct(level: f64, pairs: impl Iterator<Item = (Vec<HeldOut>, Vec<HeldO
     (all > 0).then(|| inside as f64 / all as f64 * 100.0)
 }
 
-/// The width at a size. Beyond the sizes that a prediction knew it errs more than between them: there the width is that
-/// of the errors made beyond, or of the nearest sizes where that is wider.
+/// The width at a size. Extrapolations beyond the known sizes have larger errors than interpolations: there the width
+/// is that of the errors of extrapolations, or of the nearest sizes if that is wider.
 fn local_width<'a>(
     errors: impl Iterator<Item = &'a HeldOut>,
     log2_size: f64,
@@ -145,7 +145,7 @@ fn local_width<'a>(
         return width;
     }
     let mut beyond: Vec<f64> = beyond.iter().map(|error| error.error).collect();
-    // Errors beyond the sizes are few: intervals there are never narrower than between the sizes.
+    // There are few errors of extrapolations, so their intervals are never narrower than those between the sizes.
     let widths = [width, conformal::width(&mut beyond, level)];
     widths.into_iter().flatten().reduce(f64::max)
 }

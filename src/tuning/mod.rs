@@ -3,7 +3,7 @@
 //! The files tell the story in the order in which the data walks: [`read`] turns text into rows (by [`columns`]),
 //! [`sets`] keeps apart what was measured in different ways ([`origin`]),
 //! [`runs`] keeps their measurements, [`stalls`] names those that stalled, [`aggregate`] turns repeats into the points
-//! of a [`sweep`], [`decision`] tells them from noise and from the default, [`model`] learns busbw from them,
+//! of a [`sweep`], [`decision`] separates them from noise and the default, [`model`] learns busbw from them,
 //! [`search`] asks the model for the best configuration, [`validate`] says how far to trust it, [`recommend`] puts one
 //! answer together, [`charts`] and [`heat_map`] draw it, [`record`] shows the runs behind it, [`study`] holds it all
 //! together, [`loaded`] with the files beside it, [`result`] is what comes out. [`wording`] and [`listing`] say it to

@@ -84,7 +84,7 @@ impl BusbwModel {
     /// algorithm and protocol for that collective.
     ///
     /// # Errors
-    /// The error of the trees, if they can't be asked.
+    /// Returns an error if the trees can't be evaluated.
     pub fn predict(&self, asks: &[ModelInput]) -> Result<Vec<Option<f64>>, LearnError> {
         Ok(match &self.fitted {
             Fitted::Surfaces(surfaces) => surfaces.predict(asks)?,
@@ -108,7 +108,7 @@ impl BusbwModel {
     /// [`Self::predict`] with one feature's values taken from other asks.
     ///
     /// # Errors
-    /// The error of the trees, if they can't be asked.
+    /// Returns an error if the trees can't be evaluated.
     pub fn predict_shuffled(
         &self,
         asks: &[ModelInput],
@@ -128,7 +128,7 @@ impl BusbwModel {
     /// what Hockney's law leaves.
     ///
     /// # Errors
-    /// The error of the trees, if they can't be asked.
+    /// Returns an error if the trees can't be evaluated.
     pub fn importances(&self) -> Result<Vec<f64>, LearnError> {
         match &self.fitted {
             Fitted::Surfaces(Surfaces { trees: [extra, random], .. }) => {
@@ -175,7 +175,7 @@ struct Members {
 struct GroupSurface {
     law: Hockney,
     plane: Polynomial,
-    /// Its number among all groups, by which kriging tells it from others.
+    /// Its number among all groups, by which kriging distinguishes it from others.
     kind: u32,
     /// Its [`POINTS`] largest measured sizes, ascending.
     largest: Vec<u64>,

@@ -117,7 +117,7 @@ impl ModelFile {
     /// The file of a fitted model.
     ///
     /// # Errors
-    /// The error of the model, if it can't be asked.
+    /// Returns an error if the model can't be evaluated.
     pub fn new(
         model: &BusbwModel,
         parameters: &Parameters,
@@ -255,7 +255,7 @@ const GRID_CHANNELS: [u32; 7] = [1, 2, 4, 8, 16, 32, 48];
 /// to 4 GiB and seven channel counts.
 ///
 /// # Errors
-/// The error of the model, if it can't be asked.
+/// Returns an error if the model can't be evaluated.
 pub fn hash(model: &BusbwModel, points: &[Point]) -> Result<String, LearnError> {
     let mut pairs: Vec<ModelInput> = points
         .iter()

@@ -92,7 +92,7 @@ impl<'a> Recommender<'a> {
     /// scales, the choice must be measured first. `check` runs the exhaustive search beside the coarse one.
     ///
     /// # Errors
-    /// The error of the model, if it can't be asked.
+    /// Returns an error if the model can't be evaluated.
     pub fn recommend(&self, workload: &Workload, check: bool) -> Result<Recommendation, LearnError> {
         let here = self.alone(workload, check)?;
         let (below, above) = self.neighbours(workload);
@@ -132,7 +132,7 @@ impl<'a> Recommender<'a> {
     /// what was measured on both sides.
     ///
     /// # Errors
-    /// The error of the model, if it can't be asked.
+    /// Returns an error if the model can't be evaluated.
     pub fn between_sizes(
         &self,
         lower: &Recommendation,
@@ -420,7 +420,7 @@ impl<'a> Recommender<'a> {
     }
 
     /// Where one more run of what was measured should fall, by the noise of its runs; by errors on unseen
-    /// configurations where nothing tells that.
+    /// configurations where that is not known.
     fn interval_of(&self, point: &Point, noise: Option<&Noise>) -> Option<Interval> {
         let half = match noise {
             Some(noise) => noise.half_width_90(point.repeats),

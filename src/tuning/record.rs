@@ -1,5 +1,5 @@
-//! The record behind an answer: each configuration's runs, what they were asked and what ran, from which lines of which
-//! files; and the runs that stalled.
+//! The runs behind an answer: for each configuration what was requested, what ran, and the files and lines of its runs;
+//! and the runs that stalled.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub struct RecordAnswer {
     pub stalls: Vec<Stall>,
     /// The stalled runs as a table.
     pub stall_listing: Listing,
-    /// The noise of the workload, and what can be seen through it.
+    /// The noise of the workload, and the smallest gain that it lets one see.
     pub noise: Option<Noise>,
 }
 
@@ -55,7 +55,7 @@ pub struct RecordedConfiguration {
     pub spread_pct: Option<f64>,
     /// The median of the out-of-place measurements of these runs, in GB/s.
     pub out_of_place_gbps: Option<f64>,
-    /// Whether it can't be told apart from the best one.
+    /// Whether noise hides any difference from the best one.
     pub is_tied: bool,
     /// The configuration with fewer channels that ran the same at this size.
     pub alias_of: Option<Configuration>,
@@ -63,7 +63,7 @@ pub struct RecordedConfiguration {
     pub is_set_aside: bool,
     /// The settings that were asked of the library most often.
     pub asked: Asked,
-    /// How it is known what ran.
+    /// The source from which it is known what ran.
     pub evidence: Evidence,
     /// Warnings that the rows' other columns give.
     pub marks: RowMarks,

@@ -107,7 +107,7 @@ pub fn report(material: TuningReportInput<'_>, contents: &Contents) -> Result<Re
     }
     sections.extend(study.evaluation().map(|evaluation| trust::section(evaluation, predicted)));
     let noise = measurements::noise(study, answer, numbered);
-    // What stalled is told there.
+    // Stalled runs are listed there.
     notes.retain(|note| noise.as_ref().is_none_or(|noise| !noise.text.contains(note)));
     sections.extend(noise);
     sections.extend(measurements::dips(study, answer));

@@ -92,7 +92,7 @@ pub struct Recommendation {
     pub measured_best: Option<MeasuredBusbw>,
     /// The library's default at this workload, where it was measured.
     pub default: Option<MeasuredBusbw>,
-    /// The default's busbw between the sizes at which it was measured, where this is none of them.
+    /// The default's busbw, interpolated between the sizes at which it was measured, if this is not one of them.
     pub default_between_gbps: Option<f64>,
     /// The choice's own measurement at this workload, where there is one.
     pub measured: Option<MeasuredBusbw>,
@@ -107,7 +107,7 @@ pub struct Recommendation {
     pub tied: Vec<Configuration>,
     /// Configurations with more channels that ran the same at this size as the choice does.
     pub aliases: Vec<Configuration>,
-    /// The noise of the measurements here; `None` where nothing tells it.
+    /// The noise of the measurements here; `None` where it is not known.
     pub noise: Option<Noise>,
     /// The gain by the out-of-place runs, which take no part in the decision.
     #[serde(rename = "witness")]

@@ -354,7 +354,7 @@ impl<'a> Division<'a> {
         sets
     }
 
-    /// The sets of nodes that are told apart, as they are counted.
+    /// The different sets of nodes, numbered as they occur.
     fn nodes(&self) -> Vec<u32> {
         let rows = self.rows(Aspect::Nodes as usize);
         (1..rows.len() as u32).filter(|number| rows[*number as usize] > 0).collect()

@@ -13,7 +13,7 @@ pub enum SizesError {
     /// There is no size between the commas, or no text at all.
     #[error("no size is given; write one or several, like 16M or 1M, 16M, 1.5G")]
     Empty,
-    /// One of them is none.
+    /// One of the texts is no size.
     #[error(transparent)]
     Size(#[from] SizeError),
     /// A size of 0 bytes, which has no bandwidth.

@@ -22,13 +22,13 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// With what each collective and scale was measured, in words.
+/// What each collective and scale was measured with, such as library version and data type, as texts.
 pub type MeasuredWith = BTreeMap<(Collective, Scale), Vec<String>>;
 
-/// The libraries, data types and operations of rows, and a short number for each set of nodes, which tells sets apart
-/// and names none.
+/// The libraries, data types and operations of rows, and a short number for each set of nodes, which distinguishes
+/// them without naming a node.
 pub fn measured_with(rows: &[Row], origins: &Origins) -> MeasuredWith {
-    /// More different ones are not told.
+    /// The most different origins that are listed.
     const MAX: usize = 8;
     let key = |row: &Row| (row.workload.collective, row.workload.scale, row.origin);
     let mut words = MeasuredWith::new();
@@ -50,12 +50,12 @@ pub fn measured_with(rows: &[Row], origins: &Origins) -> MeasuredWith {
     words
 }
 
-/// So many of those that are tied are kept in a thinned snapshot, those with the fewest channels first.
+/// The most tied configurations of a size that a thinned snapshot keeps: those with the fewest channels.
 const MAX_TIED: usize = 3;
 
 impl Snapshot {
-    /// Of what was measured, and what is to be deployed by the last answer or, before any training, by the measured
-    /// winners. It can't fail as long as nothing was learnt.
+    /// A snapshot of what was measured, and of what is to be deployed by the last answer or, before any training, by
+    /// the measured winners. Returns an error if the trained model can't be evaluated; never before training.
     pub fn new(study: &TuningStudy, extent: Extent) -> Result<Self, TuningStudyError> {
         let answer = study.to_deploy()?;
         let answer: BTreeMap<Workload, &Recommendation> =
@@ -86,7 +86,7 @@ impl Snapshot {
         Ok(Self { program, is_whole: extent == Extent::Whole, groups })
     }
 
-    /// Says with what it was measured.
+    /// Adds what each collective and scale was measured with.
     pub fn measured_with(&mut self, words: &MeasuredWith) {
         for group in &mut self.groups {
             group.measured_with = words.get(&(group.collective, group.scale)).cloned().unwrap_or_default();
@@ -137,8 +137,8 @@ fn is_kept(recommendation: &Recommendation, configuration: &Configuration) -> bo
         || recommendation.tied.iter().take(MAX_TIED).any(|tied| tied == configuration)
 }
 
-/// The used runs of a place; `None` of none, and of one that stalled, which stands in an answer for want of a better
-/// one, but is no change.
+/// The used runs of a place; `None` if there are none. A single run that stalled is used in answers, since there is no
+/// other, but not in a snapshot: its stall would look like a change.
 fn measurement(
     place: &PointRuns,
     first: usize,
@@ -160,7 +160,7 @@ fn measurement(
         let mut values: Vec<(f64, u32)> = used().map(|run| (run.busbw_gbps, run.repeats)).collect();
         let busbw_gbps = rounded(super::runs::weighted_median(&mut values)?);
         let own = OwnSpread::new(place, first, runs, screened);
-        // The range that normal numbers with this deviation have.
+        // The expected range of so many normal numbers with this deviation, since a spread is (max − min) / median.
         let spread = |deviation: f64| (exp(deviation * mean_range(own.runs)) - 1.0) * 100.0;
         let spread_pct = (own.variance.freedom() > 0.0).then(|| rounded(spread(own.variance.deviation())));
         SnapshotRuns::Median { busbw_gbps, runs: own.runs, spread_pct }

@@ -31,7 +31,7 @@ pub const MIN_SLOWDOWN: f64 = 1.5;
 /// It is also slower than them by more than this many standard deviations.
 pub const MIN_DEVIATIONS: f64 = 6.0;
 
-/// The smallest number of runs with both placements that tell how the two relate at a size.
+/// The smallest number of runs with both placements from which their ratio at a size is known.
 const MIN_PAIRS: usize = 5;
 
 /// A run that was slowed down by something else than its configuration.

@@ -47,11 +47,11 @@ pub struct TuningStudy {
     sweep: Sweep,
     measurements: Measurements,
     groups: Vec<Group>,
-    /// Where the answers are deployed: it says what can run beside what was measured.
+    /// The library and GPU on which answers are deployed: they say what can run besides what was measured.
     platform: Platform,
-    /// What links carry, to which predictions are held.
+    /// The largest busbw that the cluster's links allow, which limits predictions.
     ceilings: Ceilings,
-    /// How far to trust interpolation, as long as nothing was learnt.
+    /// The validation of interpolation, which answers as long as nothing was learnt.
     untrained: OnceLock<Validation>,
     trained: Option<TrainedModel>,
 }
@@ -82,7 +82,7 @@ pub enum TuningStudyError {
         grouped(MAX_TRAINED_GROUPS as u64)
     )]
     TooManyScales(usize),
-    /// Parameters of which no training would end.
+    /// Parameters with which training would take practically for ever.
     #[error(
         "these parameters ask for more than {} trees or stages, or trees deeper than {}",
         grouped(Parameters::MAX_TREES.into()),
@@ -118,24 +118,24 @@ pub enum TuningStudyError {
     Message(#[from] postcard::Error),
 }
 
-/// So many collectives and scales are learnt from at most: each is a surface of its own, and training would take
+/// The most collectives and scales that are learnt from: each is a surface of its own, and training more would take
 /// minutes. Real sweeps have tens.
 pub const MAX_TRAINED_GROUPS: usize = 2000;
 
 impl TuningStudy {
-    /// Studies a sweep whose points are of `target`, and of whose runs no more is known.
+    /// A study of a sweep whose single runs are not known; its values are of `target`.
     pub fn new(sweep: Sweep, target: Target) -> Self {
         Self::of_runs(Runs::of_points(sweep), target)
     }
 
-    /// Studies runs that are of `target`, without those that stalled.
+    /// A study of runs, without those that stalled; their values are of `target`.
     pub fn of_runs(runs: Runs, target: Target) -> Self {
         let mut study = Self { runs, target, ..Self::default() };
         study.screen(Screening::default());
         study
     }
 
-    /// Sets runs aside, and forgets what was learnt with others.
+    /// Chooses the runs that are set aside, and drops the model that was learnt from other runs.
     fn screen(&mut self, screening: Screening) {
         self.trained = None;
         self.screened = Screened::new(&self.runs, &screening);
@@ -148,14 +148,14 @@ impl TuningStudy {
         self.untrained = OnceLock::new();
     }
 
-    /// Holds predictions to what links carry. Answers what must be known of that; what was answered before stands until
-    /// the next question.
+    /// Limits predictions to what links can carry. Returns notes for the user. Answers that were given before are not
+    /// changed.
     pub fn limit_predictions(&mut self, ceilings: Vec<Ceiling>) -> Vec<String> {
         self.ceilings = Ceilings::new(ceilings, &self.sweep);
         self.ceilings.notes(&self.sweep)
     }
 
-    /// Where the answers are deployed. What was answered before stands until the next question.
+    /// Sets the library and GPU on which answers are deployed. Answers that were given before are not changed.
     pub fn set_platform(&mut self, platform: Platform) {
         self.platform = platform;
         if let Some(trained) = &mut self.trained {
@@ -163,12 +163,13 @@ impl TuningStudy {
         }
     }
 
-    /// Where the answers are deployed.
+    /// The library and GPU on which answers are deployed.
     pub const fn platform(&self) -> &Platform {
         &self.platform
     }
 
-    /// Of the algorithms that limits name those that can't run at a workload, and why, in words.
+    /// The algorithms among those that `limits` names that can't run at a workload, a sentence with the reason for
+    /// each.
     pub fn cannot_run(&self, limits: &SearchLimits, workload: &Workload) -> Vec<String> {
         let space = SearchSpace::new(&self.sweep, limits, &self.platform);
         let told = |(algorithm, why): &(Algorithm, &str)| {
@@ -209,11 +210,10 @@ impl TuningStudy {
         self.trained.as_ref().map_or(&[], |trained| &trained.answer)
     }
 
-    /// The last recommendations for each measured workload; before any training the measured
-    /// winners.
+    /// The last recommendations for each measured workload; before any training the measured winners.
     ///
     /// # Errors
-    /// None as long as no model was trained.
+    /// Returns an error if the trained model can't be evaluated; never before training.
     pub fn to_deploy(&self) -> Result<Cow<'_, [Recommendation]>, TuningStudyError> {
         Ok(match self.recommendations() {
             [] => self.winners()?.into(),
@@ -249,10 +249,10 @@ impl TuningStudy {
         })
     }
 
-    /// The measured winners: the answer before any model.
+    /// The measured winners: the answer before any model is trained.
     ///
     /// # Errors
-    /// None as long as no model was trained.
+    /// Returns an error if the trained model can't be evaluated; never before training.
     pub fn winners(&self) -> Result<Vec<Recommendation>, TuningStudyError> {
         self.with_recommender(None, |recommender| {
             let measured = |workload: &Workload| recommender.recommend(workload, false).map_err(TuningStudyError::from);
@@ -264,7 +264,7 @@ impl TuningStudy {
     /// the last training, model and validation are kept.
     ///
     /// # Errors
-    /// Nothing was measured, or the model can't be fitted.
+    /// Returns an error if nothing was measured, or the model can't be fitted.
     pub fn train(
         &mut self,
         parameters: Parameters,
@@ -303,11 +303,11 @@ impl TuningStudy {
         Ok(&trained.answer)
     }
 
-    /// Takes the predictions of all folds, scores them, and answers again: with intervals, the exhaustive search as
-    /// a check, and from a baseline wherever that lost less.
+    /// Scores the predictions of all folds, and answers again: with intervals, with the exhaustive search as a check,
+    /// and from a baseline where that has the smaller regret.
     ///
     /// # Errors
-    /// Nothing was trained, or the model can't be asked.
+    /// Returns an error if nothing was trained, or the model can't be evaluated.
     pub fn validate(
         &mut self,
         folds: &[FoldPredictions],
@@ -323,7 +323,7 @@ impl TuningStudy {
     /// Answers for any workloads; `search` replaces the limits of the training.
     ///
     /// # Errors
-    /// The model can't be asked.
+    /// Returns an error if the model can't be evaluated.
     pub fn recommend(
         &self,
         workloads: &[Workload],
@@ -345,7 +345,7 @@ impl TuningStudy {
     /// The recommendations between all measured sizes, beside [`Self::to_deploy`], by collective, scale and size.
     ///
     /// # Errors
-    /// The model can't be asked.
+    /// Returns an error if the model can't be evaluated.
     pub fn between_sizes(&self) -> Result<Vec<BetweenSizes>, TuningStudyError> {
         let answer = self.to_deploy()?;
         let mut sorted: Vec<&Recommendation> = answer.iter().collect();
@@ -364,7 +364,7 @@ impl TuningStudy {
         })
     }
 
-    /// Finds out how far to trust interpolation, where nothing was learnt.
+    /// Validates interpolation, if nothing was learnt.
     fn try_interpolation(&self) {
         if self.trained.is_none() && self.groups.len() <= MAX_TRAINED_GROUPS {
             self.untrained.get_or_init(|| validate::evaluate(&self.sweep, &[]));
@@ -381,7 +381,7 @@ impl TuningStudy {
     /// The charts of one workload, the heat map against the best.
     ///
     /// # Errors
-    /// The model can't be asked.
+    /// Returns an error if the model can't be evaluated.
     pub fn view(&self, workload: &Workload) -> Result<View, TuningStudyError> {
         let answer = self.trained.as_ref().map_or(&[][..], |trained| &trained.answer);
         let known = answer.iter().find(|r| r.workload == *workload).cloned();
@@ -420,7 +420,7 @@ impl TuningStudy {
     /// Which features matter to the model: by impurity, and by how much the error rises when one is shuffled.
     ///
     /// # Errors
-    /// Nothing was trained, or the model can't be asked.
+    /// Returns an error if nothing was trained, or the model can't be evaluated.
     pub fn importances(&self, progress: &mut dyn Progress) -> Result<Vec<Importance>, TuningStudyError> {
         /// Shuffling needs no more points than this to tell features apart.
         const POINTS: usize = 2000;
@@ -457,17 +457,18 @@ impl TuningStudy {
     /// The model as a file.
     ///
     /// # Errors
-    /// Nothing was trained, or the model can't be asked.
+    /// Returns an error if nothing was trained, or the model can't be evaluated.
     pub fn model_file(&self) -> Result<ModelFile, TuningStudyError> {
         let trained = self.trained.as_ref().ok_or(TuningStudyError::NothingTrained)?;
         let Self { target, sweep, runs, screened, .. } = self;
         Ok(ModelFile::new(&trained.model, &trained.parameters, *target, sweep, runs, screened)?)
     }
 
-    /// Compares the trained model with the hash of a file that it was opened from; a difference, in words.
+    /// Compares the trained model with the hash in the model file that it was opened from. Returns a sentence if they
+    /// differ.
     ///
     /// # Errors
-    /// Nothing was trained, or the model can't be asked.
+    /// Returns an error if nothing was trained, or the model can't be evaluated.
     pub fn differs_from(&self, saved_hash: &str) -> Result<Option<String>, TuningStudyError> {
         let trained = self.trained.as_ref().ok_or(TuningStudyError::NothingTrained)?;
         let hash = model_file::hash(&trained.model, &self.sweep.points)?;
@@ -479,15 +480,15 @@ impl TuningStudy {
         }))
     }
 
-    /// The bus bandwidth in GB/s that the model predicts for a configuration; `None` before any training and where it
-    /// can't tell.
+    /// The bus bandwidth in GB/s that the model predicts for a configuration; `None` before any training, and where the
+    /// model can't predict it.
     pub fn predict(&self, workload: &Workload, configuration: &Configuration) -> Option<f64> {
         let predicted = self.trained.as_ref()?.model.predict(&[(*workload, *configuration)]).ok()?;
         let busbw = predicted.into_iter().next().flatten().filter(|busbw| busbw.is_finite() && *busbw > 0.0)?;
         Some(self.ceilings.hold(workload, configuration, busbw))
     }
 
-    /// When something else than the default is recommended.
+    /// The level and the smallest gain with which something else than the default is recommended.
     pub fn confidence(&self) -> Confidence {
         self.trained.as_ref().map(|trained| trained.parameters.confidence).unwrap_or_default()
     }
@@ -508,7 +509,7 @@ impl TuningStudy {
         validation.map_or(&[], |validation| &validation.deployed)
     }
 
-    /// Where a baseline answers instead of the model, in words.
+    /// Sentences that say where a baseline answers instead of the model.
     pub fn notes(&self) -> Vec<String> {
         let Some(validation) = self.trained.as_ref().and_then(|trained| trained.validation.as_ref()) else {
             return Vec::new();

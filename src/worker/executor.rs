@@ -1,4 +1,4 @@
-//! Does what the page asks, as a plain function: the same in a worker, in the terminal and in tests.
+//! Answers the requests of the page with a plain function, so that a worker, the terminal and tests run the same code.
 
 use super::protocol::{GivenState, Loaded, Request, Response};
 use crate::{
@@ -48,12 +48,12 @@ pub struct Executor {
     reports: Vec<(u32, Box<report::Report>)>,
     /// The report on each loaded file.
     files: Vec<FileReport>,
-    /// The report that was written last, as long as nothing else was asked.
+    /// The report that was written last; any other request drops it.
     made: Option<(report::Contents, report::Report)>,
 }
 
 impl Executor {
-    /// Does one request. `files` are those of [`Request::Load`], in its order.
+    /// Answers one request. `files` are the contents of the files that the request names, in its order.
     ///
     /// # Errors
     /// Returns the reason, in words for users.
@@ -148,10 +148,10 @@ impl Executor {
         Ok(report::write(report, form)?)
     }
 
-    /// Studies what files hold, instead of everything earlier.
+    /// Makes studies of the opened files, which replace all earlier ones.
     ///
     /// # Errors
-    /// Returns an error if none as long as nothing was learnt from it.
+    /// Returns an error if a trained model can't be evaluated; never before training.
     pub fn take_in(
         &mut self,
         mut opened: OpenedFiles,

@@ -6,9 +6,9 @@
 //! terminating the worker. Messages travel as postcard bytes; the handles of files travel beside them, in the order of
 //! [`Request::Load`]'s files.
 //!
-//! One worker holds what was loaded and learnt, and answers at any time. Jobs, such as folds of a validation, are done
-//! by further workers of the same code, from the basis that [`Jobs`](crate::workbench::Jobs) carries, and come back to
-//! the first through the page: so they run on several cores and can be cancelled without losing anything.
+//! One worker holds what was loaded and learnt, and answers at any time. Further workers with the same code do jobs,
+//! such as folds of a validation, from the basis that [`Jobs`](crate::workbench::Jobs) carries; the page passes their
+//! results to the first one. So jobs run on several cores, and can be cancelled without losing what was loaded.
 
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +54,7 @@ pub enum FromWorker {
         /// The progress.
         step: Step,
     },
-    /// A job reads a file from now on, or none any more: where the worker dies, this file was it.
+    /// A job begins to read a file, or has read all of them. If the worker crashes, the last of these was being read.
     Reading {
         /// The number of the file that is being read.
         file: Option<u32>,
@@ -85,8 +85,8 @@ pub enum FromWorker {
 pub enum Request {
     /// Checks that the worker responds. Answered by [`Response::Pong`].
     Ping,
-    /// Reads texts that nobody dropped, so that reading is no longer slow when somebody does: code that never ran is
-    /// compiled when it first does. Answered by [`Response::Pong`].
+    /// Reads sample texts in advance: browsers compile WebAssembly functions at their first call, and the first dropped
+    /// file would have to wait for that. Answered by [`Response::Pong`].
     Rehearse,
     /// Reads these files and forgets all earlier ones. Answered by [`Response::Loaded`].
     Load {
@@ -111,14 +111,14 @@ pub enum Request {
     TakeStates(Vec<GivenState>),
     /// The report on what was found. Answered by [`Response::Report`].
     Report(report::Contents),
-    /// The same as a file or as a link. Answered by [`Response::Written`].
+    /// The report of [`Request::Report`] as a file or as a link. Answered by [`Response::Written`].
     WriteReport {
         /// The parts to include.
         contents: report::Contents,
         /// The format in which it is written.
         form: report::ReportFormat,
     },
-    /// A report that was opened, as a file or as a link again. Answered by [`Response::Written`].
+    /// An opened report, written as a file or as a link. Answered by [`Response::Written`].
     WriteOpened {
         /// The report.
         report: Box<report::Report>,
@@ -164,7 +164,7 @@ pub struct Loaded {
     pub files: Vec<FileReport>,
     /// The measured groups; empty if no measurement could be read.
     pub groups: Vec<Group>,
-    /// The sets of measurements that are kept apart, and which of them all this is about.
+    /// The sets of measurements that are not pooled, and the one that is studied.
     pub sets: Sets,
     /// The measured winners, which are the answer before any model is trained.
     pub winners: Vec<Recommendation>,

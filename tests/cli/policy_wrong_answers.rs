@@ -1,10 +1,9 @@
-//! Cases in which the commands of `collectune policy` once gave a wrong answer without a word: each asserts the
-//! sentence, the flag in the JSON or the file that was not written, and the exit code.
+//! Input for which the commands of `collectune policy` could give a wrong answer without a message: each test asserts
+//! the message, the flag in the JSON or that no file was written, and the exit code.
 //!
-//! Cases of the same kinds stand where their matter is, in `tests/policy`: winners where there are none in
-//! `strategies.rs` and `reward_logs.rs` (designs of equal arms), refused tuner files and `doctor` in `reward_logs.rs`,
-//! bad logs and policy files in `bad_input.rs`; what `watch` waits for and logs with a bad first line in
-//! `tests/cli/policy.rs`.
+//! Similar tests are elsewhere: false winners among equal arms in `tests/policy/strategies.rs` and `reward_logs.rs`,
+//! refused tuner files and `doctor` in `reward_logs.rs`, bad logs and policy files in `bad_input.rs`; what `watch`
+//! waits for, and logs with a bad first line, in `tests/cli/policy.rs`.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -39,7 +38,7 @@ fn named() -> String {
     header + &(0..40).map(line).collect::<String>()
 }
 
-/// Both doors of what is given: the notes of `replay --json` are those that it says.
+/// The notes of `replay --json` with some options. Each must also be on the standard error output.
 fn notes(arguments: &[&str]) -> Vec<String> {
     let arguments = [&["policy", "replay"], arguments, &["--seeds", "0", "--json"]].concat();
     let output = collectune(&arguments);
@@ -66,7 +65,7 @@ fn a_part_of_a_name_that_no_log_has_is_refused() {
             assert!(told.contains(&format!("{option} rewrads=… names no log; there are {log}")), "{told}");
         }
     }
-    // What can't be meant is refused whether a log has the name or not.
+    // An impossible value is refused even if no log has the name.
     for (option, value) in
         [("--arm", "x=banana"), ("--from", "x=0"), ("--from", "x=a"), ("--overlap", "x=2"), ("--arm", "auto")]
     {
@@ -106,7 +105,7 @@ fn what_is_given_of_turns_and_used_for_no_log_is_named() {
     has(&given, "The calls before the first line are given and not used");
     has(&given, "The calls that took turns are given and not used");
     has(&notes(&[&log, "--from", "arms=21"]), "19 lines before line 21 left out");
-    // Where they are used, nothing is said.
+    // Where they are used, there is no note.
     let turns = write(&folder, "turns.log", lines("allreduce", 12.0));
     let used = notes(&[&turns, "--arms", "tree/simple,auto", "--warm-up", "15", "--turns", "35"]);
     assert!(used.iter().all(|note| !note.contains("not used")), "{used:?}");
@@ -153,7 +152,7 @@ fn options_of_one_export_are_not_taken_for_another() {
         &["policy", "export", &log, "--reader", "rccl", "--generation", "7"][..],
         &["policy", "export", &log, "--script", "./job", "--generation", "7"],
         &["policy", "export", &log, "--reader", "rccl", "--library", "2.28.9"],
-        // It is written into policy files alone.
+        // Only policy files contain it.
         &["policy", "replay", &log, "--library", "2.28.9"],
     ] {
         said(arguments, 2);

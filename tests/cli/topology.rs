@@ -114,7 +114,7 @@ fn robustness_has_links_and_nodes() {
     }
 }
 
-/// What the verifier sees ends with 3, each with its place.
+/// Faults that the verifier finds are named with their places, and the exit code is 3.
 #[test]
 fn a_wrong_schedule_ends_with_3() {
     let folder = TempDir::new().unwrap();
@@ -216,7 +216,7 @@ fn a_report_of_links_comes_in_every_form() {
     let link = ended(&collectune(&["report", &ring, "--link", "--site", "https://example.org/", "--no-charts"]), 0);
     assert!(link.starts_with("https://example.org/#") && link.len() < 20_000, "{} characters", link.len());
 
-    // What stands in the page's address can be chosen, and a form needs no file.
+    // Choices are given as in the page's address, and a form needs no file.
     let said = ended(&collectune(&["report", &ring, "--choices", "collective=all_reduce&cut=0-1,1-0"]), 0);
     assert!(said.contains("Without the links between 0 and 1"), "{said}");
     let said = ended(&collectune(&["report", "mesh:3x3", "--no-tuner-files"]), 0);

@@ -1,7 +1,7 @@
-//! Cases in which the commands of tuning (`train`, `predict`, `conf`, `coverage`, `plan`, `ab`, `compare`, `report`)
-//! once gave a wrong answer without a word: each asserts the sentence, the flag in the JSON or the file that was not
-//! written, and the exit code. Verdicts between measured sizes are in `tests/tuning/between_sizes.rs`; what readers
-//! make of files in `tests/tuning/tuner_files.rs`.
+//! Input for which the commands of tuning (`train`, `predict`, `export`, `lint`, `coverage`, `plan`, `ab`, `compare`,
+//! `report`) could give a wrong answer without a message: each test asserts the message, the flag in the JSON or that
+//! no file was written, and the exit code. Verdicts between measured sizes are in `tests/tuning/between_sizes.rs`; how
+//! readers read files is in `tests/tuning/tuner_files.rs`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -29,7 +29,7 @@ fn simulated(folder: &TempDir) -> String {
     write(folder, "sweep.csv", simulation.to_csv())
 }
 
-/// A sweep of two scales: on one node forcing wins, on two it loses to the default.
+/// A sweep of two scales: on one node a forced configuration is fastest, on two the default is.
 fn two_scales() -> String {
     let mut text = HEADER.to_owned();
     for (nodes, forced) in [(1, 20.0), (2, 5.0)] {
@@ -77,7 +77,7 @@ fn a_refused_scale_writes_nothing_and_ends_with_1() {
         written.contains("allreduce,0,18446744073709551615,ring,ll,4,1,8") && !written.contains(",2,16,"),
         "{written}"
     );
-    // What keeps the default is not refused.
+    // A reader that can keep the default is not refused.
     ended(&collectune(&["tuning", "export", &sweep, "--reader", "dn-tuner", "-o", &path]), 0);
 }
 
@@ -129,7 +129,7 @@ fn many_sweeps_take_three_lines_of_a_tuner_file() {
     let last = format!("# the last sweep: day{}/merged_metrics.csv", paths.len() - 1);
     let first = "# the first sweep: day0/merged_metrics.csv".to_owned();
     assert_eq!(export(&paths), [format!("# sweeps: {}", paths.len()), first, last]);
-    // No more of a path than tells the files apart.
+    // Only the part of a path that distinguishes the files is written.
     let two = export(&paths[..2]);
     assert_eq!(two, ["# sweep: day0/merged_metrics.csv", "# sweep: day1/merged_metrics.csv"]);
 }
@@ -195,7 +195,7 @@ fn medians_of_older_tables_are_read_and_prove_nothing() {
         (Some("drop"), Some(13.0))
     );
     assert_eq!(report[0]["problems"].as_array().unwrap().len(), 0, "{report}");
-    // A table that is none says what is needed, in an option that the command has.
+    // For a table that is no sweep, the message names what is needed as an option that the command has.
     let none = write(&folder, "sizes.csv", "size,before,after\n4096,1,2\n");
     let told = said(&["tuning", "ab", &none], 1);
     assert!(
@@ -324,7 +324,7 @@ fn a_default_curve_alone_gives_a_report_with_its_dips() {
     let report = ended(&output, 0);
     assert!(report.contains("Only the library's default was measured") && report.contains("64 KiB"), "{report}");
     assert!(report.to_lowercase().contains("dip") || report.to_lowercase().contains("hotspot"), "{report}");
-    // There is nothing to learn, and what can be had is named.
+    // There is nothing to learn from; the message names what is possible instead.
     let told = said(&["tuning", "train", &curve], 1);
     assert!(
         told.contains("only the library's default was measured; a report shows its curve and where it dips"),
@@ -406,7 +406,7 @@ fn files_that_a_command_does_not_use_are_named() {
         let told = said(&["report", &sweep, file], 0);
         assert!(told.contains(&format!("warning: {file} is not in the report: it holds")), "{told}");
     }
-    // A report that is written again stays as it was made, and says which options do nothing.
+    // A report that is written again does not change, and the options without effect are named.
     let made = folder.path().join("made.json").display().to_string();
     said(&["report", &sweep, "-o", &made], 0);
     let told = said(&["report", &made, "--no-charts", "--preset", "seed"], 0);

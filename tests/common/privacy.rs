@@ -1,4 +1,4 @@
-//! Names of files and folders do not travel in reports where that is switched off, and paths never.
+//! Reports have no names of files and folders if that is switched off, and never paths.
 
 #![allow(clippy::unwrap_used)]
 
@@ -114,7 +114,7 @@ fn ask(executor: &mut Executor, workbench: Workbench, question: WorkbenchQuestio
     }
 }
 
-/// Studies as the page does; where `is_whole`, until nothing is left to be done.
+/// Studies files as the page does; with `is_whole`, until nothing is left to be done.
 fn explore(executor: &mut Executor, workbench: Workbench, is_whole: bool) {
     let shown = |answer: WorkbenchAnswer| -> WorkbenchView {
         match answer {
@@ -157,7 +157,7 @@ fn report(executor: &Executor, workbench: Workbench, file_names: bool) -> Report
     executor.report(&Contents { workbench, file_names, ..Contents::whole() }).unwrap()
 }
 
-/// Everything that leaves with a report, in every form.
+/// All texts of a report in every form.
 fn all_that_leaves(report: &Report) -> Vec<(ReportFormat, String)> {
     let all = ReportFormat::ALL.iter().map(|form| {
         let text = match write(report, *form).unwrap() {
@@ -169,7 +169,7 @@ fn all_that_leaves(report: &Report) -> Vec<(ReportFormat, String)> {
     all.collect()
 }
 
-/// No form of the report has the word in it, in any case.
+/// Asserts that no form of the report contains the word, in upper or lower case.
 fn is_nowhere(word: &str, report: &Report) {
     for (form, text) in all_that_leaves(report) {
         let lower = text.to_ascii_lowercase();
@@ -247,7 +247,7 @@ fn vocabulary() -> BTreeSet<String> {
     known.operators.iter().for_each(|operator| add(&operator.name));
     known.collectives.iter().for_each(|collective| add(&collective.name));
     known.architectures.iter().for_each(|architecture| add(&architecture.name));
-    // Words of our own examples, of the formats that are read, and of what people call such files.
+    // Words of our examples, of the formats that are read, and of common file names.
     "csv tsv json xml yml yaml txt log gz zip conf html md sweep sweeps metrics merged stats statistics results result \
      samples sample kernels rewards reward policy dump topology graph links schedule run runs output simulated fp16 bf16 \
      fp32 fp64 nccl rccl tests test perf node nodes rank ranks default median medians winners tuner tuned training"
@@ -259,7 +259,7 @@ fn vocabulary() -> BTreeSet<String> {
 
 const WORDS: &str = "src/report/privacy/words.txt";
 
-/// A word of every report that the list lacks would be replaced where a file is called by it.
+/// A word of ordinary reports that the list lacks would be replaced if a file had that name.
 #[test]
 fn the_vocabulary_has_the_words_of_every_report() {
     let written = fs::read_to_string(WORDS).unwrap();

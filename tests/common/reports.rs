@@ -1,4 +1,4 @@
-//! Reports travel: every form, there and back, and what hostile hands make of them.
+//! Reports are written in every form and opened again, also after hostile changes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -58,7 +58,7 @@ fn typical() -> Vec<(&'static str, Vec<u8>)> {
     vec![("all_reduce.csv", simulation.to_csv().into_bytes())]
 }
 
-/// A report's link in each stage of coarseness, printed; the one that is made.
+/// Prints a report's link at each stage of shortening, and returns the final one.
 fn measured_link(what: &str, executor: &Executor) -> link::Link {
     let report = executor.report(&of_a_link()).unwrap();
     println!("{what}: JSON of the whole report {} characters", wire::write(&report).len());
@@ -75,7 +75,7 @@ fn measured_link(what: &str, executor: &Executor) -> link::Link {
     link
 }
 
-/// What a link is asked to hold.
+/// The contents that a link is asked to carry.
 fn of_a_link() -> Contents {
     Contents { measurements: false, ..Contents::whole() }
 }
@@ -95,7 +95,7 @@ fn a_report_of_real_sweeps_fits_a_link() {
     assert!(link.fits && link.chars <= link::MOST_MADE, "{} characters", link.chars);
 }
 
-/// A report with something everywhere, all words the given ones.
+/// A report that uses every field, with the given words as all texts.
 fn filled(words: &str, value: f64) -> Report {
     let text = || words.to_owned();
     let point = |x: f64, y: f64| Point { x, y, ..Point::default() };
@@ -160,13 +160,13 @@ proptest! {
     ]) {
         let report = filled(&words, value);
         let once = wire::read(&wire::write(&report)).unwrap();
-        // What is rounded once stays.
+        // Rounding a second time changes nothing.
         prop_assert_eq!(&wire::read(&wire::write(&once)).unwrap(), &once);
         let rounded = once.sections[0].charts[0].series[0].points[0].x;
         prop_assert!(rounded == value || (rounded - value).abs() <= value.abs() * 5.1e-5, "{} {}", value, rounded);
         let exact = filled(&words, rounded);
         prop_assert_eq!(&wire::read(&wire::write(&exact)).unwrap(), &exact);
-        // By every way.
+        // In every form.
         let page = html::html(&exact).unwrap();
         prop_assert!(open::is_report(&page));
         prop_assert_eq!(&open::open(&page).unwrap(), &exact);
@@ -270,7 +270,7 @@ fn no_word_becomes_markdown() {
         let mut marks = String::new();
         let mut letters = bare.chars();
         while let Some(c) = letters.next() {
-            // What stands behind a backslash is no markup.
+            // An escaped character is no markup.
             if c == '\\' {
                 letters.next();
             } else {
@@ -334,7 +334,7 @@ fn every_cut_and_every_change_of_a_link_is_told() {
         changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
         let changed = String::from_utf8(changed).unwrap();
         match link::decode(&changed) {
-            // The last character may have bits that stand for nothing.
+            // The last character of base64url may have unused bits.
             Ok(report) => assert!(at + 1 == link.len() && report.title == "words", "{at}"),
             Err(LinkError::Damaged | LinkError::Cut { .. } | LinkError::Newer(_)) => {}
             Err(other) => panic!("{at}: {other}"),
@@ -349,7 +349,7 @@ fn every_cut_and_every_change_of_a_link_is_told() {
     ] {
         assert_eq!(link::decode(&around).map(|report| report.title), Ok("words".to_owned()), "{around}");
     }
-    // Chats and scanners of mail encode once more what is encoded already.
+    // Chats and mail scanners percent-encode addresses a second time.
     for equals in ["%3D", "%3d"] {
         let again = link.replace('=', equals).replace('&', "%26");
         assert!(link::is_report(&again), "{again}");
@@ -474,7 +474,7 @@ fn a_dropped_report_opens_by_its_content() {
         assert_eq!(*opened, report);
         let missing = executor.execute(Request::OpenReport { file: 8 }, Vec::new(), &mut Silent);
         assert!(matches!(missing, Err(ExecuteError::NoReport)));
-        // And leaves again.
+        // And it is written again.
         for form in ReportFormat::ALL {
             let request = Request::WriteOpened { report: opened.clone(), form: *form };
             match executor.execute(request, Vec::new(), &mut Silent).unwrap() {

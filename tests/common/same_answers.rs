@@ -1,7 +1,7 @@
-//! Page and terminal say the same of the same files and choices, and what is saved means the same when it is read
-//! again; over random choices, damages and contents.
+//! Page and terminal give the same answers for the same files and choices, and saved files mean the same when they are
+//! read again; over random choices, damaged files and contents.
 //!
-//! Files that are read again in tests of their own: tuner files of every reader in `tests/tuning/tuner_files.rs`,
+//! Other tests read these files again: tuner files of every reader in `tests/tuning/tuner_files.rs`,
 //! reports in `reports.rs`, models in `tests/cli/train_and_predict.rs`, schedules and their units in
 //! `tests/cli/topology_wrong_answers.rs`.
 
@@ -46,11 +46,11 @@ use collectune::{
 };
 use tempfile::TempDir;
 
-/// What somebody reads: of the page all sentences, of the terminal the lines that stand beside its answer.
+/// The messages to the user: all sentences of the page, and of the terminal the lines beside its answer.
 struct Said(String);
 
 impl Said {
-    /// Without folders, which only the terminal names, and without the kind of each line.
+    /// Removes folders, which only the terminal names, and the kind of each line.
     fn of(folder: &TempDir, text: &str) -> Self {
         Self(text.replace(&format!("{}/", folder.path().display()), ""))
     }
@@ -66,12 +66,12 @@ impl Said {
     }
 }
 
-/// Without what begins and ends a sentence in one place and not in another.
+/// Removes beginnings and ends of a sentence that differ between page and terminal.
 fn plain(text: &str) -> String {
     text.trim().trim_end_matches('.').to_lowercase()
 }
 
-/// What the page tells of files when they are loaded.
+/// What the page says of files when they are loaded.
 fn of_files(loaded: &Loaded) -> Vec<String> {
     let mut all = loaded.notes.clone();
     for file in &loaded.files {
@@ -87,7 +87,7 @@ fn of_files(loaded: &Loaded) -> Vec<String> {
     all
 }
 
-/// All texts of what a workbench shows, or why it shows nothing.
+/// All texts that a workbench shows, or why it shows nothing.
 fn shown(worker: &mut Executor, workbench: Workbench, choices: &[(String, String)]) -> Result<Vec<String>, String> {
     let mut chosen = Choices::default();
     choices.iter().for_each(|(key, value)| chosen.set(key, value));
@@ -124,7 +124,7 @@ fn damaged(stream: &mut Stream, text: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// A log of rewards, with or without arms and with a name that may tell one.
+/// A reward log, with or without arms, and with a name that may contain one.
 fn rewards(stream: &mut Stream) -> (String, String) {
     let name = ["rewards.log", "rewards_tree_simple_r1.log", "times_auto_64MB.log"][stream.below(3)];
     let has_arms = stream.below(2) == 0;
@@ -139,7 +139,7 @@ fn rewards(stream: &mut Stream) -> (String, String) {
     (name.to_owned(), damaged(stream, &text))
 }
 
-/// Choices as the page has them and as the terminal is told them.
+/// Choices as the page's keys and values, and as the terminal's options.
 fn given(stream: &mut Stream, log: &str) -> (Vec<(String, String)>, Vec<String>) {
     let options = [
         ("arm.1", "--arm", "tree/simple", true),
@@ -199,7 +199,7 @@ fn policy_says_the_same_in_both_doors() {
             );
             noted += 1;
         }
-        // And the other way round: what the page notes of the files and of the study.
+        // And the other way round: the page's notes on the files and on the study.
         let mut notes = of_files(&loaded);
         notes.extend(executor.studies.policy.study().studied().notes);
         for note in notes {
@@ -298,7 +298,7 @@ fn overlap_and_training_time_say_the_same_in_both_doors() {
         .into_iter()
         .filter(|line| {
             let bare = line.split_once(": ").map_or(line.as_str(), |(_, bare)| bare);
-            // What a run needs and nobody sampled, and odd samples, are tables on the page.
+            // Missing and suspicious samples are tables on the page.
             let is_of_a_table = line.starts_with("of ") || line.starts_with("odd samples");
             !all.has(line) && !all.has(bare) && !line.contains("more left out") && !is_of_a_table
         })
@@ -407,7 +407,7 @@ fn graphs_mean_the_same_when_they_are_read_again() {
             }
         }
         let topology = Topology { name: "a".to_owned(), nodes, links, unit, labels: Vec::new(), shape: None };
-        // Decimal units stand in the file, whatever is taken for those that don't say; the others are what is usual.
+        // Decimal units are stated in the file; the other units are the default.
         for usual in if unit == Unit::Gb { vec![Unit::Gib, Unit::Gb] } else { vec![Unit::Gib] } {
             let again =
                 links::read(&topology_csv(&topology), "a", Options { unit: usual, merge: false }).unwrap().topology;

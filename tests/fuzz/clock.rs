@@ -1,11 +1,11 @@
-//! How long a thread was at work. On a machine that others use as well, the clock on the wall tells nothing.
+//! The processor time of a thread: on a machine that others use, elapsed time says little.
 
 use std::{
     sync::LazyLock,
     time::{Duration, Instant},
 };
 
-/// What this thread has worked so far, where the system tells it; else the time since the first call.
+/// The processor time of this thread so far, if the system provides it; else the time since the first call.
 pub fn busy() -> Duration {
     static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();

@@ -1,9 +1,9 @@
-//! Feeds every reader with mutated samples, on all processors, for as long as one likes: `cargo xtask fuzz`.
+//! Feeds every reader with mutated samples, on all processors, for any length of time: `cargo xtask fuzz`.
 //!
 //! Each execution is a seed: from it come the sample and its mutations, so that `--reader NAME --seed N` repeats it.
-//! Each is timed by the processor, and what it allocates is counted. An input that panics, takes too long or too much
-//! room is made smaller as long as it still does, printed, and saved below `target/fuzz`, from where
-//! `--reader NAME --input FILE` reads it again. Studies are fed as readers are: a line of choices and a file, and each
+//! The processor time and the allocated memory of each are measured. An input that panics, or takes too much time or
+//! memory, is made smaller as long as it still does, printed, and saved below `target/fuzz`, from where
+//! `--reader NAME --input FILE` reads it again. Studies are fed like readers: with a line of choices and a file. Each
 //! question to the worker is timed by itself.
 
 mod clock;
@@ -33,32 +33,32 @@ use readers::{READERS, Reader};
 
 const USAGE: &str = "fuzz [--minutes N | --executions N | --each N] [--seed N] [--reader NAME]... [--threads N] [--input FILE]; \
                      NAME may be readers, or studies, for all of them";
-/// An input of a reader is too slow.
+/// The limit of time for a reader's input.
 const SLOW: Duration = Duration::from_secs(2);
-/// A question to a study is.
+/// The limit of time for a question to a study.
 const SLOW_QUESTION: Duration = Duration::from_secs(10);
-/// An input takes too much room.
+/// The limit of memory for an input.
 const MOST: usize = 1 << 30;
-/// An input that is read so long, by the clock on the wall, never ends.
+/// The elapsed time after which an input is taken never to end.
 const NEVER: Duration = Duration::from_secs(300);
-/// One from a stranger is.
+/// The limit of time for an input from a stranger, such as a link.
 const SLOW_FOR_STRANGERS: Duration = Duration::from_millis(100);
-/// And takes too much room.
+/// The limit of memory for an input from a stranger.
 const MOST_FOR_STRANGERS: usize = 64 << 20;
 
 /// The longest time, in µs, and the most bytes that an input from a stranger took.
 static LONGEST_US: AtomicU64 = AtomicU64::new(0);
 static MOST_BYTES: AtomicU64 = AtomicU64::new(0);
 
-/// What to do.
+/// The inputs to run.
 struct Options {
     time: Duration,
     executions: u64,
     seed: u64,
     readers: Vec<&'static Reader>,
-    /// One seed of one reader, again.
+    /// One seed of one reader.
     again: bool,
-    /// An input that was saved.
+    /// A saved input.
     input: Option<Vec<u8>>,
     threads: usize,
 }
@@ -145,7 +145,7 @@ fn main() -> ExitCode {
     }
     LONGEST_US.store(0, Ordering::Relaxed);
     MOST_BYTES.store(0, Ordering::Relaxed);
-    // What panics is told once, when it has been made smaller.
+    // A panic is reported once, after its input has been made smaller.
     panic::set_hook(Box::new(|_| {}));
     let start = Instant::now();
     let (counts, faults) = if let Some(input) = &options.input {
@@ -194,7 +194,7 @@ fn main() -> ExitCode {
     if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Keeps an input, and says where.
+/// Saves an input, and returns where.
 fn save(reader: &Reader, seed: u64, input: &[u8]) -> Option<String> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("target/fuzz");
     std::fs::create_dir_all(&folder).ok()?;
@@ -203,18 +203,18 @@ fn save(reader: &Reader, seed: u64, input: &[u8]) -> Option<String> {
     Some(path.display().to_string())
 }
 
-/// An input can't be read to its end: it is told, and all is left.
+/// Reports an input that does not end, and ends the program.
 fn give_up(reader: usize, seed: u64, what: &str) -> ! {
     let reader = &READERS[reader.min(READERS.len() - 1)];
     eprintln!("\n{} {what}\nagain: cargo xtask fuzz --reader {} --seed {seed}", reader.name, reader.name);
     std::process::exit(1)
 }
 
-/// Runs readers in turn on all processors; answers how often each ran, and the faults.
+/// Runs readers in turn on all processors. Returns how often each ran, and the faults.
 fn run(options: &Options) -> (Vec<u64>, Vec<Fault>) {
     /// Executions that a thread takes at once.
     const BATCH: u64 = 50;
-    /// After so many the answer is clear.
+    /// The number of faults after which the run ends.
     const MOST_FAULTS: usize = 10;
     let next = AtomicU64::new(0);
     let stop = AtomicBool::new(false);
@@ -271,7 +271,7 @@ fn run(options: &Options) -> (Vec<u64>, Vec<Fault>) {
     (counts.into_iter().map(AtomicU64::into_inner).collect(), faults.into_inner().unwrap_or_default())
 }
 
-/// Counts a thread off, however it ends.
+/// Counts the running threads down when one ends, also by a panic.
 struct Ended<'a>(&'a AtomicU64);
 
 impl Drop for Ended<'_> {
@@ -303,7 +303,7 @@ fn fault(reader: &'static Reader, seed: u64, input: Vec<u8>) -> Option<Fault> {
     Some(Fault { reader, seed, input, what })
 }
 
-/// What inputs from strangers took at most.
+/// The most time and memory that inputs from strangers took.
 fn taken() -> String {
     let most = MOST_BYTES.load(Ordering::Relaxed) as f64 / 1e6;
     format!("{:.1} ms and {most:.1} MB", LONGEST_US.load(Ordering::Relaxed) as f64 / 1e3)
@@ -325,7 +325,7 @@ fn wrong(reader: &Reader, input: &[u8]) -> Option<String> {
     let (mut outcome, mut time) = read();
     let bytes = memory::peak_since(before);
     if outcome.is_ok() && reader.is_bounded() {
-        // Another program may have had the caches.
+        // Another program may have slowed it down: measure again.
         for _ in 0..4 {
             if time <= SLOW_FOR_STRANGERS / 2 {
                 break;

@@ -1,7 +1,8 @@
-//! The studies behind the readers: what the page asks a worker, with choices at random out of the study's own form.
+//! The studies behind the readers: the questions of the page to a worker, with random choices from the study's own
+//! form.
 //!
-//! An input is a line of choices, as they stand in an address, and below it a file. Each question is timed by itself:
-//! it is what the page waits for.
+//! An input is a line of choices, as in an address, and below it a file. Each question is timed by itself, since the
+//! page waits for each.
 
 use std::{cell::RefCell, sync::LazyLock, time::Duration};
 
@@ -31,11 +32,11 @@ use collectune::{
 use super::{clock, mutate::mutate, samples, topologies};
 
 thread_local! {
-    /// How long questions took since the last input began; none were asked by what is no study.
+    /// The times of the questions since the last input began; empty for readers, which ask none.
     static QUESTIONS: RefCell<Option<(Duration, &'static str)>> = const { RefCell::new(None) };
 }
 
-/// Forgets the questions of the input before.
+/// Forgets the questions of the previous input.
 pub fn begin() {
     QUESTIONS.set(None);
 }
@@ -73,12 +74,12 @@ fn files(all: &[(&str, &[u8])]) -> (Vec<FileToLoad>, Vec<FileSource>) {
     (names.collect(), all.iter().map(|(_, bytes)| source(bytes)).collect())
 }
 
-/// What follows from the bytes, so that an input is all that is needed to repeat it.
+/// A random stream from the bytes of an input, so that the input alone repeats the execution.
 fn random(bytes: &[u8]) -> Stream {
     Stream::new(bytes.iter().fold(7, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(u64::from(*byte))))
 }
 
-/// A report leaves in every form, and what is written is read again.
+/// Writes a report in every form, and opens what was written.
 fn leave(report: &report::Report) {
     for form in ReportFormat::ALL {
         match timed("a report that is written", || report::write(report, *form)) {
@@ -242,8 +243,8 @@ pub struct Scene {
     pub files: fn() -> &'static [Vec<u8>],
 }
 
-/// Values of numbers that forms don't expect, and some that they do. 4096 is none of them: a topology of so many nodes
-/// is allowed more than a study is otherwise (docs/fuzzing.md).
+/// Values for numbers, expected and unexpected. 4096 is not among them: a topology of that many nodes may take more
+/// time and memory than the limits of studies allow (docs/fuzzing.md).
 const NUMBERS: [&str; 22] = [
     "0",
     "1",
@@ -308,7 +309,7 @@ fn of_forms(workbench: Workbench) -> Vec<Field> {
     all
 }
 
-/// A value for a field: one that it offers, or one that nobody would choose.
+/// A value for a field: one that it offers, or an absurd one.
 fn value(field: &Field, random: &mut Stream) -> String {
     let any = |random: &mut Stream| NUMBERS[random.below(NUMBERS.len())].to_owned();
     if random.below(6) == 0 {

@@ -138,7 +138,7 @@ fn no_slowdown_scores_as_in_the_reference() {
     assert!(told.contains("overlap by less than 5 %") && told.contains("-36.66"), "{told}");
 }
 
-/// XGBoost's own predictions of a table of our making: benches/against_xgboost/compare.py.
+/// XGBoost's own predictions for a generated table (benches/against_xgboost/compare.py).
 #[test]
 fn the_published_preset_agrees_with_xgboost() {
     #[derive(serde::Deserialize)]
@@ -191,7 +191,7 @@ fn the_published_preset_scores_as_in_the_reference() {
     close(mean.mape_pct, 24.99662, 1e-5);
 }
 
-/// The accuracy that is promised, with the spec's folds.
+/// The accuracy that docs/overlap.md states, over its folds.
 #[test]
 #[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn the_default_keeps_its_promise() {
@@ -259,7 +259,7 @@ fn learning_wins_where_there_is_something_to_learn() {
     assert!(verdict.model.learns(), "{verdict:?}");
     let listing = compute_importances(&studied.run, &mut Silent).unwrap();
     let rise = |feature: &str| listing.rows.iter().find(|row| row[0].text == feature).unwrap()[1].number.unwrap();
-    // What runs is told by the compute throughput here, and how much it suffers by the memory throughput.
+    // In these rows compute throughput identifies the kernel, and memory throughput determines its slowdown.
     assert!(rise("Compute throughput") > 1.0 && rise("Memory throughput") > 1.0, "{listing:?}");
 
     let question = predict::KernelQuery {
@@ -300,7 +300,7 @@ fn what_leaves_comes_back() {
             |(kernel, said): (&&Kernel, &Predicted)| (said.ratio * kernel.alone_ns / kernel.duration_ns - 1.0).abs();
         let mean = kernels.iter().zip(&said).map(off).sum::<f64>() / said.len() as f64;
         assert!(mean < 0.1, "{kind:?} {mean}");
-        // What the file says of a kernel is what the model says that was saved.
+        // The saved model makes the same predictions as the model itself.
         let columns = Columns { names: &dataset.columns, chosen: &chosen(dataset, &Settings::default()) };
         let all: Vec<&Kernel> = dataset.kernels.iter().collect();
         let ours = Model::fit(kind, columns, &all, 42, &mut Silent).unwrap().predict(columns, &kernels).unwrap();

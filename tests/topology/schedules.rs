@@ -71,7 +71,7 @@ fn all_gather_ns(topology: &Topology, method: Method, seed: u64) -> f64 {
     clock.ns(schedule.end(&search.problem.graph))
 }
 
-/// The seed's ring of five: one pair at 1 GiB/s.
+/// A ring of five nodes with one pair of links at 1 GiB/s.
 fn seed_ring() -> Topology {
     let mut ring = made("ring:5");
     for link in &mut ring.links {
@@ -82,7 +82,7 @@ fn seed_ring() -> Topology {
     ring
 }
 
-/// The links of the sample of a README.
+/// Five nodes and eight links: the sample of a README among the reference figures.
 fn sample() -> Topology {
     let links = [
         (0, 1, 1000.0),
@@ -98,7 +98,7 @@ fn sample() -> Topology {
     Topology { name: "sample".into(), nodes: 5, links: links.to_vec(), ..Topology::default() }
 }
 
-/// ../../specs: name, L1, L2, L3, optimum, in ns.
+/// The figures of the reference: name; L1, L2, L3 and optimum in ns.
 const REFERENCE: [(&str, f64, f64, f64, f64); 20] = [
     ("ring5_seed", 76_593.137, 80_125.0, 80_125.0, 80_125.0),
     ("ring5_bi", 39_062.5, 40_062.5, 40_062.5, 40_062.5),
@@ -203,7 +203,7 @@ fn the_closed_construction_is_optimal_on_symmetric_graphs() {
             assert_eq!(all_gather_ns(&topology, Method::Symmetric, seed), f64::from(rounds) * 20_031.25, "{form}");
         }
     }
-    // Whatever the nodes are called.
+    // The numbering of the nodes does not matter.
     let mut ring = made("ring:7");
     for link in &mut ring.links {
         (link.from, link.to) = (link.from * 3 % 7, link.to * 3 % 7);
@@ -218,7 +218,7 @@ fn the_closed_construction_is_optimal_on_symmetric_graphs() {
     let (schedule, _) = search.best().unwrap();
     assert_eq!(search.problem.faults(&schedule), []);
     assert!(search.time().unwrap() <= search.bound() * 5 / 4);
-    // A mesh is none.
+    // A mesh is not symmetric.
     let (search, _) = searched(&made("mesh:3x3"), &CollectiveRequest::default(), Method::Symmetric, 1, 1000);
     assert!(search.best().is_none());
 }
@@ -268,7 +268,7 @@ fn all_reduce_is_twice_the_all_gather() {
         assert_eq!(clock.ns(search.time().unwrap()), optimum / 2.0, "{}", topology.name);
         assert!(search.is_optimal());
     }
-    // Where every element has to go over 2(N-1) links anyway, nothing at all is shorter.
+    // Every element needs 2(N − 1) transfers, so no schedule at all is shorter.
     let (search, _) = searched(&made("ring:5"), &wanted(Collective::AllReduce), Method::Auto, 1, 1_000_000);
     assert!(search.is_optimal());
     let (search, _) = searched(&made("mesh:3x3"), &wanted(Collective::AllReduce), Method::Auto, 1, 1_000_000);
@@ -409,7 +409,7 @@ fn a_search_in_small_pieces_finds_the_same() {
             let mut search = Search::new(problem, Method::Earliest, 3);
             let mut last = 0;
             while search.work(piece) == SearchState::Working {
-                // How far the first schedule is only grows, and nothing is found before it is done.
+                // The share of the first schedule only grows, and there is no result before it is complete.
                 if let Some((done, total)) = search.progress() {
                     assert!(done >= last && done <= total && search.time().is_none());
                     last = done;
@@ -479,8 +479,8 @@ fn no_search_beats_what_is_proven() {
 
 #[test]
 fn what_is_proven_is_what_a_search_over_everything_finds() {
-    // All schedules of tiny graphs, by brute force over orders: every order of (link, chunk) pairs, each as early as
-    // can be.
+    // All schedules of tiny graphs by brute force: every order of (link, chunk) pairs, each transfer as early as
+    // possible.
     for seed in 0..60 {
         let topology = random(2_000_000 + seed, 3);
         let (search, _) = searched(&topology, &CollectiveRequest::default(), Method::Exact, seed, 1_000_000);
@@ -503,8 +503,8 @@ fn what_is_proven_of_an_alltoall_is_what_a_search_over_everything_finds() {
     }
 }
 
-/// The shortest schedule of what is copied by trying every sequence of transfers that bring a node something new, if it
-/// is shorter than `known`.
+/// The shortest schedule of a collective that copies, found by trying every sequence of transfers that bring a node a
+/// new chunk; `known` if none is shorter.
 fn brute(problem: &Problem, known: u64) -> u64 {
     fn go(problem: &Problem, at: &mut Vec<u64>, free: &mut Vec<u64>, best: &mut u64) {
         let (chunks, graph, demand) = (problem.chunks(), &problem.graph, problem.copy.as_ref().unwrap());
@@ -600,7 +600,7 @@ fn forms_are_those_of_the_files() {
         ("ring:5:one-way", "ring5_uni"),
         ("line:5", "line5"),
         ("mesh:3x3", "mesh3x3"),
-        // Three columns on four rows there are four columns here: only the names of the nodes differ.
+        // No mesh 4×3: the reference has three columns, ours four, so the nodes are numbered differently.
         ("mesh:4x4", "mesh4x4"),
         ("mesh:16x16", "mesh16x16"),
         ("torus:4x4", "torus4x4"),
@@ -857,7 +857,7 @@ fn exported_algorithms_compute_their_collective() {
         let error = msccl::Algo::read(&text.replacen(from, to, 1)).unwrap_err().to_string();
         assert!(error.contains(said), "{error} instead of {said}");
     }
-    // A circle of waiting stands still.
+    // Ranks that wait for each other in a circle deadlock.
     let gpu = |other: usize| {
         format!(
             "<tb id=\"0\" send=\"{other}\" recv=\"-1\" chan=\"0\"><step s=\"0\" type=\"s\" srcbuf=\"i\" srcoff=\"0\" dstbuf=\"i\" dstoff=\"0\" cnt=\"1\" depid=\"1\" deps=\"0\" hasdep=\"0\"/></tb>\
@@ -1065,7 +1065,8 @@ fn conditions_may_name_a_node_twice_and_ask_for_no_more_than_can_be_held() {
 
 #[test]
 fn faults_are_cut_by_their_own_number() {
-    // Nothing is ever sent, on a ring of another size: 99 nodes, or 101, miss the chunk, and the sizes are told apart.
+    // A schedule without transfers for another ring: one fault for the other size, and one for each node that misses
+    // the chunk, of which at most 100 are listed.
     let of = made("ring:5");
     let (graph, clock) = of.graph(1 << 20).unwrap();
     let text = result::write(&of, &graph, &Schedule::default(), &clock, 1, &CollectiveRequest::default());
@@ -1113,7 +1114,7 @@ fn timelines_say_what_happens_when() {
     let mean: f64 = timeline.utilisation(50).iter().map(|share| share.0).sum::<f64>() / 50.0;
     let busy: f64 = (0..10).map(|link| timeline.busy_share(link)).sum::<f64>() / 10.0;
     assert!((mean - busy).abs() < 1e-9);
-    // What moves at an instant is what has begun and not arrived.
+    // The transfers under way at an instant are those that have begun and not arrived.
     for time in [0, timeline.end / 3, timeline.end / 2, timeline.end - 1, timeline.end] {
         for link in 0..10 {
             let by_hand = timeline.transfers_on(link).find(|sent| sent.start <= time && time < sent.end);
@@ -1125,14 +1126,14 @@ fn timelines_say_what_happens_when() {
         assert_eq!(tree.len(), 4);
         assert!(tree.iter().all(|branch| branch.depth < 4));
     }
-    // Whoever moves by its slack still ends in time, alone.
+    // A single transfer can be delayed by its slack without delaying the end.
     let (_, _, search, _) = study.search().unwrap();
     let (schedule, _) = search.best().unwrap();
     let analysis = collectune::schedule::analysis::analyse(&search.problem.graph, &schedule, 5);
     for (transfer, slack) in schedule.transfers.iter().zip(&analysis.slack) {
         assert!(transfer.end(&search.problem.graph) + slack <= timeline.end);
     }
-    // All that waits for nobody: the bottleneck is node 0 or 4, and the way from 0 to 4 is the longest.
+    // The bottleneck of bandwidth is node 0 or 4; the longest shortest path leads from 0 to 4.
     assert_eq!(shown.cut.0.len(), 4);
     assert!(!shown.bounds.rows.is_empty() && shown.links.rows.len() == 10 && shown.critical.rows.len() == 4);
     for form in [Form::Csv, Form::Json, Form::Perfetto, Form::Msccl, Form::Topology] {

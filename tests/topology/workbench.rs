@@ -18,7 +18,7 @@ fn ask(studies: &mut Studies, question: WorkbenchQuestion) -> WorkbenchView {
     }
 }
 
-/// All that is found by choices; each piece is said to have taken so many ms.
+/// The whole answer to choices; each piece of the search is reported to have taken this many ms.
 fn found(studies: &mut Studies, fragment: &str, piece_ms: u32) -> WorkbenchView {
     let mut shown = ask(studies, WorkbenchQuestion::Choose(Choices::parse(fragment)));
     let mut attachments = std::mem::take(&mut shown.attachments);
@@ -84,7 +84,7 @@ fn what_can_not_be_leaves_the_form() {
 #[test]
 fn a_search_ends_with_its_time() {
     let mut studies = Studies::default();
-    // Nothing proves it optimal in so little time.
+    // This time is too short to prove it optimal.
     let fragment = "#graph=random&random=40:3:7&limit=1&with=tacos,restarts";
     let shown = ask(&mut studies, WorkbenchQuestion::Choose(Choices::parse(fragment)));
     assert!(shown.jobs.goes_on);

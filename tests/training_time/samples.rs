@@ -45,7 +45,7 @@ fn both_clusters_are_read_as_a_whole() {
     assert_eq!([settings(0, false), settings(0, true), settings(1, false), settings(1, true)], [39, 24, 39, 10]);
 }
 
-/// The flags of section 8, by general rules, with their exact counts.
+/// The flags that the general rules raise on the shared samples, with their exact counts.
 #[test]
 #[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn flags_of_the_reference() {

@@ -1,8 +1,8 @@
-//! The check that the house stands: a module imports from floors below its own, never from a neighbour nor from
-//! above, and what belongs to the browser stays in the page.
+//! Checks the layers of modules: a top-level module imports from layers below its own, never from its own layer or from
+//! above, and only the page uses what belongs to the browser.
 //!
 //! It reads the tokens of every file under `src`: each path that begins with `crate::`, `collectune::` or enough
-//! `super::` to leave the room, in code, in macros and in tests.
+//! `super::` to leave its top-level module, in code, in macros and in tests.
 
 use std::{
     fmt, fs, io,
@@ -12,12 +12,12 @@ use std::{
 use crate::circles;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// The folders that hold rooms: the library's, and those of the crate that computes, which the library takes in as its
-/// own.
-const HOUSE: [&str; 2] = ["src", "compute/src"];
+/// The folders with top-level modules: the library's, and that of the crate `compute`, whose modules the library
+/// re-exports.
+const SOURCES: [&str; 2] = ["src", "compute/src"];
 
-/// The rooms, from the ground up.
-const FLOORS: [&[&str]; 12] = [
+/// The top-level modules by layer, from the lowest up.
+const LAYERS: [&[&str]; 12] = [
     &["units", "math", "order", "progress", "records", "crc32"],
     &["zip"],
     &["collective"],
@@ -29,27 +29,27 @@ const FLOORS: [&[&str]; 12] = [
     &["intake"],
     &["worker"],
     &["app", "cli"],
-    &[DOORS],
+    &[ENTRY_POINTS],
 ];
 /// `main.rs` and `bin/*.rs`.
-const DOORS: &str = "doors";
-/// `lib.rs`, which names every room and imports none.
+const ENTRY_POINTS: &str = "entry points";
+/// `lib.rs`, which declares every top-level module and imports none.
 const MAP: &str = "lib";
 
 /// Crates that work in a browser only.
 const BROWSER_CRATES: [&str; 6] =
     ["js_sys", "leptos", "plotters_canvas", "wasm_bindgen", "wasm_bindgen_futures", "web_sys"];
-/// What shows text as markup.
+/// Names that show text as markup.
 const RAW_HTML: [&str; 4] = ["inner_html", "set_inner_html", "set_outer_html", "insert_adjacent_html"];
 
-/// An import, or a name, where it must not be.
+/// An import or a name that is not allowed in its module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The file, relative to the project's root.
     pub file: PathBuf,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong, for people.
+    /// What is wrong, as a text for users.
     pub what: String,
 }
 
@@ -59,14 +59,14 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Checks every Rust file of the project at `root`. Answers how many there are, and what is wrong.
+/// Checks every Rust file of the project at `root`. Returns their number, and what is wrong.
 ///
 /// # Errors
 /// When a file can't be read.
 pub fn check(root: &Path) -> io::Result<(usize, Vec<Fault>)> {
     let mut count = 0;
     let mut faults = Vec::new();
-    for folder in HOUSE {
+    for folder in SOURCES {
         let folder = root.join(folder);
         let mut files = Vec::new();
         rust_files(&folder, &mut files)?;
@@ -95,17 +95,17 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// Checks one file, given by its path relative to its folder of the house and its text.
+/// Checks one file, given by its path relative to its folder of [`SOURCES`], and its text.
 pub fn check_file(file: &Path, text: &str) -> Vec<Fault> {
     let module = module_path(file);
-    let room = match module.first().map(String::as_str) {
-        None => DOORS,
+    let top_module = match module.first().map(String::as_str) {
+        None => ENTRY_POINTS,
         Some(MAP) => return Vec::new(),
-        Some(room) => room,
+        Some(top_module) => top_module,
     };
-    let mut walk = Walk { file, room, faults: Vec::new() };
-    if floor(room).is_none() {
-        walk.fault(1, format!("`{room}` has no floor; give it one in xtask/src/layers.rs"));
+    let mut walk = Walk { file, top_module, faults: Vec::new() };
+    if layer(top_module).is_none() {
+        walk.fault(1, format!("`{top_module}` has no layer; give it one in xtask/src/layers.rs"));
     }
     match text.parse::<TokenStream>() {
         Ok(tokens) => walk.tokens(tokens, &module),
@@ -127,13 +127,13 @@ pub(crate) fn module_path(file: &Path) -> Vec<String> {
     path
 }
 
-fn floor(room: &str) -> Option<usize> {
-    FLOORS.iter().position(|rooms| rooms.contains(&room))
+fn layer(top_module: &str) -> Option<usize> {
+    LAYERS.iter().position(|modules| modules.contains(&top_module))
 }
 
 struct Walk<'a> {
     file: &'a Path,
-    room: &'a str,
+    top_module: &'a str,
     faults: Vec<Fault>,
 }
 
@@ -162,7 +162,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Follows a path that starts with `first`; answers how many tokens of `rest` it took.
+    /// Follows a path that starts with `first`; returns how many tokens of `rest` it has.
     fn path(&mut self, first: &str, rest: &[TokenTree], module: &[String]) -> usize {
         let mut taken = 0;
         let at_root = match first {
@@ -179,7 +179,9 @@ impl Walk<'_> {
         };
         if at_root && is_separator(&rest[taken..]) {
             match rest.get(taken + 2) {
-                Some(TokenTree::Ident(room)) => self.import(room.span().start().line, &room.to_string()),
+                Some(TokenTree::Ident(top_module)) => {
+                    self.import(top_module.span().start().line, &top_module.to_string())
+                }
                 Some(TokenTree::Group(group)) => self.imports(group.stream()),
                 _ => {}
             }
@@ -187,13 +189,13 @@ impl Walk<'_> {
         taken
     }
 
-    /// The rooms of `{units, tuning::{read, result}}`.
+    /// Checks the top-level modules of a group such as `{units, tuning::{read, result}}`.
     fn imports(&mut self, group: TokenStream) {
         let mut first = true;
         for token in group {
             match token {
-                TokenTree::Ident(room) if first => {
-                    self.import(room.span().start().line, &room.to_string());
+                TokenTree::Ident(top_module) if first => {
+                    self.import(top_module.span().start().line, &top_module.to_string());
                     first = false;
                 }
                 TokenTree::Punct(comma) if comma.as_char() == ',' => first = true,
@@ -202,24 +204,26 @@ impl Walk<'_> {
         }
     }
 
-    fn import(&mut self, line: usize, room: &str) {
-        if room == self.room || room == "self" {
+    fn import(&mut self, line: usize, top_module: &str) {
+        if top_module == self.top_module || top_module == "self" {
             return;
         }
-        match (floor(self.room), floor(room)) {
-            (_, None) => self.fault(line, format!("`{room}` is not a room; name the module that it lives in")),
+        match (layer(self.top_module), layer(top_module)) {
+            (_, None) => {
+                self.fault(line, format!("`{top_module}` is no top-level module; name the module that it lives in"))
+            }
             (Some(own), Some(other)) if other >= own => {
-                let way = if other == own { "a neighbour of" } else { "above" };
-                self.fault(line, format!("{} imports {room}, which is {way} it", self.room));
+                let way = if other == own { "in the same layer as" } else { "above" };
+                self.fault(line, format!("{} imports {top_module}, which is {way} it", self.top_module));
             }
             _ => {}
         }
     }
 
     fn name(&mut self, line: usize, name: &str) {
-        let of_the_page = self.room == "app" || self.room == DOORS;
+        let of_the_page = self.top_module == "app" || self.top_module == ENTRY_POINTS;
         if !of_the_page && (BROWSER_CRATES.contains(&name) || name.starts_with("gloo_")) {
-            self.fault(line, format!("{} uses {name}; the browser stays in app", self.room));
+            self.fault(line, format!("{} uses {name}; the browser stays in app", self.top_module));
         }
         if RAW_HTML.contains(&name) {
             self.fault(line, format!("{name} would show text as markup"));
@@ -292,14 +296,17 @@ mod tests {
 
     #[test]
     fn sideways_is_a_fault() {
-        let expected = "plot/mod.rs:1: plot imports learn, which is a neighbour of it";
+        let expected = "plot/mod.rs:1: plot imports learn, which is in the same layer as it";
         assert_eq!(faults("plot/mod.rs", "use super::learn;"), [expected]);
         assert_eq!(faults("plot/mod.rs", "use crate::learn as model;"), [expected]);
     }
 
     #[test]
-    fn every_room_has_a_floor() {
-        assert_eq!(faults("attic.rs", ""), ["attic.rs:1: `attic` has no floor; give it one in xtask/src/layers.rs"]);
+    fn every_module_has_a_layer() {
+        assert_eq!(
+            faults("elsewhere.rs", ""),
+            ["elsewhere.rs:1: `elsewhere` has no layer; give it one in xtask/src/layers.rs"]
+        );
         assert_eq!(faults("cli/mod.rs", "use crate::Anything;").len(), 1);
     }
 

@@ -11,10 +11,10 @@ use crate::{
 /// The name under which NCCL and RCCL find a plugin that is called `collectune`.
 pub const FILE: &str = "libnccl-tuner-collectune.so";
 
-/// Builds the plugin with its own profile and answers where it is: a path that the library takes.
+/// Builds the plugin with its own profile. Returns its path, in the form that the library takes.
 ///
 /// # Errors
-/// When it can't be built.
+/// Returns an error if it can't be built.
 pub fn build() -> Result<PathBuf> {
     run(cargo().args(["build", "--quiet", "--package", "collectune-plugin", "--profile", "plugin"]))?;
     let folder = target().join("plugin");

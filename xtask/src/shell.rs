@@ -43,7 +43,7 @@ pub fn cargo() -> Command {
 /// Runs to the end, showing what the program prints.
 ///
 /// # Errors
-/// When it can't be started or doesn't succeed.
+/// Returns an error if it can't be started, or fails.
 pub fn run(command: &mut Command) -> Result<()> {
     let shown = shown(command);
     let status = command.status().map_err(|error| format!("`{shown}` could not be started: {error}"))?;
@@ -53,7 +53,7 @@ pub fn run(command: &mut Command) -> Result<()> {
 /// All that a program prints.
 ///
 /// # Errors
-/// When it can't be started or doesn't succeed.
+/// Returns an error if it can't be started, or fails.
 pub fn output(command: &mut Command) -> Result<String> {
     let shown = shown(command);
     let output = command.output().map_err(|error| format!("`{shown}` could not be started: {error}"))?;
@@ -71,7 +71,7 @@ pub fn first_line(command: &mut Command) -> Option<String> {
     output.status.success().then(|| text.lines().next().unwrap_or_default().to_owned())
 }
 
-/// Where a program lies on the path of [`command`].
+/// The place of a program on the path of [`command`].
 pub fn find(program: &str) -> Option<PathBuf> {
     env::split_paths(&search_path().ok()?).map(|folder| folder.join(program)).find(|file| file.is_file())
 }

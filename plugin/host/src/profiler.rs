@@ -148,7 +148,7 @@ const ALGORITHMS: [&std::ffi::CStr; 8] =
 const PROTOCOLS: [&std::ffi::CStr; 3] = [c"LL", c"LL128", c"SIMPLE"];
 
 impl Launch {
-    /// The size that the tuner is told, in bytes (`ncclFuncMaxSendRecvCount`).
+    /// The size in bytes that the tuner gets (`ncclFuncMaxSendRecvCount`).
     pub fn bytes(&self, ranks: usize) -> u64 {
         let times = if matches!(self.coll, 2 | 3) { ranks } else { 1 };
         (self.count * 4 * times) as u64

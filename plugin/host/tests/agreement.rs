@@ -299,7 +299,7 @@ fn a_missing_record_fails_with_a_message() {
     assert!(text.contains("epoch 0 ") && text.contains("collectives of this communicator fail"), "{text}");
     assert!(errors.contains("getCollInfo answered 2"), "{errors}");
 
-    // A record that is none, whoever wrote it.
+    // A file that is no record, whoever wrote it.
     fs::create_dir_all(&own).unwrap();
     fs::write(own.join("epoch-000000"), "collectune-record 2 new\n").unwrap();
     let printed = rank().run(&["ask", "4:8"]);

@@ -43,7 +43,7 @@ pub fn Tuning() -> impl IntoView {
     };
     let is_answer = move || session.tuning.panel.get() == Panel::Answer;
     let shows_workload = move || session.tuning.workload().is_some();
-    // Why a study is refused is said once.
+    // The reason of a refused study is shown only once.
     let is_refused =
         move || session.state_of(Workbench::Tuning).study.with(|study| matches!(study, StudyState::Refused(_)));
     effect(move || session.reload_other_set());

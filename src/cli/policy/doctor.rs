@@ -308,7 +308,7 @@ impl Strings {
     const GLIBC: &'static [u8] = b"GLIBC_2.";
     const OURS: &'static [u8] = b"collectune_tuner_last_decision";
     const PROGRAM: &'static [u8] = b"\x7FELF";
-    /// So much of one piece is looked at again with the next.
+    /// The bytes at the end of one piece that are searched again with the next.
     const TAIL: usize = 64;
 
     /// Reads a file piece by piece: libraries have hundreds of megabytes.

@@ -14,8 +14,7 @@ use crate::{
     policy::{file::Policy, request, study::PolicyStudy},
 };
 
-/// Write what the logs call for: a tuner file, a policy file for Collectune's plugin, or a script of runs that would
-/// settle what is open
+/// Write a tuner file, a policy file for Collectune's plugin, or a script of runs that would decide what is open
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune policy export rewards.log --policy -o collectune.policy.json
@@ -29,7 +28,7 @@ pub(in crate::cli) struct Export {
     #[arg(long, value_enum, conflicts_with_all = ["policy", "script"])]
     reader: Option<Reader>,
 
-    /// The policy file; without any of the three as well
+    /// The policy file; also the default without --reader and --script
     #[arg(long, conflicts_with = "script")]
     policy: bool,
 

@@ -39,20 +39,20 @@ pub(super) struct Logs {
     #[arg(long, value_name = "LOG=LINE", value_parser = of_log(line))]
     from: Vec<(String, u32)>,
 
-    /// Whether the job computed meanwhile: PART_OF_NAME=0 or =1
+    /// Whether the job overlaps collectives with computation: PART_OF_NAME=0 or =1
     #[arg(long, value_name = "LOG=0|1", value_parser = of_log(overlap))]
     overlap: Vec<(String, bool)>,
 
-    /// The arms by their numbers, of a column of numbers or that took turns: tree/simple,tree/ll128,ring/simple,auto
+    /// The arms in the order of their numbers or turns: tree/simple,tree/ll128,ring/simple,auto
     #[arg(long, value_name = "ARMS", value_delimiter = ',')]
     arms: Vec<Arm>,
 
-    /// Arms took turns, and so many calls came before the first line of a log
+    /// Arms took turns, and this many calls came before the first line of a log
     #[arg(long, value_name = "CALLS")]
     warm_up: Option<u32>,
 
-    /// Only so many calls took turns, warm-up included; NCCL_TUNER_EXPLORE_ROUNDS times the number of arms where not
-    /// given
+    /// The number of calls in which arms took turns, warm-up included [default: NCCL_TUNER_EXPLORE_ROUNDS times the
+    /// number of arms]
     #[arg(long, value_name = "CALLS")]
     turns: Option<u32>,
 
@@ -71,11 +71,11 @@ pub(super) struct Logs {
     #[command(flatten)]
     scale: UntoldScale,
 
-    /// How sizes are brought together for the plugin: six, seven, eight, or ascending bounds between commas
+    /// Bands of sizes in the policy: six, seven, eight, or ascending bounds separated by commas
     #[arg(long, value_name = "BANDS", default_value = "seven")]
     bands: Bands,
 
-    /// Of all that is random
+    /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,
 }

@@ -25,10 +25,11 @@ use crate::{
     text::visible,
 };
 
-/// Judge logs honestly: what to run, how sure that is, and what finding it out would have cost
+/// Judge logs: which arm to run, how sure that is, and what finding it out would have cost
 ///
 /// Lines are attributed to arms by the first way that applies: the log's own columns, a schedule, the file's name,
-/// turns by line after a warm-up. The library's own choice wins unless beaten: with 95 % and by 1 %.
+/// turns by line after a warm-up. The library's own choice is kept unless an arm is better by at least 1 % with a
+/// probability of 95 %.
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune policy replay times_auto_64MB.txt times_tree_simple_64MB.txt --nodes 2 --ranks 8
@@ -42,7 +43,7 @@ pub(in crate::cli) struct Replay {
     #[arg(long)]
     json: bool,
 
-    /// Seeds of the replay; 0: judge the log, and let no strategy play
+    /// Seeds of the replay; with 0 the log is judged and no strategy is replayed
     #[arg(long, value_name = "N", default_value_t = 200)]
     seeds: u32,
 

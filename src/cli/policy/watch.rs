@@ -52,15 +52,15 @@ pub(in crate::cli) struct Watch {
     #[arg(long, value_name = "STRATEGY", value_parser = PossibleValuesParser::new(STRATEGIES))]
     strategy: Option<String>,
 
-    /// What the past is worth after each generation; less than 1 where the machine drifts
+    /// Weight of earlier rewards after each generation; less than 1 where the machine drifts
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = arguments::number(f64::MIN_POSITIVE..=1.0, KEEP))]
     keep: f64,
 
-    /// Seconds between two looks at the log
+    /// Seconds between two checks of the log
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     every: u64,
 
-    /// Look once and end; exit code 1 where no policy was written
+    /// Check once and end; exit code 1 where no policy was written
     #[arg(long)]
     once: bool,
 }

@@ -45,11 +45,11 @@ pub(super) struct WantedArguments {
     #[arg(long, value_name = "N")]
     chunks: Option<u32>,
 
-    /// Who has, or gets, everything, where one node does; node 0 where neither this nor a file says it
+    /// Root of a collective with one, by its node [default: as the file says, else 0]
     #[arg(long, value_name = "NODE")]
     root: Option<u32>,
 
-    /// Conditions of one's own, as JSON: chunks, preconditions, postconditions
+    /// Own conditions, as JSON: chunks, preconditions, postconditions
     #[arg(long, value_name = "FILE", conflicts_with_all = ["collective", "chunks", "root"])]
     conditions: Option<PathBuf>,
 

@@ -9,7 +9,7 @@ pub(super) use self::graph::is_form;
 use super::commands;
 
 commands! {
-    /// Link graphs and dumps of machines: a verified schedule of a collective, and how far it can be from the best
+    /// Link graphs and dumps of machines: a verified schedule of a collective, and its distance to a lower bound
     Topology {
         Synthesize(synthesize::Synthesize),
         Verify(verify::Verify),

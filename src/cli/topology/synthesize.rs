@@ -33,11 +33,11 @@ use crate::{
     },
 };
 
-/// Find a schedule of a collective for a graph of links, and how far it can be from the best
+/// Find a schedule of a collective for a graph of links, and its distance to a lower bound
 ///
 /// Reads a topology as CSV (the number of nodes, a header, and Src,Dest,Latency (ns),Bandwidth (GB/s) for each link in
 /// one direction), or makes one: ring:5, mesh:4x4, torus:8x8, hypercube:4, full:8, dgx1v, switch:8, fattree:4x8,
-/// twogroups:4x2, random:16:3:1. Every schedule is verified before it is told.
+/// twogroups:4x2, random:16:3:1. Every schedule is verified before it is shown.
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune topology synthesize graph.csv --collective all_gather -o schedule.csv
@@ -71,7 +71,7 @@ pub(in crate::cli) struct Synthesize {
     #[arg(long)]
     robustness: bool,
 
-    /// Joins so many of the machines of a dump (NCCL_TOPO_DUMP_FILE) by a switch; 1 where not given
+    /// Number of machines of a dump (NCCL_TOPO_DUMP_FILE) to join by a switch [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     nodes: Option<u32>,
 

@@ -47,7 +47,7 @@ pub(super) struct BundleArguments {
     #[arg(long, value_enum, default_value_t)]
     mode: Mode,
 
-    /// Measured steps that calibrate; all-reduce tables beside them count
+    /// Measured steps to calibrate with; all-reduce tables among them are used too
     #[arg(long, value_name = "MEASURED", num_args = 1..)]
     calibrate: Vec<PathBuf>,
 
@@ -68,12 +68,11 @@ pub(super) struct BundleArguments {
     #[arg(long, value_name = "N", default_value = "4", value_parser = terms(), requires = "calibrate")]
     coefficients: Terms,
 
-    /// Whose samples, by the cluster's name, where several were given; also to have them stand in for those of the GPU
-    /// that the run names
+    /// The cluster whose samples are used, where several were given; also instead of missing samples of the run's GPU
     #[arg(long, value_name = "NAME")]
     cluster: Option<String>,
 
-    /// What a file is that does not tell it: its operator, seconds, bytes, as-written, both; or out, which leaves any
+    /// The answer to an open question about a file: its operator, seconds, bytes, as-written or both; out leaves the
     /// file out
     #[arg(long, value_name = "FILE=ANSWER")]
     answer: Vec<String>,

@@ -1,4 +1,4 @@
-//! `collectune training-time layouts`: the best layout on so many GPUs.
+//! `collectune training-time layouts`: the best layout on a number of GPUs.
 
 use std::ops::ControlFlow;
 
@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-/// Find the best layout of tensor, pipeline and data parallelism on so many GPUs
+/// Find the best layout of tensor, pipeline and data parallelism on a number of GPUs
 ///
 /// Ranks every layout that can run by its predicted step time; those that the intervals can't tell apart share a rank.
 #[derive(Args)]
@@ -45,7 +45,7 @@ pub(in crate::cli) struct Layouts {
     #[arg(long, value_name = "b", value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16], value_parser = clap::value_parser!(u32).range(1..))]
     micro_batch: Vec<u32>,
 
-    /// What to try computing again in the backward pass; as the run does where not given
+    /// Kinds of recomputation to try [default: as the run]
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
     recompute: Vec<Recompute>,
 

@@ -7,7 +7,7 @@ mod step;
 use super::commands;
 
 commands! {
-    /// Samples of operators and collectives: the time of a training step, and the best layout on so many GPUs
+    /// Samples of operators and collectives: the time of a training step, and the best layout on a number of GPUs
     TrainingTime {
         Step(step::Step),
         Layouts(layouts::Layouts),

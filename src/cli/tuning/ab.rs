@@ -49,7 +49,7 @@ pub(in crate::cli) struct Ab {
     #[arg(long, value_name = "C")]
     collective: Option<Collective>,
 
-    /// Ranks over all nodes, where neither the logs nor the tuner file say them: bandwidths tell a time only with them
+    /// Ranks over all nodes, where neither the logs nor the tuner file say them; needed to convert bandwidths to times
     #[arg(long, value_name = "R", value_parser = arguments::up_to::<u32>(10_000_000))]
     ranks: Option<u32>,
 
@@ -57,7 +57,7 @@ pub(in crate::cli) struct Ab {
     #[arg(long, value_name = "P", default_value_t = Limits::default().confidence, value_parser = arguments::share)]
     confidence: f64,
 
-    /// Write what is left of the tuner file
+    /// Write the tuner file with the rules that are kept
     #[arg(short, long, value_name = "FILE", requires = "conf")]
     output: Option<PathBuf>,
 
@@ -74,7 +74,7 @@ pub(in crate::cli) struct AbPlan {
     #[command(flatten)]
     asked: Asked,
 
-    /// The plugin, with its path: a name that can't be found is passed over without an error
+    /// The path of the plugin; the library ignores one that it can't find
     #[arg(long, value_name = "FILE")]
     plugin: String,
 

@@ -20,11 +20,10 @@ use crate::{
     },
 };
 
-/// Say what got slower or faster between two states: before and after a driver, a firmware, a topology
+/// Find what got slower or faster between two states, such as before and after a new driver
 ///
-/// A state is a sweep, or a report that this program made (JSON or HTML). The exit code is 3 where something got slower
-/// beyond noise: everything as a whole, or beside that the default, what was deployed, the best of what both states
-/// measured or all of it together at any size, or one configuration.
+/// A state is a sweep, or a report that this program made (JSON or HTML). The exit code is 3 where anything got slower
+/// beyond noise: everything as a whole, any size, or one configuration.
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune tuning compare before.csv after.csv
@@ -39,16 +38,16 @@ pub(in crate::cli) struct Compare {
     #[arg(value_name = "AFTER")]
     after: PathBuf,
 
-    /// Of the state before, which measurements to use where they differ in library, data type or nodes, as --set of
-    /// other commands takes it: two sets of one file can be compared
+    /// The set of measurements of the state before, as --set of other commands takes it: two sets of one file can be
+    /// compared
     #[arg(long, value_name = "SET")]
     set_before: Option<String>,
 
-    /// The same of the state after
+    /// The set of measurements of the state after
     #[arg(long, value_name = "SET")]
     set_after: Option<String>,
 
-    /// Two equal states differ nowhere with this probability, in per cent
+    /// Probability, in per cent, that no change is reported between equal states
     #[arg(long, value_name = "PCT", default_value = "90", value_parser = arguments::level)]
     level: f64,
 
@@ -72,7 +71,7 @@ pub(in crate::cli) struct Compare {
     #[arg(long, conflicts_with = "markdown")]
     json: bool,
 
-    /// Write Markdown, with what changed alone
+    /// Write Markdown, with the changes only
     #[arg(long)]
     markdown: bool,
 

@@ -31,7 +31,7 @@ use crate::{
 /// Say which rules the sizes of a job hit, and what they cost per step
 ///
 /// The calls come from logs of the job (NCCL_DEBUG=INFO with NCCL_DEBUG_SUBSYS=COLL or TUNING), or are typed as batch ×
-/// hidden × data type. With a sweep their times are told: measured, between measured sizes, or from the model.
+/// hidden × data type. With a sweep their times are given: measured, between measured sizes, or from the model.
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune tuning coverage job.log --conf nccl_tuner.conf --reader dn-tuner --sweep merged_metrics.csv --steps 100
@@ -50,7 +50,7 @@ pub(in crate::cli) struct Coverage {
     #[arg(long, value_enum, requires = "conf")]
     reader: Option<Reader>,
 
-    /// Sweeps that tell how long calls take
+    /// Sweeps from which the times of calls are taken
     #[arg(long, value_name = "SWEEP", num_args = 1..)]
     sweep: Vec<PathBuf>,
 

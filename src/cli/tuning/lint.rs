@@ -26,10 +26,10 @@ use crate::{
     },
 };
 
-/// Say what a tuner file's readers make of it, line by line
+/// Check how each reader reads a tuner file, line by line
 ///
-/// The C code that reads tuner files never complains. The exit code is 3 where anything else runs than what stands
-/// there.
+/// The C code that reads tuner files reports no errors. The exit code is 3 where something runs that the file does not
+/// say.
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune tuning lint nccl_tuner.conf --reader dn-tuner
@@ -43,7 +43,7 @@ pub(in crate::cli) struct Lint {
     #[arg(long, value_enum)]
     reader: Option<Reader>,
 
-    /// Sweeps to hold it against
+    /// Sweeps to compare it with
     #[arg(long, value_name = "SWEEP", num_args = 1..)]
     sweep: Vec<PathBuf>,
 
@@ -57,7 +57,7 @@ pub(in crate::cli) struct Lint {
     #[command(flatten)]
     machine: Machine,
 
-    /// List every finding; otherwise those that are alike stand together, with how many there are
+    /// List every finding, instead of similar ones together with their number
     #[arg(long, conflicts_with = "json")]
     all: bool,
 

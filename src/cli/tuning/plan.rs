@@ -25,7 +25,7 @@ use crate::{
 /// Say what to measure next
 ///
 /// One launch of nccl-tests measures all sizes with one algorithm, protocol and channel count. In this order: the
-/// default, where it was not measured; sizes that a job's log calls and nobody measured; launches that are expected to
+/// default, where it was not measured; unmeasured sizes that a job's log calls; launches that are expected to
 /// change an answer; ties that more runs would decide; sizes between two rules. Where nothing is left that would
 /// change the answer, the plan ends before the budget does.
 #[derive(Args)]
@@ -40,7 +40,7 @@ pub(in crate::cli) struct Plan {
     #[command(flatten)]
     measured: Measured,
 
-    /// At most so many launches, repeats counted
+    /// The most launches, repeats included
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = arguments::up_to::<u32>(PlanQuestion::MAX_RUNS.into()))]
     runs: u32,
 

@@ -18,10 +18,9 @@ use crate::{
 
 /// Say what to deploy for a collective on a number of nodes
 ///
-/// Answers with what to run: a configuration to deploy, the default, or a configuration that must be measured before it
-/// is deployed; beside the best measurement and the library's default, and as a tuner file of the same sweeps would
-/// have it. Only what was measured at that scale may be chosen, unless --algorithms or
-/// --protocols name more. Without a size, every measured size is answered.
+/// The answer is a configuration to deploy, the default, or a configuration to measure first, beside the best
+/// measurement and the default. It agrees with the tuner file of the same sweeps. Only what was measured at that scale
+/// may be chosen, unless --algorithms or --protocols name more. Without a size, every measured size is answered.
 #[derive(Args)]
 #[command(
     group = ArgGroup::new("source").args(["sweeps", "model"]).required(true),

@@ -22,8 +22,8 @@ use crate::{
 
 /// Learn bus bandwidth from a sweep, and say how far the model can be trusted
 ///
-/// Held out are sizes (nine folds) and configurations (five folds), repeats always together, and the model is shown
-/// beside what needs no learning: log-linear interpolation, the winner of the nearest size, the best single
+/// Sizes (nine folds) and configurations (five folds) are held out, all repeats together. The model is compared with
+/// baselines that don't learn: log-linear interpolation, the winner of the nearest size, the best single
 /// configuration. Regret is the share of the best measured bandwidth that a predictor's choices lose.
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -38,7 +38,8 @@ pub(in crate::cli) struct Train {
     #[command(flatten)]
     from: FromSweeps,
 
-    /// Share of the rows held out at random, as rccl-tune-predict does; repeats straddle it; 0 leaves it out
+    /// Share of the rows to hold out at random, as rccl-tune-predict does (repeats of a point may be on both sides); 0:
+    /// none
     #[arg(long, value_name = "SHARE", default_value = "0.2", value_parser = arguments::share)]
     test_split: f64,
 

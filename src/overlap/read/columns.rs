@@ -83,7 +83,7 @@ pub fn kind<S: AsRef<str>>(headers: &[S]) -> Option<Kind> {
     };
     let is_named = has(SHORT_NAME) || has(KERNEL_NAME);
     let metrics = STANDARD.iter().filter(|(_, names)| has(names)).count();
-    // A table that lacks one of the three is of this trade nevertheless, and what it lacks is told.
+    // A table that lacks one of the three is still one of kernels; the message names what it lacks.
     let durations = [ALONE, DURATION, OVERLAP].iter().filter(|names| has(names)).count();
     if has(&["metric name"]) && has(&["metric value"]) && is_named {
         Some(Kind::Ncu)

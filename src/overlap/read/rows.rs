@@ -62,7 +62,7 @@ pub struct KernelTable {
 
 /// Slowdowns and those of the durations agree up to this share.
 const AGREEMENT: f64 = 1e-6;
-/// An overlap ratio may exceed 1 by so much: the last digits of a quotient.
+/// An overlap ratio may exceed 1 by this much, for rounding errors of a quotient.
 const EXCESS: f64 = 1e-9;
 
 /// The most columns besides the standard ones. Each is an option on the page.

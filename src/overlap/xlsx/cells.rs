@@ -52,7 +52,7 @@ impl Texts {
     }
 }
 
-/// Reads all events of a part; an empty element begins and ends.
+/// Reads all events of a part. An empty element gives two events: it begins, and it ends.
 fn each(part: &str, text: &str, mut take: impl FnMut(&Event<'_>) -> Result<(), XlsxError>) -> Result<(), XlsxError> {
     let mut reader = Reader::from_str(text);
     let config = reader.config_mut();
@@ -70,7 +70,7 @@ fn each(part: &str, text: &str, mut take: impl FnMut(&Event<'_>) -> Result<(), X
     }
 }
 
-/// The value of an attribute, entities as they are written.
+/// The value of an attribute, with entities not resolved.
 fn attribute<'a>(tag: &'a BytesStart<'_>, name: &str) -> Option<Cow<'a, str>> {
     tag.try_get_attribute(name).ok().flatten().map(|attribute| attribute.value)
 }
@@ -120,11 +120,11 @@ pub(super) fn shared(part: &str, xml: &str) -> Result<Shared, XlsxError> {
     Ok(all)
 }
 
-/// The sheet, its first row that is not blank as headers; it may have `room` bytes.
+/// Reads a sheet, whose headers are the first row that is not blank. It may take at most `room` bytes.
 pub(super) fn sheet(part: &str, xml: &str, shared: &Shared, room: usize) -> Result<Sheet, XlsxError> {
     let mut sheet: Option<Sheet> = None;
     let mut line = 0_u64;
-    // Shared texts stay where they are: a short file can name a long one in every cell.
+    // Shared texts are borrowed, not copied: a short file can use a long text in every cell.
     let mut cells: Vec<Cow<'_, str>> = Vec::new();
     let mut column = 0;
     let mut is_shared = false;
@@ -157,7 +157,7 @@ pub(super) fn sheet(part: &str, xml: &str, shared: &Shared, room: usize) -> Resu
             } else {
                 Cow::Owned(text)
             };
-            // A blank cell far to the right makes no row wide.
+            // Blank cells don't count: one far to the right would make the row wide.
             if !text.trim().is_empty() && column < sheet.as_ref().map_or(WIDEST, |sheet| sheet.headers().len()) {
                 if cells.len() <= column {
                     cells.resize(column + 1, Cow::Borrowed(""));
@@ -168,7 +168,7 @@ pub(super) fn sheet(part: &str, xml: &str, shared: &Shared, room: usize) -> Resu
         } else if ends(event, "row") && !cells.is_empty() {
             match &mut sheet {
                 None => sheet = Some(Sheet::within(room, cells.iter().map(|cell| cell.trim()))?),
-                // A row that does not begin, or calls itself the zeroth, is at the top.
+                // A row without a beginning, or with the number 0, counts as line 1.
                 Some(sheet) => sheet.push(line.max(1), cells.iter().map(|cell| &**cell))?,
             }
             cells.clear();

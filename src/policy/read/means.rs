@@ -29,7 +29,7 @@ fn column(headers: &[String], name: &str) -> Option<usize> {
     headers.iter().position(|header| unquoted(header).eq_ignore_ascii_case(name))
 }
 
-/// The columns that are named after arms; none where there is none of `auto`, or none of sizes.
+/// The columns that are named after arms; empty without a column of `auto` or of sizes.
 fn arms(headers: &[String]) -> Vec<usize> {
     let is_arm = |place: &usize| Arm::parse(unquoted(&headers[*place])).is_some();
     let found: Vec<usize> = (0..headers.len()).filter(is_arm).collect();

@@ -16,7 +16,7 @@ use crate::{
     units::count,
 };
 
-/// Reads a delimited log. `is_own` tells that its first line is that of this program. Returns a sentence without its
+/// Reads a delimited log. `is_own` says that its first line is that of this program. Returns a sentence without its
 /// subject if most lines can't be read, or if the log exceeds the limits.
 pub fn rows(records: &mut Records<'_>, name: &str, is_own: bool) -> Result<Log, String> {
     let mut reader = Reader::new(name);

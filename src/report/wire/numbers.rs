@@ -57,7 +57,7 @@ struct Shown {
 
 impl Shown {
     fn of(text: &str) -> Option<Self> {
-        // A minus for people is none for parsers.
+        // Parsers don't accept U+2212, the typographic minus.
         let plain = text.replace('−', "-");
         let is_digit = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-');
         let end = plain.find(|c| !is_digit(c)).unwrap_or(plain.len());

@@ -1,9 +1,10 @@
-//! A snapshot as JSON, column by column: a list of places beside a list of their bandwidths is a third of a list of
-//! objects, and deflates to less.
+//! A snapshot as JSON, column by column: lists of points and of their bandwidths take a third of a list of objects, and
+//! deflate to less.
 //!
-//! Of a group: `sizes`, and for each what was `deployed`; `algorithms`, `protocols`, `channels` name configurations;
-//! each entry of `at`, `ran`, `busbw_gbps` is a place: which size, which configuration (`!n`, which is −1 − n: the
-//! default, which chose configuration n), and its runs or their median. Of medians, `runs` and `spread_pct` say more.
+//! A group has `sizes`, and for each size what was `deployed`. `algorithms`, `protocols` and `channels` are the columns
+//! of the configurations. The entries of `at`, `ran` and `busbw_gbps` are points: the index of the size, the index of
+//! the configuration (−1 − n for the default that ran configuration n), and the runs or their median. For medians,
+//! `runs` and `spread_pct` have the number of runs and their spread.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ use crate::{
 
 type Result<T> = std::result::Result<T, WireError>;
 
-/// A whole sweep has fewer; more is no sweep.
+/// The most collectives and scales of a snapshot; sweeps have fewer.
 const MAX_GROUPS: usize = 100;
 const MAX_PLACES: usize = 100_000;
 const MAX_WORDS: usize = 16;
@@ -28,7 +29,7 @@ const MAX_WORD_LENGTH: usize = 80;
 const LIBRARY: i64 = -1;
 const UNKNOWN: i64 = -2;
 
-/// Limits of sizes, nodes, ranks, channels and repeats, as the reader of sweeps has them.
+/// The limits of sizes, nodes, ranks, channels and repeats; those of the reader of sweeps.
 const MAX_BYTES: u64 = 1 << 53;
 const MAX_NODES: u64 = 1_000_000;
 const MAX_RANKS: u64 = 10_000_000;
@@ -42,8 +43,8 @@ impl Snapshot {
         json!({ "program": self.program, "whole": self.is_whole, "groups": groups })
     }
 
-    /// From JSON, whoever wrote it. Returns an error with its place if something is missing, of another kind, or out of
-    /// bounds.
+    /// Reads a snapshot from JSON, which may come from a stranger. Returns an error with its place if a value is
+    /// missing, of the wrong kind, or out of bounds.
     pub fn from_value(value: &Value) -> Result<Self> {
         read(Cursor::new(value))
     }
@@ -130,7 +131,7 @@ fn within(at: &Cursor<'_>, most: usize) -> Result<usize> {
     if length <= most { Ok(length) } else { Err(at.expected(format!("a list of at most {most}"))) }
 }
 
-/// The values of a column, as many as another one has.
+/// The values of a column, which must have as many as another one.
 fn column<T>(at: &Cursor<'_>, other: Option<usize>, read: impl FnMut(Cursor<'_>) -> Result<T>) -> Result<Vec<T>> {
     let length = within(at, MAX_PLACES)?;
     match other {
@@ -139,7 +140,7 @@ fn column<T>(at: &Cursor<'_>, other: Option<usize>, read: impl FnMut(Cursor<'_>)
     }
 }
 
-/// The text without characters other than those of names and versions: it stands in sentences, where nothing may be
+/// The text with only the characters of names and versions: it is used within sentences, where it must not become
 /// markup.
 fn name(at: &Cursor<'_>) -> Result<String> {
     let is_part = |c: &char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '.' | '+' | '-' | ':' | '_' | ',' | '·');
@@ -155,7 +156,7 @@ fn signed(at: &Cursor<'_>) -> Result<i64> {
     at.value().as_i64().ok_or_else(|| at.expected("a whole number"))
 }
 
-/// A number above zero, or zero where that may be.
+/// A number above zero, or from zero on if `from_zero`.
 fn positive(at: &Cursor<'_>, from_zero: bool) -> Result<f64> {
     const MAX: f64 = 1e9;
     const MIN: f64 = 1e-9;
@@ -247,7 +248,7 @@ fn group(part: Cursor<'_>, places: &mut usize) -> Result<SnapshotGroup> {
     })
 }
 
-/// The runs of a place, or their median, of which other columns say more.
+/// The runs of a point, or their median.
 fn runs(at: Cursor<'_>) -> Result<SnapshotRuns> {
     match at.value() {
         Value::Array(runs) if runs.is_empty() || runs.len() > MAX_RUNS => {

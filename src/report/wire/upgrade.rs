@@ -1,4 +1,4 @@
-//! Older versions become the newest one, a step for each.
+//! Upgrades reports of older versions to the newest one, version by version.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use super::{MARK, WireError, fields};
 /// The version that is written.
 pub const VERSION: u64 = UPGRADERS.len() as u64 + 1;
 
-/// Makes a report of one version a report of the next.
+/// Upgrades a report of one version to the next.
 type Upgrader = fn(&mut Map<String, Value>);
 
 /// The upgraders from version 1 to 2, from 2 to 3, and so on, each with the version that it takes. Golden files of

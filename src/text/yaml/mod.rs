@@ -1,8 +1,8 @@
-//! YAML as configurations are written in it, and JSON, which is a part of it. The crate `saphyr-parser` reads it; here
-//! values are put together, each with its place.
+//! Reads YAML and its subset JSON, as far as configurations use them. The crate `saphyr-parser` parses; this module
+//! builds the values, each with its place.
 //!
-//! Aliases are refused, since they make a small file a large one; so are tags, several documents, and a key that stands
-//! twice.
+//! Aliases are refused, since a small file with aliases can expand to a large one; so are tags, several documents, and
+//! duplicate keys.
 
 mod fields;
 
@@ -74,7 +74,7 @@ pub enum YamlFault {
     /// This key occurs twice in a mapping.
     #[error("\"{0}\" stands twice")]
     DuplicateKey(String),
-    /// A tab where blanks tell how deep a block is.
+    /// A tab in the indentation of a block.
     #[error("a tab can't indent; use blanks")]
     Tab,
     /// The text is not valid YAML, for this reason.
@@ -82,7 +82,7 @@ pub enum YamlFault {
     Syntax(String),
 }
 
-/// Reads a text. One that holds nothing is an empty mapping.
+/// Reads a text. An empty text is an empty mapping.
 ///
 /// ```
 /// use collectune::text::yaml;
@@ -93,7 +93,7 @@ pub enum YamlFault {
 /// ```
 ///
 /// # Errors
-/// Returns an error if it can't be read, with the place.
+/// Returns a [`YamlError`] with line and column if the text can't be read.
 pub fn parse(text: &str) -> Result<Node, YamlError> {
     if text.len() > LONGEST {
         return Err(YamlError { line: 1, column: 1, fault: YamlFault::TooLong });
@@ -103,7 +103,7 @@ pub fn parse(text: &str) -> Result<Node, YamlError> {
     let mut tree = Tree::default();
     for event in Parser::new_from_str(&text) {
         let (event, span) = event.map_err(|error| {
-            // Where the text ends too early, the place is the end of its last line.
+            // The parser's place is behind the end of a text that ends too early: use the end of its last line.
             let (lines, last) = (text.lines().count(), text.lines().last().unwrap_or_default());
             let place = *error.marker();
             let past_the_end = place.line() > lines.max(1);
@@ -124,8 +124,8 @@ fn at(place: Marker, fault: YamlFault) -> YamlError {
     YamlError { line: place.line() as u32, column: place.col() as u32 + 1, fault }
 }
 
-/// Tabs around the colon after a plain key at the beginning of a line, as blanks: YAML allows them, and the parser
-/// refuses them in all but the first line. Every character stays where it is.
+/// Replaces tabs around the colon after a plain key at the beginning of a line by blanks: YAML allows them there, but
+/// the parser refuses them in all but the first line. Lines and columns don't change.
 fn with_blanks_around_colons(text: &str) -> Cow<'_, str> {
     if !text.contains('\t') {
         return text.into();
@@ -199,7 +199,7 @@ impl Tree {
             }
             Event::Scalar(text, style, ..) => {
                 let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
-                // The line end of a text's last line is no part of a value.
+                // The value of a block text does not include its last line ends.
                 let text = if is_block { text.trim_end_matches('\n').to_owned() } else { text.into_owned() };
                 self.add(node(Value::Scalar { text, quoted: style != ScalarStyle::Plain }))
             }
@@ -264,7 +264,7 @@ impl Node {
         self.entries()?.iter().find(|(known, _)| known.text() == Some(key)).map(|(_, value)| value)
     }
 
-    /// It stands for nothing: `null`, `~`, or an empty value that is not quoted.
+    /// Whether the value is absent: `null`, `~`, or empty and not quoted.
     pub fn is_null(&self) -> bool {
         matches!(&self.value, Value::Scalar { text, quoted: false } if ["", "~", "null", "Null", "NULL", "None"].contains(&text.as_str()))
     }
@@ -280,7 +280,7 @@ impl Node {
     }
 }
 
-/// A text as a scalar that [`parse`] reads back: plain where it can be, else in double quotes.
+/// Writes a text as a scalar that [`parse`] reads back: plain where possible, else in double quotes.
 pub fn scalar(text: &str) -> String {
     let is_plain = !text.is_empty()
         && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '+'))

@@ -73,7 +73,7 @@ pub struct Topology {
     robustness: Robustness,
     seed_variance: SeedVariance,
     baselines: Vec<Baseline>,
-    /// Schedules that were dropped: their names, what is said of them, and those without fault.
+    /// Dropped schedules: their names, the findings on them, and those without fault.
     dropped: Vec<(String, Vec<String>, Option<Timeline>)>,
     /// Whether the results changed since they were last drawn.
     is_new: bool,
@@ -353,7 +353,7 @@ impl Topology {
                 left => format!("with all links of node {name} at {:.0} %", left * 100.0),
             });
         }
-        // Both directions of a pair are told at once.
+        // Both directions of a pair are one entry.
         for (link, left) in &damage.links {
             let of = topology.links.get(*link as usize)?;
             let back = |(other, left): &(u32, f64)| {

@@ -18,7 +18,7 @@ pub enum ExportError {
         "no algorithm of MSCCL is written for this collective; for all_gather, reduce_scatter, all_reduce, broadcast and alltoall one is"
     )]
     Collective,
-    /// The runtime does not support so many ranks.
+    /// The runtime does not support this many ranks.
     #[error("{0} ranks are more than the 1,024 of the runtime")]
     Ranks(usize),
     /// The schedule has more than `MOST_TRANSFERS` transfers.

@@ -1,4 +1,4 @@
-//! Verifies result files, and says what is wrong with them.
+//! Verifies result files, and describes their faults.
 
 use std::{
     cmp::Reverse,
@@ -80,7 +80,7 @@ pub fn verify(result: &ResultFile, topology: &Topology, request: &CollectiveRequ
         faults.insert(0, "the result is a schedule of conditions of one's own, which are not given".to_owned());
     }
     let time_ns = clock.ns(schedule.end(&problem.graph));
-    // A phase that is used twice counts twice.
+    // A phase that runs twice, as in an all_reduce, counts twice.
     let bounds: u64 = problem.bounds().iter().map(Bounds::time).sum::<u64>() * problem.repetitions();
     let bound_ns = clock.ns(bounds);
     let mut sentences = vec![format!(

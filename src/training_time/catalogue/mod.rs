@@ -20,7 +20,8 @@ use crate::text::yaml::{KeyError, Node};
 /// found on the GPUs of the shared samples. Times are flagged as impossible only beyond this factor.
 pub const CACHED: f64 = 4.0;
 
-/// No link gives one GPU so many GB/s: ports of 800 Gb/s have 100 between nodes, the fastest links within one 900.
+/// The largest plausible bandwidth of one GPU's links in GB/s: ports of 800 Gb/s have 100 between nodes, the fastest
+/// links within one 900.
 pub const fn most_gbps(communicator: Communicator) -> f64 {
     if communicator.nodes > 1 { 200.0 } else { 2000.0 }
 }
@@ -62,7 +63,7 @@ impl Gpu {
         peak.map(|(_, tflops)| tflops * 1e12)
     }
 
-    /// The least time in µs of so much computing and moving, where the peaks are known; 0 where they are not.
+    /// The least time in µs of this much computing and moving, where the peaks are known; 0 where they are not.
     pub fn floor_us(&self, precision: &str, flop: f64, bytes: f64) -> f64 {
         let computing = self.peak_flops(precision).map_or(0.0, |peak| flop / peak * 1e6);
         let moving = self.memory_gbps.map_or(0.0, |gbps| bytes / gbps / 1e3);

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::units::{count, grouped, significant};
 
-/// The running median reaches so many rows to either side.
+/// The number of rows of the running median to either side.
 const REACH: usize = 10;
 /// Outside of these times the running median a row is left out of the curve.
 const FAST: f64 = 0.67;

@@ -14,9 +14,9 @@ use crate::{
     units::{count, grouped, significant},
 };
 
-/// So far from its neighbours is no measurement of the same thing.
+/// The factor from which a time is too far from its neighbours to be noise.
 const FAR: f64 = 10.0;
-/// The share of rows up to which a deviation counts as noise.
+/// The share of rows below which faster backward passes count as noise.
 const FEW: f64 = 0.01;
 /// The fewest rows that a regressor needs.
 const ENOUGH: usize = 30;
@@ -69,7 +69,7 @@ impl Flags<'_> {
     }
 }
 
-/// Rows by their inputs: rows of equal inputs stand together.
+/// Rows grouped by equal inputs.
 struct Distinct {
     /// The indices of the rows, sorted by inputs.
     order: Vec<usize>,
@@ -118,7 +118,7 @@ impl Distinct {
         }
     }
 
-    /// Mean of |mean of its equals ÷ time − 1| over all rows that have an equal.
+    /// The mean of |mean time of equal rows ÷ time − 1| over all rows that have an equal one.
     fn noise(&self, times: &[f64]) -> Option<f64> {
         let mut deviations = Vec::new();
         for group in self.groups().filter(|group| group.len() > 1) {
@@ -140,7 +140,7 @@ fn features(samples: &OperatorSamples, operator: &Operator) -> Option<Vec<f64>> 
     all
 }
 
-/// Flags matrix products whose backward pass is faster than the forward pass: it does twice the work.
+/// Flags matrix products whose backward pass is faster than the forward pass, although it does twice the work.
 fn backward_faster(flags: &mut Flags<'_>, known: Option<&Operator>) {
     let samples = flags.samples;
     let multiplies = known.is_some_and(Operator::multiplies);
@@ -166,7 +166,8 @@ fn backward_faster(flags: &mut Flags<'_>, known: Option<&Operator>) {
     flags.raise(Rule::BackwardFaster, rows, what, effect);
 }
 
-/// Against the lowest median of the rows that differ in one input only, of the inputs with at least three values there.
+/// Flags times that differ by [`FAR`] from the lowest median of the rows that differ in one input only. Inputs with
+/// fewer than three values there don't count.
 fn far_off(flags: &mut Flags<'_>, distinct: &Distinct) {
     let samples = flags.samples;
     let lines = lines(samples, distinct);
@@ -202,13 +203,13 @@ fn far_off(flags: &mut Flags<'_>, distinct: &Distinct) {
     }
 }
 
-/// Rows that differ in one input only, of all inputs, where they are enough.
+/// Groups of rows that differ in one input only, for each input, if a group has enough rows.
 fn lines(samples: &OperatorSamples, distinct: &Distinct) -> Vec<Vec<usize>> {
     /// The fewest points of a line for which a median is meaningful.
     const LEAST: usize = 3;
     let mut lines = Vec::new();
     for axis in 0..samples.inputs.len() {
-        // Rows of one line stand together where the axis counts last.
+        // Sorted by the other inputs first, the rows of one line are neighbours.
         let mut order = distinct.order.clone();
         let without = |row: usize| {
             let inputs = samples.row(row);
@@ -224,7 +225,7 @@ fn lines(samples: &OperatorSamples, distinct: &Distinct) -> Vec<Vec<usize>> {
     lines
 }
 
-/// For each row the lowest of the medians along its inputs.
+/// The lowest of the medians of the lines through each row.
 fn lowest_medians(samples: &OperatorSamples, lines: &[Vec<usize>], times: &[f64]) -> Vec<Option<f64>> {
     let mut lowest: Vec<Option<f64>> = vec![None; samples.len()];
     for line in lines {
@@ -266,7 +267,7 @@ fn above_peak(flags: &mut Flags<'_>, known: Option<&Operator>, gpu: Option<&Gpu>
     flags.raise(Rule::AbovePeak, rows, what, "Predictions near them are below what the hardware can do");
 }
 
-/// No GPU is so many times as fast as its peak, but for times that are a thousandth of what they are.
+/// A hint at milliseconds: no GPU exceeds its peak by such a factor, but times in ms look a thousand times too short.
 fn unit_hint(times_too_fast: f64) -> &'static str {
     if times_too_fast > 100.0 { ": are its times milliseconds?" } else { "" }
 }
@@ -279,7 +280,7 @@ fn above_memory(flags: &mut Flags<'_>, known: Option<&Operator>, gpu: Option<&Gp
     let mut rows = Vec::new();
     let mut fastest = 0.0_f64;
     each_scope(samples, |row, scope| {
-        // Computing has a rule of its own.
+        // The time of computing is checked by another rule, so the operations are left out here.
         let least_us = operator.least_us(gpu, "", scope);
         let shortest =
             samples.backward_us.get(row).map_or(samples.forward_us[row], |back| back.min(samples.forward_us[row]));
@@ -350,7 +351,7 @@ fn degrees_of(samples: &OperatorSamples) -> Option<Vec<f64>> {
     Some(values)
 }
 
-/// Tensor degrees that other operators of the cluster were sampled with.
+/// Flags operators that were sampled with fewer tensor degrees than other operators of the cluster.
 fn few_values(flags: &mut Flags<'_>, summary: &Summary, all: &[f64]) {
     let Some(own) = degrees_of(flags.samples) else { return };
     let is_missing = |value: &&f64| own.binary_search_by(|known| known.total_cmp(value)).is_err();
@@ -363,7 +364,7 @@ fn few_values(flags: &mut Flags<'_>, summary: &Summary, all: &[f64]) {
     flags.raise(Rule::FewValues, (0..summary.rows).collect(), what, effect);
 }
 
-/// The first values, and the number of further ones.
+/// The first values, and the number of the others.
 fn listed(values: &[f64]) -> String {
     /// The most values that a sentence lists.
     const NAMED: usize = 12;

@@ -1,4 +1,4 @@
-//! Other times than those that were learnt: a faster network, a tuned collective, an operator that was rewritten.
+//! Replaces learnt times for a what-if question: a faster network, a tuned collective, a rewritten operator.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use crate::{
 /// A change of the times of one operator or collective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// The operator or the collective, as it is asked for: `allreduce`, `p2p`, `flash_atten`.
+    /// The name of the operator or collective: `allreduce`, `p2p`, `flash_atten`.
     pub function: String,
     /// The communicator to which the change is restricted; ignored for operators.
     pub communicator: Option<Communicator>,
@@ -34,8 +34,8 @@ pub enum To {
     Table {
         /// Message sizes in elements with times in µs.
         points: Vec<(f64, f64)>,
-        /// Over which GPUs it was measured. Over others it is scaled to the same bus bandwidth, between nodes or within
-        /// a node as it was measured; the other way it says nothing. `None` for a table of any GPUs.
+        /// The communicator on which it was measured. For other communicators it is scaled to the same bus bandwidth,
+        /// if both are within a node or both span nodes; otherwise the table is not used. `None` if it is used for all.
         over: Option<Communicator>,
     },
 }
@@ -49,8 +49,8 @@ impl Change {
         }
     }
 
-    /// The ratio of the time of a collective over a communicator to the time in its table; `None` if the table does
-    /// not contain it.
+    /// The ratio of the time of a collective over a communicator to the time in the table; `None` if the change or its
+    /// table does not apply to it.
     pub fn scale(&self, name: &str, asked: Communicator) -> Option<f64> {
         let To::Table { over, .. } = &self.to else { return None };
         if self.function != name || self.communicator.is_some_and(|changed| changed != asked) {
@@ -64,7 +64,8 @@ impl Change {
     }
 }
 
-/// The least that any operator is scaled by, at most 1: what is changed may be faster than the hardware.
+/// The smallest factor of any operator, at most 1. Changed operators may be faster than the hardware, so the search
+/// multiplies its lower bounds by this.
 pub fn least_factor(changes: &[Change], catalogue: &Catalogue) -> f64 {
     let of_operators = changes.iter().filter(|change| catalogue.collective(&change.function).is_none());
     let factor = |function: &str| {
@@ -119,7 +120,7 @@ pub struct WhatIf<'a, R: Regressors + ?Sized> {
 }
 
 impl<'a, R: Regressors + ?Sized> WhatIf<'a, R> {
-    /// With these changes; where several fit, all that scale, on the last table.
+    /// Regressors with these changes. If several apply to a time, the last table gives it, times all factors.
     pub fn new(regressors: &'a R, changes: &'a [Change]) -> Self {
         let curve = |change: &Change| match &change.to {
             To::Times(_) => None,
@@ -221,14 +222,14 @@ mod tests {
         assert_eq!((time("p2p", 1, over)?, time("p2p", 1, within)?), (10.0, 100.0));
         assert_eq!((time("allreduce", 15, over)?, time("alltoall", 10, over)?), (4.5, 5.0));
         assert_eq!(changed.collective("allreduce", 99, over)?.mark, Mark::Extrapolated);
-        // A table over two ranks, asked for four: between nodes as well, its bus bandwidth holds; within a node it is
-        // silent.
+        // A table of two ranks on two nodes, used for four ranks: on several nodes its bus bandwidth is kept; within a
+        // node the table is not used.
         let four = Communicator { nodes: 2, per_node: 2 };
         assert_eq!((time("allgather_large", 5, over)?, time("allgather_large", 5, four)?), (2.0, 6.0));
         assert_eq!(time("allgather_large", 5, within)?, 100.0);
         let mark = |communicator| changed.collective("allgather_large", 5, communicator).map(|said| said.mark);
         assert_eq!((mark(over)?, mark(four)?), (Mark::Interpolated, Mark::Extrapolated));
-        // Of operators only, and of each all that scales it.
+        // Only operators count, each with the product of its factors.
         let catalogue = Catalogue::built_in();
         let half = || change("gelu", None, None, To::Times(0.5));
         let faster =

@@ -1,4 +1,4 @@
-//! The best layout on so many GPUs.
+//! The search for the best layout on a number of GPUs.
 //!
 //! [`space`] enumerates layouts and drops what can't be; what is left is looked at in the order of a lower bound of its
 //! time, until no other can be among the best: so their order is proven. [`views`] shows the rows.

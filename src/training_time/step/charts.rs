@@ -6,7 +6,7 @@ use crate::{
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
 };
 
-/// So many operations are drawn at most; more can't be told apart.
+/// The most operations that are drawn; more would be too small to distinguish.
 const MOST: usize = 4000;
 
 /// The pipeline: what each stage does when, with its bubbles as what is left free. `None` without one.

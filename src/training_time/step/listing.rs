@@ -176,7 +176,7 @@ pub fn memory(stages: &[StageMemory], capacity_bytes: Option<f64>) -> Listing {
     Listing { columns, rows: stages.iter().enumerate().map(row).collect() }
 }
 
-/// Whether all stages fit, in a sentence; `None` where nothing tells what a device has.
+/// Whether all stages fit, in a sentence; `None` where the memory of a device is not known.
 pub fn fits(stages: &[StageMemory], capacity_bytes: Option<f64>) -> Option<String> {
     let capacity = capacity_bytes?;
     let (stage, memory) = stages.iter().enumerate().max_by(|a, b| a.1.total().total_cmp(&b.1.total()))?;

@@ -1,4 +1,4 @@
-//! Times that can't be trusted, what they weigh, and why.
+//! Times that can't be trusted: the reasons, and their weights in the share of suspect time.
 
 use super::{
     listing::time,

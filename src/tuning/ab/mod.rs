@@ -49,7 +49,7 @@ pub struct AbAnswer {
     pub notes: Vec<String>,
     /// Lines that could not be used.
     pub problems: Problems,
-    /// The rules in the order of the conf. The page is told by the verdicts and the listing.
+    /// The rules in the order of the tuner file. Not sent to the page, which shows the verdicts and the listing.
     #[serde(skip)]
     pub rules: Vec<verdict::JudgedRule>,
     /// The effect of the second arm at each size, also where it has no rule. Not sent to the page, which shows the

@@ -85,7 +85,7 @@ pub fn chance(wins: f64, arms: &[(usize, usize)]) -> f64 {
 /// their launches; where a size has more of them than another, the first count. Two runs are tied where they differ by
 /// at most `apart`.
 pub fn chance_of_launches(sizes: &[(&[f64], &[f64])], apart: f64) -> f64 {
-    /// So many steps are counted out exactly; beyond, the sum is as good as normal.
+    /// The most steps of exact counting. Beyond, the normal approximation of the sum is good enough.
     const EXACT: usize = 1 << 22;
     let fewest = |of: fn(&(&[f64], &[f64])) -> usize| sizes.iter().map(of).min().unwrap_or(0);
     let (n, m) = (fewest(|size| size.0.len()), fewest(|size| size.1.len()));
@@ -116,7 +116,7 @@ pub fn chance_of_launches(sizes: &[(&[f64], &[f64])], apart: f64) -> f64 {
         let deviation = (seen as f64 - 0.5 - m as f64 * mean) / variance.max(f64::MIN_POSITIVE).sqrt();
         return crate::math::erfc(deviation / std::f64::consts::SQRT_2) / 2.0;
     }
-    // How many ways there are of choosing so many launches whose scores sum to so much.
+    // The number of ways to choose this many launches with this sum of scores.
     let mut ways = vec![vec![0.0; total + 1]; m + 1];
     ways[0][0] = 1.0;
     for score in scores {

@@ -1,11 +1,12 @@
 //! The verdict of rccl-sweep's authors, rule by rule, as their validate_tuner_config.py gives it.
 //!
-//! It is shown beside ours and has flaws that ours has not: gain and psup may come from different sizes of a rule, the
-//! two printed decimals trip a limit by one digit, and sizes that are missing in one arm are passed over.
+//! It is shown beside ours for comparison, and has known flaws: gain and psup may come from different sizes of a rule,
+//! a difference in the last printed decimal can cross a limit, and sizes that are missing in one arm are ignored.
 
 use super::{outcome::RuleVerdict, read::Trial};
 
-/// A rule with a size below this is a landmine; one whose best gain is below its opposite is dropped. Per cent.
+/// In per cent: a rule with a size that is slower by more than this is a "landmine", and a rule whose best gain is less
+/// than this is dropped.
 const LIMIT_PCT: f64 = 2.0;
 /// A rule whose best psup is below this is dropped.
 const PSUP: f64 = 0.95;

@@ -224,7 +224,7 @@ fn trial(
     })
 }
 
-/// Reads a configuration that is written as `TREE/LL/1`; `None` if it is none.
+/// Reads a configuration that is written as `TREE/LL/1`; `None` if the text is not one.
 fn configuration(cell: &str) -> Option<Configuration> {
     let mut parts = cell.split('/');
     let (algorithm, protocol, channels) = (parts.next()?, parts.next()?, parts.next()?);

@@ -8,7 +8,7 @@ use crate::{
     tuning::conf::{Reader, Rule, read},
 };
 
-/// One rule: what it says, and for what.
+/// One rule: the workloads that it matches, and what it asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RuleRange {
     /// Line in the file, from 1; 0 where there is no file.
@@ -19,11 +19,11 @@ pub struct RuleRange {
     pub collective: Option<Collective>,
     /// The smallest message size of the range, in bytes.
     pub min_bytes: u64,
-    /// The largest message size of the range, in bytes; it belongs to the range.
+    /// The largest message size of the range, in bytes, inclusive.
     pub max_bytes: u64,
     /// The number of nodes; `None` matches any.
     pub nodes: Option<u32>,
-    /// Ranks over all nodes; `None`: any.
+    /// Ranks over all nodes; `None` matches any.
     pub ranks: Option<u32>,
     /// Algorithm and protocol; `None`: the library's choice.
     pub pair: Option<(Algorithm, Protocol)>,
@@ -32,7 +32,7 @@ pub struct RuleRange {
 }
 
 impl RuleRange {
-    /// Whether it applies to a size of a collective on so many nodes.
+    /// Whether the rule matches a size of a collective on this many nodes; what is not known matches.
     pub fn holds(&self, collective: Option<Collective>, nodes: Option<u32>, size_bytes: u64) -> bool {
         let fits = self.collective.zip(collective).is_none_or(|(own, asked)| own == asked);
         let on = self.nodes.zip(nodes).is_none_or(|(own, asked)| own == asked);
@@ -40,8 +40,7 @@ impl RuleRange {
     }
 }
 
-/// The rules that DN-TUNER finds in a tuner file. A header that it takes for a rule, which matches nothing, is none
-/// here.
+/// The rules that DN-TUNER finds in a tuner file, without a header: DN-TUNER takes it for a rule that matches nothing.
 pub fn of_conf(conf: &[u8]) -> Vec<RuleRange> {
     let lines: Vec<&[u8]> = conf.split(|byte| *byte == b'\n').collect();
     let text = |line: u32| lines.get(line as usize - 1).map(|line| String::from_utf8_lossy(line).trim().to_owned());

@@ -16,7 +16,7 @@ pub enum AbArm {
     Default,
     /// The plugin with the tuner file.
     Conf,
-    /// The plugin with an empty tuner file: what loading the plugin costs by itself.
+    /// The plugin with an empty tuner file, which measures the cost of loading the plugin.
     Empty,
 }
 
@@ -33,12 +33,12 @@ impl AbArm {
         }
     }
 
-    /// The arm that a log's name tells: `all_reduce_1n_conf_r3.log`.
+    /// The arm in a log's name, such as `conf` in `all_reduce_1n_conf_r3.log`.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::and_repeat_of_name(name).map(|(arm, _)| arm)
     }
 
-    /// The arm and the repeat that a log's name tells.
+    /// The arm and the number of the repeat in a log's name.
     pub fn and_repeat_of_name(name: &str) -> Option<(Self, u32)> {
         let stem = name.rsplit(['/', '\\']).next()?.split('.').next()?;
         let mut words = stem.rsplit('_');
@@ -51,7 +51,7 @@ impl AbArm {
 /// A campaign of three arms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CampaignPlan {
-    /// The collective whose program of nccl-tests both arms run.
+    /// The collective whose program of nccl-tests all arms run.
     pub collective: Collective,
     /// The number of nodes and ranks.
     pub scale: Scale,
@@ -73,8 +73,9 @@ impl CampaignPlan {
     /// The most launches of each arm.
     pub const MAX_REPEATS: u32 = 99;
 
-    /// The order of the launches: (arm, repeat from 1). Repeats come in threes, in which each arm stands once in each
-    /// place; every other three mirrors the one before, so that each arm comes as often before as after each other.
+    /// The order of the launches: (arm, repeat from 1). In every three repeats each arm comes once first, once second
+    /// and once third. Every other three mirrors the three before, so that each arm runs as often before as after each
+    /// of the others.
     pub fn order(&self) -> Vec<(AbArm, u32)> {
         let mut stream = Stream::new(self.seed);
         let mut order = Vec::new();
@@ -96,7 +97,7 @@ impl CampaignPlan {
         order
     }
 
-    /// The campaign as a bash script. A log's name tells its arm and repeat, and the script says each launch's place.
+    /// The campaign as a bash script. The name of each log has its arm and repeat.
     pub fn script(&self) -> String {
         let Self { collective, scale, sizes, repeats, seed, .. } = self;
         let notes = [

@@ -30,9 +30,9 @@ pub use super::outcome::RuleVerdict;
 pub struct Limits {
     /// It is better with at least this probability.
     pub confidence: f64,
-    /// Some size gains at least so many per cent.
+    /// The gain in per cent that at least one size must reach.
     pub min_gain_pct: f64,
-    /// No size loses more than so many per cent.
+    /// The loss in per cent that no size may exceed.
     pub max_loss_pct: f64,
 }
 
@@ -544,7 +544,7 @@ mod tests {
         let why = judgement.void.unwrap_or_default();
         assert!(why.starts_with("1 of 4 points spread over 25 %, most the default at 4 KiB with 50 %"), "{why}");
         assert_eq!(judgement.rules[0].verdict.word(), "not judged");
-        // At 0.04 GB/s a spread of a digit is none.
+        // At 0.04 GB/s a spread of one printed digit is no sign of noise.
         let digits = MeasuredCampaign {
             trials: vec![trial(1024, &[0.04, 0.05, 0.04], &[0.04, 0.05, 0.05])],
             half_digit_gbps: 0.005,

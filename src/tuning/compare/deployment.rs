@@ -63,7 +63,7 @@ pub enum DeployedStatus {
     },
     /// The state after did not measure it.
     NotMeasured,
-    /// Nothing tells the noise, or not what runs.
+    /// The noise is not known, or what runs is not.
     CantTell,
 }
 

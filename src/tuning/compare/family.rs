@@ -1,9 +1,9 @@
 //! Differences with intervals that all hold at once.
 //!
-//! All comparisons of a question are one family: in each round of draws the largest error of any, in its own standard
-//! errors, is kept, and no interval is narrower than the level's quantile of these (Westfall and Young 1993, single
-//! step). So two equal campaigns differ anywhere at all with a probability of at most 1 − level, however many sizes
-//! there are.
+//! All comparisons of a question are one family. In each round of draws the largest error of all comparisons, in units
+//! of its standard error, is kept; the quantile of these at the level is the half width of every interval, in standard
+//! errors and without rounding (Westfall and Young 1993, single step). So any change is reported between two equal
+//! campaigns with a probability of at most 1 − level, however many sizes there are.
 
 use crate::{
     math::Stream,
@@ -15,7 +15,7 @@ use crate::{
 pub struct Estimate {
     /// ln of after / before.
     pub ln_ratio: f64,
-    /// Its standard error; `None` while nothing tells the noise.
+    /// Its standard error; `None` while the noise is not known.
     error: Option<f64>,
     /// By how much rounding may have moved it.
     rounded: f64,
@@ -26,7 +26,7 @@ pub struct Estimate {
 pub struct ChangeInterval {
     /// ln of after / before.
     pub ln_ratio: f64,
-    /// How far the interval reaches to either side; `None` while nothing tells the noise.
+    /// The half width of the interval; `None` while the noise is not known.
     pub half_width: Option<f64>,
 }
 
@@ -44,7 +44,7 @@ pub struct RawDifference<'a> {
     pub ln_ratio: f64,
     /// By how much rounding may have moved it.
     pub rounded: f64,
-    /// How it errs, by round; empty while nothing tells the noise.
+    /// Its error in each round of draws; empty while the noise is not known.
     pub errors: &'a [f32],
 }
 
@@ -59,7 +59,7 @@ impl Family {
         self.added(difference, false)
     }
 
-    /// Adds a difference of things that were chosen for being high: what they rise by for that is taken off.
+    /// Adds a difference of arms that were chosen for being the highest, and subtracts the bias of that choice.
     pub fn add_chosen(&mut self, difference: &RawDifference<'_>) -> Estimate {
         self.added(difference, true)
     }
@@ -90,9 +90,9 @@ impl Family {
     }
 }
 
-/// Errors by round: Student's t with so many degrees of freedom, times a standard error. 0 throughout for none.
+/// Errors by round: Student's t with this many degrees of freedom, times a standard error. 0 throughout for none.
 pub fn student_errors(error: f64, freedom: f64, seed: u64) -> Vec<f32> {
-    /// No draw is further off than this small a χ² over its degrees of freedom makes it.
+    /// The smallest χ² over its degrees of freedom that is drawn, which bounds the errors.
     const MIN: f64 = 0.02;
     if error.is_nan() || error <= 0.0 {
         return vec![0.0; ROUNDS];

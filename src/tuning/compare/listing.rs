@@ -135,7 +135,7 @@ pub fn by_size(overall: &[OverallChange], differences: &[Difference], relative: 
     let rows =
         overall.iter().map(overall_row).chain(differences.iter().map(row)).chain(relative.iter().map(relative_row));
     let mut listing = Listing { columns, rows: rows.collect() };
-    // Eight columns are shown: the workload is told where it differs.
+    // At most eight columns are shown: those of the workload only where they differ between rows.
     listing.hide(if groups_differ { INTERVAL } else { WORKLOAD });
     listing
 }
@@ -178,7 +178,7 @@ pub fn deployed_check(deployed_checks: &[DeployedCheck]) -> Listing {
     Listing { columns, rows: deployed_checks.iter().map(row).collect() }
 }
 
-/// So many configurations are named; of more their number.
+/// The most configurations that are named; of more the number is given.
 const MAX_NAMED: usize = 6;
 
 /// The collectives, sizes and configurations that only one state measured, a row for each kind.

@@ -1,5 +1,5 @@
-//! Two measured states, before and after a driver, a firmware, a topology: what got slower or faster beyond noise, and
-//! whether what was deployed still holds.
+//! Compares two measured states, such as before and after a new driver, firmware or cabling: what got slower or faster
+//! beyond noise, and whether what was deployed is still right.
 //!
 //! [`state`] makes a [`Snapshot`] ready, [`passes`] brings the passes behind it to one level. [`overall`] computes the
 //! change that everything has in common, [`paired`] compares each size relative to it, [`pooled`] takes all
@@ -49,12 +49,13 @@ use crate::{
 /// The settings of a comparison of two measured states.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CompareQuestion {
-    /// All intervals hold at once with this probability, in 0..1: two equal campaigns differ nowhere with it.
+    /// The probability, in 0..1, with which all intervals hold at once, and so no change is reported between two equal
+    /// campaigns.
     pub level: f64,
     /// The smallest change that matters, in per cent of busbw: the interval of a change must lie beyond it as a whole.
     pub least_pct: f64,
-    /// Where a change of this many per cent would have been seen and was not, nothing changed; elsewhere nothing can be
-    /// told.
+    /// In per cent: [`ChangeVerdict::NoChange`] needs that a change of this size would have been seen; else the verdict
+    /// is [`ChangeVerdict::CantTell`].
     pub telling_pct: f64,
 }
 
@@ -92,11 +93,11 @@ pub struct CompareAnswer {
     pub unmatched: Listing,
     /// The change over size, for each collective and scale.
     pub charts: Vec<Chart>,
-    /// In what the sides differ besides, and what is assumed.
+    /// Notes on other differences between the sides, and on assumptions.
     pub notes: Vec<String>,
     /// The changes in Markdown, for a pull request.
     pub markdown: String,
-    /// All of it for programs: JSON.
+    /// The whole result as JSON.
     pub json: String,
 }
 
@@ -107,9 +108,9 @@ pub enum Subject {
     Default,
     /// The configuration that was deployed before, compared with itself.
     Deployed(Configuration),
-    /// The highest of all that both sides measured.
+    /// The highest of all arms that both sides measured.
     Best,
-    /// All that both sides measured, together: the trimmed mean of their changes.
+    /// The trimmed mean of the changes of all arms that both sides measured.
     All {
         /// How many there are, the default among them.
         of: usize,
@@ -146,11 +147,11 @@ pub struct Difference {
     pub after_gbps: Option<f64>,
     /// after / before − 1 in per cent as it was measured; of [`Subject::All`] the trimmed mean.
     pub measured_pct: f64,
-    /// The same beside what everything of its collective and scale changed by ([`OverallChange`]), where enough sizes
-    /// tell that; of [`Subject::Best`] less what choosing the highest brings.
+    /// The same less the [`OverallChange`] of its collective and scale, if there are enough sizes for one; for
+    /// [`Subject::Best`] also less the bias of choosing the highest.
     pub change_pct: f64,
-    /// The interval of [`Difference::change_pct`], which holds together with all others; `None` while nothing tells the
-    /// noise.
+    /// The interval of [`Difference::change_pct`], which holds at once with all others; `None` where the noise is not
+    /// known.
     pub interval_pct: Option<(f64, f64)>,
     /// The smallest change that would have been seen half of the time, in per cent.
     pub visible_pct: Option<f64>,
@@ -165,20 +166,21 @@ impl Difference {
     }
 }
 
-/// All that was found, before it is put into words.
+/// The results of a comparison as data, from which sentences and tables are made.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompareFindings {
     /// The overall change of each collective and scale that has at least [`overall::MIN_SIZES`] sizes in common.
     pub overall: Vec<OverallChange>,
-    /// Differences beside that, by workload.
+    /// Differences at each size, less the overall change, by workload.
     pub differences: Vec<Difference>,
-    /// Configurations that changed beside the others, by collective and scale, those that did at most sizes first.
+    /// Configurations that changed relative to the others, by collective and scale, those that changed at the most
+    /// sizes first.
     pub relative: Vec<RelativeChange>,
     /// Whether what was deployed should stay deployed, by workload.
     pub deployed_checks: Vec<DeployedCheck>,
-    /// Both sides hold the same runs of these, value by value: nothing is compared.
+    /// The collectives and scales of which both sides hold the same runs, value by value; they are not compared.
     pub same: Vec<(Collective, Scale)>,
-    /// How far the passes of each side lie from each other where that widened something, in per cent.
+    /// The differences between passes that widened an interval, in per cent.
     pub drifts: Vec<(Collective, Scale, f64)>,
 }
 
@@ -191,7 +193,7 @@ impl CompareFindings {
     }
 }
 
-/// Compares two sides; what is deployed stands in `conf`, or else is what the first side recommends.
+/// Compares two sides. `conf` is what is deployed; without it, the recommendations of the first side are.
 pub fn compare(
     before: &Snapshot,
     after: &Snapshot,
@@ -214,10 +216,10 @@ pub fn compare(
     answer
 }
 
-/// The share that overall changes have of the chance that anything is called changed where nothing did. Differences at
-/// single sizes have [`SHARE_OF_SIZES`], and configurations that change relative to the others the rest.
+/// The share of the probability of a false alarm that is spent on overall changes. [`SHARE_OF_SIZES`] is spent on
+/// differences at single sizes, and the rest on configurations that changed relative to the others.
 const SHARE_OF_OVERALL: f64 = 0.2;
-/// The share of that chance that differences at single sizes have.
+/// The share of the probability of a false alarm that is spent on differences at single sizes.
 const SHARE_OF_SIZES: f64 = 0.5;
 
 /// A workload that both sides measured.
@@ -228,7 +230,7 @@ struct ComparedWorkload<'a> {
     is_same: bool,
 }
 
-/// Finds the changes between two states, before they are put into words.
+/// Finds the changes between two states, as data.
 pub fn find_differences(
     before: &Snapshot,
     after: &Snapshot,
@@ -268,7 +270,7 @@ pub fn find_differences(
     let mut leads = Family::new(question.level);
     let mut drafts = Vec::new();
     let mut open = Vec::new();
-    // What is deployed is judged at every workload, and all judgements are to hold at once (Bonferroni).
+    // The judgements of all workloads must hold at once (Bonferroni).
     let one_of = wrong / places.len().max(1) as f64;
     let confidence = Confidence { level: 1.0 - one_of, minimum_gain_pct: question.least_pct };
     let support = conf.map(|conf| SupportMatrix::new(conf.library.matrix(), &new.sweep));
@@ -331,7 +333,7 @@ pub fn find_differences(
                 busbw_gbps: None,
                 status: deployment::DeployedStatus::CantTell,
             }),
-            // What the first side recommends, a copy of it recommends as well.
+            // A copy of the first side makes the same recommendations, so there is nothing to check.
             None if place.is_same && conf.is_none() => {}
             None => {
                 let at = WorkloadPair::new(&old, &new, *workload, number);
@@ -356,13 +358,14 @@ pub fn find_differences(
 
 /// The overall change of a collective and scale with its errors, one for each round of draws.
 struct OverallLevel {
-    /// `None` where too few sizes tell it: then nothing is taken off, and what passes differ in is noise of everything.
+    /// `None` with too few sizes. Then nothing is subtracted, and the drift of passes counts as an error of every
+    /// difference.
     median_change: Option<(MedianChange, Estimate)>,
     errors: Vec<f32>,
 }
 
 impl OverallLevel {
-    /// `drift` is what both campaigns may differ in for their passes alone, by round.
+    /// `drift` is the error in each round by which campaigns may differ as their passes do.
     fn new(sizes: &[SizeChanges], drift: &[f32], seed: u64, overall: &mut Family) -> Self {
         let Some(median_change) = median_change(sizes) else {
             return Self { median_change: None, errors: drift.to_vec() };
@@ -407,7 +410,7 @@ impl OverallLevel {
     }
 }
 
-/// Collectives and scales of which both sides hold the same runs.
+/// The collectives and scales of which both sides hold the same runs.
 fn the_same(before: &Snapshot, after: &Snapshot) -> Vec<(Collective, Scale)> {
     let key = |group: &SnapshotGroup| (group.collective, group.scale);
     let is_there =
@@ -453,7 +456,7 @@ fn deployed_by(effect: Effect) -> (DeployedChoice, Option<String>) {
     }
 }
 
-/// By how much two campaigns may differ overall, judged by the passes over each of them.
+/// How much two campaigns may differ as a whole without a change, estimated from the passes over each.
 struct Drifts(Vec<(Collective, Scale, Vec<Drift>)>);
 
 impl Drifts {
@@ -466,7 +469,8 @@ impl Drifts {
         Self(before.groups.iter().filter_map(of).collect())
     }
 
-    /// How ln of after / before errs for that, by round: a campaign whose passes don't tell drifts like the other.
+    /// The error of ln of after / before in each round. A campaign whose passes show no drift is taken to drift like
+    /// the other.
     fn errors(&self, (collective, scale): (Collective, Scale), seed: u64) -> Vec<f32> {
         let of = self.0.iter().find(|of| (of.0, of.1) == (collective, scale));
         let known = of.map_or(&[][..], |(_, _, known)| known);
@@ -475,7 +479,7 @@ impl Drifts {
         student_errors((2.0 * squares / known.len().max(1) as f64).sqrt(), freedom, seed)
     }
 
-    /// Those that widen something by as much as is shown of it, in per cent of busbw.
+    /// The drifts that are large enough to be shown, in per cent of busbw.
     fn noticeable(self) -> Vec<(Collective, Scale, f64)> {
         const MIN_SHOWN_PCT: f64 = 0.05;
         let largest = |(collective, scale, known): (Collective, Scale, Vec<Drift>)| {
@@ -485,7 +489,7 @@ impl Drifts {
     }
 }
 
-/// A logarithm of a ratio as a change in per cent; bounded, so that it stays a finite number.
+/// The change in per cent of a logarithm of a ratio, bounded so that it is finite.
 fn pct(ln_ratio: f64) -> f64 {
     const MAX_LN_RATIO: f64 = 50.0;
     (exp(ln_ratio.clamp(-MAX_LN_RATIO, MAX_LN_RATIO)) - 1.0) * 100.0

@@ -1,13 +1,14 @@
 //! The overall change between two campaigns.
 //!
-//! The day, the nodes or a change that touches everything moves all sizes and configurations alike, and one campaign of
-//! each can't tell which of these it was. So it is one finding of its own, the median over the sizes of what everything
-//! changed by at each, and is taken off before sizes and configurations are compared: these are then held against each
-//! other. A change at fewer than half of the sizes leaves it where it is.
+//! The level of the day, the nodes, or a change that touches everything changes all sizes and configurations alike, and
+//! one campaign of each state can't tell which it was. So the overall change is a finding of its own: the median over
+//! the sizes of the common change at each. It is subtracted before sizes and configurations are compared. A change at
+//! fewer than half of the sizes does not affect it.
 //!
-//! It errs by what sizes scatter around it, by what configurations do (those that one launch measured move together),
-//! and by what both campaigns may differ in for their passes alone ([`crate::report::snapshot::Drift`]). The last is in
-//! its own interval only: it moves all that is compared beside it alike.
+//! Its error comes from the scatter of sizes around it, from the scatter of configurations (all sizes of one launch
+//! change together), and from the drift between passes, by which campaigns may differ without a change
+//! ([`crate::report::snapshot::Drift`]). The drift only widens the interval of the overall change itself: it is common
+//! to all differences that are compared after the subtraction.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,10 +23,10 @@ use crate::{
     order::CompactSort,
 };
 
-/// Fewer sizes don't tell a whole from a part.
+/// The fewest sizes: with fewer, an overall change can't be distinguished from one at some sizes.
 pub const MIN_SIZES: usize = 5;
 
-/// The standard error of a median over that of the mean, of normal numbers.
+/// The standard error of the median of normal numbers over that of their mean.
 const MEDIAN_ERROR_FACTOR: f64 = 1.2533;
 
 /// The change that all sizes and configurations of a collective and scale have in common.
@@ -33,9 +34,9 @@ const MEDIAN_ERROR_FACTOR: f64 = 1.2533;
 pub struct OverallChange {
     /// The collective of these measurements.
     pub collective: Collective,
-    /// On how many nodes and ranks.
+    /// The number of nodes and ranks.
     pub scale: Scale,
-    /// How many sizes tell it.
+    /// The number of sizes that it is computed from.
     pub sizes: usize,
     /// The smallest of them in bytes.
     pub first_bytes: u64,
@@ -43,28 +44,28 @@ pub struct OverallChange {
     pub last_bytes: u64,
     /// after / before − 1 in per cent of busbw.
     pub change_pct: f64,
-    /// Its interval; `None` while nothing tells the noise. Those of all collectives and scales hold at once.
+    /// Its interval; `None` while the noise is not known. Those of all collectives and scales hold at once.
     pub interval_pct: Option<(f64, f64)>,
     /// Whether the change is beyond noise, and in which direction.
     pub verdict: ChangeVerdict,
 }
 
-/// The middle of all changes, before the noise of passes is added.
+/// The median of the changes, without the error that the drift of passes adds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MedianChange {
     /// ln of after / before.
     pub ln_ratio: f64,
-    /// Its standard error, without what passes bring.
+    /// Its standard error, without the drift of passes.
     pub error: f64,
-    /// The degrees of freedom of that.
+    /// The degrees of freedom of the standard error.
     pub freedom: f64,
     /// By how much rounding may have moved it.
     pub rounded: f64,
-    /// How many sizes tell it.
+    /// The number of sizes that it is computed from.
     pub sizes: usize,
 }
 
-/// The middle of what everything changed by, of one collective and scale; `None` of fewer than [`MIN_SIZES`] sizes.
+/// The overall change of one collective and scale; `None` with fewer than [`MIN_SIZES`] sizes.
 pub fn median_change(sizes: &[SizeChanges]) -> Option<MedianChange> {
     let told: Vec<(&SizeChanges, f64)> = sizes.iter().filter_map(|size| Some((size, size.middle()?))).collect();
     if told.len() < MIN_SIZES {
@@ -89,7 +90,7 @@ pub fn median_change(sizes: &[SizeChanges]) -> Option<MedianChange> {
     })
 }
 
-/// The standard error of the median of some changes, by their scatter around it.
+/// The standard error of the median of some changes, from their scatter around it.
 fn scatter(mut changes: Vec<f64>) -> f64 {
     let n = changes.len() as f64;
     let Some(median_change) = median(&mut changes) else { return 0.0 };

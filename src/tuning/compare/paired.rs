@@ -1,9 +1,9 @@
-//! The same things at one workload, before and after.
+//! The changes of arms at one workload, from before to after.
 //!
-//! Medians of a few runs are compared in ln busbw, with how they err drawn as the decisions draw it
-//! ([`crate::tuning::decision`]). The highest of several errs upwards (it was chosen for being high): its draws choose
-//! as well, and what they rise by on average is taken off. What everything changed by is taken off by who asks
-//! ([`super::overall`]).
+//! Medians of a few runs are compared in ln busbw. Their errors are drawn as for decisions
+//! ([`crate::tuning::decision`]). The highest of several medians is biased upwards, because it was chosen for being
+//! high: each draw chooses its highest as well, and their mean bias is subtracted. The caller subtracts the overall
+//! change ([`super::overall`]).
 
 use super::{
     family::{Estimate, Family, RawDifference},
@@ -18,25 +18,26 @@ use crate::{
     },
 };
 
-/// The columns of draws that each of the two states has: every second one.
+/// The columns of draws of each of the two states, which take every second one.
 const COLUMNS: usize = 32;
 
-/// Rounds that lie between the draws of two workloads: a step that visits all of them.
+/// The offset in rounds between the draws of two workloads, so that they don't share the draws of a round. It has no
+/// divisor in common with the number of rounds, so the offsets don't repeat early.
 const STEP: usize = 61;
 
 /// The change that all arms of a workload have in common, with its errors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CommonChange<'a> {
-    /// ln of after / before: what is taken off.
+    /// ln of after / before, which is subtracted from the changes of arms.
     pub ln_ratio: f64,
-    /// By how much rounding may have moved that.
+    /// By how much rounding may have moved it.
     pub rounded: f64,
-    /// How it errs, by round.
+    /// Its error in each round of draws.
     pub errors: &'a [f32],
 }
 
 impl CommonChange<'_> {
-    /// A difference beside what all changed by; `errors` are its own, by round, or none.
+    /// A difference less the common change, as a member of a family of intervals.
     pub fn relative(&self, family: &mut Family, difference: &RawDifference<'_>, is_chosen: bool) -> Estimate {
         let errors: Vec<f32> = difference.errors.iter().zip(self.errors).map(|(own, level)| own + level).collect();
         let ln_ratio = difference.ln_ratio - self.ln_ratio;
@@ -52,12 +53,12 @@ pub struct WorkloadPair<'a> {
     workload: Workload,
     /// The number of the workload among all.
     number: usize,
-    /// All that was measured before or after: their places name their draws.
+    /// The arms that were measured before or after; the index of an arm chooses its draws.
     arms: Vec<MeasuredArm>,
 }
 
 impl<'a> WorkloadPair<'a> {
-    /// At a workload, the `number`th of all.
+    /// A workload, the `number`th of all.
     pub fn new(before: &'a MeasuredState<'a>, after: &'a MeasuredState<'a>, workload: Workload, number: usize) -> Self {
         let mut arms = before.measured(&workload);
         arms.extend(after.measured(&workload).into_iter().filter(|arm| !arms.contains(arm)).collect::<Vec<_>>());
@@ -75,13 +76,13 @@ impl<'a> WorkloadPair<'a> {
         self.arms.iter().copied().filter(move |arm| is_there(self.before, *arm) && is_there(self.after, *arm))
     }
 
-    /// The noise of a state, that of the other where its own runs don't tell.
+    /// The noise of a state, or that of the other if its own runs don't show it.
     fn noise(&self, of: &'a MeasuredState<'a>, other: &'a MeasuredState<'a>) -> Option<WorkloadNoise<'a>> {
         of.noise(&self.workload).or_else(|| other.noise(&self.workload))
     }
 
-    /// The highest of some things in a state, in ln busbw, and how it errs, by round; no errors while nothing tells the
-    /// noise.
+    /// The highest median of some arms in a state, in ln busbw, with its error in each round; no errors where the noise
+    /// is not known.
     fn highest(&self, is_after: bool, of: &[MeasuredArm]) -> Option<HighestMedian> {
         let (state, other) = if is_after { (self.after, self.before) } else { (self.before, self.after) };
         let points = of.iter().filter_map(|arm| Some((*arm, state.point(&self.workload, *arm)?)));
@@ -103,8 +104,7 @@ impl<'a> WorkloadPair<'a> {
         Some(HighestMedian { height, rounded, errors })
     }
 
-    /// The highest of some things after against before, beside what all changed by: as it was measured, and its
-    /// estimate.
+    /// The change of the highest median of some arms from before to after, less the common change.
     pub fn change(&self, family: &mut Family, of: &[MeasuredArm], level: &CommonChange<'_>) -> Option<Estimate> {
         let (before, after) = (self.highest(false, of)?, self.highest(true, of)?);
         let errors: Vec<f32> = after.errors.iter().zip(&before.errors).map(|(after, before)| after - before).collect();
@@ -112,7 +112,7 @@ impl<'a> WorkloadPair<'a> {
         Some(level.relative(family, &RawDifference { ln_ratio, rounded, errors: &errors }, of.len() > 1))
     }
 
-    /// Something against something else, both after.
+    /// The lead of one arm over another, both measured after.
     pub fn lead(&self, family: &mut Family, arm: MeasuredArm, over: MeasuredArm) -> Option<Estimate> {
         let (one, other) = (self.highest(true, &[arm])?, self.highest(true, &[over])?);
         let errors: Vec<f32> = one.errors.iter().zip(&other.errors).map(|(error, other)| error - other).collect();
@@ -121,12 +121,12 @@ impl<'a> WorkloadPair<'a> {
     }
 }
 
-/// The highest of some things in a state.
+/// The highest median of some arms in a state.
 struct HighestMedian {
     /// ln of its median busbw in GB/s.
     height: f64,
-    /// By how much that may lie off to either side for being printed.
+    /// By how much rounding may have moved it, to either side.
     rounded: f64,
-    /// How it errs, by round; empty while nothing tells the noise.
+    /// Its error in each round of draws; empty where the noise is not known.
     errors: Vec<f32>,
 }

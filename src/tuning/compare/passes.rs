@@ -1,18 +1,18 @@
 //! The passes over one campaign, brought to one level.
 //!
-//! A pass measures everything once, and is faster or slower than the others as a whole. That is no noise of a single
-//! place: what all places share is taken out of them before they are compared, so that it neither hides a change of a
-//! few of them nor looks like one. What the level of a campaign is uncertain by for it is said with the whole
-//! ([`super::overall`]).
+//! A pass measures everything once, and can be faster or slower than the others as a whole. This is common to all
+//! points and no noise of a single one. It is subtracted from all points of the pass before they are compared, so that
+//! it neither hides a change of a few points nor looks like one. The uncertainty that it adds to the level of a
+//! campaign is part of the overall change ([`super::overall`]).
 
 use crate::{
     math::{exp, ln, median},
     report::snapshot::{Snapshot, SnapshotGroup, SnapshotRuns},
 };
 
-/// A snapshot with each pass at the level of the middle one, in each collective and scale whose passes differ by more
-/// than the noise of single runs explains; `None` where none do. Places with another number of runs than most stay as
-/// they are: nothing tells which pass a run was of.
+/// A snapshot with each pass brought to the level of the middle one, for each collective and scale whose passes differ
+/// by more than the noise of single runs explains; `None` if there is no such one. Points with another number of runs
+/// than most are not changed, since it is not known which pass a run belongs to.
 pub fn levelled(snapshot: &Snapshot) -> Option<Snapshot> {
     let levels: Vec<Option<Vec<f64>>> = snapshot.groups.iter().map(levels).collect();
     if levels.iter().all(Option::is_none) {
@@ -33,7 +33,7 @@ pub fn levelled(snapshot: &Snapshot) -> Option<Snapshot> {
     Some(levelled)
 }
 
-/// How far each pass lies above the middle one, in ln busbw; `None` where noise explains what they differ by.
+/// The levels of the passes above the middle one, in ln busbw; `None` where noise explains the differences.
 fn levels(group: &SnapshotGroup) -> Option<Vec<f64>> {
     let drift = group.drift.filter(|drift| drift.deviation_pct > 0.0)?;
     let passes = drift.passes as usize;
@@ -90,7 +90,7 @@ mod tests {
             let SnapshotRuns::Each(runs) = &at.measured[0].runs else { panic!() };
             assert!(runs.iter().all(|run| (run / middle - 1.0).abs() < 1e-9), "{runs:?}");
         }
-        // Nothing tells of which passes these are.
+        // It is not known of which passes these are.
         assert_eq!(even.groups[0].sizes[3].measured[0].runs, SnapshotRuns::Each(vec![5.0, 5.0]));
         assert_eq!(levelled(&of(0.0, &runs)), None);
     }

@@ -1,8 +1,9 @@
 //! The changes of all arms that both states measured, pooled by size.
 //!
-//! A change of a driver or a fabric moves everything that runs at a size. So at each size the changes of all
-//! configurations and of the default are one sample: its trimmed mean is the change there, and their own scatter says
-//! how far it errs (Yuen 1974), whatever the noise comes from and whatever stalled. It needs [`MIN_CELLS`] of them.
+//! A change of driver or network affects everything that runs at a size. So at each size the changes of all
+//! configurations and of the default are one sample: its trimmed mean is the change there, and its scatter gives the
+//! standard error (Yuen 1974), whatever the source of the noise, and although some runs may have stalled. It needs
+//! [`MIN_CELLS`] changes.
 
 use super::{
     family::student_errors,
@@ -14,22 +15,22 @@ use crate::{
     order::CompactSort,
 };
 
-/// Fewer changes at a size say nothing together.
+/// The fewest changes at a size that are pooled.
 pub const MIN_CELLS: usize = 8;
 
 /// The share that is trimmed at either end.
 const TRIMMED: f64 = 0.2;
 
-/// No change is known better than this, as a share.
+/// The smallest standard error of a change, as a share.
 pub(super) const MIN_ERROR: f64 = 1e-4;
 
 /// The median absolute deviation of normal numbers times this is their standard deviation.
 pub(super) const MAD_TO_DEVIATION: f64 = 1.4826;
 
-/// It tells that as well as so many degrees of freedom as this share of their number.
+/// The degrees of freedom of that estimate, as a share of the number of values.
 pub(super) const MAD_FREEDOM_SHARE: f64 = 0.37;
 
-/// More degrees of freedom than this are not claimed: medians of few runs have slow tails.
+/// The most degrees of freedom that are assumed: medians of few runs have heavy tails.
 pub(super) const MAX_FREEDOM: f64 = 12.0;
 
 /// The change of one arm at one size.
@@ -39,11 +40,12 @@ pub struct ArmChange {
     pub arm: MeasuredArm,
     /// ln of after / before.
     pub ln_ratio: f64,
-    /// By how much rounding may have moved that.
+    /// By how much rounding may have moved it.
     pub rounded: f64,
-    /// How far its own runs say that it errs; 0 where they don't.
+    /// Its standard error by its own runs; 0 where these don't show it.
     pub error: f64,
-    /// How far each run before, and each after, lies off their middle in ln busbw; none where lines are medians.
+    /// The deviations of the runs before, and of those after, from their median in ln busbw; empty where rows are
+    /// medians.
     pub residuals: [Vec<f64>; 2],
 }
 
@@ -56,7 +58,7 @@ pub struct SizeChanges {
     pub cells: Vec<ArmChange>,
 }
 
-/// The change of all at a size.
+/// The pooled change at a size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PooledChange {
     /// ln of after / before.
@@ -70,7 +72,7 @@ pub struct PooledChange {
 }
 
 impl SizeChanges {
-    /// Everything with enough runs on both sides.
+    /// The arms with enough runs on both sides.
     pub fn new(
         before: &MeasuredState<'_>,
         after: &MeasuredState<'_>,
@@ -98,7 +100,7 @@ impl SizeChanges {
         (self.workload.collective, self.workload.scale)
     }
 
-    /// The change of all of it; `None` of too few.
+    /// The pooled change; `None` with too few arms.
     pub fn pooled(&self) -> Option<PooledChange> {
         let n = self.cells.len();
         if n < MIN_CELLS {
@@ -122,29 +124,29 @@ impl SizeChanges {
         self.workload.size_bytes
     }
 
-    /// ln of after / before of everything here, in the middle; `None` of nothing.
+    /// The median of ln of after / before of all arms here; `None` without arms.
     pub fn middle(&self) -> Option<f64> {
         self.pooled().map(|pooled| pooled.ln_ratio).or_else(|| self.median())
     }
 
-    /// ln of after / before of each thing.
+    /// ln of after / before of each arm.
     pub fn changes(&self) -> impl Iterator<Item = (MeasuredArm, f64)> {
         self.cells.iter().map(|cell| (cell.arm, cell.ln_ratio))
     }
 
-    /// By how much rounding may have moved the middle of all.
+    /// By how much rounding may have moved the median of all.
     pub fn rounded(&self) -> f64 {
         self.cells.iter().map(|cell| cell.rounded).sum::<f64>() / self.cells.len().max(1) as f64
     }
 
-    /// The median of ln of after / before; `None` of nothing.
+    /// The median of ln of after / before; `None` without arms.
     pub fn median(&self) -> Option<f64> {
         median(&mut self.changes().map(|(_, change)| change).collect::<Vec<_>>())
     }
 }
 
 impl PooledChange {
-    /// How it errs, by round, at the `number`th size of all.
+    /// Its error in each round of draws, at the `number`th size of all.
     pub fn errors(&self, number: usize) -> Vec<f32> {
         student_errors(self.error, self.freedom, 0xA11 + number as u64)
     }
@@ -184,7 +186,7 @@ pub(super) mod tests {
         let pooled = sizes(1, |_, size| if size == 3 { -0.03 } else { 0.0 })[3].pooled().unwrap();
         assert!((pooled.ln_ratio + 0.03).abs() < 0.015 && pooled.error < 0.008, "{pooled:?}");
         assert_eq!(pooled.of, 20);
-        // A few that stalled move nothing.
+        // A few stalled runs don't change the result.
         let stalled = sizes(1, |c, _| if c < 3 { -1.0 } else { 0.0 })[3].pooled().unwrap();
         assert!(stalled.ln_ratio.abs() < 0.02 && stalled.error < 0.012, "{stalled:?}");
         let few = SizeChanges { cells: sizes(1, |_, _| 0.0)[0].cells[..7].to_vec(), ..sizes(1, |_, _| 0.0)[0].clone() };

@@ -1,11 +1,11 @@
-//! Configurations that changed beside the others.
+//! Configurations that changed relative to the others.
 //!
-//! What one configuration changed by beyond the median of its size is divided by the scatter there, or by that of its
-//! own runs where these lie further apart, and averaged over stretches of 1, 2, 4 … neighbouring sizes up to all. Among
-//! the averages of all configurations over stretches as long, it must stand out of their robust scatter, so that what
-//! the sizes of a launch have in common is allowed for. As many averages as are looked at pay for it (Bonferroni); each
-//! length has the same share. Where any stands out, all of it is done again on campaigns in which nothing changed
-//! ([`super::resample`]), and it must stand out of what these show as well.
+//! At each size, the change of a configuration less the median change is divided by the scatter there, or by that of
+//! its own runs if larger. These deviations are averaged over stretches of 1, 2, 4 … neighbouring sizes, up to all. An
+//! average must stand out of the robust scatter of the averages of all configurations over stretches of the same
+//! length: that allows for the error which all sizes of a launch share. The level is corrected for the number of
+//! averages (Bonferroni), with the same share for each length. If any average stands out, the same is done on resampled
+//! campaigns in which nothing changed ([`super::resample`]), and it must stand out of those as well.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,29 +23,29 @@ use crate::{
     tuning::decision::draws::quantile,
 };
 
-/// A configuration that changed beside the others.
+/// A configuration that changed relative to the others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RelativeChange {
     /// The collective of these measurements.
     pub collective: Collective,
-    /// On how many nodes and ranks.
+    /// The number of nodes and ranks.
     pub scale: Scale,
     /// The configuration that changed; `None` for the default.
     pub configuration: Option<Configuration>,
-    /// The smallest size at which it did, in bytes.
+    /// The smallest size at which it changed, in bytes.
     pub first_bytes: u64,
     /// The largest one, in bytes.
     pub last_bytes: u64,
-    /// At how many neighbouring sizes it did, these two among them.
+    /// The number of neighbouring sizes at which it changed, these two included.
     pub sizes: usize,
-    /// By how much more it changed than the others, in per cent of busbw.
+    /// Its change less that of the others, in per cent of busbw.
     #[serde(rename = "beside_pct")]
     pub relative_pct: f64,
-    /// The interval of that. All of these hold at once.
+    /// The interval of that change. All such intervals hold at once.
     pub interval_pct: (f64, f64),
 }
 
-/// A configuration's standing at a size: what it changed by beyond the median of its size.
+/// The deviation of a configuration's change from the median change of its size.
 #[derive(Clone, Copy, Debug)]
 struct DeviationFromMedian {
     change: f64,
@@ -74,13 +74,13 @@ impl SizeStretch {
     }
 }
 
-/// A stretch that stands out of the others.
+/// A stretch whose average stands out.
 #[derive(Clone, Copy, Debug)]
 struct StretchChange {
     stretch: SizeStretch,
-    /// ln of after / before, beyond what the others changed by.
+    /// ln of after / before, less the change of the others.
     change: f64,
-    /// How far the interval of that reaches to either side.
+    /// The half width of its interval.
     half_width: f64,
 }
 
@@ -109,7 +109,7 @@ pub fn relative_changes(
     let wider = by_chance(&told, &all, chance).max(1.0);
     found.retain(|found| stands_out(found, wider));
     found.iter_mut().for_each(|found| found.half_width = found.half_width * wider + found.stretch.rounded);
-    // The longest stretch, unless a part of it changed by more than all of it for certain.
+    // The longest stretch is named, unless a part of it changed significantly more than the whole of it.
     found.compact_sort_by(|a, b| {
         b.stretch
             .sizes
@@ -144,8 +144,8 @@ pub fn relative_changes(
     kept.into_iter().map(told_of).collect()
 }
 
-/// The averages over stretches of all lengths, with how far each reaches by chance but for rounding: with a probability
-/// of `chance` any does further.
+/// The averages over stretches of all lengths, each with its limit without rounding: by chance, any average exceeds its
+/// limit with a probability of `chance`.
 fn averages(told: &[SizeChanges], all: &[MeasuredArm], chance: f64) -> Vec<StretchChange> {
     let rows: Vec<Vec<Option<DeviationFromMedian>>> = deviations_from_median(told, all);
     let lengths: Vec<usize> =
@@ -158,7 +158,7 @@ fn averages(told: &[SizeChanges], all: &[MeasuredArm], chance: f64) -> Vec<Stret
         let mut heights: Vec<f64> = stretches.iter().map(|stretch| stretch.mean.abs()).collect();
         let Some(middle) = median(&mut heights) else { continue };
         let freedom = (heights.len() as f64 * MAD_FREEDOM_SHARE).clamp(1.0, MAX_FREEDOM);
-        // Averages can't scatter less than what they are made of allows.
+        // The scatter of averages is at least that of the mean of independent deviations.
         let scatter = (middle * MAD_TO_DEVIATION).max(1.0 / (*length as f64).sqrt());
         let width = student::quantile(1.0 - share / 2.0 / heights.len() as f64, freedom) * scatter;
         found.extend(stretches.into_iter().map(|stretch| StretchChange {
@@ -170,8 +170,8 @@ fn averages(told: &[SizeChanges], all: &[MeasuredArm], chance: f64) -> Vec<Stret
     found
 }
 
-/// How many times as far as [`averages`] says any of them reaches with a probability of `chance`, where runs and
-/// launches are as far apart as these and nothing changed.
+/// The factor on the limits of [`averages`] with which any average exceeds its limit with a probability of `chance`, in
+/// campaigns without a change whose runs and launches differ as much as these.
 fn by_chance(told: &[SizeChanges], all: &[MeasuredArm], chance: f64) -> f64 {
     const RESAMPLES: usize = 200;
     let launches = LaunchResiduals::new(told, all);
@@ -185,7 +185,7 @@ fn by_chance(told: &[SizeChanges], all: &[MeasuredArm], chance: f64) -> f64 {
     quantile(&largest, 1.0 - chance)
 }
 
-/// For each thing, what it changed by beside the others at each size.
+/// The deviations of each arm's change at each size.
 fn deviations_from_median(told: &[SizeChanges], all: &[MeasuredArm]) -> Vec<Vec<Option<DeviationFromMedian>>> {
     let mut rows: Vec<Vec<Option<DeviationFromMedian>>> = all.iter().map(|_| vec![None; told.len()]).collect();
     for (place, size) in told.iter().enumerate() {
@@ -197,7 +197,7 @@ fn deviations_from_median(told: &[SizeChanges], all: &[MeasuredArm]) -> Vec<Vec<
             let Ok(row) = all.binary_search(&cell.arm) else { continue };
             rows[row][place] = Some(DeviationFromMedian {
                 change: cell.ln_ratio - middle,
-                // Where two runs of three stalled, its own runs lie far apart.
+                // The arm's own runs spread far if one of them stalled.
                 scatter: scatter.max(cell.error).max(MIN_ERROR),
                 rounded: cell.rounded + rounded,
             });

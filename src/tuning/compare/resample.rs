@@ -1,9 +1,9 @@
-//! Campaigns in which nothing changed, drawn from the runs of two that are compared.
+//! Campaigns in which nothing changed, drawn from the runs of the two that are compared.
 //!
-//! Runs stall, and a launch or a pass may be slow at all of its sizes: how far apart medians of three such runs lie has
-//! tails that no formula knows. So campaigns are drawn in which every launch lies off the middle of its places by what
-//! some launch of the same pass did, at all sizes: what launches and passes have in common stays. What is found in them
-//! is found by chance.
+//! Runs stall, and a launch or a pass may be slow at all of its sizes, so the distribution of medians of three such
+//! runs has tails that no formula describes. Campaigns are therefore resampled: every launch gets the deviations, at
+//! all sizes, of a random launch of the same pass. That keeps the errors that the sizes of a launch, or of a pass,
+//! share. Every change that is found in these campaigns is a false alarm.
 
 use super::{
     pooled::{ArmChange, SizeChanges},
@@ -11,10 +11,10 @@ use super::{
 };
 use crate::math::{Stream, median};
 
-/// How far launches lie off the middle of their places.
+/// The deviations of launches from the medians of their points.
 #[derive(Clone, Debug)]
 pub struct LaunchResiduals {
-    /// By side (before, after), pass and thing: at each size in ln busbw; not a number where nothing ran.
+    /// By side (before, after), pass and arm: the deviation at each size in ln busbw; NaN where nothing ran.
     passes: [Vec<Vec<Vec<f64>>>; 2],
 }
 
@@ -37,7 +37,7 @@ impl LaunchResiduals {
         Self { passes: [of_side(0), of_side(1)] }
     }
 
-    /// Changes of the same arms at the same sizes in a drawn campaign in which nothing changed.
+    /// The changes of the same arms at the same sizes between two resampled campaigns, between which nothing changed.
     pub fn resampled(&self, sizes: &[SizeChanges], arms: &[MeasuredArm], stream: &mut Stream) -> Vec<SizeChanges> {
         let mut drawn: Vec<SizeChanges> = sizes.iter().map(|size| SizeChanges { cells: Vec::new(), ..*size }).collect();
         for arm in arms {
@@ -72,7 +72,7 @@ impl LaunchResiduals {
     }
 }
 
-/// How far the median of some runs errs by what they scatter; 0 of fewer than two.
+/// The standard error of the median of some runs, from their scatter; 0 for fewer than two.
 fn error_of_median(runs: &[f64]) -> f64 {
     /// The standard error of a median of few runs over that of their mean.
     const MEDIAN_ERROR_FACTOR: f64 = 1.25;

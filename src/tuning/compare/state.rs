@@ -20,15 +20,16 @@ use crate::{
     },
 };
 
-/// A median of fewer runs is nothing that changed: one run alone can't be told from one that stalled, and of real ones
-/// about one in a hundred does, by too little to be set aside.
+/// The fewest runs of a median that is compared. A single run may have stalled: about one real run in a hundred stalls
+/// by too little to be set aside.
 pub const MIN_RUNS: u32 = 2;
 
 /// A snapshot with everything that a judge looks at.
 pub struct MeasuredState<'a> {
-    /// The median of each point.
+    /// The medians of the runs, a point for each.
     pub sweep: Sweep,
-    /// The medians as they were printed, where the passes behind [`MeasuredState::sweep`] were brought to one level.
+    /// The medians as they were printed, if [`MeasuredState::sweep`] has those of passes that were brought to one
+    /// level.
     printed: Option<&'a Sweep>,
     runs: Runs,
     /// Empty: stalled runs were left out when the snapshot was made.
@@ -55,7 +56,7 @@ impl<'a> MeasuredState<'a> {
         Self { sweep, printed: None, runs, screened, deviations }
     }
 
-    /// The same of a snapshot whose passes were brought to one level; `measured` is the state before that.
+    /// The same for a snapshot whose passes were brought to one level; `measured` is the state before that.
     pub fn levelled(snapshot: &Snapshot, measured: &'a Self) -> Self {
         Self { printed: Some(&measured.sweep), ..Self::new(snapshot) }
     }
@@ -65,30 +66,30 @@ impl<'a> MeasuredState<'a> {
         Judge { runs: &self.runs, screened: &self.screened, deviations: &self.deviations, confidence }
     }
 
-    /// How noisy it is; `None` where no repeats tell it.
+    /// The noise at a workload; `None` without repeats.
     pub fn noise(&self, workload: &Workload) -> Option<WorkloadNoise<'_>> {
         self.deviations.at(workload)
     }
 
-    /// The median of something that was measured.
+    /// The median of an arm.
     pub fn point(&self, workload: &Workload, arm: MeasuredArm) -> Option<&Point> {
         point(&self.sweep, workload, arm)
     }
 
-    /// By how much ln of that median may lie off to either side for being printed.
+    /// By how much rounding may have moved ln of that median, to either side; 0 where more digits are known.
     pub fn rounded(&self, workload: &Workload, arm: MeasuredArm) -> f64 {
         let printed = point(self.printed.unwrap_or(&self.sweep), workload, arm);
         printed.map_or(0.0, |point| printed::either_side(point.busbw_gbps))
     }
 
-    /// All that was measured at a workload, the default first.
+    /// The arms that were measured at a workload, the default first.
     pub fn measured(&self, workload: &Workload) -> Vec<MeasuredArm> {
         let default = self.sweep.default_at(workload).map(|_| MeasuredArm::Default);
         let asked = self.sweep.points_at(workload).iter().map(|point| MeasuredArm::Asked(point.configuration));
         default.into_iter().chain(asked).filter(|arm| self.point(workload, *arm).is_some()).collect()
     }
 
-    /// How far the runs of something say that their median errs, in ln busbw; 0 where they say nothing.
+    /// The standard error of an arm's median by its own runs, in ln busbw; 0 where these don't show it.
     pub fn own_error(&self, workload: &Workload, arm: MeasuredArm) -> f64 {
         /// The standard error of a median of few runs over that of their mean.
         const MEDIAN_ERROR_FACTOR: f64 = 1.25;
@@ -99,9 +100,10 @@ impl<'a> MeasuredState<'a> {
         if is_told { MEDIAN_ERROR_FACTOR * own.variance.deviation() / f64::from(own.runs.max(1)).sqrt() } else { 0.0 }
     }
 
-    /// How far each run of something lies off their median in ln busbw, in the order in which they ran, widened by what
-    /// the median takes out of it; none where lines are medians. A run that stalled is far off by itself: off their
-    /// mean, the others would be as well, to the other side.
+    /// The deviation of each run of an arm from their median in ln busbw, in the order in which they ran, scaled up
+    /// because the median was computed from the same runs; empty where rows are medians themselves. The median is used
+    /// since a run that stalled then deviates alone; from the mean, the others would deviate too, in the other
+    /// direction.
     pub fn residuals(&self, workload: &Workload, arm: MeasuredArm) -> Vec<f64> {
         let kind = if arm == MeasuredArm::Default { RunKind::Default } else { RunKind::Asked };
         let Some(point) = self.point(workload, arm) else { return Vec::new() };
@@ -109,16 +111,17 @@ impl<'a> MeasuredState<'a> {
         if runs.len() < 2 || runs.iter().any(|run| run.repeats != 1) {
             return Vec::new();
         }
-        // What the mean takes out; a median takes out less, by a sixth at three runs.
+        // Deviations from the mean of n runs have (n − 1)/n of the variance; from their median about (n − 0.66)/n, a
+        // sixth more at three runs. The median of two runs is their mean.
         let n = runs.len() as f64;
         let widened = if runs.len() == 2 { std::f64::consts::SQRT_2 } else { (n / (n - 0.66)).sqrt() };
         let middle = median(&mut runs.iter().map(|run| ln(run.busbw_gbps)).collect::<Vec<_>>()).unwrap_or(0.0);
         runs.iter().map(|run| (ln(run.busbw_gbps) - middle) * widened).collect()
     }
 
-    /// Something that was measured as a side of a contest; `column` tells its draws from others'. Where its own runs
-    /// lie further from each other than those at the neighbouring sizes, they count: on halves of nine real runs four
-    /// times as many false alarms were raised without that, at the two places that jump between two bandwidths.
+    /// An arm's median with its draws; different values of `column` give independent draws. The noise is that of the
+    /// arm's own runs where these spread more than those at the neighbouring sizes: without that, halves of nine real
+    /// runs gave four times as many false alarms, at two workloads that jump between two bandwidths.
     pub fn side(
         &self,
         comparison: &MedianComparison<'_>,

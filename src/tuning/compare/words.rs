@@ -12,7 +12,7 @@ use crate::{
     units::{Size, count, percent},
 };
 
-/// So many places are named in a sentence; of more their number.
+/// The most points that a sentence names; of more it gives the number.
 const MAX_NAMED: usize = 3;
 
 /// The findings in sentences: what became slower or faster, what can't be told, whether what was deployed holds.

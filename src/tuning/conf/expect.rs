@@ -88,7 +88,7 @@ impl<'a> Expectations<'a> {
         }
     }
 
-    /// The expected bandwidth of an effect; `None` where neither measurements nor the model tell it.
+    /// The expected bandwidth of an effect; `None` where neither measurements nor the model have it.
     pub fn of(&self, effect: Effect, workload: &Workload) -> Option<Expected> {
         match (effect.entry, effect.channels) {
             (Entry::Library, Channels::Library) => self.default(workload),

@@ -28,7 +28,7 @@ pub struct OverlayPoint {
     pub effect: Effect,
     /// The line of the rule that applies; `None` in a gap.
     pub line: Option<u32>,
-    /// The expected bandwidth of the effect; `None` where nothing tells it.
+    /// The expected bandwidth of the effect; `None` where it is not known.
     pub expected: Option<Expected>,
     /// The highest measurement and its busbw in GB/s; `None` for its configuration where that is the default.
     pub best: (Option<Configuration>, f64),

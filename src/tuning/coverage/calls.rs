@@ -9,10 +9,10 @@ use crate::{
     tuning::job::{CollectiveCall, JobLog},
 };
 
-/// Calls as people know them: batch × hidden × bytes of the data type.
+/// Calls as users know them: batch × hidden size × bytes of the data type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TypedCalls {
-    /// The collective that the calls name.
+    /// The collective of the calls.
     pub collective: Collective,
     /// Batch sizes (or tokens), each a call of its own.
     pub batches: Vec<u64>,
@@ -25,7 +25,7 @@ pub struct TypedCalls {
 }
 
 impl TypedCalls {
-    /// The same as a log would say it. Sizes beyond all measure are left out.
+    /// The same calls in the form of a log. Sizes that overflow are left out.
     pub fn job(&self) -> JobLog {
         let mut job = JobLog::default();
         for batch in &self.batches {
@@ -48,7 +48,7 @@ impl TypedCalls {
     }
 }
 
-/// Bytes of a data type by any name that the field writes.
+/// The bytes of a data type, by any of its usual names; `None` for an unknown name.
 ///
 /// ```
 /// use collectune::tuning::coverage::calls::type_bytes;
@@ -64,7 +64,8 @@ pub fn type_bytes(name: &str) -> Option<u32> {
     })
 }
 
-/// The calls of a log. Where it has none, the library's decisions stand for them: there is one for each call.
+/// The calls of a log with their counts. A log without calls may have the library's decisions, which are one for each
+/// call.
 pub fn of(job: &JobLog) -> BTreeMap<CollectiveCall, u64> {
     if !job.calls.is_empty() {
         return job.calls.clone();

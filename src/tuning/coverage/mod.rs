@@ -1,7 +1,7 @@
-//! The sizes that a job really sends: which rule each hits, what they cost now and with a tuner file, what to measure.
+//! The sizes that a job actually sends: which rule each hits, its time now and with a tuner file, what to measure next.
 //!
-//! A deployment gains nothing where the job's sizes fall between its rules. [`calls`] says what a job calls, this
-//! module holds it against rules and measurements, [`costs`] draws what the library itself believes.
+//! A deployment gains nothing where the job's sizes fall between its rules. [`calls`] finds the calls of a job, this
+//! module compares them with rules and measurements, and [`costs`] draws the library's own estimates.
 
 pub mod calls;
 mod costs;
@@ -31,7 +31,7 @@ use crate::{
     units::count,
 };
 
-/// GPUs of a node where nothing else tells.
+/// The number of GPUs of a node that is assumed if nothing says it.
 const GPUS_PER_NODE: u32 = 8;
 
 /// The settings of a coverage.
@@ -43,11 +43,13 @@ pub struct CoverageQuestion {
     pub conf: Option<u32>,
     /// The tuner reader that reads the file.
     pub reader: Reader,
-    /// For which library, which decides what can run.
+    /// The library, which decides what can run.
     pub library: Library,
-    /// The scale of calls whose communicator the log does not tell, and the nodes of one with as many ranks.
+    /// The scale of calls whose communicator the log does not say, and the number of nodes of a communicator with as
+    /// many ranks.
     pub scale: Option<Scale>,
-    /// How many steps of the job were logged, times the ranks that logged: the sums are for one step of one rank.
+    /// The number of logged steps times the number of ranks that logged: sums are divided by it, and so are those of
+    /// one step of one rank.
     pub divide_by: u32,
 }
 
@@ -67,12 +69,12 @@ impl Default for CoverageQuestion {
 /// The coverage of a job's calls, as the page shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CoverageAnswer {
-    /// The calls, by what they cost. The page is told by the listing.
+    /// The calls, the most expensive first. Not sent to the page, which shows the listing.
     #[serde(skip)]
     pub lines: Vec<CoverageLine>,
     /// The lines as a table.
     pub listing: Listing,
-    /// The sums. The page is told by the sentence.
+    /// The sums. Not sent to the page, which shows the sentence.
     #[serde(skip)]
     pub total: CoverageTotal,
     /// The totals in a sentence.
@@ -81,7 +83,8 @@ pub struct CoverageAnswer {
     pub histogram: Chart,
     /// Charts of the library's cost model beside the measurements.
     pub costs: Vec<Chart>,
-    /// Called, worth a rule, and never measured, with how many calls per step; what costs most comes first.
+    /// The workloads that are called, can have a rule and were never measured, with the number of calls per step; the
+    /// most expensive first.
     pub measure_next: Vec<(Workload, u64)>,
     /// Sentences on calls that are not judged or not comparable, for the user.
     pub notes: Vec<String>,
@@ -114,7 +117,7 @@ impl CoverageLine {
         Some(self.now?.time_us? * self.calls)
     }
 
-    /// A tuner is asked about it, and it was never measured.
+    /// Whether it was never measured, although the library asks a tuner about it.
     pub fn is_worth_measuring(&self) -> bool {
         !self.is_measured && COLLECTIVES.iter().any(|(_, known)| *known == self.workload.collective)
     }
@@ -144,7 +147,7 @@ pub struct CoverageTotal {
     pub calls: f64,
     /// Calls that hit a rule.
     pub covered: f64,
-    /// Calls whose time is known now and, where there is one, with the tuner file: the two sums are of these.
+    /// Calls whose time is known, with the tuner file too if there is one. The two sums below are of these calls.
     pub known: f64,
     /// Their time now, in microseconds.
     pub now_us: f64,
@@ -152,7 +155,7 @@ pub struct CoverageTotal {
     pub with_conf_us: Option<f64>,
 }
 
-/// Why nothing can be said.
+/// The reason why no coverage can be computed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CoverageError {
     /// No collective call is known.
@@ -180,7 +183,7 @@ pub struct CoverageInput<'a> {
 /// The rules that a job's calls match, and their times with and without the tuner file.
 ///
 /// # Errors
-/// There are no calls, or their scale is not known.
+/// Returns an error if there are no calls, or their scale is not known.
 pub fn coverage(
     job: &JobLog,
     basis: &CoverageInput<'_>,
@@ -211,7 +214,7 @@ pub fn coverage(
         let effect = choice.map(|(_, choice)| choice.effect);
         lines.push(CoverageLine {
             workload,
-            // Calls that are typed are of one step of one rank.
+            // Typed calls are those of one step of one rank already.
             calls: count as f64 / if typed.is_some() { 1.0 } else { f64::from(question.divide_by.max(1)) },
             seen: seen(job, &call),
             effect,
@@ -269,7 +272,7 @@ fn seen(job: &JobLog, call: &CollectiveCall) -> Option<Configuration> {
 
 fn measure_next(lines: &[CoverageLine]) -> Vec<(Workload, u64)> {
     let mut next: Vec<&CoverageLine> = lines.iter().filter(|line| line.is_worth_measuring()).collect();
-    // Where the time is known for some only, bytes tell what matters.
+    // Times are not known for all of them, so bytes per step decide the order.
     next.compact_sort_by(|a, b| {
         let bytes = |line: &CoverageLine| line.calls * line.workload.size_bytes as f64;
         bytes(b).total_cmp(&bytes(a))
@@ -310,8 +313,9 @@ impl Scales {
         Self { measured, told: job.scales.iter().copied().collect(), asked }
     }
 
-    /// The asked scale, one that the log says or a measured one of as many ranks; else as many nodes as hold them.
-    /// Without ranks the asked one, or the only one that the log says or that was measured.
+    /// The scale of a communicator with this number of ranks: the given one, one of the log, or a measured one; else
+    /// the number of nodes that the ranks need. Without ranks the given scale, else the only one of the log or of the
+    /// measurements.
     fn of(&self, ranks: Option<u32>) -> Option<Scale> {
         fn only(scales: &[Scale]) -> Option<Scale> {
             scales.first().filter(|_| scales.len() == 1).copied()
@@ -331,7 +335,7 @@ impl Scales {
         self.known().map(|scale| scale.ranks / scale.nodes.max(1)).max().unwrap_or(GPUS_PER_NODE).max(1)
     }
 
-    /// Which scales of some lines are guessed, in words.
+    /// Sentences on the scales of some lines that are guessed.
     fn guessed(&self, lines: &[CoverageLine]) -> Vec<String> {
         let mut scales: Vec<Scale> = lines.iter().map(|line| line.workload.scale).collect();
         scales.compact_sort();

@@ -1,4 +1,4 @@
-//! Channel counts that are one configuration: at small sizes the library runs fewer channels than planned.
+//! Channel counts that run the same: at small sizes the library uses fewer channels than planned.
 
 use super::printed;
 use crate::{
@@ -10,18 +10,17 @@ use crate::{
 /// largest of NCCL's thresholds (`NCCL_SIMPLE_THREAD_THRESHOLD`, src/include/comm.h). Above, the plan is what runs.
 const BYTES_PER_CHANNEL: u64 = 512 * 64;
 
-/// Bandwidths further apart than this are not called the same, however noisy they are.
+/// The largest difference of the bandwidths of aliases, as a share, however noisy they are.
 const SAME_AT_MOST: f64 = 0.03;
 
-/// Medians that are the same are not further apart than this many of their standard deviations.
+/// The largest difference of the medians of aliases, in their standard deviations.
 const DEVIATIONS: f64 = 2.5;
 
-/// For each point of one workload, ordered by configuration, the index of the point whose alias it is; its own where
-/// it is none.
+/// For each point of one workload, ordered by configuration, the index of the point whose alias it is, or its own.
 ///
-/// Channels are an upper bound of what runs. So from some count on, all counts of an algorithm and protocol run the
-/// same and measure the same: these are aliases of the smallest of them. `deviation` is that of ln busbw of one run.
-/// Counts that were seen to be executed are never aliases.
+/// The requested channels are an upper bound of those that run. So from some count on, all counts of an algorithm and
+/// protocol run the same and have the same busbw: these are aliases of the smallest of them. `deviation` is that of ln
+/// busbw of one run. Counts that were seen to be executed are never aliases.
 pub fn aliases(points: &[&Point], deviation: f64) -> Vec<usize> {
     let mut of: Vec<usize> = (0..points.len()).collect();
     let mut begin = 0;

@@ -1,10 +1,10 @@
-//! How far single runs lie from where they belong, pooled so that three repeats mean something.
+//! The noise of single runs, pooled over points, since a few repeats of one point don't show it.
 //!
-//! The noise of a sweep depends on its size far more than on its configuration, and three repeats tell a standard
-//! deviation to within a factor of two. So variances of ln busbw are pooled over the places of a size and its
-//! neighbours; each place then has its own, moderated by them as if they were [`PRIOR_FREEDOM`] further repeats of it
-//! (the moderated variance of Smyth 2004). Where lines are medians, the variance comes from their spread, divided by
-//! the mean range of as many normal numbers (Tippett 1925).
+//! The noise of a sweep depends much more on the size than on the configuration, and three repeats give a standard
+//! deviation only to within a factor of two. So variances of ln busbw are pooled over the points of a size and of its
+//! neighbours. Each point then has a variance of its own, moderated by the pooled one as if that came from
+//! [`PRIOR_FREEDOM`] further repeats (the moderated variance of Smyth 2004). Where rows are medians, the variance comes
+//! from their spread, divided by the mean range of as many normal numbers (Tippett 1925).
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ const PRIOR_FREEDOM: f64 = 2.0;
 /// The smallest standard deviation of a run, as a share.
 const MIN: f64 = 1e-4;
 
-/// With fewer residuals than this their distribution is taken as normal.
+/// The fewest residuals that are resampled; with fewer, errors are drawn from a normal distribution.
 const MIN_RESIDUALS: usize = 30;
 
 /// The noise of a sweep.
@@ -40,7 +40,7 @@ const MIN_RESIDUALS: usize = 30;
 pub struct Deviations {
     groups: BTreeMap<(Collective, Scale), GroupDeviations>,
     normal: Draws,
-    /// What each place's runs tell, by the index of its first run.
+    /// The noise of each point's own runs, by the index of its first run.
     owns: Vec<(usize, OwnSpread)>,
 }
 
@@ -62,22 +62,22 @@ pub struct PooledVariance {
 /// The noise at a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkloadNoise<'a> {
-    /// The kind of measurements that tell it.
+    /// The kind of measurements that it is estimated from.
     pub basis: NoiseBasis,
     /// Of one run: standard deviation of ln busbw, and its degrees of freedom.
     pub pooled: PooledVariance,
-    /// How medians of runs err.
+    /// Draws of the errors of medians of runs.
     pub draws: &'a Draws,
 }
 
-/// The noise that the runs of one point tell by themselves.
+/// The noise of one point by its own runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OwnSpread {
     /// The number of runs that are used.
     pub runs: u32,
     /// The variance of these runs.
     pub variance: PooledVariance,
-    /// It comes from single runs, and not from the spread of medians.
+    /// Whether it comes from single runs, not from the spread of medians.
     pub is_of_runs: bool,
 }
 
@@ -111,12 +111,12 @@ impl Deviations {
         Self { groups, normal: Draws::new(&[], &[1]), owns }
     }
 
-    /// What the runs of the place whose first run has this index tell by themselves.
+    /// The noise of a point by its own runs, the first of which has this index.
     pub fn own(&self, first: usize) -> OwnSpread {
         own_of(&self.owns, first)
     }
 
-    /// The noise at a size; `None` where no repeats and no spreads tell it.
+    /// The noise at a size; `None` without repeats and spreads.
     pub fn at(&self, workload: &Workload) -> Option<WorkloadNoise<'_>> {
         let group = self.groups.get(&(workload.collective, workload.scale))?;
         let pooled = group.near(workload.size_bytes);
@@ -146,7 +146,7 @@ impl GroupDeviations {
         sizes.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut freedom = 0.0;
         pool(sizes.into_iter().map_while(|(distance, pooled)| {
-            // Few runs tell a variance badly: then sizes further away are better than none.
+            // Few runs make a poor estimate of a variance, so sizes further away are added.
             let wanted = distance <= NEAR_DOUBLINGS || freedom < MIN_FREEDOM;
             freedom += pooled.freedom;
             wanted.then_some(pooled)
@@ -200,7 +200,7 @@ impl OwnSpread {
             let mean = logarithms.iter().sum::<f64>() / singles as f64;
             let squares: f64 = logarithms.iter().map(|value| (value - mean) * (value - mean)).sum();
             let freedom = (singles - 1) as f64;
-            // What rounding hides is no noise: intervals have it beside ([`printed`]).
+            // Rounding is no noise: intervals allow for it separately ([`printed`]).
             let variance = PooledVariance { variance: squares / freedom, freedom };
             return Self { runs: count, variance, is_of_runs: true };
         }

@@ -1,17 +1,18 @@
-//! Seeded draws of how medians of a few runs err: a bootstrap over the residuals of all repeats of a collective and
-//! scale (Efron 1979), or normal numbers where there are too few of them.
+//! Seeded draws of the errors of medians of a few runs: a bootstrap over the residuals of all repeats of a collective
+//! and scale (Efron 1979), or normal numbers where there are too few residuals.
 
 use std::collections::BTreeMap;
 
 use crate::math::{Stream, ascending, exp2, log2, median};
 
-/// How often everything is drawn.
+/// The number of rounds of draws.
 pub const ROUNDS: usize = 2000;
 
-/// So many medians are drawn independently in each round; of more that are compared, some share theirs.
+/// The number of medians that are drawn independently in each round. If more are compared, some share draws.
 const COLUMNS: usize = 64;
 
-/// Medians of more runs than this err like those of as many, divided by the square root of their ratio.
+/// The most runs of a median that are drawn. The errors of medians of more runs are those of this many, scaled by the
+/// square root of the ratio.
 const MAX_RUNS: u32 = 7;
 
 const SEED: u64 = 0x5EED_0FD4_A500;
@@ -26,7 +27,8 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Draws medians of as many runs as `counts` say, out of `residuals`; out of normal numbers where there are none.
+    /// Draws errors of medians of the numbers of runs in `counts`, from `residuals` or, without any, from normal
+    /// numbers.
     pub fn new(residuals: &[f64], counts: &[u32]) -> Self {
         let mut stream = Stream::new(SEED);
         let normal = (0..ROUNDS).map(|_| stream.normal() as f32).collect();
@@ -42,8 +44,8 @@ impl Draws {
                     median(&mut drawn).unwrap_or(0.0) as f32
                 };
                 let mut errors: Vec<f32> = (0..ROUNDS * COLUMNS).map(|_| draw()).collect();
-                // Medians of skewed residuals are shifted on average. All medians are, so the shift is no error of a
-                // difference and is taken out.
+                // Medians of skewed residuals are biased. The bias is common to all medians and cancels in differences,
+                // so it is subtracted.
                 let mean = errors.iter().map(|e| f64::from(*e)).sum::<f64>() / errors.len() as f64;
                 errors.iter_mut().for_each(|error| *error -= mean as f32);
                 errors

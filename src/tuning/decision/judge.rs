@@ -36,13 +36,13 @@ pub struct JudgedWorkload<'a> {
     pub decision: Decision,
     /// The gain of the choice over the default, in per cent of the default; `None` without a default.
     pub gain_pct: Option<f64>,
-    /// The same with its interval; `None` while nothing tells the noise.
+    /// The same with its interval; `None` while the noise is not known.
     pub gain: Option<Gain>,
     /// All that can't be told apart from the best one, by channels ascending, without aliases.
     pub tied: Vec<Configuration>,
-    /// For each point, the configuration whose alias it is; its own where it is none.
+    /// For each point, the configuration whose alias it is, or its own.
     pub same_as: Vec<Configuration>,
-    /// The noise of a run and of the gain; `None` where no repeats tell it.
+    /// The noise of a run and of the gain; `None` without repeats.
     pub noise: Option<Noise>,
     /// The gain by the out-of-place runs, which take no part in the decision.
     pub out_of_place: Option<OutOfPlaceCheck>,
@@ -85,7 +85,7 @@ impl Judge<'_> {
             })
         };
         let gain_pct = |choice: &Point| default.map(|default| (choice.busbw_gbps / default.busbw_gbps - 1.0) * 100.0);
-        // Nothing tells the noise: no gain is certain, however large.
+        // The noise is not known, so no gain is certain, however large.
         let Some(noise) = noise else {
             let choice = crate::tuning::sweep::best(own.iter().copied())?;
             let gain_pct = gain_pct(choice).filter(|gain| gain.is_finite());

@@ -1,14 +1,18 @@
-//! Which configurations can't be told apart from the best, and what the best gains over the default for certain.
+//! Which configurations are tied with the best one, and the interval of the gain of the best over the default.
 //!
-//! Medians of a few runs are compared in ln busbw, each difference in units of its own standard error, with how medians
-//! err drawn as [`super::draws`] says. *Tied* are those that lie below no other by more than chance puts the truly
-//! best one below the highest of all, at the level: subset selection (Gupta 1965), by which the truly best is among
-//! them with that probability. The *gain* over the default is at least what was measured, less the largest error in
-//! favour of any contender that chance brings with half of what the level leaves: simultaneous lower bounds of many
-//! against a control (Dunnett 1955; by resampling: Westfall and Young 1993), so that choosing the best of many is paid
-//! for. Those that lie so far below the best that chance can't lift them to it are no contenders (as in Hansen 2005).
-//! The upper end errs for the choice alone. Where everything is as fast as the default, a gain above nothing is
-//! claimed with a probability of at most (1 − level) / 2.
+//! Medians of a few runs are compared in ln busbw, each difference in units of its own standard error. The errors of
+//! medians are drawn ([`super::draws`]).
+//!
+//! *Tied* configurations: by chance, the truly best one can lie below the highest median. A configuration is tied if it
+//! lies below no other by more than the quantile, at the level, of that distance. This is subset selection (Gupta
+//! 1965): with the probability of the level, the truly best one is among the tied ones.
+//!
+//! *Gain* over the default: the lower end of its interval is the measured gain less the largest error in favour of any
+//! contender, at the quantile (1 + level) / 2. These are simultaneous lower bounds of many against a control (Dunnett
+//! 1955; by resampling: Westfall and Young 1993), which corrects for choosing the best of many. Configurations so far
+//! below the best that chance can't explain it are no contenders (as in Hansen 2005). The upper end uses the errors of
+//! the choice alone. If all configurations are as fast as the default, the lower end lies above 0 with a probability of
+//! at most (1 − level) / 2.
 
 use super::{
     deviations::{OwnSpread, WorkloadNoise},
@@ -30,38 +34,38 @@ pub struct NoisyMedian {
     runs: u32,
     /// The column of the draws that belongs to this side.
     column: usize,
-    /// By how much ln busbw may lie above and below for rounding.
+    /// By how much rounding may have moved ln busbw, upwards and downwards.
     rounded: [f64; 2],
 }
 
-/// The noise at a workload, and the level at which it is to be seen through.
+/// The noise at a workload, and the level at which medians are compared.
 #[derive(Clone, Copy, Debug)]
 pub struct MedianComparison<'a> {
     noise: WorkloadNoise<'a>,
     level: f64,
 }
 
-/// The largest errors that chance brings at the level, in standard errors of a difference.
+/// Quantiles of the errors of gains, in standard errors of a difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ChanceErrors {
-    /// The error in favour of any of the contenders over the default.
+    /// The largest error in favour of any of the contenders over the default.
     pub in_favour: f64,
     /// The error against the choice.
     pub against: f64,
 }
 
 impl NoisyMedian {
-    /// The standard error of the median, but for a factor that is the same for all.
+    /// The standard error of the median, up to a factor that is common to all.
     fn error(&self) -> f64 {
         self.deviation / f64::from(self.runs).sqrt()
     }
 
-    /// By how much it may lie higher over another one than printed, for the rounding of both.
+    /// The part of its lead over another one that the rounding of both may explain.
     pub fn rounded_over(&self, other: &Self) -> f64 {
         self.rounded[0] + other.rounded[1]
     }
 
-    /// The standard error of the difference of two medians, but for the same factor.
+    /// The standard error of the difference of two medians, up to the same factor.
     pub fn difference_error(&self, other: &Self) -> f64 {
         (self.error() * self.error() + other.error() * other.error()).sqrt()
     }
@@ -76,7 +80,7 @@ impl<'a> MedianComparison<'a> {
     /// A median of runs in GB/s; `column` is 0 for the default and different for each other side.
     pub fn side(&self, busbw_gbps: f64, own: OwnSpread, column: usize) -> NoisyMedian {
         let moderated = self.noise.pooled.moderated(own.variance);
-        // A deviation that is known from elsewhere is that of the median.
+        // A known deviation (infinite degrees of freedom) is that of the median already.
         let runs = if self.noise.pooled.freedom().is_infinite() { 1 } else { own.runs.max(1) };
         NoisyMedian {
             ln_busbw: ln(busbw_gbps),
@@ -93,9 +97,10 @@ impl<'a> MedianComparison<'a> {
         self.noise.draws.errors(side.runs, side.column).map(move |error| error * deviation)
     }
 
-    /// The highest errors, in each round, of `sides` against one of them or a default, in standard errors.
+    /// The highest error of `sides` against one of them or a default in each round, in standard errors.
     fn highest<'b>(&self, sides: impl Iterator<Item = &'b NoisyMedian>, against: &NoisyMedian) -> Vec<f32> {
-        // One draw of the common side serves all others in a round, so that their differences stay correlated.
+        // In a round all sides are compared with the same draw of the common one, since their differences are
+        // correlated.
         let of_other: Vec<f32> = self.errors(against).collect();
         let mut highest = vec![f32::NEG_INFINITY; ROUNDS];
         for side in sides {
@@ -111,7 +116,7 @@ impl<'a> MedianComparison<'a> {
         highest
     }
 
-    /// Which sides can't be told apart from the best one, and which of the others chance might have kept from it.
+    /// Which sides are tied with the best one, and which may be the best if chance was against them.
     pub fn tied(&self, sides: &[NoisyMedian]) -> TiedMedians {
         /// A side may be the best if it lies behind by at most this many times the lead that ties.
         const CONTENDER_FACTOR: f64 = 2.0;
@@ -120,7 +125,7 @@ impl<'a> MedianComparison<'a> {
         let Some(best) = sides.iter().max_by(|a, b| a.ln_busbw.total_cmp(&b.ln_busbw)) else {
             return TiedMedians::default();
         };
-        // What rounding may hide is no lead.
+        // A lead that rounding may explain does not count.
         let lead = |side: &NoisyMedian, other: &NoisyMedian| side.ln_busbw - other.ln_busbw - other.rounded_over(side);
         let behind = |side: &NoisyMedian| lead(best, side);
         let is_near = |side: &&NoisyMedian| behind(side) <= MAX_DEVIATIONS_BELOW * side.deviation.max(best.deviation);
@@ -138,8 +143,8 @@ impl<'a> MedianComparison<'a> {
         }
     }
 
-    /// How the highest of sides errs, a round after the other, in ln busbw, with how badly its deviation may be known.
-    /// Nothing of no side.
+    /// The error of the highest side in each round, in ln busbw, widened for the uncertainty of its deviation; empty
+    /// without sides.
     pub fn errors_of_highest(&self, sides: &[NoisyMedian]) -> Vec<f32> {
         let Some(best) = sides.iter().max_by(|a, b| a.ln_busbw.total_cmp(&b.ln_busbw)) else { return Vec::new() };
         let mut highest = vec![f32::NEG_INFINITY; ROUNDS];
@@ -154,7 +159,7 @@ impl<'a> MedianComparison<'a> {
         highest
     }
 
-    /// The errors that chance brings to the gains of `contenders` over a default, where `choice` is chosen among them.
+    /// The errors of the gains of `contenders` over a default by chance, if `choice` is chosen among them.
     pub fn chance<'b>(
         &self,
         contenders: impl Iterator<Item = &'b NoisyMedian>,
@@ -167,7 +172,7 @@ impl<'a> MedianComparison<'a> {
         ChanceErrors { in_favour: quantile(&in_favour, tail).max(0.0), against: quantile(&against, tail).max(0.0) }
     }
 
-    /// By how much a side must lead another one like it to be told apart from it.
+    /// The lead that a side needs over another one with the same noise not to be tied with it.
     pub fn lead(&self, side: &NoisyMedian) -> f64 {
         let other = NoisyMedian { column: 0, ..*side };
         let highest = self.highest(std::iter::once(side), &other);
@@ -175,22 +180,23 @@ impl<'a> MedianComparison<'a> {
     }
 }
 
-/// The sides that are tied with the best, and those that chance might have kept from it.
+/// The sides that are tied with the best one, and those that may be the best.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TiedMedians {
-    /// Whether each can't be told apart from the best.
+    /// Whether each is tied with the best.
     pub tied: Vec<bool>,
-    /// Whether chance might have kept each from being the best.
+    /// Whether each may be the best if chance was against it.
     pub contenders: Vec<bool>,
 }
 
 /// The largest number of further runs that is recommended.
 const MAX_MORE_RUNS: u32 = 50;
 
-/// How many more runs of both sides make a margin as small as `wanted`; `None` for more than anybody would make.
+/// The number of further runs of both sides with which a margin gets as small as `wanted`; `None` for more than
+/// [`MAX_MORE_RUNS`].
 ///
-/// Medians err with the root of the runs. Where `wanted` was measured as the best of many it is usually less, and more
-/// runs are needed.
+/// The errors of medians fall with the root of the number of runs. If `wanted` is the measured lead of the best of
+/// many, the true one is usually smaller, and more runs are needed.
 pub fn more_runs(margin: f64, wanted: f64, runs: [u32; 2]) -> Option<u32> {
     let weight = |more: u32| runs.iter().map(|runs| 1.0 / f64::from(runs.saturating_add(more).max(1))).sum::<f64>();
     let now = weight(0);

@@ -1,12 +1,13 @@
-//! From measurements with noise to what to do: deploy, or keep the default.
+//! Decides from noisy measurements whether to deploy a configuration or to keep the default.
 //!
-//! "Best" is a set, not a point: the configurations that can't be told apart from the best one at the chosen level.
-//! The tie goes to the default, then to fewer channels. A gain over the default has an interval, and what does not
-//! beat the default over the whole of it is not recommended.
+//! The best configurations are a set: those whose difference from the highest is within noise at the chosen level. Of
+//! tied ones the default is preferred, then the one with fewer channels. A configuration is only deployed if the whole
+//! interval of its gain over the default lies above the smallest gain asked for.
 //!
-//! [`deviations`] says how noisy single runs are, [`draws`] how medians of a few of them err, [`medians`] what can be
-//! told apart through that, [`printed`] what rounding hides, [`aliases`] which channel counts are one configuration.
-//! [`Judge`] puts it together for what was measured, [`unmeasured()`] decides where nothing was. [`words`] says it.
+//! [`deviations`] estimates the noise of single runs, [`draws`] the errors of medians of a few runs, [`medians`] which
+//! medians differ beyond these errors, [`printed`] the effect of rounding, and [`aliases`] which channel counts run the
+//! same. [`Judge`] combines them for measured configurations, [`unmeasured()`] decides on others, and [`words`] puts
+//! decisions into sentences.
 
 mod aliases;
 pub mod deviations;

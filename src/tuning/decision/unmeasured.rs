@@ -1,4 +1,4 @@
-//! Decides where the choice was not measured, by the expected bandwidths of the choice and the default.
+//! Decides at sizes where the choice was not measured, from the expected bandwidths of the choice and the default.
 
 use super::{Decision, Gain, KeepReason, NoiseBasis, printed};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     tuning::{aggregate::Point, baselines::BusbwCurve, parameters::Confidence},
 };
 
-/// A bandwidth that is expected.
+/// The predicted bandwidth of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExpectedBusbw {
     /// The bus bandwidth in GB/s.
@@ -25,7 +25,8 @@ pub enum DefaultBusbw {
     Between {
         /// busbw in GB/s on the line between the nearest two sizes, ln busbw over log2 size.
         busbw_gbps: f64,
-        /// By how much ln busbw may lie above and below for the rounding at these two: 0 where they were not printed.
+        /// By how much rounding at these two sizes may have moved ln busbw, upwards and downwards; 0 where more digits
+        /// are known.
         rounded: [f64; 2],
     },
 }
@@ -38,7 +39,7 @@ impl DefaultBusbw {
         }
     }
 
-    /// By how much ln busbw may lie above and below for the rounding of printed bandwidths.
+    /// By how much the rounding of printed bandwidths may have moved ln busbw, upwards and downwards.
     fn rounded(self) -> [f64; 2] {
         match self {
             Self::Measured(busbw) => [printed::above(busbw), printed::below(busbw)],
@@ -61,7 +62,8 @@ pub fn default_without(defaults: &[Point], size_bytes: u64, held_out: impl Fn(&P
     }
     let low = below.iter().rev().find(|point| !held_out(point))?;
     let busbw_gbps = BusbwCurve::new([low, high]).at(size_bytes as f64)?;
-    // Both ends may lie off to the same side, each by as much as its share of the line.
+    // In the worst case rounding moved both ends in the same direction. Each counts with its weight in the
+    // interpolation.
     let [start, here, end] =
         [low.workload.size_bytes, size_bytes, high.workload.size_bytes].map(|size| log2(size as f64));
     let share = (here - start) / (end - start);
@@ -70,9 +72,9 @@ pub fn default_without(defaults: &[Point], size_bytes: u64, held_out: impl Fn(&P
     Some(DefaultBusbw::Between { busbw_gbps, rounded })
 }
 
-/// The decision on a configuration that was not measured. It is deployed on the same terms as one that was: the whole
-/// interval of its gain lies above the smallest gain that was asked for. Where only a part of it does, or no interval
-/// is known, a run has to decide; else the default stays.
+/// The decision on a configuration that was not measured. It is deployed under the same condition as a measured one:
+/// the whole interval of its gain lies above the smallest gain asked for. If only a part of the interval does, or no
+/// interval is known, it must be measured first; else the default is kept.
 pub fn unmeasured(
     choice: Option<ExpectedBusbw>,
     default: Option<DefaultBusbw>,
@@ -99,8 +101,8 @@ pub fn unmeasured(
     (decision, gain)
 }
 
-/// Whether a gain is enough; `rounded`: so much of ln busbw rounding may have brought to it; `same`: the default was
-/// seen to run the choice.
+/// The decision on a measured gain. `rounded` is the part of ln of the gain that rounding may have caused; `same` says
+/// that the default was seen to run the choice.
 pub(super) fn decide(gain: &Gain, rounded: f64, same: bool, confidence: &Confidence) -> Decision {
     let reason = if gain.low_pct > confidence.minimum_gain_pct {
         return Decision::Deploy;
@@ -118,7 +120,7 @@ pub(super) fn decide(gain: &Gain, rounded: f64, same: bool, confidence: &Confide
     Decision::KeepDefault { reason }
 }
 
-/// From ln of a ratio to per cent more.
+/// The increase in per cent that ln of a ratio stands for.
 pub(super) fn pct(ln_ratio: f64) -> f64 {
     (exp(ln_ratio) - 1.0) * 100.0
 }

@@ -8,19 +8,19 @@ use crate::math::ln;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// Deploy the configuration: it beats the default with the asked confidence.
+    /// Deploy the configuration: the whole interval of its gain lies above the smallest gain asked for.
     Deploy,
     /// No rule is written: the library chooses by itself.
     KeepDefault {
         /// Why nothing is deployed instead.
         reason: KeepReason,
     },
-    /// The default stays until the configuration was run here: it may gain more than the smallest gain asked for, and
-    /// it may not.
+    /// Keep the default until the configuration was measured here: its gain may or may not exceed the smallest gain
+    /// asked for.
     MeasureFirst,
-    /// No default was measured: the configuration is the best that is known, and no gain is claimed.
+    /// No default was measured: the configuration is the best known one, and no gain is claimed.
     NoDefault,
-    /// Nothing that may run is known.
+    /// No configuration that can run is known.
     #[default]
     Unknown,
 }
@@ -31,23 +31,23 @@ pub enum Decision {
 pub enum KeepReason {
     /// Nothing is expected to be faster than it.
     NotFaster,
-    /// Something looks faster, and noise alone may have made it look so.
+    /// A configuration looks faster, but noise alone may explain it.
     Uncertain,
-    /// Something looks faster beyond noise, and the rounding of printed bandwidths may have made it look so.
+    /// A configuration is faster beyond noise, but the rounding of printed bandwidths may explain it.
     Rounded,
-    /// The gain is certain, and may be smaller than the smallest that was asked for.
+    /// There is a gain beyond noise, but it may be below the smallest gain asked for.
     TooSmall,
-    /// The configuration is the one that the default was seen to run, and forcing it gains nothing that is certain.
+    /// The default was seen to run this configuration, and forcing it has no gain beyond noise.
     Same,
 }
 
 impl Decision {
-    /// The default stays: a gap in a conf of a reader that can keep it.
+    /// Whether the default is kept: a tuner file has no rule there, if its reader can keep the default.
     pub const fn keeps_default(self) -> bool {
         matches!(self, Self::KeepDefault { .. } | Self::MeasureFirst)
     }
 
-    /// A configuration is recommended, with a default to compare it with or without.
+    /// Whether a configuration is named: to deploy, or as the best known one without a default.
     pub const fn names_configuration(self) -> bool {
         matches!(self, Self::Deploy | Self::NoDefault)
     }
@@ -70,17 +70,17 @@ pub enum NoiseBasis {
 pub struct Gain {
     /// busbw of the choice over the default's, minus one, in per cent of the default.
     pub pct: f64,
-    /// Lower end of its interval. It allows for the choice being the best of many.
+    /// Lower end of its interval, corrected for the choice being the best of many.
     pub low_pct: f64,
     /// Upper end of its interval.
     pub high_pct: f64,
-    /// The interval holds the gain with this probability, in 0..1: as likely to lie above the gain as below it.
+    /// The probability with which the interval holds the gain, in 0..1; a miss is equally likely on either side.
     pub level: f64,
     /// The kind of measurements from which the interval is made.
     pub basis: NoiseBasis,
 }
 
-/// How noisy the measurements of a workload are, and what can be seen through that.
+/// The noise of the measurements of a workload, and the smallest gain that it lets one see.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Noise {
     /// Standard deviation of one run, in per cent, pooled over the workload and the neighbouring sizes.
@@ -89,19 +89,20 @@ pub struct Noise {
     pub repeats: u32,
     /// Runs of the default; 0 where it was not measured.
     pub default_repeats: u32,
-    /// The smallest gain over the default that this noise and these runs would show half of the time, in per cent of
-    /// the default; without a default, over another configuration of as many runs.
+    /// The gain over the default that would be detected half of the time with this noise and these runs, in per cent;
+    /// without a default, the gain over another configuration with as many runs.
     pub visible_gain_pct: f64,
     /// How many more runs would decide.
     pub more_runs: MoreRuns,
 }
 
 impl Noise {
-    /// The half width, in ln busbw, of where nine of ten more runs should fall around a median of `repeats` runs.
+    /// The half width, in ln busbw, of the interval around a median of `repeats` runs that should hold nine of ten new
+    /// runs.
     pub fn half_width_90(&self, repeats: u32) -> f64 {
-        /// So many standard deviations on either side hold nine tenths of a normal distribution.
+        /// The half width of the central 90 % of a normal distribution, in standard deviations.
         const DEVIATIONS_90: f64 = 1.645;
-        /// The variance of the median of n normal numbers over that of one of them, times n.
+        /// The variance of the median of n normal numbers times n over that of one number, for large n.
         const MEDIAN_VARIANCE_FACTOR: f64 = std::f64::consts::FRAC_PI_2;
         DEVIATIONS_90
             * ln(1.0 + self.spread_pct / 100.0)
@@ -109,7 +110,7 @@ impl Noise {
     }
 }
 
-/// How many more runs of each side (the default and what is tied) would decide.
+/// How many more runs of each side (the default and the tied configurations) would decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MoreRuns {
@@ -117,15 +118,15 @@ pub enum MoreRuns {
     Decided,
     /// About this many more runs of both would decide.
     Runs(u32),
-    /// More than anybody would make: the difference is too small for this noise.
+    /// More runs than are practical: the difference is too small for this noise.
     OutOfReach,
 }
 
-/// The gain by the out-of-place runs of the same two configurations.
+/// The gain as the out-of-place runs of choice and default show it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutOfPlaceCheck {
     /// Out-of-place busbw of the choice over the default's, minus one, in per cent.
     pub gain_pct: f64,
-    /// It is further from the in-place gain than noise explains, and on the other side of nothing gained.
+    /// Whether it has the other sign than the in-place gain, and differs from it by more than noise explains.
     pub contradicts: bool,
 }

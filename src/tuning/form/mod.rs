@@ -37,26 +37,26 @@ pub struct Tuning {
     is_anew: bool,
     /// The parameters with which the last training failed.
     failed: Option<Parameters>,
-    /// What training gave for validation.
+    /// What validation needs of the training.
     trained: Option<Trained>,
-    /// The predictions of held-out folds that were taken in and not evaluated.
+    /// The predictions of held-out folds that have arrived and are not evaluated yet.
     folds: Vec<Vec<u8>>,
     /// The notes of training and of validation.
     notes: [Vec<String>; 2],
-    /// The workloads that a job sends and nobody measured, with their number of calls, as coverage found them last.
+    /// The unmeasured workloads that a job sends, with their number of calls, as the last coverage found them.
     uncovered: Vec<(Workload, u64)>,
-    /// The titles of the library's cost tables, as coverage found them last.
+    /// The titles of the library's cost tables, as the last coverage found them.
     cost_tables: Vec<String>,
-    /// The hotspots by the rule that was asked for last, and what was learnt then.
+    /// The last hotspots, with the rule and the state of learning that they are of.
     hotspots: Option<(HotspotRule, Learnt, HotspotAnswer)>,
     importances: Option<(Learnt, Vec<Importance>)>,
-    /// The answers for sizes that were asked for.
+    /// The last answers for sizes that the user typed, with their question.
     own: Option<(OwnQuestion, Vec<Recommendation>)>,
     compared: compare::Compared,
     /// The charts of the workload that is shown.
     view: Option<(ViewKey, View)>,
     sections: Vec<Section>,
-    /// What the recommendations and the charts that were given last are of.
+    /// The state of learning that the page's recommendations are of, and the key of the page's charts.
     given: (Learnt, Option<ViewKey>),
 }
 
@@ -66,11 +66,11 @@ type Learnt = (Option<Parameters>, bool);
 /// What charts depend on.
 type ViewKey = (Workload, Against, Learnt);
 
-/// What the answers for sizes of one's own depend on: the collective and scale, the sizes and the limits of the search.
+/// What the answers for typed sizes depend on: the state of learning, the workloads and the limits of the search.
 type OwnQuestion = (Learnt, Vec<Workload>, SearchLimits);
 
 impl Tuning {
-    /// The state after files were loaded. The page has the measured winners already.
+    /// The state after files were loaded. The page already has the measured winners.
     pub fn new(loaded: LoadedTuning) -> Self {
         Self { loaded, ..Self::default() }
     }
@@ -80,7 +80,7 @@ impl Tuning {
         (study.parameters().cloned(), study.evaluation().is_some())
     }
 
-    /// Whether there is something to learn from that has not failed before.
+    /// Whether there are measurements to learn from, and the last training with the chosen parameters did not fail.
     fn can_learn(&self) -> bool {
         let groups = self.loaded.study.groups();
         let is_measured = groups.iter().any(|group| group.points > 0);
@@ -117,10 +117,10 @@ impl Tuning {
         Ok(())
     }
 
-    /// What the page shows of the measured workloads.
+    /// The recommendations for the measured workloads, as the page shows them.
     ///
     /// # Errors
-    /// Returns an error if the model can't be asked.
+    /// Returns an error if the model can't be evaluated.
     pub fn recommended(&self) -> Result<Recommended, TuningStudyError> {
         let study = &self.loaded.study;
         let mut notes: Vec<String> = self.notes.iter().flatten().cloned().collect();
@@ -163,7 +163,7 @@ impl Study for Tuning {
         Ok(())
     }
 
-    /// Validates by the folds that were taken in; a new worker learns before.
+    /// Validates with the folds that have arrived. In a worker that was started anew, the model is trained first.
     fn conclude(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
         let folds = std::mem::take(&mut self.folds);
         if folds.is_empty() {
@@ -201,7 +201,7 @@ impl Study for Tuning {
         Ok(TextFile { name: "collectune-model.json".to_owned(), text, note: String::new() })
     }
 
-    /// First learning, then the folds that are held out.
+    /// What remains to be done: first training, in this worker; then the held-out folds, as jobs for any worker.
     fn jobs(&self) -> Result<Jobs, WorkbenchError> {
         let (study, parameters) = (&self.loaded.study, &self.settings.parameters);
         let none = Jobs { files: self.compared.unread.clone(), ..Jobs::default() };
@@ -256,10 +256,10 @@ impl Study for Tuning {
     }
 }
 
-/// Learns without some of the folds of [`Study::jobs`] and predicts them, on any worker.
+/// Does some jobs of [`Study::jobs`], on any worker: trains without a fold and predicts it.
 ///
 /// # Errors
-/// Returns an error if the basis comes from another build, or can't be learnt from.
+/// Returns an error if the basis comes from another build, or the model can't be fitted to it.
 pub fn work(basis: &[u8], folds: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, WorkbenchError> {
     let (training, parameters): (Vec<u8>, Parameters) = postcard::from_bytes(basis)?;
     Ok(predict_folds(&training, &parameters, folds, progress)?)

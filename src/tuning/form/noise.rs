@@ -37,7 +37,7 @@ impl Tuning {
         sections
     }
 
-    /// The measured configurations of a workload with its noise, and the runs of the one that is opened.
+    /// The measured configurations of a workload with its noise, and the runs of the opened configuration.
     fn runs(&self, shown: &Workload) -> Vec<Section> {
         let RecordAnswer { measured, listing, noise, .. } =
             self.loaded.record(&RecordQuestion { workload: Some(*shown) });

@@ -1,4 +1,4 @@
-//! The sections of each panel. A question that can't be answered says why in its section.
+//! The sections of each panel. Where a question can't be answered, its section says why.
 
 use super::Tuning;
 use crate::{
@@ -34,7 +34,7 @@ use crate::{
 
 /// The number of unmeasured workloads that are named.
 const MAX_NAMED: usize = 12;
-/// What a search does where nothing is ticked.
+/// The explanation of a search in which nothing is ticked.
 const SEARCHED: &str = "With nothing ticked, what was measured is searched. What was not measured is searched where it can \
                         run and the model can predict it.";
 /// The largest number of findings that are sent to the page.
@@ -91,7 +91,7 @@ impl Tuning {
         sections
     }
 
-    /// How far to trust the model, what it looks at, and its answers for sizes that are asked for.
+    /// The sections on how far to trust the model, the importance of its features, and its answers for typed sizes.
     fn model(&mut self, progress: &mut dyn Progress) -> Vec<Section> {
         if !self.has_data() {
             return Vec::new();
@@ -139,7 +139,7 @@ impl Tuning {
         Section { tables: vec![Exhibit::new("importances", "Feature importance", listing)], ..section }
     }
 
-    /// The answers for sizes that are asked for, measured or not.
+    /// The answers for sizes that the user typed, measured or not.
     fn own_sizes(&mut self, progress: &mut dyn Progress) -> Option<[Section; 2]> {
         let Workload { collective, scale, .. } = self.settings.shown?;
         let mut section = Section::led(Group::OwnSizes, &format!("{collective} on {scale}"));
@@ -365,7 +365,7 @@ impl Tuning {
         sections
     }
 
-    /// The findings about a loaded file, and its choices at the measured sizes.
+    /// The findings about a loaded tuner file, and what it runs at the measured sizes.
     fn checked(&self, file: u32) -> Vec<Section> {
         let settings = &self.settings;
         let (reader, library) = (settings.export.reader, settings.export.library);

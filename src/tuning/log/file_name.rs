@@ -80,7 +80,7 @@ impl<T: PartialEq + Copy> Unambiguous<T> {
 }
 
 impl NameParts {
-    /// Takes the longest meaning that begins a list of words; answers how many words it took.
+    /// Takes the longest meaning at the beginning of a list of words. Returns how many words it has.
     fn take(&mut self, words: &[&str]) -> usize {
         for count in (1..=words.len().min(3)).rev() {
             let joined = words[..count].concat();

@@ -25,7 +25,7 @@ pub enum JsonError {
     Unknown,
 }
 
-/// Reads a JSON text. Fails if it is none, or none that these programs write.
+/// Reads a JSON text. Fails if it is no JSON, or not of a form that these programs write.
 pub fn read_json(text: &str) -> Result<SweepLog, JsonError> {
     let (value, is_cut) = match serde_json::from_str::<Value>(text) {
         Ok(value) => (value, false),

@@ -1,11 +1,10 @@
-//! Logs: the tables of nccl-tests and rccl-tests, and what the library of a job says.
+//! Logs: the tables of nccl-tests and rccl-tests, and the debug output of the library.
 //!
 //! [`read_text`] reads a log, [`read_json`] what `-J` and `-Z json` write, [`read_csv`] what `-Z csv` writes. Each
-//! gives a [`SweepLog`], of which [`SweepLog::rows`] makes the rows of a sweep: with the configuration of each row as
-//! the log knows it (debug lines, columns of the table, environment, file name), and where it does not, as
-//! [`LogAnswers`] say.
+//! gives a [`SweepLog`], of which [`SweepLog::rows`] makes the rows of a sweep. The configuration of each row comes
+//! from the log (debug lines, columns of the table, environment, file name), or else from [`LogAnswers`], the user's.
 //!
-//! Names of hosts and users, paths and tokens stay here: what leaves is numbers and the field's own words.
+//! Names of hosts and users, paths and tokens don't leave this module: its results have numbers and known words only.
 
 mod answers;
 mod costs;
@@ -43,14 +42,14 @@ pub struct SweepLog {
     /// The calls, decisions and costs that the library logged.
     pub job: JobLog,
     problems: Problems,
-    /// Numbers that stand for the processes that told decisions.
+    /// Hashes of the processes that logged decisions.
     speakers: BTreeSet<u64>,
     is_rccl: bool,
     /// Runs whose end is missing.
     cut_runs: u64,
     /// The number of runs without warm-up.
     cold_runs: u64,
-    /// There were more rows or runs than are read.
+    /// Whether the log has more rows or runs than are read.
     is_cut_short: bool,
     last_is_cut: bool,
 }
@@ -72,12 +71,12 @@ pub fn read_text(lines: &mut Lines<'_>, share_read: &mut dyn FnMut() -> f64) -> 
 }
 
 impl SweepLog {
-    /// It is a log: something of it was understood.
+    /// Whether anything was recognised, so that the text is a log.
     pub fn is_known(&self) -> bool {
         !self.runs.is_empty() || self.problems.count > 0 || !self.job.is_empty() || self.job.torn_lines > 0
     }
 
-    /// It has rows of tables, or what might have been rows.
+    /// Whether the log has rows of tables, or lines that look like damaged ones.
     pub fn has_runs(&self) -> bool {
         !self.runs.is_empty() || self.problems.count > 0
     }
@@ -92,8 +91,8 @@ impl SweepLog {
         }
     }
 
-    /// The rows of its tables; `file` stands in [`Row::file`], `name` is the file's name. The error is the facts that
-    /// the log lacks, which have to be answered first.
+    /// The rows of its tables, with `file` as [`Row::file`]; `name` is the file's name. The error is the facts that the
+    /// log lacks, which the user has to give first.
     pub fn rows(&self, file: u16, name: &str, answers: &LogAnswers) -> Result<LogRows, MissingAnswers> {
         let name = FileName::parse(name);
         let mut told = RowSummary::default();
@@ -110,8 +109,8 @@ impl SweepLog {
         Ok(LogRows { rows, reading: told.reading, notes })
     }
 
-    /// Takes the decisions that the same processes told in another log (`NCCL_DEBUG_FILE`); answers whether there were
-    /// any for a run of this one.
+    /// Adds the decisions that the same processes logged in another file (`NCCL_DEBUG_FILE`). Returns whether it has
+    /// any for a run of this log.
     pub fn adopt(&mut self, other: &Self) -> bool {
         let decisions = &other.job.decisions;
         let adopted = self.runs.iter_mut().map(|run| run.adopt(decisions, &other.speakers));
@@ -162,7 +161,7 @@ impl SweepLog {
         (columns, sample)
     }
 
-    /// Notes for the user that hold whatever is answered.
+    /// Notes for the user that don't depend on the answers.
     fn notes(&self, told: &RowSummary) -> Vec<String> {
         let rows = |n: u64| if n == 1 { "1 row".to_owned() } else { format!("{n} rows") };
         let runs = |n: u64| if n == 1 { "1 run".to_owned() } else { format!("{n} runs") };

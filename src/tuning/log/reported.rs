@@ -26,7 +26,7 @@ pub(super) struct ReportedRow {
     pub(super) printed: Printed,
 }
 
-/// Brings the records of one run, and of one row, together.
+/// Collects records into runs, and those of one size into a row.
 #[derive(Default)]
 pub(super) struct ReportedRuns {
     pub(super) log: SweepLog,
@@ -68,7 +68,7 @@ impl ReportedRuns {
     }
 }
 
-/// The header is that of `-Z csv`.
+/// Whether headers are those of `-Z csv`.
 pub fn is_header(headers: &[String]) -> bool {
     let has = |name: &str| headers.iter().any(|header| header.eq_ignore_ascii_case(name));
     ["numCycle", "size", "type", "inplace", "time", "busbw"].iter().all(|name| has(name))
@@ -91,7 +91,7 @@ const COLUMNS: [&str; 13] = [
     "#wrong",
 ];
 
-/// Reads the records after the header of `-Z csv`; `None` where the header is another.
+/// Reads the records after the header of `-Z csv`; `None` for another header.
 pub fn read_csv(records: &mut Records<'_>, headers: &[String]) -> Option<SweepLog> {
     if !is_header(headers) {
         return None;
@@ -121,7 +121,8 @@ pub fn read_csv(records: &mut Records<'_>, headers: &[String]) -> Option<SweepLo
     Some(reports.log)
 }
 
-/// Reads a record by its cells, those of [`COLUMNS`]. The error is the cell and what is wrong with it.
+/// Reads a record from its cells, in the order of [`COLUMNS`]. The error is the index of a cell and what is wrong with
+/// it.
 pub(super) fn reported<'a>(cell: impl Fn(usize) -> Option<&'a str>) -> Result<ReportedRow, (usize, &'static str)> {
     let text = |index: usize| cell(index).unwrap_or_default();
     let count = |index: usize| whole(text(index)).and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0);

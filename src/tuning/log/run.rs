@@ -1,4 +1,4 @@
-//! One run of nccl-tests: what its log says about it, and the rows that come of it.
+//! One run of nccl-tests: what its log says about it, and the rows that are made of it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -29,21 +29,21 @@ pub(super) struct LoggedRun {
     /// The line at which the run begins, from 1.
     pub(super) line: u64,
     pub(super) collective: Option<Collective>,
-    /// As the file says it in so many words; else the devices are counted.
+    /// The number of nodes, if the file states it; else it is counted from the devices.
     pub(super) nodes: Option<u32>,
     pub(super) ranks: Option<u32>,
     pub(super) devices: Devices,
-    /// The settings that the environment asks of the library.
+    /// The settings of the library that the logged environment variables request.
     pub(super) settings: Settings,
-    /// The settings are the whole environment: what is not there was not set.
+    /// Whether the log has the whole environment, so that a missing variable was not set.
     pub(super) is_whole_environment: bool,
     pub(super) library: Option<String>,
     pub(super) rows: Vec<TableRow>,
     /// The decisions that the library logged, with how often it did.
     pub(super) decided: BTreeMap<LibraryDecision, u64>,
-    /// Wrong values came out of it.
+    /// Whether its results had wrong values.
     pub(super) failed: bool,
-    /// The times are those of the CPU, says the header.
+    /// Whether the header says that times are those of the CPU.
     pub(super) cpu_time: bool,
 }
 
@@ -51,14 +51,14 @@ pub(super) struct LoggedRun {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Devices {
     ranks: BTreeSet<u32>,
-    /// Numbers that stand for the names of the hosts, which are forgotten.
+    /// Hashes of the names of the hosts, which are not kept.
     hosts: BTreeSet<u64>,
-    /// Numbers that stand for the processes.
+    /// Hashes of the processes.
     processes: BTreeSet<u64>,
 }
 
 impl Devices {
-    /// More than any run has.
+    /// The most devices of a list; real runs have fewer.
     const MAX: usize = 1 << 20;
 
     /// Adds a device. Ranks count from 0 in each group of ranks; only the first group is counted.
@@ -69,13 +69,13 @@ impl Devices {
         }
     }
 
-    /// No line of the list is torn.
+    /// Whether no line of the list is missing or cut.
     fn is_whole(&self) -> bool {
         self.count() == u32::try_from(self.ranks.len()).ok()
     }
 
     fn count(&self) -> Option<u32> {
-        // A list with a torn line still has its last rank.
+        // A list with a missing line still has its last rank.
         self.ranks.last().and_then(|last| last.checked_add(1))
     }
 }
@@ -90,7 +90,7 @@ pub(super) struct RowContext<'a> {
     pub(super) family: &'static str,
 }
 
-/// How many rows of all runs of a log were read or left out, and what is missing for the others.
+/// The numbers of rows of a log that were read or left out, and what is missing for the others.
 #[derive(Debug, Default)]
 pub(super) struct RowSummary {
     pub(super) reading: Reading,
@@ -101,11 +101,11 @@ pub(super) struct RowSummary {
     pub(super) whole_environment_rows: u64,
 }
 
-/// How a configuration is known of a run as a whole.
+/// The configuration that was requested for a run as a whole, and how that is known.
 struct RequestEvidence {
     kind: RunKind,
     asked: Asked,
-    /// How the weakest part of `asked` is known.
+    /// The evidence for the part of `asked` with the weakest evidence.
     evidence: Evidence,
 }
 
@@ -124,7 +124,7 @@ impl LoggedRun {
         )
     }
 
-    /// Takes what a log of its own processes says that they decided; answers whether it is of its processes.
+    /// Adds decisions from another log if that is of the same processes. Returns whether it is.
     pub(super) fn adopt(&mut self, decisions: &BTreeMap<LibraryDecision, u64>, speakers: &BTreeSet<u64>) -> bool {
         let is_own = self.decided.is_empty() && !self.devices.processes.is_disjoint(speakers);
         if is_own {
@@ -149,7 +149,7 @@ impl LoggedRun {
         }
         let measured: Vec<&TableRow> = self.rows.iter().filter(|row| row.size_bytes > 0).collect();
         told.empty_rows += (self.rows.len() - measured.len()) as u64;
-        // Where even the collective is not known, nothing can be said about what was asked of it.
+        // Stand-ins, with which the further missing facts are found: no row is made unless all of these are known.
         let of = collective.unwrap_or(Collective::AllReduce);
         let scale = Scale { nodes: nodes.unwrap_or(1), ranks: ranks.unwrap_or(1) };
         if let (Some(nodes), Some(ranks), Some(row)) = (nodes, ranks, self.rows.first())
@@ -230,9 +230,10 @@ impl LoggedRun {
         }
     }
 
-    /// Times of the CPU contradict the bandwidths, which are those of the whole operation: the option `-C`.
+    /// The problem of a run with the option `-C`: its times are those of the CPU, and contradict the bandwidths, which
+    /// are those of the whole operation.
     fn cpu_times(&self) -> Option<Problem> {
-        /// A bandwidth has enough digits to contradict.
+        /// The smallest bandwidth with enough digits to show a contradiction.
         const MIN_GBPS: f64 = 0.2;
         let mut telling = 0_u64;
         let mut contradicting = Vec::new();
@@ -271,7 +272,8 @@ impl LoggedRun {
                 .compact_collect()
         };
         let found = |executed: &[Option<Configuration>]| executed.iter().flatten().count();
-        // The library counts the bytes of one rank's part, where the table prints those of all.
+        // For some collectives the library logs the bytes of one rank's part, while the table prints those of all
+        // ranks.
         let (whole, part) = (with(1), with(larger_buffer(collective, ranks)));
         if found(&whole) > found(&part) { whole } else { part }
     }
@@ -313,7 +315,8 @@ impl LoggedRun {
     }
 }
 
-/// The strongest source that says a part of what was asked; `evidence` becomes the weakest of all parts.
+/// The value of one part of the request from the strongest source that has it. `evidence` becomes the weaker of itself
+/// and that source.
 fn strongest<T>(
     collective: Collective,
     settings: &Settings,
@@ -332,7 +335,7 @@ fn strongest<T>(
     Some(value)
 }
 
-/// The configuration that a row ran and how that is known; else the facts that are missing.
+/// The configuration that a row ran and how that is known. The error is the facts that are missing.
 fn configuration(
     collective: Collective,
     row: &TableRow,
@@ -343,7 +346,7 @@ fn configuration(
     let asked_channels = known.asked.channels.map_or(0, |n| u32::from(NonZero::get(n)));
     if let Some(ran) = executed.or(row.planned).filter(|ran| ran.algorithm != Algorithm::None) {
         let source = if executed.is_some() { Evidence::Executed } else { Evidence::Planned };
-        // Older libraries print no channels.
+        // Older libraries don't print the channels.
         let channels =
             [ran.channels, row.planned.map_or(0, |p| p.channels), asked_channels].into_iter().find(|n| *n > 0);
         return match channels {
@@ -390,7 +393,7 @@ fn samples(row: &TableRow, workload: &Workload) -> Result<[Option<Sample>; 2], P
     }
     let counted = u128::from(row.count) * u128::from(row.datatype.bytes);
     let parts = u128::from(workload.scale.ranks);
-    // What the ranks share does not divide evenly for every size.
+    // The printed size is rounded so that all ranks have equal parts: 64 bytes per rank are allowed for that.
     let fits = |size: u128| u128::from(row.size_bytes).abs_diff(size) <= parts * 64;
     if !fits(counted) && !fits(counted * parts) {
         return Err(problem(row, "count", "contradicts the size; the row was left out"));

@@ -42,7 +42,7 @@ impl<T: Copy> SettingWord<T> {
 
 impl Settings {
     /// Takes every variable that a text sets: `NCCL_ALGO=Ring`, `-x NCCL_PROTO=LL128`, `--export=ALL,NCCL_ALGO=Tree`,
-    /// `NCCL_ALGO set by environment to Ring`. Answers whether there was one.
+    /// `NCCL_ALGO set by environment to Ring`. Returns whether there was one.
     pub(super) fn take(&mut self, text: &str) -> bool {
         let mut any = false;
         let mut rest = text;
@@ -59,7 +59,7 @@ impl Settings {
         any
     }
 
-    /// Sets one variable; answers whether it is one that counts.
+    /// Sets one variable. Returns whether it is one that matters.
     fn set(&mut self, key: &str, value: &str) -> bool {
         let number = value.parse().ok();
         match key {

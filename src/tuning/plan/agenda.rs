@@ -34,7 +34,7 @@ use crate::{
 pub struct Agenda {
     /// The launches, the most urgent first.
     pub items: Vec<PlannedLaunch>,
-    /// Why it ends where it ends, and what must be known.
+    /// Why the plan ends where it does, and other notes.
     pub notes: Vec<String>,
 }
 

@@ -92,7 +92,7 @@ impl OperationTimes {
     }
 }
 
-/// How long all of it takes, with the launches that warm the clocks, in seconds; `None` where nothing tells.
+/// The time of all launches in seconds, with those that warm the clocks; `None` where it is not known.
 pub fn seconds(items: &[PlannedLaunch], times: &OperationTimes) -> Option<f64> {
     let mut scales: Vec<Scale> = items.iter().map(|item| item.scale).collect();
     scales.compact_sort();
@@ -106,7 +106,7 @@ pub fn seconds(items: &[PlannedLaunch], times: &OperationTimes) -> Option<f64> {
     Some(of_items? + of_warm_ups?).filter(|_| !items.is_empty())
 }
 
-/// How long all of it takes and what that assumes, in a sentence; nothing where nothing tells.
+/// A sentence with the time of all launches and its assumptions; empty where it is not known.
 pub fn sentence(items: &[PlannedLaunch], times: &OperationTimes) -> Option<String> {
     Some(format!(
         "About {} on the cluster: {START_SECONDS:.0} s to start a launch (assumed), and {WARM_UPS} + 2 × {ITERATIONS} runs of each \

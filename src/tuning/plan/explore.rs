@@ -292,7 +292,7 @@ struct Fitted<'a> {
     rows: Vec<&'a (usize, Vec<f64>)>,
 }
 
-/// At most so many, evenly spread.
+/// At most this many, evenly spread.
 fn thinned<T>(all: &[T], most: usize) -> Vec<&T> {
     let count = all.len().min(most);
     (0..count).map(|i| &all[i * all.len() / count]).collect()

@@ -161,7 +161,7 @@ impl Grid {
         (0..self.sizes.len()).map(best).collect()
     }
 
-    /// On how many channels Direct runs for a launch at the sizes of [`Self::is_direct`]; `None` where nothing tells.
+    /// On how many channels Direct runs for a launch at the sizes of [`Self::is_direct`]; `None` where it is not known.
     pub fn direct_channels(&self, launch: usize) -> Option<u32> {
         self.direct_channels[launch]
     }

@@ -64,7 +64,7 @@ pub fn listing(items: &[PlannedLaunch]) -> Listing {
     let group = |item: &PlannedLaunch| (item.collective, item.scale);
     let groups_differ = items.windows(2).any(|pair| group(&pair[0]) != group(&pair[1]));
     let mut listing = Listing { columns, rows: (1..).zip(items).map(row).collect() };
-    // Eight columns are shown: the workload is told where it differs.
+    // At most eight columns are shown: those of the workload only where they differ between rows.
     listing.hide(if groups_differ { TIME } else { WORKLOAD });
     listing
 }

@@ -1,10 +1,9 @@
 //! Plans of what to measure next.
 //!
-//! A launch of nccl-tests measures all sizes with one algorithm, protocol and channel count at one scale. [`grid`]
-//! knows which launches there are and what is known of them, [`explore`] says which to make next, [`agenda`] puts all
-//! that is worth measuring in order within a budget, [`duration`] says how long it takes, [`script`] and [`listing`]
-//! write it. [`racing`] is the search that ours is compared with, [`replay`] compares them on sweeps that are
-//! complete.
+//! A launch of nccl-tests measures all sizes with one algorithm, protocol and channel count at one scale. [`grid`] has
+//! the possible launches and what is known of each, [`explore`] chooses the next one, [`agenda`] orders everything that
+//! is worth measuring within a budget, [`duration`] estimates how long it takes, and [`script`] and [`listing`] write
+//! the plan. [`racing`] is the search that ours is compared with; [`replay`] compares them on complete sweeps.
 
 pub(crate) mod agenda;
 mod duration;
@@ -34,21 +33,21 @@ use crate::{
 /// The settings of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlanQuestion {
-    /// For which collective and scale; `None`: all that were measured.
+    /// The collective and scale; `None` for all that were measured.
     pub of: Option<(Collective, Scale)>,
-    /// At most so many launches, repeats counted.
+    /// The most launches, repeats included.
     pub runs: u32,
-    /// Launches of what was not measured before.
+    /// The number of launches of each configuration that was not measured before.
     pub repeats: u32,
     /// The expected gains from which on a launch is worth making.
     pub worth: LaunchThresholds,
-    /// Channel counts to try; none: [`grid::LADDER`] up to the most that were measured.
+    /// Channel counts to try; if empty, [`grid::LADDER`] up to the most that were measured.
     pub channels: Vec<u32>,
-    /// The workloads that jobs call and nobody measured, with the number of calls.
+    /// The unmeasured workloads that jobs call, with the number of calls.
     pub uncovered: Vec<(Workload, u64)>,
-    /// Which of several sets of measurements the plan goes on with.
+    /// The set of measurements that the plan continues, if there are several.
     pub measured_with: Option<String>,
-    /// Where it is launched; `None`: as the measurements say, else RCCL.
+    /// The library and GPU of the launches; `None` for those that the measurements name, or else RCCL.
     pub platform: Option<Platform>,
     /// The launcher that starts the ranks.
     pub launcher: Launcher,
@@ -80,25 +79,25 @@ impl PlanQuestion {
     pub const MAX_REPEATS: u32 = 99;
 }
 
-/// Why something is worth measuring; the more urgent first.
+/// Why something is worth measuring, the most urgent reason first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// No default was measured at some size: no gain can be told.
+    /// The default was not measured at some size, so no gain is known there.
     NoDefault,
-    /// A job sends it and nobody measured it.
+    /// A job sends an unmeasured size.
     Uncovered,
     /// The launch is expected to change a recommendation.
     Gain,
-    /// It can't be told apart from what it is tied with.
+    /// The configuration is tied, and more runs may decide.
     Tie,
     /// The rule changes somewhere between two measured sizes.
     Boundary,
-    /// Runs of the default beside the others, to tell the day from the configuration.
+    /// Runs of the default among the others, which separate the level of the day from the effect of configurations.
     Reference,
 }
 
-/// A planned launch, or several of the same.
+/// A planned launch, or several equal ones.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlannedLaunch {
     /// The collective whose program of nccl-tests is launched.
@@ -109,17 +108,17 @@ pub struct PlannedLaunch {
     pub configuration: Option<Configuration>,
     /// The range of message sizes.
     pub sizes: Sizes,
-    /// So many launches of the same, at least 1.
+    /// The number of equal launches, at least 1.
     pub repeats: u32,
-    /// What is to be learnt from it.
+    /// Why it is worth making.
     pub reason: Reason,
-    /// By how much busbw is expected to rise with what is learnt, in per cent, as the root mean square over the
-    /// measured sizes; `None` where nothing tells.
+    /// The expected gain of busbw from its result, in per cent: the root mean square over the measured sizes; `None`
+    /// where it is not known.
     pub expected_pct: Option<f64>,
-    /// The times in µs of one operation of the smallest and of the largest size
+    /// The times of one operation of the smallest and of the largest size, in µs
     /// ([`duration::OperationTimes::ends_us`]).
     pub ends_us: Option<[f64; 2]>,
-    /// How long all its launches take, in seconds ([`duration`]); `None` where nothing tells.
+    /// The time of all its launches in seconds ([`duration`]); `None` where it is not known.
     pub seconds: Option<f64>,
     /// The reason in a sentence.
     pub why: String,
@@ -131,13 +130,13 @@ pub struct PlanAnswer {
     /// The launches, the most urgent first. Not sent to the page, which shows the listing.
     #[serde(skip)]
     pub items: Vec<PlannedLaunch>,
-    /// Why it ends where it ends, and what must be known.
+    /// Why the plan ends where it does, and other notes for the user.
     pub notes: Vec<String>,
     /// The plan as a table, a row for each launch.
     pub listing: Listing,
-    /// A bash script that makes the launches, for a file named [`script::FILE_NAME`].
+    /// The bash script of the launches, for a file named [`script::FILE_NAME`].
     pub script: String,
-    /// The plan as lines of rccl-sweep.
+    /// The launches as arguments of rccl-sweep, a line each.
     pub sweep_arguments: String,
 }
 

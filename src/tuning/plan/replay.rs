@@ -1,5 +1,5 @@
-//! Plans are rehearsed on sweeps that are complete: which launches each strategy would have made, and what it would
-//! have found.
+//! Replays strategies of planning on complete sweeps: which launches each would have made, and what it would have
+//! found.
 
 use super::{
     explore::{Explorer, LaunchThresholds},
@@ -18,9 +18,9 @@ pub enum Strategy {
     Ours,
     /// Configurations race against each other ([`super::racing`]).
     Racing,
-    /// Everything, in the order of the grid.
+    /// All launches, in the order of the grid.
     Grid,
-    /// Everything, shuffled with a seed.
+    /// All launches, shuffled with this seed.
     Random(u64),
 }
 
@@ -29,18 +29,18 @@ pub enum Strategy {
 pub struct ReplayStep {
     /// The number of launches so far.
     pub runs: usize,
-    /// Sizes at which the best found is within [`WITHIN_PCT`] of the best there is.
+    /// The number of sizes at which the best found is within [`WITHIN_PCT`] of the best of all launches.
     pub within: usize,
-    /// By how much the best found lies below the best there is, in per cent of the latter, mean over sizes.
+    /// The regret of the best found against the best of all launches, in per cent: mean over sizes.
     pub regret_mean_pct: f64,
     /// The regret at the size where it is largest, in per cent.
     pub regret_max_pct: f64,
 }
 
-/// A winner counts as found where what was found loses no more than this.
+/// In per cent: a winner counts as found where the best found loses no more than this against it.
 pub const WITHIN_PCT: f64 = 1.5;
 
-/// A complete grid, to rehearse on.
+/// A complete sweep, on which strategies are replayed.
 pub struct StrategyReplay {
     grid: Grid,
     rows: Vec<Vec<f64>>,

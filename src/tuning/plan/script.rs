@@ -1,4 +1,4 @@
-//! A plan as a bash script, and as lines of rccl-sweep.
+//! A plan as a bash script, and as arguments of rccl-sweep.
 
 use std::fmt::Write;
 
@@ -14,9 +14,9 @@ use crate::{
 /// The name of the script.
 pub const FILE_NAME: &str = "measure.sh";
 
-/// The script: for each scale warm-up launches, then rounds of all that is to be launched, shuffled in each round, so
-/// that what drifts meets all alike. `takes` says how long all of it does. A log's name tells what was asked for:
-/// `all_reduce_2n_ring_ll128_c24_r1.log`.
+/// The script: for each scale warm-up launches, then rounds of all launches. Each round is shuffled, so that a drift of
+/// the cluster affects all configurations alike. `takes` is a text that says how long it takes. The name of a log has
+/// what was requested: `all_reduce_2n_ring_ll128_c24_r1.log`.
 pub fn script(items: &[PlannedLaunch], question: &PlanQuestion, takes: Option<&str>) -> String {
     let launches: u32 = items.iter().map(|item| item.repeats).sum();
     let mut notes = vec![
@@ -55,7 +55,8 @@ pub fn script(items: &[PlannedLaunch], question: &PlanQuestion, takes: Option<&s
     text
 }
 
-/// A log's name. Only launches over the widest range of sizes don't say where they begin.
+/// The name of a log. It has the smallest size, unless the launch has the plan's widest range of sizes
+/// for its collective.
 fn log_name(item: &PlannedLaunch, items: &[&PlannedLaunch], round: u32) -> String {
     let PlannedLaunch { collective, scale, configuration, sizes, .. } = item;
     let what = configuration.map_or_else(|| "default".to_owned(), name);
@@ -72,7 +73,7 @@ fn name(configuration: Configuration) -> String {
     format!("{}c{channels}", pair.to_ascii_lowercase())
 }
 
-/// The same launches as arguments of rccl-sweep, a line each; algorithm and protocol are set in its environment.
+/// The launches as arguments of rccl-sweep, a line each; algorithm and protocol are set in its environment.
 pub fn sweep_arguments(items: &[PlannedLaunch]) -> String {
     let mut text = String::new();
     for item in items {

@@ -1,4 +1,4 @@
-//! One record of a sweep becomes one row, or a problem that says why not.
+//! Makes a row of one record of a sweep, or a problem that says why it can't be used.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,18 +20,19 @@ use crate::{
 const MAX_CHANNELS: i64 = 1024;
 const MAX_NODES: i64 = 1_000_000;
 const MAX_RANKS: i64 = 10_000_000;
-/// Sizes are exact as a float up to here.
+/// The largest size: sizes up to here are exact as floats.
 const MAX_SIZE: i64 = 1 << 53;
 const MAX_REPEATS: i64 = 1_000_000;
 
-/// Printed bandwidths have two decimals: half of the last one, and as much again for a time that was rounded before.
+/// The largest rounding error of a printed bandwidth in GB/s: half of the second decimal, and as much again because the
+/// time was rounded too.
 const DECIMALS_GBPS: f64 = 0.01;
-/// Times and bandwidths of some tables shrink to two digits (`1.2e+04`).
+/// The largest relative rounding error of a table that prints only two digits (`1.2e+04`).
 const DIGITS: f64 = 0.05;
 
 /// The columns that say what a row was measured with.
 const ORIGIN_COLUMNS: [Column; 4] = [Column::Library, Column::DataType, Column::Redop, Column::NodeList];
-/// The most spellings of it.
+/// The most different texts of these columns that are kept.
 const MAX_SAID: usize = 4 * Origins::MAX_OF_A_FILE;
 
 /// Reads records by columns that were resolved once.
@@ -46,7 +47,8 @@ pub(super) struct RowReader<'a> {
     said: BTreeMap<[String; ORIGIN_COLUMNS.len()], u16>,
     /// The cells and number of the last row's origin: most rows are like the one before.
     last: Option<([String; ORIGIN_COLUMNS.len()], u16)>,
-    /// The last row's columns of what was requested and what ran are all blank: a row of the older form in a merge.
+    /// Whether the last row's columns of what was requested and of what ran are all blank: the row comes from a merged
+    /// file of the older form.
     pub(super) unsaid: bool,
 }
 
@@ -128,13 +130,14 @@ impl<'a> RowReader<'a> {
             kind,
             marks,
             asked,
-            // Columns of the table: of the channels they hold the plan (nchannels_source is A_flag_ceiling).
+            // The columns of channels hold the planned number, not the executed one (nchannels_source is
+            // A_flag_ceiling).
             evidence: Evidence::Planned,
             origin,
         })
     }
 
-    /// The settings that were asked for, as far as the row says.
+    /// The requested settings, as far as the row has them.
     fn asked(&mut self, cells: &RowCells<'_>) -> Asked {
         let word = |column| cells.present(column);
         Asked {
@@ -147,7 +150,7 @@ impl<'a> RowReader<'a> {
         }
     }
 
-    /// The number of what the row was measured with.
+    /// The number of the row's origin: library, data type, operation and nodes.
     fn origin(&mut self, cells: &RowCells<'_>) -> Result<u16, Problem> {
         let cell = |column| cells.present(column).unwrap_or_default();
         if let Some((said, number)) = &self.last
@@ -209,10 +212,10 @@ impl<'a> RowReader<'a> {
         Ok((algorithm, cells.word(Column::Proto, &mut self.protocols, "a protocol")?, false))
     }
 
-    /// The file has columns of what was requested, and they are blank.
+    /// Whether the file has columns of what was requested, and they are blank.
     ///
     /// Where the columns of what ran are blank too, the row comes from a file of the older form that was merged into
-    /// one of the newer form: it says nothing about what was asked.
+    /// one of the newer form: it says nothing about what was requested.
     fn asked_for_nothing(&mut self, cells: &RowCells<'_>) -> bool {
         let mut requested = [Column::RequestedAlgo, Column::RequestedProto, Column::RequestedNchannels]
             .into_iter()
@@ -261,10 +264,10 @@ const IN_PLACE: SampleColumns = SampleColumns { time: Column::TimeIp, algbw: Col
 const OUT_OF_PLACE: SampleColumns =
     SampleColumns { time: Column::TimeOop, algbw: Column::AlgbwOop, busbw: Column::BusbwOop };
 
-/// Between which shares of size / time a printed algbw lies; for busbw it is 0.5 to 2 (two ranks of all_gather, many
-/// of all_reduce), however the ranks are counted.
+/// The range of a plausible printed algbw, as factors of size / time. For busbw the factors are 0.5 (all_gather over
+/// two ranks) to 2 (all_reduce over many), however the ranks are counted.
 fn algbw_factors(workload: &Workload) -> (f64, f64) {
-    // Its own table leaves out what a rank keeps.
+    // The table of this test leaves out the part that a rank keeps.
     if workload.collective == Collective::Hypercube { (0.5, 1.0) } else { (1.0, 1.0) }
 }
 
@@ -276,7 +279,7 @@ struct Medians {
 }
 
 impl Medians {
-    /// By how much size / (median time) may lie below the median bandwidth, as a share of the latter.
+    /// The largest share of the median bandwidth by which size / (median time) may lie below it.
     ///
     /// Time and bandwidth rank the runs in opposite order, so medians of an odd number of runs are of one run and
     /// agree. The median of an even number is the mean of the two middle runs, arithmetic in both columns: with the
@@ -295,7 +298,7 @@ impl RowCells<'_> {
         self.columns.cell(column, self.record)
     }
 
-    /// The cell, unless it says that there is nothing.
+    /// The cell, unless it is blank or says that there is no value.
     fn present(&self, column: Column) -> Option<&str> {
         let is_minus_one = |cell: &str| self.columns.minus_one_is_default() && matches!(cell, "-1" | "-1.0");
         self.get(column).filter(|c| !text::is_missing(c) && !is_minus_one(c))
@@ -338,7 +341,8 @@ impl RowCells<'_> {
         }
     }
 
-    /// Channels; a count from -128 to -1 is a byte that wrapped. Zero and none are for runs that have no say in it.
+    /// The number of channels. A number from -128 to -1 is a wrapped byte. Zero or none is allowed for runs that did
+    /// not choose it.
     fn channels(&self, may_be_unsaid: bool, marks: &mut RowMarks) -> Result<u32, Problem> {
         let unsaid = |cell: &str| cell == "-1" || cell.eq_ignore_ascii_case("default");
         if may_be_unsaid && self.present(Column::Nchannels).is_none_or(unsaid) {
@@ -354,7 +358,7 @@ impl RowCells<'_> {
         self.whole(Column::Nchannels, lowest..=MAX_CHANNELS, "a number of channels").map(|n| n as u32)
     }
 
-    /// A measurement, if the row has it.
+    /// A measurement; `None` if the row has none.
     fn sample(&self, workload: &Workload, of: SampleColumns, medians: Medians) -> Result<Option<Sample>, Problem> {
         let number = |column, what: &str, positive: bool| match self.present(column) {
             None => Ok(None),
@@ -381,14 +385,14 @@ pub(in crate::tuning) struct SampleNumbers {
     pub(in crate::tuning) time_us: Option<f64>,
     pub(in crate::tuning) algbw_gbps: Option<f64>,
     pub(in crate::tuning) busbw_gbps: Option<f64>,
-    /// By which share a bandwidth may lie above size / time.
+    /// The largest share by which a bandwidth may lie above size / time.
     pub(in crate::tuning) slack: f64,
 }
 
-/// A bandwidth that can't be.
+/// A bandwidth that contradicts size and time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::tuning) struct ImplausibleBandwidth {
-    /// It is the algorithm bandwidth; else the bus bandwidth.
+    /// Whether it is the algorithm bandwidth, not the bus bandwidth.
     pub(in crate::tuning) is_algbw: bool,
     /// Completes the sentence that begins with the bandwidth.
     pub(in crate::tuning) expected: String,
@@ -418,7 +422,7 @@ impl SampleNumbers {
             (Some(time_us), None) => busbw(time_us),
         };
         let is_bandwidth = |busbw: f64| busbw > 0.0 && busbw.is_finite();
-        // A factor of 0 (one rank) or a time beyond all measure leaves nothing to compare.
+        // With a factor of 0 (one rank), or a time that overflows, there is nothing to compare.
         if !is_bandwidth(busbw_gbps) && self.time_us.is_none_or(|t| !is_bandwidth(busbw(t))) {
             return Err(ImplausibleBandwidth { is_algbw: false, expected: "is not a bandwidth above zero".to_owned() });
         }
@@ -426,7 +430,7 @@ impl SampleNumbers {
     }
 }
 
-/// Remembers the few words of a column, so that each is parsed once.
+/// A cache of the few different words of a column, so that each is parsed once.
 struct LastWords<T> {
     parse: fn(&str) -> Option<T>,
     known: Vec<(String, T)>,

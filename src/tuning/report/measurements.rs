@@ -10,7 +10,7 @@ use crate::{
     units::{count, percent},
 };
 
-/// More rows of what can be looked up elsewhere are counted only.
+/// The most rows of tables that can be looked up elsewhere; further rows are only counted.
 const SHOWN: usize = 30;
 /// The number of launches of the plan that are shown.
 const NEXT: usize = 8;
@@ -51,7 +51,7 @@ pub(super) fn noise(study: &TuningStudy, answer: &[Recommendation], names: &BTre
     (!text.is_empty()).then(|| Section { title: "Noise".into(), text, tables, ..Section::default() })
 }
 
-/// Sizes at which a curve of busbw falls though the message grows.
+/// The sizes at which busbw falls although the message grows.
 pub(super) fn dips(study: &TuningStudy, answer: &[Recommendation]) -> Option<Section> {
     let found = hotspots::find(study.sweep(), answer, hotspots::HotspotRule::default());
     if found.is_empty() {

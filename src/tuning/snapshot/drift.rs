@@ -1,9 +1,9 @@
-//! How far the passes over a sweep lie from each other.
+//! The differences between the passes over a sweep.
 //!
-//! A sweep with repeats is measured in passes: every first run, every second one, and so on. What a pass as a whole was
-//! faster or slower than the others (clocks, temperature, neighbours on the fabric) is a small picture of what lies
-//! between two campaigns. It is a variance component: that of the means of the passes, less what the noise of single
-//! runs brings to them (one-way random effects by the method of moments: Searle, Casella, McCulloch 1992).
+//! A sweep with repeats is measured in passes: all first runs, all second runs, and so on. A pass as a whole can be
+//! faster or slower than the others (clocks, temperature, other jobs on the network), and so can a campaign; the passes
+//! show by how much. This is a variance component: the variance of the means of the passes, less the part that the
+//! noise of single runs contributes (one-way random effects by the method of moments: Searle, Casella, McCulloch 1992).
 
 use crate::{
     collective::{Collective, Scale},
@@ -16,11 +16,12 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// More passes than this are not looked at.
+/// The most passes that are examined.
 const MAX_PASSES: usize = 16;
 
 impl Drift {
-    /// Of the single runs of the places with as many runs as most have; `None` where these have one.
+    /// The drift of the single runs of one collective and scale. Only points with the most frequent number of runs, of
+    /// 2 to [`MAX_PASSES`], count; `None` without such points.
     pub fn new(runs: &Runs, screened: &Screened, group: (Collective, Scale)) -> Option<Self> {
         let all = || {
             runs.places_of(group).filter(|(place, first, of)| {

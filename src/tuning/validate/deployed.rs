@@ -1,5 +1,6 @@
-//! What would have been chosen at held-out sizes, the default included, and what that would have lost. What is expected
-//! decides here, since that is what tells sources apart: how sure a gain must be is no error of the choice.
+//! The choices at held-out sizes, with the default among the candidates, and their regret. The highest expected busbw
+//! decides here, without the interval that a deployment needs: the regret is to compare sources, and how sure a gain
+//! must be is no property of a source.
 
 use std::collections::BTreeMap;
 
@@ -11,30 +12,31 @@ use crate::{
     tuning::{aggregate::Point, decision::default_without, result::Source, sweep::Sweep},
 };
 
-/// The model answers unless a baseline lost less by more than this, in points of mean regret: a smaller difference says
-/// nothing about the next size.
+/// The model answers unless the mean regret of a baseline is smaller by more than this, in percentage points: a smaller
+/// difference says nothing about the next size.
 pub const SLACK_POINTS: f64 = 0.2;
 
-/// Mean regret of what each source would have had deployed, in per cent.
+/// The mean regret of the choices of each source, in per cent.
 pub type Regret = BTreeMap<Source, f64>;
 
 /// The choice that would have been deployed at one held-out size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeldOutChoice {
-    /// The workload of which nothing was learnt.
+    /// The held-out workload.
     pub workload: Workload,
-    /// Who chose; [`Source::Default`] where nothing promised more than the default.
+    /// The source of the choice; [`Source::Default`] where nothing was expected to be faster than the default.
     pub source: Source,
     /// The choice; `None` where the default stays.
     pub configuration: Option<Configuration>,
-    /// The share of the best measured busbw, the default's included, that the choice lost, in per cent.
+    /// The regret of the choice: the share of the best measured busbw, the default's included, that it loses, in per
+    /// cent.
     pub regret_pct: f64,
 }
 
-/// By source: the fold of each held-out workload and what was deployed there.
+/// By source: the fold of each held-out workload, and the choice there.
 type BySource = BTreeMap<Source, Vec<(usize, HeldOutChoice)>>;
 
-/// The choices that each source would have had deployed, for each (collective, scale).
+/// The choices of each source, for each (collective, scale).
 #[derive(Debug, Default)]
 pub(super) struct HeldOutChoices {
     all: BTreeMap<(Collective, Scale), BySource>,
@@ -48,7 +50,7 @@ impl HeldOutChoices {
         for (workload, configurations) in &scores.workloads {
             let group = (workload.collective, workload.scale);
             let fold = folds[workload];
-            // A held-out size is held out with its default.
+            // The default is held out together with the size.
             let own = sweep.default_at(workload).map(|default| default.busbw_gbps);
             let held_out = |point: &Point| folds.get(&point.workload) == Some(&fold);
             let there = default_without(sweep.defaults_of(group.0, group.1), workload.size_bytes, held_out);
@@ -72,7 +74,7 @@ impl HeldOutChoices {
         Self { all }
     }
 
-    /// Each group's mean regret by source, over the folds that `counts` names.
+    /// The mean regret of each collective and scale by source, over the folds for which `counts` is true.
     pub(super) fn regret(&self, counts: impl Fn(usize) -> bool) -> BTreeMap<(Collective, Scale), Regret> {
         let mean = |deployed: &Vec<(usize, HeldOutChoice)>| {
             let lost: Vec<f64> = deployed.iter().filter(|(f, _)| counts(*f)).map(|(_, d)| d.regret_pct).collect();
@@ -84,13 +86,13 @@ impl HeldOutChoices {
         self.all.iter().map(|(group, sources)| (*group, of(sources))).compact_collect()
     }
 
-    /// The choices of the source that lost least over all folds.
+    /// The choices of the source with the smallest regret over all folds.
     pub(super) fn chosen(&self) -> Vec<HeldOutChoice> {
         let regret = self.regret(|_| true);
         self.pick(|group, _| least_regret(&regret[group]))
     }
 
-    /// The same where each fold's source is chosen by the other folds alone.
+    /// The same, with the source of each fold chosen by the regret in the other folds only.
     pub(super) fn nested(&self) -> Vec<HeldOutChoice> {
         let others: Vec<_> = (0..FoldScheme::Size.folds()).map(|fold| self.regret(|other| other != fold)).collect();
         self.pick(|group, fold| others.get(fold).and_then(|o| o.get(group)).map_or(Source::Model, least_regret))
@@ -109,7 +111,7 @@ impl HeldOutChoices {
     }
 }
 
-/// The mean of each source over the scales of each collective.
+/// The mean regret of each source over the scales of each collective.
 pub(super) fn by_collective(regret: &BTreeMap<(Collective, Scale), Regret>) -> BTreeMap<Collective, Regret> {
     let mut all: BTreeMap<Collective, BTreeMap<Source, Vec<f64>>> = BTreeMap::new();
     for ((collective, _), of_scale) in regret {
@@ -122,12 +124,12 @@ pub(super) fn by_collective(regret: &BTreeMap<(Collective, Scale), Regret>) -> B
         .compact_collect()
 }
 
-/// The mean of what was lost.
+/// The mean regret of choices; `None` of none.
 pub(super) fn mean_regret(deployed: &[HeldOutChoice]) -> Option<f64> {
     metrics::mean(&deployed.iter().map(|deployed| deployed.regret_pct).collect::<Vec<f64>>())
 }
 
-/// The source that answers: the model, unless a baseline lost less on held-out sizes by more than [`SLACK_POINTS`].
+/// The source that answers: the model, unless a baseline's regret is smaller by more than [`SLACK_POINTS`].
 pub fn least_regret(regret: &Regret) -> Source {
     let model = regret.get(&Source::Model).copied().unwrap_or(f64::INFINITY);
     regret

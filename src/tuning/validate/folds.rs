@@ -34,21 +34,21 @@ impl FoldScheme {
     }
 }
 
-/// Predictions of one fold's held-out points, in the order of the points; `None` where the model can't say.
+/// The predictions of one fold's held-out points, in the order of the points; `None` where the model has none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FoldPredictions {
     /// The unit that a fold holds out.
     pub scheme: FoldScheme,
     /// The number of the fold, from 0.
     pub fold: usize,
-    /// The bus bandwidth in GB/s.
+    /// The predicted bus bandwidths in GB/s.
     pub predicted: Vec<Option<f64>>,
 }
 
 /// The fold of points that are always kept.
 const NEVER_HELD_OUT: usize = usize::MAX;
 
-/// All folds of all schemes that hold anything out, the slow ones first.
+/// All folds of all schemes that hold anything out, the slowest first.
 pub fn all_folds(points: &[Point]) -> Vec<(FoldScheme, usize)> {
     [FoldScheme::Size, FoldScheme::Configuration, FoldScheme::Scale]
         .into_iter()
@@ -64,8 +64,8 @@ pub fn all_folds(points: &[Point]) -> Vec<(FoldScheme, usize)> {
         .compact_collect()
 }
 
-/// The fold of each point: ranks of sizes and of configurations count within each (collective, scale), ranks of scales
-/// within each collective. The points of a collective that was measured at one scale only have no fold by scale.
+/// The fold of each point. Sizes and configurations are ranked within each (collective, scale), scales within each
+/// collective. The points of a collective that was measured at only one scale have no fold by scale.
 pub fn assign(points: &[Point], scheme: FoldScheme) -> Vec<usize> {
     let mut members: BTreeMap<(Collective, Option<Scale>), Vec<usize>> = BTreeMap::new();
     for (index, point) in points.iter().enumerate() {
@@ -98,7 +98,7 @@ pub fn assign(points: &[Point], scheme: FoldScheme) -> Vec<usize> {
     assignment
 }
 
-/// Learns from all points outside a fold and predicts those inside. Fails if the model can't be asked.
+/// Trains on all points outside a fold and predicts those inside. Returns an error if the model can't be evaluated.
 pub fn predict_fold(
     points: &[Point],
     parameters: &Parameters,

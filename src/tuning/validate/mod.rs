@@ -1,11 +1,11 @@
-//! How far to trust the model: predictions of what was held out, scored beside what needs no learning.
+//! How far to trust the model: its predictions of held-out measurements, scored beside baselines that don't learn.
 //!
-//! Three questions, three ways to hold out ([`folds`]). *An unseen size*: nine folds, the rank of the size modulo nine;
-//! the model predicts every configuration at the held-out size and its best prediction is taken. *An unseen
+//! There are three ways to hold out ([`folds`]). *An unseen size*: nine folds, by the rank of the size modulo nine; the
+//! model predicts every configuration at the held-out size and its best prediction is taken. *An unseen
 //! configuration*: five folds, the rank of (algorithm, protocol, channels) modulo five. *An unseen scale*: a fold for
-//! each scale of a collective that was measured at several. Points are medians over repeats, so repeats never straddle
-//! a fold. [`deployed`] goes one step further: what would have been deployed at the held-out sizes, the default
-//! included.
+//! each scale of a collective that was measured at several. Points are medians over repeats, so all
+//! repeats of a point are in one fold. [`deployed`] finds what would have been deployed at the held-out sizes, with the
+//! default among the candidates.
 
 mod deployed;
 mod folds;
@@ -31,12 +31,11 @@ use crate::collective::{Collective, Scale};
 pub struct Validation {
     /// The scores over all collectives and scales.
     pub evaluation: Evaluation,
-    /// Mean regret at held-out sizes of what each source would have had deployed, for each (collective, scale), in per
-    /// cent.
+    /// Mean regret in per cent at held-out sizes of the choices of each source, for each (collective, scale).
     pub regret: BTreeMap<(Collective, Scale), Regret>,
     /// The same at held-out scales, for each collective that was measured at several.
     pub regret_at_scales: BTreeMap<Collective, Regret>,
-    /// The choices that the source in use would have had deployed at each held-out size.
+    /// What would have been deployed at each held-out size by the choices of the source that answers.
     pub deployed: Vec<HeldOutChoice>,
     /// Out-of-fold predictions of the model: (point's index, by size, by configuration).
     pub out_of_fold: Vec<(Option<f64>, Option<f64>)>,
@@ -52,14 +51,14 @@ pub struct Validation {
     pub interpolated_scale_errors: HeldOutErrors,
     /// Errors beyond the measured sizes.
     pub beyond_errors: ExtrapolationErrors,
-    /// Held-out errors of gains over the default at unseen sizes, the choice expected by the model, the default on the
-    /// line between its sizes.
+    /// Held-out errors of gains over the default at unseen sizes: the choice is predicted by the model, and the default
+    /// is interpolated between its sizes.
     pub gain_errors: HeldOutErrors,
-    /// The same, the choice expected by log-linear interpolation over size.
+    /// The same, with the choice predicted by log-linear interpolation over size.
     pub interpolated_gain_errors: HeldOutErrors,
 }
 
-/// Puts all folds together. Folds that are missing leave their points unscored.
+/// Scores the predictions of all folds. The points of missing folds are not scored.
 pub fn evaluate(sweep: &Sweep, predictions: &[FoldPredictions]) -> Validation {
     let points = &sweep.points;
     let by_size = PredictorScores::new(points, predictions, FoldScheme::Size);

@@ -100,7 +100,7 @@ pub(super) fn loss(recommendation: &Recommendation, sweep: &Sweep, level: f64) -
 /// else from the spreads, else two per cent.
 fn noise_pct(recommendation: &Recommendation, best: &Point, default: &Point, level: f64) -> f64 {
     const UNKNOWN_PCT: f64 = 2.0;
-    /// So many standard deviations hold 90 % and 99 % of a normal distribution between them.
+    /// The half widths of the central 90 % and 99 % of a normal distribution, in standard deviations.
     const WIDTHS: [(f64, f64); 2] = [(0.95, 1.645), (1.1, 2.576)];
     let width = WIDTHS.iter().find(|(below, _)| level < *below).map_or(WIDTHS[1].1, |(_, width)| *width);
     if let Some(noise) = &recommendation.noise {

@@ -1,7 +1,7 @@
 //! Recommendations become a tuner file that one of the readers takes as it is meant.
 //!
 //! `choice` decides what a rule asks for at a size, `plan` from which size to which it holds, `write` puts them into
-//! files, `warnings` says what must be known before deploying them.
+//! files, `warnings` says what to consider before deploying them.
 
 mod choice;
 mod plan;
@@ -73,7 +73,7 @@ pub struct ExportInput<'a> {
     pub level: f64,
 }
 
-/// Tuner files and what must be known about them.
+/// Tuner files with their warnings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ConfExport {
     /// The files; none where every scale is refused, or one of those of a file.
@@ -88,7 +88,7 @@ pub struct ConfExport {
     pub loading: String,
 }
 
-/// A tuner file as text, with what must be known of it.
+/// A tuner file as text, with its warnings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfFile {
     /// The file name that is proposed.

@@ -1,4 +1,4 @@
-//! Which rule holds from which size to which.
+//! Makes rules of recommendations: the range of sizes of each.
 
 use super::{
     ExportInput, ExportOptions, Refusal, SizeRangeEffect,
@@ -22,12 +22,12 @@ use crate::{
     units::Size,
 };
 
-/// Neighbouring sizes with the same rule, or none.
+/// A range of neighbouring sizes with the same rule, or without one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) min_bytes: u64,
     pub(super) max_bytes: u64,
-    /// `None`: a gap, in which the reader keeps the default.
+    /// The rule; `None` for a gap, in which the reader keeps the default.
     pub(super) written: Option<WrittenRule>,
     /// The measured sizes of the range, in bytes, ascending.
     pub(super) sizes: Vec<u64>,
@@ -39,11 +39,11 @@ pub(super) struct Plan {
     pub(super) collective: Collective,
     pub(super) scale: Scale,
     pub(super) spans: Vec<Span>,
-    /// Where the default is to be kept; a reader that can't forces something there all the same.
+    /// The sizes at which the default should be kept. A reader that can't keep it runs the neighbouring rule there.
     pub(super) kept: Vec<u64>,
 }
 
-/// The plans of all collectives that a tuner is asked about and all scales, and the scales that are refused.
+/// The plans of all scales and of all collectives that the library asks a tuner about, and the scales that are refused.
 pub(super) fn plans(
     basis: &ExportInput<'_>,
     support: &SupportMatrix,
@@ -128,8 +128,8 @@ fn plan(
     Plan { collective, scale, spans, kept }
 }
 
-/// Adds a span above all others, to the last one where that has the same rule; of a reader that keeps the default, only
-/// where nothing lies between them.
+/// Adds a span above all others. It is merged into the last one if that has the same rule and, for a reader that keeps
+/// the default, no gap lies between them.
 fn append(spans: &mut Vec<Span>, next: Span, keeps_default: bool) {
     let joins = |span: &&mut Span| {
         span.written == next.written && (!keeps_default || span.max_bytes.checked_add(1) == Some(next.min_bytes))
@@ -143,8 +143,9 @@ fn append(spans: &mut Vec<Span>, next: Span, keeps_default: bool) {
     }
 }
 
-/// Spans of a reader that can't keep the default meet at the boundaries between measured sizes; the others have the
-/// sizes that were asked for, and gaps between them. The first and the last end as asked.
+/// Sets the ends of spans for a reader that can't keep the default: they meet at the boundaries between measured sizes.
+/// For other readers the ends stay, with gaps between them. For the former, or if the options ask for open ends, the
+/// first span begins at 0 and the last one has no end.
 fn set_ends(spans: &mut [Span], options: &ExportOptions) {
     let keeps_default = options.reader.behaviour().keeps_default;
     for index in 1..spans.len() {
@@ -173,7 +174,7 @@ impl Plan {
         line(self.collective, (span.min_bytes, span.max_bytes), pair, channels, self.scale)
     }
 
-    /// Every size from nothing to the largest, and what runs there.
+    /// What runs at every size from 0 to the largest, as ranges.
     pub(super) fn rows(&self, support: &SupportMatrix, options: &ExportOptions) -> Vec<SizeRangeEffect> {
         let gap = Effect { entry: Entry::Library, channels: options.reader.behaviour().preset };
         let row = |min_bytes, max_bytes, rule, effect, sizes| SizeRangeEffect {
@@ -192,7 +193,7 @@ impl Plan {
                 rows.push(row(from, span.min_bytes - 1, None, gap, Vec::new()));
             }
             let rule = self.line(span);
-            // What a rule runs changes where the library's own limits lie.
+            // Within a span, the library's own limits of sizes change what a rule runs.
             let mut limits: Vec<u64> = support.limits(self.collective, self.scale.nodes).collect();
             limits.retain(|limit| (span.min_bytes..span.max_bytes).contains(limit));
             limits.push(span.max_bytes);

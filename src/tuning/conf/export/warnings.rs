@@ -12,7 +12,7 @@ use crate::{
     units::Size,
 };
 
-/// Adds what must be known about these plans.
+/// Adds the warnings about these plans.
 pub(super) fn warnings(plans: &[Plan], basis: &ExportInput<'_>, options: &ExportOptions, warnings: &mut Vec<String>) {
     for plan in plans {
         for span in &plan.spans {

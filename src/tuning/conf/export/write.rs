@@ -1,4 +1,4 @@
-//! Plans become the text of files.
+//! Writes plans as the text of tuner files.
 
 use super::{ConfFile, ExportInput, ExportOptions, plan::Plan};
 use crate::{
@@ -29,7 +29,7 @@ pub(super) fn files(plans: &[Plan], basis: &ExportInput<'_>, options: &ExportOpt
     }
 }
 
-/// The name to offer for a file of all scales or of one.
+/// The suggested name of a file of all scales, or of one.
 pub(super) fn file_name(options: &ExportOptions, scale: Option<Scale>) -> String {
     let scale = scale.map_or_else(String::new, |Scale { nodes, ranks }| format!("_{nodes}n{ranks}r"));
     match options.reader {
@@ -46,7 +46,7 @@ pub(super) fn file_name(options: &ExportOptions, scale: Option<Scale>) -> String
     }
 }
 
-/// So many sweeps are named, a line each; of more how many there are, the first and the last.
+/// Up to this many sweeps are named, a line each; of more, their number, the first and the last.
 const MIN_SWEEPS: usize = 3;
 
 fn header(plans: &[&Plan], basis: &ExportInput<'_>, options: &ExportOptions) -> String {
@@ -54,7 +54,7 @@ fn header(plans: &[&Plan], basis: &ExportInput<'_>, options: &ExportOptions) -> 
     let mut lines = Comments(String::new());
     lines.say(concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")), &[format!("rules for {reader}")]);
     lines.say("gains", &[format!("hold at a level of {:.0} %", basis.level * 100.0)]);
-    // A path names people and machines: no more of it than tells the files apart.
+    // A path may name people and machines: only the part that distinguishes the files is written.
     let names = apart(basis.names);
     match &names[..] {
         [] => {}
@@ -83,11 +83,11 @@ fn header(plans: &[&Plan], basis: &ExportInput<'_>, options: &ExportOptions) -> 
     lines.0 + "# " + FIELDS + "\n"
 }
 
-/// Comment lines, each short enough to be read in one piece.
+/// Comment lines, each short enough for the buffers of all readers.
 struct Comments(String);
 
 impl Comments {
-    /// `# subject: item, item` in as many lines as it takes.
+    /// Adds `# subject: item, item` in as many lines as needed.
     fn say(&mut self, subject: &str, items: &[String]) {
         let begin = format!("# {subject}:");
         let mut line = begin.clone();
@@ -110,7 +110,7 @@ impl Comments {
     }
 }
 
-/// How a reader is made to read a file, in lines of a shell and their explanation.
+/// The shell lines that make a reader load a file, with comments.
 pub fn loading(reader: Reader, file_name: &str) -> String {
     let conf = format!("export NCCL_TUNER_CONFIG_FILE=/absolute/path/{file_name}\n");
     let plugin = |library: &str| {

@@ -98,7 +98,7 @@ codes! {
     TooFewFields = "too-few-fields",
     /// A field in which nothing stands.
     EmptyField = "empty-field",
-    /// A number that is none, or too large, or negative.
+    /// A number that can't be parsed, is too large, or is negative.
     BadNumber = "bad-number",
     /// Text after a number, or after the last field.
     TrailingText = "trailing-text",
@@ -152,7 +152,7 @@ pub fn lint(bytes: &[u8], reader: Reader, support: &SupportMatrix, sweep: Option
     found
 }
 
-/// Looks at every line as the readers in C do; answers the rules that the reader keeps.
+/// Checks every line as the readers in C read it. Returns the rules that the reader keeps.
 fn as_c(bytes: &[u8], support: &SupportMatrix, findings: &mut LintFindings) -> Vec<Rule> {
     let mut kept: Vec<Rule> = Vec::new();
     let mut all = pieces(bytes).peekable();

@@ -19,7 +19,7 @@ use crate::{
     units::{Size, count},
 };
 
-/// So many steps are taken at most, so that no file holds up anybody: a thousand times what a large conf needs.
+/// The most steps, so that no file takes long: a thousand times what a large tuner file needs.
 const MAX_STEPS: u64 = 20_000_000;
 
 /// Looks for overlaps and gaps.

@@ -10,10 +10,10 @@ use crate::{
     units::Size,
 };
 
-/// Channels pass through a field of eight bits in RCCL.
+/// The most channels: RCCL passes them in a field of eight bits.
 const MAX_CHANNELS: i32 = 255;
 
-/// Node counts that stand for any: one, two, and many.
+/// The node counts at which a rule for any number of nodes is checked: one, two, and many.
 const ANY_NODES: [u32; 3] = [1, 2, 1000];
 
 /// Adds the findings on one rule.
@@ -30,7 +30,7 @@ pub(super) fn rule(rule: &Rule, support: &SupportMatrix, findings: &mut LintFind
     can_run(rule, support, findings);
 }
 
-/// A number of nodes or ranks that no communicator has.
+/// The field of a rule with a number of nodes or ranks that no communicator has, and that number.
 fn nobody(rule: &Rule) -> Option<(&'static str, i32)> {
     let numbers = [("nodes", rule.nodes), ("ranks", rule.ranks)];
     numbers.into_iter().find(|(_, number)| *number < 1 && *number != -1)
@@ -60,7 +60,7 @@ fn channels(rule: &Rule, findings: &mut LintFindings) {
     findings.push(rule.line, Code::Channels, severity, what);
 }
 
-/// The node counts that stand for a rule's.
+/// The node counts at which a rule is checked.
 pub(super) fn nodes(rule: &Rule) -> Vec<u32> {
     match u32::try_from(rule.nodes) {
         Ok(nodes) => vec![nodes],
@@ -68,7 +68,7 @@ pub(super) fn nodes(rule: &Rule) -> Vec<u32> {
     }
 }
 
-/// Whether a rule is passed over at all node counts that it is about.
+/// Whether the combination of a rule can't run at any node count that the rule matches.
 pub(super) fn is_ruled_out(rule: &Rule, support: &SupportMatrix) -> bool {
     outcomes(rule, support, rule.max_bytes)
         .is_some_and(|mut all| all.all(|(_, o)| matches!(o, SupportOutcome::RuledOut(_))))

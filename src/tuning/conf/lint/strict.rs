@@ -6,7 +6,7 @@ use crate::{
     tuning::{conf::rule::Rule, support::SupportMatrix},
 };
 
-/// Looks at every line; answers the rules that the plugin keeps.
+/// Checks every line. Returns the rules that the plugin keeps.
 pub(super) fn strict(bytes: &[u8], support: &SupportMatrix, findings: &mut LintFindings) -> Vec<Rule> {
     let mut kept = Vec::new();
     for (line, content) in lines(bytes) {

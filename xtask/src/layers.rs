@@ -180,7 +180,7 @@ impl Walk<'_> {
         if at_root && is_separator(&rest[taken..]) {
             match rest.get(taken + 2) {
                 Some(TokenTree::Ident(top_module)) => {
-                    self.import(top_module.span().start().line, &top_module.to_string())
+                    self.import(top_module.span().start().line, &top_module.to_string());
                 }
                 Some(TokenTree::Group(group)) => self.imports(group.stream()),
                 _ => {}
@@ -210,7 +210,7 @@ impl Walk<'_> {
         }
         match (layer(self.top_module), layer(top_module)) {
             (_, None) => {
-                self.fault(line, format!("`{top_module}` is no top-level module; name the module that it lives in"))
+                self.fault(line, format!("`{top_module}` is no top-level module; name the module that it lives in"));
             }
             (Some(own), Some(other)) if other >= own => {
                 let way = if other == own { "in the same layer as" } else { "above" };

@@ -211,7 +211,8 @@ impl LoadedTuning {
     /// reader that reads it and the library whose rules say what can run.
     ///
     /// # Errors
-    /// Returns `NoState` if a state was not read or holds no measurements, and `NoConf` if the tuner file is not loaded.
+    /// Returns `NoState` if a state was not read or holds no measurements, and `NoConf` if the tuner file is not
+    /// loaded.
     pub fn compare(
         &self,
         states: [StateKey; 2],

@@ -171,15 +171,22 @@ pub struct Scale {
 #[error("\"{0}\" is not a scale; write nodes x ranks, like 2x16, with at least as many ranks as nodes")]
 pub struct ScaleError(pub String);
 
+impl Scale {
+    /// A scale of at least one node and one rank on each node; `None` for other numbers.
+    pub fn new(nodes: u32, ranks: u32) -> Option<Self> {
+        (nodes > 0 && nodes <= ranks).then_some(Self { nodes, ranks })
+    }
+}
+
 impl FromStr for Scale {
     type Err = ScaleError;
 
     /// Reads `2x16`: nodes, and ranks over all nodes.
     fn from_str(text: &str) -> Result<Self, ScaleError> {
         let scale = text.split_once(['x', '×']).and_then(|(nodes, ranks)| {
-            Some(Self { nodes: nodes.trim().parse().ok()?, ranks: ranks.trim().parse().ok()? })
+            Self::new(nodes.trim().parse().ok()?, ranks.trim().parse().ok()?)
         });
-        scale.filter(|scale| scale.nodes <= scale.ranks).ok_or_else(|| ScaleError(text.chars().take(40).collect()))
+        scale.ok_or_else(|| ScaleError(text.chars().take(40).collect()))
     }
 }
 

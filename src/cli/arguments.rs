@@ -176,12 +176,14 @@ pub(super) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
 
 /// Nodes and ranks that can be: ranks are counted over all nodes. Fails if there are fewer ranks than nodes.
 pub(super) fn scale(nodes: u32, ranks: u32) -> Result<Scale, CliError> {
-    if nodes > ranks {
-        return refuse(format!(
-            "--nodes {nodes} --ranks {ranks}: ranks are counted over all nodes, so there are at least as many"
-        ));
-    }
-    Ok(Scale { nodes, ranks })
+    Scale::new(nodes, ranks).map_or_else(
+        || {
+            refuse(format!(
+                "--nodes {nodes} --ranks {ranks}: ranks are counted over all nodes, so there are at least as many"
+            ))
+        },
+        Ok,
+    )
 }
 
 /// The collective and scale that are asked about.

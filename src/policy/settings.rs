@@ -96,8 +96,8 @@ pub(super) fn attribution(form: &mut Form<'_>, study: &PolicyStudy) -> request::
     form.field(Field::new("size", "Size", Control::text(&[])).hinted(ELSEWHERE), &mut size);
     form.field(number("nodes", "Nodes", ELSEWHERE), &mut nodes);
     form.field(number("ranks", "Ranks", ELSEWHERE), &mut ranks);
-    let scale = nodes.zip(ranks).map(|(nodes, ranks)| Scale { nodes, ranks });
-    if let Some(Scale { nodes, ranks }) = scale.filter(|scale| scale.nodes < 1 || scale.nodes > scale.ranks) {
+    let scale = nodes.zip(ranks).and_then(|(nodes, ranks)| Scale::new(nodes, ranks));
+    if let (Some(nodes), Some(ranks), None) = (nodes, ranks, scale) {
         let expected = format!("a number of nodes from 1 to that of the ranks, {ranks}");
         form.refuse(ChoiceError::new("nodes", &nodes.to_string(), &expected));
     }

@@ -469,15 +469,8 @@ fn calls(form: &mut Form<'_>) -> Result<Option<TypedCalls>, String> {
     if form.get("calls.batches").is_none() {
         return Ok(None);
     }
-    let number = |word: &str| {
-        let number = word.parse::<u64>().ok().filter(|number| (1..=1 << 32).contains(number));
-        number.ok_or_else(|| format!("{word} is not a batch size"))
-    };
-    let words = batches.split([',', ' ']).map(str::trim).filter(|word| !word.is_empty());
-    let batches = words.map(number).collect::<Result<Vec<u64>, String>>()?;
-    if batches.is_empty() {
-        return Err("at least one batch size".to_owned());
-    }
+    // As the command line reads --batches.
+    let batches = parse_sizes(&batches).map_err(|error| error.to_string())?;
     let type_bytes = data_type.and_then(type_bytes).unwrap_or(2);
     let collective = collective.unwrap_or(Collective::AllReduce);
     Ok(Some(TypedCalls { collective, batches, hidden: hidden.into(), type_bytes, calls }))

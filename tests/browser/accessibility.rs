@@ -145,10 +145,11 @@ fn a_schedule_over_its_network() {
 fn work_under_way() {
     let mut found = Findings::default();
     let page = with_sweep();
-    // Its workers work, and nobody hears them.
-    page.run("watched.workers.forEach((worker) => { worker.onmessage = null })", &[]);
+    page.fill("Trees", "2000");
     page.click("button", "Train");
     page.find("button", "Cancel");
+    // From now on its workers work, and nobody hears them.
+    page.run("watched.workers.forEach((worker) => { worker.onmessage = null })", &[]);
     found.look(&page, "busy");
     page.assert_clean();
 }

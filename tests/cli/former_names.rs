@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::support::terminal::{collectune, ended, text, write};
-use collectune::{collective::Collective, tuning::simulate::Simulation};
 use tempfile::TempDir;
 
 const KERNELS: &str = include_str!("../../public/examples/simulated_kernels.csv");
@@ -59,14 +58,7 @@ fn told(words: &str, arguments: &str, folder: &str) -> String {
 #[test]
 fn former_names_do_what_todays_names_do() {
     let folder = TempDir::new().unwrap();
-    let simulation = Simulation {
-        collectives: vec![Collective::AllReduce],
-        nodes: vec![1],
-        sizes: (12..=20).map(|log2| 1 << log2).collect(),
-        channels: vec![1, 4],
-        ..Simulation::example()
-    };
-    write(&folder, "sweep.csv", simulation.to_csv());
+    write(&folder, "sweep.csv", crate::terminal::sweep());
     write(&folder, "tuned.conf", "allreduce,4096,4096,ring,ll,8,1,8\n");
     let runs = "nodes,size_bytes,def_runs,cfg_runs\n1,4096,1.5;1.51;1.52,2;2.01;2.02\n";
     write(&folder, "allreduce_1n.per_size_stats.csv", runs);

@@ -31,7 +31,7 @@ const KERNELS: &str = include_str!("../../public/examples/simulated_kernels.csv"
 const RING: &str = "3\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,500,50\n1,0,500,50\n1,2,500,50\n2,1,500,50\n2,0,500,50\n\
                     0,2,500,50\n";
 
-fn sweep() -> String {
+pub fn sweep() -> String {
     let simulation = Simulation {
         collectives: vec![Collective::AllReduce],
         nodes: vec![1],

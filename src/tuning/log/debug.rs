@@ -95,7 +95,7 @@ pub(super) fn number_after(text: &str, key: &str) -> Option<u64> {
 fn scale(piece: &str) -> Option<Scale> {
     let number = |key| number_after(piece, key).and_then(|number| u32::try_from(number).ok());
     let (nodes, ranks) = (number("nNodes")?, number("nRanks").or_else(|| number("nranks"))?);
-    (nodes > 0 && nodes <= ranks).then_some(Scale { nodes, ranks })
+    Scale::new(nodes, ranks)
 }
 
 /// Reads `AllReduce: opCount 36 sendbuff … count 2 datatype 7 op 0 root 0 comm 0x… [nranks=8]`; `Some(None)` for one

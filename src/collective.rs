@@ -183,9 +183,9 @@ impl FromStr for Scale {
 
     /// Reads `2x16`: nodes, and ranks over all nodes.
     fn from_str(text: &str) -> Result<Self, ScaleError> {
-        let scale = text.split_once(['x', '×']).and_then(|(nodes, ranks)| {
-            Self::new(nodes.trim().parse().ok()?, ranks.trim().parse().ok()?)
-        });
+        let scale = text
+            .split_once(['x', '×'])
+            .and_then(|(nodes, ranks)| Self::new(nodes.trim().parse().ok()?, ranks.trim().parse().ok()?));
         scale.ok_or_else(|| ScaleError(text.chars().take(40).collect()))
     }
 }

@@ -32,7 +32,7 @@ use super::{
     sets::Sets,
     snapshot::MeasuredWith,
     states::{StateKey, States},
-    study::{TuningStudy, TuningStudyError},
+    study::{MAX_TRAINED_GROUPS, TuningStudy, TuningStudyError},
     support::SupportMatrix,
     validate::{self, FoldPredictions, FoldScheme},
 };
@@ -99,6 +99,11 @@ impl LoadedTuning {
         tuning.study.set_platform(tuning.platform().unwrap_or_default());
         tuning.notes.extend(tuning.study.sweep().notes());
         tuning.notes.extend(tuning.study.screened().notes());
+        let groups = tuning.study.groups().len();
+        if groups > MAX_TRAINED_GROUPS {
+            let note = format!("Nothing is learnt: {}.", TuningStudyError::TooManyScales(groups));
+            tuning.notes.insert(0, note);
+        }
         tuning
     }
 

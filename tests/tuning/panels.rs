@@ -136,7 +136,10 @@ fn calls_that_are_typed_and_were_never_measured_are_planned() {
     let launches = &section(&plan, "What to measure next").tables[0].listing.rows;
     assert!(launches.iter().flatten().any(|cell| cell.text == "a job sends it"), "{launches:?}");
     let wrong = choose(&mut executor, &format!("{workload}&p=coverage&calls.batches=many"));
-    assert_eq!(section(&wrong, "What the job sends").placement.error.as_deref(), Some("\"many\" is not a size; write a whole number of bytes, or 16M, 1.5G"));
+    assert_eq!(
+        section(&wrong, "What the job sends").placement.error.as_deref(),
+        Some("\"many\" is not a size; write a whole number of bytes, or 16M, 1.5G")
+    );
 }
 
 #[test]

@@ -123,10 +123,7 @@ impl Tuning {
     /// Returns an error if the model can't be evaluated.
     pub fn recommended(&self) -> Result<Recommended, TuningStudyError> {
         let study = &self.loaded.study;
-        let mut notes: Vec<String> = self.notes.iter().flatten().cloned().collect();
-        if study.groups().len() > MAX_TRAINED_GROUPS {
-            notes.push(format!("Nothing is learnt: {}.", TuningStudyError::TooManyScales(study.groups().len())));
-        }
+        let notes = self.notes.iter().flatten().cloned().collect();
         let basis = match self.learnt() {
             (None, _) => AnswerBasis::Measured,
             (_, false) => AnswerBasis::Trained,

@@ -78,6 +78,11 @@ fn unread(session: Session) -> Vec<u32> {
 impl PanelQuery {
     fn ask(self) {
         let Self { session, state, asked, error, .. } = self;
+        // Before anything else: what is under way is an answer to other choices than these.
+        if state.get_value() != RequestState::Idle {
+            state.set_value(RequestState::Outdated);
+            return;
+        }
         let study = session.state_of(Workbench::Tuning);
         let choices = study.choices.get_untracked();
         let (files, handles) = session.to_load(&untrack(move || unread(session)));
@@ -90,10 +95,6 @@ impl PanelQuery {
                 asked.set_value(Some(choices));
                 session.reload_lost_files();
             }
-            return;
-        }
-        if state.get_value() != RequestState::Idle {
-            state.set_value(RequestState::Outdated);
             return;
         }
         state.set_value(RequestState::Waiting);

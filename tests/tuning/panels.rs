@@ -138,7 +138,7 @@ fn calls_that_are_typed_and_were_never_measured_are_planned() {
     let wrong = choose(&mut executor, &format!("{workload}&p=coverage&calls.batches=many"));
     assert_eq!(
         section(&wrong, "What the job sends").placement.error.as_deref(),
-        Some("\"many\" is not a size; write a whole number of bytes, or 16M, 1.5G")
+        Some("\"many\" is not a size; write bytes or a number with K, M or G, like 65536 or 16M")
     );
 }
 

@@ -245,3 +245,59 @@ fn ball_cuts(graph: &Graph, cut: &mut Cut<'_>, bounds: &mut Bounds, distances: &
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::graph::Link;
+
+    /// Four nodes in a line. Backwards links are slower, and the middle has the least bandwidth.
+    fn line() -> Graph {
+        let link = |from, to, duration, rate| Link { from, to, duration, rate };
+        let forwards = [link(0, 1, 5, 10), link(1, 2, 7, 3), link(2, 3, 11, 8)];
+        let backwards = [link(1, 0, 6, 9), link(2, 1, 8, 4), link(3, 2, 12, 8)];
+        Graph::new(4, [forwards, backwards].concat()).expect("the links are valid")
+    }
+
+    #[test]
+    fn the_longest_path_of_any_chunk_bounds_the_time() {
+        let mut bounds = Bounds::default();
+        path_bound(&line(), &Demand::all_gather(4, 2), &mut bounds);
+        assert_eq!(
+            (bounds.path_time, bounds.path),
+            (26, Some((6, 0))),
+            "the first chunk of node 3 on its way to node 0"
+        );
+        // Of equal paths the first is named.
+        let star = [1, 2].map(|to| Link { from: 0, to, duration: 5, rate: 1 });
+        let graph = Graph::new(3, star.to_vec()).expect("the links are valid");
+        let mut bounds = Bounds::default();
+        path_bound(&graph, &Demand::broadcast(3, 0, 2), &mut bounds);
+        assert_eq!((bounds.path_time, bounds.path), (5, Some((0, 1))));
+    }
+
+    #[test]
+    fn single_nodes_and_all_but_one_are_cut() {
+        let (graph, demand, mut bounds) = (line(), Demand::all_gather(4, 2), Bounds::default());
+        single_node_cuts(&graph, &mut Cut::new(&graph, &demand), &mut bounds);
+        assert_eq!(bounds.fluid, NodeCut { inside: vec![0, 1, 2], chunks: 6, rate: 8 });
+    }
+
+    #[test]
+    fn the_bottleneck_of_a_line_is_its_middle() {
+        let graph = line();
+        let cut = |demand: &Demand| {
+            let mut bounds = Bounds::default();
+            let inside = fluid_bottleneck(&graph, demand, &mut bounds).map(|mut inside| {
+                inside.sort_unstable();
+                inside
+            });
+            (inside, bounds.fluid_is_exact)
+        };
+        assert_eq!(cut(&Demand::all_gather(4, 2)), (Some(vec![0, 1]), true));
+        assert_eq!(cut(&Demand::broadcast(4, 3, 3)), (Some(vec![2, 3]), true));
+        // Sources of several kinds are neither an all_gather nor a broadcast.
+        let mixed = Demand::from_chunks(4, [(vec![0], vec![1, 2, 3]), (vec![2], vec![0, 1, 3])]);
+        assert_eq!(cut(&mixed), (None, false));
+    }
+}

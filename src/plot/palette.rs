@@ -14,7 +14,7 @@ use super::{Colour, Theme};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inks {
     pub paper: RGBColor,
-    /// The colour of text.
+    /// Text, unless it is muted.
     pub ink: RGBColor,
     /// Tick labels and axis titles.
     pub muted: RGBColor,

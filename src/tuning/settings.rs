@@ -30,15 +30,15 @@ use crate::{
 /// The groups of fields, each of which stands in a section of its own.
 #[derive(Clone, Copy)]
 pub(super) enum Group {
-    /// How to learn.
+    /// The preset, size and seed of the model.
     Model,
-    /// Where the model searches.
+    /// The algorithms, protocols and channels that the answer may take.
     Limits,
     /// When to recommend something else than the default.
     Confidence,
     /// The configurations that are set aside by hand.
     SetAside,
-    /// The runs that stalled.
+    /// Whether stalled runs are used like any other.
     Stalls,
     /// The importance of the model's features.
     Importances,
@@ -66,7 +66,7 @@ pub(super) enum Group {
     Campaign,
     /// The next campaign.
     NextCampaign,
-    /// Two measured states.
+    /// The states to compare, before and after, and the limits of a change.
     Compare,
     /// Tables that are only shown.
     Tables,
@@ -109,7 +109,7 @@ pub(super) struct Settings {
     pub shown: Option<Workload>,
     /// With what the heat map compares.
     pub against: Against,
-    /// The parameters of training.
+    /// How to learn, search and decide; those of an opened model file where nothing else is chosen.
     pub parameters: Parameters,
     /// The measured configuration whose runs are listed: what would set it aside, or [`DEFAULT_RUNS`].
     pub opened: String,
@@ -399,16 +399,13 @@ impl Settings {
         form.group(Group::Compare);
         if let (Some(first), Some(last)) = (single.next(), single.next_back()) {
             let options: Vec<_> = states.iter().map(|(state, name)| (state.to_string(), name.clone())).collect();
-            let mut one = |field: Field, usual: StateKey| {
-                let chosen = form.get(&field.key).and_then(|text| text.parse().ok());
-                let chosen = chosen.filter(|chosen| states.iter().any(|(state, _)| state == chosen)).unwrap_or(usual);
-                form.add(Field { value: chosen.to_string(), ..field.usually(usual.to_string()) });
-                chosen
+            let mut state = |field: Field, usual: StateKey| {
+                let chosen = one_of_these(form, field, options.clone(), usual.to_string());
+                chosen.parse().unwrap_or(usual)
             };
-            let field = |key: &str, label: &str| Field::new(key, label, Control::One(options.clone()));
-            let before = one(field("before", "Before"), first);
-            let after = one(field("after", "After").swapping("before"), last);
-            self.compared = Some([before, after]);
+            let before = state(Field::new("before", "Before", Control::One(Vec::new())), first);
+            let after = Field::new("after", "After", Control::One(Vec::new())).swapping("before");
+            self.compared = Some([before, state(after, last)]);
             let confs = named(tuning, &tuning.files.confs);
             if !confs.is_empty() {
                 self.deployed = file(form, "deployed", "Deployed", confs, Some("what was best before"));
@@ -487,13 +484,18 @@ fn file(form: &mut Form<'_>, key: &str, label: &str, mut files: Files, none: Opt
         files.insert(0, (String::new(), none.to_owned()));
         String::new()
     });
-    let chosen = form.get(key).filter(|chosen| files.iter().any(|(file, _)| file == chosen));
+    one_of_these(form, Field::new(key, label, Control::One(Vec::new())), files, usual).parse().ok()
+}
+
+/// The choice of one of these, each with value and label: `usual` where none was chosen, or one that is not there any
+/// more. Without options there is no field.
+fn one_of_these(form: &mut Form<'_>, field: Field, options: Files, usual: String) -> String {
+    let chosen = form.get(&field.key).filter(|chosen| options.iter().any(|(value, _)| value == chosen));
     let value = chosen.unwrap_or(&usual).to_owned();
-    let number = value.parse().ok();
-    if !files.is_empty() {
-        form.add(Field { value, ..Field::new(key, label, Control::One(files)).usually(usual) });
+    if !options.is_empty() {
+        form.add(Field { value: value.clone(), control: Control::One(options), ..field.usually(usual) });
     }
-    number
+    value
 }
 
 fn launcher(key: &str) -> Field {
@@ -523,18 +525,21 @@ macro_rules! one_of {
 }
 
 one_of!(Reader, "a reader of tuner files", |reader: &Self| reader.key().to_owned(), Self::parse);
-one_of!(
-    Library,
-    "rccl or nccl",
-    |library: &Self| if *library == Self::Rccl { "rccl" } else { "nccl" }.to_owned(),
-    |text| [("rccl", Self::Rccl), ("nccl", Self::Nccl)].into_iter().find(|(key, _)| *key == text).map(|(_, of)| of)
-);
-one_of!(
-    Launcher,
-    "mpirun or srun",
-    |launcher: &Self| if *launcher == Self::Mpirun { "mpirun" } else { "srun" }.to_owned(),
-    |text| [("mpirun", Self::Mpirun), ("srun", Self::Srun)].into_iter().find(|(key, _)| *key == text).map(|(_, of)| of)
-);
+/// A value that is one of these, each with its key.
+macro_rules! keyed {
+    ($type:ident, $expected:literal, [$(($key:literal, $value:ident)),*]) => {
+        one_of!(
+            $type,
+            $expected,
+            |value: &Self| match value { $(Self::$value => $key),* }.to_owned(),
+            |text: &str| match text { $($key => Some(Self::$value),)* _ => None }
+        );
+    };
+}
+
+keyed!(Library, "rccl or nccl", [("rccl", Rccl), ("nccl", Nccl)]);
+keyed!(Launcher, "mpirun or srun", [("mpirun", Mpirun), ("srun", Srun)]);
+keyed!(Target, "time or printed", [("time", Time), ("printed", Printed)]);
 one_of!(
     Option<Collective>,
     "a collective",
@@ -551,15 +556,6 @@ one_of!(Preset, "a preset", |preset: &Self| preset.key().to_owned(), |text| Self
     .iter()
     .copied()
     .find(|preset| preset.key() == text));
-one_of!(
-    Target,
-    "time or printed",
-    |target: &Self| if *target == Self::Time { "time" } else { "printed" }.to_owned(),
-    |text| [("time", Self::Time), ("printed", Self::Printed)]
-        .into_iter()
-        .find(|(key, _)| *key == text)
-        .map(|(_, of)| of)
-);
 list_setting!(Algorithm: "algorithms", Protocol: "protocols", SetAside: "configurations to set aside", StallId: "runs");
 
 fn reader_and_library(form: &mut Form<'_>) -> (Reader, Library) {

@@ -50,7 +50,7 @@ const MOST_FOR_STRANGERS: usize = 64 << 20;
 static LONGEST_US: AtomicU64 = AtomicU64::new(0);
 static MOST_BYTES: AtomicU64 = AtomicU64::new(0);
 
-/// The inputs to run.
+/// Which readers are fed, how many inputs each, and from which seed.
 struct Options {
     time: Duration,
     executions: u64,

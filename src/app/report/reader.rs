@@ -10,7 +10,7 @@ use crate::{
         session::{Failure, Session},
     },
     intake::Outcome,
-    report::{Report, Workbench, link},
+    report::{Report, Workbench, link, snapshot::Snapshot},
     worker::protocol::{Request, Response},
 };
 
@@ -80,12 +80,12 @@ impl ReportReader {
         self.shown.with(|shown| shown.as_ref().is_some_and(|opened| matches!(opened.report, Some(Ok(_)))))
     }
 
-    /// The fragment of the last link to a report, and the report, if it holds measurements to compare with.
-    pub fn report_from_link(self) -> Option<(String, Report)> {
-        self.shown.track();
+    /// The fragment of the last link to a report, and the title and measurements of the report if it has any to compare
+    /// with; `None` also where the fragment is `held`.
+    pub fn measured_by_link(self, held: Option<&str>) -> Option<(String, String, Snapshot)> {
         self.last_link.with_value(|last| match &**last.as_ref()? {
-            OpenedReport { source: Source::Link(fragment), report: Some(Ok(report)) } if report.snapshot.is_some() => {
-                Some((fragment.clone(), report.clone()))
+            OpenedReport { source: Source::Link(fragment), report: Some(Ok(report)) } if held != Some(fragment) => {
+                Some((fragment.clone(), report.title.clone(), report.snapshot.clone()?))
             }
             _ => None,
         })

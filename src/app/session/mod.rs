@@ -16,6 +16,7 @@ pub mod workers;
 
 pub use notice::{Notice, NoticeAction};
 pub use open_file::OpenFile;
+pub use studies::study_request;
 pub use task::Task;
 pub use tuning::TuningState;
 pub use workbench::{StudyState, WorkbenchState};

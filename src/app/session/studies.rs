@@ -39,7 +39,8 @@ const STOP_SEARCH_WITHIN: Duration = Duration::from_millis(600);
 const MAX_CHOICES: usize = 12;
 const MAX_CHOICE_CHARS: usize = 60;
 
-fn study_request(workbench: Workbench, question: WorkbenchQuestion, is_held: bool) -> Request {
+/// The request that asks a workbench a question; `is_held` says whether the page holds what the worker showed last.
+pub fn study_request(workbench: Workbench, question: WorkbenchQuestion, is_held: bool) -> Request {
     Request::Study { workbench, question: Box::new(question), is_held }
 }
 

@@ -123,7 +123,7 @@ impl TuningState {
         self.sets.with_untracked(|sets| sets.label().map(str::to_owned))
     }
 
-    /// Resets what was found.
+    /// Resets what reading and learning found; the choices and the pinned configuration stay.
     pub(super) fn clear(self) {
         self.sets.set(Arc::default());
         self.groups.set(Arc::default());

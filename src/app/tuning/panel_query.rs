@@ -7,7 +7,7 @@ use crate::{
     app::{
         reactive::effect,
         report::ReportReader,
-        session::{Answer, Failure, JobKind, Session, StudyState},
+        session::{Answer, Failure, JobKind, Session, StudyState, study_request},
     },
     form::Choices,
     report::Workbench,
@@ -86,8 +86,8 @@ impl PanelQuery {
         let study = session.state_of(Workbench::Tuning);
         let choices = study.choices.get_untracked();
         let (files, handles) = session.to_load(&untrack(move || unread(session)));
-        let is_answered = files.is_empty() && study.is_answered(&choices) && self.link_to_give().is_none();
-        if is_answered || session.was_fatal(&choices) {
+        let link = self.link_to_give();
+        if files.is_empty() && link.is_none() && study.is_answered(&choices) || session.was_fatal(&choices) {
             return;
         }
         if !session.is_in_worker.get_untracked() {
@@ -100,7 +100,6 @@ impl PanelQuery {
         state.set_value(RequestState::Waiting);
         asked.set_value(Some(choices.clone()));
         session.quick_jobs.update(|quick_jobs| *quick_jobs += 1);
-        let link = self.link_to_give();
         if let Some((fragment, _)) = &link {
             session.tuning.given_link.set_value(Some(fragment.clone()));
         }
@@ -114,9 +113,8 @@ impl PanelQuery {
             let answer = match failure {
                 Some(failure) => Err(failure),
                 None => {
-                    let question = Box::new(WorkbenchQuestion::Choose(choices.clone()));
-                    let is_held = study.awaits_answer();
-                    let request = Request::Study { workbench: Workbench::Tuning, question, is_held };
+                    let question = WorkbenchQuestion::Choose(choices.clone());
+                    let request = study_request(Workbench::Tuning, question, study.awaits_answer());
                     session.main().ask(JobKind::Quick, request, &[], Box::new(|_| ())).await
                 }
             };
@@ -157,11 +155,11 @@ impl PanelQuery {
     /// The fragment and the measurements of the report from a link, to compare with, where the worker does not hold
     /// them.
     fn link_to_give(self) -> Option<(String, GivenState)> {
-        let is_wanted = self.session.tuning.panel.get_untracked() == Panel::Compare;
+        if self.session.tuning.panel.get_untracked() != Panel::Compare {
+            return None;
+        }
         let given = self.session.tuning.given_link;
-        let (fragment, report) = untrack(move || self.reader.report_from_link()).filter(|_| is_wanted)?;
-        let is_held = given.with_value(|given| given.as_ref() == Some(&fragment));
-        let snapshot = report.snapshot.filter(|_| !is_held)?;
-        Some((fragment, GivenState::Link(report.title, Box::new(snapshot))))
+        let (fragment, title, snapshot) = given.with_value(|held| self.reader.measured_by_link(held.as_deref()))?;
+        Some((fragment, GivenState::Link(title, Box::new(snapshot))))
     }
 }

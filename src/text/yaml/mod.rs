@@ -52,7 +52,7 @@ pub struct YamlError {
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// The kind of fault.
+    /// Why the text from there on can't be read.
     pub fault: YamlFault,
 }
 

@@ -60,7 +60,7 @@ impl Type {
 /// A step of a thread block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What the step does.
+    /// Whether the step sends, receives, reduces or copies.
     pub what: Type,
     /// The buffer (`i`, `o` or `s`) and the offset from which it reads; −1 for none.
     pub source: (char, i64),

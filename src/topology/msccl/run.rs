@@ -53,9 +53,9 @@ pub enum RunError {
     /// Chunks are sent and never received.
     #[error("rank {from} sends to rank {to} on channel {channel} what is never received")]
     Unreceived {
-        /// The rank that sends.
+        /// The sending rank, from 0.
         from: usize,
-        /// The rank that receives.
+        /// The receiving rank, from 0.
         to: usize,
         /// The channel over which they are connected.
         channel: usize,

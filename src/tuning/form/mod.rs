@@ -63,7 +63,7 @@ pub struct Tuning {
 /// The parameters of the training, and whether it was validated.
 type Learnt = (Option<Parameters>, bool);
 
-/// What charts depend on.
+/// The charts are drawn again when any of these changes.
 type ViewKey = (Workload, Against, Learnt);
 
 /// What the answers for typed sizes depend on: the state of learning, the workloads and the limits of the search.

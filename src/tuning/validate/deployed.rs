@@ -22,7 +22,7 @@ pub type Regret = BTreeMap<Source, f64>;
 /// The choice that would have been deployed at one held-out size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeldOutChoice {
-    /// The held-out workload.
+    /// The workload whose runs were left out of training.
     pub workload: Workload,
     /// The source of the choice; [`Source::Default`] where nothing was expected to be faster than the default.
     pub source: Source,

@@ -1,7 +1,8 @@
 //! Forms as data: the page draws any form, an address carries any choices, and neither depends on the workbench.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, iter};
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
 use crate::units::Size;
@@ -86,10 +87,8 @@ impl Choices {
     pub fn suffix(&self) -> String {
         let mut text = String::new();
         for (key, value) in &self.0 {
-            text.push('&');
-            encode(key, &mut text);
-            text.push('=');
-            encode(value, &mut text);
+            let escaped = |text| utf8_percent_encode(text, ESCAPED);
+            text.extend(iter::once("&").chain(escaped(key)).chain(iter::once("=")).chain(escaped(value)));
         }
         text
     }
@@ -118,32 +117,23 @@ pub fn value<'a>(fragment: &'a str, key: &str) -> Option<&'a str> {
     pairs.filter(|(of, _)| *of == key).map(|(_, value)| value).next_back()
 }
 
-/// Writes what needs no escape in a fragment as it is, and everything else as `%20`.
-fn encode(text: &str, into: &mut String) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~,:/*+".contains(&byte) {
-            into.push(char::from(byte));
-        } else {
-            into.push('%');
-            into.push(char::from(HEX[usize::from(byte >> 4)]));
-            into.push(char::from(HEX[usize::from(byte & 15)]));
-        }
-    }
-}
+/// What is escaped in an address: everything but letters, digits and these.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~')
+    .remove(b',')
+    .remove(b':')
+    .remove(b'/')
+    .remove(b'*')
+    .remove(b'+');
 
+/// None where a `%` begins no escape, and where the bytes are no text.
 fn decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let mut digit = || char::from(rest.next()?).to_digit(16);
-            bytes.push((digit()? * 16 + digit()?) as u8);
-        } else {
-            bytes.push(byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
+    let is_escape = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
+    let is_valid = text.split('%').skip(1).all(is_escape);
+    is_valid.then(|| percent_decode_str(text).decode_utf8().ok())?.map(Cow::into_owned)
 }
 
 /// A group of fields: a variant of an enum of the workbench, by its number, and its title. It stands in the section

@@ -1,27 +1,35 @@
-//! One browser with an empty profile: Chromium through chromedriver (W3C WebDriver, and Chrome's own commands), or
-//! Firefox through geckodriver.
+//! A browser: Chromium through chromedriver (W3C WebDriver, and Chrome's own commands), or Firefox through geckodriver.
+//!
+//! Starting Chromium costs more than most tests do, so the tests share a few. Each test has a tab of its own, and a
+//! server at a port of its own, so that nothing is found that another test kept.
 
 use std::{
     env,
     ffi::OsStr,
     io::{BufRead, BufReader},
+    os::unix::process::CommandExt,
     path::Path,
     process::{Child, ChildStdout, Command, Stdio},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
-use tempfile::TempDir;
+use xtask::server::Server;
 
-/// A browser session. It ends when it is dropped.
+/// Browsers that no test uses at the moment.
+static IDLE: Mutex<Vec<Driver>> = Mutex::new(Vec::new());
+
+/// A browser session. It ends when it is dropped, and when the tests end.
 pub struct Driver {
     agent: ureq::Agent,
     session: String,
     process: Child,
     /// chromedriver stops when nobody can hear it any more.
     _output: BufReader<ChildStdout>,
-    scratch: TempDir,
+    /// Chromium's only: requests beyond loopback come here, where there is nothing.
+    proxy: Option<Server>,
 }
 
 /// An element of the page.
@@ -42,9 +50,38 @@ impl From<Element> for Value {
 }
 
 impl Driver {
-    /// Starts a browser whose requests beyond loopback go through the proxy at `proxy` (`host:port`).
-    pub fn start(proxy: &str) -> Self {
-        let scratch = tempfile::tempdir().unwrap();
+    /// A Chromium with one empty tab: one that another test has used, or a new one.
+    pub fn chromium() -> Self {
+        let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.unwrap_or_else(Self::start)
+    }
+
+    /// Gives a Chromium to the next test. It ends instead where its tabs can't be closed.
+    pub fn give_back(self) {
+        if self.renew().is_ok() {
+            IDLE.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+        }
+    }
+
+    /// Opens an empty tab and closes all others, with what was set in them.
+    fn renew(&self) -> Result<(), String> {
+        let tabs = self.get("/window/handles")?;
+        let tab = self.try_post("/window/new", &json!({ "type": "tab" }))?;
+        for tab in tabs.as_array().into_iter().flatten() {
+            self.try_post("/window", &json!({ "handle": tab }))?;
+            self.delete("/window")?;
+        }
+        self.try_post("/window", &json!({ "handle": tab["handle"] }))?;
+        // Only a browser's first tab has the focus by itself.
+        let focus = json!({ "cmd": "Emulation.setFocusEmulationEnabled", "params": { "enabled": true } });
+        self.try_post("/goog/cdp/execute", &focus)?;
+        self.try_post("/goog/cdp/execute", &json!({ "cmd": "Browser.resetPermissions", "params": {} }))?;
+        self.try_post("/se/log", &json!({ "type": "browser" }))?;
+        Ok(())
+    }
+
+    fn start() -> Self {
+        let proxy = Server::start(Path::new(""), "/", 0).unwrap();
         let mut options = json!({ "args": [
             "--headless",
             "--no-sandbox",
@@ -57,8 +94,7 @@ impl Driver {
             "--disable-dev-shm-usage",
             "--force-color-profile=srgb",
             "--hide-scrollbars",
-            format!("--proxy-server={proxy}"),
-            format!("--user-data-dir={}", scratch.path().join("profile").display()),
+            format!("--proxy-server={}", proxy.address()),
         ] });
         if let Some(chrome) = env::var_os("CHROME") {
             options["binary"] = chrome.to_str().unwrap().into();
@@ -71,7 +107,7 @@ impl Driver {
         });
         let program = env::var_os("CHROMEDRIVER").unwrap_or_else(|| "chromedriver".into());
         let started = (0..5).find_map(|_| spawn(&program, &["--port=0"], "started successfully on port "));
-        Self::begin(started.expect("chromedriver finds no free port"), scratch, &capabilities)
+        Self::begin(started.expect("chromedriver finds no free port"), Some(proxy), &capabilities)
     }
 
     /// Starts a Firefox with an empty profile. Only what the standard has works there.
@@ -83,12 +119,16 @@ impl Driver {
             "timeouts": { "script": 120_000 },
         });
         let started = spawn(geckodriver, &["--port", "0"], "Listening on 127.0.0.1:");
-        Self::begin(started.expect("geckodriver finds no free port"), tempfile::tempdir().unwrap(), &capabilities)
+        Self::begin(started.expect("geckodriver finds no free port"), None, &capabilities)
     }
 
-    fn begin((process, output, port): (Child, BufReader<ChildStdout>, u16), scratch: TempDir, wanted: &Value) -> Self {
+    fn begin(
+        (process, output, port): (Child, BufReader<ChildStdout>, u16),
+        proxy: Option<Server>,
+        wanted: &Value,
+    ) -> Self {
         let session = format!("http://127.0.0.1:{port}/session");
-        let mut driver = Self { agent: agent(), session, process, _output: output, scratch };
+        let mut driver = Self { agent: agent(), session, process, _output: output, proxy };
         let session = driver.post("", json!({ "capabilities": { "alwaysMatch": wanted } }));
         driver.session = format!("{}/{}", driver.session, session["sessionId"].as_str().unwrap());
         driver
@@ -138,14 +178,12 @@ impl Driver {
 
     /// The name by which assistive technology knows an element; none for one that has left the page.
     pub fn accessible_name(&self, element: &Element) -> Option<String> {
-        let answer = self.agent.get(format!("{}/element/{}/computedlabel", self.session, element.id())).call();
-        answer_value(answer).ok()?.as_str().map(str::to_owned)
+        self.get(&format!("/element/{}/computedlabel", element.id())).ok()?.as_str().map(str::to_owned)
     }
 
     /// Whether a person can see an element.
     pub fn is_shown(&self, element: &Element) -> bool {
-        let answer = self.agent.get(format!("{}/element/{}/displayed", self.session, element.id())).call();
-        answer_value(answer).is_ok_and(|shown| shown == true)
+        self.get(&format!("/element/{}/displayed", element.id())).is_ok_and(|shown| shown == true)
     }
 
     /// Clicks where an element is.
@@ -189,8 +227,7 @@ impl Driver {
 
     /// The tab that is driven.
     pub fn tab(&self) -> String {
-        let answer = self.agent.get(format!("{}/window", self.session)).call();
-        answer_value(answer).unwrap().as_str().unwrap().to_owned()
+        self.get("/window").unwrap().as_str().unwrap().to_owned()
     }
 
     /// Drives another tab.
@@ -200,34 +237,43 @@ impl Driver {
 
     /// Closes the tab that is driven.
     pub fn close_tab(&self) {
-        let answer = self.agent.delete(format!("{}/window", self.session)).call();
-        answer_value(answer).unwrap();
+        self.delete("/window").unwrap();
     }
 
     /// What the window shows, as PNG.
     pub fn screenshot(&self) -> Vec<u8> {
-        let answer = self.agent.get(format!("{}/screenshot", self.session)).call();
-        let encoded = answer_value(answer).unwrap();
+        let encoded = self.get("/screenshot").unwrap();
         BASE64_STANDARD.decode(encoded.as_str().unwrap()).unwrap()
     }
 
-    /// A folder that is gone when the session ends.
-    pub fn scratch(&self) -> &Path {
-        self.scratch.path()
+    /// The targets of all requests beyond loopback since the browser was started.
+    pub fn requests_beyond(&self) -> Vec<String> {
+        self.proxy.as_ref().map(Server::requests).unwrap_or_default()
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "callers write it in place")]
     fn post(&self, path: &str, body: Value) -> Value {
-        let answer = self.agent.post(format!("{}{path}", self.session)).send_json(&body);
-        answer_value(answer).unwrap_or_else(|error| panic!("{path}: {error}"))
+        self.try_post(path, &body).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    fn try_post(&self, path: &str, body: &Value) -> Result<Value, String> {
+        answer_value(self.agent.post(format!("{}{path}", self.session)).send_json(body))
+    }
+
+    fn get(&self, path: &str) -> Result<Value, String> {
+        answer_value(self.agent.get(format!("{}{path}", self.session)).call())
+    }
+
+    fn delete(&self, path: &str) -> Result<Value, String> {
+        answer_value(self.agent.delete(format!("{}{path}", self.session)).call())
     }
 }
 
 impl Drop for Driver {
     fn drop(&mut self) {
         // Where the browser is gone already, there is nothing left to close.
-        let _ = self.agent.delete(&self.session).call();
-        let _ = self.process.kill();
+        let _ = self.delete("");
+        drop(self.process.stdin.take());
         let _ = self.process.wait();
     }
 }
@@ -241,10 +287,26 @@ fn agent() -> ureq::Agent {
     configuration.new_agent()
 }
 
+/// Runs a driver in a folder for temporary files, until standard input is closed: by us, or because the tests ended.
+/// Idle browsers are in a static, which is not dropped.
+const UNTIL_CLOSED: &str = r#"
+    export TMPDIR="$(mktemp -d)"
+    "$@" &
+    cat
+    trap '' TERM
+    kill 0
+    wait
+    for attempt in 1 2 3 4 5; do rm -rf "$TMPDIR" && break; sleep 0.2; done
+"#;
+
 /// Starts a driver, which says behind `marker` which port it took; none where another program was quicker to take it.
 fn spawn(program: &OsStr, arguments: &[&str], marker: &str) -> Option<(Child, BufReader<ChildStdout>, u16)> {
-    let mut process = Command::new(program)
+    let mut process = Command::new("sh")
+        .args(["-c", UNTIL_CLOSED, "sh"])
+        .arg(program)
         .args(arguments)
+        .process_group(0)
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -258,6 +320,7 @@ fn spawn(program: &OsStr, arguments: &[&str], marker: &str) -> Option<(Child, Bu
         }
         line.clear();
     }
+    drop(process.stdin.take());
     process.wait().unwrap();
     None
 }

@@ -9,6 +9,7 @@ use std::{
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use xtask::server::Server;
 
 use crate::{
@@ -62,7 +63,11 @@ const WATCH: &str = "
 /// The open page.
 pub struct Page {
     server: Server,
-    driver: Driver,
+    /// Given back at the end.
+    driver: Option<Driver>,
+    scratch: TempDir,
+    /// How many requests beyond loopback the browser had sent when the test began.
+    requests_before: usize,
 }
 
 impl Page {
@@ -74,16 +79,21 @@ impl Page {
     /// As [`Page::closed`], for another folder than the built page's.
     pub fn of(dist: &std::path::Path) -> Self {
         let server = Server::start(dist, PREFIX, 0).unwrap();
-        let driver = Driver::start(&server.address().to_string());
-        let page = Self { server, driver };
+        let driver = Driver::chromium();
+        let requests_before = driver.requests_beyond().len();
+        let page = Self { server, driver: Some(driver), scratch: tempfile::tempdir().unwrap(), requests_before };
         page.before_loading(WATCH);
         page.resize(1280, 800);
         page
     }
 
+    fn driver(&self) -> &Driver {
+        self.driver.as_ref().expect("a browser until the end")
+    }
+
     /// Runs a script whenever a document opens, before anything of its own.
     pub fn before_loading(&self, script: &str) {
-        self.driver.devtools("Page.addScriptToEvaluateOnNewDocument", json!({ "source": script }));
+        self.driver().devtools("Page.addScriptToEvaluateOnNewDocument", json!({ "source": script }));
     }
 
     /// Opens the page and waits until it is idle.
@@ -101,12 +111,12 @@ impl Page {
 
     /// Goes to a fragment, without waiting for anything.
     pub fn visit(&self, fragment: &str) {
-        self.driver.go(&format!("{}{fragment}", self.server.url()));
+        self.driver().go(&format!("{}{fragment}", self.server.url()));
     }
 
     /// Loads the page again and waits until it is idle.
     pub fn reload(&self) {
-        self.driver.reload();
+        self.driver().reload();
         self.wait_until_idle();
     }
 
@@ -170,14 +180,14 @@ impl Page {
     /// The text of what [`Page::find`] finds.
     pub fn text_in(&self, role: &str, name: &str) -> String {
         let element = self.find(role, name);
-        self.driver.run("return arguments[0].innerText", &[element.into()]).as_str().unwrap().to_owned()
+        self.driver().run("return arguments[0].innerText", &[element.into()]).as_str().unwrap().to_owned()
     }
 
     /// How many rows the table of that name has, its head left out. They are drawn some at a time, so they are counted
     /// when no further ones come.
     pub fn rows(&self, table: &str) -> u64 {
         let region = self.find("region", table);
-        self.driver
+        self.driver()
             .run(
                 "const [region] = arguments;
                  const place = scrollY;
@@ -210,29 +220,29 @@ impl Page {
 
     /// As [`Page::find`], without waiting.
     pub fn look_for(&self, role: &str, name: &str) -> Option<Element> {
-        self.driver.select(selector(role)).into_iter().find(|element| {
-            self.driver.accessible_name(element).is_some_and(|found| found.contains(name))
-                && self.driver.is_shown(element)
+        self.driver().select(selector(role)).into_iter().find(|element| {
+            self.driver().accessible_name(element).is_some_and(|found| found.contains(name))
+                && self.driver().is_shown(element)
         })
     }
 
     /// Clicks what [`Page::find`] finds.
     pub fn click(&self, role: &str, name: &str) {
-        self.driver.click(&self.find(role, name));
+        self.driver().click(&self.find(role, name));
     }
 
     /// Replaces the text of a field and leaves it.
     pub fn fill(&self, name: &str, text: &str) {
         let field = self.find("textbox", name);
-        self.driver.run("arguments[0].select()", &[field.clone().into()]);
-        self.driver.type_into(&field, text);
+        self.driver().run("arguments[0].select()", &[field.clone().into()]);
+        self.driver().type_into(&field, text);
         self.press(key::TAB);
     }
 
     /// Chooses an option, by its text, from a list.
     pub fn choose(&self, list: &str, option: &str) {
         let list = self.find("combobox", list);
-        let chosen = self.driver.run(
+        let chosen = self.driver().run(
             "const [list, text] = arguments;
              const option = [...list.options].find((option) => option.text.includes(text));
              if (!option) return [...list.options].map((option) => option.text).join();
@@ -252,12 +262,12 @@ impl Page {
 
     /// Presses keys, one after the other, wherever the focus is.
     pub fn press(&self, keys: &str) {
-        self.driver.press(keys);
+        self.driver().press(keys);
     }
 
     /// Presses a key while Control is held.
     pub fn press_with_control(&self, key: &str) {
-        self.driver.press_with(key::CONTROL, key);
+        self.driver().press_with(key::CONTROL, key);
     }
 
     /// Pastes a text where the focus is. Answers whether the page took it.
@@ -278,27 +288,27 @@ impl Page {
 
     /// Opens the page in another tab as well, does something there, and closes that tab.
     pub fn in_another_tab<T>(&self, act: impl FnOnce() -> T) -> T {
-        let here = self.driver.open_tab();
+        let here = self.driver().open_tab();
         self.before_loading(WATCH);
         self.visit("");
         self.wait_until_idle();
         let answer = act();
-        self.driver.close_tab();
-        self.driver.go_to_tab(&here);
+        self.driver().close_tab();
+        self.driver().go_to_tab(&here);
         answer
     }
 
     /// Does something in a tab that was open before, while another one is.
     pub fn back_in(&self, tab: &str, act: impl FnOnce()) {
-        let here = self.driver.tab();
-        self.driver.go_to_tab(tab);
+        let here = self.driver().tab();
+        self.driver().go_to_tab(tab);
         act();
-        self.driver.go_to_tab(&here);
+        self.driver().go_to_tab(&here);
     }
 
     /// The tab that is driven.
     pub fn tab(&self) -> String {
-        self.driver.tab()
+        self.driver().tab()
     }
 
     /// The build that the page says it is of.
@@ -308,16 +318,16 @@ impl Page {
 
     /// The network as a telephone has it: so many bytes a second, and a round trip of 150 ms.
     pub fn slow_down(&self, bytes_per_s: u32) {
-        self.driver.devtools("Network.enable", json!({}));
+        self.driver().devtools("Network.enable", json!({}));
         let conditions = json!({ "offline": false, "latency": 150, "downloadThroughput": bytes_per_s, "uploadThroughput": bytes_per_s });
-        self.driver.devtools("Network.emulateNetworkConditions", conditions);
+        self.driver().devtools("Network.emulateNetworkConditions", conditions);
     }
 
     /// Presses Tab until the focus is on what [`Page::find`] finds.
     pub fn tab_to(&self, role: &str, name: &str) {
         let element = self.find(role, name);
         for _ in 0..200 {
-            if self.driver.run("return document.activeElement === arguments[0]", &[element.clone().into()]) == true {
+            if self.driver().run("return document.activeElement === arguments[0]", &[element.clone().into()]) == true {
                 return;
             }
             self.press(key::TAB);
@@ -327,11 +337,11 @@ impl Page {
 
     /// The content of the file that the page saves when `save` asks for it.
     pub fn download(&self, save: impl Fn()) -> Vec<u8> {
-        let folder = self.driver.scratch().join("downloads");
+        let folder = self.scratch.path().join("downloads");
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         let behaviour = json!({ "behavior": "allow", "downloadPath": folder });
-        self.driver.devtools("Browser.setDownloadBehavior", behaviour);
+        self.driver().devtools("Browser.setDownloadBehavior", behaviour);
         save();
         let saved = wait(PATIENCE, || {
             let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
@@ -346,18 +356,18 @@ impl Page {
 
     /// A folder that is gone when the test ends.
     pub fn scratch(&self) -> &std::path::Path {
-        self.driver.scratch()
+        self.scratch.path()
     }
 
     /// Opens any address.
     pub fn go(&self, url: &str) {
-        self.driver.go(url);
+        self.driver().go(url);
     }
 
     /// Prints on A4. Answers how many pages that takes.
     pub fn print(&self) -> usize {
         let size = json!({ "paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": true });
-        let document = self.driver.devtools("Page.printToPDF", size);
+        let document = self.driver().devtools("Page.printToPDF", size);
         let document = BASE64_STANDARD.decode(document["data"].as_str().unwrap()).unwrap();
         let text: String = document.iter().map(|byte| char::from(*byte)).collect();
         text.matches("/Type /Page").count() - text.matches("/Type /Pages").count()
@@ -365,13 +375,13 @@ impl Page {
 
     /// Shows the page as it would be printed.
     pub fn emulate_paper(&self) {
-        self.driver.devtools("Emulation.setEmulatedMedia", json!({ "media": "print" }));
+        self.driver().devtools("Emulation.setEmulatedMedia", json!({ "media": "print" }));
         self.run("dispatchEvent(new Event('beforeprint'))", &[]);
     }
 
     /// Drags files from the desktop over the window and drops them.
     pub fn drop_files(&self, files: &[(&str, &[u8])]) {
-        let folder = self.driver.scratch().join("files");
+        let folder = self.scratch.path().join("files");
         fs::create_dir_all(&folder).unwrap();
         let paths: Vec<PathBuf> = files
             .iter()
@@ -385,7 +395,7 @@ impl Page {
 
     /// As [`Page::drop_files`], for a folder that holds files by their paths in it.
     pub fn drop_folder(&self, name: &str, files: &[(&str, &[u8])]) {
-        let folder = self.driver.scratch().join(name);
+        let folder = self.scratch.path().join(name);
         for (path, content) in files {
             let file = folder.join(path);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -404,31 +414,31 @@ impl Page {
         for event in ["dragEnter", "dragOver", "drop"] {
             let data = json!({ "items": [], "files": paths, "dragOperationsMask": 1 });
             let drag = json!({ "type": event, "x": 400, "y": 300, "data": data });
-            self.driver.devtools("Input.dispatchDragEvent", drag);
+            self.driver().devtools("Input.dispatchDragEvent", drag);
         }
         self.wait_until(|| self.run("return dropped", &[]) == true, "what is dropped reaches the page");
     }
 
     /// Switches scripts off, or on again. The tests' own scripts run all the same.
     pub fn allow_scripts(&self, are_allowed: bool) {
-        self.driver.devtools("Emulation.setScriptExecutionDisabled", json!({ "value": !are_allowed }));
+        self.driver().devtools("Emulation.setScriptExecutionDisabled", json!({ "value": !are_allowed }));
     }
 
     /// Why the browser would not install the page.
     pub fn installability_errors(&self) -> Value {
-        self.driver.devtools("Page.getInstallabilityErrors", json!({}))["installabilityErrors"].take()
+        self.driver().devtools("Page.getInstallabilityErrors", json!({}))["installabilityErrors"].take()
     }
 
     /// Lets the page read and write the clipboard without asking.
     pub fn allow_clipboard(&self) {
         let permissions = json!({ "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"] });
-        self.driver.devtools("Browser.grantPermissions", permissions);
+        self.driver().devtools("Browser.grantPermissions", permissions);
     }
 
     /// Sets the size of the window's content in CSS pixels.
     pub fn resize(&self, width: u32, height: u32) {
         let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
-        self.driver.devtools("Emulation.setDeviceMetricsOverride", metrics);
+        self.driver().devtools("Emulation.setDeviceMetricsOverride", metrics);
     }
 
     /// Makes the system prefer `light` or `dark`.
@@ -438,12 +448,12 @@ impl Page {
 
     /// Makes the system say these media features, each with its `name` and `value`.
     pub fn emulate(&self, features: &Value) {
-        self.driver.devtools("Emulation.setEmulatedMedia", json!({ "features": features }));
+        self.driver().devtools("Emulation.setEmulatedMedia", json!({ "features": features }));
     }
 
     /// The body of a JavaScript function of `arguments`.
     pub fn run(&self, body: &str, arguments: &[Value]) -> Value {
-        self.driver.run(body, arguments)
+        self.driver().run(body, arguments)
     }
 
     /// What [`Page::run`] answers, as text.
@@ -460,14 +470,15 @@ impl Page {
 
     /// What the window shows, as PNG, with the mouse out of the way.
     pub fn screenshot(&self) -> Vec<u8> {
-        self.driver.devtools("Input.dispatchMouseEvent", json!({ "type": "mouseMoved", "x": 0, "y": 0 }));
-        self.driver.screenshot()
+        self.driver().devtools("Input.dispatchMouseEvent", json!({ "type": "mouseMoved", "x": 0, "y": 0 }));
+        self.driver().screenshot()
     }
 
     /// The targets of all requests so far: paths of the page's own host, and whatever went to another one.
     pub fn requests(&self) -> Vec<String> {
         let is_browsers = |target: &String| BROWSERS_OWN_HOSTS.iter().any(|host| host_of(target).ends_with(host));
-        self.server.requests().into_iter().filter(|target| !is_browsers(target)).collect()
+        let beyond = self.driver().requests_beyond().split_off(self.requests_before);
+        self.server.requests().into_iter().chain(beyond).filter(|target| !is_browsers(target)).collect()
     }
 
     /// Makes sure that nothing went wrong behind the scenes: no error in the console, nothing that the content
@@ -484,7 +495,17 @@ impl Page {
     /// Warnings and errors in the console since the last call.
     pub fn console_errors(&self) -> Vec<String> {
         let is_fault = |message: &Value| message["level"] == "SEVERE" || message["level"] == "WARNING";
-        self.driver.console().iter().filter(|message| is_fault(message)).map(|m| m["message"].to_string()).collect()
+        self.driver().console().iter().filter(|message| is_fault(message)).map(|m| m["message"].to_string()).collect()
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        // A browser in which a test failed may be in any state.
+        match self.driver.take() {
+            Some(driver) if !thread::panicking() => driver.give_back(),
+            _ => {}
+        }
     }
 }
 

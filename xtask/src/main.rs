@@ -353,9 +353,8 @@ fn check_weight() -> Result<()> {
 fn browser_tests() -> Result<()> {
     // One browser is enough to say whether the page is right; the other is a smoke test.
     let firefox = tools::for_firefox().inspect_err(|sentence| eprintln!("The test in Firefox is skipped: {sentence}"));
-    // Tests wait for frames and timers a third of the time: one more than cores keeps two cores busy.
     let cores = thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    let threads = format!("--test-threads={}", cores.min(4) + 1);
+    let threads = format!("--test-threads={}", cores.min(4));
     run_browser_tests(&["--skip", "speed::", &threads], firefox.ok())
 }
 

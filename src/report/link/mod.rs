@@ -5,10 +5,14 @@
 //! told from one that was changed. Reading is bounded: characters, then inflated bytes, then what [`super::wire`]
 //! bounds.
 
-mod base64url;
 mod coarse;
 mod deflate;
 
+use base64::{
+    Engine,
+    alphabet::URL_SAFE,
+    engine::{GeneralPurpose, GeneralPurposeConfig},
+};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -20,6 +24,12 @@ use super::{
     wire::{self, WireError},
 };
 use crate::{crc32::CRC32, form::restored};
+
+/// Bits after the last whole byte are passed over, as they always were.
+const BASE64URL: GeneralPurpose = GeneralPurpose::new(
+    &URL_SAFE,
+    GeneralPurposeConfig::new().with_encode_padding(false).with_decode_allow_trailing_bits(true),
+);
 
 /// The version of the fragment.
 const VERSION: u64 = 1;
@@ -132,7 +142,7 @@ pub fn of_json(json: &str) -> Link {
     bytes.extend(length.to_le_bytes());
     bytes.extend(CRC32.checksum(&stream).to_le_bytes());
     bytes.extend(stream);
-    let fragment = format!("#v={VERSION}&w=report&d={}", base64url::encode(&bytes));
+    let fragment = format!("#v={VERSION}&w=report&d={}", BASE64URL.encode(&bytes));
     let chars = fragment.len();
     Link { fragment, chars, fits: chars <= MOST_MADE, left_out: Vec::new() }
 }
@@ -159,15 +169,27 @@ pub fn decode(link: &str) -> Result<Report, LinkError> {
     Ok(wire::read(&unpack(data)?)?)
 }
 
+/// The number of characters that encode this many bytes.
+const fn encoded_chars(bytes: usize) -> usize {
+    (bytes * 4).div_ceil(3)
+}
+
+fn is_base64url(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
+}
+
+fn bytes_of(text: &str) -> Result<Vec<u8>, LinkError> {
+    BASE64URL.decode(text).map_err(|_no_base64url| LinkError::Damaged)
+}
+
 fn unpack(data: &str) -> Result<String, LinkError> {
-    let head_chars = base64url::chars(HEAD);
-    // The head's last character holds bits of the stream's first byte.
+    let head_chars = encoded_chars(HEAD);
     let head = data.get(..head_chars).ok_or(if data.is_char_boundary(data.len().min(head_chars)) {
         LinkError::CutEarly
     } else {
         LinkError::Damaged
     })?;
-    let head: [u8; HEAD] = base64url::decode(head).and_then(|head| head.try_into().ok()).ok_or(LinkError::Damaged)?;
+    let head: [u8; HEAD] = bytes_of(head)?.try_into().map_err(|_too_few| LinkError::Damaged)?;
     let [format, l0, l1, l2, l3, sum @ ..] = head;
     if format != FORMAT {
         return Err(if format > FORMAT && format < 32 { LinkError::Newer(format.into()) } else { LinkError::Damaged });
@@ -176,13 +198,13 @@ fn unpack(data: &str) -> Result<String, LinkError> {
     if length > MOST_READ {
         return Err(LinkError::Damaged);
     }
-    let whole = base64url::chars(HEAD + length);
+    let whole = encoded_chars(HEAD + length);
     // What follows was not part of it: the full stop or bracket of a sentence.
     let Some(exactly) = data.get(..whole) else {
-        let is_cut = data.len() < whole && base64url::is_text(data);
+        let is_cut = data.len() < whole && data.bytes().all(is_base64url);
         return Err(if is_cut { LinkError::Cut { found: data.len(), whole } } else { LinkError::Damaged });
     };
-    let bytes = base64url::decode(exactly).ok_or(LinkError::Damaged)?;
+    let bytes = bytes_of(exactly)?;
     let stream = bytes.get(HEAD..).filter(|stream| CRC32.checksum(stream) == u32::from_le_bytes(sum));
     let inflated = deflate::inflate(stream.ok_or(LinkError::Damaged)?)?;
     String::from_utf8(inflated).map_err(|_not_text| LinkError::Damaged)

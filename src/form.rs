@@ -31,7 +31,7 @@ impl ChoiceError {
 }
 
 /// Keys of an address that say which page it is, not what was chosen.
-const OF_THE_PAGE: [&str; 3] = ["v", "w", "x"];
+const OF_THE_PAGE: [&str; 4] = ["v", "w", "x", "tab"];
 const MOST: usize = 200;
 
 impl Choices {
@@ -115,6 +115,18 @@ pub fn restored(fragment: &str) -> Cow<'_, str> {
 pub fn value<'a>(fragment: &'a str, key: &str) -> Option<&'a str> {
     let pairs = fragment.trim_start_matches('#').split('&').filter_map(|pair| pair.split_once('='));
     pairs.filter(|(of, _)| *of == key).map(|(_, value)| value).next_back()
+}
+
+/// The key of the tab that a fragment names; empty where it names none.
+///
+/// ```
+/// assert_eq!(collectune::form::tab("#v=1&w=topology&tab=links"), "links");
+/// assert_eq!(collectune::form::tab("#v=1&w=topology&tab=<b>"), "");
+/// ```
+pub fn tab(fragment: &str) -> String {
+    let fragment = restored(fragment);
+    let is_key = |key: &&str| key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    value(&fragment, "tab").filter(is_key).unwrap_or_default().to_owned()
 }
 
 /// What is escaped in an address: everything but letters, digits and these.

@@ -55,9 +55,16 @@ pub fn Files() -> impl IntoView {
         })
     };
     let row = |(id, name): (u32, String)| view! { <FileRow id name /> };
+    let summary = Memo::new(move |_| FilesSummary::of(session));
+    let badge = |(text, is_wrong): (String, bool)| view! { <span class="badge" class:wrong=is_wrong>{text}</span> };
+    let badges = move || summary.with(|summary| summary.badges.clone()).into_iter().map(badge).collect_view();
     view! {
-        <section class="panel" aria-labelledby="files-heading">
-            <h2 id="files-heading">"Loaded"</h2>
+        // A file that can't be used without the user's help is in view.
+        <details class="panel loaded" prop:open=move || summary.with(|summary| summary.needs_help)>
+            <summary>
+                <bdi>{reactive(move || summary.with(|summary| summary.text.clone()))}</bdi>
+                {reactive(badges)}
+            </summary>
             <Show when=is_long>
                 <label class="filter">
                     <span class="visually-hidden">"Filter files"</span>
@@ -70,7 +77,62 @@ pub fn Files() -> impl IntoView {
             {shown.more_button(move || open.with(Vec::len))}
             <Sentences class="groups" first=groups />
             <Sentences class="notes" first=notes />
-        </section>
+        </details>
+    }
+}
+
+/// The open files in a line.
+#[derive(Clone, PartialEq)]
+struct FilesSummary {
+    /// Their name or number, and what they hold.
+    text: String,
+    /// What was not used of them, and whether something is wrong.
+    badges: Vec<(String, bool)>,
+    /// Whether a file can't be used before the user does something.
+    needs_help: bool,
+}
+
+impl FilesSummary {
+    fn of(session: Session) -> Self {
+        let name = session.files.with(|files| match files.as_slice() {
+            [only] => visible(&only.handle.name()).into_owned(),
+            files => count(files.len() as u64, "file"),
+        });
+        let not_read = session.files.with(|files| files.iter().filter(|file| file.not_read.is_some()).count());
+        session.reports.with(|reports| {
+            let (mut rows, mut left_out, mut notes, mut holds) = (0, 0, 0, Vec::new());
+            for report in reports.iter() {
+                let (problems, own_notes) = match &report.outcome {
+                    Outcome::Loaded { rows: own, problems, notes, .. } => {
+                        rows += own;
+                        (problems, notes)
+                    }
+                    Outcome::Known { holds: own, problems, notes, .. } => {
+                        holds.push(own.as_str());
+                        (problems, notes)
+                    }
+                    Outcome::NeedsMapping(_) | Outcome::Refused(_) => continue,
+                };
+                left_out += problems.count;
+                notes += own_notes.len();
+            }
+            notes += session.tuning.notes.with(|notes| notes.iter().map(Vec::len).sum::<usize>());
+            let in_trouble = reports.iter().filter(is_in_trouble).count() + not_read;
+            let rows = (rows > 0).then(|| count(rows, "row"));
+            let holds = match holds.as_slice() {
+                [only] if !only.is_empty() => Some((*only).to_owned()),
+                _ => None,
+            };
+            let parts: Vec<String> = std::iter::once(name).chain(rows).chain(holds).collect();
+            let badges = [
+                (in_trouble > 0).then(|| (format!("{in_trouble} not read"), true)),
+                (left_out > 0).then(|| (format!("{} left out", count(left_out, "line")), true)),
+                (notes > 0).then(|| (count(notes as u64, "note"), false)),
+            ];
+            Self {
+                text: parts.join(" · "), badges: badges.into_iter().flatten().collect(), needs_help: in_trouble > 0
+            }
+        })
     }
 }
 

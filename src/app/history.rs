@@ -6,7 +6,7 @@ use wasm_bindgen::JsValue;
 
 use super::{example::Example, reactive, report::ReportReader, session::Session};
 use crate::{
-    form::Choices,
+    form::{self, Choices},
     report::Workbench,
     tuning::{address::Address, sets::SetChoice},
 };
@@ -35,6 +35,7 @@ pub fn synchronize(session: Session, reader: ReportReader, example: Example) {
         let workbench = session.workbench.get();
         let is_tuning = workbench == Workbench::Tuning;
         let choices = session.state_of(workbench).choices.get();
+        let tab = session.state_of(workbench).tab.get();
         let report = reader.fragment();
         // An empty address needs no fragment; only a full URL can remove one.
         let is_bare = address == Address::default() && report.is_none() && is_tuning && choices.is_empty();
@@ -45,7 +46,8 @@ pub fn synchronize(session: Session, reader: ReportReader, example: Example) {
                 None if is_bare => String::new(),
                 None if !is_tuning => {
                     let example = if address.example || session.shows_example() { "&x=1" } else { "" };
-                    workbench.fragment() + example + &choices.suffix()
+                    let tab = if tab.is_empty() { tab } else { format!("&tab={tab}") };
+                    workbench.fragment() + example + &tab + &choices.suffix()
                 }
                 None => address.fragment_with(&choices),
             },
@@ -92,10 +94,12 @@ pub fn synchronize(session: Session, reader: ReportReader, example: Example) {
             // The workload of a sweep stays for the way back.
             Ok(_) if workbench != Workbench::Tuning && untrack(move || session.has_files()) => {
                 session.workbench.set(workbench);
+                session.state_of(workbench).tab.set(form::tab(&here));
                 session.choose_all(workbench, Choices::parse(&here));
             }
             Ok(address) => {
                 session.workbench.set(workbench);
+                session.state_of(workbench).tab.set(form::tab(&here));
                 let mut choices = Choices::parse(&here);
                 if workbench == Workbench::Tuning {
                     // What the address leaves open is filled in at once: otherwise it would be a step of its own.

@@ -35,6 +35,7 @@ mod session;
 mod share;
 mod status;
 mod table;
+mod tabs;
 mod text_file;
 mod theme;
 mod tuning;
@@ -51,7 +52,7 @@ use leptos::{mount::mount_to_body, prelude::*};
 use wasm_bindgen::JsCast;
 
 use crate::{
-    form::Choices,
+    form::{self, Choices},
     report::{Workbench, link},
     tuning::address::Address,
     units::grouped,
@@ -90,6 +91,7 @@ fn App() -> impl IntoView {
     provide_context(reader);
     let workbench = Workbench::of(&fragment);
     let session = Session::new(workbench, &choices, names_example);
+    session.state_of(workbench).tab.set(form::tab(&fragment));
     provide_context(session);
     reader.open_address(&fragment);
     reader.open_loaded_reports(session);

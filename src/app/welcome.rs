@@ -1,4 +1,5 @@
-//! The page of a workbench before any file is open: what it answers, what to drop, and its example.
+//! The page of a workbench before any file is open: what it answers, what to drop, and its example. The first view has a
+//! card for each workbench.
 
 use leptos::prelude::*;
 
@@ -9,6 +10,7 @@ use super::{
     files::Files,
     reactive::{Show, reactive},
     session::Session,
+    words::words,
 };
 use crate::report::Workbench;
 
@@ -62,6 +64,9 @@ pub fn Welcome(
                 </div>
                 <p class="small">{reads}</p>
             </div>
+            <Show when=move || workbench == Workbench::Tuning>
+                <div class="cards">{Workbench::ALL.iter().copied().map(|of| view! { <Card workbench=of /> }).collect_view()}</div>
+            </Show>
             // Open files that have nothing for this workbench, with the reason.
             <Show when=move || session.has_files()>
                 <Files />
@@ -69,5 +74,42 @@ pub fn Welcome(
             <StoredFiles />
             <p class="promise">"Nothing is uploaded. Files are read and trained on in this tab."</p>
         </main>
+    }
+}
+
+/// What a workbench answers: a picture, what to drop and what one gets, and its example.
+#[component]
+fn Card(workbench: Workbench) -> impl IntoView {
+    let session: Session = expect_context();
+    let example: Example = expect_context();
+    // tests/common/pictures.rs draws them from the examples.
+    let picture = match workbench {
+        Workbench::Tuning => include_str!("pictures/tuning.svg"),
+        Workbench::Policy => include_str!("pictures/policy.svg"),
+        Workbench::TrainingTime => include_str!("pictures/training-time.svg"),
+        Workbench::Topology => include_str!("pictures/topology.svg"),
+        Workbench::Overlap => include_str!("pictures/overlap.svg"),
+    };
+    let label = format!("Open the example of {}", workbench.name());
+    let open = move || match example.has(workbench) {
+        true => view! {
+            <button type="button" aria-label=label.clone() on:click=move |_| example.open(session, workbench)>
+                "Open the example"
+            </button>
+        }
+        .into_any(),
+        // It makes its example itself.
+        false => view! { <a class="button" aria-label=label.clone() href=workbench.fragment()>"Open the example"</a> }
+            .into_any(),
+    };
+    view! {
+        <section class="panel card" aria-label=workbench.name()>
+            <h2>
+                <a href=workbench.fragment()>{workbench.name()}</a>
+            </h2>
+            <div class="picture" aria-hidden="true" inner_html=picture></div>
+            <p>{words(workbench).lead}</p>
+            {reactive(open)}
+        </section>
     }
 }

@@ -11,6 +11,7 @@ use crate::{
         export::TreesError,
         loaded::Loaded,
         predict::KernelQuery,
+        report::KERNEL,
         result::{OverlapOverview, ShownPredictions},
         settings::{Group, Settings, rounded},
         study::{self, StudyError},
@@ -123,7 +124,7 @@ impl Overlap {
             (Err(error), _) => section.text.push(format!("{error}.")),
             (_, Err(error)) => section.text.push(format!("{error}.")),
         }
-        self.prediction = Some(section);
+        self.prediction = Some(section.on(KERNEL));
     }
 }
 

@@ -2,7 +2,8 @@
 //! the predictions of the shown model for each kernel, and the findings of the checks.
 
 use crate::report::{
-    Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, privacy::NameReplacements,
+    Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, placement::Tab,
+    privacy::NameReplacements,
 };
 use crate::{
     overlap::{
@@ -15,6 +16,13 @@ use crate::{
     text::{Listing, Problems},
     units::{capitalised, count, significant},
 };
+
+// The tabs, by which the page shows the sections.
+const MODELS: Tab = Tab::new("models", "Models");
+const PREDICTIONS: Tab = Tab::new("predictions", "Predictions");
+pub(super) const KERNEL: Tab = Tab::new("kernel", "Predict a kernel");
+const FEATURES: Tab = Tab::new("features", "Features");
+const CHECKS: Tab = Tab::new("checks", "Checks");
 
 /// The input of a report.
 pub struct OverlapReportInput<'a> {
@@ -38,17 +46,18 @@ pub fn report(material: OverlapReportInput<'_>, contents: &Contents) -> Result<R
         None => vec!["No kernel overlaps communication: there is no slowdown to learn.".into()],
     };
     summary.extend(unfinished(&results));
-    let mut sections = vec![models(&results, &imported)];
-    sections.extend(shown(&results, contents));
-    sections.extend(study.importances().map(importances));
+    let mut sections = vec![models(&results, &imported).on(MODELS)];
+    sections.extend(shown(&results, contents).map(|section| section.on(PREDICTIONS)));
+    sections.extend(study.importances().map(|listing| importances(listing).on(FEATURES)));
     if !repeatability.is_empty() {
-        sections.push(Section { title: "Repeatability".into(), text: repeatability, ..Section::default() });
+        let section = Section { title: "Repeatability".into(), text: repeatability, ..Section::default() };
+        sections.push(section.on(CHECKS));
     }
     let checks: Vec<String> = study.checks()?.iter().map(|text| sentence(text)).chain(notes).collect();
     if !checks.is_empty() {
-        sections.push(Section { title: "Checks".into(), text: checks, ..Section::default() });
+        sections.push(Section { title: "Checks".into(), text: checks, ..Section::default() }.on(CHECKS));
     }
-    sections.extend(left_out::section(&problems));
+    sections.extend(left_out::section(&problems).map(|section| section.on(CHECKS)));
     let mut report = Report {
         workbench: Workbench::Overlap,
         title: format!("Slowdown of {} beside collectives", count(overlapped, "kernel")),

@@ -2,7 +2,8 @@
 //! changes, what strategies would have cost, and files to deploy.
 
 use crate::report::{
-    Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, privacy::NameReplacements,
+    Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, placement::Tab,
+    privacy::NameReplacements,
 };
 use crate::{
     conf::Reader,
@@ -16,6 +17,13 @@ use crate::{
     text::Problems,
     units::count,
 };
+
+// The tabs, by which the page shows the sections.
+const DECISION: Tab = Tab::new("decision", "Decision");
+const ARMS: Tab = Tab::new("arms", "Arms");
+const OVERLAP: Tab = Tab::new("overlap", "Overlap");
+const STRATEGIES: Tab = Tab::new("strategies", "Strategies");
+const FILES: Tab = Tab::new("files", "Files");
 
 /// The input of a report.
 pub struct PolicyReportInput<'a> {
@@ -41,28 +49,31 @@ pub fn report(material: PolicyReportInput<'_>, contents: &Contents) -> Result<Re
         let values = (1..=studied.results.len()).map(|place| place.to_string()).collect();
         keys.choose = Some(RowChoice { key: "key".into(), values });
         let text = studied.logs.iter().map(|log| format!("{}: {}.", log.name, log.attribution)).collect();
-        sections.push(Section { title: "Decision".into(), text, tables: vec![keys], ..Section::default() });
-        sections.push(of_key(study, key, highlight, contents)?);
+        let decision = Section { title: "Decision".into(), text, tables: vec![keys], ..Section::default() };
+        sections.push(decision.on(DECISION));
+        sections.push(of_key(study, key, highlight, contents)?.on(ARMS));
     }
     if !studied.overlap.rows.is_empty() {
-        sections.push(Section {
+        let overlap = Section {
             title: "Overlap".into(),
             text: vec!["A flip is shown only where both winners are better in their mode with 95 %: of K arms that are all alike, (K − 1)/K of the cells flip by chance.".into()],
             tables: vec![Exhibit::new("policy-overlap", "With and without overlap", studied.overlap.clone())],
             ..Section::default()
-        });
+        };
+        sections.push(overlap.on(OVERLAP));
     }
     if let Some(replayed) = study.replayed() {
         let charts = [&replayed.regret, &replayed.shares];
         let mut table = Exhibit::new("policy-strategies", "Strategies", replayed.listing.clone());
         let values = (1..=replayed.listing.rows.len()).map(|place| place.to_string()).collect();
         table.choose = Some(RowChoice { key: "strategy".into(), values });
-        sections.push(Section {
+        let strategies = Section {
             text: replayed.sentences.clone(),
             charts: charts.into_iter().flatten().filter(|_| contents.charts).cloned().collect(),
             tables: vec![table],
             ..Section::with_form(Group::Strategies)
-        });
+        };
+        sections.push(strategies.on(STRATEGIES));
     }
     for (place, of) in studied.tables.iter().enumerate() {
         let (title, heading, text) = if of.is_policy {
@@ -70,21 +81,23 @@ pub fn report(material: PolicyReportInput<'_>, contents: &Contents) -> Result<Re
         } else {
             ("Tables of means", "Means", "a table of means has no spread in it, and nothing is concluded from it.")
         };
-        sections.push(Section {
+        let table = Section {
             title: title.into(),
             text: vec![format!("{}: {text}", of.name)],
             tables: vec![Exhibit::new(format!("policy-means-{}", place + 1), heading, of.listing.clone())],
             ..Section::default()
-        });
+        };
+        sections.push(table.on(FILES));
     }
     if contents.deployables && !studied.results.is_empty() {
-        sections.push(Section { title: "Files".into(), files: deployables(study, generation), ..Section::default() });
+        let files = Section { title: "Files".into(), files: deployables(study, generation), ..Section::default() };
+        sections.push(files.on(FILES));
     }
     if !studied.notes.is_empty() {
         let notes = studied.notes.iter().map(|note| format!("{note}.")).collect();
-        sections.push(Section { title: "Notes".into(), text: notes, ..Section::default() });
+        sections.push(Section { title: "Notes".into(), text: notes, ..Section::default() }.on(FILES));
     }
-    sections.extend(left_out::section(&problems));
+    sections.extend(left_out::section(&problems).map(|section| section.on(FILES)));
     let fact = |name: &str, value: String| Fact { name: name.into(), value };
     let bounds: Vec<String> =
         studied.settings.bands.bounds().iter().map(|bound| crate::units::Size(*bound).to_string()).collect();

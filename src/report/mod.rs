@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::write::{ReportFormat, Written, file_stem, write};
 use self::{
-    placement::{Placement, RowMark},
+    placement::{Placement, RowMark, Tab},
     snapshot::Snapshot,
 };
 use crate::{
@@ -179,6 +179,13 @@ impl Section {
     pub fn with_form(group: impl Into<Group>) -> Self {
         let group = group.into();
         Self { title: group.title.clone().into_owned(), form: Some(group), ..Self::default() }
+    }
+
+    /// The same on this tab.
+    #[must_use]
+    pub fn on(mut self, tab: Tab) -> Self {
+        self.placement.tab = Some(tab);
+        self
     }
 }
 

@@ -1,5 +1,7 @@
 //! How the page of a workbench shows the sections of its own report. Nothing of it travels in links and files.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 /// What only the page shows of a section.
@@ -11,6 +13,8 @@ pub struct Placement {
     pub submit: Option<String>,
     /// Shown folded.
     pub is_folded: bool,
+    /// If it is folded: open at first, because something is in it.
+    pub is_open: bool,
     /// Why there is no answer.
     pub error: Option<String>,
     /// The text says that something got worse.
@@ -19,8 +23,24 @@ pub struct Placement {
     pub notes: Vec<Note>,
     /// The figures below the heading.
     pub figures: Vec<Figure>,
-    /// Shown in the column beside the answer.
-    pub is_aside: bool,
+    /// The tab that shows it; `None` for all of them.
+    pub tab: Option<Tab>,
+}
+
+/// A tab of a workbench, which shows some sections of its report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tab {
+    /// Its name in addresses.
+    pub key: Cow<'static, str>,
+    /// Its label.
+    pub name: Cow<'static, str>,
+}
+
+impl Tab {
+    /// A tab of this name in addresses, and this label.
+    pub const fn new(key: &'static str, name: &'static str) -> Self {
+        Self { key: Cow::Borrowed(key), name: Cow::Borrowed(name) }
+    }
 }
 
 /// A figure with its name.

@@ -1,7 +1,8 @@
 //! The report of the topology workbench: the schedule and how good it is, its bounds, its links, and files that run it.
 
 use crate::report::{
-    Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, privacy::NameReplacements,
+    Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, placement::Tab,
+    privacy::NameReplacements,
 };
 use crate::{
     text::{Listing, Problems},
@@ -29,6 +30,15 @@ pub struct TopologyReportInput<'a> {
 
 /// The longest file that goes into a report, in bytes.
 const LONGEST: usize = 256 << 10;
+// The tabs, by which the page shows the sections.
+const LINKS: Tab = Tab::new("links", "Links");
+const CRITICAL_PATH: Tab = Tab::new("critical-path", "Critical path");
+const UTILISATION: Tab = Tab::new("utilisation", "Utilisation");
+pub(super) const ROBUSTNESS: Tab = Tab::new("robustness", "Robustness");
+pub(super) const COMPARISON: Tab = Tab::new("comparison", "Comparison");
+pub(super) const MACHINE: Tab = Tab::new("machine", "Machine");
+pub(super) const FILES: Tab = Tab::new("files", "Files");
+
 /// The most rows of a table.
 const MOST_ROWS: usize = 500;
 
@@ -58,9 +68,10 @@ pub fn report(material: TopologyReportInput<'_>, contents: &Contents) -> Result<
     if contents.deployables && shown.is_some() {
         let written = [Form::Csv, Form::Msccl, Form::Topology].into_iter().filter_map(|form| study.export(form).ok());
         let short = written.filter(|file| file.text.len() <= LONGEST);
-        report.sections.push(Section { title: "Files".into(), files: short.collect(), ..Section::default() });
+        let section = Section { title: "Files".into(), files: short.collect(), ..Section::default() };
+        report.sections.push(section.on(FILES));
     }
-    report.sections.extend(left_out::section(&problems));
+    report.sections.extend(left_out::section(&problems).map(|section| section.on(FILES)));
     privacy.apply(&mut report);
     Ok(report)
 }
@@ -79,14 +90,15 @@ fn found(shown: &Shown, contents: &Contents) -> Vec<Section> {
     bounds.text.push("What no schedule can beat, in the cost model of TACOS: a link carries one chunk at a time and is busy for latency and transfer.".into());
     let mut sections = Vec::new();
     if !shown.links.rows.is_empty() {
-        sections.push(section("Links", "topology-links", "Every link", &shown.links));
-        sections.push(section("Critical path", "topology-critical", "What decides the time", &shown.critical));
+        sections.push(section("Links", "topology-links", "Every link", &shown.links).on(LINKS));
+        let critical = section("Critical path", "topology-critical", "What decides the time", &shown.critical);
+        sections.push(critical.on(CRITICAL_PATH));
     }
-    sections.push(bounds);
+    sections.push(bounds.on(CRITICAL_PATH));
     let mut charts: Vec<_> = [&shown.utilisation, &shown.progress].into_iter().flatten().cloned().collect();
     charts.retain(|_| contents.charts);
     if !charts.is_empty() {
-        sections.push(Section { title: "Utilisation".into(), charts, ..Section::default() });
+        sections.push(Section { title: "Utilisation".into(), charts, ..Section::default() }.on(UTILISATION));
     }
     sections
 }

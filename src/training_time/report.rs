@@ -6,7 +6,8 @@ mod samples;
 pub use samples::SHOWN;
 
 use crate::report::{
-    Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, privacy::NameReplacements,
+    Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, placement::Tab,
+    privacy::NameReplacements,
 };
 use crate::{
     text::{Column, Entry, Listing, Problems},
@@ -27,6 +28,18 @@ use crate::{
     },
     units::{capitalised, count, percent},
 };
+
+// The tabs, by which the page shows the sections.
+const STEP: Tab = Tab::new("step", "Step");
+const LAYER: Tab = Tab::new("layer", "Layer");
+const MEMORY: Tab = Tab::new("memory", "Memory");
+const LAYOUTS: Tab = Tab::new("layouts", "Layouts");
+const CALIBRATION: Tab = Tab::new("calibration", "Calibration");
+const NOT_SAMPLED: Tab = Tab::new("not-sampled", "Not sampled");
+const SAMPLES: Tab = Tab::new("samples", "Samples");
+const REGRESSORS: Tab = Tab::new("regressors", "Regressors");
+const CATALOGUE: Tab = Tab::new("catalogue", "Catalogue");
+const FILES: Tab = Tab::new("files", "Files");
 
 /// The input of a report.
 pub struct TrainingTimeReportInput<'a> {
@@ -62,7 +75,7 @@ pub fn report(material: TrainingTimeReportInput<'_>, contents: &Contents) -> Res
     let missing = samples::missing(study, &needs);
     let is_hopeless = needs.iter().any(|need| need.instead.is_none());
     if is_hopeless {
-        sections.extend(missing.clone());
+        sections.extend(missing.clone().map(|section| section.on(NOT_SAMPLED)));
     }
     match &outcome {
         Some(Ok(outcome)) => {
@@ -83,30 +96,28 @@ pub fn report(material: TrainingTimeReportInput<'_>, contents: &Contents) -> Res
     match searched {
         Some(searched) => {
             summary.extend(best(searched));
-            sections.push(search_section(searched));
+            sections.push(search_section(searched).on(LAYOUTS));
         }
-        None => sections.push(Section {
-            text: vec!["Type how many GPUs the job has, and all layouts on them are searched.".into()],
-            ..Section::with_form(Group::Search)
-        }),
+        None => {
+            let text = vec!["Type how many GPUs the job has, and all layouts on them are searched.".into()];
+            sections.push(Section { text, ..Section::with_form(Group::Search) }.on(LAYOUTS));
+        }
     }
     match calibration {
-        Some(calibration) => sections.push(calibration_section(study, calibration)),
+        Some(calibration) => sections.push(calibration_section(study, calibration).on(CALIBRATION)),
         None if !study.bundle().steps.is_empty() => {
-            sections.push(Section { text: vec![uncalibrated(study)], ..Section::with_form(Group::Calibration) });
+            let section = Section { text: vec![uncalibrated(study)], ..Section::with_form(Group::Calibration) };
+            sections.push(section.on(CALIBRATION));
         }
         None => {}
     }
-    sections.extend(missing.filter(|_| !is_hopeless));
-    sections.push(samples::health(study)?);
-    sections.push(samples::regressors(
-        study,
-        outcome.as_ref().and_then(|outcome| outcome.as_ref().ok().copied()),
-        shown,
-    )?);
-    sections.push(samples::catalogue(&study.bundle().catalogue, catalogue_error));
-    sections.push(samples::files(study.bundle()));
-    sections.extend(left_out::section(&problems));
+    sections.extend(missing.filter(|_| !is_hopeless).map(|section| section.on(NOT_SAMPLED)));
+    sections.push(samples::health(study)?.on(SAMPLES));
+    let predicted = outcome.as_ref().and_then(|outcome| outcome.as_ref().ok().copied());
+    sections.push(samples::regressors(study, predicted, shown)?.on(REGRESSORS));
+    sections.push(samples::catalogue(&study.bundle().catalogue, catalogue_error).on(CATALOGUE));
+    sections.push(samples::files(study.bundle()).on(FILES));
+    sections.extend(left_out::section(&problems).map(|section| section.on(FILES)));
     if !contents.charts {
         sections.iter_mut().for_each(|section| section.charts.clear());
     }
@@ -216,8 +227,9 @@ fn step(outcome: &Outcome, changes: &[Change]) -> Vec<Section> {
                 Exhibit::new("stages", "Stages", listing::stages(&outcome.step)),
             ],
             ..Section::default()
-        },
-        what_if(outcome, changes),
+        }
+        .on(STEP),
+        what_if(outcome, changes).on(STEP),
         Section {
             title: "Layer".into(),
             tables: vec![
@@ -225,7 +237,8 @@ fn step(outcome: &Outcome, changes: &[Change]) -> Vec<Section> {
                 Exhibit::new("parts", "All times that the step is made of", listing::parts(&outcome.plan)),
             ],
             ..Section::default()
-        },
+        }
+        .on(LAYER),
         Section {
             title: "Memory".into(),
             tables: vec![Exhibit::new(
@@ -234,7 +247,8 @@ fn step(outcome: &Outcome, changes: &[Change]) -> Vec<Section> {
                 listing::memory(&outcome.memory, outcome.capacity_bytes),
             )],
             ..Section::default()
-        },
+        }
+        .on(MEMORY),
     ]
 }
 

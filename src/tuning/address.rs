@@ -39,6 +39,10 @@ pub enum Panel {
     /// The recommendations for the measured workloads.
     #[default]
     Answer,
+    /// The loss of each configuration at each size.
+    HeatMap,
+    /// The model: how it is learnt, how far to trust it, and what it goes by.
+    Model,
     /// How noisy the measurements are, and what was set aside.
     Noise,
     /// Tuner files: written, checked, laid over the sweep.
@@ -59,6 +63,8 @@ impl Panel {
     /// All of them, in their order on the page.
     pub const ALL: &[Self] = &[
         Self::Answer,
+        Self::HeatMap,
+        Self::Model,
         Self::Noise,
         Self::TunerFiles,
         Self::Coverage,
@@ -72,6 +78,8 @@ impl Panel {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Answer => "Answer",
+            Self::HeatMap => "Heat map",
+            Self::Model => "Model",
             Self::Noise => "Noise",
             Self::TunerFiles => "Tuner files",
             Self::Coverage => "Coverage",
@@ -86,6 +94,8 @@ impl Panel {
     pub const fn key(self) -> &'static str {
         match self {
             Self::Answer => "answer",
+            Self::HeatMap => "heat-map",
+            Self::Model => "model",
             Self::Noise => "noise",
             Self::TunerFiles => "tuner-files",
             Self::Coverage => "coverage",

@@ -177,7 +177,12 @@ impl Settings {
         match panel {
             Panel::Answer => {
                 settings.hotspot_fields(form);
-                settings.model_fields(form, tuning);
+                settings.own_size_fields(form, tuning);
+            }
+            Panel::Model => {
+                form.group(Group::Importances);
+                let importances = Field::new("importances", "Compute the importance of each feature", Control::Switch);
+                form.field(importances, &mut settings.importances);
             }
             Panel::TunerFiles => settings.tuner_file_fields(form, tuning),
             Panel::Coverage => settings.coverage_fields(form, tuning, cost_tables),
@@ -188,7 +193,7 @@ impl Settings {
                 settings.table = file(form, "table", "File", named(tuning, &tuning.files.listings), None);
             }
             Panel::Compare => settings.compare_fields(form, tuning),
-            Panel::Noise => {}
+            Panel::HeatMap | Panel::Noise => {}
         }
         settings
     }
@@ -247,10 +252,7 @@ impl Settings {
     }
 
     /// What a model is asked beside the measured workloads.
-    fn model_fields(&mut self, form: &mut Form<'_>, tuning: &LoadedTuning) {
-        form.group(Group::Importances);
-        let importances = Field::new("importances", "Compute the importance of each feature", Control::Switch);
-        form.field(importances, &mut self.importances);
+    fn own_size_fields(&mut self, form: &mut Form<'_>, tuning: &LoadedTuning) {
         if !tuning.study.groups().is_empty() {
             form.group(Group::OwnSizes);
             let sizes = Field::new("sizes", "Sizes", Control::text(&[])).hinted("16M, 1.5G, 368640");

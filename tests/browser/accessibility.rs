@@ -103,6 +103,7 @@ fn the_first_visit() {
     page.click("checkbox", "Keep the files");
     page.drop_files(&[("sweep.csv", sweep(6, 3).as_bytes())]);
     page.wait_until_idle();
+    page.unfold();
     page.click("button", "Close sweep.csv");
     page.find("button", "Remove sweep.csv");
     found.look(&page, "welcome-kept");
@@ -117,7 +118,7 @@ fn the_first_visit() {
 fn each_side_of_the_workbench() {
     let mut found = Findings::default();
     let page = with_sweep();
-    for panel in ["Answer", "Noise", "Tuner files", "Coverage", "Measure next", "A/B", "Compare"] {
+    for panel in ["Answer", "Heat map", "Model", "Noise", "Tuner files", "Coverage", "Measure next", "A/B", "Compare"] {
         page.click("tab", panel);
         page.wait_until_idle();
         found.look(&page, &format!("panel-{}", panel.to_lowercase().replace(['/', ' '], "-")));
@@ -145,6 +146,7 @@ fn a_schedule_over_its_network() {
 fn work_under_way() {
     let mut found = Findings::default();
     let page = with_sweep();
+    page.show("Model");
     page.fill("Trees", "2000");
     page.click("button", "Train");
     page.find("button", "Cancel");
@@ -208,7 +210,7 @@ fn questions_and_bad_files() {
     let text = sweep(10, 6).replacen(",LL,4\n", ",LL,auto\n", 1);
     page.drop_files(&[("sweep.csv", text.as_bytes())]);
     page.wait_until_idle();
-    page.click("button", "1 line left out");
+    page.unfold();
     found.look(&page, "left-out");
     page.visit("#v=1&w=tuning&c=broadcast&n=4&r=32&s=1048576");
     page.wait_for_text("Not loaded");

@@ -53,6 +53,7 @@ fn slow_training() -> Page {
     let page = Page::open();
     page.drop_files(&[("sweep.csv", sweep(14, 16).as_bytes())]);
     page.wait_until_idle();
+    page.show("Model");
     page.fill("Trees", "2000");
     page
 }
@@ -61,14 +62,19 @@ fn slow_training() -> Page {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn training_and_validation() {
     let page = slow_training();
+    page.show("Answer");
     let answer = page.text_in("region", "Answer");
+    page.show("Model");
+    page.fill("Trees", "2000");
     page.click("button", "Train");
     cancel(&page, "Training");
+    page.show("Answer");
     assert_eq!(page.text_in("region", "Answer"), answer, "what was there stays");
     // The worker that comes instead has what it needs when somebody asks for it.
     page.choose("Size", "16 KiB");
     page.wait_for_text("all_reduce of 16 KiB");
     page.wait_until_idle();
+    page.show("Model");
     page.fill("Trees", "300");
     page.click("button", "Train");
     cancel(&page, "Validating");
@@ -90,6 +96,7 @@ fn reading() {
     page.wait_for_text("Reading was cancelled; the files are still open.");
     page.click("link", "Topology");
     page.wait_for_text("The study was cancelled");
+    page.unfold();
     page.click("button", "Close large.csv");
     page.wait_for_text("all_gather over dgx1v");
     page.wait_until_idle();
@@ -142,7 +149,7 @@ fn a_real_training_folder_with_shared_data() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_search_of_layouts() {
     let page = Page::closed();
-    page.visit("#v=1&w=training-time&x=1&s.gpus=1024");
+    page.visit("#v=1&w=training-time&x=1&s.gpus=1024&tab=layouts");
     // The search may be over before another command from here arrives.
     cancel_beside(&page, "", "Layouts by step time");
     // What was found is there.

@@ -109,6 +109,7 @@ fn keys_of_one_character_leave_fields_alone_and_can_be_switched_off() {
     let page = Page::open();
     page.click("button", "Open the example");
     page.wait_until_idle();
+    page.show("Model");
     let field = page.find("textbox", "Trees");
     page.run("arguments[0].focus()", &[field.into()]);
     page.press("?");
@@ -140,9 +141,11 @@ fn pasted_text_opens_as_a_file_unless_a_field_takes_it() {
     page.run("document.querySelector('input[name=theme]').focus()", &[]);
     assert!(page.paste(&sweep(10, 6)));
     page.wait_until_idle();
+    page.unfold();
     page.find("button", "Close pasted.csv");
     page.wait_for_text("240 rows");
 
+    page.show("Model");
     let field = page.find("textbox", "Trees");
     page.run("arguments[0].focus()", &[field.into()]);
     assert!(!page.paste("a,b\n1,2\n"), "the field takes it");
@@ -160,6 +163,7 @@ fn nothing_is_kept_unless_that_is_switched_on() {
     let page = Page::open();
     page.drop_files(&[("secret.csv", sweep(10, 6).as_bytes())]);
     page.wait_until_idle();
+    page.unfold();
     page.click("button", "Close secret.csv");
     assert_eq!(page.run(DATABASES, &[]), json!([]));
     assert_eq!(page.run("return Object.keys(localStorage)", &[]), json!(["theme"]));
@@ -175,14 +179,17 @@ fn kept_files_open_again_and_can_all_be_removed() {
     page.drop_files(&[("one.csv", sweep(10, 6).as_bytes()), ("two.csv", sweep(8, 6).as_bytes())]);
     page.wait_until_idle();
     // The same file once more is the same file.
+    page.unfold();
     page.click("button", "Close two.csv");
     page.wait_until_idle();
+    page.unfold();
     page.click("button", "Close one.csv");
     page.reload();
     page.find("button", "two.csv");
     page.click("button", "one.csv");
     page.wait_until_idle();
     page.wait_for_text("240 rows");
+    page.unfold();
     page.click("button", "Close one.csv");
     let kept =
         || page.run("return [...document.querySelectorAll('.on-device-file')].map((file) => file.innerText)", &[]);
@@ -251,6 +258,7 @@ fn tabs_share_the_theme_and_nothing_else() {
         page.wait_until_idle();
     });
     page.wait_until(|| theme(&page) == "dark", "the theme follows");
+    page.unfold();
     page.find("button", "Close sweep.csv");
     page.assert_clean();
 }
@@ -323,4 +331,38 @@ fn a_page_that_stops_offers_its_diagnostics() {
     page.wait_for_text("last error: Uncaught RuntimeError: unreachable");
     let copied = copied_diagnostics(&page);
     assert!(copied.contains("last error: Uncaught RuntimeError"), "{copied}");
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn the_first_view_shows_every_workbench() {
+    let page = Page::open();
+    for workbench in ["Tuning", "Policy", "Training time", "Topology", "Overlap"] {
+        assert!(page.text_in("region", workbench).contains("Drop "), "{workbench}");
+    }
+    let pictures = "return [...document.querySelectorAll('.card svg path')].filter((path) => path.getTotalLength() > 0).length";
+    assert!(page.run(pictures, &[]).as_u64() > Some(8), "each has a picture");
+    page.click("button", "Open the example of Policy");
+    page.wait_until_idle();
+    assert_eq!(page.fragment(), "#v=1&w=policy&x=1");
+    page.wait_for_text("This is the example: simulated rewards, not measurements.");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn no_workbench_is_longer_than_two_windows() {
+    let page = Page::closed();
+    page.resize(1400, 900);
+    for workbench in ["tuning", "policy", "training-time", "topology", "overlap"] {
+        page.visit("");
+        page.visit(&format!("#v=1&w={workbench}&x=1"));
+        page.wait_until(|| page.look_for("tab", "").is_some(), "there is an answer");
+        page.wait_until_idle();
+        let height_px = page.run("return document.documentElement.scrollHeight", &[]).as_u64().unwrap();
+        assert!(height_px <= 1800, "{workbench} is {height_px} pixels high");
+        let heading = "return document.querySelector('.answer').getBoundingClientRect().bottom <= innerHeight";
+        assert_eq!(page.run(heading, &[]), true, "{workbench}: the answer is in view");
+    }
+    page.assert_clean();
 }

@@ -24,6 +24,7 @@ fn refused(name: &str, bytes: &[u8], why: &str) {
     page.wait_for_text(why);
     idle_since(&page, begin);
     for name in ["a.csv", name, "b.csv"] {
+        page.unfold();
         page.find("button", &format!("Close {name}"));
     }
     assert!(page.text_in("region", "Answer").contains("GB/s"), "{}", page.text());

@@ -76,7 +76,7 @@ fn tab_reaches_and_shows_everything() {
     walk(&page, "welcome");
     page.drop_files(&[("sweep.csv", noisy_sweep().as_bytes())]);
     page.wait_until_idle();
-    for panel in ["Answer", "Noise", "Tuner files", "Coverage", "Measure next", "A/B", "Compare"] {
+    for panel in ["Answer", "Heat map", "Model", "Noise", "Tuner files", "Coverage", "Measure next", "A/B", "Compare"] {
         page.run("scrollTo(0, 0)", &[]);
         page.click("tab", panel);
         page.wait_until_idle();

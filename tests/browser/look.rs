@@ -59,6 +59,8 @@ pub fn overflow(page: &Page) -> Value {
     page.run(
         "const width = document.documentElement.clientWidth;
          const isClipped = (element) => {
+             // What is folded has a place, and is not shown.
+             if (element.closest('details:not([open]) > :not(summary)')) return true;
              for (let box = element.parentElement; box; box = box.parentElement) {
                  if (getComputedStyle(box).overflowX !== 'visible' && box !== document.body) return true;
              }

@@ -54,6 +54,7 @@ fn sixty_thousand_scales() {
     page.wait_for_text("60,000 rows");
     page.find("region", "Answer");
     page.wait_until_idle();
+    page.unfold();
     page.wait_for_text("Nothing is learnt: 60,000 collectives and scales are more than the 2,000");
     assert!(!page.text().contains("no longer answers"), "{}", page.text());
     let longest = longest_task_ms(&page);
@@ -87,6 +88,7 @@ fn hundreds_of_files() {
     assert_eq!(page.text_of("return document.querySelector('.file-name').innerText"), "unreadable.bin");
     page.fill("Filter files", "part-59");
     page.wait_until(|| listed() == 10, "the files of that name are listed");
+    page.unfold();
     page.find("button", "Close part-599.csv");
     page.fill("Filter files", key::BACKSPACE);
     page.click("button", "Show 240 of 541 more");

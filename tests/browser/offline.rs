@@ -83,9 +83,11 @@ fn opened_from_its_copy_it_asks_only_whether_that_is_the_newest() {
     page.wait_until(|| asked() == check, "the browser asks for a newer build");
     page.drop_files(&[("sweep.csv", sweep(10, 6).as_bytes())]);
     page.wait_until_idle();
+    page.show("Model");
     page.fill("Trees", "20");
     page.click("button", "Train");
     page.wait_until_idle();
+    page.unfold();
     page.click("button", "Close sweep.csv");
     page.click("button", "Open the example");
     page.wait_until_idle();

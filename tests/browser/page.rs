@@ -231,6 +231,12 @@ impl Page {
         self.driver().click(&self.find(role, name));
     }
 
+    /// Shows a tab of the workbench, by its name, and waits until the page is idle.
+    pub fn show(&self, tab: &str) {
+        self.click("tab", tab);
+        self.wait_until_idle();
+    }
+
     /// Replaces the text of a field and leaves it.
     pub fn fill(&self, name: &str, text: &str) {
         let field = self.find("textbox", name);

@@ -9,7 +9,7 @@ use crate::{
     sweep::{noisy_sweep, sweep},
 };
 
-const PANELS: [&str; 6] = ["Answer", "Noise", "Tuner files", "Coverage", "Measure next", "A/B"];
+const PANELS: [&str; 8] = ["Answer", "Heat map", "Model", "Noise", "Tuner files", "Coverage", "Measure next", "A/B"];
 
 fn with_sweep() -> Page {
     let page = Page::open();
@@ -255,6 +255,7 @@ fn a_log_that_does_not_say_what_ran_is_asked_about() {
     page.click("checkbox", "The library chose by itself");
     page.click("button", "Read");
     page.wait_until_idle();
+    page.unfold();
     page.wait_for_text("14 of them default runs");
     page.assert_clean();
 }

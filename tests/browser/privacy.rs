@@ -20,6 +20,7 @@ fn once_idle_the_page_asks_for_nothing() {
     let before = page.requests();
     page.drop_files(&[("sweep.csv", sweep(14, 16).as_bytes())]);
     page.wait_until_idle();
+    page.show("Model");
     page.fill("Trees", "2000");
     page.click("button", "Train");
     page.click("button", "Cancel");
@@ -28,6 +29,7 @@ fn once_idle_the_page_asks_for_nothing() {
     page.fill("Stages", "20");
     page.click("button", "Train");
     page.wait_until_idle();
+    page.show("Answer");
     page.choose("Size", "16 KiB");
     page.download(|| page.click("button", "Save"));
     page.allow_clipboard();
@@ -49,6 +51,7 @@ fn once_idle_the_page_asks_for_nothing() {
         page.run(save, &[]);
     });
     page.press(key::ESCAPE);
+    page.unfold();
     page.click("button", "Close sweep.csv");
     page.click("button", "Open the example");
     page.wait_until_idle();
@@ -120,7 +123,7 @@ fn what_a_file_says_is_text() {
     let text = sweep(10, 6).replacen(",RING,", &format!(",{MARKUP},"), 3);
     page.drop_files(&[("sweep.csv", text.as_bytes())]);
     page.wait_until_idle();
-    page.click("button", "left out");
+    page.unfold();
     page.wait_for_text(MARKUP);
     page.visit(&format!("#v=1&w=tuning&c={MARKUP}"));
     page.wait_for_text("The link can't be read");

@@ -44,8 +44,15 @@ fn the_example_opens_with_one_click_and_is_answered() {
         "{answer}"
     );
     assert_eq!(page.rows("What the time goes into"), 10, "nine components and their sum");
+    page.show("Memory");
     assert_eq!(page.rows("Memory of each stage"), 4);
-    assert!(page.rows("Regressors") > 20 && page.rows("What is odd") > 3);
+    assert!(page.fragment().ends_with("&tab=memory"), "{}", page.fragment());
+    page.show("Regressors");
+    assert!(page.rows("Regressors") > 20);
+    page.show("Samples");
+    assert!(page.rows("What is odd") > 3);
+    page.run("history.back()", &[]);
+    page.wait_until(|| page.look_for("region", "Regressors").is_some(), "Back goes to the tab before");
     page.assert_clean();
 }
 
@@ -67,7 +74,7 @@ fn a_choice_is_answered_stands_in_the_address_and_is_undone() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn layouts_are_searched_by_their_address() {
-    let page = Page::open_at("#v=1&w=training-time&x=1&s.gpus=16");
+    let page = Page::open_at("#v=1&w=training-time&x=1&s.gpus=16&tab=layouts");
     page.wait_until(|| page.look_for("region", "Layouts by step time").is_some(), "there is a ranking");
     page.wait_until_idle();
     assert!(page.fragment().contains("&s.gpus=16"), "{}", page.fragment());
@@ -100,6 +107,7 @@ fn a_broken_run_alone_is_told() {
     page.drop_files(&[("run.yml", b"training_config: [4, 2, \"x\", 4]\nencoders: many\n")]);
     page.wait_until_idle();
     page.wait_for_text("there are no samples to study");
+    page.unfold();
     page.wait_for_text("run.yml can't be used: line 1");
     assert!(!page.text().contains("Nothing was left out."), "{}", page.text());
     page.assert_clean();
@@ -228,6 +236,7 @@ fn what_is_missing_is_named_and_can_be_sampled_with_shared_data() {
     page.drop_folder("bundle", &files);
     page.wait_for_text("What was not sampled");
     page.wait_until_idle();
+    assert!(page.fragment().ends_with("#v=1&w=training-time"), "{}", page.fragment());
     let section = page.text_in("region", "What was not sampled");
     assert!(section.contains("flash_atten") && section.contains("p2p"), "{section}");
     let script = page.download(|| page.click("button", "Save sample.sh"));
@@ -246,9 +255,13 @@ fn what_is_missing_is_named_and_can_be_sampled_with_shared_data() {
 fn coverage_curves_and_files_are_shown_with_shared_data() {
     let folders = ["ett/Perlmutter", "ett/examples", "ett/sampling"];
     let page = dropped("", &folders, &[]);
+    page.show("Samples");
     page.wait_for_text("Coverage of the samplings");
     assert!(page.rows("Which points of the samplings are there") > 15);
-    assert!(page.rows("What was sampled") > 40 && page.rows("What became of each file") > 60);
+    assert!(page.rows("What was sampled") > 40);
+    page.show("Files");
+    assert!(page.rows("What became of each file") > 60);
+    page.show("Regressors");
     // A regressor is opened beside its samples.
     page.run(
         "const table = document.querySelector('[role=region][aria-label=\"Regressors\"] table') ?? document;
@@ -266,6 +279,7 @@ fn coverage_curves_and_files_are_shown_with_shared_data() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_catalogue_is_typed_and_saved() {
     let page = example();
+    page.show("Catalogue");
     let type_it = |text: &str| {
         page.run(
             "const field = [...document.querySelectorAll('label')].find((label) => label.innerText.includes('Added to the catalogue'));

@@ -10,6 +10,7 @@ fn bad_files_are_said_and_good_ones_beside_them_read() {
     page.drop_files(&[("empty.csv", b""), ("noise.bin", &noise), ("sweep.csv", sweep(10, 6).as_bytes())]);
     page.wait_until_idle();
     for name in ["empty.csv", "noise.bin", "sweep.csv"] {
+        page.unfold();
         page.find("button", &format!("Close {name}"));
     }
     page.wait_for_text("240 rows");
@@ -26,7 +27,8 @@ fn rows_that_are_left_out_are_listed() {
     page.drop_files(&[("sweep.csv", text.as_bytes())]);
     page.wait_until_idle();
     page.wait_for_text("239 rows");
-    page.click("button", "1 line left out");
+    page.wait_for_text("1 line left out");
+    page.unfold();
     page.wait_for_text("auto");
     page.wait_for_text("nchannels");
     page.assert_clean();
@@ -39,14 +41,18 @@ fn a_training_can_be_cancelled() {
     page.drop_files(&[("sweep.csv", sweep(14, 16).as_bytes())]);
     page.wait_until_idle();
     let answer = page.text_in("region", "Answer");
+    page.show("Model");
     page.fill("Trees", "2000");
     page.click("button", "Train");
     page.click("button", "Cancel");
     page.wait_until_idle();
+    page.show("Answer");
     assert_eq!(page.text_in("region", "Answer"), answer, "what was there stays");
+    page.show("Model");
     page.fill("Trees", "20");
     page.click("button", "Train");
     page.wait_until_idle();
+    page.show("Answer");
     assert!(page.text_in("region", "Answer").contains("GB/s"));
     page.wait_for_text("validated on held-out measurements");
     page.assert_clean();
@@ -63,6 +69,7 @@ fn a_worker_that_dies_unseen_is_replaced() {
     page.wait_until_idle();
     page.choose("Size", "16 KiB");
     page.wait_for_text("all_reduce of 16 KiB");
+    page.show("Model");
     page.fill("Trees", "20");
     page.click("button", "Train");
     page.wait_until_idle();
@@ -76,6 +83,7 @@ fn a_worker_that_runs_out_of_memory_is_said() {
     let page = Page::open();
     page.drop_files(&[("sweep.csv", sweep(14, 16).as_bytes())]);
     page.wait_until_idle();
+    page.show("Model");
     page.fill("Trees", "2000");
     page.click("button", "Train");
     page.find("button", "Cancel");
@@ -210,8 +218,10 @@ fn a_file_that_ends_the_worker_is_left_out_and_the_others_are_read() {
     page.click("button", "Try again");
     page.wait_until(|| deaths(&page) == 3, "the file is read again");
     page.wait_until_idle();
+    page.unfold();
     page.click("button", "Close killer-one.csv");
     page.wait_until_idle();
+    page.unfold();
     page.click("button", "Close killer-two.csv");
     page.wait_until_idle();
     assert!(!page.text().contains("Not read"), "{}", page.text());

@@ -31,6 +31,7 @@ fn how_to_learn_is_a_choice_as_well() {
     let page = Page::open();
     page.drop_files(&[("sweep.csv", sweep(10, 6).as_bytes())]);
     page.wait_until_idle();
+    page.show("Model");
     let trees = || {
         page.run("return [...document.querySelectorAll('.field')].find((f) => f.innerText.startsWith('Seed')).querySelector('input').value", &[])
     };

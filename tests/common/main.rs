@@ -7,6 +7,7 @@ mod charts;
 mod executor;
 mod hostile;
 mod messages;
+mod pictures;
 mod privacy;
 mod reading;
 mod reports;

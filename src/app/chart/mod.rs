@@ -123,7 +123,7 @@ fn Readout(state: State, hint: String) -> impl IntoView {
     view! {
         <div class="chart-readout">
             {reactive(pinned)}
-            <p id=hint class="chart-hint" class:visually-hidden=move || state.pinned.get().is_some()>
+            <p id=hint class="visually-hidden">
                 "Point at the chart or use the arrow keys to read a value; click or press Enter to pin it."
             </p>
         </div>

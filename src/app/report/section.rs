@@ -126,19 +126,20 @@ pub fn SectionView(
             <For each=tables key=|table| (table.0, table.1.clone(), table.3) children=table />
             {reactive(move || files().into_iter().map(file).collect_view())}
     };
+    let lead = move || {
+        let lead = place.with(|place| place.lead.clone());
+        (!lead.is_empty()).then(|| view! { <span class="small">{lead}</span> })
+    };
     if place.with_untracked(|place| place.is_folded) {
         return view! {
-            <details class="panel report-section">
+            <details class="panel report-section" prop:open=move || place.with(|place| place.is_open)>
                 <summary id=heading_id>{reactive(title)}</summary>
+                {reactive(lead)}
                 {content}
             </details>
         }
         .into_any();
     }
-    let lead = move || {
-        let lead = place.with(|place| place.lead.clone());
-        (!lead.is_empty()).then(|| view! { <span class="small">{lead}</span> })
-    };
     view! {
         <section class="panel report-section" aria-labelledby=id>
             <div class:panel-head=move || place.with(|place| !place.lead.is_empty())>

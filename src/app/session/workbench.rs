@@ -15,6 +15,8 @@ use crate::{
 pub struct WorkbenchState {
     /// The values that the user chose.
     pub choices: RwSignal<Choices>,
+    /// The key of the chosen tab; the first one is shown where the answer has none of this key.
+    pub tab: RwSignal<String>,
     /// The last answer; `None` before the first one.
     pub shown: RwSignal<Option<Arc<WorkbenchView>>>,
     /// Network and schedules to be drawn, if the answer has any.
@@ -75,6 +77,7 @@ impl WorkbenchState {
     pub fn new(choices: Choices) -> Self {
         Self {
             choices: RwSignal::new(choices),
+            tab: RwSignal::default(),
             shown: RwSignal::new(None),
             network: RwSignal::new(None),
             study: RwSignal::new(StudyState::NotStudied),

@@ -6,7 +6,6 @@ mod controls;
 mod mapping;
 mod panel_query;
 mod table;
-mod tabs;
 
 pub use mapping::MappingDialog;
 
@@ -16,12 +15,13 @@ use super::{
     browser_tasks,
     files::Files,
     session::{Session, StudyState},
+    tabs::{Tabs, tab_id},
     workbench::{Sections, study_when_free, why_unanswered},
 };
 use crate::{
     app::reactive::{Show, effect, reactive},
     intake::{FileReport, Outcome, files::DocumentFiles},
-    report::Workbench,
+    report::{Workbench, placement::Tab},
     tuning::address::{Address, Panel},
 };
 use answer::Answer;
@@ -29,7 +29,6 @@ use charts::{Charts, HeatMap};
 use controls::Controls;
 use panel_query::ask_for_panels;
 use table::OptimalConfigurations;
-use tabs::Tabs;
 
 /// The workbench while a file is open.
 #[component]
@@ -53,6 +52,9 @@ pub fn Tuning() -> impl IntoView {
         move || error.get().filter(|_| !is_refused()).map(|error| view! { <p class="wrong" role="alert">{error}</p> });
     view! {
         <div class="bench">
+            <aside class="bench-side" aria-label="Loaded files">
+                <Files />
+            </aside>
             <main class="bench-main">
                 <h1 class="visually-hidden">"Tuning"</h1>
                 <Show when=move || session.shows_example()>
@@ -61,12 +63,12 @@ pub fn Tuning() -> impl IntoView {
                     </p>
                 </Show>
                 <Show when=move || has_data() || has_documents()>
-                    <Tabs />
+                    <PanelTabs />
                     <div
                         class="panels"
                         role="tabpanel"
                         id="panel"
-                        aria-labelledby=move || format!("tab-{}", session.tuning.panel.get().key())
+                        aria-labelledby=move || tab_id(session.tuning.panel.get().key())
                     >
                         <Show when=move || !has_data() || shows_workload() fallback=|| view! { <NotLoadedView /> }>
                             {reactive(move || why_unanswered(session, Workbench::Tuning))}
@@ -89,13 +91,26 @@ pub fn Tuning() -> impl IntoView {
                     </section>
                 </Show>
             </main>
-            <aside class="bench-side" aria-label="Loaded files and model">
-                <Files />
-                <Sections workbench=Workbench::Tuning is_aside=true />
-                <SaveModel />
-            </aside>
         </div>
     }
+}
+
+/// The tabs of the panels.
+#[component]
+fn PanelTabs() -> impl IntoView {
+    let session: Session = expect_context();
+    let tabs = Memo::new(move |_| {
+        let has_tables = session.documents.with(|all| !all.listings.is_empty());
+        let is_there = |panel: &&Panel| **panel != Panel::Tables || has_tables;
+        let tab = |panel: &Panel| Tab::new(panel.key(), panel.name());
+        Panel::ALL.iter().filter(is_there).map(tab).collect::<Vec<_>>()
+    });
+    let shown = Signal::derive(move || session.tuning.panel.get().key().to_owned());
+    let choose = UnsyncCallback::new(move |key: String| {
+        let panel = Panel::ALL.iter().find(|panel| panel.key() == key);
+        panel.copied().into_iter().for_each(|panel| session.set_panel(panel));
+    });
+    view! { <Tabs tabs shown choose /> }
 }
 
 /// The chosen panel other than the answer, below the choice of the workload.
@@ -112,7 +127,14 @@ fn OtherPanel() -> impl IntoView {
         <Show when=shows_workload>
             <Controls />
         </Show>
+        <Show when=move || session.tuning.panel.get() == Panel::HeatMap>
+            <Answer />
+            <HeatMap />
+        </Show>
         {reactive(sections)}
+        <Show when=move || session.tuning.panel.get() == Panel::Model>
+            <SaveModel />
+        </Show>
     }
 }
 
@@ -130,7 +152,7 @@ fn NoSweep() -> impl IntoView {
 /// The answer panel. Its parts are built in several tasks of the browser, the answer first.
 #[component]
 fn AnswerPanel() -> impl IntoView {
-    let step = browser_tasks::count_up_in_tasks(5);
+    let step = browser_tasks::count_up_in_tasks(4);
     let is_at = move |first: usize| step.get() >= first;
     view! {
         <Show when=move || is_at(1)>
@@ -141,8 +163,7 @@ fn AnswerPanel() -> impl IntoView {
         <Show when=move || is_at(2)>
             <OptimalConfigurations />
         </Show>
-        <Show when=move || is_at(5)>
-            <HeatMap />
+        <Show when=move || is_at(4)>
             <Sections workbench=Workbench::Tuning />
         </Show>
     }
@@ -169,7 +190,7 @@ fn SaveModel() -> impl IntoView {
             </button>
         }
     };
-    reactive(move || files().into_iter().map(button).collect_view())
+    view! { <div class="save">{reactive(move || files().into_iter().map(button).collect_view())}</div> }
 }
 
 /// Says that the workload of the address is not loaded. No other data is shown in its place.

@@ -8,14 +8,16 @@ use super::{
     files::Files,
     list::ListLimit,
     network::NetworkView,
+    printing::Printing,
     report::SectionView,
     session::{Session, StudyState},
+    tabs::{Tabs, tab_id},
     welcome::Welcome,
     words::words,
 };
 use crate::{
     app::reactive::{For, Show, effect, reactive},
-    report::{Fact, Report, Section, Workbench},
+    report::{Fact, Report, Section, Workbench, placement::Tab},
 };
 use form::{ChoiceBar, GroupForm};
 
@@ -29,6 +31,12 @@ pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
     view! {
         <Show when=has_files fallback=move || view! { <Welcome workbench lead=words(workbench).lead reads=words(workbench).reads /> }>
             <div class="bench">
+                <aside class="bench-side" aria-label="Loaded files">
+                    <Show when=move || session.has_files()>
+                        <Files />
+                    </Show>
+                    <ComputedWith workbench />
+                </aside>
                 <main class="bench-main">
                     <h1 class="visually-hidden">{workbench.name()}</h1>
                     <Show when=move || session.shows_example() && !is_made()>
@@ -39,12 +47,6 @@ pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
                     </Show>
                     <WorkbenchBody workbench />
                 </main>
-                <aside class="bench-side" aria-label="Loaded files">
-                    <Show when=move || session.has_files()>
-                        <Files />
-                    </Show>
-                    <ComputedWith workbench />
-                </aside>
             </div>
         </Show>
     }
@@ -72,6 +74,22 @@ fn WorkbenchBody(workbench: Workbench) -> impl IntoView {
         let sentence = |text: String| view! { <p class="sentence">{text}</p> };
         sentences.unwrap_or_default().into_iter().map(sentence).collect_view()
     };
+    let tabs = Memo::new(move |_| {
+        let has_network = state.network.with(Option::is_some);
+        state.shown.with(|shown| shown.as_ref().map(|shown| tabs_of(&shown.report, has_network)).unwrap_or_default())
+    });
+    let shown = Memo::new(move |_| {
+        let chosen = state.tab.get();
+        let is_there = |all: &Vec<Tab>| all.iter().any(|tab| tab.key == chosen);
+        tabs.with(|all| if is_there(all) { chosen.clone() } else { first_key(all) })
+    });
+    let choose = UnsyncCallback::new(move |key: String| {
+        state.drag.set_value(None);
+        state.tab.set(if tabs.with_untracked(|all| first_key(all)) == key { String::new() } else { key });
+    });
+    let Printing(is_printing) = expect_context();
+    let shows_network =
+        move || state.network.with(Option::is_some) && (shown.with(|key| *key == SCHEDULE.key) || is_printing.get());
     view! {
         {reactive(move || why_unanswered(session, workbench))}
         <Show when=move || state.has_answer()>
@@ -80,32 +98,56 @@ fn WorkbenchBody(workbench: Workbench) -> impl IntoView {
                 <h2 id="answer-heading">{reactive(title)}</h2>
                 {reactive(summary)}
             </section>
-            <Show when=move || state.network.with(Option::is_some)>
-                <NetworkView workbench />
-            </Show>
-            <div class="panels">
-                <Sections workbench />
+            <Tabs tabs shown choose />
+            <div class="panels" role="tabpanel" id="panel" aria-labelledby=move || tab_id(&shown.get())>
+                <Show when=shows_network>
+                    <NetworkView workbench />
+                </Show>
+                <Sections workbench tab=shown />
             </div>
         </Show>
     }
+}
+
+/// The tab of the network view, which is no section of the report.
+const SCHEDULE: Tab = Tab::new("schedule", "Schedule");
+
+/// The tabs of a report, in the order of their first sections.
+fn tabs_of(report: &Report, has_network: bool) -> Vec<Tab> {
+    let mut tabs: Vec<Tab> = has_network.then_some(SCHEDULE).into_iter().collect();
+    for tab in report.sections.iter().filter_map(|section| section.placement.tab.as_ref()) {
+        if !tabs.contains(tab) {
+            tabs.push(tab.clone());
+        }
+    }
+    tabs
+}
+
+fn first_key(tabs: &[Tab]) -> String {
+    tabs.first().map(|tab| tab.key.clone().into_owned()).unwrap_or_default()
 }
 
 /// The sections of the answer, each with the fields of its group.
 #[component]
 pub fn Sections(
     workbench: Workbench,
-    /// Those of the column beside the answer.
-    #[prop(optional)]
-    is_aside: bool,
+    /// The key of the tab whose sections are shown; all of them on paper, and without it.
+    #[prop(optional, into)]
+    tab: Option<Signal<String>>,
 ) -> impl IntoView {
     let state = expect_context::<Session>().state_of(workbench);
+    let Printing(is_printing) = expect_context();
     // What stands at a place is drawn anew where it is of another group.
     let sections = move || {
         let all = state.shown.get();
+        let wanted = tab.map(|tab| tab.get()).filter(|_| !is_printing.get());
         let kind = |(index, section): (usize, &Section)| {
             (index, section.form.as_ref().map(|group| group.number), section.placement.is_folded)
         };
-        let is_here = |(_, section): &(usize, &Section)| section.placement.is_aside == is_aside;
+        let is_here = |(_, section): &(usize, &Section)| {
+            let tab = section.placement.tab.as_ref();
+            wanted.as_ref().is_none_or(|wanted| tab.is_none_or(|tab| tab.key == *wanted))
+        };
         all.iter()
             .flat_map(|shown| shown.report.sections.iter().enumerate().filter(is_here).map(kind))
             .collect::<Vec<_>>()
@@ -171,11 +213,11 @@ fn ComputedWith(workbench: Workbench) -> impl IntoView {
     let all = move || state.shown.with(|shown| shown.as_ref().map_or(0, |shown| shown.report.parameters.len()));
     view! {
         <Show when=move || state.has_answer()>
-            <section class="panel" aria-labelledby="basis-heading">
-                <h2 id="basis-heading">"Computed with"</h2>
+            <details class="panel">
+                <summary>"Computed with"</summary>
                 <dl class="facts">{reactive(facts)}</dl>
                 {listed.more_button(all)}
-            </section>
+            </details>
         </Show>
     }
 }

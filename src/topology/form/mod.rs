@@ -17,6 +17,7 @@ use crate::{
         export::Form as FileForm,
         layout, listing,
         network::{self, CutRequest, Network},
+        report::{COMPARISON, MACHINE, ROBUSTNESS},
         robust,
         settings::Group,
         study::{self, Opened, Part, SearchStatus, Shown, Source, StudyError},
@@ -432,7 +433,8 @@ impl Topology {
 
     /// The sections that follow the schedule.
     fn more(&self, contents: &Contents) -> Vec<Section> {
-        let mut sections = vec![self.robustness_section(contents), self.comparison_section(contents)];
+        let mut sections =
+            vec![self.robustness_section(contents).on(ROBUSTNESS), self.comparison_section(contents).on(COMPARISON)];
         let mut dropped: Vec<String> = Vec::new();
         for (name, text, _) in &self.dropped {
             let named = text.first().map(|first| format!("{name}: {first}"));
@@ -445,7 +447,8 @@ impl Topology {
             }
         }
         if !dropped.is_empty() {
-            sections.push(Section { title: "Dropped schedules".into(), text: dropped, ..Section::default() });
+            let section = Section { title: "Dropped schedules".into(), text: dropped, ..Section::default() };
+            sections.push(section.on(COMPARISON));
         }
         let dumped = self.dumped();
         if self.opened.machine.is_some() || dumped.is_some() {
@@ -460,7 +463,7 @@ impl Topology {
                     section.tables.push(Exhibit::new("topology-rates", "Rates of links", rates.listing()));
                 }
             }
-            sections.push(section);
+            sections.push(section.on(MACHINE));
         }
         sections
     }

@@ -65,11 +65,13 @@ fn file(name: impl Into<String>, note: impl Into<String>, text: String) -> TextF
 }
 
 impl Tuning {
-    /// The sections of the panel that is chosen, and those beside every panel.
+    /// The sections of the panel that is chosen.
     pub(super) fn make_sections(&mut self, progress: &mut dyn Progress) -> Vec<Section> {
         self.compared.unread.clear();
-        let mut sections = match self.settings.panel {
-            Panel::Answer => [self.dips(), self.model(progress)].concat(),
+        match self.settings.panel {
+            Panel::Answer => self.answered(progress),
+            Panel::HeatMap => Vec::new(),
+            Panel::Model => self.model(progress),
             Panel::Noise => self.noise(),
             Panel::TunerFiles => self.tuner_files(),
             Panel::Coverage => self.covered(),
@@ -77,26 +79,29 @@ impl Tuning {
             Panel::Ab => self.campaigns(),
             Panel::Tables => self.tables(),
             Panel::Compare => self.compared(),
-        };
+        }
+    }
+
+    /// The sections below the answer: hotspots, answers for typed sizes, and where the model searches.
+    fn answered(&mut self, progress: &mut dyn Progress) -> Vec<Section> {
+        let mut sections = self.dips();
         if self.has_data() {
-            let aside = |group, submit: Option<&str>| {
-                let mut section = Section::with_form(group);
-                section.placement.is_aside = true;
-                section.placement.is_folded = submit.is_none();
-                section.placement.submit = submit.map(str::to_owned);
-                section
-            };
-            sections.extend([aside(Group::Model, Some("Train")), aside(Group::Limits, None).saying(SEARCHED)]);
+            sections.extend(self.own_sizes(progress).into_iter().flatten());
+            let mut limits = Section::with_form(Group::Limits).saying(SEARCHED);
+            limits.placement.is_folded = true;
+            sections.push(limits);
         }
         sections
     }
 
-    /// The sections on how far to trust the model, the importance of its features, and its answers for typed sizes.
+    /// The sections on how the model is learnt, how far to trust it, and the importance of its features.
     fn model(&mut self, progress: &mut dyn Progress) -> Vec<Section> {
         if !self.has_data() {
             return Vec::new();
         }
-        let mut sections = Vec::new();
+        let mut learning = Section::with_form(Group::Model);
+        learning.placement.submit = Some("Train".to_owned());
+        let mut sections = vec![learning];
         let view = self.view.as_ref().map(|(_, view)| view);
         let chart = view.and_then(|view| view.predicted_over_measured.clone());
         let evaluation = self.loaded.study.evaluation();
@@ -104,7 +109,6 @@ impl Tuning {
         if self.loaded.study.parameters().is_some() {
             sections.push(self.features(progress));
         }
-        sections.extend(self.own_sizes(progress).into_iter().flatten());
         sections
     }
 
@@ -144,6 +148,8 @@ impl Tuning {
         let Workload { collective, scale, .. } = self.settings.shown?;
         let mut section = Section::led(Group::OwnSizes, &format!("{collective} on {scale}"));
         section.placement.submit = Some("Answer".to_owned());
+        section.placement.is_folded = true;
+        section.placement.is_open = !self.settings.own_sizes.trim().is_empty();
         let mut limits = Section::with_form(Group::OwnLimits).saying(SEARCHED);
         limits.placement.is_folded = true;
         let sizes = match self.settings.own_sizes() {
@@ -196,6 +202,8 @@ impl Tuning {
         }
         let Some((.., found)) = &self.hotspots else { return Vec::new() };
         let mut section = Section::led(Group::Hotspots, "Sizes with a lower busbw than a smaller size.");
+        section.placement.is_folded = true;
+        section.placement.is_open = !found.hotspots.is_empty();
         if found.hotspots.is_empty() {
             section = section
                 .saying("No hotspots: not for the default, the best measured or the recommended configurations.");

@@ -289,6 +289,7 @@ fn the_seeds_preset() {
         let page = open();
         page.drop_files(&[("sweep.csv", sweep(sizes, channels).as_bytes())]);
         page.wait_until_idle();
+        page.show("Model");
         page.choose("Preset", "Gradient boosting");
         page.run("timeline.steps = []", &[]);
         page.click("button", "Train");

@@ -59,8 +59,8 @@ pub fn Files() -> impl IntoView {
     let badge = |(text, is_wrong): (String, bool)| view! { <span class="badge" class:wrong=is_wrong>{text}</span> };
     let badges = move || summary.with(|summary| summary.badges.clone()).into_iter().map(badge).collect_view();
     view! {
-        // A file that can't be used without the user's help is in view.
-        <details class="panel loaded" prop:open=move || summary.with(|summary| summary.needs_help)>
+        // A file that asks something of the user is in view.
+        <details class="panel loaded" prop:open=move || summary.with(|summary| summary.offers_action)>
             <summary>
                 <bdi>{reactive(move || summary.with(|summary| summary.text.clone()))}</bdi>
                 {reactive(badges)}
@@ -88,8 +88,8 @@ struct FilesSummary {
     text: String,
     /// What was not used of them, and whether something is wrong.
     badges: Vec<(String, bool)>,
-    /// Whether a file can't be used before the user does something.
-    needs_help: bool,
+    /// Whether a file can't be used before the user does something, or is a report that can be shown.
+    offers_action: bool,
 }
 
 impl FilesSummary {
@@ -99,6 +99,7 @@ impl FilesSummary {
             files => count(files.len() as u64, "file"),
         });
         let not_read = session.files.with(|files| files.iter().filter(|file| file.not_read.is_some()).count());
+        let has_report = session.documents.with(|all| !all.reports.is_empty());
         session.reports.with(|reports| {
             let (mut rows, mut left_out, mut notes, mut holds) = (0, 0, 0, Vec::new());
             for report in reports.iter() {
@@ -130,7 +131,9 @@ impl FilesSummary {
                 (notes > 0).then(|| (count(notes as u64, "note"), false)),
             ];
             Self {
-                text: parts.join(" · "), badges: badges.into_iter().flatten().collect(), needs_help: in_trouble > 0
+                text: parts.join(" · "),
+                badges: badges.into_iter().flatten().collect(),
+                offers_action: in_trouble > 0 || has_report,
             }
         })
     }

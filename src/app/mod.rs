@@ -3,10 +3,10 @@
 //! [`session`] holds the state: open files, tasks, notices, workers, and the state of each workbench. [`tuning`] draws
 //! the tuning workbench, [`workbench`] draws any other from data, [`welcome`] is shown before anything is open.
 //!
-//! [`drop`] opens files and [`files`] lists them; [`example`] opens examples and [`file_store`] keeps files on the
-//! device. [`chart`], [`table`] and [`network`] show results; [`status`] shows tasks and notices. [`history`] keeps the
-//! address and the history of the browser. [`share`] writes reports, [`report`] shows reports. [`worker_entry`] is the
-//! program of the workers.
+//! [`tabs`] is the row of sections that every workbench has. [`drop`] opens files and [`files`] lists them; [`example`]
+//! opens examples and [`file_store`] keeps files on the device. [`chart`], [`table`] and [`network`] show results;
+//! [`status`] shows tasks and notices. [`history`] keeps the address and the history of the browser. [`share`] writes
+//! reports, [`report`] shows reports. [`worker_entry`] is the program of the workers.
 
 mod browser_tasks;
 pub mod chart;
@@ -122,8 +122,15 @@ fn App() -> impl IntoView {
 
     let tab = move |workbench: Workbench| {
         let is_shown = move || !reader.is_open() && session.workbench.get() == workbench;
+        let is_loaded = move || session.has_files_of(workbench);
         view! {
-            <a class="tab" href=workbench.fragment() aria-current=move || is_shown().then_some("page")>
+            <a
+                class="tab"
+                class:is-loaded=is_loaded
+                href=workbench.fragment()
+                title=move || is_loaded().then_some("Files of it are open")
+                aria-current=move || is_shown().then_some("page")
+            >
                 {workbench.name()}
             </a>
         }

@@ -1,5 +1,5 @@
-//! The page of a workbench before any file is open: what it answers, what to drop, and its example. The first view has a
-//! card for each workbench.
+//! The page of a workbench before any file is open: what it answers, what to drop, and its example. The first view has
+//! a card for each workbench.
 
 use leptos::prelude::*;
 
@@ -84,12 +84,14 @@ fn Card(workbench: Workbench) -> impl IntoView {
     let example: Example = expect_context();
     // tests/common/pictures.rs draws them from the examples.
     let picture = match workbench {
-        Workbench::Tuning => include_str!("pictures/tuning.svg"),
-        Workbench::Policy => include_str!("pictures/policy.svg"),
-        Workbench::TrainingTime => include_str!("pictures/training-time.svg"),
-        Workbench::Topology => include_str!("pictures/topology.svg"),
-        Workbench::Overlap => include_str!("pictures/overlap.svg"),
+        Workbench::Tuning => include_str!("pictures/tuning.txt"),
+        Workbench::Policy => include_str!("pictures/policy.txt"),
+        Workbench::TrainingTime => include_str!("pictures/training-time.txt"),
+        Workbench::Topology => include_str!("pictures/topology.txt"),
+        Workbench::Overlap => include_str!("pictures/overlap.txt"),
     };
+    let path = |(class, data): (&'static str, &'static str)| view! { <path class=class d=data /> };
+    let paths = picture.lines().filter_map(|line| line.split_once(": ")).map(path).collect_view();
     let label = format!("Open the example of {}", workbench.name());
     let open = move || match example.has(workbench) {
         true => view! {
@@ -107,7 +109,7 @@ fn Card(workbench: Workbench) -> impl IntoView {
             <h2>
                 <a href=workbench.fragment()>{workbench.name()}</a>
             </h2>
-            <div class="picture" aria-hidden="true" inner_html=picture></div>
+            <svg class="picture" viewBox="0 0 240 96" aria-hidden="true">{paths}</svg>
             <p>{words(workbench).lead}</p>
             {reactive(open)}
         </section>

@@ -95,7 +95,7 @@ pub fn report(material: PolicyReportInput<'_>, contents: &Contents) -> Result<Re
     }
     if !studied.notes.is_empty() {
         let notes = studied.notes.iter().map(|note| format!("{note}.")).collect();
-        sections.push(Section { title: "Notes".into(), text: notes, ..Section::default() }.on(FILES));
+        sections.push(Section { title: "Notes".into(), text: notes, ..Section::default() }.on(DECISION));
     }
     sections.extend(left_out::section(&problems).map(|section| section.on(FILES)));
     let fact = |name: &str, value: String| Fact { name: name.into(), value };

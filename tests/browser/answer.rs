@@ -173,7 +173,8 @@ fn the_heat_map_opens_a_size_and_is_part_of_the_address() {
     page.run("history.back()", &[]);
     page.wait_for_text("Loss against the best, all_reduce on 2 nodes, 16 ranks");
     let click = format!(
-        "const box = {stage}.getBoundingClientRect();
+        "{stage}.scrollIntoView({{ block: 'center' }});
+         const box = {stage}.getBoundingClientRect();
          const at = {{ clientX: box.right - 40, clientY: box.top + box.height / 2, bubbles: true }};
          document.elementFromPoint(at.clientX, at.clientY).dispatchEvent(new MouseEvent('click', at))"
     );

@@ -340,7 +340,8 @@ fn the_first_view_shows_every_workbench() {
     for workbench in ["Tuning", "Policy", "Training time", "Topology", "Overlap"] {
         assert!(page.text_in("region", workbench).contains("Drop "), "{workbench}");
     }
-    let pictures = "return [...document.querySelectorAll('.card svg path')].filter((path) => path.getTotalLength() > 0).length";
+    let pictures =
+        "return [...document.querySelectorAll('.card path')].filter((path) => path.getTotalLength() > 0).length";
     assert!(page.run(pictures, &[]).as_u64() > Some(8), "each has a picture");
     page.click("button", "Open the example of Policy");
     page.wait_until_idle();

@@ -344,6 +344,7 @@ fn a_graph_in_pieces_and_a_schedule_of_another_graph_are_told() {
     let page = ring();
     page.drop_files(&[("other.csv", other.as_bytes())]);
     page.wait_until_idle();
+    page.show("Comparison");
     page.wait_for_text("the result uses a link from 2 to 0, which the graph has not: is it of another graph?");
     page.choose("Graph", "Links of other");
     page.wait_until_idle();
@@ -498,6 +499,7 @@ fn a_dump_of_a_machine_is_drawn_with_its_rings_with_shared_data() {
     assert!(page.text_in("region", "Rates of links").contains("chosen here"));
     page.fill("Nodes like this, joined by a switch", "2");
     page.wait_until_idle();
+    page.unfold();
     page.wait_for_text("16 nodes");
     page.assert_clean();
 }

@@ -125,6 +125,8 @@ fn a_tuned_curve_is_handed_over_with_shared_data() {
     let sweep = real::file("tuning/all_reduce_1n.csv");
     let beside = [("all_reduce_1n.csv", sweep.as_slice())];
     let page = dropped("", &["ett/Perlmutter", "ett/examples"], &beside);
+    let marked = "return [...document.querySelectorAll('nav .is-loaded')].map((tab) => tab.innerText)";
+    assert_eq!(page.run(marked, &[]), serde_json::json!(["Tuning", "Training time"]), "both have files");
     page.click("link", "Training time");
     page.wait_until_idle();
     let before = answer(&page);

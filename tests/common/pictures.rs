@@ -1,4 +1,5 @@
-//! The pictures of the first view: what each workbench answers, drawn from the charts of the simulated examples.
+//! The pictures of the first view: what each workbench answers, drawn from the charts of the simulated examples. Each
+//! line of a picture is a path of SVG: its classes in style/page.css, a colon, and its data.
 
 use std::{fmt::Write, fs};
 
@@ -26,7 +27,7 @@ const PICTURES: [(Workbench, &str, &str, &[&str]); 4] = [
 ];
 
 fn path(workbench: Workbench) -> String {
-    format!("src/app/pictures/{}.svg", workbench.key())
+    format!("src/app/pictures/{}.txt", workbench.key())
 }
 
 /// All pictures with the workbenches that they are of.
@@ -83,8 +84,14 @@ fn drawn(chart: &Chart, without: &[&str]) -> String {
         };
         let step = series.points.len().div_ceil(MOST);
         let mut data = String::new();
-        for (at, point) in series.points.iter().step_by(step).enumerate() {
+        let mut is_drawn_before = false;
+        for point in series.points.iter().step_by(step) {
             let (left, top) = (x(point.x), y(point.y));
+            // A line has a gap where there is no value.
+            let continues = std::mem::replace(&mut is_drawn_before, top.is_finite());
+            if !top.is_finite() {
+                continue;
+            }
             match series.mark {
                 Mark::Spans => {
                     let right = x(point.x + point.value.unwrap_or_default());
@@ -92,7 +99,7 @@ fn drawn(chart: &Chart, without: &[&str]) -> String {
                     write!(data, "M{left:.1} {top:.1}H{right:.1}V{bottom:.1}H{left:.1}z").unwrap();
                 }
                 Mark::Dots | Mark::Rings => write!(data, "M{left:.1} {top:.1}h0").unwrap(),
-                _ => write!(data, "{}{left:.1} {top:.1}", if at == 0 { 'M' } else { 'L' }).unwrap(),
+                _ => write!(data, "{}{left:.1} {top:.1}", if continues { 'L' } else { 'M' }).unwrap(),
             }
         }
         let kind = match series.mark {
@@ -101,9 +108,9 @@ fn drawn(chart: &Chart, without: &[&str]) -> String {
             Mark::Dashed => "dashed",
             _ => "line",
         };
-        writeln!(paths, "<path class=\"{kind} {colour}\" d=\"{data}\"/>").unwrap();
+        writeln!(paths, "{kind} {colour}: {data}").unwrap();
     }
-    svg(&paths)
+    paths
 }
 
 /// The links of the generated graph that the workbench begins with, between nodes on a circle; in front those that the
@@ -133,14 +140,7 @@ fn network() -> String {
         let (left, top) = node(&place.to_string(), 8.0);
         write!(nodes, "M{left:.1} {top:.1}h0").unwrap();
     }
-    svg(&format!(
-        "<path class=\"line muted\" d=\"{idle}\"/>\n<path class=\"line answer\" d=\"{busy}\"/>\n\
-         <path class=\"nodes\" d=\"{nodes}\"/>\n"
-    ))
-}
-
-fn svg(paths: &str) -> String {
-    format!("<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\">\n{paths}</svg>\n")
+    format!("line muted: {idle}\nline answer: {busy}\nnodes: {nodes}\n")
 }
 
 #[test]

@@ -164,9 +164,14 @@ impl Session {
 
     /// Whether the workbench has something to study: loaded files, or data that it generates.
     pub fn can_study(self, workbench: Workbench) -> bool {
+        workbench != Workbench::Tuning && !self.needs_files(workbench) || self.has_files_of(workbench)
+    }
+
+    /// Whether files are loaded that the workbench studies.
+    pub fn has_files_of(self, workbench: Workbench) -> bool {
         match workbench {
             Workbench::Tuning => self.tuning.has_data(),
-            _ => !self.needs_files(workbench) || self.documents.with(|all| all.has(workbench)),
+            _ => self.documents.with(|all| all.has(workbench)),
         }
     }
 }

@@ -11,7 +11,7 @@ mod deflate;
 use base64::{
     Engine,
     alphabet::URL_SAFE,
-    engine::{GeneralPurpose, GeneralPurposeConfig},
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,10 @@ use crate::{crc32::CRC32, form::restored};
 /// Bits after the last whole byte are passed over, as they always were.
 const BASE64URL: GeneralPurpose = GeneralPurpose::new(
     &URL_SAFE,
-    GeneralPurposeConfig::new().with_encode_padding(false).with_decode_allow_trailing_bits(true),
+    GeneralPurposeConfig::new()
+        .with_encode_padding(false)
+        .with_decode_padding_mode(DecodePaddingMode::RequireNone)
+        .with_decode_allow_trailing_bits(true),
 );
 
 /// The version of the fragment.

@@ -1,9 +1,12 @@
 //! The pictures of the first view: what each workbench answers, drawn from the charts of the simulated examples. Each
 //! line of a picture is a path of SVG: its classes in style/page.css, a colon, and its data.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::{fmt::Write, fs};
 
 use collectune::{
+    math::{cos, ln, sin},
     plot::{Axis, Chart, Colour, Mark, Series, Spacing},
     report::{self, Workbench},
 };
@@ -53,8 +56,8 @@ fn report_of(input: &str) -> report::Report {
 fn position(axis: &Axis, value: f64) -> f64 {
     match axis.spacing {
         Spacing::Linear => value,
-        Spacing::Logarithmic => value.ln(),
-        Spacing::SymmetricLogarithmic => value.signum() * value.abs().ln_1p(),
+        Spacing::Logarithmic => ln(value),
+        Spacing::SymmetricLogarithmic => value.signum() * ln(1.0 + value.abs()),
     }
 }
 
@@ -123,7 +126,7 @@ fn network() -> String {
     let node = |place: &str, nodes: f64| {
         let angle = std::f64::consts::TAU * (place.parse::<f64>().unwrap() / nodes - 0.25);
         let radius = HEIGHT / 2.0 - MARGIN;
-        (WIDTH / 2.0 + 1.8 * radius * angle.cos(), HEIGHT / 2.0 + radius * angle.sin())
+        (WIDTH / 2.0 + 1.8 * radius * cos(angle), HEIGHT / 2.0 + radius * sin(angle))
     };
     let links = || text.lines().skip_while(|line| !line.starts_with("SrcID")).skip(1);
     let transfers = |link: &str| link.split(',').skip(4).filter(|cell| cell.split(':').count() == 3).count();

@@ -136,11 +136,13 @@ pub(super) fn GroupForm(
             event.prevent_default();
             let Some(draft) = draft else { return };
             let fields = state.shown.with_untracked(|shown| shown.as_ref().map(|shown| shown.form.clone()));
-            let draft = draft.get_untracked();
-            let value = |field: &Field| draft.get(&field.key).unwrap_or(&field.value).to_owned();
+            let edited = draft.get_untracked();
+            let value = |field: &Field| edited.get(&field.key).unwrap_or(&field.value).to_owned();
             let of_group = fields.iter().flatten().filter(|field| number(field) == Some(group));
             let chosen: Vec<_> = of_group.map(|field| (field.key.clone(), value(field))).collect();
             session.choose_together(workbench, &chosen);
+            // From here on the fields show what is chosen, which Back may take back.
+            draft.set(Choices::default());
         };
         let usual = move || {
             let fields = |shown: &Option<std::sync::Arc<WorkbenchView>>| {

@@ -60,7 +60,7 @@ pub fn Files() -> impl IntoView {
     let badges = move || summary.with(|summary| summary.badges.clone()).into_iter().map(badge).collect_view();
     view! {
         // A file that asks something of the user is in view.
-        <details class="panel loaded" prop:open=move || summary.with(|summary| summary.offers_action)>
+        <details class="panel" prop:open=move || summary.with(|summary| summary.offers_action)>
             <summary>
                 <bdi>{reactive(move || summary.with(|summary| summary.text.clone()))}</bdi>
                 {reactive(badges)}

@@ -90,16 +90,18 @@ pub fn synchronize(session: Session, reader: ReportReader, example: Example) {
             return;
         }
         let workbench = Workbench::of(&here);
+        let show = || {
+            session.workbench.set(workbench);
+            session.state_of(workbench).tab.set(form::tab(&here));
+        };
         match Address::parse(&here) {
             // The workload of a sweep stays for the way back.
             Ok(_) if workbench != Workbench::Tuning && untrack(move || session.has_files()) => {
-                session.workbench.set(workbench);
-                session.state_of(workbench).tab.set(form::tab(&here));
+                show();
                 session.choose_all(workbench, Choices::parse(&here));
             }
             Ok(address) => {
-                session.workbench.set(workbench);
-                session.state_of(workbench).tab.set(form::tab(&here));
+                show();
                 let mut choices = Choices::parse(&here);
                 if workbench == Workbench::Tuning {
                     // What the address leaves open is filled in at once: otherwise it would be a step of its own.

@@ -128,7 +128,7 @@ fn App() -> impl IntoView {
                 class="tab"
                 class:is-loaded=is_loaded
                 href=workbench.fragment()
-                title=move || is_loaded().then_some("Files of it are open")
+                title=move || is_loaded().then_some("Files are open for this workbench")
                 aria-current=move || is_shown().then_some("page")
             >
                 {workbench.name()}

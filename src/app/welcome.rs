@@ -93,16 +93,19 @@ fn Card(workbench: Workbench) -> impl IntoView {
     let path = |(class, data): (&'static str, &'static str)| view! { <path class=class d=data /> };
     let paths = picture.lines().filter_map(|line| line.split_once(": ")).map(path).collect_view();
     let label = format!("Open the example of {}", workbench.name());
-    let open = move || match example.has(workbench) {
-        true => view! {
-            <button type="button" aria-label=label.clone() on:click=move |_| example.open(session, workbench)>
-                "Open the example"
-            </button>
+    let open = move || {
+        let label = label.clone();
+        // A workbench without an example file makes its example itself.
+        if example.has(workbench) {
+            view! {
+                <button type="button" aria-label=label on:click=move |_| example.open(session, workbench)>
+                    "Open the example"
+                </button>
+            }
+            .into_any()
+        } else {
+            view! { <a class="button" aria-label=label href=workbench.fragment()>"Open the example"</a> }.into_any()
         }
-        .into_any(),
-        // It makes its example itself.
-        false => view! { <a class="button" aria-label=label.clone() href=workbench.fragment()>"Open the example"</a> }
-            .into_any(),
     };
     view! {
         <section class="panel card" aria-label=workbench.name()>

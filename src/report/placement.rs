@@ -30,9 +30,9 @@ pub struct Placement {
 /// A tab of a workbench, which shows some sections of its report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tab {
-    /// Its name in addresses.
+    /// The value of `tab=` in an address: letters, digits and hyphens, unique in its workbench.
     pub key: Cow<'static, str>,
-    /// Its label.
+    /// The label on the page, a word or a few.
     pub name: Cow<'static, str>,
 }
 

@@ -251,7 +251,7 @@ impl Settings {
         form.unlisted("back", <Vec<StallId>>::EXPECTED, &mut screening.brought_back);
     }
 
-    /// What a model is asked beside the measured workloads.
+    /// The sizes that are asked for beside the measured ones, and where the model searches for them.
     fn own_size_fields(&mut self, form: &mut Form<'_>, tuning: &LoadedTuning) {
         if !tuning.study.groups().is_empty() {
             form.group(Group::OwnSizes);
@@ -527,6 +527,7 @@ macro_rules! one_of {
 }
 
 one_of!(Reader, "a reader of tuner files", |reader: &Self| reader.key().to_owned(), Self::parse);
+
 /// A value that is one of these, each with its key.
 macro_rules! keyed {
     ($type:ident, $expected:literal, [$(($key:literal, $value:ident)),*]) => {

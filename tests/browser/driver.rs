@@ -66,12 +66,12 @@ impl Driver {
     /// Opens an empty tab and closes all others, with what was set in them.
     fn renew(&self) -> Result<(), String> {
         let tabs = self.get("/window/handles")?;
-        let tab = self.try_post("/window/new", &json!({ "type": "tab" }))?;
+        let empty = self.try_post("/window/new", &json!({ "type": "tab" }))?;
         for tab in tabs.as_array().into_iter().flatten() {
             self.try_post("/window", &json!({ "handle": tab }))?;
             self.delete("/window")?;
         }
-        self.try_post("/window", &json!({ "handle": tab["handle"] }))?;
+        self.try_post("/window", &json!({ "handle": empty["handle"] }))?;
         // Only a browser's first tab has the focus by itself.
         let focus = json!({ "cmd": "Emulation.setFocusEmulationEnabled", "params": { "enabled": true } });
         self.try_post("/goog/cdp/execute", &focus)?;

@@ -190,7 +190,7 @@ fn SaveModel() -> impl IntoView {
             </button>
         }
     };
-    view! { <div class="save">{reactive(move || files().into_iter().map(button).collect_view())}</div> }
+    view! { <div>{reactive(move || files().into_iter().map(button).collect_view())}</div> }
 }
 
 /// Says that the workload of the address is not loaded. No other data is shown in its place.

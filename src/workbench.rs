@@ -185,6 +185,7 @@ impl ViewChange {
                 parameters: report.parameters.clone(),
                 sections: Vec::new(),
                 snapshot: report.snapshot.clone(),
+                figures: report.figures.clone(),
             },
             jobs: jobs.clone(),
             attachments: attachments.clone(),

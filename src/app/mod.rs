@@ -29,6 +29,7 @@ mod offline;
 mod panic_page;
 mod pass_value;
 mod printing;
+mod question;
 mod reactive;
 mod report;
 mod session;

@@ -2,7 +2,8 @@
 //! the predictions of the shown model for each kernel, and the findings of the checks.
 
 use crate::report::{
-    Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, placement::Tab,
+    Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out,
+    placement::{Figure, Tab},
     privacy::NameReplacements,
 };
 use crate::{
@@ -67,10 +68,30 @@ pub fn report(material: OverlapReportInput<'_>, contents: &Contents) -> Result<R
         files,
         parameters: parameters(study)?,
         sections,
-        snapshot: None,
+        figures: figures(&results),
+        ..Report::default()
     };
     privacy.apply(&mut report);
     Ok(report)
+}
+
+/// The error of the model to use beside that of no model, and how many kernels it is right for.
+fn figures(results: &Results) -> Vec<Figure> {
+    let of = |kind: Kind| results.models.iter().find(|scores| scores.kind == kind);
+    let model = results.verdict.as_ref().filter(|verdict| verdict.is_compared).and_then(|verdict| of(verdict.model));
+    let Some((model, mean)) = model.and_then(|model| Some((model, model.mean?))) else { return Vec::new() };
+    let error = |pct: f64| format!("{pct:.1} %");
+    let spread = model.spread.map_or_else(String::new, |spread| format!("± {:.1} % over repeats; ", spread.mape_pct));
+    let mut figures = vec![Figure::new("Mean error", error(mean.mape_pct), format!("{spread}{}", model.kind.title()))];
+    if model.kind != Kind::NoSlowdown {
+        let none = of(Kind::NoSlowdown).and_then(|none| none.mean);
+        figures.extend(none.map(|none| Figure::new("Without a model", error(none.mape_pct), Kind::NoSlowdown.title())));
+    }
+    figures.push(Figure::new("Within 5 %", format!("{:.0} %", mean.within_5_pct), "of the kernels"));
+    figures.extend(model.unseen_names.map(|unseen| {
+        Figure::new("Unseen names", error(unseen.mape_pct), "mean error at kernels whose name was never measured")
+    }));
+    figures
 }
 
 fn unfinished(results: &Results) -> Option<String> {
@@ -116,7 +137,7 @@ fn shown(results: &Results, contents: &Contents) -> Option<Section> {
     let charts = [&results.predicted_over_measured, &results.errors];
     let charts = charts.into_iter().flatten().filter(|_| contents.charts).cloned().collect();
     let names = Exhibit::new("overlap-kernel-names", "Kernel names", results.names.clone());
-    Some(Section { title: title.into(), charts, tables: vec![names], ..Section::default() })
+    Some(Section { title: title.into(), charts, tables: vec![names], ..Section::default() }.as_picture())
 }
 
 fn importances(listing: &Listing) -> Section {

@@ -2,7 +2,8 @@
 //! changes, what strategies would have cost, and files to deploy.
 
 use crate::report::{
-    Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, placement::Tab,
+    Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out,
+    placement::{Figure, Tab},
     privacy::NameReplacements,
 };
 use crate::{
@@ -10,12 +11,12 @@ use crate::{
     form::RowChoice,
     policy::{
         request::{Export, Highlight},
-        result::{Decision, Flag, StudyError},
+        result::{Decision, Flag, KeyResult, StudyError},
         settings::Group,
         study::PolicyStudy,
     },
     text::Problems,
-    units::count,
+    units::{count, percent},
 };
 
 // The tabs, by which the page shows the sections.
@@ -73,6 +74,7 @@ pub fn report(material: PolicyReportInput<'_>, contents: &Contents) -> Result<Re
             tables: vec![table],
             ..Section::with_form(Group::Strategies)
         };
+        let strategies = if studied.results.is_empty() { strategies.as_picture() } else { strategies };
         sections.push(strategies.on(STRATEGIES));
     }
     for (place, of) in studied.tables.iter().enumerate() {
@@ -113,10 +115,25 @@ pub fn report(material: PolicyReportInput<'_>, contents: &Contents) -> Result<Re
         files,
         parameters,
         sections,
-        snapshot: None,
+        figures: studied.results.get(key as usize).map(figures).unwrap_or_default(),
+        ..Report::default()
     };
     privacy.apply(&mut report);
     Ok(report)
+}
+
+/// What to run for a key, what it saves, and how sure that is.
+fn figures(of: &KeyResult) -> Vec<Figure> {
+    let key = of.key.map_or_else(String::new, |key| key.to_string());
+    let mut figures = vec![Figure::new("Run", of.chosen().to_string(), key)];
+    let candidate = of.of_candidate();
+    figures.extend(candidate.and_then(|arm| Some((arm.arm, arm.compared()?))).map(|(arm, against)| {
+        let range = format!("{:.1} to {:.1} % (95 %), of {arm}", against.gain_low_pct, against.gain_high_pct);
+        Figure::new("Time saved", percent(against.gain_pct), range)
+    }));
+    figures.extend(of.p_better().map(|p| Figure::new("P(better)", format!("{:.1} %", p * 100.0), "than auto")));
+    figures.push(Figure::new("Independent values", format!("{:.0}", of.n_eff()), "of the arm that has fewest"));
+    figures
 }
 
 fn title(study: &PolicyStudy) -> String {
@@ -169,7 +186,7 @@ fn of_key(study: &PolicyStudy, place: u32, highlight: &Highlight, contents: &Con
     }
     let charts = [Some(shown.latencies), shown.posteriors];
     let charts = charts.into_iter().flatten().filter(|chart| contents.charts && !chart.series.is_empty()).collect();
-    Ok(Section { text, charts, tables, ..Section::with_form(Group::Key) })
+    Ok(Section { text, charts, tables, ..Section::with_form(Group::Key) }.as_picture())
 }
 
 fn deployables(study: &PolicyStudy, generation: u64) -> Vec<TextFile> {

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::write::{ReportFormat, Written, file_stem, write};
 use self::{
-    placement::{Placement, RowMark, Tab},
+    placement::{Figure, Placement, RowMark, Tab},
     snapshot::Snapshot,
 };
 use crate::{
@@ -112,6 +112,8 @@ pub struct Report {
     pub sections: Vec<Section>,
     /// The measurements that a comparison with a later state needs.
     pub snapshot: Option<Snapshot>,
+    /// At most four figures of the answer, which the page that made it shows beside the summary; they do not travel.
+    pub figures: Vec<Figure>,
 }
 
 /// A file from which a report was made. Never includes a path.
@@ -179,6 +181,13 @@ impl Section {
     pub fn with_form(group: impl Into<Group>) -> Self {
         let group = group.into();
         Self { title: group.title.clone().into_owned(), form: Some(group), ..Self::default() }
+    }
+
+    /// The same, its first chart drawn beside the answer.
+    #[must_use]
+    pub const fn as_picture(mut self) -> Self {
+        self.placement.is_picture = true;
+        self
     }
 
     /// The same on this tab.

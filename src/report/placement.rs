@@ -25,6 +25,8 @@ pub struct Placement {
     pub figures: Vec<Figure>,
     /// The tab that shows it; `None` for all of them.
     pub tab: Option<Tab>,
+    /// Its first chart is what the answer is read from: the page draws it beside the answer instead of in the section.
+    pub is_picture: bool,
 }
 
 /// A tab of a workbench, which shows some sections of its report.
@@ -34,6 +36,13 @@ pub struct Tab {
     pub key: Cow<'static, str>,
     /// The label on the page, a word or a few.
     pub name: Cow<'static, str>,
+}
+
+impl Figure {
+    /// A figure of these words.
+    pub fn new(name: &str, value: String, note: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), value, note: note.into() }
+    }
 }
 
 impl Tab {

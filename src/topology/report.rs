@@ -1,7 +1,8 @@
 //! The report of the topology workbench: the schedule and how good it is, its bounds, its links, and files that run it.
 
 use crate::report::{
-    Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, placement::Tab,
+    Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out,
+    placement::{Figure, Tab},
     privacy::NameReplacements,
 };
 use crate::{
@@ -9,7 +10,7 @@ use crate::{
     topology::{
         export::Form,
         listing,
-        study::{Shown, Study, StudyError},
+        study::{SearchStatus, Shown, Study, StudyError},
     },
     units::{Size, count},
 };
@@ -59,6 +60,7 @@ pub fn report(material: TopologyReportInput<'_>, contents: &Contents) -> Result<
             let time = shown.status.time_ns.map_or_else(String::new, listing::time);
             report.title = format!("{} over {} in {time}", wanted.key(), study.topology()?.name);
             report.summary.clone_from(&shown.sentences);
+            report.figures = figures(shown);
             report.parameters = parameters(study)?;
             report.sections = found(shown, contents);
             report.sections.extend(more);
@@ -74,6 +76,24 @@ pub fn report(material: TopologyReportInput<'_>, contents: &Contents) -> Result<
     report.sections.extend(left_out::section(&problems).map(|section| section.on(FILES)));
     privacy.apply(&mut report);
     Ok(report)
+}
+
+/// The time of the schedule beside what no schedule can beat.
+fn figures(shown: &Shown) -> Vec<Figure> {
+    let status = &shown.status;
+    let Some(time_ns) = status.time_ns else { return Vec::new() };
+    let sure = match status {
+        SearchStatus { is_optimal: true, .. } => "proven to be the shortest",
+        SearchStatus { is_optimal_in_parts: true, .. } => "the shortest of those that reduce before they copy",
+        SearchStatus { is_working: true, .. } => "so far: the search goes on",
+        _ => "not proven to be the shortest",
+    };
+    let above = (time_ns / status.bound_ns - 1.0) * 100.0;
+    vec![
+        Figure::new("Time", listing::time(time_ns), "of the verified schedule"),
+        Figure::new("Lower bound", listing::time(status.bound_ns), "the largest of L2, L3 and L4"),
+        Figure::new("Above the bound", format!("{above:.1} %"), sure),
+    ]
 }
 
 /// The schedule, in the order in which it is read.

@@ -6,7 +6,8 @@ mod samples;
 pub use samples::SHOWN;
 
 use crate::report::{
-    Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, placement::Tab,
+    Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out,
+    placement::{Figure, Tab},
     privacy::NameReplacements,
 };
 use crate::{
@@ -14,6 +15,7 @@ use crate::{
     training_time::{
         calibrate::{Applied, Calibration},
         interval::Basis,
+        memory::{GIB, StageMemory},
         needs,
         prediction::Mark,
         regressors::what_if::{self, Change},
@@ -134,7 +136,8 @@ pub fn report(material: TrainingTimeReportInput<'_>, contents: &Contents) -> Res
         files,
         parameters: parameters(study),
         sections,
-        snapshot: None,
+        figures: outcome.and_then(Result::ok).map(figures).unwrap_or_default(),
+        ..Report::default()
     };
     privacy.apply(&mut report);
     Ok(report)
@@ -175,6 +178,29 @@ fn step_sentences(outcome: &Outcome) -> Vec<String> {
     });
     sentences.extend(listing::fits(&outcome.memory, outcome.capacity_bytes));
     sentences
+}
+
+/// The step's time with its interval, what it processes, what the pipeline waits, and the memory of the fullest stage.
+fn figures(outcome: &Outcome) -> Vec<Figure> {
+    let [low, high] = outcome.interval_us;
+    let beyond = outcome.marks[Mark::Extrapolated as usize] + outcome.marks[Mark::Suspect as usize];
+    let range = match outcome.basis {
+        Basis::Nothing => "no interval".to_owned(),
+        basis if basis.is_interval() => format!("{} to {} (90 %)", time(low), time(high)),
+        basis => format!("{} to {}: {}", time(low), time(high), basis.source_phrase()),
+    };
+    let sure = if beyond > 0.0 { format!("{range}; {} extrapolated", share(beyond)) } else { range };
+    let memory = outcome.memory.iter().map(StageMemory::total).fold(0.0, f64::max) / GIB;
+    let fits = outcome.capacity_bytes.map_or_else(String::new, |capacity| {
+        let verdict = if memory * GIB > capacity { "does not fit" } else { "fits" };
+        format!("of {:.1} GiB: {verdict}", capacity / GIB)
+    });
+    vec![
+        Figure::new("Step", time(outcome.step.total_us), sure),
+        Figure::new("Tokens", format!("{:.0} /s", outcome.tokens_per_gpu), "of each GPU"),
+        Figure::new("Pipeline waits", share(outcome.step.bubble()), "of the step"),
+        Figure::new("Memory", format!("{memory:.1} GiB"), fits),
+    ]
 }
 
 /// The effect of the changes in a sentence; `None` if there are none.
@@ -228,6 +254,7 @@ fn step(outcome: &Outcome, changes: &[Change]) -> Vec<Section> {
             ],
             ..Section::default()
         }
+        .as_picture()
         .on(STEP),
         what_if(outcome, changes).on(STEP),
         Section {

@@ -141,6 +141,7 @@ pub fn report(material: TuningReportInput<'_>, contents: &Contents) -> Result<Re
         files,
         parameters: measured_with.chain(parameters(study)).collect(),
         sections,
+        ..Report::default()
     };
     privacy.apply(&mut report);
     Ok(report)

@@ -7,7 +7,7 @@ mod unreadable;
 mod view;
 
 pub use reader::ReportReader;
-pub use section::SectionView;
+pub use section::{SectionView, figures_view};
 
 use leptos::prelude::*;
 

@@ -95,24 +95,16 @@ pub fn SectionView(
     let files = move || section.with(|section| section.as_ref().map(|s| s.files.clone()).unwrap_or_default());
     let file = |ReportFile { name, text, note }: ReportFile| view! { <TextFile name about=note text /> };
     let place = Memo::new(move |_| section.with(|s| s.as_ref().map(|s| s.placement.clone())).unwrap_or_default());
-    let has_charts = move || !count(|section| section.charts.len()).is_empty();
+    // On the page of a workbench the picture of the answer is drawn beside it.
+    let charts = move || {
+        let is_picture = is_own && place.with(|place| place.is_picture);
+        count(|section| section.charts.len()).into_iter().skip(usize::from(is_picture)).collect::<Vec<_>>()
+    };
+    let has_charts = move || !charts().is_empty();
     let error = move || {
         place.with(|place| place.error.clone()).map(|error| view! { <p class="wrong" role="alert">{error}</p> })
     };
-    let figures = move || {
-        let figure = |Figure { name, value, note }: Figure| {
-            view! {
-                <div class="figure">
-                    <dt>{name}</dt>
-                    <dd>{value}</dd>
-                    <dd class="figure-note">{note}</dd>
-                </div>
-            }
-        };
-        let figures = place.with(|place| place.figures.clone());
-        (!figures.is_empty())
-            .then(|| view! { <dl class="figures">{figures.into_iter().map(figure).collect_view()}</dl> })
-    };
+    let figures = move || figures_view(place.with(|place| place.figures.clone()));
     let content = view! {
             {form}
             {reactive(error)}
@@ -121,7 +113,7 @@ pub fn SectionView(
             {listed.more_button(sentences)}
             {reactive(move || notes(place.get()))}
             <div class="charts" hidden=move || !has_charts()>
-                <For each=move || count(|section| section.charts.len()) key=|index| *index children=chart />
+                <For each=charts key=|index| *index children=chart />
             </div>
             <For each=tables key=|table| (table.0, table.1.clone(), table.3) children=table />
             {reactive(move || files().into_iter().map(file).collect_view())}
@@ -160,4 +152,19 @@ fn notes(place: Placement) -> impl IntoView {
         <Notes notes />
         <Notes notes=warnings warn=true />
     }
+}
+
+/// Figures with their names and notes; nothing for none.
+pub fn figures_view(figures: Vec<Figure>) -> Option<AnyView> {
+    let figure = |Figure { name, value, note }: Figure| {
+        view! {
+            <div class="figure">
+                <dt>{name}</dt>
+                <dd>{value}</dd>
+                <dd class="figure-note">{note}</dd>
+            </div>
+        }
+    };
+    (!figures.is_empty())
+        .then(|| view! { <dl class="figures">{figures.into_iter().map(figure).collect_view()}</dl> }.into_any())
 }

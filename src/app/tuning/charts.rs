@@ -49,30 +49,32 @@ fn over_size(session: Session) -> Signal<Option<Arc<Chart>>> {
     .into()
 }
 
-/// busbw over size and over channels. The panels are there before the charts, so that the page doesn't jump.
+/// busbw over size, from which the answer is read. The panel is there before the chart, so that the page doesn't jump.
 #[component]
-pub fn Charts(first: Signal<bool>, second: Signal<bool>) -> impl IntoView {
+pub fn Picture() -> impl IntoView {
     let session: Session = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
+    let step = browser_tasks::count_up_in_tasks(2);
+    let chart = over_size(session);
     view! {
-        <div class="charts">
-            <section class="panel">
-                <Show when=move || first.get()>
-                    {
-                        let chart = over_size(session);
-                        view! { <ChartView chart theme pinned=pinned(session, chart) /> }
-                    }
-                </Show>
-            </section>
-            <section class="panel">
-                <Show when=move || second.get()>
-                    {
-                        let chart = chart_of(session, 2, |view| Some(&view.busbw_over_channels));
-                        view! { <ChartView chart theme pinned=pinned(session, chart) /> }
-                    }
-                </Show>
-            </section>
-        </div>
+        <section class="panel picture-panel" aria-label="Picture of the answer">
+            <Show when=move || { step.get() >= 2 }>
+                <ChartView chart theme pinned=pinned(session, chart) />
+            </Show>
+        </section>
+    }
+}
+
+/// busbw over channels at the size shown.
+#[component]
+pub fn OverChannels() -> impl IntoView {
+    let session: Session = expect_context();
+    let theme = expect_context::<ActiveTheme>().signal();
+    let chart = chart_of(session, 2, |view| Some(&view.busbw_over_channels));
+    view! {
+        <section class="panel">
+            <ChartView chart theme pinned=pinned(session, chart) />
+        </section>
     }
 }
 

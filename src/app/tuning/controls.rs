@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use crate::{
     app::session::Session,
-    app::{fields::ChoiceField, reactive::Show},
+    app::{fields::ChoiceField, question::Question, reactive::Show},
     collective::{Collective, Scale},
     order::CompactSort,
     tuning::{
@@ -85,7 +85,7 @@ pub fn Controls() -> impl IntoView {
     };
     let is_last = move |up: bool| Signal::derive(move || neighbour(up).is_none());
     view! {
-        <section class="controls" aria-label="Workload">
+        <Question label="Workload">
             <Show when=move || has_sets.get()>
                 <div class="sets">
                     <ChoiceField
@@ -136,6 +136,6 @@ pub fn Controls() -> impl IntoView {
                     "›"
                 </button>
             </div>
-        </section>
+        </Question>
     }
 }

@@ -16,7 +16,7 @@ use super::{
     files::Files,
     session::{Session, StudyState},
     tabs::{Tabs, tab_id},
-    workbench::{Sections, study_when_free, why_unanswered},
+    workbench::{AnswerRow, Sections, study_when_free, why_unanswered},
 };
 use crate::{
     app::reactive::{Show, effect, reactive},
@@ -25,7 +25,7 @@ use crate::{
     tuning::address::{Address, Panel},
 };
 use answer::Answer;
-use charts::{Charts, HeatMap};
+use charts::{HeatMap, OverChannels, Picture};
 use controls::Controls;
 use panel_query::ask_for_panels;
 use table::OptimalConfigurations;
@@ -63,6 +63,13 @@ pub fn Tuning() -> impl IntoView {
                     </p>
                 </Show>
                 <Show when=move || has_data() || has_documents()>
+                    <Show when=shows_workload>
+                        <Controls />
+                        <AnswerRow is_brief=Signal::derive(move || !is_answer())>
+                            <Answer />
+                            <Picture />
+                        </AnswerRow>
+                    </Show>
                     <PanelTabs />
                     <div
                         class="panels"
@@ -113,22 +120,17 @@ fn PanelTabs() -> impl IntoView {
     view! { <Tabs tabs shown choose /> }
 }
 
-/// The chosen panel other than the answer, below the choice of the workload.
+/// The chosen panel other than the answer.
 #[component]
 fn OtherPanel() -> impl IntoView {
     let session: Session = expect_context();
-    let shows_workload = move || session.tuning.workload().is_some();
     // Each panel has sections of its own: none is kept from the panel before.
     let sections = move || {
         session.tuning.panel.with(|_| ());
         view! { <Sections workbench=Workbench::Tuning /> }
     };
     view! {
-        <Show when=shows_workload>
-            <Controls />
-        </Show>
         <Show when=move || session.tuning.panel.get() == Panel::HeatMap>
-            <Answer />
             <HeatMap />
         </Show>
         {reactive(sections)}
@@ -149,21 +151,19 @@ fn NoSweep() -> impl IntoView {
     }
 }
 
-/// The answer panel. Its parts are built in several tasks of the browser, the answer first.
+/// The answer panel. Its parts are built in several tasks of the browser.
 #[component]
 fn AnswerPanel() -> impl IntoView {
-    let step = browser_tasks::count_up_in_tasks(4);
+    let step = browser_tasks::count_up_in_tasks(3);
     let is_at = move |first: usize| step.get() >= first;
     view! {
         <Show when=move || is_at(1)>
-            <Controls />
-            <Answer />
-            <Charts first=Signal::derive(move || is_at(3)) second=Signal::derive(move || is_at(4)) />
-        </Show>
-        <Show when=move || is_at(2)>
             <OptimalConfigurations />
         </Show>
-        <Show when=move || is_at(4)>
+        <Show when=move || is_at(2)>
+            <OverChannels />
+        </Show>
+        <Show when=move || is_at(3)>
             <Sections workbench=Workbench::Tuning />
         </Show>
     }

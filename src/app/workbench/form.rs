@@ -8,6 +8,7 @@ use crate::{
         fields::{choice_field, number_field},
         list::ListLimit,
         pass_value::pass_button,
+        question::Question,
         reactive::{For, Show, reactive},
         session::{Session, WorkbenchState},
     },
@@ -85,7 +86,7 @@ pub(super) fn ChoiceBar(workbench: Workbench) -> impl IntoView {
         .into_any()
     };
     view! {
-        <section class="controls" aria-label="Choices">
+        <Question label="Choices">
             <Fields workbench group=None />
             <For each=groups key=|group| group.number children=group_view />
             {pass_button(label, given)}
@@ -94,7 +95,7 @@ pub(super) fn ChoiceBar(workbench: Workbench) -> impl IntoView {
                     {reactive(save)}
                 </div>
             </Show>
-        </section>
+        </Question>
     }
 }
 

@@ -2,21 +2,26 @@
 
 mod form;
 
+use std::sync::Arc;
+
 use leptos::prelude::*;
 
 use super::{
+    chart::ChartView,
     files::Files,
     list::ListLimit,
     network::NetworkView,
     printing::Printing,
-    report::SectionView,
+    report::{SectionView, figures_view},
     session::{Session, StudyState},
     tabs::{Tabs, tab_id},
+    theme::ActiveTheme,
     welcome::Welcome,
     words::words,
 };
 use crate::{
     app::reactive::{For, Show, effect, reactive},
+    plot::Pick,
     report::{Fact, Report, Section, Workbench, placement::Tab},
 };
 use form::{ChoiceBar, GroupForm};
@@ -68,12 +73,6 @@ pub fn study_when_free(session: Session, workbench: Workbench) {
 fn WorkbenchBody(workbench: Workbench) -> impl IntoView {
     let session: Session = expect_context();
     let state = session.state_of(workbench);
-    let title = move || state.shown.with(|shown| shown.as_ref().map(|shown| shown.report.title.clone()));
-    let summary = move || {
-        let sentences = state.shown.with(|shown| shown.as_ref().map(|shown| shown.report.summary.clone()));
-        let sentence = |text: String| view! { <p class="sentence">{text}</p> };
-        sentences.unwrap_or_default().into_iter().map(sentence).collect_view()
-    };
     let tabs = Memo::new(move |_| {
         let has_network = state.network.with(Option::is_some);
         state.shown.with(|shown| shown.as_ref().map(|shown| tabs_of(&shown.report, has_network)).unwrap_or_default())
@@ -94,10 +93,10 @@ fn WorkbenchBody(workbench: Workbench) -> impl IntoView {
         {reactive(move || why_unanswered(session, workbench))}
         <Show when=move || state.has_answer()>
             <ChoiceBar workbench />
-            <section class="panel answer" aria-labelledby="answer-heading">
-                <h2 id="answer-heading">{reactive(title)}</h2>
-                {reactive(summary)}
-            </section>
+            <AnswerRow is_brief=Signal::derive(move || tabs.with(|all| first_key(all)) != shown.get())>
+                <Answer workbench />
+                <Picture workbench />
+            </AnswerRow>
             <Tabs tabs shown choose />
             <div class="panels" role="tabpanel" id="panel" aria-labelledby=move || tab_id(&shown.get())>
                 <Show when=shows_network>
@@ -105,6 +104,78 @@ fn WorkbenchBody(workbench: Workbench) -> impl IntoView {
                 </Show>
                 <Sections workbench tab=shown />
             </div>
+        </Show>
+    }
+}
+
+/// The answer beside the picture that it is read from; the answer alone, in a line, where another tab than the first is
+/// shown.
+#[component]
+pub fn AnswerRow(#[prop(into)] is_brief: Signal<bool>, children: Children) -> impl IntoView {
+    let Printing(is_printing) = expect_context();
+    let is_brief = move || is_brief.get() && !is_printing.get();
+    view! {
+        <div class="answer-row" class:is-brief=is_brief>
+            {children()}
+        </div>
+    }
+}
+
+/// The first sentence of the answer with its figures, and the others on demand.
+#[component]
+fn Answer(workbench: Workbench) -> impl IntoView {
+    let Printing(is_printing) = expect_context();
+    let state = expect_context::<Session>().state_of(workbench);
+    let of_report = move |of: fn(&Report) -> Vec<String>| {
+        state.shown.with(|shown| shown.as_ref().map(|shown| of(&shown.report)).unwrap_or_default())
+    };
+    let title = move || of_report(|report| vec![report.title.clone()]);
+    let sentence = |text: String| view! { <p class="sentence">{text}</p> };
+    let sentences = move |of: fn(&Report) -> Vec<String>| of_report(of).into_iter().map(sentence).collect_view();
+    let first = move || sentences(|report| report.summary.iter().take(1).cloned().collect());
+    let others = move || sentences(|report| report.summary.iter().skip(1).cloned().collect());
+    let has_others = move || state.shown.with(|shown| shown.as_ref().is_some_and(|s| s.report.summary.len() > 1));
+    let figures = move || {
+        let figures = state.shown.with(|shown| shown.as_ref().map(|shown| shown.report.figures.clone()));
+        figures_view(figures.unwrap_or_default())
+    };
+    view! {
+        <section class="panel answer" aria-labelledby="answer-heading">
+            <h2 id="answer-heading">{reactive(title)}</h2>
+            {reactive(first)}
+            {reactive(figures)}
+            <Show when=has_others>
+                <details class="more" prop:open=move || is_printing.get()>
+                    <summary>"More about this answer"</summary>
+                    {reactive(others)}
+                </details>
+            </Show>
+        </section>
+    }
+}
+
+/// The chart that the answer is read from, of the first section that has one.
+#[component]
+fn Picture(workbench: Workbench) -> impl IntoView {
+    let session: Session = expect_context();
+    let state = session.state_of(workbench);
+    let theme = expect_context::<ActiveTheme>().signal();
+    let chart = Memo::new(move |_| {
+        let of = |report: &Report| {
+            report.sections.iter().find(|section| section.placement.is_picture)?.charts.first().cloned()
+        };
+        state.shown.with(|shown| of(&shown.as_ref()?.report).map(Arc::new))
+    });
+    let pick = move |pick: Option<Pick>| {
+        if let Some(chart) = chart.get_untracked() {
+            session.choose_series(workbench, &chart, pick);
+        }
+    };
+    view! {
+        <Show when=move || chart.with(Option::is_some)>
+            <section class="panel picture-panel" aria-label="Picture of the answer">
+                <ChartView chart theme on_pick=pick />
+            </section>
         </Show>
     }
 }

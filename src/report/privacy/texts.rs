@@ -6,6 +6,7 @@ use crate::{
     plot::{Axis, Chart, Mark, Point, Quantity, Series},
     report::{
         Exhibit, Fact, LoadedFile, Report, Section, TextFile,
+        placement::Figure,
         snapshot::{Snapshot, SnapshotGroup},
     },
     text::{Column, Entry, Listing},
@@ -16,13 +17,17 @@ pub(super) type TextVisitor<'a> = dyn FnMut(&mut String, bool) + 'a;
 
 /// Calls `see` for every text of a report.
 pub(super) fn each(report: &mut Report, see: &mut TextVisitor<'_>) {
-    let Report { workbench: _, title, summary, program: _, made_on, files, parameters, sections, snapshot } = report;
+    let Report { workbench: _, title, summary, program: _, made_on, files, parameters, sections, snapshot, figures } =
+        report;
     see(title, false);
     summary.iter_mut().chain(made_on).for_each(|text| see(text, false));
     for LoadedFile { name, format, holds, left_out: _ } in files {
         name.iter_mut().for_each(|name| see(name, true));
         see(format, false);
         see(holds, false);
+    }
+    for Figure { name, value, note } in figures {
+        [name, value, note].into_iter().for_each(|text| see(text, false));
     }
     for Fact { name, value } in parameters {
         see(name, false);

@@ -199,6 +199,7 @@ fn report(at: Cursor<'_>) -> Result<Report, WireError> {
         parameters: at.field("parameters").list(read_fact)?,
         sections: at.field("sections").list(read_section)?,
         snapshot: at.field("snapshot").optional(snapshot::read)?,
+        figures: Vec::new(),
     })
 }
 

@@ -254,7 +254,7 @@ impl Study {
         let topology = self.topology()?;
         let status = self.status()?;
         let bounds = at.search.bounds();
-        let mut sentences = vec![format!("{}: {}.", topology.name, at.request.words()), status.sentence.clone()];
+        let mut sentences = vec![status.sentence.clone(), format!("{}: {}.", topology.name, at.request.words())];
         let faults = at.search.problem.faults(&schedule);
         sentences.push(match faults.first() {
             None => format!(
@@ -315,7 +315,7 @@ impl Study {
     pub fn renew(&self, shown: &mut Shown) -> Result<(), StudyError> {
         let at = self.at.as_ref().ok_or(StudyError::NoSearch)?;
         shown.status = self.status()?;
-        if let Some(sentence) = shown.sentences.get_mut(1) {
+        if let Some(sentence) = shown.sentences.first_mut() {
             sentence.clone_from(&shown.status.sentence);
         }
         shown.bounds = listing::bounds(self.topology()?, &at.request, &at.search.bounds(), &at.clock);

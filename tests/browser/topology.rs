@@ -17,7 +17,7 @@ fn ring() -> Page {
 }
 
 fn answer(page: &Page) -> String {
-    page.text_of("return document.querySelector('.answer').innerText")
+    page.text_of("return document.querySelector('.answer').textContent")
 }
 
 /// How often each layer was drawn: the network, what moves over it, links over time.

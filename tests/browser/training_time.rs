@@ -25,7 +25,7 @@ fn example() -> Page {
 }
 
 fn answer(page: &Page) -> String {
-    page.text_of("return document.querySelector('.answer').innerText")
+    page.text_of("return document.querySelector('.answer').textContent")
 }
 
 #[test]

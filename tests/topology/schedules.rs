@@ -1187,7 +1187,7 @@ fn a_bound_that_is_raised_is_told_of_the_schedule_that_is_shown() {
         }
     }
     assert!(shown == study.show().unwrap(), "what is renewed is what would be shown");
-    assert!(shown.sentences[1].contains("proven optimal, though 1.051 times the bound of"), "{}", shown.sentences[1]);
+    assert!(shown.sentences[0].contains("proven optimal, though 1.051 times the bound of"), "{}", shown.sentences[0]);
 }
 
 #[test]

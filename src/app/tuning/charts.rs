@@ -72,7 +72,7 @@ pub fn OverChannels() -> impl IntoView {
     let theme = expect_context::<ActiveTheme>().signal();
     let chart = chart_of(session, 2, |view| Some(&view.busbw_over_channels));
     view! {
-        <section class="panel">
+        <section class="panel over-channels">
             <ChartView chart theme pinned=pinned(session, chart) />
         </section>
     }

@@ -22,7 +22,7 @@ use crate::{
 const MAX_SUGGESTIONS: usize = 200;
 
 /// The number of files up to which each has a button that saves it; more files are chosen from a list.
-const MAX_BUTTONS: usize = 5;
+const MAX_BUTTONS: usize = 2;
 
 /// The fields above the answer, those of groups that have no section, and the files to save.
 #[component]

@@ -625,12 +625,12 @@ impl Study for Topology {
         let mut report = crate::topology::report::report(material, contents)?;
         if self.found.is_some() {
             if let Ok(status) = self.active().status()
-                && let Some(sentence) = report.summary.get_mut(1)
+                && let Some(sentence) = report.summary.first_mut()
             {
                 *sentence = status.sentence;
             }
-            if let Some(words) = self.damage_words() {
-                report.summary.insert(0, format!("{words}:"));
+            if let (Some(words), Some(sentence)) = (self.damage_words(), report.summary.first_mut()) {
+                *sentence = format!("{words}: {sentence}");
             }
             report.summary.extend(self.stale_schedule_note());
         }

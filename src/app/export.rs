@@ -1,13 +1,17 @@
-//! Copies or saves a table as CSV, Markdown or JSON.
+//! The menus of a table: which columns it shows, and copying and saving it as CSV, Markdown or JSON.
 
 use std::sync::Arc;
 
 use leptos::{prelude::*, task::spawn_local};
 
-use super::session::Session;
+use super::{
+    menu::{Menu, MenuEntry},
+    reactive::Show,
+    session::Session,
+};
 use crate::{
-    app::{clipboard, fields::ChoiceField, js_error::describe},
-    text::Listing,
+    app::{clipboard, js_error::describe},
+    text::{Column, Listing},
     tuning::export::ExportFormat,
 };
 
@@ -20,60 +24,92 @@ pub fn write_listing(format: ExportFormat, listing: &Listing) -> String {
     }
 }
 
-/// The export of the rows of a listing that its filter keeps.
-#[component]
-pub fn ListingExport(
-    listing: Signal<Arc<Listing>>,
-    #[prop(optional, into)] filter: Signal<String>,
-    #[prop(into)] name: String,
-) -> impl IntoView {
-    let write = UnsyncCallback::new(move |format| {
-        let kept = listing.with_untracked(|listing| listing.filtered(&filter.get_untracked()));
-        write_listing(format, &kept)
-    });
-    view! { <ExportMenu write name /> }
-}
-
-/// The choice of a format, and the buttons that copy and save.
-#[component]
-pub fn ExportMenu(
-    /// Writes the table in a format.
+/// The entries that copy a table, and those that save it, in each of the formats.
+pub fn export_entries(
+    session: Session,
+    formats: &'static [ExportFormat],
+    // What is written, as a word with the space after it; empty for what the menu belongs to.
+    what: &str,
+    // The name of the file, without the extension.
+    name: &str,
     write: UnsyncCallback<ExportFormat, String>,
-    /// The name of the file, without the extension.
-    #[prop(into)]
-    name: String,
-) -> impl IntoView {
-    let session: Session = expect_context();
-    let format = RwSignal::new(ExportFormat::Csv);
-    let text = move || write.run(format.get_untracked());
-    let copy = move |_| {
+) -> Vec<MenuEntry> {
+    let copy = move |format: ExportFormat| {
         spawn_local(async move {
-            if clipboard::copy(&text()).await {
+            if clipboard::copy(&write.run(format)).await {
                 session.announcement.set("Copied.".into());
             } else {
                 session.notify("The browser does not let the page copy; save the table instead.".into(), true, None);
             }
         });
     };
-    let name = StoredValue::new(name);
-    let save = move |_| {
-        let format = format.get_untracked();
-        let name = name.with_value(|name| format!("{name}.{}", format.extension()));
-        if let Err(error) = clipboard::save(&name, format.media_type(), &text()) {
+    let save = move |name: &str, format: ExportFormat| {
+        let name = format!("{name}.{}", format.extension());
+        if let Err(error) = clipboard::save(&name, format.media_type(), &write.run(format)) {
             session.notify(format!("The table could not be saved: {}.", describe(&error)), true, None);
         }
     };
-    let choices = || ExportFormat::ALL.iter().map(|format| (*format, format.name().to_owned())).collect::<Vec<_>>();
+    let copies = formats.iter().map(|format| {
+        let label = format!("Copy {what}as {}", format.name());
+        MenuEntry::action(label, move || copy(*format))
+    });
+    let saves = formats.iter().map(|format| {
+        let (label, name) = (format!("Save {what}as {}", format.name()), name.to_owned());
+        MenuEntry::action(label, move || save(&name, *format))
+    });
+    copies.chain(saves).collect()
+}
+
+/// The menu of the columns that are shown on demand, if there are any, and the menu that copies and saves.
+#[component]
+pub fn TableMenus(
+    /// The content of the table.
+    #[prop(into)]
+    listing: Signal<Arc<Listing>>,
+    /// The names of the secondary columns that are shown.
+    asked: RwSignal<Vec<String>>,
+    /// The name of the table for assistive technology.
+    #[prop(into)]
+    title: String,
+    /// The name of saved files, without the extension.
+    #[prop(into)]
+    name: String,
+    /// Writes the table in a format.
+    write: UnsyncCallback<ExportFormat, String>,
+) -> impl IntoView {
+    let session: Session = expect_context();
+    let has_more = move || listing.with(|listing| listing.columns.iter().any(|column| column.is_secondary));
+    let secondary = move || {
+        let all = listing.get_untracked();
+        all.columns.iter().filter(|column| column.is_secondary).cloned().collect::<Vec<Column>>()
+    };
+    let columns = UnsyncCallback::new(move |()| {
+        let names: Vec<String> = secondary().iter().map(|column| column.name.to_string()).collect();
+        let count = names.len();
+        let is_all = Signal::derive(move || asked.with(Vec::len) >= count);
+        let toggle_all = move || asked.set(if is_all.get_untracked() { Vec::new() } else { names.clone() });
+        let mut entries = vec![MenuEntry::switch("All columns".to_owned(), String::new(), is_all, toggle_all)];
+        entries.extend(secondary().into_iter().map(|Column { name, meaning, .. }| {
+            let [own, other] = [(); 2].map(|()| name.to_string());
+            let is_shown = Signal::derive(move || asked.with(|asked| asked.contains(&own)));
+            let toggle = move || {
+                asked.update(|asked| match asked.iter().position(|name| *name == other) {
+                    Some(place) => drop(asked.remove(place)),
+                    None => asked.push(other.clone()),
+                });
+            };
+            MenuEntry::switch(name.into_owned(), meaning.into_owned(), is_shown, toggle)
+        }));
+        entries
+    });
+    let columns_of = format!("Columns of {title}");
+    let options = UnsyncCallback::new(move |()| export_entries(session, ExportFormat::ALL, "", &name, write));
     view! {
-        <div class="export" role="group" aria-label="Export">
-            <ChoiceField
-                label="Format"
-                choices
-                value=move || Some(format.get())
-                on_value=move |chosen| format.set(chosen)
-            />
-            <button type="button" on:click=copy>"Copy"</button>
-            <button type="button" on:click=save>"Save"</button>
-        </div>
+        <span class="menus">
+            <Show when=has_more>
+                <Menu label="Columns" name=columns_of.clone() entries=columns />
+            </Show>
+            <Menu label="⋯" name=format!("Options of {title}") entries=options />
+        </span>
     }
 }

@@ -1,13 +1,17 @@
-//! A table with heading, filter and export.
+//! A table with heading, filter and menus.
 
 use std::sync::Arc;
 
 use leptos::prelude::*;
 
-use super::{export::ListingExport, reactive::Show, table::DataTable};
+use super::{
+    export::{TableMenus, write_listing},
+    reactive::Show,
+    table::DataTable,
+};
 use crate::text::Listing;
 
-/// A table with heading, filter and export.
+/// A table with heading, filter and menus.
 #[component]
 pub fn ListingView(
     /// The heading above the table.
@@ -27,7 +31,12 @@ pub fn ListingView(
     on_open: Option<UnsyncCallback<usize>>,
 ) -> impl IntoView {
     let filter = RwSignal::new(String::new());
+    let asked = RwSignal::new(Vec::new());
     let is_long = move || listing.with(|listing| listing.rows.len() > 8);
+    let write = UnsyncCallback::new(move |format| {
+        let kept = listing.with_untracked(|listing| listing.filtered(&filter.get_untracked()));
+        write_listing(format, &kept)
+    });
     view! {
         <div class="listing">
             <div class="panel-head">
@@ -38,9 +47,9 @@ pub fn ListingView(
                         <input type="search" placeholder="Filter" bind:value=filter />
                     </label>
                 </Show>
-                <ListingExport listing filter name />
+                <TableMenus listing asked title=heading.clone() name write />
             </div>
-            <DataTable caption=heading listing row_class on_open filter />
+            <DataTable caption=heading listing asked row_class on_open filter />
         </div>
     }
 }

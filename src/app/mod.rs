@@ -4,8 +4,8 @@
 //! the tuning workbench, [`workbench`] draws any other from data, [`welcome`] is shown before anything is open.
 //!
 //! [`tabs`] is the row of sections that every workbench has. [`drop`] opens files and [`files`] lists them; [`example`]
-//! opens examples and [`file_store`] keeps files on the device. [`chart`], [`table`] and [`network`] show results;
-//! [`status`] shows tasks and notices. [`history`] keeps the address and the history of the browser. [`share`] writes
+//! opens examples and [`file_store`] keeps files on the device. [`chart`], [`table`] and [`network`] show results, with a
+//! [`menu`] each; [`status`] shows tasks and notices. [`history`] keeps the address and the history of the browser. [`share`] writes
 //! reports, [`report`] shows reports. [`worker_entry`] is the program of the workers.
 
 mod browser_tasks;
@@ -24,6 +24,7 @@ mod js_error;
 mod lazy;
 mod list;
 mod listing;
+mod menu;
 mod network;
 mod offline;
 mod panic_page;

@@ -33,6 +33,8 @@ pub fn DataTable(
     /// The content of the table.
     #[prop(into)]
     listing: Signal<Arc<Listing>>,
+    /// The names of the secondary columns that are shown.
+    asked: RwSignal<Vec<String>>,
     /// The index of the row that is marked as current.
     #[prop(optional, into)]
     current: Signal<Option<usize>>,
@@ -50,8 +52,6 @@ pub fn DataTable(
     let drawn = count_up_in_tasks(FIRST_ROWS / ROWS_PER_TASK);
     // The number of rows drawn depends on the number of columns.
     let width = Memo::new(move |_| listing.with(|listing| listing.columns.len()));
-    // The secondary columns that the user asked for.
-    let asked = RwSignal::new(Vec::<String>::new());
     let shown = Memo::new(move |_| {
         listing.with(|listing| {
             let columns = listing.columns.iter().enumerate();
@@ -178,46 +178,7 @@ pub fn DataTable(
         if hidden > more { format!("{more} of {hidden}") } else { hidden.to_string() }
     };
     let is_cut = move || hidden() > 0;
-    let secondary = Memo::new(move |_| {
-        listing.with(|listing| {
-            let columns = listing.columns.iter().enumerate();
-            columns.filter(|(_, column)| column.is_secondary).map(|(index, _)| index).collect::<Vec<usize>>()
-        })
-    });
-    let choice = move |index: usize| {
-        let column = listing.with_untracked(|listing| listing.columns.get(index).cloned())?;
-        let name = column.name.to_string();
-        let toggle = move |_| {
-            asked.update(|asked| {
-                let before = asked.len();
-                asked.retain(|other| *other != name);
-                if asked.len() == before {
-                    asked.push(name.clone());
-                }
-            });
-        };
-        Some(view! {
-            <label class="check" title=column.meaning>
-                <input type="checkbox" on:change=toggle />
-                <span>{column.name}</span>
-            </label>
-        })
-    };
-    let columns = move || {
-        let secondary = secondary.get();
-        (!secondary.is_empty()).then(|| {
-            view! {
-                <details class="columns">
-                    <summary>"Columns"</summary>
-                    <div class="checks" role="group" aria-label="Further columns">
-                        {secondary.into_iter().map(choice).collect_view()}
-                    </div>
-                </details>
-            }
-        })
-    };
     view! {
-        {reactive(columns)}
         <div
             node_ref=place
             class="table-box"

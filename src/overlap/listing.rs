@@ -148,7 +148,7 @@ pub fn kernels(dataset: &Dataset, indices: &[u32]) -> Listing {
         Column::numbers("Slowdown", "measured, in per cent of the duration alone"),
     ];
     let metric =
-        |name: &String| Column { name: name.clone().into(), meaning: "".into(), is_numeric: true, is_secondary: false };
+        |name: &String| Column { name: name.clone().into(), meaning: "".into(), is_numeric: true, is_secondary: true };
     columns.extend(dataset.columns.iter().map(metric));
     let row = |kernel: &Kernel| {
         let mut row = vec![

@@ -47,6 +47,8 @@ pub struct ChartTable {
     pub numeric: Vec<bool>,
     /// One row per point, in the order of the chart.
     pub rows: Vec<Vec<String>>,
+    /// What each cell of [`ChartTable::rows`] is sorted by; text where there is no number.
+    pub numbers: Vec<Vec<Option<f64>>>,
 }
 
 /// The unit in which a time prints, and its length in microseconds.
@@ -185,27 +187,33 @@ pub fn table(chart: &Chart) -> ChartTable {
     if notes {
         columns.push(("Note".to_owned(), false));
     }
-    let mut rows = Vec::new();
+    let (mut rows, mut numbers) = (Vec::new(), Vec::new());
     for series in &chart.series {
         let (_, value_is) = value_quantity(chart, series);
         let interval_is = interval_quantity(chart, series);
         for point in &series.points {
-            let place = |value, axis: &Axis| value_text(value, &axis.quantity);
-            let mut row = vec![series.name.clone(), place(point.x, &chart.x), place(point.y, &chart.y)];
+            let number = |value: Option<f64>, quantity: &Quantity| {
+                let text = value.map(|value| value_text(value, quantity)).unwrap_or_default();
+                (text, value.filter(|_| !quantity.is_names()))
+            };
+            let mut row = vec![(series.name.clone(), None)];
+            row.extend([(point.x, &chart.x), (point.y, &chart.y)].map(|(at, axis)| number(Some(at), &axis.quantity)));
             if values().next().is_some() {
-                let value = point.value.filter(|_| series.mark.is_area());
-                row.push(value.map(|value| with_unit(&value_text(value, value_is), value_is)).unwrap_or_default());
+                let (text, value) = number(point.value.filter(|_| series.mark.is_area()), value_is);
+                let text = if text.is_empty() { text } else { with_unit(&text, value_is) };
+                row.push((text, value));
             }
             if intervals {
-                let end = |end: Option<f64>| end.map(|end| value_text(end, interval_is)).unwrap_or_default();
-                row.extend([point.low, point.high].map(end));
+                row.extend([point.low, point.high].map(|end| number(end, interval_is)));
             }
             if notes {
-                row.push(point.note.clone());
+                row.push((point.note.clone(), None));
             }
-            rows.push(row);
+            let (texts, of_row): (Vec<String>, Vec<Option<f64>>) = row.into_iter().unzip();
+            rows.push(texts);
+            numbers.push(of_row);
         }
     }
     let (headers, numeric) = columns.into_iter().unzip();
-    ChartTable { headers, numeric, rows }
+    ChartTable { headers, numeric, rows, numbers }
 }

@@ -25,7 +25,7 @@ use self::{
 };
 use crate::{
     form::{self, Group, RowChoice},
-    plot::Chart,
+    plot::{self, Chart, ChartTable},
     text::{Column, Entry, Listing},
 };
 
@@ -217,6 +217,23 @@ impl Exhibit {
     /// A table whose rows can't be chosen.
     pub fn new(id: impl Into<String>, title: impl Into<String>, listing: Listing) -> Self {
         Self { id: id.into(), title: title.into(), listing, choose: None, marks: Vec::new() }
+    }
+
+    /// The numbers behind a chart, a row for each point.
+    pub fn of_chart(chart: &Chart) -> Self {
+        let ChartTable { headers, numeric, rows, numbers } = plot::table(chart);
+        let column = |(name, is_numeric): (String, bool)| Column {
+            name: name.into(),
+            meaning: "".into(),
+            is_numeric,
+            is_secondary: false,
+        };
+        let row = |(texts, numbers): (Vec<String>, Vec<Option<f64>>)| {
+            texts.into_iter().zip(numbers).map(|(text, number)| Entry { text, number }).collect()
+        };
+        let columns = headers.into_iter().zip(numeric).map(column).collect();
+        let listing = Listing { columns, rows: rows.into_iter().zip(numbers).map(row).collect() };
+        Self::new(&*chart.id, format!("Data of {}", chart.title), listing)
     }
 }
 

@@ -25,10 +25,10 @@ pub fn files(bundle: &Bundle) -> Listing {
         Column::words("File", "The file, with its folders"),
         Column::words("State", "Used, known but unused, asked, or unrecognised"),
         Column::numbers("Rows", "Rows that were read"),
-        Column::numbers("Twice", "Of those, rows that an earlier file has as well, and that count once"),
+        Column::numbers("Twice", "Of those, rows that an earlier file has as well, and that count once").secondary(),
         Column::numbers("Left out", "Rows that can't be used"),
         Column::words("Holds", "What it holds"),
-        Column::words("Cluster", "The cluster that it belongs to"),
+        Column::words("Cluster", "The cluster that it belongs to").secondary(),
         Column::words("Notes", "Why, and what must be known"),
     ];
     let rows = bundle.files.iter().enumerate().map(|(index, file)| {

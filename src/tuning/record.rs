@@ -167,11 +167,11 @@ const COLUMNS: [Column; 11] = [
     Column::numbers("Runs", "how many runs that is the median of"),
     Column::numbers("Spread", "(max − min) / median of those runs, in per cent"),
     Column::numbers("Out of place", "median of the out-of-place runs, GB/s"),
-    Column::numbers("Difference", "out-of-place busbw over in-place busbw, minus one, in per cent"),
+    Column::numbers("Difference", "out-of-place busbw over in-place busbw, minus one, in per cent").secondary(),
     Column::numbers("Stalled", "runs that are not used"),
-    Column::words("Asked", "what was asked of the library"),
-    Column::words("Known from", "how it is known what ran"),
-    Column::words("Lines", "where the runs stand"),
+    Column::words("Asked", "what was asked of the library").secondary(),
+    Column::words("Known from", "how it is known what ran").secondary(),
+    Column::words("Lines", "where the runs stand").secondary(),
 ];
 
 fn listing(measured: &[RecordedConfiguration]) -> Listing {
@@ -259,8 +259,8 @@ const STALL_COLUMNS: [Column; 11] = [
     Column::words("Scale", "nodes and ranks"),
     Column::numbers("Size", "message size"),
     Column::words("Configuration", "what ran"),
-    Column::words("Which", "in place or out of place"),
-    Column::numbers("Repeat", "which of its runs"),
+    Column::words("Which", "in place or out of place").secondary(),
+    Column::numbers("Repeat", "which of its runs").secondary(),
     Column::numbers("busbw", "of the run, GB/s"),
     Column::numbers("Expected", "median of its siblings, or what its other placement lets expect, GB/s"),
     Column::numbers("Slower", "how many times slower than expected"),

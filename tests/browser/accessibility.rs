@@ -123,6 +123,12 @@ fn each_side_of_the_workbench() {
         page.wait_until_idle();
         found.look(&page, &format!("panel-{}", panel.to_lowercase().replace(['/', ' '], "-")));
     }
+    page.click("tab", "Answer");
+    for menu in ["Columns of Optimal configurations", "Options of Optimal configurations", "Options of busbw"] {
+        page.click("button", menu);
+        found.look(&page, &format!("menu-{}", menu.to_lowercase().replace(' ', "-")));
+        page.press(key::ESCAPE);
+    }
     page.assert_clean();
 }
 

@@ -134,6 +134,58 @@ fn dialogs_keep_the_focus_and_give_it_back() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_menu_is_walked_and_gives_the_focus_back() {
+    let page = with_sweep();
+    page.allow_clipboard();
+    let focused = || page.text_of("return document.activeElement.innerText");
+    let comes_to = |label: &str| page.wait_until(|| focused() == label, &format!("the focus comes to {label}"));
+    let is_closed = || {
+        let open = "return document.querySelector('[role=menu], [aria-haspopup][aria-expanded=true]') === null";
+        page.wait_until(|| page.run(open, &[]) == true, "the menu closes");
+    };
+    let button = "Options of Optimal configurations";
+    page.tab_to("button", button);
+    let before = page.fragment();
+    page.press(key::ENTER);
+    comes_to("Copy as CSV");
+    for (key, label) in [
+        (key::DOWN, "Copy as Markdown"),
+        (key::END, "Save as JSON"),
+        (key::DOWN, "Copy as CSV"),
+        (key::UP, "Save as JSON"),
+        (key::UP, "Save as Markdown"),
+        (key::HOME, "Copy as CSV"),
+    ] {
+        page.press(key);
+        comes_to(label);
+    }
+    page.press("]");
+    page.press(key::ESCAPE);
+    is_closed();
+    comes_to("⋯");
+    assert_eq!(page.fragment(), before, "the page's keys are not for an open menu");
+
+    page.press(key::DOWN);
+    comes_to("Copy as CSV");
+    page.press(key::ENTER);
+    is_closed();
+    comes_to("⋯");
+    let copied = || page.text_of("return navigator.clipboard.readText()");
+    page.wait_until(|| copied().starts_with("collective,"), "the table is copied");
+
+    page.press(key::ENTER);
+    comes_to("Copy as CSV");
+    page.press(key::TAB);
+    is_closed();
+    page.click("button", button);
+    comes_to("Copy as CSV");
+    page.click("heading", "Optimal configurations");
+    is_closed();
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_chart_is_walked_and_heard() {
     let page = with_sweep();
     let summary = page.text_of("return document.querySelector('.chart canvas[role=img]').getAttribute('aria-label')");
@@ -146,7 +198,8 @@ fn a_chart_is_walked_and_heard() {
     page.press(key::ENTER);
     page.find("button", "Unpin");
     page.press(key::ESCAPE);
-    page.run("document.querySelector('.chart-data summary').click()", &[]);
+    let title = page.text_of("return document.querySelector('.chart-title').innerText");
+    page.choose_from_menu(&title, "Show data");
     page.wait_until(
         || page.run("return document.querySelectorAll('.chart-data table tbody tr').length > 7", &[]) == true,
         "the same as a table",

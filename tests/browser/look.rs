@@ -4,7 +4,10 @@ use std::{env, fs, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::page::Page;
+use crate::{
+    page::{Page, key},
+    sweep::sweep,
+};
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
@@ -72,6 +75,91 @@ pub fn overflow(page: &Page) -> Value {
              .concat(document.documentElement.scrollWidth > width ? ['the page scrolls'] : []);",
         &[],
     )
+}
+
+/// With the columns that are shown at first, every table of every example fits a window of 1,400 pixels.
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn no_table_needs_scrolling_sideways() {
+    let page = Page::closed();
+    page.resize(1400, 900);
+    let mut seen = 0;
+    let mut wide = Vec::new();
+    for workbench in ["tuning", "policy", "training-time", "topology", "overlap"] {
+        page.visit("");
+        page.visit(&format!("#v=1&w={workbench}&x=1"));
+        page.wait_until(|| page.look_for("tab", "").is_some(), "there is an answer");
+        page.wait_until_idle();
+        let tabs = page.run("return [...document.querySelectorAll('.tabs [role=tab]')].map((tab) => tab.id)", &[]);
+        for tab in tabs.as_array().unwrap() {
+            page.run("document.getElementById(arguments[0]).click()", &[tab.clone()]);
+            page.wait_until_idle();
+            page.unfold();
+            page.wait_until_idle();
+            let tables = page.run(
+                "const tables = [];
+                 for (const box of document.querySelectorAll('.table-box')) {
+                     box.scrollIntoView();
+                     const rows = () => box.querySelectorAll('tbody tr').length;
+                     for (let [seen, quiet] = [-1, 0]; quiet < 5; seen = rows()) {
+                         await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+                         quiet = rows() === seen ? quiet + 1 : 0;
+                     }
+                     tables.push([box.getAttribute('aria-label'), box.scrollWidth, box.clientWidth]);
+                 }
+                 return tables;",
+                &[],
+            );
+            let tables = tables.as_array().unwrap();
+            seen += tables.len();
+            let of_tab = tables.iter().filter(|table| table[1].as_u64() > table[2].as_u64());
+            wide.extend(of_tab.map(|table| format!("{workbench}, {tab}: {table}")));
+        }
+    }
+    assert!(seen > 20, "{seen} tables");
+    assert!(wide.is_empty(), "{}", wide.join("\n"));
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn the_first_column_and_the_head_stay_in_view() {
+    let page = Page::open();
+    page.resize(700, 500);
+    page.drop_files(&[("sweep.csv", sweep(16, 8).as_bytes())]);
+    page.wait_until_idle();
+    assert_eq!(page.rows("Optimal configurations"), 16);
+    page.click("button", "Columns of Optimal configurations");
+    page.click("menuitem", "All columns");
+    page.press(key::ESCAPE);
+    let table = page.find("region", "Optimal configurations by size");
+    for colours in [
+        json!([{ "name": "prefers-color-scheme", "value": "light" }]),
+        json!([{ "name": "prefers-color-scheme", "value": "dark" }]),
+        json!([{ "name": "forced-colors", "value": "active" }]),
+    ] {
+        page.emulate(&colours);
+        let hidden = page.run(
+            "const [box] = arguments;
+             box.scrollIntoView();
+             box.scrollTo(10000, 60);
+             const { left, top } = box.getBoundingClientRect();
+             const first = [...box.querySelectorAll('tr > :first-child')];
+             const isHidden = (cell) => {
+                 const own = cell.getBoundingClientRect();
+                 const isHead = cell.closest('thead') !== null;
+                 return Math.abs(own.left - left) > 1 || (isHead && Math.abs(own.top - top) > 1)
+                     || !getComputedStyle(cell).backgroundColor.startsWith('rgb(');
+             };
+             if (box.scrollLeft < 50 || box.scrollTop < 50) return ['it does not scroll'];
+             const corner = document.elementFromPoint(left + 4, top + 4);
+             if (corner.closest('tr > *') !== first[0]) return ['the corner is covered'];
+             return first.filter(isHidden).map((cell) => cell.innerText);",
+            &[table.clone().into()],
+        );
+        assert_eq!(hidden, json!([]), "{colours}");
+    }
+    page.assert_clean();
 }
 
 #[test]

@@ -38,6 +38,12 @@ pub mod key {
     pub const BACKSPACE: &str = "\u{e003}";
     /// Downwards, in a list.
     pub const DOWN: &str = "\u{e015}";
+    /// Upwards, in a list.
+    pub const UP: &str = "\u{e013}";
+    /// To the first of a list.
+    pub const HOME: &str = "\u{e011}";
+    /// To the last of a list.
+    pub const END: &str = "\u{e010}";
     /// Closes what is on top.
     pub const ESCAPE: &str = "\u{e00c}";
     /// Held for commands.
@@ -229,6 +235,12 @@ impl Page {
     /// Clicks what [`Page::find`] finds.
     pub fn click(&self, role: &str, name: &str) {
         self.driver().click(&self.find(role, name));
+    }
+
+    /// Chooses an entry from the menu of a table or a chart, by the beginning of its title.
+    pub fn choose_from_menu(&self, title: &str, entry: &str) {
+        self.click("button", &format!("Options of {title}"));
+        self.click("menuitem", entry);
     }
 
     /// Shows a tab of the workbench, by its name, and waits until the page is idle.
@@ -535,7 +547,9 @@ fn wait<T>(patience: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> 
 /// The elements that can have a role.
 fn selector(role: &str) -> &str {
     match role {
-        "button" => "button:not([role=tab]), summary, input[type=button], input[type=submit], [role=button]",
+        "button" => {
+            "button:not([role=tab], [role^=menuitem]), summary, input[type=button], input[type=submit], [role=button]"
+        }
         "checkbox" => "input[type=checkbox], [role=checkbox], [role=switch]",
         "combobox" => "select, [role=combobox]",
         "dialog" => "dialog[open], [role=dialog], [role=alertdialog]",
@@ -543,6 +557,7 @@ fn selector(role: &str) -> &str {
         "heading" => "h1, h2, h3, h4, [role=heading]",
         "img" => "img, canvas, svg, [role=img]",
         "link" => "a[href], [role=link]",
+        "menuitem" => "[role^=menuitem]",
         "radio" => "input[type=radio], [role=radio]",
         "region" => "section, [role=region]",
         "tab" => "[role=tab]",

@@ -2,53 +2,26 @@
 
 use std::sync::Arc;
 
-use crate::app::reactive::reactive;
+use crate::app::{listing::ListingView, reactive::reactive};
 use leptos::prelude::*;
 
-use crate::plot::{Chart, table};
+use super::export::file_stem;
+use crate::{plot::Chart, report::Exhibit};
 
-/// The number of rows that are listed; the table says how many more there are. More would make the page slow.
-const MAX_ROWS: usize = 2000;
-
-/// The table of the data, built when it is opened.
+/// The table of the data while it is shown.
 #[component]
-pub(super) fn DataTable(chart: Signal<Option<Arc<Chart>>>) -> impl IntoView {
-    let open = RwSignal::new(false);
-    let toggle = move |event: web_sys::Event| {
-        open.set(event_target::<web_sys::Element>(&event).has_attribute("open"));
-    };
-    let content = move || open.get().then(|| chart.get()).flatten().map(|chart| rows(&chart));
-    view! {
-        <details class="chart-data" hidden=move || chart.with(Option::is_none) on:toggle=toggle>
-            <summary>"Show data"</summary>
-            {reactive(content)}
-        </details>
-    }
-}
-
-fn rows(chart: &Chart) -> impl IntoView + use<> {
-    let table = table(chart);
-    let left_out = table.rows.len().saturating_sub(MAX_ROWS);
-    let kinds = table.numeric;
-    let headers = table.headers.into_iter().zip(&kinds);
-    let headers =
-        headers.map(|(header, numeric)| view! { <th scope="col" class:number=*numeric>{header}</th> }).collect_view();
-    let cells = |row: Vec<String>| {
-        let mut cells = row.into_iter().zip(&kinds);
-        let head = cells.next().map(|(name, _)| view! { <th scope="row">{name}</th> });
-        let rest = cells.map(|(cell, numeric)| view! { <td class:number=*numeric>{cell}</td> }).collect_view();
-        view! { <tr>{head}{rest}</tr> }
-    };
-    let body = table.rows.into_iter().take(MAX_ROWS).map(cells).collect_view();
-    let rest = (left_out > 0).then(|| view! { <p>{format!("{left_out} more points are not listed here.")}</p> });
-    view! {
-        <div class="chart-data-scroll" tabindex="0" role="region" aria-label=format!("Data of {}", chart.title)>
-            <table>
-                <caption class="visually-hidden">{chart.summary.clone()}</caption>
-                <thead><tr>{headers}</tr></thead>
-                <tbody>{body}</tbody>
-            </table>
-            {rest}
-        </div>
-    }
+pub(super) fn ChartData(chart: Signal<Option<Arc<Chart>>>, is_shown: RwSignal<bool>) -> impl IntoView {
+    // The table stays, with its order, while the chart keeps its name.
+    let name = Memo::new(move |_| {
+        chart.with(|chart| {
+            let chart = chart.as_ref().filter(|_| is_shown.get())?;
+            Some((format!("Data of {}", chart.title), file_stem(chart)))
+        })
+    });
+    let listing = Memo::new(move |_| {
+        let of = |chart: &Arc<Chart>| Exhibit::of_chart(chart).listing;
+        Arc::new(chart.with(|chart| chart.as_ref().map(of)).unwrap_or_default())
+    });
+    let table = move || name.get().map(|(heading, name)| view! { <ListingView heading listing name /> });
+    view! { <div class="chart-data">{reactive(table)}</div> }
 }

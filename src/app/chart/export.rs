@@ -33,7 +33,7 @@ pub(super) fn save_png(chart: &Chart, style: &Style) -> Result<(), JsValue> {
 }
 
 /// The id of the chart with characters that no file name can hold replaced by `-`, at most 80 of them.
-fn file_stem(chart: &Chart) -> String {
+pub(super) fn file_stem(chart: &Chart) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' };
     let stem: String = chart.id.chars().take(80).map(safe).collect();
     if stem.is_empty() { "chart".to_owned() } else { stem }

@@ -1,5 +1,5 @@
-//! The chart of the page: two canvases, a legend that hides series, the values of the pinned point, the data as a
-//! table, and exports.
+//! The chart of the page: two canvases, a legend that hides series, the values of the pinned point, and a menu that
+//! saves it and shows its data as a table.
 //!
 //! The pointer shows the values of a point and a click pins it. With the keyboard, arrow keys go from point to point
 //! and from series to series, Home and End to the ends of a series; Enter pins the point and Escape unpins it.
@@ -10,13 +10,20 @@ use std::{
 };
 
 use crate::app::{
+    export::{export_entries, write_listing},
     lazy::is_near_viewport,
+    menu::{Menu, MenuEntry},
     reactive::{Show, reactive},
+    session::Session,
 };
 use leptos::{html, prelude::*};
 use wasm_bindgen::JsCast;
 
-use crate::plot::{Chart, Pick, Style, Theme};
+use crate::{
+    plot::{Chart, Pick, Style, Theme},
+    report::Exhibit,
+    tuning::export::ExportFormat,
+};
 
 mod canvas;
 mod data;
@@ -29,13 +36,13 @@ mod state;
 pub(super) use canvas::CanvasSize;
 pub(super) use drawing::follow_size;
 
-use data::DataTable;
+use data::ChartData;
 use drawing::{Drawing, Values};
 use legend::Legend;
 use printed::PrintedChart;
 use state::State;
 
-/// A chart with its legend, readout, data table and exports.
+/// A chart with its legend, readout, menu and data table.
 #[component]
 pub fn ChartView(
     /// The chart; `None` while there is none yet.
@@ -54,6 +61,7 @@ pub fn ChartView(
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let hint = format!("chart-hint-{}", COUNT.fetch_add(1, Ordering::Relaxed));
     let state = State::new(chart, theme, on_pick, pinned.unwrap_or_default());
+    let shows_data = RwSignal::new(false);
     let title = move || chart.with(|chart| chart.as_ref().map(|chart| chart.title.clone()));
     let place = NodeRef::<html::Figure>::new();
     let is_near = is_near_viewport(move || place.get().map(Into::into));
@@ -64,7 +72,7 @@ pub fn ChartView(
             <Drawing state described_by=hint.clone()/>
             <Readout state hint/>
             <p class="visually-hidden" role="status" aria-live="polite" aria-atomic="true">{state.announcement}</p>
-            <DataTable chart/>
+            <ChartData chart is_shown=shows_data/>
             <PrintedChart state/>
         }
     };
@@ -91,7 +99,7 @@ pub fn ChartView(
         <figure node_ref=place class="chart">
             <figcaption class="chart-head">
                 <span class="chart-title">{reactive(title)}</span>
-                <Exports state/>
+                <Exports state shows_data/>
             </figcaption>
             <Show when=move || is_near.get() fallback=place_holder>{drawn()}</Show>
         </figure>
@@ -130,22 +138,39 @@ fn Readout(state: State, hint: String) -> impl IntoView {
     }
 }
 
-/// The buttons that save the chart as a file.
+/// The menu that saves the chart, and copies, saves or shows its data.
 #[component]
-fn Exports(state: State) -> impl IntoView {
-    let save = move |save: fn(&Chart, &Style) -> Result<(), wasm_bindgen::JsValue>| {
-        move |_| {
-            let (Some(chart), Some(style)) = (state.chart.get_untracked(), state.style_of_file()) else { return };
+fn Exports(state: State, shows_data: RwSignal<bool>) -> impl IntoView {
+    let session: Session = expect_context();
+    let chart = state.chart;
+    let save = move |label: &str, save: fn(&Chart, &Style) -> Result<(), wasm_bindgen::JsValue>| {
+        MenuEntry::action(label.to_owned(), move || {
+            let (Some(chart), Some(style)) = (chart.get_untracked(), state.style_of_file()) else { return };
             if save(&chart, &style).is_err() {
                 state.announcement.set("The browser could not save the file".to_owned());
             }
-        }
+        })
     };
-    let nothing = move || state.chart.with(Option::is_none);
+    let write = UnsyncCallback::new(move |format| {
+        let data = chart.with_untracked(|chart| chart.as_ref().map(|chart| Exhibit::of_chart(chart).listing));
+        write_listing(format, &data.unwrap_or_default())
+    });
+    let entries = UnsyncCallback::new(move |()| {
+        let name = chart.with_untracked(|chart| chart.as_ref().map(|chart| export::file_stem(chart)));
+        let mut entries = vec![save("Save as PNG", export::save_png), save("Save as SVG", export::save_svg)];
+        entries.extend(export_entries(session, &[ExportFormat::Csv], "data ", &name.unwrap_or_default(), write));
+        let toggle = move || shows_data.update(|shows| *shows = !*shows);
+        entries.push(MenuEntry::switch("Show data".to_owned(), String::new(), shows_data.into(), toggle));
+        entries
+    });
+    let name = Signal::derive(move || {
+        chart.with(|chart| chart.as_ref().map_or_else(String::new, |chart| format!("Options of {}", chart.title)))
+    });
     view! {
-        <span class="chart-exports">
-            <button type="button" disabled=nothing on:click=save(export::save_png)>"PNG"</button>
-            <button type="button" disabled=nothing on:click=save(export::save_svg)>"SVG"</button>
-        </span>
+        <Show when=move || chart.with(Option::is_some)>
+            <span class="menus">
+                <Menu label="⋯" name entries />
+            </span>
+        </Show>
     }
 }

@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use crate::{
     app::reactive::Show,
     app::table::DataTable,
-    app::{export::ExportMenu, session::Session},
+    app::{export::TableMenus, session::Session},
     tuning::{
         address::Address,
         export::ExportFormat,
@@ -23,6 +23,7 @@ pub fn OptimalConfigurations() -> impl IntoView {
     let session: Session = expect_context();
     let all = RwSignal::new(false);
     let filter = RwSignal::new(String::new());
+    let asked = RwSignal::new(Vec::new());
     let several = move || session.tuning.groups.with(|groups| groups.len() > 1);
     let rows = Memo::new(move |_| {
         let shown = session.tuning.workload().filter(|_| !all.get());
@@ -38,35 +39,6 @@ pub fn OptimalConfigurations() -> impl IntoView {
         });
         format.write(&kept, session.tuning.set_label().as_deref())
     });
-    view! {
-        <section class="panel" aria-labelledby="table-heading">
-            <div class="panel-head">
-                <h2 id="table-heading">"Optimal configurations"</h2>
-                <label class="filter">
-                    <span class="visually-hidden">"Filter rows"</span>
-                    <input type="search" placeholder="Filter" bind:value=filter />
-                </label>
-                <Show when=several>
-                    <label class="check">
-                        <input type="checkbox" bind:checked=all />
-                        <span>"All collectives and scales"</span>
-                    </label>
-                </Show>
-                <ExportMenu write name="optimal-configurations" />
-            </div>
-            <RecommendationTable rows filter caption="Optimal configurations by size" />
-        </section>
-    }
-}
-
-/// A table of recommendations; opening a row shows its workload.
-#[component]
-pub fn RecommendationTable(
-    #[prop(into)] rows: Signal<Arc<Vec<Recommendation>>>,
-    #[prop(into)] filter: Signal<String>,
-    caption: &'static str,
-) -> impl IntoView {
-    let session: Session = expect_context();
     let listing = Memo::new(move |_| Arc::new(rows.with(|rows| listing::recommendations(rows))));
     let current = Memo::new(move |_| {
         let workload = session.tuning.workload()?;
@@ -86,5 +58,31 @@ pub fn RecommendationTable(
         })
         .unwrap_or_default()
     });
-    view! { <DataTable caption listing current row_class=Some(row_class) on_open=Some(on_open) filter /> }
+    view! {
+        <section class="panel" aria-labelledby="table-heading">
+            <div class="panel-head">
+                <h2 id="table-heading">"Optimal configurations"</h2>
+                <label class="filter">
+                    <span class="visually-hidden">"Filter rows"</span>
+                    <input type="search" placeholder="Filter" bind:value=filter />
+                </label>
+                <Show when=several>
+                    <label class="check">
+                        <input type="checkbox" bind:checked=all />
+                        <span>"All collectives and scales"</span>
+                    </label>
+                </Show>
+                <TableMenus listing asked title="Optimal configurations" name="optimal-configurations" write />
+            </div>
+            <DataTable
+                caption="Optimal configurations by size"
+                listing
+                asked
+                current
+                row_class=Some(row_class)
+                on_open=Some(on_open)
+                filter
+            />
+        </section>
+    }
 }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     plot::{self, Chart, Colour, Mark, Series, Style, Theme},
-    text::{Column, Entry, Listing, is_control},
+    text::{Column, Listing, is_control},
 };
 use page::Page;
 
@@ -160,22 +160,12 @@ fn chart_data(page: &mut Page, chart: &Chart) {
     if count(&told.series) == 0 || count(&told.series) > MOST_NOTES {
         return;
     }
-    let plot::ChartTable { headers, numeric, rows } = plot::table(&told);
-    let columns = headers.into_iter().zip(numeric);
-    let columns = columns.map(|(name, is_numeric)| Column {
-        name: name.into(),
-        meaning: "".into(),
-        is_numeric,
-        is_secondary: false,
-    });
-    let columns = columns.collect();
-    let rows = rows.into_iter().map(|row| row.into_iter().map(Entry::text).collect()).collect();
     page.raw("<details class=\"data\">\n<summary>The chart as a table");
     if left_out > 0 {
         page.raw(&format!(" <span>without its {left_out} points in the background</span>"));
     }
     page.raw("</summary>\n");
-    listing(page, &Listing { columns, rows }, &chart.title);
+    listing(page, &Exhibit::of_chart(&told).listing, &chart.title);
     page.raw("</details>\n");
 }
 

@@ -87,11 +87,11 @@ const COLUMNS: [Column; 12] = [
     Column::numbers("Line", "the rule that applies; none in a gap"),
     Column::words("Would run", "what this reader would run"),
     Column::numbers("busbw", "busbw expected of it, GB/s"),
-    Column::words("Known by", "measured, interpolated between measured sizes, or from the model"),
-    Column::numbers("Best", "the highest measured busbw, GB/s"),
+    Column::words("Known by", "measured, interpolated between measured sizes, or from the model").secondary(),
+    Column::numbers("Best", "the highest measured busbw, GB/s").secondary(),
     Column::words("Best measured", "its configuration"),
     Column::numbers("Lost", "share of the best that is lost, in per cent"),
-    Column::numbers("Default", "busbw measured with the library's own choice, GB/s"),
+    Column::numbers("Default", "busbw measured with the library's own choice, GB/s").secondary(),
     Column::numbers("Gain", "over the default, in per cent of it"),
 ];
 

@@ -14,11 +14,11 @@ const COLUMNS: [Column; 12] = [
     Column::numbers("Size", "message size"),
     Column::numbers("Calls", "calls per step"),
     Column::words("Ran", "what the log says that ran"),
-    Column::numbers("Now", "time of one call with the library's own choice, us"),
+    Column::numbers("Now", "time of one call with the library's own choice, us").secondary(),
     Column::numbers("Now per step", "time of all of them, us"),
     Column::words("Hits", "the line of the rule that applies, or the gap"),
     Column::words("Would run", "what would run with the tuner file"),
-    Column::numbers("With", "time of one call with the tuner file, us"),
+    Column::numbers("With", "time of one call with the tuner file, us").secondary(),
     Column::numbers("With per step", "time of all of them, us"),
     Column::words("Known by", "how the times are known; sizes that were never measured are to be measured next"),
 ];

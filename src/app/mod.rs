@@ -4,8 +4,9 @@
 //! the tuning workbench, [`workbench`] draws any other from data, [`welcome`] is shown before anything is open.
 //!
 //! [`tabs`] is the row of sections that every workbench has. [`drop`] opens files and [`files`] lists them; [`example`]
-//! opens examples and [`file_store`] keeps files on the device. [`chart`], [`table`] and [`network`] show results, with a
-//! [`menu`] each; [`status`] shows tasks and notices. [`history`] keeps the address and the history of the browser. [`share`] writes
+//! opens examples, [`file_store`] keeps files on the device and [`file_line`] shows a line of one. [`chart`],
+//! [`table`] and [`network`] show results, with a [`menu`] each; [`status`] shows tasks and notices. [`history`] keeps
+//! the address and the history of the browser. [`share`] writes
 //! reports, [`report`] shows reports. [`worker_entry`] is the program of the workers.
 
 mod browser_tasks;
@@ -17,6 +18,7 @@ mod drop;
 mod example;
 mod export;
 mod fields;
+mod file_line;
 mod file_store;
 mod files;
 mod history;
@@ -59,9 +61,11 @@ use crate::{
     tuning::address::Address,
     units::grouped,
 };
+use chart::linked::Links;
 use diagnostics::now_ms;
 use drop::{DropZone, MAX_FILES, OnFiles, OpenButton, OpenedFiles};
 use example::Example;
+use file_line::{FileLineDialog, ShownLine};
 use file_store::FileStore;
 use printing::Printing;
 use report::{ReportPage, ReportReader};
@@ -84,6 +88,8 @@ pub fn run() {
 fn App() -> impl IntoView {
     provide_context(ActiveTheme::new());
     provide_context(Printing::new());
+    provide_context(Links::new());
+    provide_context(ShownLine::new());
     let fragment = history::fragment();
     let address = Address::parse(&fragment);
     let names_example = address.as_ref().is_ok_and(|address| address.example);
@@ -166,6 +172,7 @@ fn App() -> impl IntoView {
         </Show>
         <ShareDialog />
         <MappingDialog />
+        <FileLineDialog />
         <DropZone on_files collecting />
         <div class="visually-hidden" role="status" aria-live="polite">{reactive(move || session.announcement.get())}</div>
     }

@@ -6,7 +6,12 @@ use crate::app::reactive::{For, Show, reactive};
 use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
-use super::{browser_tasks::count_up_in_tasks, lazy::is_near_viewport, printing::Printing};
+use super::{
+    browser_tasks::count_up_in_tasks,
+    chart::linked::{Links, values_of_row},
+    lazy::is_near_viewport,
+    printing::Printing,
+};
 use crate::text::{Listing, visible};
 
 /// The number of rows that are drawn at first; more would block the page.
@@ -98,6 +103,8 @@ pub fn DataTable(
         };
         shown.get().into_iter().map(header).collect_view()
     };
+    let links: Links = expect_context();
+    let marked = Memo::new(move |_| listing.with(|listing| links.marked_rows(listing)));
     // A row is built once and its cells follow the content, so that it keeps the focus when the content changes.
     let row = move |index: usize| {
         let columns = listing.with_untracked(|listing| listing.columns.clone());
@@ -124,15 +131,20 @@ pub fn DataTable(
         };
         let rest = shown.get_untracked().into_iter().skip(1).map(cell).collect_view();
         let is_current = Memo::new(move |_| current.get() == Some(index));
+        let is_marked = Memo::new(move |_| marked.with(|marked| marked.contains(&index)));
         let class = move || {
             listing.track();
             let own = row_class.map(|class| class.run(index)).unwrap_or_default();
-            format!("{own} {}", if is_current.get() { "is-current" } else { "" })
+            let current = if is_current.get() { "is-current" } else { "" };
+            format!("{own} {current} {}", if is_marked.get() { "is-marked" } else { "" })
         };
+        let point = move || links.point(None, Some(listing.with_untracked(|listing| values_of_row(listing, index))));
         view! {
             <tr
                 class=class
                 aria-current=move || is_current.get().then_some("true")
+                on:mouseenter=move |_| point()
+                on:focusin=move |_| point()
                 on:click=move |_| {
                     if let Some(on_open) = on_open {
                         on_open.run(index);
@@ -193,7 +205,12 @@ pub fn DataTable(
                 <thead>
                     <tr>{reactive(move || is_near.get().then(headers))}</tr>
                 </thead>
-                <tbody node_ref=body on:keydown=walk>
+                <tbody
+                    node_ref=body
+                    on:keydown=walk
+                    on:mouseleave=move |_| links.point(None, None)
+                    on:focusout=move |_| links.point(None, None)
+                >
                     <For each=rows key=|row| *row children=move |(_, index)| row(index) />
                 </tbody>
             </table>

@@ -7,9 +7,16 @@ use std::{
 };
 
 use super::gzip::Gzip;
+use crate::text::Preview;
+
+/// A stream without its compression, if it is gzip.
+pub(super) fn inflated<'a>(source: Box<dyn Read + 'a>) -> Box<dyn Read + 'a> {
+    let source = Preview::new(source, 2);
+    if source.head() == b"\x1F\x8B" { Box::new(Inflate::new(source)) } else { Box::new(source) }
+}
 
 /// Decompresses gzip of one or several members, within limits.
-pub(super) struct Inflate<R: Read> {
+struct Inflate<R: Read> {
     decoder: Gzip<BufReader<Counted<R>>>,
     compressed: Rc<Cell<u64>>,
     inflated: u64,
@@ -55,7 +62,7 @@ impl<R: Read> Read for Counted<R> {
 }
 
 impl<R: Read> Inflate<R> {
-    pub(super) fn new(input: R) -> Self {
+    fn new(input: R) -> Self {
         let compressed = Rc::new(Cell::new(0));
         let input = Counted { input, count: Rc::clone(&compressed) };
         Self { decoder: Gzip::new(BufReader::new(input)), compressed, inflated: 0 }

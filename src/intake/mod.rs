@@ -6,6 +6,7 @@ pub mod files;
 mod gzip;
 mod inflate;
 mod kernels;
+pub mod lines;
 mod logs;
 mod open;
 mod opened;

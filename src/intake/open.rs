@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::{
     FileReport, Mapping, Outcome, documents,
-    inflate::{Counted, Inflate},
+    inflate::{Counted, inflated},
     kernels, logs,
     opened::{File, FileContent, Opened, OpenedFile, Result, broken, fatal, notes},
     recognise::{self, Recognised},
@@ -89,10 +89,7 @@ pub fn open_file(
 }
 
 fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
-    let source = Preview::new(source, HEAD);
-    let packed = source.head().starts_with(b"\x1F\x8B");
-    let source: Box<dyn Read + '_> = if packed { Box::new(Inflate::new(source)) } else { Box::new(source) };
-    read_inflated(source, file, share_read)
+    read_inflated(inflated(Box::new(source)), file, share_read)
 }
 
 /// Reads a file that is not packed, or no more.

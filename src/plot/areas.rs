@@ -30,7 +30,11 @@ pub(super) fn area(point: &Point, mark: &Mark, scales: &Scales) -> Option<Rect> 
         Mark::Spans => {
             let (start, end) = (scales.x.place(point.x)?, scales.x.place(point.x + point.value?)?);
             let (middle, half) = (f64::midpoint(top, bottom), ((bottom - top) * SHARE).clamp(1.0, THICKEST) / 2.0);
-            Some(Rect { left: start.min(end), top: middle - half, right: start.max(end), bottom: middle + half })
+            let (first, last) = scales.x.bounds();
+            let (left, right) = (start.min(end), start.max(end));
+            let is_shown = !scales.x.is_part() || left <= last && right >= first;
+            let shown = |place: f64| if scales.x.is_part() { place.clamp(first, last) } else { place };
+            is_shown.then(|| Rect { left: shown(left), top: middle - half, right: shown(right), bottom: middle + half })
         }
         Mark::Cells(..) => {
             let (left, right) = scales.x.unit_around(point.x)?;
@@ -43,7 +47,7 @@ pub(super) fn area(point: &Point, mark: &Mark, scales: &Scales) -> Option<Rect> 
 /// The offset of a dot that marks a cell from its centre: the upper right corner, beside the value.
 pub(super) fn corner(x: &Scale, y: &Scale) -> (f64, f64) {
     const INSIDE: f64 = 8.0;
-    let half = |scale: &Scale| scale.unit_around(0.0).map_or(0.0, |(from, to)| ((to - from) / 2.0 - INSIDE).max(0.0));
+    let half = |scale: &Scale| (scale.unit() / 2.0 - INSIDE).max(0.0);
     (half(x), -half(y))
 }
 
@@ -137,8 +141,7 @@ pub(super) fn short_text(value: f64, quantity: &Quantity) -> String {
 
 /// The gap between cells, and the size of letters that gives all values room.
 fn lettering(paper: &Paper<'_>, series: &Series, quantity: &Quantity, scales: &Scales) -> (f64, Option<f64>) {
-    let unit = |scale: &Scale| scale.unit_around(0.0).map_or(0.0, |(from, to)| to - from);
-    let (width, height) = (unit(&scales.x), unit(&scales.y));
+    let (width, height) = (scales.x.unit(), scales.y.unit());
     let gap = if width.min(height) > SMALL * paper.pixel() { paper.pixel() } else { 0.0 };
     let mut sizes = [11.5, 10.0, 9.0].into_iter().filter(|size| size + LEADING + gap <= height && width > *size);
     let size = sizes.find(|size| {

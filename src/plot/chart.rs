@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Pick;
+use crate::units::Size;
 
 /// A chart of series over two axes, without size or colours of a theme.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,16 +41,74 @@ impl Chart {
         }
     }
 
+    /// The other spacing that an axis can have: in proportion where it is by logarithms, and the reverse where all values
+    /// are positive and not of one magnitude. `None` for categories and for areas.
+    fn other_spacing(&self, axis: &Axis, of: fn(&Point) -> f64) -> Option<Spacing> {
+        /// The ratio of the largest to the smallest value below which logarithms show nothing new.
+        const LEAST_RATIO: f64 = 4.0;
+        if axis.quantity.is_names() || self.series.iter().any(|series| series.mark.is_area()) {
+            return None;
+        }
+        if axis.spacing != Spacing::Linear {
+            return Some(Spacing::Linear);
+        }
+        let values = self.series.iter().flat_map(|series| &series.points).map(of).filter(|value| value.is_finite());
+        let (least, most) = values.fold((f64::INFINITY, 0.0_f64), |(least, most), v| (least.min(v), most.max(v)));
+        (least > 0.0 && most >= LEAST_RATIO * least).then_some(Spacing::Logarithmic)
+    }
+
+    /// The other spacings of the x and the y axis, where they can have one.
+    pub fn other_spacings(&self) -> [Option<Spacing>; 2] {
+        [self.other_spacing(&self.x, |point| point.x), self.other_spacing(&self.y, |point| point.y)]
+    }
+
+    /// The chart with other values on its y axis: what `of` makes of x and y. Intervals keep their lower end first.
+    #[must_use]
+    pub fn with_y(&self, y: Axis, of: &dyn Fn(f64, f64) -> f64) -> Self {
+        let mut chart = Self { y, ..self.clone() };
+        for point in chart.series.iter_mut().flat_map(|series| &mut series.points) {
+            let end = |end: Option<f64>| end.map(|end| of(point.x, end));
+            let ends = [end(point.low), end(point.high)];
+            let is_reversed = ends[0] > ends[1];
+            [point.low, point.high] = if is_reversed { [ends[1], ends[0]] } else { ends };
+            point.y = of(point.x, point.y);
+        }
+        chart
+    }
+
+    /// The value of the x axis that means what another chart or a table says under a label: as a number, or as text
+    /// where it is of categories. `None` where the axis is of something else.
+    pub fn x_of(&self, label: &str, number: Option<f64>, text: &str) -> Option<f64> {
+        if !is_same_label(&self.x.label, label) {
+            return None;
+        }
+        match &self.x.quantity {
+            Quantity::Names(names) => names.iter().position(|name| name == text).map(|place| place as f64),
+            Quantity::Bytes => number.or_else(|| Some(text.parse::<Size>().ok()?.0 as f64)),
+            _ => number,
+        }
+    }
+
     /// The point of this chart that corresponds to a point of an earlier one: in the series of the same name, at the
-    /// same x, nearest in y.
+    /// same x, in the same place with the same note, or else nearest in y.
     pub fn same_point(&self, earlier: &Chart, pick: Pick) -> Option<Pick> {
         let before = earlier.series.get(pick.series)?;
         let point = before.points.get(pick.point)?;
         let series = self.series.iter().position(|series| series.name == before.name)?;
+        let is_same = |other: &Point| other.x == point.x && !point.note.is_empty() && other.note == point.note;
+        if self.series[series].points.get(pick.point).is_some_and(is_same) {
+            return Some(Pick { series, ..pick });
+        }
         let points = self.series[series].points.iter().enumerate().filter(|(_, other)| other.x == point.x);
         let closest = points.min_by(|(_, a), (_, b)| (a.y - point.y).abs().total_cmp(&(b.y - point.y).abs()))?;
         Some(Pick { series, point: closest.0 })
     }
+}
+
+/// Whether two labels of axes or columns name the same: a column of message sizes is called size.
+pub fn is_same_label(a: &str, b: &str) -> bool {
+    let short = |label: &str| if label == "Message size" { "Size".to_owned() } else { label.to_owned() };
+    short(a) == short(b)
 }
 
 /// The label, quantity and spacing of an axis; its ends come from the points.
@@ -199,6 +258,19 @@ pub struct Point {
     pub value: Option<f64>,
     /// The text that hovering adds: the configuration, the repeats, the origin of the number.
     pub note: String,
+    /// The line of a file that it was measured in.
+    pub line: Option<FileLine>,
+}
+
+/// The line of a loaded file, and how many further ones. Reports that are written hold none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileLine {
+    /// The number of the loaded file.
+    pub file: u16,
+    /// The line in it, from 1.
+    pub line: u32,
+    /// How many further lines the point comes from.
+    pub others: u32,
 }
 
 impl Point {
@@ -215,5 +287,54 @@ impl Point {
     /// A cell of [`Mark::Cells`] between two axes of names.
     pub fn cell(column: usize, row: usize, value: Option<f64>) -> Self {
         Self { x: column as f64, y: row as f64, value, ..Self::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart(mark: Mark, ys: [f64; 3]) -> Chart {
+        let points = [1024.0, 4096.0, 16384.0].into_iter().zip(ys).map(|(x, y)| Point { x, y, ..Point::default() });
+        Chart {
+            id: String::new(),
+            title: String::new(),
+            summary: String::new(),
+            x: Axis::new("Message size", Quantity::Bytes, Spacing::Logarithmic),
+            y: Axis::new("busbw", Quantity::BusbwGbps, Spacing::Linear),
+            series: vec![Series::new("Measured", Colour::Answer, mark, points.collect())],
+        }
+    }
+
+    #[test]
+    fn an_axis_has_another_spacing_where_it_shows_something_else() {
+        let others = |mark, ys| chart(mark, ys).other_spacings();
+        let (linear, logarithmic) = (Some(Spacing::Linear), Some(Spacing::Logarithmic));
+        assert_eq!(others(Mark::Dots, [1.0, 2.0, 8.0]), [linear, logarithmic]);
+        assert_eq!(others(Mark::Dots, [1.0, 2.0, 3.0]), [linear, None], "of one magnitude");
+        assert_eq!(others(Mark::Dots, [0.0, 2.0, 8.0]), [linear, None], "zero has no logarithm");
+        assert_eq!(others(Mark::Dots, [f64::NAN, 2.0, 8.0]), [linear, logarithmic]);
+        assert_eq!(others(Mark::Spans, [1.0, 2.0, 8.0]), [None, None]);
+    }
+
+    #[test]
+    fn another_y_keeps_points_and_turns_intervals() {
+        let mut chart = chart(Mark::Whiskers, [1.0, 2.0, 4.0]);
+        (chart.series[0].points[1].low, chart.series[0].points[1].high) = (Some(1.0), Some(4.0));
+        let times = chart.with_y(Axis::new("Time", Quantity::TimeUs, Spacing::Linear), &|x, y| x / y);
+        let point = &times.series[0].points[1];
+        assert_eq!((point.x, point.y, point.low, point.high), (4096.0, 2048.0, Some(1024.0), Some(4096.0)));
+        assert_eq!(times.y.label, "Time");
+    }
+
+    #[test]
+    fn a_value_is_found_under_another_spelling() {
+        let mut chart = chart(Mark::Dots, [1.0, 2.0, 4.0]);
+        assert_eq!(chart.x_of("Message size", Some(4096.0), "4 KiB"), Some(4096.0));
+        assert_eq!(chart.x_of("Size", None, "4 KiB"), Some(4096.0));
+        assert_eq!(chart.x_of("busbw", Some(4096.0), "4 KiB"), None);
+        chart.x = Axis::of_names("Message size", vec!["1 KiB".into(), "4 KiB".into()]);
+        assert_eq!(chart.x_of("Size", Some(4096.0), "4 KiB"), Some(1.0));
+        assert_eq!(chart.x_of("Size", Some(1.0), "1 B"), None);
     }
 }

@@ -5,13 +5,13 @@ use plotters::style::text_anchor::HPos;
 use plotters_backend::DrawingBackend;
 
 use super::{
-    Axis, Chart, DrawnSeries, Layout, Mark, Pick, PointPosition, Rect, Series, Spacing, Style, areas,
+    Axis, Chart, DrawnSeries, Layout, Mark, Pick, Point, PointPosition, Rect, Series, Spacing, Style, Zoom, areas,
     legend::Legend,
     marks,
     measure::{Lettering, shortened},
     palette::{Inks, inks},
     paper::{DrawError, Letters, Paper},
-    scale::{Scale, Scales},
+    scale::{Scale, Scales, ZoomScale},
     table::axis_title,
     ticks::{Room, Ticks, ticks},
 };
@@ -52,7 +52,9 @@ pub fn draw<B: DrawingBackend>(chart: &Chart, style: &Style, backend: B) -> Resu
     Ok(layout)
 }
 
-/// Draws only the marking of points of a chart that was drawn with the same style: a ring, and lines to the axes.
+/// Draws only the marking of points of a chart that was drawn with the same style: a ring, and lines to the axes. A
+/// value of the x axis that is pointed at elsewhere (`across`) is marked by a line, and by rings where series have one
+/// point there.
 ///
 /// # Errors
 ///
@@ -62,9 +64,13 @@ pub fn draw_highlights<B: DrawingBackend>(
     style: &Style,
     layout: &Layout,
     picks: &[Pick],
+    across: Option<f64>,
     backend: B,
 ) -> Result<(), DrawError> {
     let paper = Paper::new(backend, style, Lettering::CANVAS)?;
+    if let Some(value) = across {
+        mark_across(&paper, chart, style, layout, value)?;
+    }
     picks.iter().try_for_each(|&pick| highlight(&paper, chart, style, layout, pick))?;
     paper.present()
 }
@@ -80,7 +86,7 @@ pub(super) fn draw_on(paper: &Paper<'_>, chart: &Chart, style: &Style) -> Result
         paper.fill(&inks.paper)?;
         sheet.top = captions(paper, chart, &visible, &sheet, inks)?;
     }
-    let Some(frame) = Frame::new(chart, &visible, &sheet) else {
+    let Some(frame) = Frame::new(chart, &visible, &sheet, &style.zoom) else {
         let sentence = match (chart.series.is_empty(), visible.is_empty()) {
             (true, _) => "Nothing to draw yet",
             (false, true) => "Every series is switched off in the legend",
@@ -95,10 +101,11 @@ pub(super) fn draw_on(paper: &Paper<'_>, chart: &Chart, style: &Style) -> Result
         return Ok(Layout::default());
     };
     frame.draw(paper, chart, &sheet, inks)?;
+    paper.clip(frame.axes.iter().any(|axis| axis.shown.is_part()).then_some(frame.plot));
     for (_, series) in &visible {
         marks::series(paper, series, &frame.scales, inks)?;
     }
-    let is_on_line = |cell: &super::Point| {
+    let is_on_line = |cell: &Point| {
         let lines = visible.iter().filter(|(_, series)| matches!(series.mark, Mark::Dashed | Mark::LineAndDots));
         let mut points = lines.flat_map(|(_, series)| &series.points);
         points.any(|point| (point.x, point.y) == (cell.x, cell.y))
@@ -106,7 +113,8 @@ pub(super) fn draw_on(paper: &Paper<'_>, chart: &Chart, style: &Style) -> Result
     for (_, series) in &visible {
         areas::cells(paper, series, &frame.scales, inks, Some(&is_on_line))?;
     }
-    let layout = Layout { plot: frame.plot, series: drawn(&visible, &frame.scales) };
+    paper.clip(None);
+    let layout = Layout { plot: frame.plot, series: drawn(&visible, &frame), scales: Some(frame.axes) };
     if let Some(pick) = style.highlight {
         highlight(paper, chart, style, &layout, pick)?;
     }
@@ -138,17 +146,29 @@ fn captions(
 struct Frame {
     plot: Rect,
     scales: Scales,
+    /// The x and the y axis, as they are shown and as a whole.
+    axes: [ZoomScale; 2],
     x_ticks: Ticks,
     y_ticks: Ticks,
 }
 
 impl Frame {
     /// `None` if no point can be drawn, or there is no room for one.
-    fn new(chart: &Chart, visible: &[(usize, &Series)], sheet: &Rect) -> Option<Self> {
+    fn new(chart: &Chart, visible: &[(usize, &Series)], sheet: &Rect, zoom: &Zoom) -> Option<Self> {
         let letters = Letters::new(SMALL, &plotters::style::BLACK);
         let (top, bottom) = (sheet.top + ABOVE, sheet.bottom - BELOW);
         let (from, to) = if chart.y.quantity.is_names() { (top, bottom) } else { (bottom, top) };
-        let y = Scale::new(&chart.y, y_values(&chart.y, visible).into_iter(), from, to)?;
+        let whole = Scale::new(&chart.y, y_values(&chart.y, visible, None).into_iter(), from, to)?;
+        let spans = visible.iter().filter(|(_, series)| series.mark == Mark::Spans);
+        let ends = spans.flat_map(|(_, series)| &series.points).filter_map(|point| Some(point.x + point.value?));
+        let xs: Vec<f64> = points(visible).map(|point| point.x).chain(ends).collect();
+        let across = Scale::new(&chart.x, xs.iter().copied(), 0.0, 1.0)?.part(zoom.x);
+        let fitting = Some(across.ends()).filter(|_| across.is_part() && zoom.y.is_none()).and_then(|part| {
+            let fitted = Scale::new(&chart.y, y_values(&chart.y, visible, Some(part)).into_iter(), from, to)?;
+            Some(fitted.within(&whole))
+        });
+        let y = fitting.unwrap_or_else(|| whole.part(zoom.y));
+        let upright = ZoomScale { shown: y, whole };
         let has_cells = visible.iter().any(|(_, series)| matches!(series.mark, Mark::Cells(..)));
         let longest = sheet.width() * if has_cells { LONGEST_OF_CELLS } else { LONGEST_NAME };
         let room = Room { extent: &|_| SMALL, gap: 6.0, least: 32.0, longest };
@@ -160,10 +180,8 @@ impl Frame {
         if right - left < 24.0 || bottom - top < 24.0 {
             return None;
         }
-        let spans = visible.iter().filter(|(_, series)| series.mark == Mark::Spans);
-        let ends = spans.flat_map(|(_, series)| &series.points).filter_map(|point| Some(point.x + point.value?));
-        let xs: Vec<f64> = points(visible).map(|point| point.x).chain(ends).collect();
-        let x = Scale::new(&chart.x, xs.iter().copied(), left, right)?;
+        let whole = Scale::new(&chart.x, xs.iter().copied(), left, right)?;
+        let x = whole.part(zoom.x);
         let room = Room {
             extent: &|label| letters.width(label),
             gap: 10.0,
@@ -173,7 +191,8 @@ impl Frame {
         let x_ticks = ticks(&chart.x, &x, &xs, &room);
         let aside = if has_cells { areas::corner(&x, &y) } else { (0.0, 0.0) };
         let scales = Scales { x, y, aside, over_cells: has_cells };
-        Some(Self { plot: Rect { left, top, right, bottom }, scales, x_ticks, y_ticks })
+        let axes = [ZoomScale { shown: x, whole }, upright];
+        Some(Self { plot: Rect { left, top, right, bottom }, scales, axes, x_ticks, y_ticks })
     }
 
     /// Draws gridlines, axes, labels and titles.
@@ -214,13 +233,15 @@ impl Frame {
     }
 }
 
-fn points<'a>(visible: &'a [(usize, &'a Series)]) -> impl Iterator<Item = &'a super::Point> {
+fn points<'a>(visible: &'a [(usize, &'a Series)]) -> impl Iterator<Item = &'a Point> {
     visible.iter().flat_map(|(_, series)| &series.points)
 }
 
-/// The values that the y axis shows: all points, and of their intervals as much as leaves the points room.
-fn y_values(axis: &Axis, visible: &[(usize, &Series)]) -> Vec<f64> {
-    let mut values: Vec<f64> = points(visible).map(|point| point.y).collect();
+/// The values that the y axis shows: all points, and of their intervals as much as leaves the points room. `part` are
+/// the ends of the x axis, if not all points are shown.
+fn y_values(axis: &Axis, visible: &[(usize, &Series)], part: Option<(f64, f64)>) -> Vec<f64> {
+    let is_shown = |point: &&Point| part.is_none_or(|(low, high)| (low..=high).contains(&point.x));
+    let mut values: Vec<f64> = points(visible).filter(is_shown).map(|point| point.y).collect();
     let usable = |value: &&f64| value.is_finite() && (axis.spacing != Spacing::Logarithmic || **value > 0.0);
     let (least, most) =
         values.iter().filter(usable).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), &v| (l.min(v), m.max(v)));
@@ -232,14 +253,20 @@ fn y_values(axis: &Axis, visible: &[(usize, &Series)]) -> Vec<f64> {
         Spacing::Logarithmic => (least / 4.0, most * 4.0),
     };
     let marked = visible.iter().filter(|(_, series)| matches!(series.mark, Mark::Band | Mark::Whiskers));
-    let ends = marked.flat_map(|(_, series)| &series.points).flat_map(|point| [point.low, point.high]).flatten();
+    let ends = marked
+        .flat_map(|(_, series)| &series.points)
+        .filter(is_shown)
+        .flat_map(|point| [point.low, point.high])
+        .flatten();
     let within = ends.filter(|end| usable(&end)).map(|end| end.clamp(lowest.min(highest), highest.max(lowest)));
     let within: Vec<f64> = if least <= most { within.collect() } else { Vec::new() };
     values.extend(within);
     values
 }
 
-fn drawn(visible: &[(usize, &Series)], scales: &Scales) -> Vec<DrawnSeries> {
+fn drawn(visible: &[(usize, &Series)], frame: &Frame) -> Vec<DrawnSeries> {
+    let (scales, plot) = (&frame.scales, &frame.plot);
+    let is_part = frame.axes.iter().any(|axis| axis.shown.is_part());
     let all_bands = visible.iter().all(|(_, series)| series.mark == Mark::Band);
     let pointed = visible.iter().filter(|(_, series)| all_bands || series.mark != Mark::Band);
     let mut drawn = Vec::new();
@@ -258,7 +285,8 @@ fn drawn(visible: &[(usize, &Series)], scales: &Scales) -> Vec<DrawnSeries> {
             };
             Some(PointPosition { pick: Pick { series: index, point }, x, y, area })
         });
-        let mut places: Vec<PointPosition> = places.collect();
+        let is_shown = |place: &PointPosition| !is_part || plot.contains(place.x, place.y);
+        let mut places: Vec<PointPosition> = places.filter(is_shown).collect();
         places.compact_sort_by(|a, b| a.x.total_cmp(&b.x).then(b.y.total_cmp(&a.y)));
         if !places.is_empty() {
             drawn.push(DrawnSeries { index, positions: places });
@@ -291,10 +319,27 @@ fn highlight(paper: &Paper<'_>, chart: &Chart, style: &Style, layout: &Layout, p
     paper.ring((x, y), 7.0, &inks.ink, 1.75)
 }
 
+fn mark_across(paper: &Paper<'_>, chart: &Chart, style: &Style, layout: &Layout, value: f64) -> Result<(), DrawError> {
+    let Some((x, (left, right))) = layout.across(value) else { return Ok(()) };
+    let inks = inks(style.theme);
+    let Rect { top, bottom, .. } = layout.plot;
+    for edge in [left, right] {
+        paper.line(&[(edge, top), (edge, bottom)], &inks.ink, 1.5, &[3.0, 3.0])?;
+    }
+    for series in &layout.series {
+        let mut here = series.positions.iter().filter(|place| place.area.is_none() && (place.x - x).abs() < 0.5);
+        if let (Some(place), None, Some(of)) = (here.next(), here.next(), chart.series.get(series.index)) {
+            paper.disc((place.x, place.y), 3.5, &inks.colour(of.colour))?;
+            paper.ring((place.x, place.y), 6.0, &inks.ink, 1.5)?;
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::{Colour, Point, Quantity};
+    use crate::plot::{Colour, Quantity};
 
     #[test]
     fn intervals_around_zero_are_seen_whole() {
@@ -305,7 +350,7 @@ mod tests {
             mark: Mark::Whiskers,
             points: vec![Point { x: 1.0, y, low: Some(-55.0), high: Some(126.0), ..Point::default() }],
         };
-        assert_eq!(y_values(&axis, &[(0, &of(0.0))]), [0.0, -55.0, 126.0]);
-        assert_eq!(y_values(&axis, &[(0, &of(10.0))]), [10.0, -5.0, 15.0]);
+        assert_eq!(y_values(&axis, &[(0, &of(0.0))], None), [0.0, -55.0, 126.0]);
+        assert_eq!(y_values(&axis, &[(0, &of(10.0))], None), [10.0, -5.0, 15.0]);
     }
 }

@@ -19,12 +19,12 @@ mod svg;
 mod table;
 mod ticks;
 
-pub use chart::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing};
+pub use chart::{Axis, Chart, Colour, FileLine, Mark, Point, Quantity, Series, Spacing, is_same_label};
 pub use draw::{draw, draw_highlights};
 pub use layout::{DrawnSeries, Layout, PointPosition, Rect, Walk};
 pub use legend::legend_text;
 pub use palette::{INK_STEPS, Ink, css, inks_in_the_dark, step_rgb};
 pub use paper::DrawError;
-pub use style::{Pick, Style, Theme};
+pub use style::{Pick, Style, Theme, Zoom};
 pub use svg::{key_svg, svg};
-pub use table::{ChartTable, PointReadout, beside, reading, table, value_text};
+pub use table::{ChartTable, PointReadout, beside, reading, table, value_text, zoom_text};

@@ -1,6 +1,6 @@
 //! A sheet in CSS pixels over one of plotters' backends, which has finer units.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use plotters::style::{
     Color, FontFamily, FontStyle, RGBAColor, ShapeStyle, TextStyle,
@@ -101,6 +101,8 @@ pub(super) struct Paper<'a> {
     units: f64,
     /// Backend units per device pixel.
     device: f64,
+    /// The rectangle outside which no mark is drawn.
+    clip: Cell<Option<Rect>>,
 }
 
 impl<'a> Paper<'a> {
@@ -114,7 +116,18 @@ impl<'a> Paper<'a> {
             lettering,
             units: style.units_per_pixel(),
             device: f64::from(style.fineness.clamp(1, 16)),
+            clip: Cell::new(None),
         })
+    }
+
+    /// Cuts lines and polygons to an area from now on, and leaves out circles and texts whose place lies outside it.
+    /// Gridlines and rectangles are not cut.
+    pub fn clip(&self, area: Option<Rect>) {
+        self.clip.set(area);
+    }
+
+    fn is_outside(&self, (x, y): (f64, f64)) -> bool {
+        self.clip.get().is_some_and(|area| !area.contains(x, y))
     }
 
     /// A place in backend units, not necessarily on the sheet.
@@ -160,7 +173,8 @@ impl<'a> Paper<'a> {
         pattern: &[f64],
     ) -> Result<(), DrawError> {
         let style = self.stroke(colour, width);
-        for dash in dashed(points, pattern) {
+        let runs = self.clip.get().map_or_else(|| vec![points.to_vec()], |area| area.cut_line(points));
+        for dash in runs.iter().flat_map(|run| dashed(run, pattern)) {
             if dash.len() > 1 {
                 self.sheet.borrow_mut().path(self.points(&dash), &style)?;
             }
@@ -169,7 +183,11 @@ impl<'a> Paper<'a> {
     }
 
     pub fn polygon(&self, corners: &[(f64, f64)], colour: &impl Color) -> Result<(), DrawError> {
-        self.sheet.borrow_mut().polygon(self.points(corners), colour.to_backend_color())
+        let corners = self.clip.get().map_or_else(|| corners.to_vec(), |area| area.cut_polygon(corners));
+        if corners.is_empty() {
+            return Ok(());
+        }
+        self.sheet.borrow_mut().polygon(self.points(&corners), colour.to_backend_color())
     }
 
     /// The nearest boundary between two device pixels, in CSS pixels.
@@ -198,6 +216,9 @@ impl<'a> Paper<'a> {
     }
 
     fn circle(&self, centre: (f64, f64), radius: f64, style: &ShapeStyle) -> Result<(), DrawError> {
+        if self.is_outside(centre) {
+            return Ok(());
+        }
         // Below zero it is 0.
         let radius = (radius * self.units).round() as u32;
         self.sheet.borrow_mut().circle(self.held(self.point(centre)), radius, style)
@@ -205,6 +226,9 @@ impl<'a> Paper<'a> {
 
     /// One line of text, centred vertically on its place.
     pub fn text(&self, text: &str, place: (f64, f64), letters: Letters) -> Result<(), DrawError> {
+        if self.is_outside(place) {
+            return Ok(());
+        }
         let weight = if letters.bold { FontStyle::Bold } else { FontStyle::Normal };
         let size = letters.size * self.units;
         let font = (FontFamily::Name(FONTS), size * self.lettering.size, weight);

@@ -10,11 +10,13 @@ const LARGEST: f64 = 1e100;
 const UNIT: f64 = 16.0;
 
 /// The mapping of one axis from values to CSS pixels.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Scale {
     spacing: Spacing,
     /// Whether values beyond the ends are left out.
     closed: bool,
+    /// Whether only a part of the axis is shown, so that there are values beyond the ends.
+    is_part: bool,
     /// The ends of the axis, as logarithms to base two where it is logarithmic.
     low: f64,
     high: f64,
@@ -29,6 +31,15 @@ pub(super) fn coordinate(value: f64, spacing: Spacing) -> Option<f64> {
         Spacing::Linear => (value.abs() <= LARGEST).then_some(value),
         Spacing::Logarithmic => (1.0 / LARGEST..=LARGEST).contains(&value).then(|| log2(value)),
         Spacing::SymmetricLogarithmic => (value.abs() <= LARGEST).then(|| log2(1.0 + value.abs()).copysign(value)),
+    }
+}
+
+/// The value at a coordinate: the reverse of [`coordinate`].
+fn value(coordinate: f64, spacing: Spacing) -> f64 {
+    match spacing {
+        Spacing::Linear => coordinate,
+        Spacing::Logarithmic => exp2(coordinate),
+        Spacing::SymmetricLogarithmic => (exp2(coordinate.abs()) - 1.0).copysign(coordinate),
     }
 }
 
@@ -60,6 +71,7 @@ impl Scale {
             return values.any(|value| (low..=high).contains(&value)).then_some(Self {
                 spacing: Spacing::Linear,
                 closed: true,
+                is_part: false,
                 low,
                 high,
                 from,
@@ -116,7 +128,47 @@ impl Scale {
         } else {
             (low.min(0.0), high.max(0.0).max(low.abs()).max(1e-100))
         };
-        Some(Self { spacing: axis.spacing, closed: false, low, high, from, to })
+        Some(Self { spacing: axis.spacing, closed: false, is_part: false, low, high, from, to })
+    }
+
+    /// The scale of a part of this axis, between two values; of categories all that it touches. The whole scale where
+    /// there is no such part.
+    pub fn part(self, ends: Option<(f64, f64)>) -> Self {
+        let of = |end| coordinate(end, self.spacing);
+        let Some((low, high)) = ends.and_then(|(low, high)| Some((of(low)?, of(high)?))) else { return self };
+        let (low, high) = (low.max(self.low), high.min(self.high));
+        let (low, high) = match self.closed {
+            true => ((low + 0.5 + 1e-6).floor() - 0.5, (high + 0.5 - 1e-6).ceil() - 0.5),
+            false => (low, high),
+        };
+        if high - low >= 0.5 * self.least() { Self { is_part: true, low, high, ..self } } else { self }
+    }
+
+    /// This scale, marked as a part if it shows less than another one of the same axis.
+    pub fn within(self, whole: &Self) -> Self {
+        Self { is_part: self.low > whole.low || self.high < whole.high, ..self }
+    }
+
+    /// The shortest part that can be shown, as a difference of coordinates.
+    fn least(&self) -> f64 {
+        if self.closed { 1.0 } else { (self.high - self.low) * 1e-4 }
+    }
+
+    /// The values at the ends of a part of this axis from its coordinates, moved and cut to what the axis has; `None`
+    /// for all of it.
+    fn held(&self, (low, high): (f64, f64)) -> Option<(f64, f64)> {
+        let width = (high - low).max(self.least());
+        if !width.is_finite() || width >= (self.high - self.low) * (1.0 - 1e-6) {
+            return None;
+        }
+        let low = f64::midpoint(low, high) - width / 2.0;
+        let low = low.min(self.high - width).max(self.low);
+        Some((value(low, self.spacing), value(low + width, self.spacing)))
+    }
+
+    /// The coordinate at a position in CSS pixels.
+    fn coordinate_at(&self, place: f64) -> f64 {
+        self.low + (place - self.from) / (self.to - self.from) * (self.high - self.low)
     }
 
     /// The place of a value in CSS pixels, inside the axis or outside; `None` if it can't be drawn.
@@ -129,15 +181,17 @@ impl Scale {
         Some(self.from + share * (self.to - self.from))
     }
 
-    /// The position of an end of an interval; an end beyond the axis is at the end of the axis.
+    /// The position of an end of an interval; an end beyond the axis is at the end of the axis, unless a part of it is
+    /// shown.
     pub fn place_of_end(&self, value: f64) -> Option<f64> {
         if value.is_nan() {
             return None;
         }
-        let (first, last) = if self.from < self.to { (self.from, self.to) } else { (self.to, self.from) };
+        let (first, last) = self.bounds();
         let beyond = if value > 1.0 { self.to } else { self.from };
         let negative = self.spacing != Spacing::Logarithmic && value < 0.0;
-        Some(self.place(value).unwrap_or(if negative { self.from } else { beyond }).clamp(first, last))
+        let place = self.place(value).unwrap_or(if negative { self.from } else { beyond });
+        Some(if self.is_part { place } else { place.clamp(first, last) })
     }
 
     /// The stretch of CSS pixels around a value that one unit takes, cut to the axis.
@@ -145,20 +199,34 @@ impl Scale {
         let middle = self.place(value)?;
         let ends = (self.place(value - 0.5), self.place(value + 0.5));
         let (a, b) = ends.0.zip(ends.1).unwrap_or((middle - UNIT / 2.0, middle + UNIT / 2.0));
-        let (first, last) = if self.from < self.to { (self.from, self.to) } else { (self.to, self.from) };
+        let (first, last) = self.bounds();
         Some((a.min(b).clamp(first, last), a.max(b).clamp(first, last)))
+    }
+
+    /// The CSS pixels that a category takes.
+    pub fn unit(&self) -> f64 {
+        let middle = if self.is_part { (self.low + 0.5).ceil() } else { 0.0 };
+        self.unit_around(middle).map_or(0.0, |(from, to)| to - from)
     }
 
     /// The values at the two ends.
     pub fn ends(&self) -> (f64, f64) {
-        match self.spacing {
-            Spacing::Linear => (self.low, self.high),
-            Spacing::Logarithmic => (exp2(self.low), exp2(self.high)),
-            Spacing::SymmetricLogarithmic => {
-                let value = |coordinate: f64| (exp2(coordinate.abs()) - 1.0).copysign(coordinate);
-                (value(self.low), value(self.high))
-            }
-        }
+        (value(self.low, self.spacing), value(self.high, self.spacing))
+    }
+
+    /// The positions of the two ends in CSS pixels, the smaller first.
+    pub fn bounds(&self) -> (f64, f64) {
+        (self.from.min(self.to), self.from.max(self.to))
+    }
+
+    /// Whether values are categories, one unit long each.
+    pub fn is_of_categories(&self) -> bool {
+        self.closed
+    }
+
+    /// Whether only a part of the axis is shown.
+    pub fn is_part(&self) -> bool {
+        self.is_part
     }
 
     /// The spacing that is drawn: linear where values are categories.
@@ -169,6 +237,43 @@ impl Scale {
     /// The length of the axis in CSS pixels.
     pub fn length(&self) -> f64 {
         (self.to - self.from).abs()
+    }
+}
+
+/// The scale of an axis as it is drawn, and that of all its values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ZoomScale {
+    /// The part that is shown.
+    pub shown: Scale,
+    /// All of it.
+    pub whole: Scale,
+}
+
+impl ZoomScale {
+    /// The values at the ends of the part between two positions in CSS pixels; `None` for all of the axis.
+    pub fn between(&self, a: f64, b: f64) -> Option<(f64, f64)> {
+        let (a, b) = (self.shown.coordinate_at(a), self.shown.coordinate_at(b));
+        self.whole.held((a.min(b), a.max(b)))
+    }
+
+    /// The values at the ends of the part that is `factor` times as long as `part` (`None`: the whole) and has the
+    /// same value at a position in CSS pixels; `None` for all of the axis.
+    pub fn scaled(&self, part: Option<(f64, f64)>, at: f64, factor: f64) -> Option<(f64, f64)> {
+        let (low, high) = self.coordinates(part);
+        let at = self.shown.coordinate_at(at).max(low).min(high);
+        self.whole.held((at + (low - at) * factor, at + (high - at) * factor))
+    }
+
+    /// The values at the ends of the part that lies so many of its lengths above `part`.
+    pub fn moved(&self, part: Option<(f64, f64)>, lengths: f64) -> Option<(f64, f64)> {
+        let (low, high) = self.coordinates(part);
+        let by = (high - low) * lengths;
+        self.whole.held((low + by, high + by))
+    }
+
+    fn coordinates(&self, part: Option<(f64, f64)>) -> (f64, f64) {
+        let of = |end| coordinate(end, self.whole.spacing);
+        part.and_then(|(low, high)| Some((of(low)?, of(high)?))).unwrap_or((self.whole.low, self.whole.high))
     }
 }
 
@@ -267,5 +372,39 @@ mod tests {
         assert_eq!(scale.place_of_end(1e6), Some(0.0));
         assert_eq!(scale.place_of_end(f64::INFINITY), Some(0.0));
         assert_eq!(scale.place_of_end(f64::NAN), None);
+    }
+
+    #[test]
+    fn zooming_keeps_the_value_under_the_pointer_and_stays_on_the_axis() {
+        let axis = axis(Quantity::Bytes, Spacing::Logarithmic);
+        let whole = Scale::new(&axis, [1024.0, 1048576.0].into_iter(), 0.0, 100.0).expect("a scale");
+        let at = 30.0;
+        let scale = |shown| ZoomScale { shown, whole };
+        let part = scale(whole).scaled(None, at, 0.5);
+        let shown = whole.part(part);
+        assert!(shown.is_part());
+        assert!((shown.coordinate_at(at) - whole.coordinate_at(at)).abs() < 1e-9);
+        assert!((shown.high - shown.low - (whole.high - whole.low) / 2.0).abs() < 1e-9);
+        assert_eq!(scale(shown).scaled(part, at, 2.0), None, "back to all of it");
+        let moved = whole.part(scale(shown).moved(part, 5.0));
+        assert!((moved.high - whole.high).abs() < 1e-9, "not beyond the end");
+        assert!((moved.high - moved.low - (shown.high - shown.low)).abs() < 1e-9, "of the same length");
+        let (low, high) = scale(whole).between(60.0, 20.0).expect("a part");
+        assert!((whole.place(low).unwrap_or_default() - 20.0).abs() < 1e-6, "{low}");
+        assert!((whole.place(high).unwrap_or_default() - 60.0).abs() < 1e-6, "{high}");
+        let closest = (0..100).fold(None, |part, _| scale(whole.part(part)).scaled(part, at, 0.5));
+        assert!(whole.part(closest).is_part(), "however far one zooms in");
+    }
+
+    #[test]
+    fn of_categories_whole_ones_are_shown() {
+        let axis = Axis::of_names("", ["a", "b", "c", "d"].map(str::to_owned).to_vec());
+        let whole = Scale::new(&axis, [0.0, 3.0].into_iter(), 0.0, 100.0).expect("a scale");
+        let part = whole.part(Some((0.7, 1.6)));
+        assert_eq!((part.ends(), part.unit()), ((0.5, 2.5), 50.0));
+        assert_eq!([0.0, 1.0, 2.0, 3.0].map(|value| part.place(value)), [None, Some(25.0), Some(75.0), None]);
+        for hostile in [(f64::NAN, 1.0), (2.0, 1.0), (7.0, 9.0)] {
+            assert_eq!(whole.part(Some(hostile)), whole);
+        }
     }
 }

@@ -21,6 +21,22 @@ pub struct Pick {
     pub point: usize,
 }
 
+/// The part of a chart that is shown: the values at the ends of each axis, or all of it for `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Zoom {
+    /// The smallest and the largest value of the x axis.
+    pub x: Option<(f64, f64)>,
+    /// The same of the y axis. Without it, and with a part of the x axis, the y axis fits the points of that part.
+    pub y: Option<(f64, f64)>,
+}
+
+impl Zoom {
+    /// Whether all of the chart is shown.
+    pub fn is_all(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// The style of a drawing: size, theme, and the viewer's selections.
 ///
 /// Lengths are CSS pixels. Backends have integer coordinates, so they are given a finer grid than the device's: one
@@ -43,6 +59,8 @@ pub struct Style {
     pub hidden: Vec<String>,
     /// The point that is marked with a ring and lines to the axes.
     pub highlight: Option<Pick>,
+    /// The part of the chart that is shown.
+    pub zoom: Zoom,
 }
 
 impl Default for Style {
@@ -57,6 +75,7 @@ impl Default for Style {
             captions: true,
             hidden: Vec::new(),
             highlight: None,
+            zoom: Zoom::default(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A chart's numbers as text: one point for a readout, all of them for the table behind the picture.
 
-use super::{Axis, Chart, Layout, Mark, Pick, Point, Quantity, Series};
+use super::{Axis, Chart, FileLine, Layout, Mark, Pick, Point, Quantity, Series};
 use crate::units::{Size, significant};
 
 /// The values of one point as text.
@@ -19,6 +19,8 @@ pub struct PointReadout {
     pub interval: String,
     /// The note of the point.
     pub note: String,
+    /// The line of a file that it was measured in.
+    pub line: Option<FileLine>,
 }
 
 impl PointReadout {
@@ -133,6 +135,7 @@ pub fn reading(chart: &Chart, pick: Pick) -> Option<PointReadout> {
         value: point.value.filter(|_| series.mark.is_area()).map(|value| (label.to_owned(), told(value, quantity))),
         interval: interval_text(point, interval_quantity(chart, series)),
         note: point.note.clone(),
+        line: point.line,
     })
 }
 
@@ -166,6 +169,20 @@ pub fn beside(chart: &Chart, layout: &Layout, pick: Pick) -> Vec<Pick> {
         same.min_by(|(_, a), (_, b)| (a.y - here.y).abs().total_cmp(&(b.y - here.y).abs())).map(|(pick, _)| pick)
     });
     nearest.collect()
+}
+
+/// What a chart shows after zooming, for a screen reader: how many points, and the first and the last of their x values.
+pub fn zoom_text(chart: &Chart, layout: &Layout) -> String {
+    let places = layout.series.iter().flat_map(|series| &series.positions);
+    let xs = places.filter_map(|place| Some(chart.series.get(place.pick.series)?.points.get(place.pick.point)?.x));
+    let (count, low, high) =
+        xs.fold((0, f64::INFINITY, f64::NEG_INFINITY), |(count, low, high), x| (count + 1, x.min(low), x.max(high)));
+    let points = crate::units::count(count, "point");
+    if count == 0 {
+        return format!("{points} shown");
+    }
+    let told = |value| with_unit(&value_text(value, &chart.x.quantity), &chart.x.quantity);
+    format!("{points} shown, {} {} to {}", chart.x.label, told(low), told(high))
 }
 
 /// All points of a chart as text. The columns for intervals and notes are left out where no point has one.

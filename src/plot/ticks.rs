@@ -60,24 +60,35 @@ impl Room<'_> {
 
 /// The ticks for an axis whose series have these values.
 pub(super) fn ticks(axis: &Axis, scale: &Scale, values: &[f64], room: &Room<'_>) -> Ticks {
-    match (&axis.quantity, scale.spacing()) {
-        (Quantity::Names(names), _) => categories(scale, names, room),
-        (Quantity::Count, _) => counts(scale, values, room),
+    let by_powers = match (&axis.quantity, scale.spacing()) {
+        (Quantity::Names(names), _) => return categories(scale, names, room),
+        (Quantity::Count, _) => return counts(scale, values, room),
+        (quantity, Spacing::Linear) => return in_proportion(scale, quantity, room),
         (Quantity::Bytes, Spacing::Logarithmic) => powers_of_two(scale, room),
-        (Quantity::Bytes, Spacing::Linear) => {
-            steps(scale, room, binary_step, &|value, _| value_text(value, &Quantity::Bytes))
+        (quantity, Spacing::Logarithmic) => decades(scale, quantity, room),
+        (quantity, Spacing::SymmetricLogarithmic) => both_sides(scale, quantity, room),
+    };
+    // The part that is shown may lie between two powers.
+    if scale.is_part() && by_powers.labelled.len() < 3 {
+        let steps = in_proportion(scale, &axis.quantity, room);
+        if steps.labelled.len() > by_powers.labelled.len() {
+            return steps;
         }
-        (Quantity::TimeUs, Spacing::Linear) => {
+    }
+    by_powers
+}
+
+/// Ticks at multiples of a step that is round in the unit of the quantity.
+fn in_proportion(scale: &Scale, quantity: &Quantity, room: &Room<'_>) -> Ticks {
+    match quantity {
+        Quantity::Bytes => steps(scale, room, binary_step, &|value, _| value_text(value, &Quantity::Bytes)),
+        Quantity::TimeUs => {
             let (low, high) = scale.ends();
             let (name, unit_us) = time_unit(low.abs().max(high.abs()));
             steps(scale, room, round_up, &|us, step| format!("{} {name}", decimal(us / unit_us, step / unit_us)))
         }
-        (Quantity::Share, Spacing::Linear) => {
-            steps(scale, room, round_up, &|share, step| decimal(share * 100.0, step * 100.0))
-        }
-        (_, Spacing::Linear) => steps(scale, room, round_up, &decimal),
-        (quantity, Spacing::Logarithmic) => decades(scale, quantity, room),
-        (quantity, Spacing::SymmetricLogarithmic) => both_sides(scale, quantity, room),
+        Quantity::Share => steps(scale, room, round_up, &|share, step| decimal(share * 100.0, step * 100.0)),
+        _ => steps(scale, room, round_up, &decimal),
     }
 }
 
@@ -99,7 +110,7 @@ fn binary_step(value: f64) -> f64 {
     exp2(log2(value).ceil())
 }
 
-/// Ticks at multiples of a step, on a linear axis.
+/// Ticks at multiples of a step.
 fn steps(scale: &Scale, room: &Room<'_>, round: fn(f64) -> f64, label: &dyn Fn(f64, f64) -> String) -> Ticks {
     let (low, high) = scale.ends();
     let set = |step: f64| {
@@ -213,7 +224,9 @@ fn categories(scale: &Scale, names: &[String], room: &Room<'_>) -> Ticks {
 /// Ticks at the values that occur, or at those that are multiples of 2, 4, 8 and so on. The smallest and the largest
 /// value are kept if possible.
 fn counts(scale: &Scale, values: &[f64], room: &Room<'_>) -> Ticks {
-    let mut values: Vec<f64> = values.iter().copied().filter(|&value| scale.place(value).is_some()).collect();
+    let (low, high) = scale.ends();
+    let is_shown = |value: &f64| scale.place(*value).is_some() && (!scale.is_part() || (low..=high).contains(value));
+    let mut values: Vec<f64> = values.iter().copied().filter(is_shown).collect();
     values.compact_sort_by(f64::total_cmp);
     values.dedup();
     let label = |value: f64| at(scale, value, value_text(value, &Quantity::Count));
@@ -291,5 +304,24 @@ mod tests {
         assert_eq!(count(&all, 400.0), ["1", "8", "16", "24", "32", "40", "48", "56", "64"]);
         assert_eq!(count(&[24.0], 400.0), ["24"]);
         assert_eq!(count(&[1.5, 2.5], 400.0).len(), 2);
+    }
+
+    #[test]
+    fn a_part_between_two_powers_has_ticks_of_its_own() {
+        let part = |quantity, ends: (f64, f64), length| {
+            let axis = Axis { label: String::new(), quantity, spacing: Spacing::Logarithmic };
+            let whole = Scale::new(&axis, [1e3, 1e9].into_iter(), 0.0, length).expect("a scale");
+            let room =
+                Room { extent: &|label| label.chars().count() as f64 * 7.0, gap: 10.0, least: 30.0, longest: 90.0 };
+            let ticks = ticks(&axis, &whole.part(Some(ends)), &[1e3, 1e9], &room);
+            ticks.labelled.into_iter().map(|(_, label)| label).collect::<Vec<_>>()
+        };
+        let mib = f64::from(1 << 20);
+        assert_eq!(part(Quantity::Bytes, (1.1 * mib, 1.9 * mib), 400.0), ["1.25 MiB", "1.5 MiB", "1.75 MiB"]);
+        assert_eq!(part(Quantity::BusbwGbps, (1.1e4, 1.9e4), 300.0), ["12000", "14000", "16000", "18000"]);
+        assert_eq!(
+            part(Quantity::Bytes, (0.9 * mib, 17.0 * mib), 400.0),
+            ["1 MiB", "2 MiB", "4 MiB", "8 MiB", "16 MiB"]
+        );
     }
 }

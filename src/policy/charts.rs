@@ -121,7 +121,7 @@ pub fn regret(strategies: &[StrategyResult], words: &str, shown_out: Option<&str
                 low: Some(of.regret_spread_ms[index].0),
                 high: Some(of.regret_spread_ms[index].1),
                 note: format!("{}: {} ms", of.title, significant(of.regret_ms[index])),
-                value: None,
+                ..Point::default()
             };
             Series::new(
                 of.title.clone(),

@@ -2,8 +2,9 @@
 
 use super::{
     aggregate,
-    decision::Decision,
+    decision::{Decision, Judge},
     features::ModelInput,
+    read::RunKind,
     recommend::Recommender,
     result::{Group, Interval, Recommendation},
     validate::Validation,
@@ -13,7 +14,7 @@ use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     learn::LearnError,
     order::CompactSort,
-    plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
+    plot::{Axis, Chart, Colour, FileLine, Mark, Point, Quantity, Series, Spacing},
     units::{Size, microseconds, percent},
 };
 
@@ -24,9 +25,13 @@ fn place(collective: Collective, scale: Scale) -> String {
 /// busbw against size: what was measured, the answer with its interval, the default.
 pub fn busbw_over_size(recommender: &Recommender<'_>, group: &Group, answer: &[Recommendation]) -> Chart {
     let (collective, scale) = (group.collective, group.scale);
-    let at = |point: &aggregate::Point, note| Point::new(point.workload.size_bytes as f64, point.busbw_gbps, note);
+    let at = |point: &aggregate::Point, kind, note| Point {
+        line: line_of(&recommender.judge, point, kind),
+        ..Point::new(point.workload.size_bytes as f64, point.busbw_gbps, note)
+    };
     let measured = recommender.sweep.points_of(collective, scale).iter();
-    let measured = measured.map(|point| at(point, format!("{}, {}", point.configuration, wording::runs_of(point))));
+    let measured = measured
+        .map(|point| at(point, RunKind::Asked, format!("{}, {}", point.configuration, wording::runs_of(point))));
     let mut of_group: Vec<&Recommendation> =
         answer.iter().filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale)).collect();
     of_group.compact_sort_by_key(|r| r.workload.size_bytes);
@@ -47,7 +52,7 @@ pub fn busbw_over_size(recommender: &Recommender<'_>, group: &Group, answer: &[R
     }
     let default = recommender.sweep.defaults_of(collective, scale).iter();
     let ran = |point: &aggregate::Point| format!("ran {}, {}", point.configuration, wording::runs_of(point));
-    let default: Vec<Point> = default.map(|point| at(point, ran(point))).collect();
+    let default: Vec<Point> = default.map(|point| at(point, RunKind::Default, ran(point))).collect();
     let deployed = of_group.iter().filter(|r| r.decision == Decision::Deploy);
     let gain = deployed.filter_map(|r| r.gain_pct.map(|gain| (gain, r))).max_by(|a, b| a.0.total_cmp(&b.0));
     let top = chosen.iter().filter(|point| point.y.is_finite()).max_by(|a, b| a.y.total_cmp(&b.y));
@@ -128,7 +133,10 @@ pub fn busbw_over_channels(
             .filter(|p| (p.configuration.algorithm, p.configuration.protocol) == (pair.algorithm, pair.protocol))
             .map(|p| {
                 let note = format!("measured, {}", wording::runs_of(p));
-                Point::new(f64::from(p.configuration.channels), p.busbw_gbps, note)
+                Point {
+                    line: line_of(&recommender.judge, p, RunKind::Asked),
+                    ..Point::new(f64::from(p.configuration.channels), p.busbw_gbps, note)
+                }
             })
             .collect();
         if let Some(model) = recommender.model.filter(|_| recommender.space.allows(&workload, &configuration(1))) {
@@ -183,7 +191,8 @@ pub fn predicted_over_measured(
     let dot = |point: &aggregate::Point, predicted: f64| {
         let error = percent((predicted / point.busbw_gbps - 1.0) * 100.0);
         let note = format!("{} at {}, {error}", point.configuration, Size(point.workload.size_bytes));
-        Point::new(point.busbw_gbps, predicted, note)
+        let line = line_of(&recommender.judge, point, RunKind::Asked);
+        Point { line, ..Point::new(point.busbw_gbps, predicted, note) }
     };
     let by_size: Vec<Point> = of_group().filter_map(|(p, (size, _))| Some(dot(p, (*size)?))).collect();
     let by_configuration: Vec<Point> = of_group().filter_map(|(p, (_, c))| Some(dot(p, (*c)?))).collect();
@@ -212,6 +221,28 @@ pub fn predicted_over_measured(
     }
 }
 
+/// The first line with a run that a point is the median of, and how many further ones there are; `None` where the file
+/// is not known.
+pub(super) fn line_of(judge: &Judge<'_>, point: &aggregate::Point, kind: RunKind) -> Option<FileLine> {
+    let (place, first, runs) = judge.runs.of(&point.workload, kind, point.configuration)?;
+    let mut used = runs.iter().zip(first..).filter(|(_, index)| judge.screened.keep(place, *index).busbw);
+    let (run, _) = used.next().filter(|(run, _)| run.line > 0 && run.file < u16::MAX)?;
+    Some(FileLine { file: run.file, line: run.line, others: used.count() as u32 })
+}
+
+/// A chart of busbw for a workload's collective and scale with times instead; over anything but sizes those of its
+/// size.
+pub fn in_time(chart: &Chart, workload: &Workload) -> Chart {
+    let Workload { collective, scale, size_bytes } = *workload;
+    let over_sizes = chart.x.quantity == Quantity::Bytes;
+    let of = |x: f64, busbw_gbps: f64| {
+        let size_bytes = if over_sizes { x as u64 } else { size_bytes };
+        collective.time_us(scale.ranks, size_bytes, busbw_gbps)
+    };
+    let title = chart.title.replacen(&chart.y.label, "Time", 1);
+    Chart { title, ..chart.with_y(Axis::new("Time", Quantity::TimeUs, chart.y.spacing), &of) }
+}
+
 fn time(workload: &Workload, busbw_gbps: f64) -> String {
     workload.time_us(busbw_gbps).map_or_else(String::new, |time_us| format!(", {}", microseconds(time_us)))
 }
@@ -229,6 +260,31 @@ pub fn group_of<'a>(groups: &'a [Group], workload: &Workload) -> Option<&'a Grou
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn busbw_becomes_time() {
+        let workload =
+            Workload { collective: Collective::AllReduce, scale: Scale { nodes: 2, ranks: 16 }, size_bytes: 1 << 20 };
+        let chart = |x: Axis| Chart {
+            id: String::new(),
+            title: "busbw over something".to_owned(),
+            summary: String::new(),
+            x,
+            y: Axis::new("busbw", Quantity::BusbwGbps, Spacing::Logarithmic),
+            series: vec![Series::new(
+                "Measured",
+                Colour::Muted,
+                Mark::Dots,
+                vec![Point::new(4096.0, 2.0, String::new())],
+            )],
+        };
+        let time = |size_bytes| Workload { size_bytes, ..workload }.time_us(2.0).unwrap_or_default();
+        let over_size = in_time(&chart(Axis::new("Message size", Quantity::Bytes, Spacing::Logarithmic)), &workload);
+        assert_eq!((over_size.title.as_str(), over_size.y.label.as_str()), ("Time over something", "Time"));
+        assert_eq!(over_size.series[0].points[0].y, time(4096));
+        let over_channels = in_time(&chart(Axis::new("Channels", Quantity::Count, Spacing::Linear)), &workload);
+        assert_eq!(over_channels.series[0].points[0].y, time(1 << 20));
+    }
 
     #[test]
     fn no_two_that_run_look_the_same() {

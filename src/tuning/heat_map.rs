@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     aggregate,
     decision::Decision,
+    read::RunKind,
     result::{Group, Recommendation},
     stalls::Stall,
     sweep::Sweep,
@@ -16,7 +17,7 @@ use crate::{
     collective::{Algorithm, Collective, Configuration, Scale, Workload},
     form::{restored, value},
     order::CompactSort,
-    plot::{Axis, Chart, Colour, Mark, Pick, Point, Quantity, Series, Spacing},
+    plot::{Axis, Chart, Colour, FileLine, Mark, Pick, Point, Quantity, Series, Spacing},
     units::{Size, count, significant},
 };
 
@@ -143,13 +144,14 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<(f64, usize)> {
 }
 
 /// The heat map of a collective and scale; `None` where no configuration was measured. Where no default was measured,
-/// everything is compared with the best. `answer` may hold other workloads.
+/// everything is compared with the best. `answer` may hold other workloads; `line_of` says where a point was measured.
 pub fn heat_map(
     sweep: &Sweep,
     stalls: &[Stall],
     group: &Group,
     answer: &[Recommendation],
     against: Against,
+    line_of: &dyn Fn(&aggregate::Point, RunKind) -> Option<FileLine>,
 ) -> Option<Chart> {
     let (collective, scale) = (group.collective, group.scale);
     let (points, defaults) = (sweep.points_of(collective, scale), sweep.defaults_of(collective, scale));
@@ -186,19 +188,20 @@ pub fn heat_map(
     let column_of = |size: u64| sizes.binary_search(&size).ok();
     let mut cells = Vec::new();
     let mut missing = Vec::new();
-    let mut place = |cell: Option<&HeatMapCell<'_>>, column: usize, row: usize| match cell {
+    let mut place = |cell: Option<&HeatMapCell<'_>>, kind: RunKind, column: usize, row: usize| match cell {
         Some(HeatMapCell { loss_pct, point }) => {
             let note = format!("{} GB/s, {}", significant(point.busbw_gbps), wording::runs_of(point));
-            cells.push(Point { note, ..Point::cell(column, row, loss_pct.is_finite().then_some(*loss_pct)) });
+            let cell = Point::cell(column, row, loss_pct.is_finite().then_some(*loss_pct));
+            cells.push(Point { note, line: line_of(point, kind), ..cell });
         }
         None => missing.push(Point::cell(column, row, None)),
     };
     for (column, size) in sizes.iter().enumerate() {
         if first > 0 {
-            place(rows.default.get(size), column, 0);
+            place(rows.default.get(size), RunKind::Default, column, 0);
         }
         for (row, configuration) in rows.configurations.iter().enumerate() {
-            place(rows.cells.get(&(*size, *configuration)), column, row + first);
+            place(rows.cells.get(&(*size, *configuration)), RunKind::Asked, column, row + first);
         }
     }
     let on_path = |size: u64, row: Option<usize>, note: String| {
@@ -315,20 +318,25 @@ fn stalled(
     column_of: &dyn Fn(u64) -> Option<usize>,
     row_of: &dyn Fn(&Stall) -> Option<usize>,
 ) -> Vec<Point> {
-    let mut marked: BTreeMap<(usize, usize), (u64, f64, bool)> = BTreeMap::new();
+    let mut marked: BTreeMap<(usize, usize), (u32, &Stall, bool)> = BTreeMap::new();
     let is_here = |workload: &Workload| (workload.collective, workload.scale) == of;
     for stall in stalls.iter().filter(|stall| is_here(&stall.workload)) {
         let Some(place) = column_of(stall.workload.size_bytes).zip(row_of(stall)) else { continue };
-        let (runs, slowest, is_used) = marked.entry(place).or_insert((0, 0.0, false));
-        (*runs, *slowest) = (*runs + 1, slowest.max(stall.times_slower()));
+        let (runs, slowest, is_used) = marked.entry(place).or_insert((0, stall, false));
+        *runs += 1;
         *is_used |= !stall.set_aside;
+        if stall.times_slower() > slowest.times_slower() {
+            *slowest = stall;
+        }
     }
-    let point = |((column, row), (runs, slowest, is_used)): ((usize, usize), (u64, f64, bool))| Point {
+    let point = |((column, row), (runs, slowest, is_used)): ((usize, usize), (u32, &Stall, bool))| Point {
         note: format!(
-            "{} stalled, the slowest by a factor of {slowest:.1}, {}",
-            count(runs, "measurement"),
+            "{} stalled, the slowest by a factor of {:.1}, {}",
+            count(runs.into(), "measurement"),
+            slowest.times_slower(),
             if is_used { "used" } else { "set aside" }
         ),
+        line: (slowest.line > 0).then(|| FileLine { file: slowest.file, line: slowest.line, others: runs - 1 }),
         ..Point::cell(column, row, None)
     };
     marked.into_iter().map(point).collect()
@@ -414,7 +422,7 @@ mod tests {
     }
 
     fn drawn(sweep: &Sweep, stalls: &[Stall], answer: &[Recommendation], against: Against) -> Chart {
-        heat_map(sweep, stalls, &sweep.groups()[0], answer, against).unwrap()
+        heat_map(sweep, stalls, &sweep.groups()[0], answer, against, &|_, _| None).unwrap()
     }
 
     fn names(axis: &Axis) -> &[String] {

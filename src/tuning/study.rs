@@ -375,7 +375,9 @@ impl TuningStudy {
     /// measured.
     pub fn heat_map(&self, workload: &Workload, against: Against) -> Option<Chart> {
         let group = charts::group_of(&self.groups, workload)?;
-        heat_map(&self.sweep, &self.screened.stalls, group, self.recommendations(), against)
+        let judge = self.judge();
+        let line_of = |point: &Point, kind| charts::line_of(&judge, point, kind);
+        heat_map(&self.sweep, &self.screened.stalls, group, self.recommendations(), against, &line_of)
     }
 
     /// The charts of one workload, the heat map against the best.

@@ -5,6 +5,7 @@ use crate::{
     intake::{
         self, FileReport,
         files::{FileSource, OpenedFiles, read_files, read_set},
+        lines::lines_around,
     },
     policy,
     progress::Progress,
@@ -32,6 +33,9 @@ pub enum ExecuteError {
     /// There is no report with this number among the loaded files.
     #[error("this report is not loaded any more: give it again")]
     NoReport,
+    /// A line of a file can't be shown.
+    #[error("{0}")]
+    NoLine(String),
     /// The report exceeds the limits within which reports can be read.
     #[error("The report {0}: leave charts or measurements out of it")]
     Unwritten(#[from] report::wire::WireError),
@@ -105,6 +109,11 @@ impl Executor {
             Request::OpenReport { file } => {
                 let found = self.reports.iter().find(|(number, _)| *number == file);
                 Response::Report(found.map(|(_, report)| report.clone()).ok_or(ExecuteError::NoReport)?)
+            }
+            Request::ReadLine(line) => {
+                let file =
+                    files.into_iter().next().ok_or_else(|| ExecuteError::NoLine("The file is closed.".into()))?;
+                Response::Lines(lines_around(file.content, line).map_err(ExecuteError::NoLine)?)
             }
         })
     }

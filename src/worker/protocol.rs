@@ -16,6 +16,7 @@ use crate::{
     intake::{
         FileReport,
         files::{DocumentFiles, FileToLoad},
+        lines::FileLines,
     },
     progress::Step,
     report::{self, snapshot::Snapshot},
@@ -28,7 +29,7 @@ use crate::{
 };
 
 /// Tells two builds apart: page and worker must agree on it before they talk.
-pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+protocol.5");
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+protocol.6");
 
 /// A message from the page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -130,6 +131,8 @@ pub enum Request {
         /// The number of the file.
         file: u32,
     },
+    /// A line of a file, whose handle travels beside the request. Answered by [`Response::Lines`].
+    ReadLine(u32),
 }
 
 /// A measured state beside the loaded measurements.
@@ -155,6 +158,8 @@ pub enum Response {
     Report(Box<report::Report>),
     /// The response to [`Request::WriteReport`] and [`Request::WriteOpened`].
     Written(report::Written),
+    /// The response to [`Request::ReadLine`].
+    Lines(FileLines),
 }
 
 /// The result of loading files.

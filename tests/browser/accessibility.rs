@@ -134,6 +134,27 @@ fn each_side_of_the_workbench() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_part_of_a_chart_and_the_line_of_a_point() {
+    let mut found = Findings::default();
+    let page = with_sweep();
+    page.run("document.querySelector('.chart-stage').focus()", &[]);
+    for key in [key::RIGHT, key::DOWN, key::ENTER, "+"] {
+        page.press(key);
+    }
+    page.find("button", "Reset zoom");
+    page.click("button", "Time");
+    found.look(&page, "chart-part");
+    page.run("document.querySelector('.chart-line').click()", &[]);
+    page.wait_until(
+        || page.run("return !!document.querySelector('dialog[open] mark')", &[]) == true,
+        "the line is shown",
+    );
+    found.look(&page, "chart-line");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_schedule_over_its_network() {
     let mut found = Findings::default();
     let page = Page::open_at("#v=1&w=topology&graph=ring&with=tacos&cut=0-1");

@@ -362,7 +362,9 @@ fn the_heat_map_is_drawn() {
     assert!(wide.contains("width=\"1400\"") && wide.contains("Loss against the default"));
     assert_ne!(light.find("#FFFFFF"), wide.find("#FFFFFF"));
     let busbw = drawn(&["--of", "busbw-over-size"]);
-    assert!(busbw.contains("busbw over message size"), "{busbw}");
+    assert!(busbw.contains("busbw over message size") && busbw.contains("busbw (GB/s)"), "{busbw}");
+    let time = drawn(&["--of", "time-over-size"]);
+    assert!(time.contains("Time over message size") && !time.contains("GB/s"), "{time}");
 }
 
 #[test]

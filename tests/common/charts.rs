@@ -3,8 +3,8 @@
 use collectune::{
     math::{exp2, sin},
     plot::{
-        Axis, Chart, Colour, Layout, Mark, Pick, Point, Quantity, Series, Spacing, Style, Theme, beside, draw, reading,
-        svg, table,
+        Axis, Chart, Colour, Layout, Mark, Pick, Point, Quantity, Rect, Series, Spacing, Style, Theme, Zoom, beside,
+        draw, reading, svg, table, zoom_text,
     },
 };
 use proptest::prelude::*;
@@ -196,6 +196,47 @@ fn hidden_series_are_neither_drawn_nor_pointed_at() {
     assert!(svg(&chart, &all).contains("Every series is switched off in the legend"));
 }
 
+/// The ends of the drawn points' x values.
+fn shown(chart: &Chart, layout: &Layout) -> (f64, f64) {
+    let places = layout.series.iter().flat_map(|series| &series.positions);
+    let xs = places.map(|place| chart.series[place.pick.series].points[place.pick.point].x);
+    xs.fold((f64::INFINITY, 0.0), |(low, high), x| (x.min(low), x.max(high)))
+}
+
+#[test]
+fn a_part_of_a_chart_is_drawn_alone() {
+    let chart = busbw_against_size();
+    let part = |zoom| Style { zoom, ..Style::default() };
+    let all = layout(&chart, &Style::default());
+    let zoom = Zoom { x: Some((30_000.0, 1_100_000.0)), y: None };
+    let zoomed = layout(&chart, &part(zoom));
+    assert_eq!(shown(&chart, &zoomed), (32768.0, 1048576.0));
+    assert!(zoom_text(&chart, &zoomed).ends_with("points shown, message size 32 KiB to 1 MiB"));
+    let outside = all.series[1].positions.last().unwrap().pick;
+    assert!(all.place(outside).is_some() && zoomed.place(outside).is_none(), "what is outside isn't pointed at");
+    let highest = |layout: &Layout| {
+        let places = layout.series.iter().flat_map(|series| &series.positions);
+        places.map(|place| place.y).fold(f64::INFINITY, f64::min)
+    };
+    assert!(highest(&zoomed) < zoomed.plot.top + 0.25 * zoomed.plot.height(), "the other axis fits what is shown");
+    insta::assert_snapshot!("busbw_against_size_part", svg(&chart, &part(zoom)));
+
+    // From the picture and back.
+    let Rect { top, bottom, .. } = all.plot;
+    let [from, to] = [4, 12].map(|point| all.series[1].positions[point].x);
+    let selected = all.selection((to + 2.0, 100.0), (from - 2.0, 104.0));
+    assert_eq!((selected.top, selected.bottom), (top, bottom));
+    let selected = all.zoom_to(Zoom::default(), selected);
+    assert_eq!(selected.y, None);
+    let sizes = |point: usize| chart.series[2].points[point].x;
+    assert_eq!(shown(&chart, &layout(&chart, &part(selected))), (sizes(4), sizes(12)));
+    let out = layout(&chart, &part(selected)).scaled(selected, None, 100.0);
+    assert!(out.is_all());
+    let right = layout(&chart, &part(selected)).moved(selected, 0.5, 0.0);
+    let (low, high) = shown(&chart, &layout(&chart, &part(right)));
+    assert!(low > sizes(4) && high > sizes(12), "{low} {high}");
+}
+
 #[test]
 fn a_pin_survives_a_new_chart() {
     let before = busbw_against_size();
@@ -324,7 +365,7 @@ fn hostile_chart() -> impl Strategy<Value = Chart> {
         low,
         high,
         value,
-        note: String::new(),
+        ..Point::default()
     });
     let marks = vec![
         Mark::Line,
@@ -355,14 +396,17 @@ fn hostile_chart() -> impl Strategy<Value = Chart> {
 fn hostile_style() -> impl Strategy<Value = Style> {
     let length = || prop_oneof![4 => 1.0..2000.0, 1 => hostile_number()];
     let pick = prop::option::of((0..5_usize, 0..12_usize).prop_map(|(series, point)| Pick { series, point }));
-    (length(), length(), length(), any::<u32>(), any::<bool>(), pick).prop_map(
-        |(width, height, ratio, fineness, captions, highlight)| Style {
+    let part = || prop::option::of((hostile_number(), hostile_number()));
+    let zoom = (part(), part()).prop_map(|(x, y)| Zoom { x, y });
+    (length(), length(), length(), any::<u32>(), any::<bool>(), pick, zoom).prop_map(
+        |(width, height, ratio, fineness, captions, highlight, zoom)| Style {
             width,
             height,
             pixel_ratio: ratio / 500.0,
             fineness,
             captions,
             highlight,
+            zoom,
             ..Style::default()
         },
     )
@@ -380,6 +424,9 @@ proptest! {
             let slack = 1e-6 * (1.0 + layout.plot.right);
             prop_assert!(place.x >= layout.plot.left - slack && place.x <= layout.plot.right + slack, "{place:?} {:?}", layout.plot);
             prop_assert!(place.y >= layout.plot.top - slack && place.y <= layout.plot.bottom + slack, "{place:?} {:?}", layout.plot);
+        }
+        for zoom in [layout.scaled(style.zoom, None, 0.5), layout.moved(style.zoom, 0.5, -0.5)] {
+            prop_assert!(well_formed(&svg(&chart, &Style { zoom, ..style.clone() })));
         }
         prop_assert_eq!(table(&chart).rows.len(), chart.series.iter().map(|series| series.points.len()).sum::<usize>());
     }

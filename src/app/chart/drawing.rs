@@ -1,7 +1,5 @@
 //! The drawing of a chart: one canvas for the chart, and one above it for the points that are pointed at or pinned.
 
-use std::sync::Arc;
-
 use crate::app::reactive::{Show, effect, reactive};
 use leptos::{html, prelude::*};
 
@@ -10,11 +8,21 @@ use super::{
     legend::key_address,
     state::State,
 };
-use crate::plot::{Layout, Pick, PointReadout, beside, draw, draw_highlights};
+use crate::{
+    app::{
+        file_line::{FileLineButton, place_text},
+        session::Session,
+    },
+    math::exp,
+    plot::{Layout, Pick, PointReadout, Rect, Zoom, beside, draw, draw_highlights},
+};
+
+/// The logarithm of how much more is shown for each pixel that the wheel turns.
+const WHEEL_ZOOM: f64 = 0.004;
 
 /// The drawing. It takes the keyboard focus; keys go from point to point.
 #[component]
-pub(super) fn Drawing(state: State, described_by: String) -> impl IntoView {
+pub(super) fn Drawing(state: State) -> impl IntoView {
     let frame = NodeRef::<html::Div>::new();
     let under = NodeRef::<html::Canvas>::new();
     let over = NodeRef::<html::Canvas>::new();
@@ -34,18 +42,54 @@ pub(super) fn Drawing(state: State, described_by: String) -> impl IntoView {
     };
     let on_key = move |event: web_sys::KeyboardEvent| {
         let plain = !(event.ctrl_key() || event.alt_key() || event.meta_key());
-        if plain && state.key(&event.key()) {
+        if plain && state.key(&event.key(), event.shift_key()) {
             event.prevent_default();
             event.stop_propagation();
         }
     };
+    let place = |event: &web_sys::MouseEvent| (f64::from(event.offset_x()), f64::from(event.offset_y()));
     let point = move |event: &web_sys::MouseEvent| {
-        state.point_at(f64::from(event.offset_x()), f64::from(event.offset_y()));
+        let (x, y) = place(event);
+        state.point_at(x, y);
     };
     let click = move |event: web_sys::MouseEvent| {
-        point(&event);
-        state.pin();
+        if !state.takes_click() {
+            point(&event);
+            state.pin();
+        }
     };
+    let press = move |event: web_sys::PointerEvent| {
+        if event.is_primary() && event.button() == 0 {
+            state.press(place(&event));
+        }
+    };
+    let pointer = move |event: web_sys::PointerEvent| {
+        if event.buttons() & 1 == 0 {
+            point(&event);
+        } else if state.drag_to(place(&event))
+            && let Some(canvas) = over.get_untracked()
+        {
+            // Fails only if the pointer is gone.
+            let _ = canvas.set_pointer_capture(event.pointer_id());
+        }
+    };
+    // Without Ctrl the wheel scrolls the page. Browsers send a pinch on a touchpad as a wheel with Ctrl.
+    let wheel = move |event: web_sys::WheelEvent| {
+        if event.ctrl_key() || event.meta_key() {
+            event.prevent_default();
+            let lines = event.delta_mode() != web_sys::WheelEvent::DOM_DELTA_PIXEL;
+            let by = (event.delta_y() * if lines { 16.0 } else { 1.0 }).clamp(-100.0, 100.0);
+            state.scale(Some(place(&event)), exp(by * WHEEL_ZOOM), false);
+        }
+    };
+    let reset = move |_| {
+        state.reset_zoom();
+        if let Some(frame) = frame.get_untracked() {
+            let _ = frame.focus();
+        }
+    };
+    let side_of_selection =
+        move |length: fn(&Rect) -> f64| move || state.selection.get().map(|area| format!("{:.1}px", length(&area)));
     view! {
         <div
             node_ref=frame
@@ -55,7 +99,7 @@ pub(super) fn Drawing(state: State, described_by: String) -> impl IntoView {
             role="application"
             aria-roledescription="chart"
             aria-label=text(|chart| &chart.title)
-            aria-describedby=described_by
+            aria-describedby="chart-keys"
             on:keydown=on_key
             on:blur=move |_| state.clear_pointed()
         >
@@ -72,10 +116,27 @@ pub(super) fn Drawing(state: State, described_by: String) -> impl IntoView {
                 aria-hidden="true"
                 style:width=side(CanvasSize::width)
                 style:height=side(CanvasSize::height)
-                on:pointermove=move |event| point(&event)
+                on:pointerdown=press
+                on:pointermove=pointer
+                on:pointerup=move |_| state.release(false)
+                on:pointercancel=move |_| state.release(true)
                 on:pointerleave=move |_| state.clear_pointed()
+                on:wheel=wheel
                 on:click=click
+                on:dblclick=move |_| state.reset_zoom()
             ></canvas>
+            <div
+                class="chart-selection"
+                aria-hidden="true"
+                hidden=move || state.selection.with(Option::is_none)
+                style:left=side_of_selection(|area| area.left)
+                style:top=side_of_selection(|area| area.top)
+                style:width=side_of_selection(Rect::width)
+                style:height=side_of_selection(Rect::height)
+            ></div>
+            <Show when=move || !state.zoom.with(Zoom::is_all)>
+                <button type="button" class="chart-reset" on:click=reset>"Reset zoom"</button>
+            </Show>
             <Tip state/>
             <Show when=move || state.chart.with(Option::is_none)>
                 <p class="chart-waiting">"No chart yet"</p>
@@ -115,6 +176,7 @@ fn draw_in_frames(canvas: NodeRef<html::Canvas>, state: State) {
         state.chart.track();
         state.theme.track();
         state.hidden.track();
+        state.zoom.track();
         state.canvas_size.track();
         canvas.track();
         let frame = request_animation_frame_with_handle(move || {
@@ -125,7 +187,7 @@ fn draw_in_frames(canvas: NodeRef<html::Canvas>, state: State) {
                 Some(chart) => paint(&canvas, &style, |backend| draw(&chart, &style, backend)),
                 None => paint(&canvas, &style, |_| Ok(Layout::default())),
             };
-            state.layout.try_set(Arc::new(layout.unwrap_or_default()));
+            state.set_layout(layout.unwrap_or_default());
         });
         if let Some(Some(earlier)) = waiting.try_update_value(|handle| std::mem::replace(handle, frame.ok())) {
             earlier.cancel();
@@ -133,14 +195,15 @@ fn draw_in_frames(canvas: NodeRef<html::Canvas>, state: State) {
     });
 }
 
-/// Draws the markers of the point that is pointed at and of the point that is pinned.
+/// Draws the markers of the point that is pointed at, of the point that is pinned, and of what is pointed at elsewhere.
 fn draw_marking(canvas: NodeRef<html::Canvas>, state: State) {
     effect(move || {
         let (layout, pointed, pinned) = (state.layout.get(), state.pointed.get(), state.pinned.get());
+        let across = state.across.get();
         let (Some(canvas), Some(style)) = (canvas.get(), untrack(|| state.style())) else { return };
         let Some(chart) = state.chart.get_untracked() else { return };
         let picks: Vec<Pick> = pinned.into_iter().chain(pointed.filter(|_| pointed != pinned)).collect();
-        paint(&canvas, &style, |backend| draw_highlights(&chart, &style, &layout, &picks, backend));
+        paint(&canvas, &style, |backend| draw_highlights(&chart, &style, &layout, &picks, across, backend));
     });
 }
 
@@ -190,13 +253,28 @@ fn Tip(state: State) -> impl IntoView {
 
 /// The values of a point as a list of labels and values.
 #[component]
-pub(super) fn Values(state: State, reading: PointReadout, pick: Pick) -> impl IntoView {
+pub(super) fn Values(
+    state: State,
+    reading: PointReadout,
+    pick: Pick,
+    /// Whether they are those of the pinned point, from which one gets to where it was measured.
+    #[prop(optional)]
+    is_pinned: bool,
+) -> impl IntoView {
     let key = move || {
         let chart = state.chart.get()?;
         let series = chart.series.get(pick.series)?;
         Some(key_address(series.colour, series.mark.clone(), state.theme.get()))
     };
-    let PointReadout { series, x, y, value, interval, note } = reading;
+    let PointReadout { series, x, y, value, interval, note, line } = reading;
+    let session: Session = expect_context();
+    let line = line.and_then(|line| {
+        let text = place_text(session, line)?;
+        Some(match is_pinned {
+            true => view! { <FileLineButton line text /> }.into_any(),
+            false => view! { <p class="chart-values-note">{text}</p> }.into_any(),
+        })
+    });
     let row = |label: String, value: String| view! { <dt>{label}</dt><dd>{value}</dd> };
     view! {
         <p class="chart-values-series"><img src=key alt="" height="16"/>{series}</p>
@@ -207,5 +285,6 @@ pub(super) fn Values(state: State, reading: PointReadout, pick: Pick) -> impl In
             {(!interval.is_empty()).then(|| row("between".to_owned(), interval))}
         </dl>
         {(!note.is_empty()).then(|| view! { <p class="chart-values-note">{note}</p> })}
+        {line}
     }
 }

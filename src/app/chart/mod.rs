@@ -1,8 +1,11 @@
 //! The chart of the page: two canvases, a legend that hides series, the values of the pinned point, and a menu that
 //! saves it and shows its data as a table.
 //!
-//! The pointer shows the values of a point and a click pins it. With the keyboard, arrow keys go from point to point
-//! and from series to series, Home and End to the ends of a series; Enter pins the point and Escape unpins it.
+//! The pointer shows the values of a point and a click pins it; it is marked in other charts and in tables as well
+//! ([`linked`]). With the keyboard, arrow keys go from point to point and from series to series, Home and End to the
+//! ends of a series; Enter pins the point and Escape unpins it. A drag, Ctrl with the wheel, or plus and minus show a
+//! part of the chart, and a double click or 0 all of it. The dialog under `?` says so (`#chart-keys` in `index.html`),
+//! which describes every drawing to those who hear the page.
 
 use std::{
     sync::Arc,
@@ -30,8 +33,11 @@ mod data;
 mod drawing;
 mod export;
 mod legend;
+pub mod linked;
 mod printed;
 mod state;
+
+pub use state::ToTime;
 
 pub(super) use canvas::CanvasSize;
 pub(super) use drawing::follow_size;
@@ -40,7 +46,7 @@ use data::ChartData;
 use drawing::{Drawing, Values};
 use legend::Legend;
 use printed::PrintedChart;
-use state::State;
+use state::{State, Switch};
 
 /// A chart with its legend, readout, menu and data table.
 #[component]
@@ -57,20 +63,26 @@ pub fn ChartView(
     /// The pinned point, if it is shared with something else that pins points.
     #[prop(optional)]
     pinned: Option<RwSignal<Option<Pick>>>,
+    /// Makes the chart of times, where the chart is one of bus bandwidths.
+    #[prop(optional)]
+    to_time: Option<ToTime>,
 ) -> impl IntoView {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
-    let hint = format!("chart-hint-{}", COUNT.fetch_add(1, Ordering::Relaxed));
-    let state = State::new(chart, theme, on_pick, pinned.unwrap_or_default());
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let state = State::new(number, chart, theme, on_pick, pinned.unwrap_or_default(), to_time);
+    let chart = state.chart;
     let shows_data = RwSignal::new(false);
     let title = move || chart.with(|chart| chart.as_ref().map(|chart| chart.title.clone()));
     let place = NodeRef::<html::Figure>::new();
     let is_near = is_near_viewport(move || place.get().map(Into::into));
     let drawn = move || {
-        let hint = hint.clone();
         view! {
-            <Legend chart theme hidden=state.hidden/>
-            <Drawing state described_by=hint.clone()/>
-            <Readout state hint/>
+            <div class="chart-controls">
+                <Legend chart theme hidden=state.hidden/>
+                <Switches state/>
+            </div>
+            <Drawing state/>
+            <Readout state/>
             <p class="visually-hidden" role="status" aria-live="polite" aria-atomic="true">{state.announcement}</p>
             <ChartData chart is_shown=shows_data/>
             <PrintedChart state/>
@@ -117,25 +129,36 @@ fn focus_drawing(place: NodeRef<html::Figure>) {
     });
 }
 
-/// The values of the pinned point, or the hint how to pin one.
+/// The values of the pinned point.
 #[component]
-fn Readout(state: State, hint: String) -> impl IntoView {
+fn Readout(state: State) -> impl IntoView {
     let pinned = move || {
         let pick = state.pinned.get()?;
         let reading = state.reading(Some(pick))?;
         Some(view! {
-            <Values state reading pick/>
-            <button type="button" on:click=move |_| state.unpin()>"Unpin"</button>
+            <Values state reading pick is_pinned=true/>
+            <button type="button" class="chart-unpin" on:click=move |_| state.unpin()>"Unpin"</button>
         })
     };
-    view! {
-        <div class="chart-readout">
-            {reactive(pinned)}
-            <p id=hint class="visually-hidden">
-                "Point at the chart or use the arrow keys to read a value; click or press Enter to pin it."
-            </p>
-        </div>
-    }
+    view! { <div class="chart-readout">{reactive(pinned)}</div> }
+}
+
+/// The switches of the axes, where they have a meaning.
+#[component]
+fn Switches(state: State) -> impl IntoView {
+    let button = move |switch: Switch| {
+        view! {
+            <button
+                type="button"
+                hidden=move || state.offered(switch).is_none()
+                aria-pressed=move || state.switched.get()[switch as usize].to_string()
+                on:click=move |_| state.toggle(switch)
+            >
+                {reactive(move || state.offered(switch))}
+            </button>
+        }
+    };
+    view! { <div class="chart-switches" role="group" aria-label="Axes">{Switch::ALL.map(button)}</div> }
 }
 
 /// The menu that saves the chart, and copies, saves or shows its data.

@@ -24,6 +24,7 @@ pub(super) fn PrintedChart(state: State) -> impl IntoView {
             theme: Theme::Light,
             hidden: state.hidden.get_untracked(),
             highlight: state.pinned.get_untracked(),
+            zoom: state.zoom.get_untracked(),
             ..Style::default()
         };
         // A parsed SVG document runs no scripts, and its texts are escaped when it is written.

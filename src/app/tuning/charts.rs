@@ -8,7 +8,7 @@ use crate::{
     app::session::Session,
     app::{
         browser_tasks,
-        chart::ChartView,
+        chart::{ChartView, ToTime},
         reactive::{Show, effect},
         theme::ActiveTheme,
     },
@@ -17,7 +17,7 @@ use crate::{
     report::Workbench,
     tuning::{
         address::Address,
-        charts::group_of,
+        charts::{group_of, in_time},
         heat_map::{Against, meant, same_point},
         result::View,
     },
@@ -49,6 +49,13 @@ fn over_size(session: Session) -> Signal<Option<Arc<Chart>>> {
     .into()
 }
 
+/// Makes charts of times for the workload shown.
+fn to_time(session: Session) -> ToTime {
+    Callback::new(move |chart: Arc<Chart>| {
+        session.tuning.workload().map(|workload| Arc::new(in_time(&chart, &workload)))
+    })
+}
+
 /// busbw over size, from which the answer is read. The panel is there before the chart, so that the page doesn't jump.
 #[component]
 pub fn Picture() -> impl IntoView {
@@ -59,7 +66,7 @@ pub fn Picture() -> impl IntoView {
     view! {
         <section class="panel picture-panel" aria-label="Picture of the answer">
             <Show when=move || { step.get() >= 2 }>
-                <ChartView chart theme pinned=pinned(session, chart) />
+                <ChartView chart theme to_time=to_time(session) pinned=pinned(session, chart) />
             </Show>
         </section>
     }
@@ -73,7 +80,7 @@ pub fn OverChannels() -> impl IntoView {
     let chart = chart_of(session, 2, |view| Some(&view.busbw_over_channels));
     view! {
         <section class="panel over-channels">
-            <ChartView chart theme pinned=pinned(session, chart) />
+            <ChartView chart theme to_time=to_time(session) pinned=pinned(session, chart) />
         </section>
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     },
     collective::{Collective, Workload},
     plot::{Chart as Drawing, Style, Theme, svg},
-    tuning::{heat_map::Against, result::Group},
+    tuning::{charts::in_time, heat_map::Against, result::Group},
 };
 
 /// Draw a chart of a sweep as SVG
@@ -77,6 +77,8 @@ enum Of {
     HeatMap,
     /// Bus bandwidth in GB/s over sizes: all measurements, the default, what is to be deployed and its 90 % interval
     BusbwOverSize,
+    /// The same as times of one operation
+    TimeOverSize,
 }
 
 impl Chart {
@@ -111,6 +113,7 @@ impl Chart {
         }
         match self.of {
             Of::BusbwOverSize => Ok(study.view(&workload)?.busbw_over_size),
+            Of::TimeOverSize => Ok(in_time(&study.view(&workload)?.busbw_over_size, &workload)),
             Of::HeatMap => study
                 .heat_map(&workload, self.against)
                 .ok_or_else(|| told("no configuration was measured there, only the default")),

@@ -70,7 +70,7 @@ fn of_chart(chart: &mut Chart, see: &mut TextVisitor<'_>) {
         if let Mark::Cells(quantity, _) = mark {
             of_quantity(quantity, see);
         }
-        for Point { x: _, y: _, low: _, high: _, value: _, note } in points {
+        for Point { x: _, y: _, low: _, high: _, value: _, note, line: _ } in points {
             see(note, false);
         }
     }

@@ -1,5 +1,6 @@
 //! How long it takes, in the browser: `cargo xtask bench` runs these alone and shows what they print.
 
+mod charts;
 mod training_time;
 
 use std::fmt::Write;

@@ -1,0 +1,72 @@
+//! What a chart of thousands of points takes: a point that is pointed at, and a part that is shown, redrawn frame by
+//! frame.
+
+use serde_json::Value;
+
+use crate::{page::Page, sweep::sweep};
+
+/// The most that a frame may take, in ms: one of a screen with 60 of them in a second.
+const FRAME_MS: f64 = 16.0;
+
+/// Does something in each frame, and writes down how long the page's thread works for it: in the frame of the event and
+/// in the next one, in which the chart is drawn, with the drawing of the canvases, which reading a pixel brings about at
+/// once.
+const FRAMES: &str = "
+    const [kind, count] = arguments;
+    const over = document.querySelector('.chart-over');
+    over.scrollIntoView({ block: 'center' });
+    const box = over.getBoundingClientRect();
+    const begin = () => new Promise((done) => requestAnimationFrame(() => done(performance.now())));
+    const end = () => new Promise((done) => {
+        const { port1, port2 } = new MessageChannel();
+        port1.onmessage = () => {
+            for (const canvas of over.parentElement.querySelectorAll('canvas')) {
+                canvas.getContext('2d').getImageData(0, 0, 1, 1);
+            }
+            done(performance.now());
+        };
+        port2.postMessage(0);
+    });
+    const took = [];
+    for (let number = 0; number < count; number += 1) {
+        const began = await begin();
+        // Asked for before the page asks for it, so that it begins before the page draws.
+        const next = begin();
+        const at = {
+            clientX: box.left + box.width * (0.15 + 0.7 * number / count),
+            clientY: box.top + box.height * (0.2 + 0.5 * (number % 7) / 7),
+            bubbles: true,
+            cancelable: true,
+        };
+        over.dispatchEvent(kind === 'point'
+            ? new PointerEvent('pointermove', at)
+            : new WheelEvent('wheel', { ...at, ctrlKey: true, deltaY: number % 40 < 20 ? -10 : 10 }));
+        const handled = await end() - began;
+        const drawing = await next;
+        took.push(handled + await end() - drawing);
+    }
+    return took;
+";
+
+#[test]
+#[ignore = "needs the built page: cargo xtask bench"]
+fn a_chart_of_four_thousand_points_redraws_in_one_frame() {
+    let page = Page::open();
+    page.drop_files(&[("sweep.csv", sweep(20, 50).as_bytes())]);
+    page.wait_until_idle();
+    page.wait_until(|| page.run("return !!document.querySelector('.chart-over')", &[]) == true, "the chart is drawn");
+    for kind in ["point", "zoom"] {
+        let took = page.run(FRAMES, &[kind.into(), 200.into()]);
+        let mut took: Vec<f64> = took.as_array().unwrap().iter().skip(5).filter_map(Value::as_f64).collect();
+        took.sort_by(f64::total_cmp);
+        let at = |share: f64| took[(share * (took.len() - 1) as f64) as usize];
+        println!(
+            "chart/4000_points_{kind}: {} frames, median {:.1} ms, p95 {:.1} ms, longest {:.1} ms",
+            took.len(),
+            at(0.5),
+            at(0.95),
+            at(1.0)
+        );
+        assert!(at(0.95) <= FRAME_MS, "{kind}: a frame takes {:.1} ms", at(0.95));
+    }
+}

@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Tells two builds apart: page and worker must agree on it before they talk.
-pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+protocol.5");
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+protocol.6");
 
 /// A message from the page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -111,19 +111,19 @@ pub enum Request {
     TakeStates(Vec<GivenState>),
     /// The report on what was found. Answered by [`Response::Report`].
     Report(report::Contents),
-    /// The report of [`Request::Report`] as a file or as a link. Answered by [`Response::Written`].
+    /// The report of [`Request::Report`] as a file or as links. Answered by [`Response::Written`].
     WriteReport {
         /// The parts to include.
         contents: report::Contents,
-        /// The format in which it is written.
-        form: report::ReportFormat,
+        /// How it is written.
+        options: report::WriteOptions,
     },
-    /// An opened report, written as a file or as a link. Answered by [`Response::Written`].
+    /// An opened report, written as a file or as links. Answered by [`Response::Written`].
     WriteOpened {
         /// The report.
         report: Box<report::Report>,
-        /// The format in which it is written.
-        form: report::ReportFormat,
+        /// How it is written.
+        options: report::WriteOptions,
     },
     /// A loaded report. Answered by [`Response::Report`].
     OpenReport {

@@ -15,8 +15,8 @@ use super::{
 use crate::{
     collective::{Collective, Scale},
     intake::Mapping,
-    training_time::{regressors::Mode, run::Recompute},
     report::link::LinkSize,
+    training_time::{regressors::Mode, run::Recompute},
     tuning::{
         aggregate::Target,
         conf::Reader,

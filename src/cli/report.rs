@@ -88,7 +88,7 @@ pub(super) struct Report {
 #[derive(Args)]
 #[command(next_help_heading = "Title and notes")]
 struct Words {
-    /// The title, instead of the report's own, with which the summary begins then
+    /// The title, instead of the report's own, which the summary then names
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
 
@@ -188,11 +188,8 @@ impl Report {
             None if self.link.is_some() => ReportFormat::Link,
             None => ReportFormat::Markdown,
         };
-        let options = WriteOptions {
-            form,
-            annotations: self.words.annotations(),
-            page: self.site.clone().unwrap_or_default(),
-        };
+        let options =
+            WriteOptions { form, annotations: self.words.annotations(), page: self.site.clone().unwrap_or_default() };
         for about in annotate(&mut report.clone(), &options.annotations) {
             terminal::say("warning", &format!("nothing in the report is called {about}: the note is in its summary"));
         }

@@ -22,7 +22,7 @@ const MOST_ROWS: usize = 500;
 /// What a user adds to a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Annotations {
-    /// The title instead of the report's own, which the summary then begins with; empty for none.
+    /// The title instead of the report's own, which the summary then names; empty for none.
     pub title: String,
     /// The notes, in the order in which they were written.
     pub notes: Vec<Note>,
@@ -56,7 +56,7 @@ pub fn annotate(report: &mut Report, annotations: &Annotations) -> Vec<String> {
     let title = start_of(annotations.title.trim(), MOST_TITLE);
     if !title.is_empty() && title != report.title {
         let subject = std::mem::replace(&mut report.title, title);
-        report.summary.insert(0, format!("{subject}."));
+        report.summary.push(format!("Subject: {subject}."));
     }
     let mut unknown = Vec::new();
     for Note { about, text } in annotations.notes.iter().take(MOST_NOTES) {
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(noted.title, "Friday");
         assert_eq!(
             noted.summary,
-            ["all_reduce.", "Deploy it.", "Note: Measured at night.", "Note: Trust: 1: Gone."]
+            ["Deploy it.", "Subject: all_reduce.", "Note: Measured at night.", "Note: Trust: 1: Gone."]
         );
         assert_eq!(noted.sections[1].text, ["Note: One node was warm.", "Little."]);
         let table = &noted.sections[0].tables[0].listing;

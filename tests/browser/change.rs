@@ -78,7 +78,11 @@ fn an_opened_report_is_compared_with_ones_own_data_by_one_click() {
         page.wait_until(|| page.text().contains("slower"), "the change is shown");
         page.wait_until_idle();
         assert!(page.rows("What changed") > 4);
-        assert!(page.fragment().contains("&p=compare") && page.fragment().contains("after=loaded"), "{}", page.fragment());
+        assert!(
+            page.fragment().contains("&p=compare") && page.fragment().contains("after=loaded"),
+            "{}",
+            page.fragment()
+        );
     };
     // With a sweep of one's own: a report of a file, and one of a link.
     let later = Page::open();

@@ -316,7 +316,10 @@ fn the_small_link_fits_a_chat_and_is_a_qr_code() {
         assert_eq!(drawn[0], "http://www.w3.org/2000/svg");
         // 17 modules, and 4 for each version, within the frame.
         assert!((modules as u64 - 8 - 17).is_multiple_of(4) && width >= 2.0 * modules, "{drawn}");
-        assert_eq!((&drawn[3], &drawn[4], &drawn[5]), (&"crispedges".into(), &"rgb(255, 255, 255)".into(), &"rgb(0, 0, 0)".into()));
+        assert_eq!(
+            (&drawn[3], &drawn[4], &drawn[5]),
+            (&"crispedges".into(), &"rgb(255, 255, 255)".into(), &"rgb(0, 0, 0)".into())
+        );
         crate::look::assert_fits(&page);
     }
     let saved = String::from_utf8(page.download(|| page.click("button", "Save QR code as SVG"))).unwrap();
@@ -361,9 +364,10 @@ fn a_title_and_notes_travel_in_every_form() {
     let says_it = |page: &Page| {
         page.wait_for_text("not verified");
         page.find("heading", "After the firmware <b>");
-        page.wait_for_text("all_reduce on 2 nodes, 16 ranks.");
+        page.wait_for_text("Subject: all_reduce on 2 nodes, 16 ranks.");
         page.wait_for_text("Note: Node 3 was <i>warm</i>.");
-        let is_noted = |row: &Value| row["Note"] == "Our gradients." && row["Size"].as_str().unwrap().contains("16 KiB");
+        let is_noted =
+            |row: &Value| row["Note"] == "Our gradients." && row["Size"].as_str().unwrap().contains("16 KiB");
         page.wait_until(|| cells(page, "What to deploy").iter().any(is_noted), "the workload has its note");
         assert!(!page.text().contains("Not on Mondays"));
         page.assert_clean();
@@ -383,7 +387,10 @@ fn a_title_and_notes_travel_in_every_form() {
         says_it(&other);
     }
     let markdown = String::from_utf8(page.download(|| page.click("button", "Save Markdown"))).unwrap();
-    assert!(markdown.starts_with("# After the firmware &lt;b&gt;") && markdown.contains("Our gradients."), "{markdown}");
+    assert!(
+        markdown.starts_with("# After the firmware &lt;b&gt;") && markdown.contains("Our gradients."),
+        "{markdown}"
+    );
     page.assert_clean();
 }
 

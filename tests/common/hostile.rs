@@ -275,7 +275,10 @@ fn leaves_whole(what: &str, report: &Report) {
                 assert!(!said(&opened).contains("More than a report holds"), "{what}");
             }
             Written::Links(links) => {
-                links.sizes.iter().for_each(|link| assert!(link.fits && link::decode(&link.fragment).is_ok(), "{what}"));
+                links
+                    .sizes
+                    .iter()
+                    .for_each(|link| assert!(link.fits && link::decode(&link.fragment).is_ok(), "{what}"));
             }
         }
     }

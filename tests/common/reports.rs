@@ -201,10 +201,8 @@ fn to_deploy(words: &[String], rows: usize) -> Report {
             Entry::text(word(at / 7)),
         ]
     };
-    let listing = Listing {
-        columns: columns.map(|name| Column::words(name, "")).to_vec(),
-        rows: (0..rows).map(row).collect(),
-    };
+    let listing =
+        Listing { columns: columns.map(|name| Column::words(name, "")).to_vec(), rows: (0..rows).map(row).collect() };
     let mut report = filled(&word(0), 1.5);
     report.summary = words.to_vec();
     for title in ["one", "two"] {
@@ -234,7 +232,8 @@ proptest! {
                 let said = opened.sections.first().and_then(|section| section.text.first());
                 let is_short = said.is_some_and(|said| said.starts_with("In short. Left out: "));
                 prop_assert!(is_short || size != LinkSize::Small, "{:?}", said);
-                prop_assert!(!is_short || said == Some(&format!("In short. Left out: {}.", link.left_out.join("; "))));
+                let told = format!("In short. Left out: {}.", link.left_out.join("; "));
+                prop_assert!(!is_short || said == Some(&told));
             }
         }
     }
@@ -249,20 +248,25 @@ fn the_smallest_form_is_of_rows_that_sizes_share() {
     assert_eq!((opened.title.as_str(), opened.sections.len()), ("Friday", 1));
     assert_eq!((opened.files.len(), opened.parameters.len(), opened.snapshot), (0, 0, None));
     let listing = &opened.sections[0].tables[0].listing;
-    let rows: Vec<String> = listing.rows.iter().map(|row| {
-        row.iter().map(|cell| cell.text.as_str()).collect::<Vec<_>>().join("|")
-    }).collect();
-    assert_eq!(rows, [
-        "one|4 KiB|keep default|||deploy|",
-        "one|8 KiB – 64 KiB|deploy|deploy|−18 to −13 % (−20 to −11)|deploy|",
-        "one|128 KiB|keep default|||deploy|",
-        "one|256 KiB – 512 KiB|deploy|deploy|−9.8 to −8.1 % (−12 to −6.1)|deploy|",
-        "two|4 KiB|keep default|||deploy|",
-        "two|8 KiB – 32 KiB|deploy|deploy|−18 to −15 % (−20 to −13)|deploy|",
-        "two|64 KiB|deploy|deploy|−13 % (−15 to −11)|deploy|Ours.",
-        "two|128 KiB|keep default|||deploy|",
-        "two|256 KiB – 512 KiB|deploy|deploy|−9.8 to −8.1 % (−12 to −6.1)|deploy|",
-    ]);
+    let rows: Vec<String> = listing
+        .rows
+        .iter()
+        .map(|row| row.iter().map(|cell| cell.text.as_str()).collect::<Vec<_>>().join("|"))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            "one|4 KiB|keep default|||deploy|",
+            "one|8 KiB – 64 KiB|deploy|deploy|−18 to −13 % (−20 to −11)|deploy|",
+            "one|128 KiB|keep default|||deploy|",
+            "one|256 KiB – 512 KiB|deploy|deploy|−9.8 to −8.1 % (−12 to −6.1)|deploy|",
+            "two|4 KiB|keep default|||deploy|",
+            "two|8 KiB – 32 KiB|deploy|deploy|−18 to −15 % (−20 to −13)|deploy|",
+            "two|64 KiB|deploy|deploy|−13 % (−15 to −11)|deploy|Ours.",
+            "two|128 KiB|keep default|||deploy|",
+            "two|256 KiB – 512 KiB|deploy|deploy|−9.8 to −8.1 % (−12 to −6.1)|deploy|",
+        ]
+    );
 }
 
 /// The links of sweeps that were learnt from, and their lengths.
@@ -281,7 +285,12 @@ fn lengths(names: &[&str]) -> Vec<link::Link> {
             .filter(|table| table.title == "What to deploy")
             .map(|table| table.listing.rows.len())
             .sum();
-        println!("{}: {} characters, {rows} rows of what to deploy, without {:?}", size.name(), link.chars, link.left_out);
+        println!(
+            "{}: {} characters, {rows} rows of what to deploy, without {:?}",
+            size.name(),
+            link.chars,
+            link.left_out
+        );
     }
     links.into()
 }
@@ -319,7 +328,8 @@ fn a_qr_code_is_read_back() {
             dark[y * width + x..y * width + x + length].fill(true);
         }
         let is_dark = |x: usize, y: usize| dark[y * width + x];
-        let frame = |at: usize| (0..4).all(|edge| !is_dark(at, edge) && !is_dark(edge, at) && !is_dark(at, width - 1 - edge));
+        let frame =
+            |at: usize| (0..4).all(|edge| !is_dark(at, edge) && !is_dark(edge, at) && !is_dark(at, width - 1 - edge));
         assert!((0..width).all(frame), "four white modules around it");
         const SCALE: usize = 4;
         let grey = |x: usize, y: usize| if is_dark(x / SCALE, y / SCALE) { 0 } else { 255 };

@@ -107,7 +107,11 @@ fn CompareReport(state: StateKey) -> impl IntoView {
         (expect_context(), expect_context(), expect_context());
     let asks = RwSignal::new(false);
     let compare = move |_| {
-        let chosen = [("p", Panel::Compare.key().to_owned()), ("before", state.to_string()), ("after", StateKey::Loaded.to_string())];
+        let chosen = [
+            ("p", Panel::Compare.key().to_owned()),
+            ("before", state.to_string()),
+            ("after", StateKey::Loaded.to_string()),
+        ];
         session.workbench.set(Workbench::Tuning);
         session.choose_keys(Workbench::Tuning, &chosen);
         if untrack(move || session.tuning.has_data()) { reader.close() } else { asks.set(true) }

@@ -44,7 +44,7 @@ pub(super) fn LinkOption(writer: ReportWriter) -> impl IntoView {
                     prop:checked=move || chosen.get() == size
                     on:change=move |_| chosen.set(size)
                 />
-                <span>{size.name()}{move || link().map(|link| length(size, &link))}</span>
+                <span>{size.name()}{reactive(move || link().map(|link| length(size, &link)))}</span>
             </label>
         }
     };
@@ -77,7 +77,7 @@ pub(super) fn LinkOption(writer: ReportWriter) -> impl IntoView {
                 <div class="link-sizes" role="radiogroup" aria-label="Length of the link">
                     {LinkSize::ALL.map(size).into_iter().collect_view()}
                 </div>
-                <p class="small">{left_out}</p>
+                <p class="small">{reactive(left_out)}</p>
                 {reactive(field)}
                 <Show when=move || qr_svg().is_some()>
                     <QrCode writer svg=Signal::derive(move || qr_svg().unwrap_or_default()) />
@@ -109,7 +109,7 @@ fn QrCode(writer: ReportWriter, #[prop(into)] svg: Signal<String>) -> impl IntoV
     view! {
         <details>
             <summary>"QR code of the small link"</summary>
-            <div class="qr-code" role="img" aria-label="QR code that opens the small link" inner_html=svg></div>
+            <div class="qr-code" role="img" aria-label="QR code that opens the small link" inner_html=move || svg.get()></div>
             <button type="button" on:click=save>"Save QR code as SVG"</button>
         </details>
     }

@@ -4,13 +4,10 @@ use leptos::{html, prelude::*};
 
 use super::writer::ReportWriter;
 use crate::{
-    app::{
-        fields::choice_field,
-        reactive::reactive,
-    },
+    app::{fields::choice_field, reactive::reactive},
     report::{
         ReportFormat, Written,
-        annotations::{MOST_NOTE, MOST_NOTES, MOST_TITLE, Note},
+        annotations::{Annotations, MOST_NOTE, MOST_NOTES, MOST_TITLE, Note},
     },
 };
 
@@ -51,7 +48,7 @@ pub(super) fn AnnotationFields(writer: ReportWriter) -> impl IntoView {
         let about = if about.is_empty() { "The whole report".to_owned() } else { about };
         let label = format!("Remove the note on {about}");
         let remove = move |_| {
-            writer.annotate(|annotations| drop(annotations.notes.remove(index)));
+            writer.annotate(|Annotations { notes, .. }| drop((index < notes.len()).then(|| notes.remove(index))));
             focus();
         };
         view! {

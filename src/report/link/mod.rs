@@ -17,12 +17,12 @@ use base64::{
 };
 use serde::{Deserialize, Serialize};
 
+use self::small::Most;
 pub use self::{
     coarse::for_link,
     deflate::{MOST_INFLATED, MOST_RATIO},
     qr::svg as qr_svg,
 };
-use self::small::Most;
 use super::{
     Report,
     wire::{self, WireError},

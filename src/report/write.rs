@@ -6,7 +6,7 @@ use super::{
     Report,
     annotations::{self, Annotations},
     html,
-    link::{self, Link, LinkSize},
+    link::{self, Link},
     markdown,
     wire::{self, WireError},
 };
@@ -79,7 +79,7 @@ pub enum Written {
 /// A report as links, and what belongs to them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Links {
-    /// A link of each size, in the order of [`LinkSize::ALL`].
+    /// A link of each size, in the order of [`LinkSize::ALL`](link::LinkSize::ALL).
     pub sizes: Vec<Link>,
     /// The QR code of the small one as SVG; `None` where the small one does not fit.
     pub qr_svg: Option<String>,
@@ -129,9 +129,10 @@ pub fn write(report: &Report, options: &WriteOptions) -> Result<Written, WireErr
 }
 
 fn links(report: &Report, page: &str) -> Links {
-    let sizes = LinkSize::ALL.map(|size| link::encode(report, size, page.chars().count()));
-    let code = sizes.first().filter(|small| small.fits);
-    let qr_svg = code.and_then(|small| link::qr_svg(&format!("{page}{}", small.fragment)));
+    let sizes = link::encode(report, page.chars().count());
+    let [small, ..] = &sizes;
+    let code = small.fits.then(|| link::qr_svg(&format!("{page}{}", small.fragment)));
+    let qr_svg = code.flatten();
     Links { qr_svg, subjects: annotations::subjects(report), sizes: sizes.into() }
 }
 

@@ -68,13 +68,19 @@ fn measured_link(what: &str, executor: &Executor) -> link::Link {
         let json = wire::write(&coarse);
         println!("  {} characters of JSON, link without {}", json.len(), left_out.last().unwrap());
     }
-    let link = link::encode(&report, LinkSize::Full, 0);
+    let link = full_link(&report);
     println!("  link: {} characters, fits: {}, without {:?}", link.chars, link.fits, link.left_out);
     let opened = link::decode(&link.fragment).unwrap();
     assert_eq!(opened.title, report.title);
     assert_eq!(opened.sections.len(), report.sections.len());
     assert!(opened.sections.iter().any(|section| !section.charts.is_empty()), "curves travel");
     link
+}
+
+/// The longest link of a report.
+fn full_link(report: &Report) -> link::Link {
+    let [.., full] = link::encode(report, 0);
+    full
 }
 
 /// The contents that a link is asked to carry.
@@ -173,7 +179,7 @@ proptest! {
         prop_assert!(open::is_report(&page));
         prop_assert_eq!(&open::open(&page).unwrap(), &exact);
         let (coarse, _) = link::for_link(&exact).swap_remove(0);
-        prop_assert_eq!(link::decode(&link::encode(&exact, LinkSize::Full, 0).fragment).unwrap(), wire::read(&wire::write(&coarse)).unwrap());
+        prop_assert_eq!(link::decode(&full_link(&exact).fragment).unwrap(), wire::read(&wire::write(&coarse)).unwrap());
     }
 
     #[test]
@@ -224,8 +230,7 @@ proptest! {
     ) {
         let words: Vec<String> = words.iter().map(|word| word.repeat(repeat)).collect();
         for report in [to_deploy(&words, rows), filled(&words.concat(), 2.5)] {
-            for size in LinkSize::ALL {
-                let link = link::encode(&report, size, page);
+            for (size, link) in LinkSize::ALL.into_iter().zip(link::encode(&report, page)) {
                 prop_assert!(link.fits && link.chars == link.fragment.len() + page, "{:?}", link);
                 prop_assert!(link.chars <= size.most_chars(), "{:?}: {}", size, link.chars);
                 let opened = link::decode(&link.fragment).unwrap();
@@ -244,7 +249,7 @@ fn the_smallest_form_is_of_rows_that_sizes_share() {
     let mut report = to_deploy(&["deploy".to_owned()], 8);
     let note = Note { about: "two: 64 KiB".to_owned(), text: "Ours.".to_owned() };
     annotations::annotate(&mut report, &Annotations { title: "Friday".to_owned(), notes: vec![note] });
-    let opened = link::decode(&link::encode(&report, LinkSize::Small, 100).fragment).unwrap();
+    let opened = link::decode(&link::encode(&report, 100)[0].fragment).unwrap();
     assert_eq!((opened.title.as_str(), opened.sections.len()), ("Friday", 1));
     assert_eq!((opened.files.len(), opened.parameters.len(), opened.snapshot), (0, 0, None));
     let listing = &opened.sections[0].tables[0].listing;
@@ -275,7 +280,7 @@ fn lengths(names: &[&str]) -> Vec<link::Link> {
     let files: Vec<_> =
         names.iter().map(|name| (*name, crate::support::real::file(&format!("tuning/{name}")))).collect();
     let report = studied(&files).report(&Contents::whole()).unwrap();
-    let links = LinkSize::ALL.map(|size| link::encode(&report, size, 100));
+    let links = link::encode(&report, 100);
     for (size, link) in LinkSize::ALL.into_iter().zip(&links) {
         let opened = link::decode(&link.fragment).unwrap();
         let rows: usize = opened
@@ -506,7 +511,7 @@ fn controls_are_shown_and_names_are_isolated() {
 
 #[test]
 fn every_cut_and_every_change_of_a_link_is_told() {
-    let link = link::encode(&filled("words", 1.5), LinkSize::Full, 0).fragment;
+    let link = full_link(&filled("words", 1.5)).fragment;
     assert!(link::is_report(&link) && link::decode(&link).is_ok());
     for end in 0..link.len() {
         let error = link::decode(&link[..end]).expect_err("it was cut");
@@ -630,7 +635,7 @@ fn write_golden_files() {
     let path = |extension: &str| folder.join(format!("v{}.{extension}", wire::VERSION));
     fs::write(path("json"), wire::write(&report) + "\n").unwrap();
     fs::write(path("html"), html::html(&report).unwrap()).unwrap();
-    fs::write(path("link"), link::encode(&report, LinkSize::Full, 0).fragment + "\n").unwrap();
+    fs::write(path("link"), full_link(&report).fragment + "\n").unwrap();
 }
 
 fn dropped(name: &str, text: &str) -> Executor {
@@ -736,6 +741,14 @@ fn the_terminal_writes_what_the_page_writes() {
         let link = run(&[size, "--site", "https://tuning.example/c/#old"]);
         assert_eq!(link, format!("https://tuning.example/c/{fragment}\n"));
     }
+    let note = |about: &str, text: &str| Note { about: about.to_owned(), text: text.to_owned() };
+    let annotations =
+        Annotations { title: "Friday".to_owned(), notes: vec![note("", "Warm."), note("all_reduce: 1", "a=b")] };
+    let options = WriteOptions { form: ReportFormat::Markdown, annotations, page: String::new() };
+    assert_eq!(
+        run(&["--title", "Friday", "--note", "Warm.", "--note-for", "all_reduce: 1=a=b"]),
+        written(Contents::whole(), options)
+    );
     // A report is written again.
     let json = folder.path().join("r.json");
     let again = std::process::Command::new(env!("CARGO_BIN_EXE_collectune")).arg("report").arg(&json).output().unwrap();

@@ -154,10 +154,10 @@ fn value<'a>(fragment: &'a str, key: &str) -> Option<&'a str> {
     pairs.filter_map(|pair| pair.split_once('=')).find(|(name, _)| *name == key).map(|(_, value)| value)
 }
 
-/// Writes a link to a page whose address has `page_chars` characters, with the report as fine as it fits; a small one
-/// says what to deploy and nothing else.
-pub fn encode(report: &Report, size: LinkSize, page_chars: usize) -> Link {
-    let link = |(coarse, left_out): (Report, Vec<String>)| {
+/// Writes links to a page whose address has `page_chars` characters, one of each of [`LinkSize::ALL`], with the report as
+/// fine as it fits; the small one says what to deploy and nothing else.
+pub fn encode(report: &Report, page_chars: usize) -> [Link; 3] {
+    let link = |(coarse, left_out): (Report, Vec<String>), size: LinkSize| {
         let mut link = of_json(&wire::write(&coarse));
         link.left_out = left_out;
         link.chars += page_chars;
@@ -165,24 +165,39 @@ pub fn encode(report: &Report, size: LinkSize, page_chars: usize) -> Link {
         link.fits = link.chars <= size.most_chars() && decode(&link.fragment).is_ok();
         link
     };
-    if size != LinkSize::Small
-        && let Some(link) = for_link(report).into_iter().map(link).find(|link| link.fits)
-    {
-        return link;
+    let mut fine: [Option<Link>; 2] = [None, None];
+    let [medium, full] = &mut fine;
+    for coarse in for_link(report) {
+        let link = link(coarse, LinkSize::Full);
+        if link.fits && link.chars <= LinkSize::Medium.most_chars() {
+            full.get_or_insert_with(|| link.clone());
+            *medium = Some(link);
+            break;
+        } else if link.fits {
+            full.get_or_insert(link);
+        }
     }
-    let with = |most: Most| link(small::small(report, most));
-    let texts = [(400, 12), (NOTE_CHARS, 6), (100, 3), (40, 1)].into_iter();
-    let mut without_rows = texts.map(|(chars, sentences)| Most { rows: 0, chars, sentences });
-    let Some(most) = without_rows.find(|most| with(*most).fits) else {
-        return with(Most { rows: 0, chars: 40, sentences: 1 });
+    let short = |size: LinkSize| {
+        let with = |most: Most| link(small::small(report, most), size);
+        let texts = [(400, 12), (NOTE_CHARS, 6), (100, 3), (40, 1)].into_iter();
+        let mut without_rows = texts.map(|(chars, sentences)| Most { rows: 0, chars, sentences });
+        let Some(most) = without_rows.find(|most| with(*most).fits) else {
+            return with(Most { rows: 0, chars: 40, sentences: 1 });
+        };
+        // As many rows as fit.
+        let (mut fit, mut too_many) = (0, small::rows(report) + 1);
+        while too_many - fit > 1 {
+            let rows = usize::midpoint(fit, too_many);
+            if with(Most { rows, ..most }).fits { fit = rows } else { too_many = rows }
+        }
+        with(Most { rows: fit, ..most })
     };
-    // As many rows as fit.
-    let (mut fit, mut too_many) = (0, small::rows(report) + 1);
-    while too_many - fit > 1 {
-        let rows = usize::midpoint(fit, too_many);
-        if with(Most { rows, ..most }).fits { fit = rows } else { too_many = rows }
-    }
-    with(Most { rows: fit, ..most })
+    let [medium, full] = fine;
+    [
+        short(LinkSize::Small),
+        medium.unwrap_or_else(|| short(LinkSize::Medium)),
+        full.unwrap_or_else(|| short(LinkSize::Full)),
+    ]
 }
 
 /// The link of a text, which need not be a valid report.

@@ -32,7 +32,7 @@ pub(super) fn ReportView(opened: Arc<OpenedReport>) -> impl IntoView {
     let Some(Ok(report)) = &opened.report else {
         return ().into_any();
     };
-    let Report { workbench, title, summary, program, made_on, files, parameters, sections, snapshot } = report;
+    let Report { workbench, title, summary, program, made_on, files, parameters, sections, snapshot, .. } = report;
     let (from, state) = match &opened.source {
         Source::Link(_) => ("Opened from a link".to_owned(), StateKey::Link),
         Source::File(file, name) => (format!("Opened from {}", visible(name)), StateKey::File(*file)),

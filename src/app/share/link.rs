@@ -7,7 +7,7 @@ use super::writer::{ReportWriter, page_address};
 use crate::{
     app::reactive::{Show, reactive},
     report::{
-        Links, ReportFormat, Written,
+        ReportFormat, Written,
         link::{Link, LinkSize},
     },
     units::grouped,

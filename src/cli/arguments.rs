@@ -15,6 +15,7 @@ use super::{
 use crate::{
     collective::{Collective, Scale},
     intake::Mapping,
+    report::link::LinkSize,
     training_time::{regressors::Mode, run::Recompute},
     tuning::{
         aggregate::Target,
@@ -64,6 +65,11 @@ values! { Reader {
     DnTuner = "dn-tuner": "the RCCL plugin of rccl-sweep's authors",
     Rccl = "rccl": "RCCL's built-in CSV tuner, from ROCm 7.13",
     Collectune = "collectune": "libnccl-tuner-collectune.so, Collectune's own plugin for NCCL and RCCL",
+} }
+values! { LinkSize {
+    Small = "small": "up to 2,000 characters, which Microsoft Teams leaves whole: what to deploy and why, nothing else",
+    Medium = "medium": "up to 4,000 characters, which Slack leaves whole",
+    Full = "full": "up to 8,000 characters",
 } }
 values! { Launcher {
     Mpirun = "mpirun": "Open MPI",

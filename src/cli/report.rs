@@ -23,7 +23,11 @@ use crate::{
     policy::request::{LatencySource, ReplaySettings, Settings},
     progress::Silent,
     registry,
-    report::{self, Contents, ReportFormat, Workbench, Written, link},
+    report::{
+        self, Contents, ReportFormat, Workbench, WriteOptions, Written,
+        annotations::{Annotations, Note, annotate},
+        link::{self, LinkSize},
+    },
     tuning::read::RunKind,
     worker::executor::Executor,
 };
@@ -37,6 +41,7 @@ use crate::{
   collectune report merged_metrics.csv -o report.html --open
   collectune report all_reduce_*.csv > report.md
   collectune report sweep.csv --link --site https://tuning.example.org/collectune/
+  collectune report sweep.csv --link=small --site https://tuning.example.org/collectune/ --title 'After the firmware'
   collectune report report.html -o report.md
   collectune report ring.csv --choices 'collective=all_reduce&chunk=4MiB' -o ring.html
   collectune report mesh:8x8 > mesh.md")]
@@ -55,9 +60,10 @@ pub(super) struct Report {
     #[arg(long, requires = "output")]
     open: bool,
 
-    /// Write a link that carries the report in its fragment, which no server sees
-    #[arg(long, requires = "site", conflicts_with = "output")]
-    link: bool,
+    /// Write a link that carries the report in its fragment, which no server sees; full where no size is given
+    #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "full")]
+    #[arg(value_enum, requires = "site", conflicts_with = "output")]
+    link: Option<LinkSize>,
 
     /// The address at which Collectune's page is hosted
     #[arg(long, value_name = "URL", requires = "link", value_parser = site)]
@@ -69,10 +75,45 @@ pub(super) struct Report {
     choices: String,
 
     #[command(flatten)]
+    words: Words,
+
+    #[command(flatten)]
     parts: Parts,
 
     #[command(flatten)]
     from: FromSweeps,
+}
+
+/// What the user says of the report.
+#[derive(Args)]
+#[command(next_help_heading = "Title and notes")]
+struct Words {
+    /// The title, instead of the report's own, which the summary then names
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+
+    /// A note on the whole report; may be given several times
+    #[arg(long, value_name = "TEXT")]
+    note: Vec<String>,
+
+    /// A note on a section, or on a row of its first table: 'all_reduce on 2 nodes, 16 ranks: 16 MiB=after the update'
+    #[arg(long, value_name = "SECTION[: ROW]=TEXT", value_parser = note_for)]
+    note_for: Vec<Note>,
+}
+
+impl Words {
+    fn annotations(&self) -> Annotations {
+        let on_all = self.note.iter().map(|text| Note { about: String::new(), text: text.clone() });
+        Annotations {
+            title: self.title.clone().unwrap_or_default(),
+            notes: on_all.chain(self.note_for.iter().cloned()).collect(),
+        }
+    }
+}
+
+fn note_for(text: &str) -> Result<Note, String> {
+    let (about, text) = text.split_once('=').ok_or("a note is written like 'Noise=one node was warm'")?;
+    Ok(Note { about: about.trim().to_owned(), text: text.to_owned() })
 }
 
 /// What goes into the report.
@@ -144,14 +185,19 @@ impl Report {
         let report = self.report()?;
         let form = match &self.output {
             Some((_, form)) => *form,
-            None if self.link => ReportFormat::Link,
+            None if self.link.is_some() => ReportFormat::Link,
             None => ReportFormat::Markdown,
         };
-        let written = report::write(&report, form);
+        let options =
+            WriteOptions { form, annotations: self.words.annotations(), page: self.site.clone().unwrap_or_default() };
+        for about in annotate(&mut report.clone(), &options.annotations) {
+            terminal::say("warning", &format!("nothing in the report is called {about}: the note is in its summary"));
+        }
+        let written = report::write(&report, &options);
         let text =
             match written.map_err(|why| told(format!("the report {why}: leave charts or measurements out of it")))? {
                 Written::File { text, .. } => text,
-                Written::Link(link) => return self.tell(&link),
+                Written::Links(links) => return self.tell(&links.sizes),
             };
         let Some((path, _)) = &self.output else { return terminal::write_file(&text) };
         save::save("report", path, text)?;
@@ -315,30 +361,29 @@ impl Report {
             file_names: !no_file_names,
             charts: !no_charts,
             deployables: !no_tuner_files,
-            measurements: !no_measurements && !self.link,
+            measurements: !no_measurements && self.link.is_none(),
             made_on: date.clone(),
         }
     }
 
-    fn tell(&self, link: &link::Link) -> Result<(), CliError> {
+    fn tell(&self, sizes: &[link::Link]) -> Result<(), CliError> {
+        let size = self.link.unwrap_or_default();
+        let Some(link) = sizes.get(size as usize) else { return Ok(()) };
         if !link.fits {
             return refuse(format!(
-                "the report makes a link of {} characters, and at most {} are made: leave parts out (--no-charts, \
-                 --no-tuner-files), or send a file (-o report.html)",
+                "the report makes a link of {} characters, and at most {} are made: send a file (-o report.html)",
                 link.chars,
-                link::MOST_MADE
+                size.most_chars()
             ));
         }
-        let address = format!("{}{}", self.site.as_deref().unwrap_or_default(), link.fragment);
         link.left_out.iter().for_each(|what| terminal::say("note", &format!("left out of the link: {what}")));
-        for limit in link::LIMITS.iter().filter(|limit| address.len() > limit.chars) {
-            let (who, most) = (limit.who, limit.chars);
-            terminal::say(
-                "note",
-                &format!("{who} cuts links at about {most} characters; this one has {}", address.len()),
-            );
+        for (who, most) in LinkSize::ALL.into_iter().filter_map(|size| Some((size.cut_by()?, size.most_chars()))) {
+            if link.chars > most {
+                let what = format!("{who} cuts links at about {most} characters; this one has {}", link.chars);
+                terminal::say("note", &what);
+            }
         }
-        terminal::write(&(address + "\n"))
+        terminal::write(&format!("{}{}\n", self.site.as_deref().unwrap_or_default(), link.fragment))
     }
 }
 

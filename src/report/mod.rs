@@ -5,6 +5,7 @@
 //! self-contained HTML file, Markdown, the terminal) shows sections, and knows no workbench. The module
 //! `report` in the folder of a workbench fills one.
 
+pub mod annotations;
 pub mod html;
 pub(crate) mod left_out;
 pub mod link;
@@ -18,7 +19,7 @@ mod write;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::write::{ReportFormat, Written, file_stem, write};
+pub use self::write::{Links, ReportFormat, WriteOptions, Written, file_stem, write};
 use self::{
     placement::{Figure, Placement, RowMark, Tab},
     snapshot::Snapshot,

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Report, html,
+    Report,
+    annotations::{self, Annotations},
+    html,
     link::{self, Link},
     markdown,
     wire::{self, WireError},
@@ -70,19 +72,50 @@ pub enum Written {
         /// The contents of the file in UTF-8.
         text: String,
     },
-    /// A link, which may be too long to be kept whole.
-    Link(Link),
+    /// Links, the smallest first.
+    Links(Links),
+}
+
+/// A report as links, and what belongs to them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Links {
+    /// A link of each size, in the order of [`LinkSize::ALL`](link::LinkSize::ALL).
+    pub sizes: Vec<Link>,
+    /// The QR code of the small one as SVG; `None` where the small one does not fit.
+    pub qr_svg: Option<String>,
+    /// What a note to the report can be about.
+    pub subjects: Vec<String>,
+}
+
+/// How a report is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WriteOptions {
+    /// The format.
+    pub form: ReportFormat,
+    /// The title and the notes that the user adds.
+    pub annotations: Annotations,
+    /// The address of the page that opens links, without a fragment.
+    pub page: String,
+}
+
+impl From<ReportFormat> for WriteOptions {
+    fn from(form: ReportFormat) -> Self {
+        Self { form, ..Self::default() }
+    }
 }
 
 /// Writes a report.
 ///
 /// # Errors
 /// Returns an error, phrased to follow `The report`, if the report exceeds the limits within which reports are read.
-pub fn write(report: &Report, form: ReportFormat) -> Result<Written, WireError> {
+pub fn write(report: &Report, options: &WriteOptions) -> Result<Written, WireError> {
+    let form = options.form;
+    let mut annotated = report.clone();
+    annotations::annotate(&mut annotated, &options.annotations);
     // What is written can be opened again.
-    let report = &wire::fit(report);
+    let report = &wire::fit(&annotated);
     let text = match form {
-        ReportFormat::Link => return Ok(Written::Link(link::encode(report))),
+        ReportFormat::Link => return Ok(Written::Links(links(report, &options.page))),
         ReportFormat::Markdown => markdown::markdown(report),
         ReportFormat::Json => {
             let json = wire::write(report);
@@ -93,6 +126,14 @@ pub fn write(report: &Report, form: ReportFormat) -> Result<Written, WireError> 
     };
     let name = format!("{}.{}", file_stem(report), form.extension());
     Ok(Written::File { name, media_type: form.media_type().to_owned(), text })
+}
+
+fn links(report: &Report, page: &str) -> Links {
+    let sizes = link::encode(report, page.chars().count());
+    let [small, ..] = &sizes;
+    let code = small.fits.then(|| link::qr_svg(&format!("{page}{}", small.fragment)));
+    let qr_svg = code.flatten();
+    Links { qr_svg, subjects: annotations::subjects(report), sizes: sizes.into() }
 }
 
 /// The stem of the file names of a report: its title in characters that every file system accepts.

@@ -104,8 +104,8 @@ impl Executor {
                 }
                 Response::Pong
             }
-            Request::WriteReport { contents, form } => Response::Written(self.write_report(contents, form)?),
-            Request::WriteOpened { report, form } => Response::Written(report::write(&report, form)?),
+            Request::WriteReport { contents, options } => Response::Written(self.write_report(contents, &options)?),
+            Request::WriteOpened { report, options } => Response::Written(report::write(&report, &options)?),
             Request::OpenReport { file } => {
                 let found = self.reports.iter().find(|(number, _)| *number == file);
                 Response::Report(found.map(|(_, report)| report.clone()).ok_or(ExecuteError::NoReport)?)
@@ -147,14 +147,14 @@ impl Executor {
     fn write_report(
         &mut self,
         contents: report::Contents,
-        form: report::ReportFormat,
+        options: &report::WriteOptions,
     ) -> Result<report::Written, ExecuteError> {
         let report = match self.made.take() {
             Some((of, report)) if of == contents => report,
             _ => self.report(&contents)?,
         };
         let (_, report) = self.made.insert((contents, report));
-        Ok(report::write(report, form)?)
+        Ok(report::write(report, options)?)
     }
 
     /// Makes studies of the opened files, which replace all earlier ones.

@@ -112,19 +112,19 @@ pub enum Request {
     TakeStates(Vec<GivenState>),
     /// The report on what was found. Answered by [`Response::Report`].
     Report(report::Contents),
-    /// The report of [`Request::Report`] as a file or as a link. Answered by [`Response::Written`].
+    /// The report of [`Request::Report`] as a file or as links. Answered by [`Response::Written`].
     WriteReport {
         /// The parts to include.
         contents: report::Contents,
-        /// The format in which it is written.
-        form: report::ReportFormat,
+        /// How it is written.
+        options: report::WriteOptions,
     },
-    /// An opened report, written as a file or as a link. Answered by [`Response::Written`].
+    /// An opened report, written as a file or as links. Answered by [`Response::Written`].
     WriteOpened {
         /// The report.
         report: Box<report::Report>,
-        /// The format in which it is written.
-        form: report::ReportFormat,
+        /// How it is written.
+        options: report::WriteOptions,
     },
     /// A loaded report. Answered by [`Response::Report`].
     OpenReport {

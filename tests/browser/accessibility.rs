@@ -190,10 +190,11 @@ fn sharing_and_reports() {
     let page = with_sweep();
     page.click("button", "Share");
     page.wait_for_text("Ready.");
-    if page.look_for("textbox", "The link").is_none() {
-        found.look(&page, "share-too-long");
-        page.click("checkbox", "Measurements, to compare with later");
-    }
+    page.click("radio", "Full");
+    page.unfold();
+    page.fill("Note", "Measured at night.");
+    page.click("button", "Add note");
+    page.find("button", "Remove the note on The whole report");
     page.find("textbox", "The link");
     page.wait_until(
         || page.run("return document.querySelectorAll('.share .way-do :disabled').length", &[]) == 0,

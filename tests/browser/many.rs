@@ -137,7 +137,7 @@ fn large(parts: usize, columns: usize) -> Report {
 }
 
 fn file(report: &Report) -> String {
-    match report::write(report, ReportFormat::Json).unwrap() {
+    match report::write(report, &ReportFormat::Json.into()).unwrap() {
         Written::File { text, .. } => text,
         other => panic!("{other:?}"),
     }

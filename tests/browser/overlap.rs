@@ -202,6 +202,7 @@ fn a_link_carries_the_comparison() {
     page.click("button", "Share");
     page.wait_for_text("Ready.");
     assert!(page.look_for("checkbox", "Tuner files").is_none());
+    page.click("radio", "Full");
     let field = page.find("textbox", "The link");
     let address = page.run("return arguments[0].value", &[field.into()]).as_str().unwrap().to_owned();
     let markdown = String::from_utf8(page.download(|| page.click("button", "Save Markdown"))).unwrap();

@@ -510,6 +510,7 @@ fn a_link_carries_the_report() {
     let page = ring();
     page.click("button", "Share");
     page.wait_for_text("Ready.");
+    page.click("radio", "Full");
     let field = page.find("textbox", "The link");
     let address = page.run("return arguments[0].value", &[field.into()]).as_str().unwrap().to_owned();
     let other = Page::open_at(&address[address.find('#').unwrap()..]);

@@ -268,13 +268,18 @@ fn leaves_whole(what: &str, report: &Report) {
     println!("{what}: {charts} charts of at most {series:?} series, {} tables, {columns} columns", tables().count());
     assert!(charts <= 60 && tables().count() <= 60 && columns <= 600, "{what} comes near the bounds");
     for form in [ReportFormat::Html, ReportFormat::Json, ReportFormat::Link] {
-        match report::write(report, form).unwrap() {
+        match report::write(report, &form.into()).unwrap() {
             Written::File { text, .. } => {
                 let opened = open::open(&text).unwrap();
                 assert_eq!(opened.sections.len(), report.sections.len(), "{what}");
                 assert!(!said(&opened).contains("More than a report holds"), "{what}");
             }
-            Written::Link(link) => assert!(!link.fits || link::decode(&link.fragment).is_ok(), "{what}"),
+            Written::Links(links) => {
+                links
+                    .sizes
+                    .iter()
+                    .for_each(|link| assert!(link.fits && link::decode(&link.fragment).is_ok(), "{what}"));
+            }
         }
     }
 }

@@ -160,9 +160,12 @@ fn report(executor: &Executor, workbench: Workbench, file_names: bool) -> Report
 /// All texts of a report in every form.
 fn all_that_leaves(report: &Report) -> Vec<(ReportFormat, String)> {
     let all = ReportFormat::ALL.iter().map(|form| {
-        let text = match write(report, *form).unwrap() {
+        let text = match write(report, &(*form).into()).unwrap() {
             Written::File { name, text, .. } => format!("{name}\n{text}"),
-            Written::Link(link) => wire::write(&link::decode(&link.fragment).unwrap()),
+            Written::Links(links) => {
+                let opened = links.sizes.iter().map(|link| wire::write(&link::decode(&link.fragment).unwrap()));
+                opened.chain(links.subjects.iter().cloned()).collect::<Vec<_>>().join("\n")
+            }
         };
         (*form, text)
     });
@@ -238,7 +241,7 @@ fn vocabulary() -> BTreeSet<String> {
     for workbench in Workbench::ALL {
         for files in files(*workbench, "xxx") {
             let report = report(&studied(*workbench, &files, true), *workbench, false);
-            let Written::File { text, .. } = write(&report, ReportFormat::Markdown).unwrap() else { continue };
+            let Written::File { text, .. } = write(&report, &ReportFormat::Markdown.into()).unwrap() else { continue };
             text.split_whitespace().for_each(&mut add);
         }
     }

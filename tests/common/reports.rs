@@ -12,8 +12,10 @@ use collectune::{
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
     progress::Silent,
     report::{
-        Contents, Exhibit, Fact, LoadedFile, Report, ReportFormat, Section, TextFile, Workbench, Written, html,
-        link::{self, LinkError},
+        Contents, Exhibit, Fact, LoadedFile, Report, ReportFormat, Section, TextFile, Workbench, WriteOptions, Written,
+        annotations::{self, Annotations, Note},
+        html,
+        link::{self, LinkError, LinkSize},
         markdown, open,
         placement::Placement,
         wire,
@@ -66,13 +68,19 @@ fn measured_link(what: &str, executor: &Executor) -> link::Link {
         let json = wire::write(&coarse);
         println!("  {} characters of JSON, link without {}", json.len(), left_out.last().unwrap());
     }
-    let link = link::encode(&report);
+    let link = full_link(&report);
     println!("  link: {} characters, fits: {}, without {:?}", link.chars, link.fits, link.left_out);
     let opened = link::decode(&link.fragment).unwrap();
     assert_eq!(opened.title, report.title);
     assert_eq!(opened.sections.len(), report.sections.len());
     assert!(opened.sections.iter().any(|section| !section.charts.is_empty()), "curves travel");
     link
+}
+
+/// The longest link of a report.
+fn full_link(report: &Report) -> link::Link {
+    let [.., full] = link::encode(report, 0);
+    full
 }
 
 /// The contents that a link is asked to carry.
@@ -83,7 +91,7 @@ fn of_a_link() -> Contents {
 #[test]
 fn a_typical_report_fits_a_link() {
     let link = measured_link("simulated, 20 sizes on 3 scales", &studied(&typical()));
-    assert!(link.fits && link.chars <= link::MOST_MADE, "{} characters", link.chars);
+    assert!(link.fits && link.chars <= LinkSize::Full.most_chars(), "{} characters", link.chars);
 }
 
 #[test]
@@ -92,7 +100,7 @@ fn a_report_of_real_sweeps_fits_a_link() {
     let names = ["all_reduce_1n.csv", "all_reduce_2n_median.csv", "all_reduce_3n_median.csv"];
     let files = names.map(|name| (name, crate::support::real::file(&format!("tuning/{name}"))));
     let link = measured_link("real all_reduce on 1, 2 and 3 nodes", &studied(&files));
-    assert!(link.fits && link.chars <= link::MOST_MADE, "{} characters", link.chars);
+    assert!(link.fits && link.chars <= LinkSize::Full.most_chars(), "{} characters", link.chars);
 }
 
 /// A report that uses every field, with the given words as all texts.
@@ -171,7 +179,7 @@ proptest! {
         prop_assert!(open::is_report(&page));
         prop_assert_eq!(&open::open(&page).unwrap(), &exact);
         let (coarse, _) = link::for_link(&exact).swap_remove(0);
-        prop_assert_eq!(link::decode(&link::encode(&exact).fragment).unwrap(), wire::read(&wire::write(&coarse)).unwrap());
+        prop_assert_eq!(link::decode(&full_link(&exact).fragment).unwrap(), wire::read(&wire::write(&coarse)).unwrap());
     }
 
     #[test]
@@ -179,6 +187,193 @@ proptest! {
         let _ = wire::read(&json);
         let _ = open::open(&json);
         let _ = link::decode(&format!("#v=1&w=report&d={json}"));
+    }
+}
+
+/// Two sections of what to deploy, whose cells are these words, and more sizes than any link holds.
+fn to_deploy(words: &[String], rows: usize) -> Report {
+    let word = |at: usize| words.get(at % words.len().max(1)).cloned().unwrap_or_default();
+    let columns = ["Size", "Advice", "Configuration", "Gain", "Gain interval", "Support"];
+    let row = |at: usize| {
+        let gain = at as f64 * 1.7 - 20.0;
+        let range = format!("{:.1} to {:.1} %", gain - 2.0, gain + 2.0);
+        let advice = if at % 5 == 0 { "keep default".to_owned() } else { word(at) };
+        vec![
+            Entry::size(4096 << (at % 20)),
+            Entry::text(advice),
+            Entry::text(word(at / 2)),
+            Entry::number(Some(gain), |gain| format!("{gain:.1} %")),
+            Entry::text(range),
+            Entry::text(word(at / 7)),
+        ]
+    };
+    let listing =
+        Listing { columns: columns.map(|name| Column::words(name, "")).to_vec(), rows: (0..rows).map(row).collect() };
+    let mut report = filled(&word(0), 1.5);
+    report.summary = words.to_vec();
+    for title in ["one", "two"] {
+        let tables = vec![Exhibit::new(title, "What to deploy", listing.clone())];
+        let text = words.iter().map(|word| format!("Note: {word}")).collect();
+        report.sections.push(Section { title: title.to_owned(), tables, text, ..Section::default() });
+    }
+    report
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #[test]
+    fn every_length_of_a_link_is_kept_and_says_what_it_leaves_out(
+        words in proptest::collection::vec(any::<String>(), 0..30),
+        repeat in prop_oneof![Just(1), Just(50), Just(3000)],
+        rows in 0_usize..400,
+        page in 0_usize..500,
+    ) {
+        let words: Vec<String> = words.iter().map(|word| word.repeat(repeat)).collect();
+        for report in [to_deploy(&words, rows), filled(&words.concat(), 2.5)] {
+            for (size, link) in LinkSize::ALL.into_iter().zip(link::encode(&report, page)) {
+                prop_assert!(link.fits && link.chars == link.fragment.len() + page, "{:?}", link);
+                prop_assert!(link.chars <= size.most_chars(), "{:?}: {}", size, link.chars);
+                let opened = link::decode(&link.fragment).unwrap();
+                let said = opened.sections.first().and_then(|section| section.text.first());
+                let is_short = said.is_some_and(|said| said.starts_with("In short. Left out: "));
+                prop_assert!(is_short || size != LinkSize::Small, "{:?}", said);
+                let told = format!("In short. Left out: {}.", link.left_out.join("; "));
+                prop_assert!(!is_short || said == Some(&told));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_smallest_form_is_of_rows_that_sizes_share() {
+    let mut report = to_deploy(&["deploy".to_owned()], 8);
+    let note = Note { about: "two: 64 KiB".to_owned(), text: "Ours.".to_owned() };
+    annotations::annotate(&mut report, &Annotations { title: "Friday".to_owned(), notes: vec![note] });
+    let opened = link::decode(&link::encode(&report, 100)[0].fragment).unwrap();
+    assert_eq!((opened.title.as_str(), opened.sections.len()), ("Friday", 1));
+    assert_eq!((opened.files.len(), opened.parameters.len(), opened.snapshot), (0, 0, None));
+    let listing = &opened.sections[0].tables[0].listing;
+    let rows: Vec<String> = listing
+        .rows
+        .iter()
+        .map(|row| row.iter().map(|cell| cell.text.as_str()).collect::<Vec<_>>().join("|"))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            "one|4 KiB|keep default|||deploy|",
+            "one|8 KiB – 64 KiB|deploy|deploy|−18 to −13 % (−20 to −11)|deploy|",
+            "one|128 KiB|keep default|||deploy|",
+            "one|256 KiB – 512 KiB|deploy|deploy|−9.8 to −8.1 % (−12 to −6.1)|deploy|",
+            "two|4 KiB|keep default|||deploy|",
+            "two|8 KiB – 32 KiB|deploy|deploy|−18 to −15 % (−20 to −13)|deploy|",
+            "two|64 KiB|deploy|deploy|−13 % (−15 to −11)|deploy|Ours.",
+            "two|128 KiB|keep default|||deploy|",
+            "two|256 KiB – 512 KiB|deploy|deploy|−9.8 to −8.1 % (−12 to −6.1)|deploy|",
+        ]
+    );
+}
+
+/// The links of sweeps that were learnt from, and their lengths.
+#[cfg(test)]
+fn lengths(names: &[&str]) -> Vec<link::Link> {
+    let files: Vec<_> =
+        names.iter().map(|name| (*name, crate::support::real::file(&format!("tuning/{name}")))).collect();
+    let report = studied(&files).report(&Contents::whole()).unwrap();
+    let links = link::encode(&report, 100);
+    for (size, link) in LinkSize::ALL.into_iter().zip(&links) {
+        let opened = link::decode(&link.fragment).unwrap();
+        let rows: usize = opened
+            .sections
+            .iter()
+            .flat_map(|section| &section.tables)
+            .filter(|table| table.title == "What to deploy")
+            .map(|table| table.listing.rows.len())
+            .sum();
+        println!(
+            "{}: {} characters, {rows} rows of what to deploy, without {:?}",
+            size.name(),
+            link.chars,
+            link.left_out
+        );
+    }
+    links.into()
+}
+
+#[test]
+#[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
+fn real_sweeps_fit_a_small_link() {
+    let whole = |links: &[link::Link]| !links[0].left_out.iter().any(|what| what.contains("rows, those"));
+    let two = lengths(&["all_reduce_2n_median.csv", "all_reduce_3n_median.csv"]);
+    assert!(two.iter().all(|link| link.fits) && whole(&two), "{:?}", two[0].left_out);
+    let six = lengths(&[
+        "all_gather_2n.csv",
+        "all_reduce_1n.csv",
+        "all_reduce_2n_median.csv",
+        "all_reduce_3n_median.csv",
+        "broadcast_1n.csv",
+        "broadcast_2n.csv",
+    ]);
+    assert!(six.iter().all(|link| link.fits));
+}
+
+#[test]
+fn a_qr_code_is_read_back() {
+    for length in [60, 700, 1990, 2953] {
+        let letters = (0..length).map(|at| char::from(b'a' + (at * at % 23) as u8));
+        let address: String = "https://tuning.example/#v=1&w=report&d=".chars().chain(letters).take(length).collect();
+        let svg = link::qr_svg(&address).unwrap();
+        let width: usize = svg.split("viewBox=\"0 0 ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        // Each run of dark modules is `M<x> <y>.5h<length>`.
+        let mut dark = vec![false; width * width];
+        for run in svg.split("stroke=\"#000\" d=\"M").nth(1).unwrap().split('"').next().unwrap().split('M') {
+            let (x, rest) = run.split_once(' ').unwrap();
+            let (y, length) = rest.split_once(".5h").unwrap();
+            let [x, y, length] = [x, y, length].map(|number| number.parse::<usize>().unwrap());
+            dark[y * width + x..y * width + x + length].fill(true);
+        }
+        let is_dark = |x: usize, y: usize| dark[y * width + x];
+        let frame =
+            |at: usize| (0..4).all(|edge| !is_dark(at, edge) && !is_dark(edge, at) && !is_dark(at, width - 1 - edge));
+        assert!((0..width).all(frame), "four white modules around it");
+        const SCALE: usize = 4;
+        let grey = |x: usize, y: usize| if is_dark(x / SCALE, y / SCALE) { 0 } else { 255 };
+        let mut picture = rqrr::PreparedImage::prepare_from_greyscale(width * SCALE, width * SCALE, grey);
+        let found = picture.detect_grids();
+        assert_eq!(found.len(), 1, "{length}");
+        assert_eq!(found[0].decode().unwrap().1, address);
+    }
+    assert_eq!(link::qr_svg(&"a".repeat(2954)), None);
+}
+
+#[test]
+fn a_title_and_notes_are_in_every_form() {
+    let report = filled("plain", 1.0);
+    let note = |about: &str, text: &str| Note { about: about.to_owned(), text: text.to_owned() };
+    let notes = vec![
+        note("", "<i>whole</i>"),
+        note("plain", "<i>section</i>"),
+        note("plain: 12 of 13", "<i>row</i>"),
+        note("gone", "<i>gone</i>"),
+    ];
+    let annotations = Annotations { title: "<b>Friday</b>".to_owned(), notes };
+    for form in ReportFormat::ALL {
+        let options = WriteOptions { form: *form, annotations: annotations.clone(), page: String::new() };
+        let said: Vec<String> = match collectune::report::write(&report, &options).unwrap() {
+            Written::Links(links) => {
+                assert_eq!(links.subjects, ["plain", "plain: plain", "plain: 12 of 13"]);
+                links.sizes.iter().map(|link| wire::write(&link::decode(&link.fragment).unwrap())).collect()
+            }
+            Written::File { name, text, .. } => {
+                assert!(name.starts_with("collectune-b-friday-b"), "{name}");
+                vec![text.replace("&lt;", "<").replace("&gt;", ">").replace("\\u003c", "<").replace("\\u003e", ">")]
+            }
+        };
+        for text in said {
+            for words in ["<b>Friday</b>", "<i>whole</i>", "<i>section</i>", "<i>row</i>", "gone: <i>gone</i>"] {
+                assert!(text.contains(words), "{words} is not in the {}: {text}", form.name());
+            }
+        }
     }
 }
 
@@ -316,7 +511,7 @@ fn controls_are_shown_and_names_are_isolated() {
 
 #[test]
 fn every_cut_and_every_change_of_a_link_is_told() {
-    let link = link::encode(&filled("words", 1.5)).fragment;
+    let link = full_link(&filled("words", 1.5)).fragment;
     assert!(link::is_report(&link) && link::decode(&link).is_ok());
     for end in 0..link.len() {
         let error = link::decode(&link[..end]).expect_err("it was cut");
@@ -440,7 +635,7 @@ fn write_golden_files() {
     let path = |extension: &str| folder.join(format!("v{}.{extension}", wire::VERSION));
     fs::write(path("json"), wire::write(&report) + "\n").unwrap();
     fs::write(path("html"), html::html(&report).unwrap()).unwrap();
-    fs::write(path("link"), link::encode(&report).fragment + "\n").unwrap();
+    fs::write(path("link"), full_link(&report).fragment + "\n").unwrap();
 }
 
 fn dropped(name: &str, text: &str) -> Executor {
@@ -476,11 +671,13 @@ fn a_dropped_report_opens_by_its_content() {
         assert!(matches!(missing, Err(ExecuteError::NoReport)));
         // And it is written again.
         for form in ReportFormat::ALL {
-            let request = Request::WriteOpened { report: opened.clone(), form: *form };
+            let request = Request::WriteOpened { report: opened.clone(), options: (*form).into() };
             match executor.execute(request, Vec::new(), &mut Silent).unwrap() {
-                Response::Written(Written::Link(link)) => {
-                    let again = link::decode(&format!("https://x.example/{}", link.fragment)).unwrap();
-                    assert_eq!(again.title, report.title);
+                Response::Written(Written::Links(links)) => {
+                    for link in links.sizes {
+                        let again = link::decode(&format!("https://x.example/{}", link.fragment)).unwrap();
+                        assert_eq!(again.title, report.title);
+                    }
                 }
                 Response::Written(Written::File { name, text, .. }) => {
                     assert!(name.ends_with(form.extension()) && !text.is_empty());
@@ -520,14 +717,17 @@ fn the_terminal_writes_what_the_page_writes() {
         String::from_utf8(output.stdout).unwrap()
     };
     let mut executor = studied(&[("sweep.csv", csv.into_bytes())]);
-    let mut page = |contents: Contents, form| match executor
-        .execute(Request::WriteReport { contents, form }, Vec::new(), &mut Silent)
+    let mut written = |contents: Contents, options: WriteOptions| match executor
+        .execute(Request::WriteReport { contents, options }, Vec::new(), &mut Silent)
         .unwrap()
     {
         Response::Written(Written::File { text, .. }) => text,
-        Response::Written(Written::Link(link)) => link.fragment,
+        Response::Written(Written::Links(links)) => {
+            links.sizes.into_iter().map(|link| link.fragment).collect::<Vec<_>>().join("\n")
+        }
         other => panic!("{other:?}"),
     };
+    let mut page = |contents: Contents, form: ReportFormat| written(contents, form.into());
     assert_eq!(run(&[]), page(Contents::whole(), ReportFormat::Markdown));
     for (name, form) in
         [("r.html", ReportFormat::Html), ("r.json", ReportFormat::Json), ("r.md", ReportFormat::Markdown)]
@@ -536,9 +736,19 @@ fn the_terminal_writes_what_the_page_writes() {
         assert_eq!(run(&["-o", path.to_str().unwrap()]), "");
         assert_eq!(fs::read_to_string(path).unwrap(), page(Contents::whole(), form), "{name}");
     }
-    let link = run(&["--link", "--site", "https://tuning.example/c/#old"]);
-    let fragment = page(of_a_link(), ReportFormat::Link);
-    assert_eq!(link, format!("https://tuning.example/c/{fragment}\n"));
+    let fragments = page(of_a_link(), ReportFormat::Link);
+    for (size, fragment) in ["--link=small", "--link=medium", "--link"].into_iter().zip(fragments.lines()) {
+        let link = run(&[size, "--site", "https://tuning.example/c/#old"]);
+        assert_eq!(link, format!("https://tuning.example/c/{fragment}\n"));
+    }
+    let note = |about: &str, text: &str| Note { about: about.to_owned(), text: text.to_owned() };
+    let annotations =
+        Annotations { title: "Friday".to_owned(), notes: vec![note("", "Warm."), note("all_reduce: 1", "a=b")] };
+    let options = WriteOptions { form: ReportFormat::Markdown, annotations, page: String::new() };
+    assert_eq!(
+        run(&["--title", "Friday", "--note", "Warm.", "--note-for", "all_reduce: 1=a=b"]),
+        written(Contents::whole(), options)
+    );
     // A report is written again.
     let json = folder.path().join("r.json");
     let again = std::process::Command::new(env!("CARGO_BIN_EXE_collectune")).arg("report").arg(&json).output().unwrap();

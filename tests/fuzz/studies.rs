@@ -82,9 +82,10 @@ fn random(bytes: &[u8]) -> Stream {
 /// Writes a report in every form, and opens what was written.
 fn leave(report: &report::Report) {
     for form in ReportFormat::ALL {
-        match timed("a report that is written", || report::write(report, *form)) {
-            Ok(Written::Link(link)) => {
-                assert!(!link.fits || link::decode(&link.fragment).is_ok(), "a link that can't be opened");
+        match timed("a report that is written", || report::write(report, &(*form).into())) {
+            Ok(Written::Links(links)) => {
+                let opens = |link: &link::Link| link.fits && link::decode(&link.fragment).is_ok();
+                assert!(links.sizes.iter().all(opens), "a link that can't be opened");
             }
             Ok(Written::File { text, .. }) if *form != ReportFormat::Markdown => {
                 let opened = timed("a report that is opened", || open::open(&text));

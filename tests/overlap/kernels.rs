@@ -523,10 +523,12 @@ fn the_worker_does_the_same() {
     assert!(!json.contains("merged.csv"), "names of files stay at home");
     assert_eq!(wire::write(&wire::read(&json).unwrap()), json);
     for form in ReportFormat::ALL {
-        match collectune::report::write(&report, *form).unwrap() {
-            Written::Link(link) => {
-                let decoded = link::decode(&link.fragment).unwrap();
-                assert!(link.fits && decoded.sections[0].tables[0].listing.rows.len() == 7, "{:?}", link.left_out);
+        match collectune::report::write(&report, &(*form).into()).unwrap() {
+            Written::Links(links) => {
+                for link in links.sizes {
+                    let decoded = link::decode(&link.fragment).unwrap();
+                    assert!(link.fits && decoded.sections[0].tables[0].listing.rows.len() == 7, "{:?}", link.left_out);
+                }
             }
             Written::File { name, text, .. } => {
                 assert!(name.starts_with("collectune-slowdown-of-") && text.contains("Random forest"), "{name}");

@@ -17,6 +17,7 @@ use crate::{
     plot::Pick,
     report::{
         Section, TextFile as ReportFile,
+        annotations::NOTE,
         placement::{Figure, Placement, RowMark},
     },
 };
@@ -44,7 +45,11 @@ pub fn SectionView(
         let first = |section: &Section| section.text.iter().take(listed.get()).cloned().collect::<Vec<_>>();
         let text = section.with(|section| section.as_ref().map(first).unwrap_or_default());
         let is_bad = section.with(|section| section.as_ref().is_some_and(|section| section.placement.is_bad));
-        text.into_iter().map(|sentence| view! { <p class="sentence" class:wrong=is_bad>{sentence}</p> }).collect_view()
+        let sentence = |sentence: String| {
+            let is_note = sentence.starts_with(NOTE);
+            view! { <p class="sentence" class:wrong=is_bad class:is-note=is_note>{sentence}</p> }
+        };
+        text.into_iter().map(sentence).collect_view()
     };
     let sentences = move || section.with(|section| section.as_ref().map_or(0, |section| section.text.len()));
     let chart = move |index: usize| {

@@ -12,12 +12,14 @@ use super::{
 use crate::{
     app::{
         browser_tasks::count_up_in_tasks,
+        drop::{OnFiles, OpenButton},
         list::ListLimit,
         reactive::{For, Show, reactive},
         session::Session,
     },
-    report::{Fact, LoadedFile, Report},
+    report::{Fact, LoadedFile, Report, Workbench},
     text::visible,
+    tuning::{address::Panel, states::StateKey},
     units::count,
 };
 
@@ -27,15 +29,22 @@ const LISTED_FROM: usize = 3;
 /// A report that could be read.
 #[component]
 pub(super) fn ReportView(opened: Arc<OpenedReport>) -> impl IntoView {
-    let Some(Ok(Report { workbench, title, summary, program, made_on, files, parameters, sections, .. })) =
-        &opened.report
-    else {
+    let Some(Ok(report)) = &opened.report else {
         return ().into_any();
     };
-    let from = match &opened.source {
-        Source::Link(_) => "Opened from a link".to_owned(),
-        Source::File(_, name) => format!("Opened from {}", visible(name)),
+    let Report { workbench, title, summary, program, made_on, files, parameters, sections, snapshot, .. } = report;
+    let (from, state) = match &opened.source {
+        Source::Link(_) => ("Opened from a link".to_owned(), StateKey::Link),
+        Source::File(file, name) => (format!("Opened from {}", visible(name)), StateKey::File(*file)),
     };
+    let compare = (*workbench == Workbench::Tuning).then(|| match snapshot {
+        Some(_) => view! { <CompareReport state /> }.into_any(),
+        None => {
+            let why = "It can't be compared with other data: it holds no measurements, for which short links have no \
+                       room. Ask for a longer link, or for the HTML file.";
+            view! { <p class="small">{why}</p> }.into_any()
+        }
+    });
     let made_on = made_on.as_ref().map(|day| format!(" on {day}")).unwrap_or_default();
     let origin = format!(": not verified. Made by {program}{made_on}; nothing was computed here.");
     let titles: Vec<String> = sections.iter().map(|section| section.title.clone()).collect();
@@ -53,10 +62,11 @@ pub(super) fn ReportView(opened: Arc<OpenedReport>) -> impl IntoView {
     };
     view! {
         <main class="report">
-            <p class="report-notice" role="note">
-                <span><strong>{from}</strong> {origin}</span>
+            <div class="report-notice" role="note">
+                <p><strong>{from}</strong> {origin}</p>
+                {compare}
                 <CloseReport />
-            </p>
+            </div>
             <header class="panel answer report-head">
                 <p class="small">{kind}</p>
                 <h1>
@@ -87,6 +97,35 @@ pub(super) fn CloseReport() -> impl IntoView {
         <button type="button" on:click=move |_| reader.close()>
             <Show when=has_files fallback=|| "Start your own">"Back to the workbench"</Show>
         </button>
+    }
+}
+
+/// The way from a report of sweeps to what has changed since. Without measurements of one's own it asks for them.
+#[component]
+fn CompareReport(state: StateKey) -> impl IntoView {
+    let (session, reader, on_files): (Session, ReportReader, OnFiles) =
+        (expect_context(), expect_context(), expect_context());
+    let asks = RwSignal::new(false);
+    let compare = move |_| {
+        let chosen = [
+            ("p", Panel::Compare.key().to_owned()),
+            ("before", state.to_string()),
+            ("after", StateKey::Loaded.to_string()),
+        ];
+        session.workbench.set(Workbench::Tuning);
+        session.choose_keys(Workbench::Tuning, &chosen);
+        if untrack(move || session.tuning.has_data()) { reader.close() } else { asks.set(true) }
+    };
+    view! {
+        <div class="report-compare">
+            <Show
+                when=move || asks.get()
+                fallback=move || view! { <button type="button" on:click=compare>"Compare with my data"</button> }
+            >
+                <p role="status">"Drop a sweep of your own: it is compared with this report. "</p>
+                <OpenButton on_files primary=true />
+            </Show>
+        </div>
     }
 }
 

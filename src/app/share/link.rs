@@ -1,45 +1,87 @@
-//! The report as a link: its length, and which programs would cut it.
+//! The report as a link of one of several lengths, and the QR code of the smallest.
 
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
-use super::writer::ReportWriter;
+use super::writer::{ReportWriter, page_address};
 use crate::{
-    app::reactive::reactive,
+    app::reactive::{Show, reactive},
     report::{
         ReportFormat, Written,
-        link::{LIMITS, Limit, Link, MOST_MADE},
+        link::{Link, LinkSize},
     },
     units::grouped,
 };
 
-/// The link, with a button that copies it.
+/// The link, with the choice of its length and a button that copies it.
 #[component]
 pub(super) fn LinkOption(writer: ReportWriter) -> impl IntoView {
-    // One reactive part for everything that depends on the link.
-    let ready = move || match writer.written(ReportFormat::Link).as_deref() {
-        Some(Ok(Written::Link(link))) => Some(link.clone()),
+    let links = move || match writer.written(ReportFormat::Link).as_deref() {
+        Some(Ok(Written::Links(links))) => Some(links.clone()),
         _ => None,
     };
-    let address = move || ready().filter(|link| link.fits).map(|link| page_address() + &link.fragment);
+    let chosen = writer.link_size;
+    let address = move || {
+        let link = links()?.sizes.into_iter().nth(chosen.get() as usize).filter(|link| link.fits)?;
+        Some(page_address() + &link.fragment)
+    };
     let copy = move |_| {
         if let Some(address) = untrack(address) {
             writer.copy(address, "the link can be copied by hand from the field");
         }
     };
-    let facts = move || {
-        Some(match writer.written(ReportFormat::Link).as_deref()? {
-            Ok(Written::Link(link)) => view! { <LinkLength link=link.clone() /> }.into_any(),
-            Ok(Written::File { .. }) => return None,
-            Err(why) => view! { <p class="wrong">{why.clone()}</p> }.into_any(),
+    let error = move || match writer.written(ReportFormat::Link).as_deref() {
+        Some(Err(why)) => Some(view! { <p class="wrong">{why.clone()}</p> }),
+        _ => None,
+    };
+    let size = move |size: LinkSize| {
+        let link = move || links().and_then(|links| links.sizes.into_iter().nth(size as usize));
+        view! {
+            <label class="check">
+                <input
+                    type="radio"
+                    name="link-size"
+                    prop:checked=move || chosen.get() == size
+                    on:change=move |_| chosen.set(size)
+                />
+                <span>{size.name()}{reactive(move || link().map(|link| length(size, &link)))}</span>
+            </label>
+        }
+    };
+    let left_out = move || {
+        let links = links()?;
+        let left_out = &links.sizes.get(chosen.get() as usize)?.left_out;
+        Some(match left_out.is_empty() {
+            true => "Nothing is left out.".to_owned(),
+            false => format!("Left out: {}.", left_out.join("; ")),
         })
     };
+    let select = |event: web_sys::FocusEvent| {
+        if let Some(field) = event.target().and_then(|field| field.dyn_into::<web_sys::HtmlInputElement>().ok()) {
+            field.select();
+        }
+    };
+    let field = move || {
+        let address = address()?;
+        Some(view! {
+            <input type="text" class="verbatim" readonly=true aria-label="The link" prop:value=address on:focus=select />
+        })
+    };
+    let qr_svg = move || links().and_then(|links| links.qr_svg);
     view! {
         <li class="way">
             <div class="way-what">
                 <h3>"Link"</h3>
                 <p class="small">"Opens read-only in any browser. It holds the report, not your files."</p>
-                {reactive(facts)}
+                {reactive(error)}
+                <div class="link-sizes" role="radiogroup" aria-label="Length of the link">
+                    {LinkSize::ALL.map(size).into_iter().collect_view()}
+                </div>
+                <p class="small">{reactive(left_out)}</p>
+                {reactive(field)}
+                <Show when=move || qr_svg().is_some()>
+                    <QrCode writer svg=Signal::derive(move || qr_svg().unwrap_or_default()) />
+                </Show>
             </div>
             <div class="way-do">
                 <button type="button" class="primary" disabled=move || address().is_none() on:click=copy>
@@ -50,52 +92,25 @@ pub(super) fn LinkOption(writer: ReportWriter) -> impl IntoView {
     }
 }
 
-#[component]
-fn LinkLength(link: Link) -> impl IntoView {
-    let address = page_address() + &link.fragment;
-    let length = address.chars().count();
-    let words = format!("{} characters", grouped(length as u64));
-    if !link.fits {
-        return view! {
-            <p class="wrong">
-                {format!("Too long for a link: {words}; at most {} fit. ", grouped(MOST_MADE as u64))}
-                "Leave measurements, charts or tuner files out of it, or send the HTML file."
-            </p>
-        }
-        .into_any();
+/// The length of a link, and who cuts longer ones.
+fn length(size: LinkSize, link: &Link) -> String {
+    let (chars, most) = (grouped(link.chars as u64), grouped(size.most_chars() as u64));
+    match size.cut_by() {
+        _ if !link.fits => format!(": too long, {chars} characters of {most}: send the HTML file"),
+        Some(who) => format!(": {chars} characters, {who} cuts after {most}"),
+        None => format!(": {chars} characters of {most}"),
     }
-    let limit = |Limit { who, chars }: Limit| {
-        let fits = length <= chars;
-        let verdict = if fits { "fits" } else { "is cut" };
-        view! {
-            <li class:cut=!fits>{format!("{who}: {verdict} ({})", grouped(chars as u64))}</li>
-        }
-    };
-    let left_out = link.left_out.into_iter().map(|what| view! { <li>"Left out: " {what} "."</li> }).collect_view();
-    let select = |event: web_sys::FocusEvent| {
-        if let Some(field) = event.target().and_then(|field| field.dyn_into::<web_sys::HtmlInputElement>().ok()) {
-            field.select();
-        }
-    };
-    view! {
-        <input type="text" class="verbatim" readonly=true aria-label="The link" prop:value=address on:focus=select />
-        <div class="link-length">
-            <meter
-                min="0"
-                max=MOST_MADE.to_string()
-                value=length.to_string()
-                aria-label="Length of the link"
-            ></meter>
-            <span class="small">{words}</span>
-        </div>
-        <ul class="small limits-of-links">{LIMITS.map(limit).collect_view()}</ul>
-        <ul class="notes">{left_out}</ul>
-    }
-    .into_any()
 }
 
-/// The address of the page without the fragment.
-fn page_address() -> String {
-    let address = window().location().href().unwrap_or_default();
-    address.split('#').next().unwrap_or_default().to_owned()
+/// The code, folded, with a button that saves it.
+#[component]
+fn QrCode(writer: ReportWriter, #[prop(into)] svg: Signal<String>) -> impl IntoView {
+    let save = move |_| writer.save("collectune-link.svg", "image/svg+xml", &svg.get_untracked());
+    view! {
+        <details>
+            <summary>"QR code of the small link"</summary>
+            <div class="qr-code" role="img" aria-label="QR code that opens the small link" inner_html=move || svg.get()></div>
+            <button type="button" on:click=save>"Save QR code as SVG"</button>
+        </details>
+    }
 }

@@ -1,13 +1,12 @@
 //! The dialog that shares a report: as a link, a file, text for a pull request, or printed. Nothing is sent.
 
 mod link;
+mod notes;
 mod writer;
 
 use leptos::{html, prelude::*};
 
 use super::{
-    clipboard,
-    js_error::describe,
     reactive::{Show, effect, reactive},
     report::ReportReader,
     session::Session,
@@ -17,15 +16,16 @@ use crate::{
     units::file_size,
 };
 use link::LinkOption;
-use writer::ReportWriter;
+use notes::AnnotationFields;
+use writer::{KeptAnnotations, ReportWriter};
 
-/// Whether the dialog is open. Copies share it.
+/// Whether the dialog is open, and the titles and notes that were written in it. Copies share them.
 #[derive(Clone, Copy)]
-pub struct Share(RwSignal<bool>);
+pub struct Share(RwSignal<bool>, KeptAnnotations);
 
 impl Share {
     pub fn new() -> Self {
-        Self(RwSignal::new(false))
+        Self(RwSignal::new(false), StoredValue::new(Vec::new()))
     }
 
     /// Whether there is a report to share.
@@ -49,7 +49,7 @@ impl Share {
 /// The dialog, empty while it is closed.
 #[component]
 pub fn ShareDialog() -> impl IntoView {
-    let Share(is_open) = expect_context();
+    let Share(is_open, kept) = expect_context();
     let dialog = NodeRef::<html::Dialog>::new();
     effect(move || {
         let Some(dialog) = dialog.get() else { return };
@@ -62,7 +62,7 @@ pub fn ShareDialog() -> impl IntoView {
     view! {
         <dialog node_ref=dialog class="share-dialog" aria-labelledby="share-heading" on:close=move |_| is_open.set(false)>
             <Show when=move || is_open.get()>
-                <ShareOptions is_open />
+                <ShareOptions is_open kept />
             </Show>
         </dialog>
     }
@@ -70,9 +70,9 @@ pub fn ShareDialog() -> impl IntoView {
 
 /// The contents of the report, and the ways to share it.
 #[component]
-fn ShareOptions(is_open: RwSignal<bool>) -> impl IntoView {
+fn ShareOptions(is_open: RwSignal<bool>, kept: KeptAnnotations) -> impl IntoView {
     let reader: ReportReader = expect_context();
-    let writer = ReportWriter::open(expect_context(), reader);
+    let writer = ReportWriter::open(expect_context(), reader, kept);
     let is_own = !untrack(move || reader.has_report());
     let print = move |_| {
         is_open.set(false);
@@ -91,8 +91,9 @@ fn ShareOptions(is_open: RwSignal<bool>) -> impl IntoView {
         {if is_own {
             view! { <Switches writer /> }.into_any()
         } else {
-            view! { <p class="small">"The report is shared as it was opened."</p> }.into_any()
+            view! { <p class="small">"The report is shared as it was opened, with your title and notes."</p> }.into_any()
         }}
+        <AnnotationFields writer />
         <ul class="ways">
             <LinkOption writer />
             <FileOption
@@ -171,7 +172,7 @@ fn FileOption(writer: ReportWriter, form: ReportFormat, about: &'static str) -> 
     let size = move || {
         Some(match writer.written(form)?.as_ref() {
             Ok(Written::File { text, .. }) => file_size(text.len() as u64),
-            Ok(Written::Link(_)) => return None,
+            Ok(Written::Links(_)) => return None,
             Err(why) => why.clone(),
         })
     };
@@ -184,10 +185,7 @@ fn FileOption(writer: ReportWriter, form: ReportFormat, about: &'static str) -> 
     let save = move |_| {
         let written = untrack(move || writer.written(form));
         let Some(Ok(Written::File { name, media_type, text })) = written.as_deref() else { return };
-        writer.set_message(match clipboard::save(name, media_type, text) {
-            Ok(()) => format!("Saved as {name}."),
-            Err(error) => format!("The file could not be saved: {}.", describe(&error)),
-        });
+        writer.save(name, media_type, text);
     };
     let names = ["Copy", "Save"].map(|act| format!("{act} {}", form.name()));
     let [copy_name, save_name] = names;

@@ -7,10 +7,11 @@ use leptos::{prelude::*, task::spawn_local};
 use crate::{
     app::{
         clipboard,
+        js_error::describe,
         report::ReportReader,
         session::{Failure, Session},
     },
-    report::{Contents, ReportFormat, Written},
+    report::{Contents, ReportFormat, WriteOptions, Written, annotations::Annotations, link::LinkSize},
     worker::protocol::{Request, Response},
 };
 
@@ -24,10 +25,20 @@ pub struct ReportWriter {
     reader: ReportReader,
     /// The parts that the report contains.
     pub contents: RwSignal<Contents>,
+    /// The title and the notes that the user adds.
+    pub annotations: RwSignal<Annotations>,
+    /// What is kept of them while the page is open, and under which name.
+    kept: KeptAnnotations,
+    key: StoredValue<String>,
+    /// The size of the link that is shown.
+    pub link_size: RwSignal<LinkSize>,
     forms: RwSignal<Arc<WrittenForms>>,
     /// The message in the dialog.
     pub message: RwSignal<String>,
 }
+
+/// The title and the notes of each report that was shared, by the workbench or the address of the report.
+pub type KeptAnnotations = StoredValue<Vec<(String, Annotations)>>;
 
 /// The formats written so far.
 #[derive(Clone, Default)]
@@ -40,13 +51,20 @@ struct WrittenForms {
 
 impl ReportWriter {
     /// Starts writing the report of the workbench, or of the opened report.
-    pub fn open(session: Session, reader: ReportReader) -> Self {
+    pub fn open(session: Session, reader: ReportReader, kept: KeptAnnotations) -> Self {
         let workbench = session.workbench.get_untracked();
+        let of_report = untrack(move || Some(reader.fragment()? + &reader.title().unwrap_or_default()));
+        let key = of_report.unwrap_or_else(|| workbench.key().to_owned());
+        let annotations = kept.with_value(|kept| kept.iter().find(|(of, _)| *of == key).map(|(_, one)| one.clone()));
         let whole = Contents { workbench, made_on: Some(today()), ..Contents::whole() };
         let writer = Self {
             session,
             reader,
             contents: RwSignal::new(whole),
+            annotations: RwSignal::new(annotations.unwrap_or_default()),
+            kept,
+            key: StoredValue::new(key),
+            link_size: RwSignal::new(LinkSize::Small),
             forms: RwSignal::default(),
             message: RwSignal::default(),
         };
@@ -70,6 +88,17 @@ impl ReportWriter {
         self.write();
     }
 
+    /// Changes the title and the notes, and writes all formats again.
+    pub fn annotate(self, change: impl FnOnce(&mut Annotations)) {
+        self.annotations.update(change);
+        let (key, annotations) = (self.key.get_value(), self.annotations.get_untracked());
+        self.kept.update_value(|kept| {
+            kept.retain(|(of, _)| *of != key);
+            kept.push((key, annotations));
+        });
+        self.write();
+    }
+
     /// Stops writing; formats that are written stay.
     pub fn stop(self) {
         let round = self.forms.with_untracked(|forms| forms.round + 1);
@@ -83,6 +112,14 @@ impl ReportWriter {
     /// Shows a message in the dialog.
     pub fn set_message(self, text: String) {
         self.message.try_set(text);
+    }
+
+    /// Saves a text as a file.
+    pub fn save(self, name: &str, media_type: &str, text: &str) {
+        self.set_message(match clipboard::save(name, media_type, text) {
+            Ok(()) => format!("Saved as {name}."),
+            Err(error) => format!("The file could not be saved: {}.", describe(&error)),
+        });
     }
 
     /// Copies a text to the clipboard. If the browser forbids it, shows what to do `otherwise`.
@@ -107,9 +144,11 @@ impl ReportWriter {
             };
             for form in ReportFormat::ALL {
                 let Some(contents) = self.contents.try_get_untracked() else { return };
+                let Some(annotations) = self.annotations.try_get_untracked() else { return };
+                let options = WriteOptions { form: *form, annotations, page: page_address() };
                 let request = match untrack(move || self.reader.report()) {
-                    Some(report) => Request::WriteOpened { report: Box::new(report), form: *form },
-                    None => Request::WriteReport { contents, form: *form },
+                    Some(report) => Request::WriteOpened { report: Box::new(report), options },
+                    None => Request::WriteReport { contents, options },
                 };
                 let answer = match &is_there {
                     Ok(()) => self.session.ask_quick(request).await,
@@ -139,4 +178,10 @@ impl ReportWriter {
 pub fn today() -> String {
     let now = js_sys::Date::new_0();
     format!("{:04}-{:02}-{:02}", now.get_full_year(), now.get_month() + 1, now.get_date())
+}
+
+/// The address of the page without the fragment.
+pub fn page_address() -> String {
+    let address = window().location().href().unwrap_or_default();
+    address.split('#').next().unwrap_or_default().to_owned()
 }

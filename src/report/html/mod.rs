@@ -8,6 +8,7 @@ mod sketch;
 
 use super::{
     Exhibit, Report, Section, TextFile,
+    annotations::NOTE,
     markdown::made_by,
     open::{DATA_BEGIN, DATA_END, META},
     wire::{self, WireError},
@@ -20,7 +21,7 @@ use page::Page;
 
 const STYLE: &str = include_str!("style.css");
 /// Its SHA-256 in base64, for the policy that lets no other style in.
-const STYLE_HASH: &str = "Gqd3fERaZ2TLZ9fzpqdKMvo2bgBwDsik2rH8Zsit2m0=";
+const STYLE_HASH: &str = "V/tEKxoJ5s9MnK6OGz865DGKZ2JGd7AfmZKcGyxpkbM=";
 /// The number of rows beyond which a table is collapsed.
 const LONG: usize = 60;
 /// The number of points from which a chart is not repeated as a table; the points are in the data.
@@ -86,7 +87,7 @@ fn head(page: &mut Page, report: &Report) {
     page.raw("</h1>\n");
     if !report.summary.is_empty() {
         page.raw("<div class=\"answer\">\n");
-        report.summary.iter().for_each(|sentence| page.element("p", "", sentence));
+        report.summary.iter().for_each(|sentence| paragraph(page, sentence));
         page.raw("</div>\n");
     }
     page.raw("</header>\n<nav aria-label=\"Sections\">\n<ul>\n");
@@ -102,11 +103,13 @@ fn section(page: &mut Page, section: &Section, index: usize) {
     let id = format!("s{}", index + 1);
     page.raw(&format!("<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n"));
     page.element("h2", &format!(" id=\"{id}-title\""), &section.title);
-    match &section.text[..] {
+    let (notes, text): (Vec<&String>, Vec<&String>) = section.text.iter().partition(|text| text.starts_with(NOTE));
+    notes.into_iter().for_each(|note| paragraph(page, note));
+    match &text[..] {
         [] => {}
-        [one] => page.element("p", "", one),
+        [one] => paragraph(page, one),
         [first, rest @ ..] => {
-            page.element("p", "", first);
+            paragraph(page, first);
             page.raw("<ul class=\"notes\">\n");
             rest.iter().for_each(|sentence| page.element("li", "", sentence));
             page.raw("</ul>\n");
@@ -118,6 +121,11 @@ fn section(page: &mut Page, section: &Section, index: usize) {
     }
     section.files.iter().for_each(|file| text_file(page, file));
     page.raw("</section>\n");
+}
+
+/// A sentence, marked where it is a note.
+fn paragraph(page: &mut Page, sentence: &str) {
+    page.element("p", if sentence.starts_with(NOTE) { " class=\"note\"" } else { "" }, sentence);
 }
 
 fn chart(page: &mut Page, chart: &Chart) {

@@ -3,7 +3,12 @@
 use crate::{
     order::CompactSort,
     plot::{Chart, Colour, Mark, Point, Series},
-    report::Report,
+    report::{
+        Report,
+        annotations::shorten,
+        link::NOTE_CHARS,
+        snapshot::{DeployedChoice, Measurement},
+    },
 };
 
 /// Columns that repeat another column in a different unit.
@@ -22,6 +27,8 @@ const STEPS: &[Step] = &[
          times that follow from a bandwidth beside them",
         first_charts,
     ),
+    ("measurements besides those of the default, of the fastest and of what is to be deployed", thin_snapshot),
+    ("the ends of long notes", |report| shorten(report, NOTE_CHARS)),
     ("measured points between the highest and the lowest of each size", thin),
     ("the list of measurements that stalled", |report| without(report, "stalls")),
     ("columns that explain a decision and don't make it", narrow),
@@ -83,6 +90,20 @@ fn timelines(report: &mut Report) {
 /// Removes the tables whose id begins with `id`.
 fn without(report: &mut Report, id: &str) {
     report.sections.iter_mut().for_each(|section| section.tables.retain(|table| !table.id.starts_with(id)));
+}
+
+/// Keeps of each size the default, the fastest and what is to be deployed.
+fn thin_snapshot(report: &mut Report) {
+    let Some(snapshot) = report.snapshot.as_mut().filter(|snapshot| snapshot.is_whole) else { return };
+    snapshot.is_whole = false;
+    for at in snapshot.groups.iter_mut().flat_map(|group| &mut group.sizes) {
+        let busbw = |measurement: &Measurement| measurement.runs.busbw_gbps();
+        let highest = at.measured.iter().map(busbw).fold(f64::NEG_INFINITY, f64::max);
+        let deployed = at.deployed;
+        at.measured.retain(|measurement| {
+            busbw(measurement) == highest || deployed == DeployedChoice::Configuration(measurement.configuration)
+        });
+    }
 }
 
 /// Keeps two points for each x.

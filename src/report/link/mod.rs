@@ -7,6 +7,8 @@
 
 mod coarse;
 mod deflate;
+mod qr;
+mod small;
 
 use base64::{
     Engine,
@@ -15,9 +17,11 @@ use base64::{
 };
 use serde::{Deserialize, Serialize};
 
+use self::small::Most;
 pub use self::{
     coarse::for_link,
     deflate::{MOST_INFLATED, MOST_RATIO},
+    qr::svg as qr_svg,
 };
 use super::{
     Report,
@@ -40,25 +44,53 @@ const VERSION: u64 = 1;
 const FORMAT: u8 = 1;
 /// The number of bytes that precede the stream.
 const HEAD: usize = 9;
-/// The longest fragment that is made, in characters; a larger report travels as a file.
-pub const MOST_MADE: usize = 8_000;
+/// The most characters of a note in a link that is short of room.
+const NOTE_CHARS: usize = 200;
 /// The most characters of a fragment that is read.
 pub const MOST_READ: usize = 100_000;
 
-/// Who cuts links, and how long they may be: the whole address counts.
-pub const LIMITS: [Limit; 3] = [
-    Limit { who: "Microsoft Teams", chars: 2_000 },
-    Limit { who: "Slack", chars: 4_000 },
-    Limit { who: "Collectune", chars: MOST_MADE },
-];
+/// How long a link may be: the whole address counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LinkSize {
+    /// What to deploy for each workload and why, and nothing else.
+    Small,
+    /// As much as Slack leaves whole.
+    Medium,
+    /// As much as browsers and mail leave whole.
+    #[default]
+    Full,
+}
 
-/// The length of addresses that a program accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limit {
-    /// The program that cuts longer links.
-    pub who: &'static str,
+impl LinkSize {
+    /// All sizes, the smallest first.
+    pub const ALL: [Self; 3] = [Self::Small, Self::Medium, Self::Full];
+
+    /// The name that is shown to people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Small => "Small",
+            Self::Medium => "Medium",
+            Self::Full => "Full",
+        }
+    }
+
+    /// The program that cuts longer links, if one is known.
+    pub const fn cut_by(self) -> Option<&'static str> {
+        match self {
+            Self::Small => Some("Microsoft Teams"),
+            Self::Medium => Some("Slack"),
+            Self::Full => None,
+        }
+    }
+
     /// The most characters of an address.
-    pub chars: usize,
+    pub const fn most_chars(self) -> usize {
+        match self {
+            Self::Small => 2_000,
+            Self::Medium => 4_000,
+            Self::Full => 8_000,
+        }
+    }
 }
 
 /// A report as a link.
@@ -66,9 +98,9 @@ pub struct Limit {
 pub struct Link {
     /// The part of the address after the page's own, including the `#`.
     pub fragment: String,
-    /// The length of the fragment in characters.
+    /// The length of the whole address in characters.
     pub chars: usize,
-    /// It is not longer than [`MOST_MADE`]: else the report travels as a file.
+    /// It is as short as it has to be: else the report travels as a file.
     pub fits: bool,
     /// Descriptions of the parts that were left out or reduced.
     pub left_out: Vec<String>,
@@ -122,19 +154,50 @@ fn value<'a>(fragment: &'a str, key: &str) -> Option<&'a str> {
     pairs.filter_map(|pair| pair.split_once('=')).find(|(name, _)| *name == key).map(|(_, value)| value)
 }
 
-/// Writes a link, with the report as fine as it fits.
-pub fn encode(report: &Report) -> Link {
-    let mut link = Link::default();
-    for (coarse, left_out) in for_link(report) {
-        link = of_json(&wire::write(&coarse));
+/// Writes links to a page whose address has `page_chars` characters, one of each of [`LinkSize::ALL`], with the report as
+/// fine as it fits; the small one says what to deploy and nothing else.
+pub fn encode(report: &Report, page_chars: usize) -> [Link; 3] {
+    let link = |(coarse, left_out): (Report, Vec<String>), size: LinkSize| {
+        let mut link = of_json(&wire::write(&coarse));
         link.left_out = left_out;
+        link.chars += page_chars;
         // What packs too well is taken for a bomb, by whoever reads it.
-        link.fits &= decode(&link.fragment).is_ok();
-        if link.fits {
+        link.fits = link.chars <= size.most_chars() && decode(&link.fragment).is_ok();
+        link
+    };
+    let mut fine: [Option<Link>; 2] = [None, None];
+    let [medium, full] = &mut fine;
+    for coarse in for_link(report) {
+        let link = link(coarse, LinkSize::Full);
+        if link.fits && link.chars <= LinkSize::Medium.most_chars() {
+            full.get_or_insert_with(|| link.clone());
+            *medium = Some(link);
             break;
+        } else if link.fits {
+            full.get_or_insert(link);
         }
     }
-    link
+    let short = |size: LinkSize| {
+        let with = |most: Most| link(small::small(report, most), size);
+        let texts = [(400, 12), (NOTE_CHARS, 6), (100, 3), (40, 1)].into_iter();
+        let mut without_rows = texts.map(|(chars, sentences)| Most { rows: 0, chars, sentences });
+        let Some(most) = without_rows.find(|most| with(*most).fits) else {
+            return with(Most { rows: 0, chars: 40, sentences: 1 });
+        };
+        // As many rows as fit.
+        let (mut fit, mut too_many) = (0, small::rows(report) + 1);
+        while too_many - fit > 1 {
+            let rows = usize::midpoint(fit, too_many);
+            if with(Most { rows, ..most }).fits { fit = rows } else { too_many = rows }
+        }
+        with(Most { rows: fit, ..most })
+    };
+    let [medium, full] = fine;
+    [
+        short(LinkSize::Small),
+        medium.unwrap_or_else(|| short(LinkSize::Medium)),
+        full.unwrap_or_else(|| short(LinkSize::Full)),
+    ]
 }
 
 /// The link of a text, which need not be a valid report.
@@ -147,7 +210,7 @@ pub fn of_json(json: &str) -> Link {
     bytes.extend(stream);
     let fragment = format!("#v={VERSION}&w=report&d={}", BASE64URL.encode(&bytes));
     let chars = fragment.len();
-    Link { fragment, chars, fits: chars <= MOST_MADE, left_out: Vec::new() }
+    Link { fragment, chars, fits: chars <= LinkSize::Full.most_chars(), left_out: Vec::new() }
 }
 
 /// Reads a fragment, or a whole address with one.

@@ -6,7 +6,7 @@ use crate::app::reactive::{For, Show, reactive};
 use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
-use super::{browser_tasks::count_up_in_tasks, lazy::is_near_viewport, printing::Printing};
+use super::{browser_tasks::count_up_in_tasks, lazy::is_near_viewport, printing::Printing, terms::term};
 use crate::text::{Listing, visible};
 
 /// The number of rows that are drawn at first; more would block the page.
@@ -91,7 +91,7 @@ pub fn DataTable(
             Some(view! {
                 <th scope="col" class:numeric=column.is_numeric aria-sort=move || aria_sort(index)>
                     <button type="button" title=column.meaning on:click=move |_| sort_by(index)>
-                        {column.name}
+                        {term(&column.name)}
                     </button>
                 </th>
             })

@@ -8,6 +8,7 @@ use super::{
     example::Example,
     file_store::StoredFiles,
     files::Files,
+    measure::NoFileYet,
     reactive::{Show, reactive},
     session::Session,
     words::words,
@@ -67,6 +68,7 @@ pub fn Welcome(
             <Show when=move || workbench == Workbench::Tuning>
                 <div class="cards">{Workbench::ALL.iter().copied().map(|of| view! { <Card workbench=of /> }).collect_view()}</div>
             </Show>
+            <NoFileYet workbench chooses=workbench == Workbench::Tuning />
             // Open files that have nothing for this workbench, with the reason.
             <Show when=move || session.has_files()>
                 <Files />

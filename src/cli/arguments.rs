@@ -15,12 +15,13 @@ use super::{
 use crate::{
     collective::{Collective, Scale},
     intake::Mapping,
+    launch::Launcher,
+    report::Workbench,
     training_time::{regressors::Mode, run::Recompute},
     tuning::{
         aggregate::Target,
         conf::Reader,
         heat_map::Against,
-        launch::Launcher,
         parameters::{Parameters, Preset, SetAside},
         platform::{Gpu, Library, Platform, Version},
         sizes,
@@ -64,6 +65,13 @@ values! { Reader {
     DnTuner = "dn-tuner": "the RCCL plugin of rccl-sweep's authors",
     Rccl = "rccl": "RCCL's built-in CSV tuner, from ROCm 7.13",
     Collectune = "collectune": "libnccl-tuner-collectune.so, Collectune's own plugin for NCCL and RCCL",
+} }
+values! { Workbench {
+    Tuning = "tuning": "sweeps of collectives",
+    Policy = "policy": "reward logs of a tuner",
+    TrainingTime = "training-time": "samples of operators and collectives",
+    Topology = "topology": "link graphs and topology dumps",
+    Overlap = "overlap": "metrics of kernels beside collectives",
 } }
 values! { Launcher {
     Mpirun = "mpirun": "Open MPI",

@@ -34,3 +34,4 @@ mod topology;
 mod training_time;
 mod trouble;
 mod undo;
+mod way_in;

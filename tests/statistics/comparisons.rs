@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use collectune::{
     collective::{Collective, Scale},
+    launch::Sizes,
     math::{Stream, exp},
     tuning::{
         ab::{
@@ -11,7 +12,6 @@ use collectune::{
             script::{AbArm, CampaignPlan},
             verdict::RuleVerdict,
         },
-        launch::Sizes,
     },
 };
 

@@ -14,6 +14,7 @@ use crate::{
         save, table, terminal,
     },
     collective::Collective,
+    launch::{Launcher, Sizes},
     report::Workbench,
     text::visible,
     tuning::{
@@ -22,7 +23,6 @@ use crate::{
             script::CampaignPlan,
             verdict::{JudgedRule, Limits, RuleVerdict},
         },
-        launch::{Launcher, Sizes},
     },
 };
 

@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 
 use self::explore::LaunchThresholds;
 use super::{
-    launch::{Launcher, Sizes},
     platform::Platform,
     result::Recommendation,
     support::SupportMatrix,
@@ -26,6 +25,7 @@ use super::{
 };
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
+    launch::{Launcher, Sizes},
     progress::Progress,
     text::Listing,
 };

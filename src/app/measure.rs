@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use super::{
     fields::{ChoiceField, number_field},
     reactive::{Show, reactive},
+    terms::term,
     text_file::TextFile,
 };
 use crate::{
@@ -51,7 +52,7 @@ pub fn NoFileYet(
         };
         view! {
             <label class="field">
-                <span>{label}</span>
+                {term(label)}
                 <input
                     type="text"
                     autocomplete="off"
@@ -71,7 +72,7 @@ pub fn NoFileYet(
         let held = move |values: &MeasureValues| [values.scale.nodes, values.scale.ranks / values.scale.nodes.max(1)];
         let value = move || values.with(held)[which].to_string();
         let take = move |text: &str| {
-            let Some(number) = text.parse().ok().filter(|number| (1..=MOST[which]).contains(number)) else { return false };
+            let Some(number) = text.parse::<u32>().ok().filter(|number| (1..=MOST[which]).contains(number)) else { return false };
             values.update(|values| {
                 let mut counts = held(values);
                 counts[which] = number;

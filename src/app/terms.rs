@@ -15,7 +15,8 @@ const MARGIN_PX: f64 = 8.0;
 
 /// A label, marked if it uses a term of the glossary.
 pub fn term(label: &str) -> AnyView {
-    view! { <span class:term=!explained(label).is_empty()>{label.to_owned()}</span> }.into_any()
+    let is_term = !explained(label).is_empty();
+    view! { <span class:term=is_term>{label.to_owned()}</span> }.into_any()
 }
 
 /// A label of something that can't have the focus; it has it itself where it uses a term.
@@ -96,7 +97,7 @@ fn place(tip: &HtmlElement, label: &Element) {
     let left = label.left().min(width - own.width() - MARGIN_PX).max(MARGIN_PX);
     let above = label.top() - own.height();
     let top = if above < 0.0 { label.bottom() } else { above };
-    let style = web_sys::HtmlElement::style(tip);
+    let style = HtmlElement::style(tip);
     let _ = style.set_property("left", &format!("{}px", left + x));
     let _ = style.set_property("top", &format!("{}px", top + y));
 }

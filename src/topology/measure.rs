@@ -10,8 +10,9 @@ pub const COMMANDS: &[MeasureCommand] = &[
                 the library made of them",
         needs: "a program of nccl-tests or rccl-tests, or any other that creates a communicator",
         file: "",
-        template: "{launch} env NCCL_TOPO_DUMP_FILE=\"$PWD/topology.xml\" NCCL_GRAPH_DUMP_FILE=\"$PWD/graph.xml\" \
-                   ./build/{program} -b 1M -e 1M -g 1",
+        template: r#"{launch} \
+    env NCCL_TOPO_DUMP_FILE="$PWD/topology.xml" NCCL_GRAPH_DUMP_FILE="$PWD/graph.xml" \
+    ./build/{program} -b 1M -e 1M -g 1"#,
     },
     MeasureCommand {
         title: "A graph of links that you know",

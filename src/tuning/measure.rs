@@ -33,16 +33,18 @@ done
                 channels ran; give all of them",
         needs: "the same programs, in ./build",
         file: "",
-        template: "{launch} env NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING NCCL_DEBUG_FILE=\"$PWD/debug.%h.%p.log\" \
-                   ./build/{program} {sizes} -g 1 >{collective}_{nodes}n_default.log",
+        template: r#"{launch} \
+    env NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING NCCL_DEBUG_FILE="$PWD/debug.%h.%p.log" \
+    ./build/{program} {sizes} -g 1 >{collective}_{nodes}n_default.log"#,
     },
     MeasureCommand {
         title: "A sweep with rccl-sweep",
         gives: "Leaves merged_metrics.csv",
         needs: "the nodes' addresses in servers.txt, and RCCL and rccl-tests in the folder that MY_PATH names",
         file: "",
-        template: "./rccl_sweep.py --servers servers.txt --nodes {nodes} --collective {collective} \\
-    --algo {algorithms} --proto LL,LL128,SIMPLE --channels 1,2,4,8,16,24,32 --min-size {first} --max-size {last}
+        template: r"./rccl_sweep.py --servers servers.txt --nodes {nodes} --collective {collective} \
+    --algo {algorithms} --proto LL,LL128,SIMPLE --channels 1,2,4,8,16,24,32 \
+    --min-size {first} --max-size {last}
 python merge_metrics.py --base-path sweep_results -o merged_metrics.csv",
     },
     MeasureCommand {
@@ -51,7 +53,8 @@ python merge_metrics.py --base-path sweep_results -o merged_metrics.csv",
                 Coverage shows what a tuner file would change",
         needs: "the command of the job, here python train.py",
         file: "",
-        template: "{launch} env NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING NCCL_DEBUG_FILE=\"$PWD/job.%h.%p.log\" \
-                   python train.py",
+        template: r#"{launch} \
+    env NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING NCCL_DEBUG_FILE="$PWD/job.%h.%p.log" \
+    python train.py"#,
     },
 ];

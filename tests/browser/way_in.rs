@@ -47,9 +47,9 @@ fn commands_that_make_a_file_follow_the_fields_and_are_copied() {
     let copied = page.text_of("return navigator.clipboard.readText()");
     assert_eq!(
         copied,
-        "srun -N 4 -n 32 --ntasks-per-node=8 --export=ALL env NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING \
-         NCCL_DEBUG_FILE=\"$PWD/debug.%h.%p.log\" ./build/reduce_scatter_perf -b 1048576 -e 536870912 -f 2 -g 1 \
-         >reduce_scatter_4n_default.log"
+        r#"srun -N 4 -n 32 --ntasks-per-node=8 --export=ALL \
+    env NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING NCCL_DEBUG_FILE="$PWD/debug.%h.%p.log" \
+    ./build/reduce_scatter_perf -b 1048576 -e 536870912 -f 2 -g 1 >reduce_scatter_4n_default.log"#
     );
     let script = String::from_utf8(page.download(|| page.click("button", "Save sweep.sh"))).unwrap();
     assert!(script.starts_with("#!/usr/bin/env bash\n# A sweep of reduce_scatter on 4 nodes, 32 ranks."), "{script}");

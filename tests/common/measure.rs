@@ -147,16 +147,16 @@ fn leaves(workbench: Workbench) -> Vec<&'static [(&'static str, &'static str)]> 
             &[("job.host-0.10.log", "debug log of NCCL")],
         ],
         Workbench::Policy => vec![
-            &[("rewards/nccl_tuner_rewards_00000000000000ab.log", "reward log")],
+            &[("rewards/nccl_tuner_rewards_00000000000000ab.log", "reward log of Collectune")],
             &[
-                ("iteration_times_2x8_512M_auto_r01.txt", "times"),
-                ("iteration_times_2x8_512M_tree_ll128_r08.txt", "times"),
+                ("iteration_times_2x8_512M_auto_r01.txt", "list of times"),
+                ("iteration_times_2x8_512M_tree_ll128_r08.txt", "list of times"),
             ],
         ],
         Workbench::TrainingTime => vec![
-            &[("estimate-train-time/src/estimate_train_time/kernel_sampling/sampling_data/GPU_layernorm_fp16.csv", "samples")],
-            &[("estimate-train-time/src/estimate_train_time/nccl_sampling/sampling_data/GPU_allreduce_fp16_2_8.csv", "samples")],
-            &[("run.yml", "run")],
+            &[("estimate-train-time/src/estimate_train_time/kernel_sampling/sampling_data/GPU_layernorm_fp16.csv", "samples of an operator")],
+            &[("estimate-train-time/src/estimate_train_time/nccl_sampling/sampling_data/GPU_allreduce_fp16_2_8.csv", "samples of a collective")],
+            &[("run.yml", "configuration of a training run")],
         ],
         Workbench::Topology => vec![
             &[("topology.xml", "topology dump of NCCL"), ("graph.xml", "graph dump of NCCL")],
@@ -261,7 +261,7 @@ fn what_is_chosen_stands_in_every_command() {
     assert!(all[0].contains("launch=(srun -N 3 -n 12 --ntasks-per-node=4 --export=ALL)"), "{}", all[0]);
     assert!(all[0].contains("sizes='-b 1048576 -e 4026531840 -f 2'") && all[0].contains("reduce_scatter_perf"));
     assert!(all[1].contains("./build/reduce_scatter_perf -b 1048576 -e 4026531840 -f 2 -g 1"));
-    assert!(all[2].contains("--nodes 3 --collective reduce_scatter --algo RING") || all[2].contains("--algo RING "), "{}", all[2]);
+    assert!(all[2].contains("--nodes 3 --collective reduce_scatter ") && all[2].contains("--algo RING --proto"), "{}", all[2]);
     assert!(all[2].contains("--min-size 1M --max-size 4026531840"), "{}", all[2]);
     for text in &all {
         for word in ["{launch", "{nodes}", "{each}", "{ranks}", "{first}", "{last}", "{program}", "{collective}", "{rank}", "{arms}"] {

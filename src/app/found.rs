@@ -44,8 +44,7 @@ pub fn Found() -> impl IntoView {
         }
     };
     reactive(move || {
-        let found: Vec<_> =
-            Workbench::ALL.iter().filter_map(|of| Some((*of, holds(session, *of)?))).collect();
+        let found: Vec<_> = Workbench::ALL.iter().filter_map(|of| Some((*of, holds(session, *of)?))).collect();
         (found.len() > 1 && last() > dismissed.get() && !reader.is_open()).then(|| {
             view! {
                 <section class="notice found" aria-label="What was found">

@@ -33,7 +33,8 @@ pub fn NoFileYet(
     let is_open = RwSignal::new(false);
     let workbenches = || Workbench::ALL.iter().map(|of| (*of, of.name().to_owned())).collect::<Vec<_>>();
     let collectives = || MeasureValues::COLLECTIVES.map(|of| (of, of.to_string())).to_vec();
-    let launchers = || vec![(Launcher::Mpirun, "mpirun (Open MPI)".to_owned()), (Launcher::Srun, "srun (Slurm)".to_owned())];
+    let launchers =
+        || vec![(Launcher::Mpirun, "mpirun (Open MPI)".to_owned()), (Launcher::Srun, "srun (Slurm)".to_owned())];
     let size = move |label: &'static str, is_last: bool| {
         let wrong = RwSignal::new(false);
         let value = move || {
@@ -72,7 +73,9 @@ pub fn NoFileYet(
         let held = move |values: &MeasureValues| [values.scale.nodes, values.scale.ranks / values.scale.nodes.max(1)];
         let value = move || values.with(held)[which].to_string();
         let take = move |text: &str| {
-            let Some(number) = text.parse::<u32>().ok().filter(|number| (1..=MOST[which]).contains(number)) else { return false };
+            let Some(number) = text.parse::<u32>().ok().filter(|number| (1..=MOST[which]).contains(number)) else {
+                return false;
+            };
             values.update(|values| {
                 let mut counts = held(values);
                 counts[which] = number;

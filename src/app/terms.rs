@@ -29,10 +29,11 @@ pub fn focusable_term(label: &str) -> AnyView {
 #[component]
 pub fn Explanation() -> impl IntoView {
     let node = NodeRef::<html::Div>::new();
+    // What has the focus and is explained.
+    let described = || document().query_selector(&format!("[aria-describedby={ID}]")).ok().flatten();
     let hide = move || {
         let Some(tip) = node.get_untracked() else { return };
-        let described = document().query_selector(&format!("[aria-describedby={ID}]"));
-        if let Some(described) = described.ok().flatten() {
+        if let Some(described) = described() {
             let _ = described.remove_attribute("aria-describedby");
         }
         // Fails where it is hidden already.
@@ -51,7 +52,8 @@ pub fn Explanation() -> impl IntoView {
         Some(over) if over.id() == ID => {}
         over => match over.and_then(|over| over.closest(".term").ok().flatten()) {
             Some(label) => show(&label),
-            None => hide(),
+            None if described().is_none() => hide(),
+            None => {}
         },
     };
     let focus = move |event: ev::FocusEvent| {

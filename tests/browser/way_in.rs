@@ -59,7 +59,10 @@ fn commands_that_make_a_file_follow_the_fields_and_are_copied() {
     page.wait_for_text("the smallest first");
     assert!(!page.text_in("region", "One launch of the default").contains("reboot"));
     page.fill("Largest size", "2G");
-    page.wait_until(|| page.text_in("region", "One launch of the default").contains("-e 2147483648"), "the size is taken");
+    page.wait_until(
+        || page.text_in("region", "One launch of the default").contains("-e 2147483648"),
+        "the size is taken",
+    );
 
     page.choose("Files for", "Topology");
     page.find("region", "What NCCL or RCCL sees");
@@ -96,10 +99,19 @@ fn files_of_several_workbenches_are_told_and_lead_there() {
     page.wait_until_idle();
     assert!(page.look_for("region", "What was found").is_none(), "one workbench needs no list");
     let kernels = example("simulated_kernels.csv");
-    page.drop_files(&[("kernels.csv", &kernels), ("ring.csv", b"2\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,500,50\n1,0,500,50\n"), ("bad.png", b"\x89PNG\r\n")]);
+    page.drop_files(&[
+        ("kernels.csv", &kernels),
+        ("ring.csv", b"2\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,500,50\n1,0,500,50\n"),
+        ("bad.png", b"\x89PNG\r\n"),
+    ]);
     page.wait_until_idle();
     let found = page.text_in("region", "What was found");
-    for line in ["Tuning: 1 sweep, 72 rows", "Topology: 1 file, topology, 2 nodes, 2 links", "Overlap: 1 file", "1 file not read."] {
+    for line in [
+        "Tuning: 1 sweep, 72 rows",
+        "Topology: 1 file, topology, 2 nodes, 2 links",
+        "Overlap: 1 file",
+        "1 file not read.",
+    ] {
         assert!(found.contains(line), "{line} is not in\n{found}");
     }
     take_picture(&page, "what-was-found");
@@ -109,7 +121,10 @@ fn files_of_several_workbenches_are_told_and_lead_there() {
     page.wait_until_idle();
     page.click("button", "Dismiss what was found");
     assert!(page.look_for("region", "What was found").is_none());
-    page.wait_until(|| page.run("return document.activeElement.tagName", &[]) == "MAIN", "the focus goes on to the content");
+    page.wait_until(
+        || page.run("return document.activeElement.tagName", &[]) == "MAIN",
+        "the focus goes on to the content",
+    );
     // Files that come later show it again.
     page.drop_files(&[("sweep-2.csv", sweep(5, 3).as_bytes())]);
     page.wait_until_idle();
@@ -127,8 +142,8 @@ fn a_term_in_a_label_is_explained_on_hover_and_focus() {
     // A field, from the keyboard.
     page.tab_to("combobox", "Collective");
     page.wait_until(|| explanation(&page).contains("operation of all ranks together"), "the field's term is explained");
-    let described = page.text_of(
-        "return document.getElementById(document.activeElement.getAttribute('aria-describedby')).innerText");
+    let described = page
+        .text_of("return document.getElementById(document.activeElement.getAttribute('aria-describedby')).innerText");
     assert!(described.contains("operation of all ranks together"), "{described}");
     take_picture(&page, "explanation");
     page.press(key::ESCAPE);
@@ -160,7 +175,12 @@ fn a_term_in_a_label_is_explained_on_hover_and_focus() {
 fn the_focus_goes_on_when_a_file_is_closed_or_a_notice_dismissed() {
     let page = Page::open();
     let [first, second] = ["all_reduce", "broadcast"].map(|collective| sweep(4, 2).replace("all_reduce", collective));
-    page.drop_files(&[("a.csv", first.as_bytes()), ("b.csv", second.as_bytes()), ("c.csv", b"nothing"), ("d.csv", b"")]);
+    page.drop_files(&[
+        ("a.csv", first.as_bytes()),
+        ("b.csv", second.as_bytes()),
+        ("c.csv", b"nothing"),
+        ("d.csv", b""),
+    ]);
     page.wait_until_idle();
     page.unfold();
     page.tab_to("button", "Close a.csv");

@@ -52,7 +52,8 @@ fn labels() -> BTreeSet<String> {
             labels.extend(after.filter_map(|rest| rest.split('"').nth(2 * place + 1).map(str::to_owned)));
         }
     }
-    let examples = ["sweep.csv", "rewards.csv", "training.zip", "kernels.csv"].map(|of| format!("public/examples/simulated_{of}"));
+    let examples =
+        ["sweep.csv", "rewards.csv", "training.zip", "kernels.csv"].map(|of| format!("public/examples/simulated_{of}"));
     for input in examples.iter().map(String::as_str).chain(["dgx1v"]) {
         let report = report_of(input);
         for section in &report.sections {

@@ -129,7 +129,10 @@ const PROGRAMS: [(&str, &str); 10] = [
     ("nsys", NSYS),
     ("ncu", NCU),
     ("rccl_sweep.py", "exit 0"),
-    ("git", "mkdir -p estimate-train-time/src/estimate_train_time/kernel_sampling estimate-train-time/src/estimate_train_time/data/configs/kernel_sampling/collect; touch estimate-train-time/src/estimate_train_time/data/configs/kernel_sampling/collect/layernorm.yml"),
+    (
+        "git",
+        "mkdir -p estimate-train-time/src/estimate_train_time/kernel_sampling estimate-train-time/src/estimate_train_time/data/configs/kernel_sampling/collect; touch estimate-train-time/src/estimate_train_time/data/configs/kernel_sampling/collect/layernorm.yml",
+    ),
     ("pip", "exit 0"),
     ("date", "echo 12:00:00"),
 ];
@@ -154,8 +157,14 @@ fn leaves(workbench: Workbench) -> Vec<&'static [(&'static str, &'static str)]> 
             ],
         ],
         Workbench::TrainingTime => vec![
-            &[("estimate-train-time/src/estimate_train_time/kernel_sampling/sampling_data/GPU_layernorm_fp16.csv", "samples of an operator")],
-            &[("estimate-train-time/src/estimate_train_time/nccl_sampling/sampling_data/GPU_allreduce_fp16_2_8.csv", "samples of a collective")],
+            &[(
+                "estimate-train-time/src/estimate_train_time/kernel_sampling/sampling_data/GPU_layernorm_fp16.csv",
+                "samples of an operator",
+            )],
+            &[(
+                "estimate-train-time/src/estimate_train_time/nccl_sampling/sampling_data/GPU_allreduce_fp16_2_8.csv",
+                "samples of a collective",
+            )],
             &[("run.yml", "configuration of a training run")],
         ],
         Workbench::Topology => vec![
@@ -204,7 +213,9 @@ fn format(path: &Path) -> String {
     let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let name = path.file_name().unwrap().to_string_lossy();
     match intake::open(&bytes[..], &name, bytes.len() as u64, 1, None, &mut Silent).0.outcome {
-        Outcome::Loaded { format, problems, .. } | Outcome::Known { format, problems, .. } if problems.count == 0 => format,
+        Outcome::Loaded { format, problems, .. } | Outcome::Known { format, problems, .. } if problems.count == 0 => {
+            format
+        }
         other => panic!("{}: {other:?}", path.display()),
     }
 }
@@ -235,7 +246,8 @@ fn a_sweep_has_every_configuration_of_its_collective() {
         (Collective::AllToAll, 1 + 6, "alltoall_4n_c16_r2.log"),
     ] {
         let scale = Scale { nodes: 4, ranks: 16 };
-        let values = MeasureValues { collective, scale, sizes: Sizes { first: 4096, last: 4096 }, launcher: Launcher::Srun };
+        let values =
+            MeasureValues { collective, scale, sizes: Sizes { first: 4096, last: 4096 }, launcher: Launcher::Srun };
         for rccl in [false, true] {
             let folder = run(sweep, &values, rccl);
             let logs = fs::read_dir(folder.path().join("logs")).unwrap();
@@ -261,10 +273,25 @@ fn what_is_chosen_stands_in_every_command() {
     assert!(all[0].contains("launch=(srun -N 3 -n 12 --ntasks-per-node=4 --export=ALL)"), "{}", all[0]);
     assert!(all[0].contains("sizes='-b 1048576 -e 4026531840 -f 2'") && all[0].contains("reduce_scatter_perf"));
     assert!(all[1].contains("./build/reduce_scatter_perf -b 1048576 -e 4026531840 -f 2 -g 1"));
-    assert!(all[2].contains("--nodes 3 --collective reduce_scatter ") && all[2].contains("--algo RING --proto"), "{}", all[2]);
+    assert!(
+        all[2].contains("--nodes 3 --collective reduce_scatter ") && all[2].contains("--algo RING --proto"),
+        "{}",
+        all[2]
+    );
     assert!(all[2].contains("--min-size 1M --max-size 4026531840"), "{}", all[2]);
     for text in &all {
-        for word in ["{launch", "{nodes}", "{each}", "{ranks}", "{first}", "{last}", "{program}", "{collective}", "{rank}", "{arms}"] {
+        for word in [
+            "{launch",
+            "{nodes}",
+            "{each}",
+            "{ranks}",
+            "{first}",
+            "{last}",
+            "{program}",
+            "{collective}",
+            "{rank}",
+            "{arms}",
+        ] {
             assert!(!text.contains(word), "{word} was left in\n{text}");
         }
     }

@@ -6,12 +6,10 @@ use collectune::{
     collective::{Collective, Scale},
     launch::Sizes,
     math::{Stream, exp},
-    tuning::{
-        ab::{
-            AbAnswer, AbQuestion, judge,
-            script::{AbArm, CampaignPlan},
-            verdict::RuleVerdict,
-        },
+    tuning::ab::{
+        AbAnswer, AbQuestion, judge,
+        script::{AbArm, CampaignPlan},
+        verdict::RuleVerdict,
     },
 };
 

@@ -17,12 +17,10 @@ use crate::{
     launch::{Launcher, Sizes},
     report::Workbench,
     text::visible,
-    tuning::{
-        ab::{
-            self, AbAnswer, AbQuestion,
-            script::CampaignPlan,
-            verdict::{JudgedRule, Limits, RuleVerdict},
-        },
+    tuning::ab::{
+        self, AbAnswer, AbQuestion,
+        script::CampaignPlan,
+        verdict::{JudgedRule, Limits, RuleVerdict},
     },
 };
 

@@ -17,12 +17,7 @@ pub(crate) mod script;
 use serde::{Deserialize, Serialize};
 
 use self::explore::LaunchThresholds;
-use super::{
-    platform::Platform,
-    result::Recommendation,
-    support::SupportMatrix,
-    sweep::Sweep,
-};
+use super::{platform::Platform, result::Recommendation, support::SupportMatrix, sweep::Sweep};
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     launch::{Launcher, Sizes},

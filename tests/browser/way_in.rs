@@ -79,8 +79,10 @@ fn each_workbench_says_how_to_make_its_files() {
         ("Overlap", "Metrics of the kernels"),
         ("Training time", "Samples of operators"),
         ("Policy", "Rewards that the tuner plugin logs"),
+        ("Topology", "What NCCL or RCCL sees"),
     ] {
         page.click("link", workbench);
+        page.wait_until_idle();
         page.click("button", "I have no file yet");
         page.find("region", command);
         assert!(page.look_for("combobox", "Files for").is_none(), "it is the workbench that is shown");

@@ -161,6 +161,12 @@ fn a_term_in_a_label_is_explained_on_hover_and_focus() {
         explanation(&page)
     };
     assert!(over(".figures dt .term").contains(": "), "{}", explanation(&page));
+    // The head of a table is drawn when the table comes into view.
+    page.run("document.querySelector('.table-box').scrollIntoView()", &[]);
+    page.wait_until(
+        || page.run("return document.querySelector('th .term') !== null", &[]) == true,
+        "a column uses a term",
+    );
     let header = over("th .term");
     assert!(header.lines().count() > 1, "the column's hint, and the term: {header}");
     page.run("document.body.dispatchEvent(new PointerEvent('pointerover', { bubbles: true }))", &[]);

@@ -16,12 +16,12 @@
 //! | 8 | [`worker`] | the protocol between page and worker, and the executor behind it |
 //! | 7 | [`registry`], above it [`intake`] | the list of the workbenches, and the values that one passes to another; recognition of files by their content, and the choice of a reader |
 //! | 6 | [`tuning`], [`policy`], [`training_time`], [`topology`], [`overlap`] | the workbenches: algorithm, protocol and channels; which policy reward logs call for; the time of a training step; collectives for a link graph; how much slower kernels get beside collectives |
-//! | 5 | [`workbench`] | the contract between a workbench and the page: choices, form, jobs, report, attachments |
+//! | 5 | [`workbench`], [`measure`] | the contract between a workbench and the page: choices, form, jobs, report, attachments; the commands that make the files of a workbench |
 //! | 4 | [`report`] | reports: what a workbench found, to be drawn, printed, shared and opened again |
-//! | 3 | [`ceiling`], [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`conf`], [`plot`], [`text`], [`form`] | the busbw that links allow; models and their validation; strategies that learn from rewards; schedules of collectives; stages of a training step; tuner files; charts; delimited text; choices |
+//! | 3 | [`ceiling`], [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`conf`], [`plot`], [`text`], [`form`], [`launch`] | the busbw that links allow; models and their validation; strategies that learn from rewards; schedules of collectives; stages of a training step; tuner files; charts; delimited text; choices; launches of nccl-tests as lines of a script |
 //! | 2 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
 //! | 1 | [`zip`] | zip archives |
-//! | 0 | [`units`], [`math`], [`order`], [`progress`], [`crc32`] | sizes and numbers; functions with the same bits everywhere; sorting; progress; a checksum |
+//! | 0 | [`units`], [`glossary`], [`math`], [`order`], [`progress`], [`crc32`] | sizes and numbers; explanations of terms; functions with the same bits everywhere; sorting; progress; a checksum |
 //!
 //! [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`math`], [`order`], [`progress`] and the part of [`text`] that
 //! splits a stream into records are in the folder `compute`, a crate of their own: the page is built for size, these
@@ -76,7 +76,13 @@ pub mod cli;
 #[cfg(feature = "workbenches")]
 pub mod form;
 #[cfg(feature = "workbenches")]
+pub mod glossary;
+#[cfg(feature = "workbenches")]
 pub mod intake;
+#[cfg(feature = "workbenches")]
+pub mod launch;
+#[cfg(feature = "workbenches")]
+pub mod measure;
 #[cfg(feature = "workbenches")]
 pub mod overlap;
 #[cfg(feature = "workbenches")]

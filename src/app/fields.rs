@@ -2,7 +2,10 @@
 
 use std::cell::RefCell;
 
-use crate::app::reactive::{Show, effect};
+use crate::app::{
+    reactive::{Show, effect},
+    terms::term,
+};
 use leptos::{html, prelude::*};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, Event};
@@ -29,7 +32,7 @@ pub fn number_field(
     let hint = format!("a number from {least} to {most}");
     view! {
         <label class="field">
-            <span>{label}</span>
+            {term(&label)}
             <input
                 type="number"
                 inputmode="decimal"
@@ -138,7 +141,7 @@ pub fn choice_field(
     };
     view! {
         <label class="field">
-            <span>{label}</span>
+            {term(&label)}
             <select
                 node_ref=list
                 on:change:target=move |event| choose(event.target().selected_index() as usize)

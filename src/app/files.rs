@@ -1,8 +1,11 @@
 //! The panel of open files: rows, what was left out and why, and a button that closes each file.
 
-use leptos::prelude::*;
+use leptos::{ev, prelude::*};
+use wasm_bindgen::JsCast;
+use web_sys::Element;
 
 use super::{
+    focus::Focus,
     list::{INITIAL_ITEMS, ListLimit, Sentences, first_sentences},
     report::ReportReader,
     session::{OpenFile, Session},
@@ -60,7 +63,7 @@ pub fn Files() -> impl IntoView {
     let badges = move || summary.with(|summary| summary.badges.clone()).into_iter().map(badge).collect_view();
     view! {
         // A file that asks something of the user is in view.
-        <details class="panel" prop:open=move || summary.with(|summary| summary.offers_action)>
+        <details class="panel open-files" prop:open=move || summary.with(|summary| summary.offers_action)>
             <summary>
                 <bdi>{reactive(move || summary.with(|summary| summary.text.clone()))}</bdi>
                 {reactive(badges)}
@@ -167,17 +170,22 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
     let reader: ReportReader = expect_context();
     let is_report = move || session.documents.with(|all| all.reports.contains(&id));
     let read = move |_| reader.open_file(session, id, shown_name.clone());
+    let focus: Focus = expect_context();
+    let on_close = move |event: ev::MouseEvent| {
+        focus.go_on(after(&event));
+        session.close(id);
+    };
     let mapped = move || {
         report.track();
         session.files.with(|files| files.iter().find(|file| file.id == id)?.mapping.clone()).map(|(request, _)| request)
     };
     view! {
-        <li class="file">
+        <li class="file" id=format!("file-{id}")>
             <div class="file-head">
                 <bdi class="file-name" title=name.clone()>
                     {name.clone()}
                 </bdi>
-                <button type="button" class="quiet" aria-label=close on:click=move |_| session.close(id)>
+                <button type="button" class="quiet" aria-label=close on:click=on_close>
                     "×"
                 </button>
             </div>
@@ -190,6 +198,15 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
             {reactive(move || mapped().map(|request| view! { <AskForColumns id request label="Change the columns" /> }))}
         </li>
     }
+}
+
+/// What follows a closed file: the button of the next one, else of the one before, else the line of the files, or the
+/// button that opens some.
+fn after(event: &ev::MouseEvent) -> Vec<String> {
+    let closed = event.target().and_then(|target| target.dyn_into::<Element>().ok()?.closest(".file").ok()?);
+    let around = |file: Element| [file.next_element_sibling(), file.previous_element_sibling()];
+    let buttons = closed.into_iter().flat_map(around).flatten().map(|file| format!("#{} .quiet", file.id()));
+    buttons.chain([".open-files > summary", ".welcome-actions input"].map(str::to_owned)).collect()
 }
 
 #[component]

@@ -5,8 +5,9 @@
 //!
 //! [`tabs`] is the row of sections that every workbench has. [`drop`] opens files and [`files`] lists them; [`example`]
 //! opens examples, [`file_store`] keeps files on the device and [`file_line`] shows a line of one. [`chart`],
-//! [`table`] and [`network`] show results, with a [`menu`] each; [`status`] shows tasks and notices. [`history`] keeps
-//! the address and the history of the browser. [`share`] writes
+//! [`table`] and [`network`] show results, with a [`menu`] each; [`status`] shows tasks and notices, [`found`] what each
+//! workbench has; [`measure`] says how to make a file, [`terms`] explains labels, [`focus`] says where the focus goes.
+//! [`history`] keeps the address and the history of the browser. [`share`] writes
 //! reports, [`report`] shows reports. [`worker_entry`] is the program of the workers.
 
 mod browser_tasks;
@@ -21,11 +22,14 @@ mod fields;
 mod file_line;
 mod file_store;
 mod files;
+mod focus;
+mod found;
 mod history;
 mod js_error;
 mod lazy;
 mod list;
 mod listing;
+mod measure;
 mod menu;
 mod network;
 mod offline;
@@ -40,6 +44,7 @@ mod share;
 mod status;
 mod table;
 mod tabs;
+mod terms;
 mod text_file;
 mod theme;
 mod tuning;
@@ -67,11 +72,14 @@ use drop::{DropZone, MAX_FILES, OnFiles, OpenButton, OpenedFiles};
 use example::Example;
 use file_line::{FileLineDialog, ShownLine};
 use file_store::FileStore;
+use focus::Focus;
+use found::Found;
 use printing::Printing;
 use report::{ReportPage, ReportReader};
 use session::Session;
 use share::{Share, ShareDialog};
 use status::{Notices, Status};
+use terms::Explanation;
 use theme::{ActiveTheme, ThemeChoice};
 use tuning::{MappingDialog, Tuning};
 use welcome::Welcome;
@@ -101,6 +109,7 @@ fn App() -> impl IntoView {
     let session = Session::new(workbench, &choices, names_example);
     session.state_of(workbench).tab.set(form::tab(&fragment));
     provide_context(session);
+    provide_context(Focus::new(session));
     reader.open_address(&fragment);
     reader.open_loaded_reports(session);
     if let Some(error) = broken_link {
@@ -167,6 +176,7 @@ fn App() -> impl IntoView {
         </header>
         <Status />
         <Notices />
+        <Found />
         <Show when=is_reading fallback=move || view! { <ShownWorkbench /> }>
             <ReportPage />
         </Show>
@@ -174,6 +184,7 @@ fn App() -> impl IntoView {
         <MappingDialog />
         <FileLineDialog />
         <DropZone on_files collecting />
+        <Explanation />
         <div class="visually-hidden" role="status" aria-live="polite">{reactive(move || session.announcement.get())}</div>
     }
 }

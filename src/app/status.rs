@@ -6,6 +6,7 @@ use leptos::prelude::*;
 use crate::{report::Workbench, text::visible_lines, tuning::result::AnswerBasis};
 
 use super::{
+    focus::Focus,
     offline,
     report::ReportReader,
     session::{Notice, NoticeAction, Session, StudyState},
@@ -104,7 +105,16 @@ pub fn Notices() -> impl IntoView {
 fn NoticeView(notice: Notice) -> impl IntoView {
     let session: Session = expect_context();
     let Notice { id, text, is_error, action } = notice;
-    let dismiss = move || session.notices.update(|notices| notices.retain(|notice| notice.id != id));
+    let focus: Focus = expect_context();
+    let dismiss = move || {
+        let others = session.notices.with_untracked(|notices| {
+            let at = notices.iter().position(|notice| notice.id == id).unwrap_or_default();
+            let (before, after) = (notices.iter().take(at).rev(), notices.iter().skip(at + 1));
+            after.chain(before).map(|other| format!("#notice-{} .quiet", other.id)).collect()
+        });
+        focus.go_on(others);
+        session.notices.update(|notices| notices.retain(|notice| notice.id != id));
+    };
     let button = action.map(|action| {
         let (label, act): (_, fn(Session)) = match action {
             NoticeAction::ReadAgain => ("Read again", Session::load),
@@ -121,7 +131,7 @@ fn NoticeView(notice: Notice) -> impl IntoView {
         }
     });
     view! {
-        <div class="notice" class:is-error=is_error role=if is_error { "alert" } else { "status" }>
+        <div class="notice" id=format!("notice-{id}") class:is-error=is_error role=if is_error { "alert" } else { "status" }>
             <p>{visible_lines(&text).into_owned()}</p>
             {button}
             <button type="button" class="quiet" aria-label="Dismiss" on:click=move |_| dismiss()>"×"</button>

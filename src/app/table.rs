@@ -11,6 +11,7 @@ use super::{
     chart::linked::{Links, values_of_row},
     lazy::is_near_viewport,
     printing::Printing,
+    terms::term,
 };
 use crate::text::{Listing, visible};
 
@@ -96,7 +97,7 @@ pub fn DataTable(
             Some(view! {
                 <th scope="col" class:numeric=column.is_numeric aria-sort=move || aria_sort(index)>
                     <button type="button" title=column.meaning on:click=move |_| sort_by(index)>
-                        {column.name}
+                        {term(&column.name)}
                     </button>
                 </th>
             })

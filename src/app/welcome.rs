@@ -8,6 +8,7 @@ use super::{
     example::Example,
     file_store::StoredFiles,
     files::Files,
+    measure::NoFileYet,
     reactive::{Show, reactive},
     session::Session,
     words::words,
@@ -38,6 +39,7 @@ pub fn Welcome(
             }
         })
     };
+    let chooses = workbench == Workbench::Tuning;
     let name = if workbench == Workbench::Tuning { "Collectune" } else { workbench.name() };
     view! {
         <main class="welcome">
@@ -67,6 +69,7 @@ pub fn Welcome(
             <Show when=move || workbench == Workbench::Tuning>
                 <div class="cards">{Workbench::ALL.iter().copied().map(|of| view! { <Card workbench=of /> }).collect_view()}</div>
             </Show>
+            <NoFileYet workbench chooses />
             // Open files that have nothing for this workbench, with the reason.
             <Show when=move || session.has_files()>
                 <Files />

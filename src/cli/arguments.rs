@@ -15,13 +15,13 @@ use super::{
 use crate::{
     collective::{Collective, Scale},
     intake::Mapping,
-    report::link::LinkSize,
+    launch::Launcher,
+    report::{Workbench, link::LinkSize},
     training_time::{regressors::Mode, run::Recompute},
     tuning::{
         aggregate::Target,
         conf::Reader,
         heat_map::Against,
-        launch::Launcher,
         parameters::{Parameters, Preset, SetAside},
         platform::{Gpu, Library, Platform, Version},
         sizes,
@@ -70,6 +70,13 @@ values! { LinkSize {
     Small = "small": "up to 2,000 characters, which Microsoft Teams leaves whole: what to deploy and why, nothing else",
     Medium = "medium": "up to 4,000 characters, which Slack leaves whole",
     Full = "full": "up to 8,000 characters",
+} }
+values! { Workbench {
+    Tuning = "tuning": "sweeps of collectives",
+    Policy = "policy": "reward logs of a tuner",
+    TrainingTime = "training-time": "samples of operators and collectives",
+    Topology = "topology": "link graphs and topology dumps",
+    Overlap = "overlap": "metrics of kernels beside collectives",
 } }
 values! { Launcher {
     Mpirun = "mpirun": "Open MPI",

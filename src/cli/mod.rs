@@ -12,6 +12,7 @@ mod error;
 mod files;
 mod former;
 mod json;
+mod measure;
 mod overlap;
 mod policy;
 mod report;
@@ -85,6 +86,7 @@ commands! {
         #[command(subcommand)]
         Overlap(overlap::Overlap),
         Report(report::Report),
+        Measure(measure::Measure),
         Completions(completions::Completions),
     }
 }

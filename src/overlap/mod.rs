@@ -20,6 +20,7 @@ pub(crate) mod imported;
 pub mod kernel;
 mod listing;
 pub mod loaded;
+pub mod measure;
 mod merge;
 pub mod models;
 pub mod noise;

@@ -20,6 +20,7 @@ pub mod iteration;
 pub mod judge;
 pub mod key;
 mod listing;
+pub mod measure;
 mod pool;
 pub mod read;
 pub mod record;

@@ -7,6 +7,7 @@ pub mod passed_values;
 
 use crate::{
     form::Choices,
+    measure::MeasureCommand,
     overlap::{
         self,
         form::Overlap,
@@ -15,11 +16,22 @@ use crate::{
     policy::{self, form::Policy, study::NamedLog},
     progress::Progress,
     report::{Contents, Workbench},
-    topology::{form::Topology, study::Part},
+    topology::{self, form::Topology, study::Part},
     training_time::{self, bundle::DroppedFile, form::TrainingTime, loaded::DroppedFiles},
     tuning::{self, form::Tuning, loaded::LoadedTuning},
     workbench::{ReportContext, Study, WorkbenchAnswer, WorkbenchError, WorkbenchQuestion, WorkbenchView},
 };
+
+/// The commands that make the files of a workbench on a cluster.
+pub const fn measure_commands(workbench: Workbench) -> &'static [MeasureCommand] {
+    match workbench {
+        Workbench::Tuning => tuning::measure::COMMANDS,
+        Workbench::Policy => policy::measure::COMMANDS,
+        Workbench::TrainingTime => training_time::measure::COMMANDS,
+        Workbench::Topology => topology::measure::COMMANDS,
+        Workbench::Overlap => overlap::measure::COMMANDS,
+    }
+}
 
 /// Whether a workbench has nothing to show before files are loaded, neither a built-in example nor a simulation.
 pub fn needs_files(workbench: Workbench, choices: &Choices) -> bool {

@@ -17,6 +17,7 @@ pub mod form;
 pub mod generate;
 pub mod layout;
 pub mod listing;
+pub mod measure;
 pub mod model;
 pub mod msccl;
 pub mod network;

@@ -16,6 +16,7 @@ pub mod health;
 pub mod interval;
 pub mod listing;
 pub mod loaded;
+pub mod measure;
 pub mod measured;
 pub mod memory;
 pub mod needs;

@@ -12,7 +12,7 @@
 //! job's library print ([`job`]), [`model_file`] keeps a model, [`simulate`] makes sweeps for examples and benchmarks.
 //!
 //! What comes after an answer: [`hotspots`] finds where a curve dips, [`plan`] says what to measure next, [`ab`]
-//! judges a tuner file by runs with it and without it; [`launch`] writes the launches of both. [`support`] says what
+//! judges a tuner file by runs with it and without it; [`launch`](crate::launch) writes the launches of both. [`support`] says what
 //! can run, [`platform`] where.
 
 pub mod ab;
@@ -34,10 +34,10 @@ pub mod heat_map;
 pub mod hotspots;
 mod intervals;
 pub mod job;
-pub mod launch;
 pub(crate) mod listing;
 pub mod loaded;
 pub(crate) mod log;
+pub mod measure;
 pub mod model;
 pub mod model_file;
 pub(crate) mod origin;

@@ -12,7 +12,6 @@ use super::{
     },
     heat_map::Against,
     hotspots::HotspotRule,
-    launch::Launcher,
     loaded::LoadedTuning,
     parameters::{Parameters, Preset, SearchLimits, SetAside, StallId},
     plan::PlanQuestion,
@@ -24,6 +23,7 @@ use super::{
 use crate::{
     collective::{Algorithm, Collective, Protocol, Scale, Workload},
     form::{self, ChoiceError, Control, Field, Form, Setting, list_setting},
+    launch::Launcher,
     order::CompactSort,
 };
 

@@ -3,11 +3,11 @@
 use super::{
     aggregate::Point,
     decision::{Decision, KeepReason, words},
-    launch,
     result::{FoldScores, Group, MeasuredBusbw, PredictionSupport, Recommendation, Score, Source},
 };
 use crate::{
     collective::Workload,
+    launch,
     units::{Size, capitalised, count, microseconds, percent, significant},
 };
 

@@ -75,6 +75,11 @@ fn violations(page: &Page) -> Value {
     page.run(AXE, &[])
 }
 
+/// As the views of this file are looked at, the one that is shown.
+pub fn assert_accessible(page: &Page, view: &str) {
+    Findings::default().look(page, view);
+}
+
 /// Keeps a picture of the view where pictures are wanted.
 pub fn take_picture(page: &Page, name: &str) {
     if let Some(folder) = env::var_os("COLLECTUNE_PICTURES") {

@@ -35,3 +35,4 @@ mod topology;
 mod training_time;
 mod trouble;
 mod undo;
+mod way_in;

@@ -5,7 +5,9 @@ mod support;
 
 mod charts;
 mod executor;
+mod glossary;
 mod hostile;
+mod measure;
 mod messages;
 mod pictures;
 mod privacy;

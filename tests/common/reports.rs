@@ -145,6 +145,7 @@ fn filled(words: &str, value: f64) -> Report {
         summary: vec![text(), text()],
         program: text(),
         made_on: Some(text()).filter(|day| !day.is_empty()),
+        figures: Vec::new(),
         files: vec![LoadedFile { name: Some("a.csv".to_owned()), format: text(), holds: text(), left_out: 3 }],
         parameters: vec![Fact { name: text(), value: text() }],
         sections: vec![Section {

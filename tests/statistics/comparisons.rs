@@ -4,14 +4,12 @@ use std::fmt::Write;
 
 use collectune::{
     collective::{Collective, Scale},
+    launch::Sizes,
     math::{Stream, exp},
-    tuning::{
-        ab::{
-            AbAnswer, AbQuestion, judge,
-            script::{AbArm, CampaignPlan},
-            verdict::RuleVerdict,
-        },
-        launch::Sizes,
+    tuning::ab::{
+        AbAnswer, AbQuestion, judge,
+        script::{AbArm, CampaignPlan},
+        verdict::RuleVerdict,
     },
 };
 

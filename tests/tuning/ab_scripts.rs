@@ -11,10 +11,8 @@ use crate::support::{
 };
 use collectune::{
     collective::{Collective, Scale},
-    tuning::{
-        ab,
-        launch::{Launcher, Sizes},
-    },
+    launch::{Launcher, Sizes},
+    tuning::ab,
     worker::executor::Executor,
 };
 use serde_json::Value;

@@ -107,7 +107,7 @@ proptest! {
         let campaign = CampaignPlan {
             collective: collectune::collective::Collective::AllReduce,
             scale: collectune::collective::Scale { nodes: 1, ranks: 8 },
-            sizes: collectune::tuning::launch::Sizes { first: 4, last: 8 },
+            sizes: collectune::launch::Sizes { first: 4, last: 8 },
             repeats: 1,
             seed: 1,
             launcher: Default::default(),

@@ -11,10 +11,10 @@ use crate::support::{
 };
 use collectune::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    launch::Sizes,
     progress::Silent,
     tuning::{
         aggregate::Point,
-        launch::Sizes,
         plan::{self, PlanQuestion, Reason, explore::LaunchThresholds},
         simulate::Simulation,
         support::{SupportMatrix, built_in},

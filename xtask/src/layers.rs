@@ -18,12 +18,12 @@ const SOURCES: [&str; 2] = ["src", "compute/src"];
 
 /// The top-level modules by layer, from the lowest up.
 const LAYERS: [&[&str]; 12] = [
-    &["units", "math", "order", "progress", "records", "crc32"],
+    &["units", "glossary", "math", "order", "progress", "records", "crc32"],
     &["zip"],
     &["collective"],
-    &["ceiling", "learn", "bandit", "schedule", "pipeline", "conf", "plot", "text", "form"],
+    &["ceiling", "learn", "bandit", "schedule", "pipeline", "conf", "plot", "text", "form", "launch"],
     &["report"],
-    &["workbench"],
+    &["workbench", "measure"],
     &["tuning", "policy", "training_time", "topology", "overlap"],
     &["registry"],
     &["intake"],

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::app::{list::ListLimit, reactive::For};
+use crate::app::{list::ListLimit, reactive::For, terms::term};
 use leptos::prelude::*;
 
 use crate::plot::{Chart, Colour, Mark, Series, Theme, key_svg, legend_text};
@@ -49,7 +49,7 @@ pub(super) fn Legend(
             <li>
                 <button type="button" aria-pressed=move || shown().to_string() on:click=toggle>
                     <img src=move || key_address(colour, mark.clone(), theme.get()) alt="" height="16"/>
-                    <span>{text}</span>
+                    {term(&text)}
                 </button>
             </li>
         }

@@ -11,6 +11,7 @@ use crate::{
         listing::ListingView,
         reactive::{For, reactive},
         session::Session,
+        terms::focusable_term,
         text_file::{Notes, TextFile},
         theme::ActiveTheme,
     },
@@ -164,7 +165,7 @@ pub fn figures_view(figures: Vec<Figure>) -> Option<AnyView> {
     let figure = |Figure { name, value, note }: Figure| {
         view! {
             <div class="figure">
-                <dt>{name}</dt>
+                <dt>{focusable_term(&name)}</dt>
                 <dd>{value}</dd>
                 <dd class="figure-note">{note}</dd>
             </div>

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use crate::{
     app::session::Session,
-    app::{pass_value::pass_button, reactive::reactive, text_file::Notes},
+    app::{pass_value::pass_button, reactive::reactive, terms::focusable_term, text_file::Notes},
     collective::{Algorithm, Configuration},
     registry::passed_values::tuned_curve,
     tuning::{
@@ -69,7 +69,7 @@ fn AnswerView(recommendation: Recommendation) -> impl IntoView {
         let is_gain = recommendation.decision == Decision::Deploy;
         view! {
             <div class="figure">
-                <dt>"Gain"</dt>
+                <dt>{focusable_term("Gain")}</dt>
                 <dd class:is-gain=is_gain>{percent(gain)}</dd>
                 <dd class="figure-note">{certain.clone()}</dd>
             </div>
@@ -95,7 +95,7 @@ fn AnswerView(recommendation: Recommendation) -> impl IntoView {
         <p class="sentence">{sentence}</p>
         <dl class="figures">
             <div class="figure">
-                <dt>{expected}</dt>
+                <dt>{focusable_term(expected)}</dt>
                 <dd>
                     {predicted_busbw_gbps.map_or_else(|| "–".to_owned(), significant)} <span class="unit">" GB/s"</span>
                 </dd>
@@ -166,7 +166,7 @@ fn measured_figure<T: IntoView>(
     let missing = measured.is_none().then(|| view! { <dd class="figure-note">{missing}</dd> });
     view! {
         <div class="figure">
-            <dt>{name}</dt>
+            <dt>{focusable_term(name)}</dt>
             {figure}
             {missing}
         </div>

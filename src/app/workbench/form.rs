@@ -11,6 +11,7 @@ use crate::{
         question::Question,
         reactive::{For, Show, reactive},
         session::{Session, WorkbenchState},
+        terms::term,
     },
     form::{Choices, Control, Field, Group},
     report::Workbench,
@@ -315,7 +316,7 @@ fn field(
             let listed = move || options().into_iter().take(shown.get()).collect::<Vec<_>>();
             view! {
                 <fieldset class="field many">
-                    <legend class:visually-hidden=is_alone>{label}</legend>
+                    <legend class:visually-hidden=is_alone>{term(&label)}</legend>
                     <div class="checks">
                         <For each=listed key=|option| option.0.clone() children=item />
                     </div>
@@ -332,7 +333,7 @@ fn field(
         ),
         3 => view! {
             <label class="field">
-                <span>{label}</span>
+                {term(&label)}
                 <input
                     type="number"
                     inputmode="decimal"
@@ -356,7 +357,7 @@ fn field(
             let end = move || state.drag.set_value(None);
             view! {
                 <label class="field slider">
-                    <span>{label} " " <output>{reactive(value)}</output></span>
+                    <span>{term(&label)} " " <output>{reactive(value)}</output></span>
                     <input
                         type="range"
                         min=move || bound(0)
@@ -382,7 +383,7 @@ fn field(
             };
             view! {
                 <label class="field wide">
-                    <span>{label}</span>
+                    {term(&label)}
                     <input
                         type="text"
                         list=list.clone()
@@ -422,7 +423,7 @@ fn field(
         }
         _ => view! {
             <label class="field wide">
-                <span>{label}</span>
+                {term(&label)}
                 <textarea
                     rows="6"
                     spellcheck="false"
@@ -440,7 +441,7 @@ fn check(label: String, title: String, is_on: Box<dyn Fn() -> bool + Send>, on_c
     view! {
         <label class="check" title=(!title.is_empty()).then_some(title)>
             <input type="checkbox" prop:checked=is_on on:change:target=move |event| on_change(event.target().checked()) />
-            <span>{label}</span>
+            {term(&label)}
         </label>
     }
     .into_any()

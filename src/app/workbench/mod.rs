@@ -10,6 +10,7 @@ use super::{
     chart::ChartView,
     files::Files,
     list::ListLimit,
+    measure::NoFileYet,
     network::NetworkView,
     printing::Printing,
     report::{SectionView, figures_view},
@@ -49,6 +50,7 @@ pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
                     </Show>
                     <Show when=is_made>
                         <p class="simulated">{words(workbench).made}</p>
+                        <NoFileYet workbench chooses=false />
                     </Show>
                     <WorkbenchBody workbench />
                 </main>

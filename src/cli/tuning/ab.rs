@@ -14,15 +14,13 @@ use crate::{
         save, table, terminal,
     },
     collective::Collective,
+    launch::{Launcher, Sizes},
     report::Workbench,
     text::visible,
-    tuning::{
-        ab::{
-            self, AbAnswer, AbQuestion,
-            script::CampaignPlan,
-            verdict::{JudgedRule, Limits, RuleVerdict},
-        },
-        launch::{Launcher, Sizes},
+    tuning::ab::{
+        self, AbAnswer, AbQuestion,
+        script::CampaignPlan,
+        verdict::{JudgedRule, Limits, RuleVerdict},
     },
 };
 

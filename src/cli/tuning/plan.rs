@@ -13,9 +13,9 @@ use crate::{
         json::object,
         save, table, terminal,
     },
+    launch::Launcher,
     tuning::{
         aggregate::Target,
-        launch::Launcher,
         plan::{PlanAnswer, PlanQuestion, PlannedLaunch, listing},
         platform::{Library, Platform},
     },

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     collective::{Collective, Scale},
+    launch::{self, Launcher, Sizes},
     math::Stream,
-    tuning::launch::{self, Launcher, Sizes},
 };
 
 /// The arm of a campaign that a launch belongs to.

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     collective::{Collective, Configuration, Scale},
+    launch,
     tuning::{
         baselines::Measurements,
-        launch,
         platform::Library,
         sweep::{self, Sweep},
     },

@@ -4,6 +4,7 @@ use super::Tuning;
 use crate::{
     collective::{Configuration, Workload},
     form::RowChoice,
+    launch::Sizes,
     progress::Progress,
     report::{
         Exhibit, Section, TextFile,
@@ -21,7 +22,6 @@ use crate::{
         },
         coverage::CoverageAnswer,
         hotspots::{self, HotspotQuestion},
-        launch::Sizes,
         listing,
         plan::{self, PlanAnswer, PlanQuestion},
         report::trust,

@@ -14,13 +14,13 @@ use super::{
 };
 use crate::{
     collective::{Algorithm, Collective, Configuration, Scale, Workload},
+    launch::Sizes,
     math::ln,
     order::{CompactCollect, CompactSort},
     progress::Progress,
     tuning::{
         decision::MoreRuns,
         job::JobLog,
-        launch::Sizes,
         result::{Group, Recommendation},
         sizes::boundary,
         support::SupportMatrix,

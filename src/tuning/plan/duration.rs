@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use super::PlannedLaunch;
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
+    launch,
     math::{exp, ln, log2, median},
     order::CompactSort,
-    tuning::{aggregate::Point, baselines::BusbwCurve, launch, sweep::Sweep},
+    tuning::{aggregate::Point, baselines::BusbwCurve, sweep::Sweep},
 };
 
 /// The warm-up iterations of each size that nccl-tests runs by default (`-w`).
@@ -130,7 +131,8 @@ mod tests {
     use super::*;
     use crate::{
         collective::{Algorithm, Protocol},
-        tuning::{launch::Sizes, plan::Reason},
+        launch::Sizes,
+        tuning::plan::Reason,
     };
 
     const SCALE: Scale = Scale { nodes: 2, ranks: 16 };

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::{
         collective::{Collective, Scale},
-        tuning::launch::Sizes,
+        launch::Sizes,
     };
 
     #[test]

@@ -17,15 +17,10 @@ pub(crate) mod script;
 use serde::{Deserialize, Serialize};
 
 use self::explore::LaunchThresholds;
-use super::{
-    launch::{Launcher, Sizes},
-    platform::Platform,
-    result::Recommendation,
-    support::SupportMatrix,
-    sweep::Sweep,
-};
+use super::{platform::Platform, result::Recommendation, support::SupportMatrix, sweep::Sweep};
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
+    launch::{Launcher, Sizes},
     progress::Progress,
     text::Listing,
 };

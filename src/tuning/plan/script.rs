@@ -5,10 +5,9 @@ use std::fmt::Write;
 use super::{PlanQuestion, PlannedLaunch};
 use crate::{
     collective::{Configuration, Scale},
+    launch::{self, Sizes},
     math::Stream,
     order::CompactSort,
-    tuning::launch::{self, Sizes},
-    units::Size,
 };
 
 /// The name of the script.
@@ -89,9 +88,7 @@ pub fn sweep_arguments(items: &[PlannedLaunch]) -> String {
         if channels > 0 {
             let _ = write!(text, " --channels {channels}:{channels}:1");
         }
-        let plain = |size: u64| Size(size).to_string().replace([' ', 'i', 'B'], "");
-        let bytes = |size: u64| if size.is_power_of_two() && size >= 1024 { plain(size) } else { size.to_string() };
-        let _ = writeln!(text, " --min-bytes {} --max-bytes {}", bytes(first), bytes(last));
+        let _ = writeln!(text, " --min-bytes {} --max-bytes {}", launch::short_size(first), launch::short_size(last));
     }
     text
 }

@@ -4,7 +4,10 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use crate::collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload};
+use crate::{
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    units::Size,
+};
 
 /// The program that starts the ranks of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,9 +57,23 @@ impl Sizes {
         Self { first: asked(first), last: asked(last) }
     }
 
-    fn arguments(self) -> String {
+    /// The options of nccl-tests that ask for these sizes.
+    pub fn arguments(self) -> String {
         format!("-b {} -e {} -f 2", self.first, self.last)
     }
+}
+
+/// A size as programs read it: `512M`, or bytes where no unit is exact.
+///
+/// ```
+/// use collectune::launch::short_size;
+/// assert_eq!([512 << 20, 3840, 512].map(short_size), ["512M", "3840", "512"]);
+/// ```
+pub fn short_size(bytes: u64) -> String {
+    if bytes < 1024 || !bytes.is_power_of_two() {
+        return bytes.to_string();
+    }
+    Size(bytes).to_string().replace([' ', 'i', 'B'], "")
 }
 
 /// The head of a script: a function that its lines call.
@@ -101,14 +118,19 @@ run() {{
     text
 }
 
-/// The line that says how ranks are started from here on.
-pub fn ranks(launcher: Launcher, scale: Scale) -> String {
+/// The command that starts the ranks, to be followed by the program.
+pub fn start(launcher: Launcher, scale: Scale) -> String {
     let Scale { nodes, ranks } = scale;
     let per_node = ranks.div_ceil(nodes.max(1)).max(1);
     match launcher {
-        Launcher::Mpirun => format!("launch=(mpirun -np {ranks} --map-by ppr:{per_node}:node)\n"),
-        Launcher::Srun => format!("launch=(srun -N {nodes} -n {ranks} --ntasks-per-node={per_node} --export=ALL)\n"),
+        Launcher::Mpirun => format!("mpirun -np {ranks} --map-by ppr:{per_node}:node"),
+        Launcher::Srun => format!("srun -N {nodes} -n {ranks} --ntasks-per-node={per_node} --export=ALL"),
     }
+}
+
+/// The line of a script that says how ranks are started from here on.
+pub fn ranks(launcher: Launcher, scale: Scale) -> String {
+    format!("launch=({})\n", start(launcher, scale))
 }
 
 /// One line of a script: a launch into a log. `environment` are pairs of name and value.

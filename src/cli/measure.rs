@@ -1,0 +1,68 @@
+//! `collectune measure`: the commands that make the files of a workbench on a cluster.
+
+use clap::Args;
+
+use super::{
+    arguments,
+    error::{CliError, refuse},
+    terminal,
+};
+use crate::{
+    collective::Collective,
+    launch::{Launcher, Sizes},
+    measure::{MeasureValues, markdown},
+    registry::measure_commands,
+    report::Workbench,
+};
+
+/// Print the commands that make the files of a workbench on a cluster
+///
+/// For each kind of file: what the commands leave, what they need, and the lines for bash, as Markdown.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  collectune measure tuning --collective all_gather --nodes 4 --ranks 32 --launcher srun
+  collectune measure overlap")]
+pub(super) struct Measure {
+    /// The workbench
+    #[arg(value_enum)]
+    workbench: Workbench,
+
+    /// The collective to measure
+    #[arg(long, value_name = "C", default_value = "all_reduce", value_parser = arguments::one_of(MeasureValues::COLLECTIVES, Collective::name))]
+    collective: Collective,
+
+    /// The smallest message size to measure
+    #[arg(long, default_value = "4K", value_parser = arguments::size)]
+    min: u64,
+
+    /// The largest message size to measure
+    #[arg(long, default_value = "512M", value_parser = arguments::size)]
+    max: u64,
+
+    /// Nodes
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = arguments::up_to::<u32>(1_000_000))]
+    nodes: u32,
+
+    /// Ranks over all nodes
+    #[arg(long, value_name = "R", default_value_t = 16, value_parser = arguments::up_to::<u32>(10_000_000))]
+    ranks: u32,
+
+    /// The program that starts the ranks
+    #[arg(long, value_enum, default_value_t)]
+    launcher: Launcher,
+}
+
+impl Measure {
+    pub(super) fn run(self) -> Result<(), CliError> {
+        let Self { workbench, collective, min, max, nodes, ranks, launcher } = self;
+        if min > max {
+            return refuse("--min is above --max: no size lies between them");
+        }
+        let scale = arguments::scale(nodes, ranks)?;
+        if ranks % nodes != 0 {
+            return refuse(format!("{ranks} ranks are not as many on each of {nodes} nodes"));
+        }
+        let sizes = Sizes { first: min, last: max };
+        terminal::write(&markdown(measure_commands(workbench), &MeasureValues { collective, sizes, scale, launcher }))
+    }
+}

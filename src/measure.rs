@@ -1,0 +1,116 @@
+//! The commands that make the files of a workbench on a cluster, for those who have none yet.
+//!
+//! A workbench lists its own in `measure.rs`, as templates that [`MeasureCommand::text`] fills. The page, the terminal
+//! and the documents have them from there.
+
+use crate::{
+    collective::{Collective, Scale},
+    launch::{self, Launcher, Sizes},
+};
+
+/// Commands that make files of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MeasureCommand {
+    /// What is measured.
+    pub title: &'static str,
+    /// The files that it leaves, in a sentence.
+    pub gives: &'static str,
+    /// What has to be there before, in a sentence; empty where nothing has to.
+    pub needs: &'static str,
+    /// The name under which to save a script; empty for lines to be typed.
+    pub file: &'static str,
+    /// The lines for bash. A word in braces that [`MeasureValues`] has a value for stands for that value.
+    pub template: &'static str,
+}
+
+/// The values of a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MeasureValues {
+    /// The collective, one of [`MeasureValues::COLLECTIVES`].
+    pub collective: Collective,
+    /// The range of message sizes.
+    pub sizes: Sizes,
+    /// The nodes and ranks, as many ranks on each node.
+    pub scale: Scale,
+    /// The program that starts the ranks.
+    pub launcher: Launcher,
+}
+
+impl Default for MeasureValues {
+    fn default() -> Self {
+        Self {
+            collective: Collective::AllReduce,
+            sizes: Sizes { first: 4096, last: 512 << 20 },
+            scale: Scale { nodes: 2, ranks: 16 },
+            launcher: Launcher::Mpirun,
+        }
+    }
+}
+
+impl MeasureValues {
+    /// The collectives that nccl-tests, rccl-tests and rccl-sweep have in common.
+    pub const COLLECTIVES: [Collective; 6] = [
+        Collective::AllReduce,
+        Collective::AllGather,
+        Collective::ReduceScatter,
+        Collective::AllToAll,
+        Collective::Broadcast,
+        Collective::Reduce,
+    ];
+
+    /// The words that a template may have in braces, with their values.
+    fn words(&self) -> [(&'static str, String); 14] {
+        let Self { collective, sizes, scale, launcher } = *self;
+        let one_a_node = Scale { nodes: scale.nodes, ranks: scale.nodes };
+        // What a launch can ask for, as bash expands it. Elsewhere than in an all_reduce, trees are not there.
+        let (arms, algorithms) = match collective {
+            Collective::AllReduce => ("{Ring,Tree}_{LL,LL128,Simple}_c{1,2,4,8,16,24,32}", "RING,TREE"),
+            Collective::AllToAll => ("c{1,2,4,8,16,32}", "RING"),
+            _ => ("Ring_{LL,LL128,Simple}_c{1,2,4,8,16,24,32}", "RING"),
+        };
+        let channels = if collective == Collective::AllToAll { "P2P_NCHANNELS" } else { "NCHANNELS" };
+        let rank = if launcher == Launcher::Mpirun { "OMPI_COMM_WORLD_RANK" } else { "SLURM_PROCID" };
+        [
+            ("{arms}", arms.to_owned()),
+            ("{algorithms}", algorithms.to_owned()),
+            ("{channels}", channels.to_owned()),
+            ("{collective}", collective.to_string()),
+            ("{program}", launch::program(collective)),
+            ("{sizes}", sizes.arguments()),
+            ("{first}", launch::short_size(sizes.first)),
+            ("{last}", launch::short_size(sizes.last)),
+            ("{nodes}", scale.nodes.to_string()),
+            ("{ranks}", scale.ranks.to_string()),
+            ("{each}", (scale.ranks / scale.nodes.max(1)).to_string()),
+            ("{launch}", launch::start(launcher, scale)),
+            ("{launch on each node}", launch::start(launcher, one_a_node)),
+            ("{rank}", rank.to_owned()),
+        ]
+    }
+}
+
+impl MeasureCommand {
+    /// The lines for bash.
+    pub fn text(&self, values: &MeasureValues) -> String {
+        let MeasureValues { collective, sizes, scale, launcher } = *values;
+        let mut text = self.template.to_owned();
+        if let Some(lines) = text.strip_prefix("{script}") {
+            let title = format!("A sweep of {collective} on {scale}.");
+            text = launch::head(&title, launcher, &["Give logs/*.log to Collectune.".to_owned()])
+                + &launch::ranks(launcher, scale)
+                + &launch::warm_up(sizes, collective)
+                + lines;
+        }
+        values.words().iter().fold(text, |text, (word, value)| text.replace(word, value))
+    }
+}
+
+/// Commands as Markdown, with the headings that a section of a document has.
+pub fn markdown(commands: &[MeasureCommand], values: &MeasureValues) -> String {
+    let of = |command: &MeasureCommand| {
+        let MeasureCommand { title, gives, needs, .. } = command;
+        let needs = if needs.is_empty() { String::new() } else { format!(" It needs {needs}.") };
+        format!("### {title}\n\n{gives}.{needs}\n\n```sh\n{}\n```\n", command.text(values).trim_end())
+    };
+    commands.iter().map(of).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,27 @@
+//! The commands that measure what the overlap workbench reads.
+
+use crate::measure::MeasureCommand;
+
+/// The commands, those for a first measurement first.
+pub const COMMANDS: &[MeasureCommand] = &[
+    MeasureCommand {
+        title: "Launches of kernels, beside collectives and alone",
+        gives: "Leaves beside_cuda_gpu_trace.csv and alone_cuda_gpu_trace.csv: durations in the job and on one GPU \
+                without any collective",
+        needs: "Nsight Systems, and the command of the job, here python train.py",
+        file: "",
+        template: r"{launch} \
+    nsys profile --trace=cuda --output=beside.%q{{rank}} python train.py
+nsys stats --report cuda_gpu_trace --format csv --output beside beside.0.nsys-rep
+nsys profile --trace=cuda --output=alone python train.py
+nsys stats --report cuda_gpu_trace --format csv --output alone alone.nsys-rep",
+    },
+    MeasureCommand {
+        title: "Metrics of the kernels",
+        gives: "Leaves kernels.csv: throughput, occupancy and hit rates of each kernel, which models learn from",
+        needs: "Nsight Compute; on one GPU, because it runs each kernel several times, which a collective does not bear",
+        file: "",
+        template: r"ncu --csv --log-file kernels.csv --section SpeedOfLight --section Occupancy \
+    --section MemoryWorkloadAnalysis python train.py",
+    },
+];

@@ -2,16 +2,17 @@
 
 use super::protocol::{GivenState, Loaded, Request, Response};
 use crate::{
+    command::Commands,
     intake::{
-        self, FileReport,
-        files::{FileSource, OpenedFiles, read_files, read_set},
+        self, FileReport, Outcome,
+        files::{FileSource, FileToLoad, OpenedFiles, read_files, read_set},
     },
     policy,
     progress::Progress,
     registry::Studies,
     report, topology,
     tuning::{aggregate::Target, study::TuningStudyError},
-    workbench::{ViewChange, WorkbenchAnswer, WorkbenchError, WorkbenchView},
+    workbench::{Attachment, AttachmentKind, ViewChange, WorkbenchAnswer, WorkbenchError, WorkbenchView},
 };
 
 /// The reason why a request fails. Messages are shown to users.
@@ -48,6 +49,10 @@ pub struct Executor {
     reports: Vec<(u32, Box<report::Report>)>,
     /// The report on each loaded file.
     files: Vec<FileReport>,
+    /// The files of the workbenches other than tuning, with the workbench.
+    studied: Vec<(report::Workbench, u32)>,
+    /// The loaded files of which the user said what they lack.
+    mapped: Vec<FileToLoad>,
     /// The report that was written last; any other request drops it.
     made: Option<(report::Contents, report::Report)>,
 }
@@ -75,11 +80,19 @@ impl Executor {
             Request::Load { files: names, target, set } => {
                 *self = Self::default();
                 let opened = read_set(&names, files, &mut |_| set, progress);
-                Response::Loaded(self.take_in(opened, target, progress)?)
+                let loaded = self.take_in(opened, target, progress)?;
+                self.mapped = names.into_iter().filter(|name| name.mapping.is_some()).collect();
+                Response::Loaded(loaded)
             }
             Request::Study { workbench, question, is_held } => {
                 let material = intake::report_context(&self.files);
-                let answer = self.studies.answer(workbench, *question, material, progress)?;
+                let mut answer = self.studies.answer(workbench, *question, material, progress)?;
+                if let WorkbenchAnswer::Shown(shown) = &mut answer {
+                    let commands = self.commands(workbench)?;
+                    let content = (commands.text(), commands.left_out);
+                    let attachment = Attachment::new(AttachmentKind::Commands, &content);
+                    shown.attachments.push(attachment.map_err(WorkbenchError::from)?);
+                }
                 Response::Study(Box::new(self.changed(workbench, answer, is_held)))
             }
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
@@ -126,6 +139,42 @@ impl Executor {
         }
     }
 
+    /// The commands that give the last answer of a workbench in a terminal. A folder stands for its files where all of
+    /// them are of the workbench.
+    ///
+    /// # Errors
+    /// Returns an error if nothing was loaded.
+    pub fn commands(&self, workbench: report::Workbench) -> Result<Commands, WorkbenchError> {
+        let is_own = |file: &FileReport| match workbench {
+            report::Workbench::Tuning => {
+                let links = (report::Workbench::Topology, file.id);
+                matches!(file.outcome, Outcome::Loaded { .. }) || self.studied.contains(&links)
+            }
+            other => self.studied.contains(&(other, file.id)),
+        };
+        let folder = |file: &FileReport| file.name.split_once('/').map(|(folder, _)| folder.to_owned());
+        let mut names: Vec<String> = Vec::new();
+        for file in self.files.iter().filter(|file| is_own(file)) {
+            let of = folder(file);
+            let is_whole = |of: &String| self.files.iter().filter(|file| folder(file).as_ref() == Some(of)).all(is_own);
+            let name = of.filter(is_whole).unwrap_or_else(|| file.name.clone());
+            if names.last() != Some(&name) {
+                names.push(name);
+            }
+        }
+        // Links alone are no sweep.
+        if workbench == report::Workbench::Tuning
+            && !self.files.iter().any(|file| matches!(file.outcome, Outcome::Loaded { .. }))
+        {
+            names.clear();
+        }
+        let mut commands = self.studies.commands(workbench, &names)?;
+        for file in self.mapped.iter().filter(|_| workbench == report::Workbench::Tuning) {
+            commands.leave_out("what was said of the columns or the configuration of a file", &file.name);
+        }
+        Ok(commands)
+    }
+
     /// The report on what was found.
     ///
     /// # Errors
@@ -168,6 +217,8 @@ impl Executor {
             shown: Default::default(),
             reports: shown.reports,
             files: files.clone(),
+            studied: documents.studied.clone(),
+            mapped: Vec::new(),
             made: None,
         };
         let mut notes = self.studies.tuning.loaded.notes.clone();

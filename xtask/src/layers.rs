@@ -22,7 +22,7 @@ const LAYERS: [&[&str]; 12] = [
     &["zip"],
     &["collective"],
     &["ceiling", "learn", "bandit", "schedule", "pipeline", "conf", "plot", "text", "form"],
-    &["report"],
+    &["report", "command"],
     &["workbench"],
     &["tuning", "policy", "training_time", "topology", "overlap"],
     &["registry"],

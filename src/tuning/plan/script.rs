@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::{PlanQuestion, PlannedLaunch};
 use crate::{
     collective::{Configuration, Scale},
+    command::quoted,
     math::Stream,
     order::CompactSort,
     tuning::launch::{self, Sizes},
@@ -83,7 +84,7 @@ pub fn sweep_arguments(items: &[PlannedLaunch]) -> String {
             .into_iter()
             .filter(|(name, _)| !name.contains("NCHANNELS"))
         {
-            let _ = write!(text, "{name}={} ", launch::quoted(&value));
+            let _ = write!(text, "{name}={} ", quoted(&value));
         }
         let _ = write!(text, "./rccl_sweep.py --collective {} --nodes {}", item.collective, item.scale.nodes);
         if channels > 0 {

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     collective::{Collective, Scale, Workload},
-    command::{Command, Commands},
+    command::{self, Command, Commands},
     form::{Choices, Field, Setting},
 };
 
@@ -42,6 +42,10 @@ pub(super) fn commands(
     let mut commands = Commands::default();
     let own_limits_differ = settings.own_limits != settings.parameters.search;
     match settings.panel {
+        // Nothing is learnt from the default alone.
+        Panel::Answer if !sweeps.is_empty() && tuning.study.groups().iter().all(|group| group.points == 0) => {
+            return command::report(sweeps, &Choices::default());
+        }
         Panel::Answer => commands.lines.extend(of.predict(!own_limits_differ)),
         Panel::Noise => commands.lines.extend(of.predict(false).map(|mut command| {
             command.word("--all-columns");
@@ -168,6 +172,9 @@ impl Panels<'_> {
             command.option("--reader", self.settings.export.reader.key());
         }
         self.library(&mut command);
+        if !self.sweeps.is_empty() {
+            self.set(&mut command, "--set");
+        }
         self.beside(&mut command);
         Some(command)
     }

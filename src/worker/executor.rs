@@ -145,31 +145,30 @@ impl Executor {
     /// # Errors
     /// Returns an error if nothing was loaded.
     pub fn commands(&self, workbench: report::Workbench) -> Result<Commands, WorkbenchError> {
-        let is_own = |file: &FileReport| match workbench {
-            report::Workbench::Tuning => {
-                let links = (report::Workbench::Topology, file.id);
-                matches!(file.outcome, Outcome::Loaded { .. }) || self.studied.contains(&links)
-            }
-            other => self.studied.contains(&(other, file.id)),
+        let is_tuning = workbench == report::Workbench::Tuning;
+        let is_sweep = |file: &FileReport| matches!(file.outcome, Outcome::Loaded { .. });
+        // Links limit what a sweep predicts, and are no sweep by themselves.
+        let has_links = is_tuning && self.files.iter().any(is_sweep);
+        let of = if is_tuning { report::Workbench::Topology } else { workbench };
+        let is_own = |file: &&FileReport| {
+            is_tuning && is_sweep(file) || (has_links || !is_tuning) && self.studied.contains(&(of, file.id))
         };
-        let folder = |file: &FileReport| file.name.split_once('/').map(|(folder, _)| folder.to_owned());
+        let folder = |file: &FileReport| file.name.find('/');
+        let is_same =
+            |a: &FileReport, b: &FileReport| folder(a).is_some_and(|end| b.name.get(..=end) == a.name.get(..=end));
+        let is_harmless = |file: &&FileReport| is_own(file) || matches!(file.outcome, Outcome::Refused(_));
         let mut names: Vec<String> = Vec::new();
-        for file in self.files.iter().filter(|file| is_own(file)) {
-            let of = folder(file);
-            let is_whole = |of: &String| self.files.iter().filter(|file| folder(file).as_ref() == Some(of)).all(is_own);
-            let name = of.filter(is_whole).unwrap_or_else(|| file.name.clone());
-            if names.last() != Some(&name) {
-                names.push(name);
+        for together in self.files.chunk_by(is_same) {
+            let own = together.iter().filter(is_own);
+            match folder(&together[0]) {
+                Some(end) if together.iter().all(|file| is_harmless(&file)) => {
+                    names.extend(own.take(1).filter_map(|file| Some(file.name.get(..end)?.to_owned())));
+                }
+                _ => names.extend(own.map(|file| file.name.clone())),
             }
-        }
-        // Links alone are no sweep.
-        if workbench == report::Workbench::Tuning
-            && !self.files.iter().any(|file| matches!(file.outcome, Outcome::Loaded { .. }))
-        {
-            names.clear();
         }
         let mut commands = self.studies.commands(workbench, &names)?;
-        for file in self.mapped.iter().filter(|_| workbench == report::Workbench::Tuning) {
+        for file in self.mapped.iter().filter(|_| is_tuning) {
             commands.leave_out("what was said of the columns or the configuration of a file", &file.name);
         }
         Ok(commands)

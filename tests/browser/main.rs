@@ -10,6 +10,7 @@ mod accessibility;
 mod answer;
 mod cancel;
 mod change;
+mod copied_command;
 mod driver;
 mod dropping;
 mod firefox;

@@ -15,7 +15,6 @@ use collectune::{
     text::Listing,
     training_time::simulate as steps,
     tuning::{
-        aggregate::Target,
         export,
         result::{Recommended, View},
         sets::SetChoice,
@@ -224,7 +223,7 @@ fn a_recommendation_is_that_of_the_page() {
         own.as_mut().unwrap().exhaustive = None;
         let expected: Value = serde_json::from_str(&export::json(own.as_slice(), None)).unwrap();
         let mut said = opened.json(&line);
-        for answer in said["predictions"].as_array_mut().into_iter().flatten() {
+        for answer in said.as_array_mut().unwrap() {
             answer["exhaustive"] = Value::Null;
         }
         assert_eq!(said, expected, "{line}");
@@ -278,7 +277,7 @@ const CONF: &str = "allreduce,0,65536,tree,ll,8,2,16,-1,-1\nallreduce,65537,4294
 #[test]
 fn a_tuner_file_is_written_and_checked_as_on_the_page() {
     for choices in [
-        "p=tuner-files",
+        "p=tuner-files&reader=collectune",
         "p=tuner-files&reader=dn-tuner&open-ends=1&least-gain=0.5",
         "p=tuner-files&reader=rccl&architecture=gfx942&all-readers=1",
     ] {
@@ -313,7 +312,7 @@ fn the_calls_of_a_job_cost_what_they_cost_on_the_page() {
         let line = only(&view);
         let section = view.report.sections.iter().find(|section| !section.charts.is_empty()).unwrap();
         let (said, _) = opened.shell(&line);
-        assert!(said.contains(&section.text[0]), "{line}: {said} has not {}", section.text[0]);
+        assert!(said.contains(section.text.last().unwrap()), "{line}: {said} has not {:?}", section.text);
         has_all(&said, &section.tables[0].listing);
     }
 }
@@ -402,7 +401,8 @@ fn kernels_are_slowed_down_as_on_the_page() {
 
 #[test]
 fn steps_take_as_long_as_on_the_page() {
-    let files = steps::Simulation::example().files();
+    let mut files = steps::Simulation::example().files();
+    files.sort_unstable();
     let files: Vec<(&str, Vec<u8>)> =
         files.iter().map(|(name, text)| (name.as_str(), text.clone().into_bytes())).collect();
     reports(Workbench::TrainingTime, &files, &["", "r.tp=4&r.m=16", "s.gpus=32&s.batch=64"]);
@@ -472,5 +472,4 @@ fn a_folder_stands_for_its_files_and_a_run_is_brought_back_by_its_name() {
         "{line}"
     );
     opened.shell(&line);
-    assert_eq!(Target::default(), Target::Time);
 }

@@ -65,13 +65,6 @@ impl Command {
         self.word(value);
     }
 
-    /// Adds an option with its value, unless it is what the program takes without it.
-    pub fn unless(&mut self, name: &str, value: &str, usual: &str) {
-        if value != usual {
-            self.option(name, value);
-        }
-    }
-
     /// Adds the option of each choice. Each pair is the key of a choice and its option; where the value is `1` and the
     /// option ends in `?`, it is one without a value. Answers whether all choices have an option.
     pub fn options(&mut self, choices: &Choices, table: &[(&str, &str)]) -> bool {

@@ -1,24 +1,37 @@
 //! The commands that give the answer of a panel in a terminal.
 
 use super::{
-    address::Panel,
-    conf::Reader,
-    heat_map::Against,
-    launch::{Launcher, Sizes},
-    loaded::LoadedTuning,
-    parameters::{Preset, SearchLimits},
-    platform::Library,
-    settings::Settings,
-    states::StateKey,
+    address::Panel, conf::Reader, heat_map::Against, launch::Sizes, loaded::LoadedTuning, parameters::Preset,
+    settings::Settings, states::StateKey,
 };
 use crate::{
-    collective::{Collective, Scale, Workload},
+    collective::{Scale, Workload},
     command::{self, Command, Commands},
     form::{Choices, Field, Setting},
 };
 
 /// The fields of a panel that are no option, beside the limits of the search for sizes of one's own where they differ.
 const NO_OPTION: [&str; 5] = ["dip", "dip-gbps", "of-size", "cost-table", "table"];
+
+/// Choices of learning, and the option for each.
+const BOOSTING: [(&str, &str); 4] = [
+    ("stages", "--stages"),
+    ("depth", "--depth"),
+    ("learning-rate", "--learning-rate"),
+    ("early-stopping", "--early-stopping"),
+];
+const TREES: [(&str, &str); 1] = [("trees", "--trees")];
+const LEARNING: [(&str, &str); 9] = [
+    ("preset", "--preset"),
+    ("busbw", "--target"),
+    ("seed", "--seed"),
+    ("confidence", "--level"),
+    ("least-gain", "--minimum-gain"),
+    ("keep-stalls", "--keep-stalls?"),
+    ("max-channels", "--max-channels"),
+    ("algorithms", "--algorithms"),
+    ("protocols", "--protocols"),
+];
 
 /// The choice of one of one's own sizes, whose limits are options only where they are those of all sizes.
 const OWN: &str = "own-";
@@ -98,38 +111,33 @@ impl Panels<'_> {
         }
     }
 
+    /// The options of those choices of a table, key and option, that are not usual. An option that ends in `?` has no
+    /// value.
+    fn options(&self, command: &mut Command, table: &[(&str, &str)]) {
+        for (key, option) in table {
+            let Some(value) = self.changed.get(key).map(str::trim).filter(|value| !value.is_empty()) else { continue };
+            match option.strip_suffix('?') {
+                Some(option) => command.word(option),
+                None => command.option(option, value),
+            }
+        }
+    }
+
     /// The options of how to learn and to decide that are not the default, or not those of the model file.
     fn learning(&self, command: &mut Command) {
-        let usual = self.tuning.saved_parameters.clone().unwrap_or_default();
-        let own = &self.settings.parameters;
+        let parameters = &self.settings.parameters;
         self.set(command, "--set");
-        command.unless("--preset", own.preset.key(), usual.preset.key());
-        command.unless("--target", self.changed.get("busbw").unwrap_or("time"), "time");
-        command.unless("--seed", &own.seed.text(), &usual.seed.text());
-        if own.preset == Preset::Seed {
-            command.unless("--stages", &own.stages.text(), &usual.stages.text());
-            command.unless("--depth", &own.depth.text(), &usual.depth.text());
-            command.unless("--learning-rate", &own.learning_rate.text(), &usual.learning_rate.text());
-            command.unless("--early-stopping", &own.early_stopping.text(), &usual.early_stopping.text());
-        } else {
-            command.unless("--trees", &own.trees.text(), &usual.trees.text());
-        }
-        let (confidence, before) = (own.confidence, usual.confidence);
-        command.unless("--level", &percent(confidence.level), &percent(before.level));
-        command.unless("--minimum-gain", &confidence.minimum_gain_pct.text(), &before.minimum_gain_pct.text());
-        if own.screening.keep_stalls && !usual.screening.keep_stalls {
-            command.word("--keep-stalls");
-        }
-        for aside in own.screening.set_aside.iter().filter(|aside| !usual.screening.set_aside.contains(aside)) {
+        self.options(command, if parameters.preset == Preset::Seed { &BOOSTING[..] } else { &TREES });
+        self.options(command, &LEARNING);
+        for aside in &parameters.screening.set_aside {
             command.option("--set-aside", &aside.to_string());
         }
-        for run in &own.screening.brought_back {
+        for run in &parameters.screening.brought_back {
             let text = run.to_string();
             if let Some((_, place)) = text.split_once(':') {
                 command.option("--bring-back", &format!("{}:{place}", self.tuning.name(run.file.into())));
             }
         }
-        limits(command, &own.search);
     }
 
     fn predict(&self, with_own: bool) -> Option<Command> {
@@ -180,7 +188,7 @@ impl Panels<'_> {
     }
 
     fn library(&self, command: &mut Command) {
-        command.unless("--library", &self.settings.export.library.text(), &Library::default().text());
+        self.options(command, &[("library", "--library")]);
     }
 
     /// The sweeps beside other files.
@@ -195,14 +203,10 @@ impl Panels<'_> {
         let (mut command, options) = (self.of_sweeps("tuning export")?, &self.settings.export);
         command.option("--reader", options.reader.key());
         self.library(&mut command);
-        if let Some(architecture) = options.architecture.as_deref().filter(|_| options.reader == Reader::Rccl) {
-            command.option("--architecture", architecture);
+        if options.reader == Reader::Rccl {
+            self.options(&mut command, &[("architecture", "--architecture")]);
         }
-        for (is_on, option) in [(options.by_scale, "--by-scale"), (options.open_ends, "--open-ends")] {
-            if is_on {
-                command.word(option);
-            }
-        }
+        self.options(&mut command, &[("by-scale", "--by-scale?"), ("open-ends", "--open-ends?")]);
         self.learning(&mut command);
         Some(command)
     }
@@ -227,7 +231,7 @@ impl Panels<'_> {
             (None, true) => return None,
             (None, false) => {
                 let mut command = Command::new("tuning coverage", &self.names(&self.tuning.files.jobs));
-                command.unless("--steps", &asked.divide_by.text(), "1");
+                self.options(&mut command, &[("steps", "--steps")]);
                 command
             }
         };
@@ -251,9 +255,7 @@ impl Panels<'_> {
         let (mut command, plan) = (self.of_sweeps("tuning plan")?, &self.settings.plan);
         self.names(&self.tuning.files.jobs).iter().for_each(|job| command.file(job));
         command.word("--learn");
-        command.unless("--runs", &plan.runs.text(), "30");
-        command.unless("--repeats", &plan.repeats.text(), "3");
-        launcher(&mut command, plan.launcher);
+        self.options(&mut command, &[("launches", "--runs"), ("repeats", "--repeats"), ("launcher", "--launcher")]);
         if let Some((collective, scale)) = plan.of {
             command.option("--collective", collective.name());
             nodes_and_ranks(&mut command, scale);
@@ -269,10 +271,11 @@ impl Panels<'_> {
             command.word("--conf");
             command.file(self.tuning.name(conf));
         }
-        command.unless("--collective", asked.collective.map_or("", Collective::name), "");
-        command.unless("--confidence", &asked.limits.confidence.text(), "0.95");
-        command.unless("--least-gain", &asked.limits.min_gain_pct.text(), "2");
-        command.unless("--largest-loss", &asked.limits.max_loss_pct.text(), "2");
+        if self.changed.get("keep-confidence").is_some() {
+            command.option("--confidence", &asked.limits.confidence.text());
+        }
+        let table = [("campaign-c", "--collective"), ("keep-gain", "--least-gain"), ("keep-loss", "--largest-loss")];
+        self.options(&mut command, &table);
         Some(command)
     }
 
@@ -291,7 +294,7 @@ impl Panels<'_> {
         command.option("--min", &size(sizes.first));
         command.option("--max", &size(sizes.last));
         command.option("--repeats", &self.settings.arms.0.text());
-        launcher(&mut command, self.settings.arms.1);
+        self.options(&mut command, &[("arm-launcher", "--launcher")]);
         Some(command)
     }
 
@@ -318,8 +321,7 @@ impl Panels<'_> {
                 self.set(&mut command, option);
             }
         }
-        command.unless("--level", &percent(self.settings.compare.level), "90");
-        command.unless("--least", &self.settings.compare.least_pct.text(), "1");
+        self.options(&mut command, &[("change-confidence", "--level"), ("least-change", "--least")]);
         if let Some(conf) = self.settings.deployed {
             command.word("--conf");
             command.file(self.tuning.name(conf));
@@ -338,21 +340,6 @@ fn of_scale(command: &mut Command, shown: Workload) {
 fn nodes_and_ranks(command: &mut Command, scale: Scale) {
     command.option("--nodes", &scale.nodes.text());
     command.option("--ranks", &scale.ranks.text());
-}
-
-fn limits(command: &mut Command, limits: &SearchLimits) {
-    command.unless("--max-channels", &limits.max_channels.text(), "");
-    command.unless("--algorithms", &limits.algorithms.text(), "");
-    command.unless("--protocols", &limits.protocols.text(), "");
-}
-
-fn launcher(command: &mut Command, launcher: Launcher) {
-    command.unless("--launcher", &launcher.text(), &Launcher::default().text());
-}
-
-/// A share in per cent, with as many decimals as the field takes.
-fn percent(share: f64) -> String {
-    ((share * 1000.0).round() / 10.0).text()
 }
 
 /// A size with a unit where it is a multiple of one, as `16M`.

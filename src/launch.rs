@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    text::shell::quoted,
     units::Size,
 };
 
@@ -18,18 +19,6 @@ pub enum Launcher {
     Mpirun,
     /// `srun` with the options of Slurm.
     Srun,
-}
-
-/// A word for bash: as it stands where every character is harmless, else in single quotes.
-pub fn quoted(word: &str) -> String {
-    let harmless =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':' | '=' | '+' | '%' | '@' | ',');
-    if !word.is_empty() && word.chars().all(harmless) {
-        return word.to_owned();
-    }
-    // A NUL can't stand in a word, and a line break in a comment would end it.
-    let plain: String = word.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    format!("'{}'", plain.replace('\'', r"'\''"))
 }
 
 /// The program of nccl-tests that measures a collective, such as `all_reduce_perf`.
@@ -201,22 +190,6 @@ pub fn warm_up(sizes: Sizes, collective: Collective) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_are_quoted_where_bash_would_read_them() {
-        for (word, written) in [
-            ("/opt/rccl/tuner.so", "/opt/rccl/tuner.so"),
-            ("", "''"),
-            ("a b", "'a b'"),
-            ("$(rm -rf /)", "'$(rm -rf /)'"),
-            ("it's", r"'it'\''s'"),
-            ("a\nrm", "'a rm'"),
-            ("~", "'~'"),
-            ("-b 4 -e 8", "'-b 4 -e 8'"),
-        ] {
-            assert_eq!(quoted(word), written);
-        }
-    }
 
     #[test]
     fn sizes_that_nccl_tests_rounded_down_are_asked_for_as_they_were() {

@@ -17,8 +17,8 @@
 //! | 7 | [`registry`], above it [`intake`] | the list of the workbenches, and the values that one passes to another; recognition of files by their content, and the choice of a reader |
 //! | 6 | [`tuning`], [`policy`], [`training_time`], [`topology`], [`overlap`] | the workbenches: algorithm, protocol and channels; which policy reward logs call for; the time of a training step; collectives for a link graph; how much slower kernels get beside collectives |
 //! | 5 | [`workbench`], [`measure`] | the contract between a workbench and the page: choices, form, jobs, report, attachments; the commands that make the files of a workbench |
-//! | 4 | [`report`] | reports: what a workbench found, to be drawn, printed, shared and opened again |
-//! | 3 | [`ceiling`], [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`conf`], [`plot`], [`text`], [`form`], [`launch`] | the busbw that links allow; models and their validation; strategies that learn from rewards; schedules of collectives; stages of a training step; tuner files; charts; delimited text; choices; launches of nccl-tests as lines of a script |
+//! | 4 | [`report`], [`command`], [`launch`] | reports: what a workbench found, to be drawn, printed, shared and opened again; command lines that give the same answer in a terminal; launches of nccl-tests as lines of a script |
+//! | 3 | [`ceiling`], [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`conf`], [`plot`], [`text`], [`form`] | the busbw that links allow; models and their validation; strategies that learn from rewards; schedules of collectives; stages of a training step; tuner files; charts; delimited text; choices |
 //! | 2 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
 //! | 1 | [`zip`] | zip archives |
 //! | 0 | [`units`], [`glossary`], [`math`], [`order`], [`progress`], [`crc32`] | sizes and numbers; explanations of terms; functions with the same bits everywhere; sorting; progress; a checksum |
@@ -73,6 +73,8 @@ pub use collectune_compute::{bandit, math, order, progress};
 pub mod app;
 #[cfg(all(feature = "workbenches", not(target_arch = "wasm32")))]
 pub mod cli;
+#[cfg(feature = "workbenches")]
+pub mod command;
 #[cfg(feature = "workbenches")]
 pub mod form;
 #[cfg(feature = "workbenches")]

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     collective::Collective,
+    command::Commands,
     form::{ChoiceError, Choices, Field},
     plot::Chart,
     progress::Progress,
@@ -231,6 +232,8 @@ pub enum AttachmentKind {
     Charts,
     /// The factor by which a kernel is slower at the same time as collectives, for another workbench: an `f64`.
     Slowdown,
+    /// The command lines that give the answer in a terminal, and what of it they leave out: `(String, Vec<String>)`.
+    Commands,
 }
 
 impl AttachmentKind {
@@ -346,6 +349,15 @@ pub trait Study {
     /// Returns an error if nothing is there to study.
     fn go_on(&mut self, _last_ms: u32, _: &mut dyn Progress) -> Result<(), WorkbenchError> {
         Ok(())
+    }
+
+    /// What was chosen last.
+    fn choices(&self) -> &Choices;
+
+    /// The commands that give the last answer by options of their own, where there are some, on files with these names.
+    /// Of the choices, `changed` are those that are not usual, each of which is a field of the `form` or has none.
+    fn commands(&self, _files: &[String], _changed: &Choices, _form: &[Field]) -> Option<Commands> {
+        None
     }
 
     /// The fields of the form with their current values.

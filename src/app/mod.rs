@@ -13,6 +13,7 @@
 mod browser_tasks;
 pub mod chart;
 mod clipboard;
+mod command_line;
 mod commands;
 mod diagnostics;
 mod drop;

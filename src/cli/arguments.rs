@@ -13,8 +13,8 @@ use super::{
     terminal,
 };
 use crate::{
-    collective::{Collective, Scale},
-    intake::Mapping,
+    collective::{Algorithm, Collective, Protocol, Scale},
+    intake::{FileReport, Mapping},
     launch::Launcher,
     report::{Workbench, link::LinkSize},
     training_time::{regressors::Mode, run::Recompute},
@@ -134,7 +134,7 @@ pub(super) fn refuse_unused(ids: &[&str], why: &str) -> Result<(), CliError> {
 }
 
 /// The options of what is learnt and decided, apart from the seed.
-pub(super) const LEARNING: [&str; 10] = [
+pub(super) const LEARNING: [&str; 14] = [
     "preset",
     "target",
     "trees",
@@ -145,6 +145,10 @@ pub(super) const LEARNING: [&str; 10] = [
     "level",
     "minimum_gain",
     "keep_stalls",
+    "max_channels",
+    "algorithms",
+    "protocols",
+    "exhaustive",
 ];
 
 /// Parses a number in a range. The error is what is expected.
@@ -155,9 +159,9 @@ pub(super) fn number(
     move |text| text.trim().parse().ok().filter(|number| range.contains(number)).ok_or(expected)
 }
 
-/// Parses a share in per cent from 50 to 99, as a share of 1.
+/// Parses a share in per cent from 50 to 99.9, as a share of 1.
 pub(super) fn level(text: &str) -> Result<f64, &'static str> {
-    number(50.0..=99.0, "a level is 50 to 99 per cent")(text).map(|percent| percent / 100.0)
+    number(50.0..=99.9, "a level is 50 to 99.9 per cent")(text).map(|percent| percent / 100.0)
 }
 
 /// The smallest gain that counts, in per cent.
@@ -290,7 +294,31 @@ pub(super) struct Learning {
     early_stopping: Option<u32>,
 
     #[command(flatten)]
+    search: Search,
+
+    #[command(flatten)]
     deciding: Deciding,
+}
+
+/// Which configurations are searched beside those that were measured.
+#[derive(Args, Default)]
+#[command(next_help_heading = "Searching")]
+struct Search {
+    /// The most channels [default: the largest count measured at that scale]
+    #[arg(long, value_name = "N", value_parser = up_to::<u32>(1024))]
+    max_channels: Option<u32>,
+
+    /// Search these algorithms only, measured or not, like ring,tree
+    #[arg(long, value_name = "A,…", value_delimiter = ',')]
+    algorithms: Vec<Algorithm>,
+
+    /// Search these protocols only, measured or not, like ll,simple
+    #[arg(long, value_name = "P,…", value_delimiter = ',')]
+    protocols: Vec<Protocol>,
+
+    /// Try every channel count, not only the promising ones
+    #[arg(long)]
+    exhaustive: bool,
 }
 
 /// What to believe of measurements, and when to recommend something else than the default.
@@ -313,11 +341,16 @@ struct Deciding {
     /// Leave a configuration out, like all_reduce:2x16:RING/LL/8 (collective, nodes x ranks, what ran)
     #[arg(long, value_name = "C:NxR:A/P/C")]
     set_aside: Vec<SetAside>,
+
+    /// Use a run that stalled like any other, like sweep.csv:120:in (file, line, in or out of place)
+    #[arg(long, value_name = "FILE:LINE:in|out")]
+    bring_back: Vec<String>,
 }
 
 impl Learning {
-    /// The parameters, where `known` are those of a model file.
-    pub(super) fn parameters(&self, known: Option<Parameters>) -> Parameters {
+    /// The parameters, where `known` are those of a model file, and these are the files. Fails if a run of another file
+    /// is to be brought back.
+    pub(super) fn parameters(&self, known: Option<Parameters>, files: &[FileReport]) -> Result<Parameters, CliError> {
         let mut parameters = known.unwrap_or_default();
         fn set<T: Copy>(parameter: &mut T, given: Option<T>) {
             if let Some(given) = given {
@@ -335,6 +368,30 @@ impl Learning {
         set(&mut parameters.confidence.minimum_gain_pct, self.deciding.minimum_gain);
         parameters.screening.keep_stalls |= self.deciding.keep_stalls;
         parameters.screening.set_aside.extend(&self.deciding.set_aside);
+        for run in &self.deciding.bring_back {
+            let named = |file: &&FileReport| run.strip_prefix(&file.name).is_some_and(|rest| rest.starts_with(':'));
+            let place = files.iter().find(named).and_then(|file| {
+                let rest = run.strip_prefix(&file.name)?;
+                format!("{}{rest}", file.number()).parse().ok()
+            });
+            let Some(place) = place else {
+                return refuse(format!(
+                    "--bring-back {run}: write the name of a file that is read, a line and in or out, like \
+                     sweep.csv:120:in"
+                ));
+            };
+            parameters.screening.brought_back.push(place);
+        }
+        let (limits, Search { max_channels, algorithms, protocols, exhaustive }) =
+            (&mut parameters.search, &self.search);
+        limits.max_channels = max_channels.or(limits.max_channels);
+        limits.exhaustive |= exhaustive;
+        if !algorithms.is_empty() {
+            limits.algorithms.clone_from(algorithms);
+        }
+        if !protocols.is_empty() {
+            limits.protocols.clone_from(protocols);
+        }
         match parameters.preset {
             Preset::Seed => say_unused(&["trees"], "the preset seed has stages of boosting (--stages), and no forest"),
             Preset::Default | Preset::Forest | Preset::ExtraTrees => say_unused(
@@ -342,7 +399,7 @@ impl Learning {
                 "they are of boosting, which is the preset seed (--preset seed)",
             ),
         }
-        parameters
+        Ok(parameters)
     }
 }
 

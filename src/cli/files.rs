@@ -191,6 +191,9 @@ fn chosen(sets: &[Set], wanted: &str) -> Option<SetChoice> {
     if let Some(set) = wanted.parse::<usize>().ok().and_then(|number| sets.get(number.checked_sub(1)?)) {
         return Some(SetChoice::One(set.key));
     }
+    if let Some(set) = sets.iter().find(|set| set.label.to_lowercase() == wanted) {
+        return Some(SetChoice::One(set.key));
+    }
     let mut named = sets.iter().filter(|set| set.label.to_lowercase().contains(&wanted));
     match (named.next(), named.next()) {
         (Some(set), None) => Some(SetChoice::One(set.key)),

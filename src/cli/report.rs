@@ -14,13 +14,12 @@ use clap::{
 use super::{
     arguments::{self, LEARNING},
     error::{CliError, refuse, told},
-    files, policy, save, terminal, threads, topology,
+    files, save, terminal, threads, topology,
     tuning::FromSweeps,
 };
 use crate::{
     form::{Choices, Field},
     intake::{Outcome, files::OpenedFiles},
-    policy::request::{LatencySource, ReplaySettings, Settings},
     progress::Silent,
     registry,
     report::{
@@ -48,8 +47,8 @@ use crate::{
 pub(super) struct Report {
     /// Files of one workbench: sweeps, logs and saved models; reward logs; samples of training steps; link graphs,
     /// dumps of machines and schedules, or a form such as mesh:8x8; tables of kernels; or one report. - is the standard
-    /// input
-    #[arg(required = true, value_name = "FILE")]
+    /// input. None where --choices says it all: a graph that is made, or a simulation of strategies
+    #[arg(required_unless_present = "choices", value_name = "FILE")]
     files: Vec<PathBuf>,
 
     /// Where to write it: .html, .md or .json says in which form; without it, Markdown goes to the standard output
@@ -69,10 +68,10 @@ pub(super) struct Report {
     #[arg(long, value_name = "URL", requires = "link", value_parser = site)]
     site: Option<String>,
 
-    /// What is chosen of kernels, training steps, or links and schedules, as the page's address says it:
+    /// What is chosen of kernels, training steps, reward logs, or links and schedules, as the page's address says it:
     /// collective=all_reduce&chunk=4MiB&cut=0-1
-    #[arg(long, value_name = "CHOICES", default_value = "", hide_default_value = true)]
-    choices: String,
+    #[arg(long, value_name = "CHOICES")]
+    choices: Option<String>,
 
     #[command(flatten)]
     words: Words,
@@ -206,7 +205,11 @@ impl Report {
 
     /// One of the files, if it is a report; else what is found in them.
     fn report(&self) -> Result<report::Report, CliError> {
-        let mut choices = Choices::parse(&self.choices);
+        let mut choices = Choices::parse(self.choices.as_deref().unwrap_or_default());
+        if self.files.is_empty() {
+            let of = if choices.get("world").is_some() { Workbench::Policy } else { Workbench::Topology };
+            return self.of_workbench(of, OpenedFiles::default(), choices);
+        }
         if let [form] = &self.files[..]
             && topology::is_form(form)
         {
@@ -224,7 +227,6 @@ impl Report {
         Self::say_left_out(&opened, of);
         match of {
             Some(Workbench::Tuning) => self.of_sweeps(opened),
-            Some(Workbench::Policy) => self.of_rewards(opened),
             Some(workbench) => self.of_workbench(workbench, opened, choices),
             None => {
                 Self::say_sweep_options();
@@ -241,7 +243,7 @@ impl Report {
         arguments::say_unused(&["choices"], "a report of sweeps has no choices");
         let contents = self.contents(Workbench::Tuning);
         if opened.rows.iter().any(|row| row.kind != RunKind::Default) {
-            let parameters = self.from.parameters(&opened);
+            let parameters = self.from.parameters(&opened)?;
             return Ok(self.from.learn(opened, &parameters, None)?.executor.report(&contents)?);
         }
         let mut executor = Executor::default();
@@ -292,7 +294,7 @@ impl Report {
     fn say_sweep_options() {
         let why = "only a report of sweeps has it";
         arguments::say_unused(&LEARNING, why);
-        arguments::say_unused(&["set_aside", "configuration", "set", "topology"], why);
+        arguments::say_unused(&["set_aside", "bring_back", "configuration", "set", "topology"], why);
     }
 
     /// The report of a workbench on its files, by choices, as the page shows it when nothing is left to do.
@@ -336,22 +338,6 @@ impl Report {
             return refuse(why);
         }
         Ok(executor.report(&self.contents(workbench))?)
-    }
-
-    /// The report on reward logs, with the cost of strategies for the first key that can be replayed.
-    fn of_rewards(&self, opened: OpenedFiles) -> Result<report::Report, CliError> {
-        Self::say_sweep_options();
-        arguments::say_unused(&["choices"], "what logs of rewards don't say is given to policy replay");
-        let mut executor = Executor::default();
-        executor.take_in(opened, self.from.learning.target, &mut Silent)?;
-        let study = executor.studies.policy.study();
-        let seed = self.from.learning.seed.unwrap_or(0);
-        let studied = study.study(Settings { seed, ..Settings::default() }, &mut terminal::Bar::new())?;
-        if let Some((place, _)) = (0..).zip(&studied.can_replay).find(|(_, can)| **can) {
-            let world = LatencySource::Key(place);
-            policy::play(study, &ReplaySettings { world, steps: 2000, seeds: 200, strategies: Vec::new() })?;
-        }
-        Ok(executor.report(&self.contents(Workbench::Policy))?)
     }
 
     fn contents(&self, workbench: Workbench) -> Contents {

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    command::Commands,
     form::{Choices, Field, Form, RowChoice},
     math::hash,
     overlap::{
+        command,
         export::TreesError,
         loaded::Loaded,
         predict::KernelQuery,
@@ -166,6 +168,14 @@ impl Study for Overlap {
         }
         self.predict(progress);
         Ok(())
+    }
+
+    fn choices(&self) -> &Choices {
+        &self.choices
+    }
+
+    fn commands(&self, files: &[String], changed: &Choices, _: &[Field]) -> Option<Commands> {
+        command::models(files, changed)
     }
 
     fn form(&self) -> Result<Vec<Field>, WorkbenchError> {

@@ -12,6 +12,7 @@
 
 mod charts;
 pub mod checks;
+mod command;
 pub(crate) mod export;
 pub mod features;
 pub(crate) mod form;

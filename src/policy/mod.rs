@@ -13,6 +13,7 @@ pub mod arm;
 mod attribution;
 pub mod bands;
 mod charts;
+mod command;
 mod export;
 pub mod file;
 pub mod form;

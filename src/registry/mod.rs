@@ -6,6 +6,7 @@
 pub mod passed_values;
 
 use crate::{
+    command::{self, Commands},
     form::Choices,
     measure::MeasureCommand,
     overlap::{
@@ -119,6 +120,17 @@ impl Studies {
             Workbench::Topology => &mut self.topology,
             Workbench::Tuning => &mut self.tuning,
         }
+    }
+
+    /// The commands that give the last answer of a workbench in a terminal, on its files with these names.
+    ///
+    /// # Errors
+    /// Returns an error if nothing was loaded.
+    pub fn commands(&self, workbench: Workbench, files: &[String]) -> Result<Commands, WorkbenchError> {
+        let study = self.of(workbench);
+        let form = study.form()?;
+        let changed = command::changed(study.choices(), &form);
+        Ok(study.commands(files, &changed, &form).unwrap_or_else(|| command::report(files, &changed)))
     }
 
     /// Answers a question.

@@ -6,6 +6,8 @@ mod apart;
 pub(crate) mod json;
 mod listing;
 mod problem;
+#[cfg(feature = "workbenches")]
+pub mod shell;
 mod table;
 mod visible;
 #[cfg(feature = "workbenches")]

@@ -10,6 +10,7 @@
 
 pub(crate) mod ceiling;
 mod charts;
+mod command;
 pub mod conditions;
 pub mod dump;
 pub mod export;

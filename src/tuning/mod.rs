@@ -22,6 +22,7 @@ pub mod baselines;
 mod ceilings;
 pub(crate) mod charts;
 pub mod columns;
+mod command;
 pub mod compare;
 pub mod conf;
 pub mod coverage;

@@ -361,6 +361,7 @@ impl Settings {
             let only = Field::new("only-shown", "Only the collective and scale shown", Control::Switch);
             form.field(only, &mut self.only_shown);
         }
+        plan.seed = self.parameters.seed;
         plan.of = self.shown.filter(|_| self.only_shown).map(|shown| (shown.collective, shown.scale));
     }
 

@@ -2,9 +2,10 @@
 
 use super::protocol::{GivenState, Loaded, Request, Response};
 use crate::{
+    command::Commands,
     intake::{
-        self, FileReport,
-        files::{FileSource, OpenedFiles, read_files, read_set},
+        self, FileReport, Outcome,
+        files::{FileSource, FileToLoad, OpenedFiles, read_files, read_set},
         lines::lines_around,
     },
     policy,
@@ -12,7 +13,7 @@ use crate::{
     registry::Studies,
     report, topology,
     tuning::{aggregate::Target, study::TuningStudyError},
-    workbench::{ViewChange, WorkbenchAnswer, WorkbenchError, WorkbenchView},
+    workbench::{Attachment, AttachmentKind, ViewChange, WorkbenchAnswer, WorkbenchError, WorkbenchView},
 };
 
 /// The reason why a request fails. Messages are shown to users.
@@ -52,6 +53,10 @@ pub struct Executor {
     reports: Vec<(u32, Box<report::Report>)>,
     /// The report on each loaded file.
     files: Vec<FileReport>,
+    /// The files of the workbenches other than tuning, with the workbench.
+    studied: Vec<(report::Workbench, u32)>,
+    /// The loaded files of which the user said what they lack.
+    mapped: Vec<FileToLoad>,
     /// The report that was written last; any other request drops it.
     made: Option<(report::Contents, report::Report)>,
 }
@@ -79,11 +84,19 @@ impl Executor {
             Request::Load { files: names, target, set } => {
                 *self = Self::default();
                 let opened = read_set(&names, files, &mut |_| set, progress);
-                Response::Loaded(self.take_in(opened, target, progress)?)
+                let loaded = self.take_in(opened, target, progress)?;
+                self.mapped = names.into_iter().filter(|name| name.mapping.is_some()).collect();
+                Response::Loaded(loaded)
             }
             Request::Study { workbench, question, is_held } => {
                 let material = intake::report_context(&self.files);
-                let answer = self.studies.answer(workbench, *question, material, progress)?;
+                let mut answer = self.studies.answer(workbench, *question, material, progress)?;
+                if let WorkbenchAnswer::Shown(shown) = &mut answer {
+                    let commands = self.commands(workbench)?;
+                    let content = (commands.text(), commands.left_out);
+                    let attachment = Attachment::new(AttachmentKind::Commands, &content);
+                    shown.attachments.push(attachment.map_err(WorkbenchError::from)?);
+                }
                 Response::Study(Box::new(self.changed(workbench, answer, is_held)))
             }
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
@@ -135,6 +148,41 @@ impl Executor {
         }
     }
 
+    /// The commands that give the last answer of a workbench in a terminal. A folder stands for its files where all of
+    /// them are of the workbench.
+    ///
+    /// # Errors
+    /// Returns an error if nothing was loaded.
+    pub fn commands(&self, workbench: report::Workbench) -> Result<Commands, WorkbenchError> {
+        let is_tuning = workbench == report::Workbench::Tuning;
+        let is_sweep = |file: &FileReport| matches!(file.outcome, Outcome::Loaded { .. });
+        // Links limit what a sweep predicts, and are no sweep by themselves.
+        let has_links = is_tuning && self.files.iter().any(is_sweep);
+        let of = if is_tuning { report::Workbench::Topology } else { workbench };
+        let is_own = |file: &&FileReport| {
+            is_tuning && is_sweep(file) || (has_links || !is_tuning) && self.studied.contains(&(of, file.id))
+        };
+        let folder = |file: &FileReport| file.name.find('/');
+        let is_same =
+            |a: &FileReport, b: &FileReport| folder(a).is_some_and(|end| b.name.get(..=end) == a.name.get(..=end));
+        let is_harmless = |file: &&FileReport| is_own(file) || matches!(file.outcome, Outcome::Refused(_));
+        let mut names: Vec<String> = Vec::new();
+        for together in self.files.chunk_by(is_same) {
+            let own = together.iter().filter(is_own);
+            match folder(&together[0]) {
+                Some(end) if together.iter().all(|file| is_harmless(&file)) => {
+                    names.extend(own.take(1).filter_map(|file| Some(file.name.get(..end)?.to_owned())));
+                }
+                _ => names.extend(own.map(|file| file.name.clone())),
+            }
+        }
+        let mut commands = self.studies.commands(workbench, &names)?;
+        for file in self.mapped.iter().filter(|_| is_tuning) {
+            commands.leave_out("what was said of the columns or the configuration of a file", &file.name);
+        }
+        Ok(commands)
+    }
+
     /// The report on what was found.
     ///
     /// # Errors
@@ -177,6 +225,8 @@ impl Executor {
             shown: Default::default(),
             reports: shown.reports,
             files: files.clone(),
+            studied: documents.studied.clone(),
+            mapped: Vec::new(),
             made: None,
         };
         let mut notes = self.studies.tuning.loaded.notes.clone();

@@ -11,6 +11,7 @@ mod answer;
 mod cancel;
 mod change;
 mod charts;
+mod copied_command;
 mod driver;
 mod dropping;
 mod firefox;

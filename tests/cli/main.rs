@@ -4,6 +4,7 @@
 mod support;
 
 mod conf_and_coverage;
+mod copied_commands;
 mod former_names;
 mod overlap_wrong_answers;
 mod policy;

@@ -4,9 +4,12 @@ use leptos::prelude::*;
 
 use crate::{
     app::session::Session,
-    app::{pass_value::pass_button, reactive::reactive, terms::focusable_term, text_file::Notes},
+    app::{
+        command_line::CopyCommand, pass_value::pass_button, reactive::reactive, terms::focusable_term, text_file::Notes,
+    },
     collective::{Algorithm, Configuration},
     registry::passed_values::tuned_curve,
+    report::Workbench,
     tuning::{
         decision::{Decision, words},
         result::{MeasuredBusbw, Recommendation, Source},
@@ -31,6 +34,7 @@ pub fn Answer() -> impl IntoView {
         <section class="panel answer" aria-label="Answer">
             {reactive(move || recommendation.get().map(|recommendation| view! { <AnswerView recommendation /> }))}
             <div class="export">{pass_button(|| "Use this curve in training time".to_owned(), curve)}</div>
+            <CopyCommand workbench=Workbench::Tuning />
         </section>
     }
 }

@@ -13,6 +13,7 @@ use leptos::prelude::*;
 
 use super::{
     browser_tasks,
+    command_line::CopyCommand,
     files::Files,
     session::{Session, StudyState},
     tabs::{Tabs, tab_id},
@@ -130,6 +131,9 @@ fn OtherPanel() -> impl IntoView {
         view! { <Sections workbench=Workbench::Tuning /> }
     };
     view! {
+        <Show when=move || session.tuning.workload().is_none()>
+            <CopyCommand workbench=Workbench::Tuning />
+        </Show>
         <Show when=move || session.tuning.panel.get() == Panel::HeatMap>
             <HeatMap />
         </Show>

@@ -8,6 +8,7 @@ use leptos::prelude::*;
 
 use super::{
     chart::ChartView,
+    command_line::CopyCommand,
     files::Files,
     list::ListLimit,
     measure::NoFileYet,
@@ -152,6 +153,7 @@ fn Answer(workbench: Workbench) -> impl IntoView {
                     {reactive(others)}
                 </details>
             </Show>
+            <CopyCommand workbench />
         </section>
     }
 }

@@ -6,8 +6,6 @@ mod logs;
 mod replay;
 mod watch;
 
-pub(super) use self::replay::play;
-
 use super::commands;
 
 commands! {

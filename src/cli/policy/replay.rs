@@ -105,7 +105,7 @@ fn simulation(name: &str) -> LatencySource {
 }
 
 /// Plays all jobs, on all processors.
-pub(in crate::cli) fn play(study: &mut PolicyStudy, start: &ReplaySettings) -> Result<ReplayResult, CliError> {
+fn play(study: &mut PolicyStudy, start: &ReplaySettings) -> Result<ReplayResult, CliError> {
     let prepared = study.prepare(start)?;
     let job = |job| replay::play(&prepared.game, &[job], &mut Silent);
     let played = threads::each("Replaying", prepared.jobs.len(), job)?;

@@ -55,6 +55,14 @@ pub(in crate::cli) struct Ab {
     #[arg(long, value_name = "P", default_value_t = Limits::default().confidence, value_parser = arguments::share)]
     confidence: f64,
 
+    /// The gain that at least one size must reach, in per cent
+    #[arg(long, value_name = "PCT", default_value_t = Limits::default().min_gain_pct, value_parser = arguments::minimum_gain)]
+    least_gain: f64,
+
+    /// The loss that no size may exceed, in per cent
+    #[arg(long, value_name = "PCT", default_value_t = Limits::default().max_loss_pct, value_parser = arguments::minimum_gain)]
+    largest_loss: f64,
+
     /// Write the tuner file with the rules that are kept
     #[arg(short, long, value_name = "FILE", requires = "conf")]
     output: Option<PathBuf>,
@@ -116,7 +124,8 @@ impl Ab {
     pub(super) fn run(self) -> Result<(), CliError> {
         let opened = files::read(&self.files, &Measured::default(), files::Reads::Of(Workbench::Tuning))?;
         let conf = self.conf.as_deref().map(files::rules).transpose()?;
-        let limits = Limits { confidence: self.confidence, ..Limits::default() };
+        let (confidence, min_gain_pct, max_loss_pct) = (self.confidence, self.least_gain, self.largest_loss);
+        let limits = Limits { confidence, min_gain_pct, max_loss_pct };
         let question = AbQuestion { collective: self.collective, ranks: self.ranks, limits, ..AbQuestion::default() };
         let comparisons = &opened.documents.comparisons;
         if comparisons.is_empty() {

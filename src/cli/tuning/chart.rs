@@ -85,7 +85,7 @@ impl Chart {
     pub(super) fn run(self) -> Result<(), CliError> {
         let opened = self.from.read(&self.sweeps)?;
         self.output.iter().try_for_each(|path| save::check("chart", path))?;
-        let parameters = self.from.parameters(&opened);
+        let parameters = self.from.parameters(&opened)?;
         let learnt = self.from.learn(opened, &parameters, None)?;
         let chart = self.chart(&learnt)?;
         // Title and legend stand above the height of the plot.

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
+use super::FromSweeps;
 use crate::{
     cli::{
-        arguments::{self, Measured, Sizes, UntoldScale},
+        arguments::{self, Sizes, UntoldScale},
         error::{CliError, refuse},
         files,
         json::object,
@@ -15,13 +16,11 @@ use crate::{
     },
     collective::{Collective, Workload},
     tuning::{
-        aggregate::Target,
         conf::Reader,
         coverage::{
             CoverageAnswer, CoverageLine, CoverageQuestion, Hit,
             calls::{TypedCalls, type_bytes},
         },
-        parameters::Parameters,
         platform::Library,
     },
     units::Size,
@@ -55,7 +54,7 @@ pub(in crate::cli) struct Coverage {
     sweep: Vec<PathBuf>,
 
     #[command(flatten)]
-    measured: Measured,
+    from: FromSweeps,
 
     /// The library whose rules say what can run
     #[arg(long, value_enum, default_value_t)]
@@ -107,12 +106,15 @@ impl Coverage {
             return refuse("give logs of the job, or --batches and --hidden");
         }
         let scale = self.scale.scale()?;
-        let mut opened = files::read(&[&self.logs[..], &self.sweep].concat(), &self.measured, files::Reads::Sweeps)?;
+        let mut opened = self.from.read_any(&[&self.logs[..], &self.sweep].concat())?;
         let jobs: Vec<u32> = opened.documents.jobs.iter().map(|(id, _)| *id).collect();
         files::say_unused(&opened, files::Reads::Sweeps, &jobs);
         if self.sweep.is_empty() && opened.rows.is_empty() {
-            arguments::say_unused(&["set"], "no sweep is given (--sweep)");
+            let why = "no sweep is given (--sweep)";
+            arguments::say_unused(&["set", "seed", "set_aside", "bring_back", "topology"], why);
+            arguments::say_unused(&arguments::LEARNING, why);
         }
+        let parameters = self.from.parameters(&opened)?;
         // A number that no file has.
         let conf = opened.files.len() as u32;
         if let Some(path) = &self.conf {
@@ -120,9 +122,9 @@ impl Coverage {
         }
         let mut bar = terminal::Bar::new();
         let mut executor = Executor::default();
-        let loaded = executor.take_in(opened, Target::Time, &mut bar)?;
+        let loaded = executor.take_in(opened, self.from.learning.target, &mut bar)?;
         if !executor.studies.tuning.loaded.study.sweep().points.is_empty()
-            && let Err(error) = executor.studies.tuning.loaded.train(Parameters::default(), &mut bar)
+            && let Err(error) = executor.studies.tuning.loaded.train(parameters, &mut bar)
         {
             terminal::say("note", &format!("times come from the measurements alone: {error}"));
         }

@@ -48,6 +48,15 @@ impl FromSweeps {
         files::has_rows(opened)
     }
 
+    /// The same, where logs of jobs are of use too.
+    pub(in crate::cli) fn read_with_jobs(&self, paths: &[PathBuf]) -> Result<OpenedFiles, CliError> {
+        let opened = self.read_any(paths)?;
+        let (links, jobs) = (&opened.parts.topologies, &opened.documents.jobs);
+        let used: Vec<u32> = links.iter().map(|(id, ..)| *id).chain(jobs.iter().map(|(id, _)| *id)).collect();
+        files::say_unused(&opened, Reads::Sweeps, &used);
+        files::has_rows(opened)
+    }
+
     /// Reads files, sweeps or others; the links only where there is a sweep. Fails if a file can't be opened, there is
     /// no such set, or `--topology` names no links.
     pub(in crate::cli) fn read_any(&self, paths: &[PathBuf]) -> Result<OpenedFiles, CliError> {
@@ -77,9 +86,10 @@ impl FromSweeps {
         Ok(())
     }
 
-    /// With what is learnt: that of a model file, and what was typed.
-    pub(in crate::cli) fn parameters(&self, opened: &OpenedFiles) -> Parameters {
-        self.learning.parameters(opened.parameters.clone())
+    /// With what is learnt: that of a model file, and what was typed. Fails if a run of another file is to be brought
+    /// back.
+    pub(in crate::cli) fn parameters(&self, opened: &OpenedFiles) -> Result<Parameters, CliError> {
+        self.learning.parameters(opened.parameters.clone(), &opened.files)
     }
 
     /// Learns, validates, and says what must be known, with what was found out `besides`. Fails if there is too little

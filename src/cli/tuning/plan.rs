@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
+use super::FromSweeps;
 use crate::{
     cli::{
-        arguments::{self, Machine, Measured},
+        arguments::{self, LEARNING, Machine},
         error::CliError,
-        files,
         json::object,
         save, table, terminal,
     },
+    collective::Collective,
     launch::Launcher,
     tuning::{
         aggregate::Target,
@@ -37,8 +38,21 @@ pub(in crate::cli) struct Plan {
     #[arg(required = true, value_name = "SWEEP")]
     sweeps: Vec<PathBuf>,
 
-    #[command(flatten)]
-    measured: Measured,
+    /// Go on from what the model recommends, as the page does, not from the best that was measured
+    #[arg(long)]
+    learn: bool,
+
+    /// Plan for one collective only, like all_reduce
+    #[arg(long, value_name = "C", requires = "nodes")]
+    collective: Option<Collective>,
+
+    /// Its nodes
+    #[arg(long, value_name = "N", requires_all = ["collective", "ranks"], value_parser = arguments::up_to::<u32>(1_000_000))]
+    nodes: Option<u32>,
+
+    /// Its ranks over all nodes
+    #[arg(long, value_name = "R", requires = "nodes", value_parser = arguments::up_to::<u32>(10_000_000))]
+    ranks: Option<u32>,
 
     /// The most launches, repeats included
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = arguments::up_to::<u32>(PlanQuestion::MAX_RUNS.into()))]
@@ -75,9 +89,8 @@ pub(in crate::cli) struct Plan {
     #[arg(long, conflicts_with = "json")]
     sweep_arguments: bool,
 
-    /// Seed of the order of the launches
-    #[arg(long, value_name = "N", default_value_t = 42)]
-    seed: u64,
+    #[command(flatten)]
+    from: FromSweeps,
 
     /// Write the answer as JSON
     #[arg(long)]
@@ -86,10 +99,20 @@ pub(in crate::cli) struct Plan {
 
 impl Plan {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let opened = files::read_sweeps(&self.sweeps, &self.measured, true)?;
+        let opened = self.from.read_with_jobs(&self.sweeps)?;
+        let parameters = self.from.parameters(&opened)?;
+        let seed = parameters.seed;
+        let executor = if self.learn {
+            self.from.learn(opened, &parameters, None)?.executor
+        } else {
+            arguments::say_unused(&LEARNING, "nothing is learnt without --learn");
+            let mut executor = Executor::default();
+            let loaded = executor.take_in(opened, Target::Time, &mut terminal::Bar::new())?;
+            terminal::say_notes(&loaded.notes);
+            executor
+        };
+        let scale = self.nodes.zip(self.ranks).map(|(nodes, ranks)| arguments::scale(nodes, ranks)).transpose()?;
         let mut bar = terminal::Bar::new();
-        let mut executor = Executor::default();
-        let loaded = executor.take_in(opened, Target::Time, &mut bar)?;
         let platform = self.machine.with(self.library, executor.studies.tuning.loaded.platform());
         let question = PlanQuestion {
             platform: Some(Platform { sharp: self.sharp, ..platform }),
@@ -97,12 +120,12 @@ impl Plan {
             repeats: self.repeats,
             channels: self.channels,
             launcher: self.launcher,
-            seed: self.seed,
+            of: self.collective.zip(scale),
+            seed,
             ..PlanQuestion::default()
         };
         let answer = executor.studies.tuning.loaded.plan(&question, &mut bar)?;
         drop(bar);
-        terminal::say_notes(&loaded.notes);
         terminal::say_notes(&answer.notes);
         if let Some(path) = &self.script {
             save::save("script", path, &answer.script)?;

@@ -11,8 +11,8 @@ use crate::{
         error::{CliError, refuse},
         table, terminal,
     },
-    collective::{Algorithm, Protocol, Scale, Workload},
-    tuning::{export, listing, parameters::SearchLimits, platform::Library, result::Group, wording},
+    collective::{Scale, Workload},
+    tuning::{export, listing, platform::Library, result::Group, wording},
     units::{Size, significant},
 };
 
@@ -48,9 +48,6 @@ pub(in crate::cli) struct Predict {
     #[arg(long)]
     sizes: Option<Sizes>,
 
-    #[command(flatten)]
-    search: Search,
-
     /// The library that runs, which decides what can be searched beside what was measured [default: as the sweep says,
     /// else rccl]
     #[arg(long, value_enum, help_heading = "Searching")]
@@ -71,27 +68,6 @@ pub(in crate::cli) struct Predict {
     json: bool,
 }
 
-/// Which configurations are searched beside those that were measured.
-#[derive(Args)]
-#[command(next_help_heading = "Searching")]
-struct Search {
-    /// The most channels [default: the largest count measured at that scale]
-    #[arg(long, value_name = "N", value_parser = arguments::up_to::<u32>(255))]
-    max_channels: Option<u32>,
-
-    /// Search these algorithms only, measured or not, like ring,tree
-    #[arg(long, value_name = "A,…", value_delimiter = ',')]
-    algorithms: Vec<Algorithm>,
-
-    /// Search these protocols only, measured or not, like ll,simple
-    #[arg(long, value_name = "P,…", value_delimiter = ',')]
-    protocols: Vec<Protocol>,
-
-    /// Try every channel count, not only the promising ones
-    #[arg(long)]
-    exhaustive: bool,
-}
-
 impl Predict {
     pub(super) fn run(self) -> Result<(), CliError> {
         let scale = self.asked.scale()?;
@@ -100,7 +76,7 @@ impl Predict {
         }
         let paths = self.model.as_ref().map_or(&self.sweeps[..], std::slice::from_ref);
         let opened = self.from.read(paths)?;
-        let parameters = self.from.parameters(&opened);
+        let parameters = self.from.parameters(&opened)?;
         let mut learnt = self.from.learn(opened, &parameters, None)?;
         let groups = &learnt.groups;
         let wanted = format!("{} on {scale}", self.asked.collective);
@@ -112,12 +88,10 @@ impl Predict {
                 held(groups)
             )]);
         }
-        let Search { max_channels, algorithms, protocols, exhaustive } = self.search;
-        let limits = SearchLimits { max_channels, algorithms, protocols, exhaustive };
         let platform = self.machine.with(self.library, learnt.executor.studies.tuning.loaded.platform());
         learnt.executor.studies.tuning.loaded.study.set_platform(platform);
         let study = &learnt.executor.studies.tuning.loaded.study;
-        let answers = study.recommend(&workloads, Some(&limits), true, &mut terminal::Bar::new())?;
+        let answers = study.recommend(&workloads, Some(&parameters.search), true, &mut terminal::Bar::new())?;
         terminal::say_notes(answers.iter().filter_map(|answer| {
             let (configuration, busbw) = answer.exhaustive?;
             Some(format!(
@@ -127,7 +101,7 @@ impl Predict {
             ))
         }));
         let mut cannot: Vec<String> =
-            workloads.iter().flat_map(|workload| study.cannot_run(&limits, workload)).collect();
+            workloads.iter().flat_map(|workload| study.cannot_run(&parameters.search, workload)).collect();
         cannot.dedup();
         terminal::say_notes(cannot.iter().map(|why| format!("{why} (--library and --gpu say where it runs)")));
         let set = learnt.executor.studies.tuning.loaded.set.as_deref();

@@ -65,7 +65,7 @@ impl Train {
             arguments::say_unused(&["target", "configuration"], "a saved model says it");
         }
         let target = opened.target.unwrap_or(self.from.learning.target);
-        let parameters = self.from.parameters(&opened);
+        let parameters = self.from.parameters(&opened)?;
 
         let mut bar = terminal::Bar::new();
         let split = (self.test_split > 0.0)

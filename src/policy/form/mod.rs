@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 mod simulator;
 
 use crate::{
+    command::Commands,
     conf::Reader,
     form::{Choices, Field, Form},
     math::hash,
     policy::{
-        replay,
+        command, replay,
         request::{Export, LatencySource, ReplaySettings},
         result::{PolicyOverview, PreparedReplay, StudyError},
         settings::{self, FileSettings, Settings},
@@ -134,6 +135,14 @@ impl Study for Policy {
         let played: Vec<Vec<u8>> = self.played.values().cloned().collect();
         self.study.bring_together(&prepared.game, &played, &self.settings.highlight)?;
         Ok(())
+    }
+
+    fn choices(&self) -> &Choices {
+        &self.choices
+    }
+
+    fn commands(&self, files: &[String], changed: &Choices, _: &[Field]) -> Option<Commands> {
+        command::replay(files, changed)
     }
 
     fn form(&self) -> Result<Vec<Field>, WorkbenchError> {

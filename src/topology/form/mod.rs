@@ -6,13 +6,14 @@ mod request;
 mod settings;
 
 use crate::{
+    command::Commands,
     form::{Choices, Field, Form},
     progress::Progress,
     report::{Contents, Exhibit, Report, Section, TextFile},
     schedule::{replay::Replay, synthesize::Method},
     text::Listing,
     topology::{
-        charts,
+        charts, command,
         dump::{MOST_HOPS, Pattern},
         export::Form as FileForm,
         layout, listing,
@@ -537,6 +538,14 @@ impl Study for Topology {
             self.why = Some(error.to_string());
         }
         Ok(())
+    }
+
+    fn choices(&self) -> &Choices {
+        &self.choices
+    }
+
+    fn commands(&self, _: &[String], changed: &Choices, form: &[Field]) -> Option<Commands> {
+        command::synthesize(changed, form)
     }
 
     fn form(&self) -> Result<Vec<Field>, WorkbenchError> {

@@ -154,6 +154,10 @@ impl Study for TrainingTime {
         Ok(())
     }
 
+    fn choices(&self) -> &Choices {
+        &self.choices
+    }
+
     fn form(&self) -> Result<Vec<Field>, WorkbenchError> {
         let mut form = Form::new(&self.choices);
         self.settings(&mut form);

@@ -5,6 +5,7 @@ mod noise;
 mod sections;
 
 use super::{
+    command,
     heat_map::Against,
     hotspots::{self, HotspotAnswer, HotspotRule},
     loaded::{LoadedTuning, predict_folds},
@@ -16,6 +17,7 @@ use super::{
 };
 use crate::{
     collective::Workload,
+    command::Commands,
     form::{Choices, Field, Form},
     progress::Progress,
     report::{Contents, Report, Section, TextFile, Workbench},
@@ -177,6 +179,14 @@ impl Study for Tuning {
         self.learn(progress)?;
         self.is_anew = false;
         self.answer(progress)
+    }
+
+    fn choices(&self) -> &Choices {
+        &self.choices
+    }
+
+    fn commands(&self, files: &[String], changed: &Choices, form: &[Field]) -> Option<Commands> {
+        Some(command::commands(&self.settings, &self.loaded, files, (changed, form)))
     }
 
     fn form(&self) -> Result<Vec<Field>, WorkbenchError> {

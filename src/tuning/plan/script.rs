@@ -8,6 +8,7 @@ use crate::{
     launch::{self, Sizes},
     math::Stream,
     order::CompactSort,
+    text::shell::quoted,
 };
 
 /// The name of the script.
@@ -82,7 +83,7 @@ pub fn sweep_arguments(items: &[PlannedLaunch]) -> String {
             .into_iter()
             .filter(|(name, _)| !name.contains("NCHANNELS"))
         {
-            let _ = write!(text, "{name}={} ", launch::quoted(&value));
+            let _ = write!(text, "{name}={} ", quoted(&value));
         }
         let _ = write!(text, "./rccl_sweep.py --collective {} --nodes {}", item.collective, item.scale.nodes);
         if channels > 0 {

@@ -1,0 +1,53 @@
+//! The button that copies the command lines of an answer, and shows them.
+
+use leptos::{prelude::*, task::spawn_local};
+
+use super::{
+    clipboard,
+    reactive::{Show, reactive},
+    session::Session,
+    text_file::Notes,
+};
+use crate::{report::Workbench, workbench::AttachmentKind};
+
+/// A button that copies the command lines that give the answer on view; they are shown below it once it was pressed.
+#[component]
+pub fn CopyCommand(workbench: Workbench) -> impl IntoView {
+    let session: Session = expect_context();
+    let shown = session.state_of(workbench).shown;
+    let commands = Memo::new(move |_| {
+        shown.with(|shown| shown.as_ref()?.attachment::<(String, Vec<String>)>(AttachmentKind::Commands))
+    });
+    let text = move || commands.with(|told| told.as_ref().map(|(text, _)| text.clone()).unwrap_or_default());
+    let left_out = move || {
+        let notes = commands.get().map(|(_, left_out)| left_out).unwrap_or_default();
+        view! { <Notes notes /> }
+    };
+    let is_open = RwSignal::new(false);
+    let copy = move |_| {
+        is_open.set(true);
+        let text = untrack(text);
+        spawn_local(async move {
+            if clipboard::copy(&text).await {
+                session.announcement.set("Copied.".into());
+            } else {
+                session.notify(
+                    "The browser does not let the page copy; select the command instead.".into(),
+                    true,
+                    None,
+                );
+            }
+        });
+    };
+    view! {
+        <Show when=move || !text().is_empty()>
+            <div class="command-line">
+                <button type="button" class="copy-command" on:click=copy>"Copy as command"</button>
+                <Show when=move || is_open.get()>
+                    <pre class="text" tabindex="0" role="group" aria-label="Command">{reactive(text)}</pre>
+                    {reactive(left_out)}
+                </Show>
+            </div>
+        </Show>
+    }
+}

@@ -41,7 +41,7 @@ impl PointReadout {
 }
 
 /// The data of a chart as a table.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChartTable {
     /// The header of each column, with the unit.
     pub headers: Vec<String>,

@@ -1,13 +1,14 @@
 //! The commands that give the answer of a panel in a terminal.
 
 use super::{
-    address::Panel, conf::Reader, heat_map::Against, launch::Sizes, loaded::LoadedTuning, parameters::Preset,
+    address::Panel, conf::Reader, heat_map::Against, loaded::LoadedTuning, parameters::Preset,
     settings::Settings, states::StateKey,
 };
 use crate::{
     collective::{Scale, Workload},
     command::{self, Command, Commands},
     form::{Choices, Field, Setting},
+    launch::Sizes,
 };
 
 /// The fields of a panel that are no option, beside the limits of the search for sizes of one's own where they differ.

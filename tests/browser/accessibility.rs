@@ -147,7 +147,8 @@ fn a_part_of_a_chart_and_the_line_of_a_point() {
         page.press(key);
     }
     page.find("button", "Reset zoom");
-    page.click("button", "Time");
+    page.run("document.querySelector('.chart-switches button:last-child').click()", &[]);
+    page.wait_for_text("Time over message size");
     found.look(&page, "chart-part");
     page.run("document.querySelector('.chart-line').click()", &[]);
     page.wait_until(

@@ -40,6 +40,7 @@ pub struct Links {
 }
 
 impl Links {
+    /// Nothing is pointed at, and nothing is switched.
     pub fn new() -> Self {
         Self { pointed: RwSignal::new(None), switched: StoredValue::default() }
     }

@@ -45,8 +45,6 @@ pub type ToTime = Callback<Arc<Chart>, Option<Arc<Chart>>>;
 
 #[derive(Clone, Copy)]
 pub(super) struct State {
-    /// The number of the chart on the page.
-    number: usize,
     /// The chart with its own axes, or with times if these are switched on.
     base: Memo<Option<Arc<Chart>>>,
     /// The chart as it is drawn.
@@ -80,6 +78,7 @@ pub(super) struct State {
 }
 
 impl State {
+    /// The state of a chart; `number` tells it from the others on the page.
     pub fn new(
         number: usize,
         given: Signal<Option<Arc<Chart>>>,
@@ -109,7 +108,6 @@ impl State {
         });
         let chart = Signal::from(chart);
         let state = Self {
-            number,
             base,
             chart,
             to_time,
@@ -210,7 +208,9 @@ impl State {
         self.switched.update(|switched| switched[switch as usize] ^= true);
         if let Some(id) = self.chart.with_untracked(|chart| chart.as_ref().map(|chart| chart.id.clone())) {
             let switched = self.switched.get_untracked();
-            self.links.switched.update_value(|all| drop(all.insert(id, switched)));
+            self.links.switched.update_value(|all| {
+                all.insert(id, switched);
+            });
         }
     }
 

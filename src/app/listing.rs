@@ -11,6 +11,9 @@ use super::{
 };
 use crate::text::Listing;
 
+/// The number of columns up to which two tables stand side by side in a wide window.
+const MAX_NARROW_COLUMNS: usize = 3;
+
 /// A table with heading, filter and menus.
 #[component]
 pub fn ListingView(
@@ -37,8 +40,9 @@ pub fn ListingView(
         let kept = listing.with_untracked(|listing| listing.filtered(&filter.get_untracked()));
         write_listing(format, &kept)
     });
+    let is_narrow = move || listing.with(|listing| listing.columns.len() <= MAX_NARROW_COLUMNS);
     view! {
-        <div class="listing">
+        <div class="listing" class:is-narrow=is_narrow>
             <div class="panel-head">
                 <h3>{heading.clone()}</h3>
                 <Show when=is_long>

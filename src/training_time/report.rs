@@ -187,7 +187,8 @@ fn figures(outcome: &Outcome) -> Vec<Figure> {
     let range = match outcome.basis {
         Basis::Nothing => "no interval".to_owned(),
         basis if basis.is_interval() => format!("{} to {} (90 %)", time(low), time(high)),
-        basis => format!("{} to {}: {}", time(low), time(high), basis.source_phrase()),
+        Basis::Samples => format!("{} to {} by the errors of its samples alone", time(low), time(high)),
+        Basis::Steps(_) => format!("{} to {}, no 90 % interval", time(low), time(high)),
     };
     let sure = if beyond > 0.0 { format!("{range}; {} extrapolated", share(beyond)) } else { range };
     let memory = outcome.memory.iter().map(StageMemory::total).fold(0.0, f64::max) / GIB;

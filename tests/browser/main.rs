@@ -32,6 +32,7 @@ mod speed;
 #[path = "../support/mod.rs"]
 mod support;
 mod sweep;
+mod tasks;
 mod topology;
 mod training_time;
 mod trouble;

@@ -245,6 +245,12 @@ impl Page {
         self.click("menuitem", entry);
     }
 
+    /// Saves one of the files that an answer offers.
+    pub fn save_from_menu(&self, file: &str) {
+        self.click("button", "Save a file");
+        self.click("menuitem", file);
+    }
+
     /// Shows a tab of the workbench, by its name, and waits until the page is idle.
     pub fn show(&self, tab: &str) {
         self.click("tab", tab);

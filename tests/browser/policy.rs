@@ -97,12 +97,9 @@ fn strategies_are_simulated_without_any_file() {
     page.assert_clean();
 }
 
-/// One of the files that are offered above the answer.
+/// One of the files that are offered beside the answer.
 fn saved(page: &Page, file: &str) -> Vec<u8> {
-    page.choose("File", file);
-    page.download(|| {
-        page.run("document.querySelector('.controls .export button').click()", &[]);
-    })
+    page.download(|| page.save_from_menu(file))
 }
 
 #[test]

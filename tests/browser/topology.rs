@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::{look::assert_fits_a_phone, page::Page, support::real};
 
 /// Five nodes in a ring with one slow pair: 80.125 µs is optimal for an all_gather of 1 MiB, without the slow pair.
-const RING: &str = "5\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,500,50\n1,0,500,50\n1,2,500,50\n2,1,500,50\n2,3,500,1\n\
+pub const RING: &str = "5\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,500,50\n1,0,500,50\n1,2,500,50\n2,1,500,50\n2,3,500,1\n\
                     3,2,500,1\n3,4,500,50\n4,3,500,50\n4,0,500,50\n0,4,500,50\n";
 
 fn ring() -> Page {
@@ -76,14 +76,14 @@ fn a_dropped_graph_gets_a_verified_schedule() {
     page.wait_for_text("in half of the runs");
     page.show("Schedule");
     page.find("img", "ring, Best so far, at 0 ns of 80.125 µs");
-    let saved = String::from_utf8(page.download(|| page.click("button", "Save result CSV"))).unwrap();
+    let saved = String::from_utf8(page.download(|| page.save_from_menu("Save result CSV"))).unwrap();
     assert!(saved.starts_with("NPUs Count,5\n") && saved.contains("\nCollective Time,80125,ns\n"), "{saved}");
     let links = saved.lines().skip_while(|line| !line.starts_with("SrcID")).skip(1);
     let transfers = links.flat_map(|link| link.split(',').skip(4)).filter(|cell| cell.split(':').count() == 3);
     assert_eq!(transfers.count(), 20, "{saved}");
-    let trace: Value = serde_json::from_slice(&page.download(|| page.click("button", "Save Perfetto"))).unwrap();
+    let trace: Value = serde_json::from_slice(&page.download(|| page.save_from_menu("Save Perfetto"))).unwrap();
     assert!(trace.as_array().or(trace["traceEvents"].as_array()).is_some_and(|events| events.len() > 20));
-    let algorithm = String::from_utf8(page.download(|| page.click("button", "Save MSCCL XML"))).unwrap();
+    let algorithm = String::from_utf8(page.download(|| page.save_from_menu("Save MSCCL XML"))).unwrap();
     assert!(algorithm.contains("<algo") && algorithm.contains("coll=\"allgather\""), "{algorithm}");
 
     // What was saved is a schedule of this graph, and stands beside it.
@@ -464,7 +464,7 @@ fn conditions_of_ones_own_and_several_chunks_are_asked_for() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn an_algorithm_that_was_saved_is_run_again() {
     let page = ring();
-    let algorithm = String::from_utf8(page.download(|| page.click("button", "Save MSCCL XML"))).unwrap();
+    let algorithm = String::from_utf8(page.download(|| page.save_from_menu("Save MSCCL XML"))).unwrap();
     // Without its last receive, whoever sends waits for ever.
     let stuck = algorithm.replacen("type=\"r\"", "type=\"nop\"", 1);
     page.drop_files(&[("fine.xml", algorithm.as_bytes()), ("stuck.xml", stuck.as_bytes())]);

@@ -33,8 +33,10 @@ pub fn Answer() -> impl IntoView {
     view! {
         <section class="panel answer" aria-label="Answer">
             {reactive(move || recommendation.get().map(|recommendation| view! { <AnswerView recommendation /> }))}
-            <div class="export">{pass_button(|| "Use this curve in training time".to_owned(), curve)}</div>
-            <CopyCommand workbench=Workbench::Tuning />
+            <div class="actions">
+                <CopyCommand workbench=Workbench::Tuning />
+                {pass_button(|| "Use this curve in training time".to_owned(), curve)}
+            </div>
         </section>
     }
 }

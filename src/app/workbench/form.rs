@@ -7,6 +7,7 @@ use crate::{
     app::{
         fields::{choice_field, number_field},
         list::ListLimit,
+        menu::{Menu, MenuEntry},
         pass_value::pass_button,
         question::Question,
         reactive::{For, Show, reactive},
@@ -22,10 +23,10 @@ use crate::{
 /// The number of suggestions of a text field.
 const MAX_SUGGESTIONS: usize = 200;
 
-/// The number of files up to which each has a button that saves it; more files are chosen from a list.
+/// The number of files up to which each has a button that saves it; more files are chosen from a menu.
 const MAX_BUTTONS: usize = 2;
 
-/// The fields above the answer, those of groups that have no section, and the files to save.
+/// The fields above the answer, and those of groups that have no section.
 #[component]
 pub(super) fn ChoiceBar(workbench: Workbench) -> impl IntoView {
     let session: Session = expect_context();
@@ -55,48 +56,45 @@ pub(super) fn ChoiceBar(workbench: Workbench) -> impl IntoView {
             </details>
         }
     };
+    view! {
+        <Question label="Choices">
+            <Fields workbench group=None />
+            <For each=groups key=|group| group.number children=group_view />
+        </Question>
+    }
+}
+
+/// What can be done with the answer: its files saved, and its value passed to another workbench.
+#[component]
+pub(super) fn Actions(workbench: Workbench) -> impl IntoView {
+    let session: Session = expect_context();
+    let state = session.state_of(workbench);
     let files = move || state.shown.with(|shown| shown.as_ref().map(|shown| shown.files.clone()).unwrap_or_default());
     let button = move |(key, label): (String, String)| {
         view! { <button type="button" on:click=move |_| session.save(workbench, key.clone())>{label}</button> }
+    };
+    let entry =
+        move |(key, label): (String, String)| MenuEntry::action(label, move || session.save(workbench, key.clone()));
+    let entries = UnsyncCallback::new(move |()| untrack(files).into_iter().map(entry).collect());
+    let save = move || {
+        let all = files();
+        if all.len() <= MAX_BUTTONS {
+            return all.into_iter().map(button).collect_view().into_any();
+        }
+        view! { <Menu label="Save" name="Save a file" entries /> }.into_any()
     };
     let times = move || {
         state.shown.with(|shown| shown.as_ref().and_then(|shown| shown.attachment::<f64>(AttachmentKind::Slowdown)))
     };
     let label = move || format!("Use ×{} in training time", times().map(significant).unwrap_or_default());
     let given = move || times().map(PassedValue::Slowdown);
-    let chosen = RwSignal::new(0_usize);
-    let save = move || {
-        let all = files();
-        if all.len() <= MAX_BUTTONS {
-            return all.into_iter().map(button).collect_view().into_any();
-        }
-        let names = move || {
-            let place = |(at, (_, label)): (usize, (String, String))| (label, at == chosen.get());
-            untrack(files).into_iter().enumerate().map(place).collect()
-        };
-        let save = move |_| {
-            if let Some((key, _)) = untrack(files).into_iter().nth(chosen.get_untracked()) {
-                session.save(workbench, key);
-            }
-        };
-        let file = choice_field("File".to_owned(), Box::new(names), Box::new(move |at| chosen.set(at)));
-        view! {
-            {file}
-            <button type="button" on:click=save>"Save"</button>
-        }
-        .into_any()
-    };
     view! {
-        <Question label="Choices">
-            <Fields workbench group=None />
-            <For each=groups key=|group| group.number children=group_view />
-            {pass_button(label, given)}
-            <Show when=move || !files().is_empty()>
-                <div class="export" role="group" aria-label="Files">
-                    {reactive(save)}
-                </div>
-            </Show>
-        </Question>
+        {pass_button(label, given)}
+        <Show when=move || !files().is_empty()>
+            <div class="export" role="group" aria-label="Files">
+                {reactive(save)}
+            </div>
+        </Show>
     }
 }
 

@@ -26,7 +26,7 @@ use crate::{
     plot::Pick,
     report::{Fact, Report, Section, Workbench, placement::Tab},
 };
-use form::{ChoiceBar, GroupForm};
+use form::{Actions, ChoiceBar, GroupForm};
 
 /// The page of the workbench, or its welcome page if there is nothing to study.
 #[component]
@@ -43,6 +43,9 @@ pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
                         <Files />
                     </Show>
                     <ComputedWith workbench />
+                    <Show when=is_made>
+                        <NoFileYet workbench chooses=false />
+                    </Show>
                 </aside>
                 <main class="bench-main">
                     <h1 class="visually-hidden">{workbench.name()}</h1>
@@ -51,7 +54,6 @@ pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
                     </Show>
                     <Show when=is_made>
                         <p class="simulated">{words(workbench).made}</p>
-                        <NoFileYet workbench chooses=false />
                     </Show>
                     <WorkbenchBody workbench />
                 </main>
@@ -153,7 +155,10 @@ fn Answer(workbench: Workbench) -> impl IntoView {
                     {reactive(others)}
                 </details>
             </Show>
-            <CopyCommand workbench />
+            <div class="actions">
+                <CopyCommand workbench />
+                <Actions workbench />
+            </div>
         </section>
     }
 }

@@ -1,8 +1,8 @@
 //! The commands that give the answer of a panel in a terminal.
 
 use super::{
-    address::Panel, conf::Reader, heat_map::Against, loaded::LoadedTuning, parameters::Preset,
-    settings::Settings, states::StateKey,
+    address::Panel, conf::Reader, heat_map::Against, loaded::LoadedTuning, parameters::Preset, settings::Settings,
+    states::StateKey,
 };
 use crate::{
     collective::{Scale, Workload},

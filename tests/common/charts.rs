@@ -219,7 +219,14 @@ fn a_part_of_a_chart_is_drawn_alone() {
         places.map(|place| place.y).fold(f64::INFINITY, f64::min)
     };
     assert!(highest(&zoomed) < zoomed.plot.top + 0.25 * zoomed.plot.height(), "the other axis fits what is shown");
-    insta::assert_snapshot!("busbw_against_size_part", svg(&chart, &part(zoom)));
+    let bare = Style { captions: false, ..part(zoom) };
+    let (plot, units) = (layout(&chart, &bare).plot, bare.units_per_pixel());
+    let document = svg(&chart, &bare);
+    let lines =
+        document.split(" points=\"").skip(1).flat_map(|rest| rest.split('"').next().unwrap().split_whitespace());
+    let xs: Vec<f64> = lines.map(|place| place.split(',').next().unwrap().parse::<f64>().unwrap() / units).collect();
+    assert!(xs.len() > 60);
+    assert!(xs.iter().all(|x| (plot.left - 1.0..=plot.right + 1.0).contains(x)), "lines end at the edges: {xs:?}");
 
     // From the picture and back.
     let Rect { top, bottom, .. } = all.plot;

@@ -58,7 +58,10 @@ pub(super) fn small(report: &Report, most: Most) -> (Report, Vec<String>) {
             left_out.push(format!("{} of {all} rows, those that gain least or come last", all - most.rows));
         }
         table.listing.rows.iter_mut().flatten().for_each(|cell| cell.text = cut(&cell.text));
-        tables.push(table);
+        table.listing.columns.iter_mut().for_each(|column| column.name = start_of(&column.name, most.chars).into());
+        table.title = cut(&table.title);
+        // Names and number of columns are those of the report, which may be a stranger's.
+        tables.extend(Some(table).filter(|table| !table.listing.rows.is_empty()));
     }
     if sentences.len() < report.summary.len() || notes.len() < all_notes {
         left_out.push("some sentences".to_owned());

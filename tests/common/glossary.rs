@@ -85,7 +85,7 @@ fn report_of(input: &str) -> report::Report {
 #[test]
 fn each_term_that_a_label_uses_is_explained_as_in_the_glossary() {
     let labels = labels();
-    assert!(labels.contains("Largest size") && labels.contains("Gain"), "{labels:?}");
+    assert!(labels.contains("Collective") && labels.contains("Gain"), "{labels:?}");
     let is_used = |spellings: &str| labels.iter().any(|label| uses(label, spellings));
     let used: Vec<String> = terms()
         .into_iter()

@@ -40,6 +40,7 @@ while [ $# -gt 0 ]; do
         *) exit 2 ;;
     esac
 done
+[ -z "$RCCL" ] || echo "rccl-tests: Version develop:ae3e635"
 echo "# nThread 1 nGpus 1 minBytes $first maxBytes $last step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0"
 echo "#"
 echo "# Using devices"
@@ -281,7 +282,8 @@ fn what_is_chosen_stands_in_every_command() {
     assert!(all[2].contains("--min-size 1M --max-size 4026531840"), "{}", all[2]);
     for text in &all {
         for word in [
-            "{launch",
+            "{launch}",
+            "{launch on each node}",
             "{nodes}",
             "{each}",
             "{ranks}",

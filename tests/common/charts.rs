@@ -433,7 +433,8 @@ proptest! {
             prop_assert!(place.y >= layout.plot.top - slack && place.y <= layout.plot.bottom + slack, "{place:?} {:?}", layout.plot);
         }
         for zoom in [layout.scaled(style.zoom, None, 0.5), layout.moved(style.zoom, 0.5, -0.5)] {
-            prop_assert!(well_formed(&svg(&chart, &Style { zoom, ..style.clone() })));
+            let part = Style { zoom, ..style.clone() };
+            prop_assert!(well_formed(&svg(&chart, &part)));
         }
         prop_assert_eq!(table(&chart).rows.len(), chart.series.iter().map(|series| series.points.len()).sum::<usize>());
     }

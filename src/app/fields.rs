@@ -32,7 +32,7 @@ pub fn number_field(
     let hint = format!("a number from {least} to {most}");
     view! {
         <label class="field">
-            {term(&label)}
+            {term(label)}
             <input
                 type="number"
                 inputmode="decimal"
@@ -141,7 +141,7 @@ pub fn choice_field(
     };
     view! {
         <label class="field">
-            {term(&label)}
+            {term(label)}
             <select
                 node_ref=list
                 on:change:target=move |event| choose(event.target().selected_index() as usize)

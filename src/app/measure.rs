@@ -53,7 +53,7 @@ pub fn NoFileYet(
         };
         view! {
             <label class="field">
-                {term(label)}
+                {term(label.to_owned())}
                 <input
                     type="text"
                     autocomplete="off"

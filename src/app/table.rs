@@ -97,7 +97,7 @@ pub fn DataTable(
             Some(view! {
                 <th scope="col" class:numeric=column.is_numeric aria-sort=move || aria_sort(index)>
                     <button type="button" title=column.meaning on:click=move |_| sort_by(index)>
-                        {term(&column.name)}
+                        {term(column.name.to_string())}
                     </button>
                 </th>
             })

@@ -14,9 +14,9 @@ const ID: &str = "explanation";
 const MARGIN_PX: f64 = 8.0;
 
 /// A label, marked if it uses a term of the glossary.
-pub fn term(label: &str) -> AnyView {
-    let is_term = !explained(label).is_empty();
-    view! { <span class:term=is_term>{label.to_owned()}</span> }.into_any()
+pub fn term(label: String) -> AnyView {
+    let is_term = !explained(&label).is_empty();
+    view! { <span class:term=is_term>{label}</span> }.into_any()
 }
 
 /// A label of something that can't have the focus; it has it itself where it uses a term.

@@ -18,8 +18,9 @@ use tempfile::TempDir;
 use crate::support::terminal::collectune;
 
 const FILE: &str = "src/glossary.txt";
-/// Terms that need no explanation.
-const PLAIN: [&str; 2] = ["file", "row, line"];
+/// Terms that need no explanation, and those that labels use in another sense as well: point to point, the link of a
+/// report.
+const PLAIN: [&str; 4] = ["file", "row, line", "point", "link"];
 
 /// The terms of the glossary, without those of the program itself: spellings and meaning.
 fn terms() -> Vec<(String, String)> {

@@ -49,7 +49,7 @@ pub(super) fn Legend(
             <li>
                 <button type="button" aria-pressed=move || shown().to_string() on:click=toggle>
                     <img src=move || key_address(colour, mark.clone(), theme.get()) alt="" height="16"/>
-                    {term(&text)}
+                    {term(text)}
                 </button>
             </li>
         }

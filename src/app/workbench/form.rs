@@ -314,7 +314,7 @@ fn field(
             let listed = move || options().into_iter().take(shown.get()).collect::<Vec<_>>();
             view! {
                 <fieldset class="field many">
-                    <legend class:visually-hidden=is_alone>{term(&label)}</legend>
+                    <legend class:visually-hidden=is_alone>{term(label)}</legend>
                     <div class="checks">
                         <For each=listed key=|option| option.0.clone() children=item />
                     </div>
@@ -331,7 +331,7 @@ fn field(
         ),
         3 => view! {
             <label class="field">
-                {term(&label)}
+                {term(label)}
                 <input
                     type="number"
                     inputmode="decimal"
@@ -355,7 +355,7 @@ fn field(
             let end = move || state.drag.set_value(None);
             view! {
                 <label class="field slider">
-                    <span>{term(&label)} " " <output>{reactive(value)}</output></span>
+                    <span>{term(label)} " " <output>{reactive(value)}</output></span>
                     <input
                         type="range"
                         min=move || bound(0)
@@ -381,7 +381,7 @@ fn field(
             };
             view! {
                 <label class="field wide">
-                    {term(&label)}
+                    {term(label)}
                     <input
                         type="text"
                         list=list.clone()
@@ -421,7 +421,7 @@ fn field(
         }
         _ => view! {
             <label class="field wide">
-                {term(&label)}
+                {term(label)}
                 <textarea
                     rows="6"
                     spellcheck="false"
@@ -439,7 +439,7 @@ fn check(label: String, title: String, is_on: Box<dyn Fn() -> bool + Send>, on_c
     view! {
         <label class="check" title=(!title.is_empty()).then_some(title)>
             <input type="checkbox" prop:checked=is_on on:change:target=move |event| on_change(event.target().checked()) />
-            {term(&label)}
+            {term(label)}
         </label>
     }
     .into_any()

@@ -103,13 +103,15 @@ pub fn TableMenus(
         entries
     });
     let columns_of = format!("Columns of {title}");
+    let mut options_of = title;
+    options_of.insert_str(0, "Options of ");
     let options = UnsyncCallback::new(move |()| export_entries(session, ExportFormat::ALL, "", &name, write));
     view! {
         <span class="menus">
             <Show when=has_more>
                 <Menu label="Columns" name=columns_of.clone() entries=columns />
             </Show>
-            <Menu label="⋯" name=format!("Options of {title}") entries=options />
+            <Menu label="⋯" name=options_of entries=options />
         </span>
     }
 }

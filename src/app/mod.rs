@@ -97,7 +97,7 @@ pub fn run() {
 fn App() -> impl IntoView {
     provide_context(ActiveTheme::new());
     provide_context(Printing::new());
-    provide_context(Links::new());
+    provide_context(Links::default());
     provide_context(ShownLine::new());
     let fragment = history::fragment();
     let address = Address::parse(&fragment);

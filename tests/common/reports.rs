@@ -198,7 +198,7 @@ fn to_deploy(words: &[String], rows: usize) -> Report {
     let row = |at: usize| {
         let gain = at as f64 * 1.7 - 20.0;
         let range = format!("{:.1} to {:.1} %", gain - 2.0, gain + 2.0);
-        let advice = if at % 5 == 0 { "keep default".to_owned() } else { word(at) };
+        let advice = if at.is_multiple_of(5) { "keep default".to_owned() } else { word(at) };
         vec![
             Entry::size(4096 << (at % 20)),
             Entry::text(advice),

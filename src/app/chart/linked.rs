@@ -31,7 +31,7 @@ pub struct Pointed {
 }
 
 /// The links between charts and tables. Copies share them.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Links {
     /// What is pointed at now.
     pub pointed: RwSignal<Option<Pointed>>,
@@ -40,11 +40,6 @@ pub struct Links {
 }
 
 impl Links {
-    /// Nothing is pointed at, and nothing is switched.
-    pub fn new() -> Self {
-        Self { pointed: RwSignal::new(None), switched: StoredValue::default() }
-    }
-
     /// Points at something, or at nothing: the latter only if it was this chart, or a table (`None`), that pointed.
     pub fn point(self, chart: Option<usize>, values: Option<Vec<LabelledValue>>) {
         let is_own = self.pointed.with_untracked(|pointed| pointed.as_ref().is_some_and(|p| p.chart == chart));

@@ -342,7 +342,7 @@ mod tests {
         let area = Rect { left: 0.0, top: 0.0, right: 10.0, bottom: 10.0 };
         let across = [(-5.0, 5.0), (5.0, 5.0), (15.0, 5.0), (15.0, 20.0), (5.0, 20.0), (5.0, 8.0)];
         assert_eq!(area.cut_line(&across), [vec![(0.0, 5.0), (5.0, 5.0), (10.0, 5.0)], vec![(5.0, 10.0), (5.0, 8.0)]]);
-        assert_eq!(area.cut_line(&[(-5.0, 2.0), (2.0, -5.0)]), [Vec::new(); 0], "past a corner");
+        assert!(area.cut_line(&[(-5.0, 2.0), (2.0, -5.0)]).is_empty(), "past a corner");
         let triangle = [(-10.0, 5.0), (5.0, 5.0), (5.0, 30.0)];
         let cut = area.cut_polygon(&triangle);
         assert!(cut.len() >= 4 && cut.iter().all(|(x, y)| area.contains(*x, *y)), "{cut:?}");

@@ -92,7 +92,7 @@ fn no_table_needs_scrolling_sideways() {
         page.wait_until_idle();
         let tabs = page.run("return [...document.querySelectorAll('.tabs [role=tab]')].map((tab) => tab.id)", &[]);
         for tab in tabs.as_array().unwrap() {
-            page.run("document.getElementById(arguments[0]).click()", &[tab.clone()]);
+            page.run("document.getElementById(arguments[0]).click()", std::slice::from_ref(tab));
             page.wait_until_idle();
             page.unfold();
             page.wait_until_idle();

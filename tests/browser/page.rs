@@ -302,7 +302,7 @@ impl Page {
     }
 
     /// What the mouse does at a place in the window.
-    fn mouse(&self, kind: &str, (x, y): (f64, f64), more: Value) {
+    fn mouse(&self, kind: &str, (x, y): (f64, f64), more: &Value) {
         let mut event = json!({ "type": kind, "x": x, "y": y });
         event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.driver().devtools("Input.dispatchMouseEvent", event);
@@ -311,26 +311,26 @@ impl Page {
     /// Moves the mouse from one place in the window to another while its button is pressed.
     pub fn drag(&self, from: (f64, f64), to: (f64, f64)) {
         let middle = (f64::midpoint(from.0, to.0), f64::midpoint(from.1, to.1));
-        self.mouse("mouseMoved", from, json!({}));
-        self.mouse("mousePressed", from, json!({ "button": "left", "buttons": 1, "clickCount": 1 }));
+        self.mouse("mouseMoved", from, &json!({}));
+        self.mouse("mousePressed", from, &json!({ "button": "left", "buttons": 1, "clickCount": 1 }));
         for place in [middle, to] {
-            self.mouse("mouseMoved", place, json!({ "button": "left", "buttons": 1 }));
+            self.mouse("mouseMoved", place, &json!({ "button": "left", "buttons": 1 }));
         }
-        self.mouse("mouseReleased", to, json!({ "button": "left", "clickCount": 1 }));
+        self.mouse("mouseReleased", to, &json!({ "button": "left", "clickCount": 1 }));
     }
 
     /// Clicks twice at a place in the window.
     pub fn double_click(&self, at: (f64, f64)) {
         for count in 1..=2 {
-            self.mouse("mousePressed", at, json!({ "button": "left", "buttons": 1, "clickCount": count }));
-            self.mouse("mouseReleased", at, json!({ "button": "left", "clickCount": count }));
+            self.mouse("mousePressed", at, &json!({ "button": "left", "buttons": 1, "clickCount": count }));
+            self.mouse("mouseReleased", at, &json!({ "button": "left", "clickCount": count }));
         }
     }
 
     /// Turns the wheel at a place in the window, downwards where `by` is above zero.
     pub fn turn_wheel(&self, at: (f64, f64), by: f64, with_control: bool) {
         let modifiers = if with_control { 2 } else { 0 };
-        self.mouse("mouseWheel", at, json!({ "deltaX": 0, "deltaY": by, "modifiers": modifiers }));
+        self.mouse("mouseWheel", at, &json!({ "deltaX": 0, "deltaY": by, "modifiers": modifiers }));
     }
 
     /// Pastes a text where the focus is. Answers whether the page took it.

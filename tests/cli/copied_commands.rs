@@ -148,9 +148,9 @@ impl Opened {
     fn report(&self) -> String {
         let contents = Contents { workbench: self.workbench, ..Contents::whole() };
         let report: Report = self.worker.report(&contents).unwrap();
-        match report::write(&report, ReportFormat::Markdown).unwrap() {
+        match report::write(&report, &ReportFormat::Markdown.into()).unwrap() {
             Written::File { text, .. } => text,
-            Written::Link(_) => panic!(),
+            Written::Links(_) => panic!(),
         }
     }
 }

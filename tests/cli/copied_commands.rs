@@ -224,7 +224,7 @@ fn a_recommendation_is_that_of_the_page() {
         let expected: Value = serde_json::from_str(&export::json(own.as_slice(), None)).unwrap();
         let mut said = opened.json(&line);
         for answer in said.as_array_mut().unwrap() {
-            answer["exhaustive"] = Value::Null;
+            answer.as_object_mut().unwrap().remove("exhaustive");
         }
         assert_eq!(said, expected, "{line}");
     }

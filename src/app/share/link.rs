@@ -106,10 +106,11 @@ fn length(size: LinkSize, link: &Link) -> String {
 #[component]
 fn QrCode(writer: ReportWriter, #[prop(into)] svg: Signal<String>) -> impl IntoView {
     let save = move |_| writer.save("collectune-link.svg", "image/svg+xml", &svg.get_untracked());
+    let address = move || format!("data:image/svg+xml,{}", String::from(js_sys::encode_uri_component(&svg.get())));
     view! {
         <details>
             <summary>"QR code of the small link"</summary>
-            <div class="qr-code" role="img" aria-label="QR code that opens the small link" inner_html=move || svg.get()></div>
+            <img class="qr-code" alt="QR code that opens the small link" src=address />
             <button type="button" on:click=save>"Save QR code as SVG"</button>
         </details>
     }

@@ -228,34 +228,43 @@ const CONTRASTS: &str = "
 /// How much of the picture may differ: fonts and the times of day do.
 const TOLERANCE: f64 = 0.06;
 
+/// The pictures in the README: a workbench, and the choices of its example.
+const PICTURES: [(&str, &str); 5] = [
+    ("tuning", "&c=all_reduce&n=2&r=16&s=4194304"),
+    ("policy", ""),
+    ("training-time", ""),
+    ("topology", ""),
+    ("overlap", ""),
+];
+
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
-fn the_picture_in_the_readme_is_current() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/screenshot.png");
-    let page = Page::open();
+fn the_pictures_in_the_readme_are_current() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/screenshots");
+    let page = Page::closed();
     page.prefer_color_scheme("light");
-    page.resize(1280, 1100);
-    page.click("button", "Open the example");
-    page.wait_until_idle();
-    page.choose("Scale", "2 nodes");
-    page.choose("Size", "4 MiB");
-    page.wait_for_text("of 4 MiB");
-    page.wait_until_idle();
-    let current = page.screenshot();
-    page.assert_clean();
-    if env::var_os("COLLECTUNE_TAKE_SCREENSHOT").is_some() {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, &current).unwrap();
-        return;
+    page.resize(1400, 900);
+    for (workbench, choices) in PICTURES {
+        page.visit("");
+        page.visit(&format!("#v=1&w={workbench}&x=1{choices}"));
+        page.wait_until(|| page.look_for("tab", "").is_some(), "there is an answer");
+        page.wait_until_idle();
+        let current = page.screenshot();
+        let path = folder.join(format!("{workbench}.png"));
+        if env::var_os("COLLECTUNE_TAKE_SCREENSHOT").is_some() {
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(&path, &current).unwrap();
+            continue;
+        }
+        let share = difference(&page, &fs::read(&path).unwrap_or_default(), &current);
+        assert!(
+            share <= TOLERANCE,
+            "docs/screenshots/{workbench}.png shows another page ({:.1} % of its points differ); take it anew:\n\
+             COLLECTUNE_TAKE_SCREENSHOT=1 cargo xtask test --only browser",
+            share * 100.0
+        );
     }
-    let kept = fs::read(&path).unwrap_or_default();
-    let share = difference(&page, &kept, &current);
-    assert!(
-        share <= TOLERANCE,
-        "docs/screenshot.png shows another page ({:.1} % of its points differ); take it anew:\n\
-         COLLECTUNE_TAKE_SCREENSHOT=1 cargo xtask test --only browser",
-        share * 100.0
-    );
+    page.assert_clean();
 }
 
 /// The share of points whose colours differ visibly; 1 where the sizes do.

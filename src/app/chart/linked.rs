@@ -1,8 +1,6 @@
 //! What is pointed at in a chart or a table, so that the others mark it; and what was switched in a chart, so that it is
 //! as it was when its section is shown again.
 
-use std::collections::BTreeMap;
-
 use leptos::prelude::*;
 
 use crate::{
@@ -35,8 +33,8 @@ pub struct Pointed {
 pub struct Links {
     /// What is pointed at now.
     pub pointed: RwSignal<Option<Pointed>>,
-    /// What was switched, by the id of the chart.
-    pub(super) switched: StoredValue<BTreeMap<String, [bool; 3]>>,
+    /// What was switched, with the id of each chart.
+    pub(super) switched: StoredValue<Vec<(String, [bool; 3])>>,
 }
 
 impl Links {

@@ -133,7 +133,7 @@ impl State {
             if let Some(earlier) = shown.replace(Some(chart.clone())) {
                 state.carry_over(earlier.as_deref(), chart.as_deref());
             }
-            let known = |chart: &Chart| links.switched.with_value(|switched| switched.get(&chart.id).copied());
+            let known = |chart: &Chart| links.switched.with_value(|all| all.iter().find(|(id, _)| *id == chart.id).map(|(_, switched)| *switched));
             if let Some(known) = chart.as_deref().and_then(known).filter(|known| *known != switched.get_untracked()) {
                 switched.set(known);
             }
@@ -209,7 +209,8 @@ impl State {
         if let Some(id) = self.chart.with_untracked(|chart| chart.as_ref().map(|chart| chart.id.clone())) {
             let switched = self.switched.get_untracked();
             self.links.switched.update_value(|all| {
-                all.insert(id, switched);
+                all.retain(|(known, _)| *known != id);
+                all.push((id, switched));
             });
         }
     }

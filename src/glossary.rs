@@ -1,7 +1,7 @@
 //! The glossary's explanations of the terms that labels use.
 //!
-//! `glossary.txt` is made from docs/glossary.md by `tests/common/glossary.rs`, which says how: a line for each term, its
-//! spellings before the colon.
+//! `glossary.txt` is made from docs/glossary.md by `tests/common/glossary.rs`, which says how: a line for each term,
+//! its spellings before the colon.
 
 /// The terms that a label uses, each a line of its spellings and its meaning.
 ///

@@ -3,12 +3,12 @@
 //! [`session`] holds the state: open files, tasks, notices, workers, and the state of each workbench. [`tuning`] draws
 //! the tuning workbench, [`workbench`] draws any other from data, [`welcome`] is shown before anything is open.
 //!
-//! [`tabs`] is the row of sections that every workbench has. [`drop`] opens files and [`files`] lists them; [`example`]
-//! opens examples, [`file_store`] keeps files on the device and [`file_line`] shows a line of one. [`chart`],
-//! [`table`] and [`network`] show results, with a [`menu`] each; [`status`] shows tasks and notices, [`found`] what each
-//! workbench has; [`measure`] says how to make a file, [`terms`] explains labels, [`focus`] says where the focus goes.
-//! [`history`] keeps the address and the history of the browser. [`share`] writes
-//! reports, [`report`] shows reports. [`worker_entry`] is the program of the workers.
+//! [`tabs`] is the row of sections that every workbench has. [`drop`] opens files and [`files`] lists them;
+//! [`example`] opens examples, [`file_store`] keeps files on the device and [`file_line`] shows a line of one.
+//! [`chart`], [`table`] and [`network`] show results, with a [`menu`] each; [`status`] shows tasks and notices,
+//! [`found`] what each workbench has; [`measure`] says how to make a file, [`terms`] explains labels, [`focus`] says
+//! where the focus goes. [`history`] keeps the address and the history of the browser. [`share`] writes reports,
+//! [`report`] shows reports. [`worker_entry`] is the program of the workers.
 
 mod browser_tasks;
 pub mod chart;

@@ -41,8 +41,8 @@ impl Chart {
         }
     }
 
-    /// The other spacing that an axis can have: in proportion where it is by logarithms, and the reverse where all values
-    /// are positive and not of one magnitude. `None` for categories and for areas.
+    /// The other spacing that an axis can have: in proportion where it is by logarithms, and the reverse where all
+    /// values are positive and not of one magnitude. `None` for categories and for areas.
     fn other_spacing(&self, axis: &Axis, of: fn(&Point) -> f64) -> Option<Spacing> {
         /// The ratio of the largest to the smallest value below which logarithms show nothing new.
         const LEAST_RATIO: f64 = 4.0;

@@ -171,7 +171,8 @@ pub fn beside(chart: &Chart, layout: &Layout, pick: Pick) -> Vec<Pick> {
     nearest.collect()
 }
 
-/// What a chart shows after zooming, for a screen reader: how many points, and the first and the last of their x values.
+/// What a chart shows after zooming, for a screen reader: how many points, and the first and the last of their x
+/// values.
 pub fn zoom_text(chart: &Chart, layout: &Layout) -> String {
     let places = layout.series.iter().flat_map(|series| &series.positions);
     let xs = places.filter_map(|place| Some(chart.series.get(place.pick.series)?.points.get(place.pick.point)?.x));

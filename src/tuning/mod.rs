@@ -12,8 +12,8 @@
 //! job's library print ([`job`]), [`model_file`] keeps a model, [`simulate`] makes sweeps for examples and benchmarks.
 //!
 //! What comes after an answer: [`hotspots`] finds where a curve dips, [`plan`] says what to measure next, [`ab`]
-//! judges a tuner file by runs with it and without it; [`launch`](crate::launch) writes the launches of both. [`support`] says what
-//! can run, [`platform`] where.
+//! judges a tuner file by runs with it and without it; [`launch`](crate::launch) writes the launches of both.
+//! [`support`] says what can run, [`platform`] where.
 
 pub mod ab;
 pub mod address;

@@ -34,7 +34,9 @@ fn said(page: &Page) -> String {
 fn marked_pixels(page: &Page) -> u64 {
     let count = page.run(
         "const canvas = document.querySelector('.chart-over');
-         const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+         const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true });
+         copy.drawImage(canvas, 0, 0);
+         const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
          return data.filter((value, index) => index % 4 === 3 && value > 0).length",
         &[],
     );

@@ -126,9 +126,9 @@ fn no_table_needs_scrolling_sideways() {
 fn the_first_column_and_the_head_stay_in_view() {
     let page = Page::open();
     page.resize(700, 500);
-    page.drop_files(&[("sweep.csv", sweep(16, 8).as_bytes())]);
+    page.drop_files(&[("sweep.csv", sweep(28, 4).as_bytes())]);
     page.wait_until_idle();
-    assert_eq!(page.rows("Optimal configurations"), 16);
+    assert_eq!(page.rows("Optimal configurations"), 28);
     page.click("button", "Columns of Optimal configurations");
     page.click("menuitem", "All columns");
     page.press(key::ESCAPE);

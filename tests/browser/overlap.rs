@@ -28,6 +28,12 @@ fn cells(page: &Page, table: &str) -> Vec<Vec<String>> {
     serde_json::from_value(page.run(read, &[region.into()])).unwrap()
 }
 
+/// Waits until the picture beside the answer has this title, whichever tab is shown.
+fn wait_for_picture(page: &Page, title: &str) {
+    let read = "return document.querySelector('.picture-panel').textContent";
+    page.wait_until(|| page.text_of(read).contains(title), title);
+}
+
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn dropped_kernels_open_their_workbench_and_are_answered() {
@@ -45,8 +51,9 @@ fn dropped_kernels_open_their_workbench_and_are_answered() {
     assert_eq!(page.rows("Feature importance"), 9);
     page.show("Predictions");
     assert!(page.rows("Kernel names") >= 10);
-    page.find("img", "durations are predicted within 10 %");
     page.find("img", "The share of kernels by how much");
+    page.show("Models");
+    page.find("img", "durations are predicted within 10 %");
 
     page.choose("Shown", "Random forest");
     page.wait_until_idle();
@@ -141,10 +148,10 @@ fn statistics_and_metrics_come_together_with_the_published_model_with_shared_dat
     page.show("Predictions");
     page.choose("Shown", "xgb_model.json");
     page.wait_until_idle();
-    page.wait_for_text("Predicted over measured slowdown: xgb_model.json, features as they are");
+    wait_for_picture(&page, "Predicted over measured slowdown: xgb_model.json, features as they are");
     page.click("checkbox", "features standardised");
     page.wait_until_idle();
-    page.wait_for_text("Predicted over measured slowdown: xgb_model.json, features standardised");
+    wait_for_picture(&page, "Predicted over measured slowdown: xgb_model.json, features standardised");
     page.assert_clean();
 }
 

@@ -1,5 +1,5 @@
-//! The commands that make files: they run, with programs in the place of the cluster's that write what those write; what
-//! they leave is read; and the documents have the same commands.
+//! The commands that make files: they run, with programs in the place of the cluster's that write what those write;
+//! what they leave is read; and the documents have the same commands.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "tests")]

@@ -1,5 +1,5 @@
-//! What is pointed at in a chart or a table, so that the others mark it; and what was switched in a chart, so that it is
-//! as it was when its section is shown again.
+//! What is pointed at in a chart or a table, so that the others mark it; and what was switched in a chart, so that it
+//! is as it was when its section is shown again.
 
 use leptos::prelude::*;
 

@@ -133,7 +133,11 @@ impl State {
             if let Some(earlier) = shown.replace(Some(chart.clone())) {
                 state.carry_over(earlier.as_deref(), chart.as_deref());
             }
-            let known = |chart: &Chart| links.switched.with_value(|all| all.iter().find(|(id, _)| *id == chart.id).map(|(_, switched)| *switched));
+            let known = |chart: &Chart| {
+                links
+                    .switched
+                    .with_value(|all| all.iter().find(|(id, _)| *id == chart.id).map(|(_, switched)| *switched))
+            };
             if let Some(known) = chart.as_deref().and_then(known).filter(|known| *known != switched.get_untracked()) {
                 switched.set(known);
             }

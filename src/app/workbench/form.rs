@@ -81,7 +81,12 @@ pub(super) fn Actions(workbench: Workbench) -> impl IntoView {
         if all.len() <= MAX_BUTTONS {
             return all.into_iter().map(button).collect_view().into_any();
         }
-        view! { <Menu label="Save" name="Save a file" entries /> }.into_any()
+        view! {
+            <span class="menus">
+                <Menu label="Save" name="Save a file" entries />
+            </span>
+        }
+        .into_any()
     };
     let times = move || {
         state.shown.with(|shown| shown.as_ref().and_then(|shown| shown.attachment::<f64>(AttachmentKind::Slowdown)))

@@ -154,8 +154,8 @@ fn value<'a>(fragment: &'a str, key: &str) -> Option<&'a str> {
     pairs.filter_map(|pair| pair.split_once('=')).find(|(name, _)| *name == key).map(|(_, value)| value)
 }
 
-/// Writes links to a page whose address has `page_chars` characters, one of each of [`LinkSize::ALL`], with the report as
-/// fine as it fits; the small one says what to deploy and nothing else.
+/// Writes links to a page whose address has `page_chars` characters, one of each of [`LinkSize::ALL`], with the
+/// report as fine as it fits; the small one says what to deploy and nothing else.
 pub fn encode(report: &Report, page_chars: usize) -> [Link; 3] {
     let link = |(coarse, left_out): (Report, Vec<String>), size: LinkSize| {
         let mut link = of_json(&wire::write(&coarse));

@@ -1,5 +1,5 @@
-//! The smallest form of a report: what to deploy for each workload and why, with neighbouring sizes of the same answer in
-//! one row; of a report without such tables, its first one.
+//! The smallest form of a report: what to deploy for each workload and why, with neighbouring sizes of the same
+//! answer in one row; of a report without such tables, its first one.
 
 use crate::{
     order::CompactSort,
@@ -145,7 +145,8 @@ struct Rule<'a> {
     note: &'a str,
 }
 
-/// The places of the columns of what to deploy, those of size, advice and configuration first; `None` for another table.
+/// The places of the columns of what to deploy, those of size, advice and configuration first; `None` for another
+/// table.
 fn rule_columns(listing: &Listing) -> Option<[Option<usize>; 8]> {
     let names = ["Size", "Advice", "Configuration", "Why", "Gain", "Gain interval", "Support", NOTE_COLUMN];
     let columns = names.map(|name| listing.columns.iter().position(|column| column.name == name));

@@ -9,8 +9,8 @@ use crate::{page::Page, sweep::sweep};
 const FRAME_MS: f64 = 16.0;
 
 /// Does something in each frame, and writes down how long the page's thread works for it: in the frame of the event and
-/// in the next one, in which the chart is drawn, with the drawing of the canvases, which reading a pixel brings about at
-/// once.
+/// in the next one, in which the chart is drawn, with the drawing of the canvases, which reading a pixel brings about
+/// at once.
 const FRAMES: &str = "
     const [kind, count] = arguments;
     const over = document.querySelector('.chart-over');

@@ -149,6 +149,8 @@ fn statistics_and_metrics_come_together_with_the_published_model_with_shared_dat
     page.choose("Shown", "xgb_model.json");
     page.wait_until_idle();
     wait_for_picture(&page, "Predicted over measured slowdown: xgb_model.json, features as they are");
+    // The open folds above it are long: it may be under the line of the status.
+    page.run("scrollTo(0, 0)", &[]);
     page.click("checkbox", "features standardised");
     page.wait_until_idle();
     wait_for_picture(&page, "Predicted over measured slowdown: xgb_model.json, features standardised");

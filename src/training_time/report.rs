@@ -316,14 +316,15 @@ fn best(searched: &Searched) -> Vec<String> {
 
 fn search_section(searched: &Searched) -> Section {
     let found: &search::SearchResult = &searched.found;
+    let looked_at = format!(
+        "{} layouts, {} candidates with a micro-batch fit, {} were looked at; {}.",
+        found.layouts,
+        found.candidates,
+        found.looked_at,
+        if found.is_partial { "these are the first" } else { "no other can be among those listed" }
+    );
     Section {
-        text: vec![format!(
-            "{} layouts, {} candidates with a micro-batch fit, {} were looked at; {}.",
-            found.layouts,
-            found.candidates,
-            found.looked_at,
-            if found.is_partial { "these are the first" } else { "no other can be among those listed" }
-        )],
+        text: best(searched).into_iter().take(1).chain([looked_at]).collect(),
         charts: vec![views::time_over_memory(found), views::heat_chart(found)],
         tables: vec![
             Exhibit::new("layouts", "Layouts by step time", layouts::layouts(&found.rows, found.basis)),

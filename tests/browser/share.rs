@@ -401,6 +401,7 @@ fn sharing_asks_for_nothing() {
     for form in ["HTML", "Markdown", "JSON"] {
         page.download(|| page.click("button", &format!("Save {form}")));
     }
+    choose_length(&page, "Full");
     page.click("button", "Copy link");
     let address = link(&page);
     page.click("button", "Close");

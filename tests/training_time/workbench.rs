@@ -159,7 +159,7 @@ fn the_first_layouts_are_shown_at_once() {
     let layouts = |bench: &TrainingTime| {
         let report = summary(bench);
         let section = report.sections.into_iter().find(|section| section.title == "Layouts").unwrap();
-        (report.summary, section.text[0].clone(), section.tables[0].listing.clone())
+        (report.summary, section.text.last().unwrap().clone(), section.tables[0].listing.clone())
     };
     let (before, said, _) = layouts(&bench);
     println!("{}\n{said}", before.join("\n"));

@@ -137,9 +137,18 @@ fn Answer(workbench: Workbench) -> impl IntoView {
     let title = move || of_report(|report| vec![report.title.clone()]);
     let sentence = |text: String| view! { <p class="sentence">{text}</p> };
     let sentences = move |of: fn(&Report) -> Vec<String>| of_report(of).into_iter().map(sentence).collect_view();
-    let first = move || sentences(|report| report.summary.iter().take(1).cloned().collect());
+    // Where there are no figures, there is no answer: all sentences say why.
+    let first = move || {
+        sentences(|report| {
+            let shown = if report.figures.is_empty() { usize::MAX } else { 1 };
+            report.summary.iter().take(shown).cloned().collect()
+        })
+    };
     let others = move || sentences(|report| report.summary.iter().skip(1).cloned().collect());
-    let has_others = move || state.shown.with(|shown| shown.as_ref().is_some_and(|s| s.report.summary.len() > 1));
+    let has_others = move || {
+        let is_cut = |report: &Report| report.summary.len() > 1 && !report.figures.is_empty();
+        state.shown.with(|shown| shown.as_ref().is_some_and(|shown| is_cut(&shown.report)))
+    };
     let figures = move || {
         let figures = state.shown.with(|shown| shown.as_ref().map(|shown| shown.report.figures.clone()));
         figures_view(figures.unwrap_or_default())

@@ -1,9 +1,8 @@
 //! The button that copies the command lines of an answer, and shows them.
 
-use leptos::{prelude::*, task::spawn_local};
+use leptos::prelude::*;
 
 use super::{
-    clipboard,
     reactive::{Show, reactive},
     session::Session,
     text_file::Notes,
@@ -26,18 +25,7 @@ pub fn CopyCommand(workbench: Workbench) -> impl IntoView {
     let is_open = RwSignal::new(false);
     let copy = move |_| {
         is_open.set(true);
-        let text = untrack(text);
-        spawn_local(async move {
-            if clipboard::copy(&text).await {
-                session.announcement.set("Copied.".into());
-            } else {
-                session.notify(
-                    "The browser does not let the page copy; select the command instead.".into(),
-                    true,
-                    None,
-                );
-            }
-        });
+        session.copy(untrack(text), "select the command");
     };
     view! {
         <Show when=move || !text().is_empty()>

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leptos::{prelude::*, task::spawn_local};
+use leptos::prelude::*;
 
 use super::{
     menu::{Menu, MenuEntry},
@@ -34,15 +34,7 @@ pub fn export_entries(
     name: &str,
     write: UnsyncCallback<ExportFormat, String>,
 ) -> Vec<MenuEntry> {
-    let copy = move |format: ExportFormat| {
-        spawn_local(async move {
-            if clipboard::copy(&write.run(format)).await {
-                session.announcement.set("Copied.".into());
-            } else {
-                session.notify("The browser does not let the page copy; save the table instead.".into(), true, None);
-            }
-        });
-    };
+    let copy = move |format: ExportFormat| session.copy(write.run(format), "save the table");
     let save = move |name: &str, format: ExportFormat| {
         let name = format!("{name}.{}", format.extension());
         if let Err(error) = clipboard::save(&name, format.media_type(), &write.run(format)) {

@@ -3,14 +3,14 @@
 use leptos::{html, prelude::*, task::spawn_local};
 
 use super::{
-    reactive::{effect, reactive},
+    reactive::{modal, reactive},
     session::{Session, workers::client::JobKind},
 };
 use crate::{
     intake::lines::FileLines,
     plot::FileLine,
     text::{visible, visible_lines},
-    units::grouped,
+    units::count,
     worker::protocol::{Request, Response},
 };
 
@@ -52,11 +52,8 @@ pub fn place_text(session: Session, line: FileLine) -> Option<String> {
         let file = files.iter().find(|file| file.id == u32::from(line.file))?;
         Some(file.handle.name())
     })?;
-    let others = if line.others > 0 {
-        format!(", and {} more line{}", grouped(line.others.into()), if line.others == 1 { "" } else { "s" })
-    } else {
-        String::new()
-    };
+    let others =
+        if line.others > 0 { format!(", and {}", count(line.others.into(), "more line")) } else { String::new() };
     Some(format!("{}, line {}{others}", visible(&name), line.line))
 }
 
@@ -74,14 +71,7 @@ pub fn FileLineButton(line: FileLine, text: String) -> impl IntoView {
 pub fn FileLineDialog() -> impl IntoView {
     let (session, ShownLine { shown, content }): (Session, ShownLine) = (expect_context(), expect_context());
     let dialog = NodeRef::<html::Dialog>::new();
-    effect(move || {
-        let Some(dialog) = dialog.get() else { return };
-        match (shown.get().is_some(), dialog.open()) {
-            (true, false) => drop(dialog.show_modal()),
-            (false, true) => dialog.close(),
-            _ => {}
-        }
-    });
+    modal(dialog, move || shown.with(Option::is_some));
     let heading = move || place_text(session, FileLine { others: 0, ..shown.get()? });
     let body = move || {
         let line = shown.get()?;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use fnv::FnvHasher;
-use leptos::{children::ViewFn, prelude::*};
+use leptos::{children::ViewFn, html::Dialog, prelude::*};
 
 /// A part of a view that is drawn again whenever a signal that it reads changes.
 pub fn reactive<V: IntoView + 'static>(view: impl Fn() -> V + Send + 'static) -> AnyView {
@@ -23,6 +23,18 @@ pub fn effect(work: impl Fn() + 'static) {
         Effect::new(work);
     }
     shared(Box::new(work));
+}
+
+/// Opens a dialog over the page while a condition holds, and closes it otherwise.
+pub fn modal(dialog: NodeRef<Dialog>, is_open: impl Fn() -> bool + 'static) {
+    effect(move || {
+        let Some(dialog) = dialog.get() else { return };
+        match (is_open(), dialog.open()) {
+            (true, false) => drop(dialog.show_modal()),
+            (false, true) => dialog.close(),
+            _ => {}
+        }
+    });
 }
 
 /// Shows its children while a condition holds, and the fallback otherwise.

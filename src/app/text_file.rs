@@ -1,6 +1,6 @@
 //! A text that is shown, copied and saved.
 
-use leptos::{prelude::*, task::spawn_local};
+use leptos::prelude::*;
 
 use super::{clipboard, js_error::describe, list::ListLimit, reactive::reactive, session::Session};
 
@@ -28,14 +28,9 @@ pub fn TextFile(
     let label = if has_name { format!("Content of {name}") } else { about.clone() };
     let text = StoredValue::new(text);
     let copy = move |_| {
-        spawn_local(async move {
-            let Some(text) = text.try_get_value() else { return };
-            if clipboard::copy(&text).await {
-                session.announcement.set("Copied.".into());
-            } else {
-                session.notify("The browser does not let the page copy; save the file instead.".into(), true, None);
-            }
-        });
+        if let Some(text) = text.try_get_value() {
+            session.copy(text, "save the file");
+        }
     };
     let file = StoredValue::new(name.clone());
     let save = move |_| {

@@ -1,9 +1,9 @@
 //! Notices: messages that stay on the page until they are dismissed.
 
-use leptos::prelude::*;
+use leptos::{prelude::*, task::spawn_local};
 
 use super::{Session, workers::failure::Failure};
-use crate::app::diagnostics;
+use crate::app::{clipboard, diagnostics};
 
 /// A message for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,18 @@ impl Session {
         self.notices.update(|notices| {
             notices.retain(|notice| notice.text != text);
             notices.push(Notice { id, text, is_error, action });
+        });
+    }
+
+    /// Copies a text to the clipboard and announces it; where the browser forbids that, a notice says what to do
+    /// `instead`.
+    pub fn copy(self, text: String, instead: &'static str) {
+        spawn_local(async move {
+            if clipboard::copy(&text).await {
+                self.announcement.set("Copied.".into());
+            } else {
+                self.notify(format!("The browser does not let the page copy; {instead} instead."), true, None);
+            }
         });
     }
 

@@ -7,7 +7,7 @@ mod writer;
 use leptos::{html, prelude::*};
 
 use super::{
-    reactive::{Show, effect, reactive},
+    reactive::{Show, modal, reactive},
     report::ReportReader,
     session::Session,
 };
@@ -51,14 +51,7 @@ impl Share {
 pub fn ShareDialog() -> impl IntoView {
     let Share(is_open, kept) = expect_context();
     let dialog = NodeRef::<html::Dialog>::new();
-    effect(move || {
-        let Some(dialog) = dialog.get() else { return };
-        match (is_open.get(), dialog.open()) {
-            (true, false) => drop(dialog.show_modal()),
-            (false, true) => dialog.close(),
-            _ => {}
-        }
-    });
+    modal(dialog, move || is_open.get());
     view! {
         <dialog node_ref=dialog class="share-dialog" aria-labelledby="share-heading" on:close=move |_| is_open.set(false)>
             <Show when=move || is_open.get()>

@@ -3,7 +3,7 @@
 use leptos::{ev, html, prelude::*};
 
 use crate::{
-    app::reactive::{Show, effect, reactive},
+    app::reactive::{Show, effect, modal, reactive},
     app::session::Session,
     intake::{ColumnSource, Mapping, MappingRequest, Outcome, WantedColumn},
     tuning::columns::Columns,
@@ -30,14 +30,7 @@ pub fn MappingDialog() -> impl IntoView {
             session.asking.set(Some((id, request)));
         }
     });
-    effect(move || {
-        let Some(dialog) = dialog.get() else { return };
-        match (session.asking.with(Option::is_some), dialog.open()) {
-            (true, false) => drop(dialog.show_modal()),
-            (false, true) => dialog.close(),
-            _ => {}
-        }
-    });
+    modal(dialog, move || session.asking.with(Option::is_some));
     let form = move || session.asking.get().map(|(id, request)| view! { <MappingForm id request /> });
     view! {
         <dialog

@@ -236,7 +236,10 @@ impl Page {
 
     /// Clicks what [`Page::find`] finds.
     pub fn click(&self, role: &str, name: &str) {
-        self.driver().click(&self.find(role, name));
+        let element = self.find(role, name);
+        // The driver does not know of the rows that stay in view above what scrolls.
+        self.run("arguments[0].scrollIntoView({ block: 'nearest' })", &[element.clone().into()]);
+        self.driver().click(&element);
     }
 
     /// Chooses an entry from the menu of a table or a chart, by the beginning of its title.
@@ -306,6 +309,18 @@ impl Page {
         let mut event = json!({ "type": kind, "x": x, "y": y });
         event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.driver().devtools("Input.dispatchMouseEvent", event);
+    }
+
+    /// Moves the mouse onto the first element that a selector finds, in the middle of the window.
+    pub fn point_at(&self, css: &str) {
+        let place = self.run(
+            "const element = document.querySelector(arguments[0]);
+             element.scrollIntoView({ block: 'center' });
+             const { left, right, top, bottom } = element.getBoundingClientRect();
+             return [(left + right) / 2, (top + bottom) / 2];",
+            &[css.into()],
+        );
+        self.mouse("mouseMoved", (place[0].as_f64().unwrap(), place[1].as_f64().unwrap()), &json!({}));
     }
 
     /// Moves the mouse from one place in the window to another while its button is pressed.

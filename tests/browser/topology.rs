@@ -153,8 +153,11 @@ fn lists_are_left_alone_while_answers_come_in() {
     page.wait_until_idle();
     page.run(
         "window.written = [];
+         const said = (change) => `${change.type} ${change.attributeName} of ${change.target.outerHTML}`;
+         // The explanation of the field that has the focus is the one attribute that may come.
+         const isOwn = (change) => change.attributeName !== 'aria-describedby';
          for (const list of document.querySelectorAll('select')) {
-             new MutationObserver(() => written.push(list.closest('label').innerText))
+             new MutationObserver((changes) => written.push(...changes.filter(isOwn).map(said)))
                  .observe(list, { subtree: true, childList: true, attributes: true, characterData: true });
          }",
         &[],

@@ -3,6 +3,8 @@
 //! A workbench lists its own in `measure.rs`, as templates that [`MeasureCommand::text`] fills. The page, the terminal
 //! and the documents have them from there.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     collective::{Collective, Scale},
     launch::{self, Launcher, Sizes},
@@ -23,8 +25,23 @@ pub struct MeasureCommand {
     pub template: &'static str,
 }
 
+/// A [`MeasureCommand`] with its values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilledCommand {
+    /// What is measured.
+    pub title: String,
+    /// The files that it leaves, in a sentence.
+    pub gives: String,
+    /// What has to be there before, in a sentence; empty where nothing has to.
+    pub needs: String,
+    /// The name under which to save a script; empty for lines to be typed.
+    pub file: String,
+    /// The lines for bash.
+    pub text: String,
+}
+
 /// The values of a measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasureValues {
     /// The collective, one of [`MeasureValues::COLLECTIVES`].
     pub collective: Collective,
@@ -90,6 +107,13 @@ impl MeasureValues {
 }
 
 impl MeasureCommand {
+    /// The command with its values.
+    pub fn filled(&self, values: &MeasureValues) -> FilledCommand {
+        let Self { title, gives, needs, file, .. } = *self;
+        let [title, gives, needs, file] = [title, gives, needs, file].map(str::to_owned);
+        FilledCommand { title, gives, needs, file, text: self.text(values) }
+    }
+
     /// The lines for bash.
     pub fn text(&self, values: &MeasureValues) -> String {
         let MeasureValues { collective, sizes, scale, launcher } = *values;

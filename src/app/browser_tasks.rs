@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 
-use super::reactive::effect;
+use super::{
+    reactive::effect,
+    signal::{RwSignal, Signal},
+};
 
 /// A signal that counts from 0 to `last`, one step in each task of the browser. It stops when its owner is disposed of.
 pub fn count_up_in_tasks(last: usize) -> ReadSignal<usize> {
@@ -42,7 +45,7 @@ where
         if is_first.try_update_value(|first| std::mem::replace(first, false)) == Some(false) {
             wait(tasks, move || {
                 if let Some(newest) = source.try_get_untracked() {
-                    value.try_set(newest);
+                    value.set(newest);
                 }
             });
         }

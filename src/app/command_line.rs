@@ -3,8 +3,9 @@
 use leptos::prelude::*;
 
 use super::{
-    reactive::{Show, reactive},
+    reactive::{Show, handler, reactive},
     session::Session,
+    signal::{RwSignal, memo},
     text_file::Notes,
 };
 use crate::{report::Workbench, workbench::AttachmentKind};
@@ -14,9 +15,8 @@ use crate::{report::Workbench, workbench::AttachmentKind};
 pub fn CopyCommand(workbench: Workbench) -> impl IntoView {
     let session: Session = expect_context();
     let shown = session.state_of(workbench).shown;
-    let commands = Memo::new(move |_| {
-        shown.with(|shown| shown.as_ref()?.attachment::<(String, Vec<String>)>(AttachmentKind::Commands))
-    });
+    let commands =
+        memo(move || shown.with(|shown| shown.as_ref()?.attachment::<(String, Vec<String>)>(AttachmentKind::Commands)));
     let text = move || commands.with(|told| told.as_ref().map(|(text, _)| text.clone()).unwrap_or_default());
     let left_out = move || {
         let notes = commands.get().map(|(_, left_out)| left_out).unwrap_or_default();
@@ -30,7 +30,7 @@ pub fn CopyCommand(workbench: Workbench) -> impl IntoView {
     view! {
         <Show when=move || !text().is_empty()>
             <div class="command-line">
-                <button type="button" class="copy-command" on:click=copy>"Copy as command"</button>
+                <button type="button" class="copy-command" on:click=handler(copy)>"Copy as command"</button>
                 <Show when=move || is_open.get()>
                     <pre class="text" tabindex="0" role="group" aria-label="Command">{reactive(text)}</pre>
                     {reactive(left_out)}

@@ -3,7 +3,7 @@
 use crate::order::CompactSort;
 use std::{cell::RefCell, rc::Rc};
 
-use super::fields;
+use super::{fields, reactive::handler, signal::RwSignal};
 use futures::channel::oneshot;
 use js_sys::Array;
 use leptos::{ev, prelude::*, task::spawn_local};
@@ -138,7 +138,7 @@ pub fn OpenButton(on_files: OnFiles, #[prop(optional)] primary: bool) -> impl In
     // The input itself takes the keyboard; the label only draws it, so assistive technology sees a file input.
     view! {
         <label class="button file-button" class:primary=primary>
-            <input node_ref=input type="file" multiple=true class="visually-hidden" on:change=chosen />
+            <input node_ref=input type="file" multiple=true class="visually-hidden" on:change=handler(chosen) />
             <span>"Open files"</span>
         </label>
     }

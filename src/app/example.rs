@@ -10,6 +10,7 @@ use web_sys::{File, Response};
 use super::{
     js_error, offline,
     session::{Failure, NoticeAction, Session},
+    signal::RwSignal,
     worker_code,
 };
 use crate::report::Workbench;
@@ -24,7 +25,7 @@ const EXAMPLES: [(Workbench, &str); 4] = [
 /// The examples of the workbenches. Copies share them.
 #[derive(Clone, Copy)]
 pub struct Example {
-    files: RwSignal<Vec<(Workbench, File)>, LocalStorage>,
+    files: leptos::prelude::RwSignal<Vec<(Workbench, File)>, LocalStorage>,
     settled: RwSignal<bool>,
     failed: RwSignal<bool>,
 }
@@ -34,7 +35,7 @@ impl Example {
     /// for it.
     pub fn fetch(session: Session) -> Self {
         let example = Self {
-            files: RwSignal::new_local(Vec::new()),
+            files: leptos::prelude::RwSignal::new_local(Vec::new()),
             settled: RwSignal::new(false),
             failed: RwSignal::new(false),
         };

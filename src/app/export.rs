@@ -8,6 +8,7 @@ use super::{
     menu::{Menu, MenuEntry},
     reactive::Show,
     session::Session,
+    signal::{RwSignal, Signal, memo},
 };
 use crate::{
     app::{clipboard, js_error::describe},
@@ -78,12 +79,12 @@ pub fn TableMenus(
     let columns = UnsyncCallback::new(move |()| {
         let names: Vec<String> = secondary().iter().map(|column| column.name.to_string()).collect();
         let count = names.len();
-        let is_all = Signal::derive(move || asked.with(Vec::len) >= count);
+        let is_all = memo(move || asked.with(Vec::len) >= count);
         let toggle_all = move || asked.set(if is_all.get_untracked() { Vec::new() } else { names.clone() });
         let mut entries = vec![MenuEntry::switch("All columns".to_owned(), String::new(), is_all, toggle_all)];
         entries.extend(secondary().into_iter().map(|Column { name, meaning, .. }| {
             let [own, other] = [(); 2].map(|()| name.to_string());
-            let is_shown = Signal::derive(move || asked.with(|asked| asked.contains(&own)));
+            let is_shown = memo(move || asked.with(|asked| asked.contains(&own)));
             let toggle = move || {
                 asked.update(|asked| match asked.iter().position(|name| *name == other) {
                     Some(place) => drop(asked.remove(place)),

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use crate::app::{
     reactive::{Show, effect},
+    signal::RwSignal,
     terms::term,
 };
 use leptos::{html, prelude::*};
@@ -11,6 +12,22 @@ use wasm_bindgen::JsCast;
 use web_sys::{Element, Event};
 
 use crate::units::grouped;
+
+/// A field for words by which a list is filtered.
+pub fn filter_field(label: &'static str, words: RwSignal<String>) -> AnyView {
+    view! {
+        <label class="filter">
+            <input
+                type="search"
+                aria-label=label
+                placeholder="Filter"
+                prop:value=move || words.get()
+                on:input:target=move |event| words.set(event.target().value())
+            />
+        </label>
+    }
+    .into_any()
+}
 
 /// Whether an event comes from a field that takes keys, such as a text field or a list.
 pub fn is_typing(event: &Event) -> bool {
@@ -131,7 +148,15 @@ pub fn choice_field(
         let label = format!("Find in {label}");
         move || {
             let placeholder = move || format!("Find in {}", grouped(all.get() as u64));
-            view! { <input type="search" aria-label=label.clone() placeholder=placeholder bind:value=wanted /> }
+            view! {
+                <input
+                    type="search"
+                    aria-label=label.clone()
+                    placeholder=placeholder
+                    prop:value=move || wanted.get()
+                    on:input:target=move |event| wanted.set(event.target().value())
+                />
+            }
         }
     };
     let choose = move |at: usize| {

@@ -3,8 +3,9 @@
 use leptos::{html, prelude::*, task::spawn_local};
 
 use super::{
-    reactive::{modal, reactive},
+    reactive::{handler, modal, reactive},
     session::{Session, workers::client::JobKind},
+    signal::RwSignal,
 };
 use crate::{
     intake::lines::FileLines,
@@ -62,7 +63,7 @@ pub fn place_text(session: Session, line: FileLine) -> Option<String> {
 pub fn FileLineButton(line: FileLine, text: String) -> impl IntoView {
     let (session, shown): (Session, ShownLine) = (expect_context(), expect_context());
     view! {
-        <button type="button" class="chart-line" on:click=move |_| shown.open(session, line)>{text}</button>
+        <button type="button" class="chart-line" on:click=handler(move |_| shown.open(session, line))>{text}</button>
     }
 }
 
@@ -82,10 +83,10 @@ pub fn FileLineDialog() -> impl IntoView {
         })
     };
     view! {
-        <dialog node_ref=dialog class="share-dialog" aria-labelledby="file-line-heading" on:close=move |_| shown.set(None)>
+        <dialog node_ref=dialog class="share-dialog" aria-labelledby="file-line-heading" on:close=handler(move |_| shown.set(None))>
             <div class="share-head">
                 <h2 id="file-line-heading">{reactive(heading)}</h2>
-                <button type="button" class="quiet" aria-label="Close" on:click=move |_| shown.set(None)>"×"</button>
+                <button type="button" class="quiet" aria-label="Close" on:click=handler(move |_| shown.set(None))>"×"</button>
             </div>
             {reactive(body)}
         </dialog>

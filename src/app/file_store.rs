@@ -14,8 +14,9 @@ use web_sys::{DomException, EventTarget, File, IdbDatabase, IdbFactory, IdbObjec
 use super::{
     drop::{OnFiles, OpenedFiles},
     js_error::describe,
-    reactive::{For, Show},
+    reactive::{For, Show, handler},
     session::Session,
+    signal::RwSignal,
     theme::storage,
 };
 
@@ -29,7 +30,7 @@ const MAX_FILES: u32 = 20;
 #[derive(Clone, Copy)]
 pub struct FileStore {
     is_on: RwSignal<bool>,
-    files: RwSignal<Vec<StoredFile>, LocalStorage>,
+    files: leptos::prelude::RwSignal<Vec<StoredFile>, LocalStorage>,
     session: Session,
 }
 
@@ -42,8 +43,11 @@ struct StoredFile {
 impl FileStore {
     /// Reads the switch, and follows changes by other tabs.
     pub fn new(session: Session) -> Self {
-        let file_store =
-            Self { is_on: RwSignal::new(is_switched_on()), files: RwSignal::new_local(Vec::new()), session };
+        let file_store = Self {
+            is_on: RwSignal::new(is_switched_on()),
+            files: leptos::prelude::RwSignal::new_local(Vec::new()),
+            session,
+        };
         window_event_listener(ev::storage, move |event| {
             if event.key().is_none_or(|key| key == SWITCH_KEY) {
                 file_store.is_on.set(is_switched_on());
@@ -251,7 +255,7 @@ pub fn StoredFiles() -> impl IntoView {
                 <ul class="on-device-files">
                     <For each=move || file_store.files.get() key=|kept| kept.opened_ms.to_bits() children=|one| view! { <Row one /> } />
                 </ul>
-                <button type="button" on:click=move |_| file_store.clear()>"Clear everything"</button>
+                <button type="button" on:click=handler(move |_| file_store.clear())>"Clear everything"</button>
             </Show>
         </section>
     }
@@ -267,9 +271,9 @@ fn Row(one: StoredFile) -> impl IntoView {
     let open = move |_| on_files.run(OpenedFiles { files: vec![file.clone()], too_many: false });
     view! {
         <li>
-            <button type="button" class="quiet on-device-file" on:click=open>{name}</button>
+            <button type="button" class="quiet on-device-file" on:click=handler(open)>{name}</button>
             <span class="small">{size}</span>
-            <button type="button" class="quiet" aria-label=remove on:click=move |_| file_store.remove(opened_ms)>"×"</button>
+            <button type="button" class="quiet" aria-label=remove on:click=handler(move |_| file_store.remove(opened_ms))>"×"</button>
         </li>
     }
 }

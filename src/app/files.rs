@@ -5,13 +5,15 @@ use wasm_bindgen::JsCast;
 use web_sys::Element;
 
 use super::{
+    fields::filter_field,
     focus::Focus,
     list::{INITIAL_ITEMS, ListLimit, Sentences, first_sentences},
     report::ReportReader,
     session::{OpenFile, Session},
+    signal::{RwSignal, memo},
 };
 use crate::{
-    app::reactive::{For, Show, reactive},
+    app::reactive::{For, Show, handler, reactive},
     intake::{FileReport, MappingRequest, Outcome},
     order::CompactSort,
     text::{Problems, visible, visible_lines},
@@ -29,7 +31,7 @@ pub fn Files() -> impl IntoView {
     let shown = ListLimit::initial();
     let filter = RwSignal::new(String::new());
     // In a long list, files that could not be read come first, where they are found.
-    let open = Memo::new(move |_| -> Vec<(u32, String)> {
+    let open = memo(move || -> Vec<(u32, String)> {
         let wanted = filter.with(|filter| filter.to_lowercase());
         let mut in_trouble: Vec<u32> =
             session.reports.with(|all| all.iter().filter(is_in_trouble).map(|r| r.id).collect());
@@ -58,7 +60,7 @@ pub fn Files() -> impl IntoView {
         })
     };
     let row = |(id, name): (u32, String)| view! { <FileRow id name /> };
-    let summary = Memo::new(move |_| FilesSummary::of(session));
+    let summary = memo(move || FilesSummary::of(session));
     let badge = |(text, is_wrong): (String, bool)| view! { <span class="badge" class:wrong=is_wrong>{text}</span> };
     let badges = move || summary.with(|summary| summary.badges.clone()).into_iter().map(badge).collect_view();
     view! {
@@ -69,10 +71,7 @@ pub fn Files() -> impl IntoView {
                 {reactive(badges)}
             </summary>
             <Show when=is_long>
-                <label class="filter">
-                    <span class="visually-hidden">"Filter files"</span>
-                    <input type="search" placeholder="Filter files" bind:value=filter />
-                </label>
+                {filter_field("Filter files", filter)}
             </Show>
             <ul class="files">
                 <For each=listed key=|(id, _)| *id children=row />
@@ -150,13 +149,13 @@ fn is_in_trouble(report: &&FileReport) -> bool {
 #[component]
 fn FileRow(id: u32, name: String) -> impl IntoView {
     let session: Session = expect_context();
-    let report = Memo::new(move |_| {
+    let report = memo(move || {
         session.reports.with(|reports| reports.iter().find(|report: &&FileReport| report.id == id).cloned())
     });
     let shown_name = name.clone();
     let name = visible(&name).into_owned();
     let close = format!("Close {name}");
-    let left_out = Memo::new(move |_| {
+    let left_out = memo(move || {
         session.files.with(|files| files.iter().find(|file| file.id == id).and_then(|file| file.not_read.clone()))
     });
     let is_unread =
@@ -164,7 +163,7 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
     let not_read = move |why: String| {
         view! {
             <p class="file-facts wrong">"Not read: " {visible_lines(&why).into_owned()} "."</p>
-            <button type="button" on:click=move |_| session.read_again(id)>"Try again"</button>
+            <button type="button" on:click=handler(move |_| session.read_again(id))>"Try again"</button>
         }
     };
     let reader: ReportReader = expect_context();
@@ -185,12 +184,12 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
                 <bdi class="file-name" title=name.clone()>
                     {name.clone()}
                 </bdi>
-                <button type="button" class="quiet" aria-label=close on:click=on_close>
+                <button type="button" class="quiet" aria-label=close on:click=handler(on_close)>
                     "×"
                 </button>
             </div>
             {reactive(move || report.get().map(|report| view! { <ReportView report /> }))}
-            {reactive(move || is_report().then(|| view! { <button type="button" on:click=read.clone()>"Show the report"</button> }))}
+            {reactive(move || is_report().then(|| view! { <button type="button" on:click=handler(read.clone())>"Show the report"</button> }))}
             {reactive(move || left_out.get().map(not_read))}
             <Show when=is_unread>
                 <p class="small">"Not read."</p>
@@ -253,7 +252,7 @@ fn ReportView(report: FileReport) -> impl IntoView {
 fn AskForColumns(id: u32, request: MappingRequest, label: &'static str) -> impl IntoView {
     let session: Session = expect_context();
     view! {
-        <button type="button" on:click=move |_| session.asking.set(Some((id, request.clone())))>
+        <button type="button" on:click=handler(move |_| session.asking.set(Some((id, request.clone()))))>
             {label}
         </button>
     }

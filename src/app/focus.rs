@@ -5,6 +5,7 @@ use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
 use super::{reactive::effect, session::Session};
+use crate::app::signal::RwSignal;
 
 /// What is to have the focus after what had it.
 #[derive(Clone, Copy)]

@@ -4,7 +4,10 @@ use leptos::prelude::*;
 
 use super::{focus::Focus, report::ReportReader, session::Session};
 use crate::{
-    app::reactive::reactive,
+    app::{
+        reactive::{handler, reactive},
+        signal::RwSignal,
+    },
     intake::{FileReport, Outcome},
     report::Workbench,
     units::count,
@@ -50,7 +53,7 @@ pub fn Found() -> impl IntoView {
                 <section class="notice found" aria-label="What was found">
                     <ul>{found.into_iter().map(line).collect_view()}</ul>
                     <p class="wrong">{not_read()}</p>
-                    <button type="button" class="quiet" aria-label="Dismiss what was found" on:click=dismiss>
+                    <button type="button" class="quiet" aria-label="Dismiss what was found" on:click=handler(dismiss)>
                         "×"
                     </button>
                 </section>

@@ -9,6 +9,7 @@ use wasm_bindgen::prelude::*;
 use web_sys::Element;
 
 use super::{printing::Printing, reactive::effect};
+use crate::app::signal::RwSignal;
 
 /// The number of elements that are drawn wherever they are; an ordinary page has no more.
 const EAGER_ELEMENTS: usize = 24;
@@ -88,7 +89,7 @@ pub fn is_near_viewport(element: impl Fn() -> Option<Element> + 'static) -> RwSi
         };
         // The browser reports it within a frame. Without the observer every element counts as near.
         let watch = ViewportWatch::new(&element, move || {
-            is_near.try_set(true);
+            is_near.set(true);
         });
         if watch.is_none() {
             is_near.set(true);

@@ -3,7 +3,10 @@
 
 use leptos::prelude::*;
 
-use super::reactive::reactive;
+use super::{
+    reactive::{handler, reactive},
+    signal::{RwSignal, memo},
+};
 use crate::text::visible_lines;
 
 /// The number of items that are shown at first.
@@ -33,7 +36,7 @@ impl ListLimit {
             let more = move |_| self.0.update(|shown| *shown += MORE_ITEMS);
             (rest > 0).then(|| {
                 view! {
-                    <button type="button" class="more" on:click=more>
+                    <button type="button" class="more" on:click=handler(more)>
                         {format!("Show {} of {rest} more", rest.min(MORE_ITEMS))}
                     </button>
                 }
@@ -54,7 +57,7 @@ where
     F: Fn(usize) -> (Vec<String>, usize) + Send + Sync + 'static,
 {
     let shown = ListLimit::initial();
-    let first = Memo::new(move |_| first(shown.get()));
+    let first = memo(move || first(shown.get()));
     let items = move || {
         first.with(|(texts, _)| {
             texts.iter().map(|text| view! { <li>{visible_lines(text).into_owned()}</li> }).collect_view()

@@ -6,7 +6,9 @@ use leptos::prelude::*;
 
 use super::{
     export::{TableMenus, write_listing},
+    fields::filter_field,
     reactive::Show,
+    signal::{RwSignal, Signal},
     table::DataTable,
 };
 use crate::text::Listing;
@@ -46,10 +48,7 @@ pub fn ListingView(
             <div class="panel-head">
                 <h3>{heading.clone()}</h3>
                 <Show when=is_long>
-                    <label class="filter">
-                        <span class="visually-hidden">"Filter rows"</span>
-                        <input type="search" placeholder="Filter" bind:value=filter />
-                    </label>
+                    {filter_field("Filter rows", filter)}
                 </Show>
                 <TableMenus listing asked title=heading.clone() name write />
             </div>

@@ -1,20 +1,22 @@
 //! "I have no file yet": the commands that make the files of a workbench on a cluster, to be copied.
 
-use leptos::prelude::*;
+use leptos::{prelude::*, task::spawn_local};
 
 use super::{
     fields::{ChoiceField, number_field},
-    reactive::{Show, reactive},
+    reactive::{Show, effect, reactive},
+    session::{Session, workers::client::JobKind},
+    signal::RwSignal,
     terms::term,
     text_file::TextFile,
 };
 use crate::{
     collective::Scale,
     launch::{Launcher, short_size},
-    measure::{MeasureCommand, MeasureValues},
-    registry::measure_commands,
+    measure::{FilledCommand, MeasureValues},
     report::Workbench,
     units::Size,
+    worker::protocol::{Request, Response},
 };
 
 /// The largest numbers of nodes, and of ranks on each, that can be given.
@@ -86,19 +88,38 @@ pub fn NoFileYet(
         let range = [1, MOST[which]].map(|end| end.to_string());
         number_field(label.to_owned(), range, "1".to_owned(), Box::new(value), Box::new(take))
     };
-    let command = move |command: &MeasureCommand| {
-        let MeasureCommand { title, gives, needs, file, .. } = *command;
+    let command = |command: FilledCommand| {
+        let FilledCommand { title, gives, needs, file, text } = command;
+        let about = if file.is_empty() { title.clone() } else { String::new() };
         let needs = (!needs.is_empty()).then(|| view! { <p class="small">{format!("It needs {needs}.")}</p> });
         view! {
-            <section class="measure" aria-label=title>
-                <h3>{title}</h3>
+            <section class="measure" aria-label=title.clone()>
+                <h3>{title.clone()}</h3>
                 <p>{gives} "."</p>
                 {needs}
-                <TextFile name=file about=if file.is_empty() { title } else { "" } text=command.text(&values.get()) />
+                <TextFile name=file about text />
             </section>
         }
     };
-    let commands = move || measure_commands(of.get()).iter().map(command).collect_view();
+    let session: Session = expect_context();
+    let commands = RwSignal::new(Vec::new());
+    effect(move || {
+        let asked = (of.get(), values.get());
+        if !is_open.get() {
+            return;
+        }
+        spawn_local(async move {
+            let request = Request::MeasureCommands(asked.0, asked.1);
+            let answer = session.main().ask(JobKind::Quick, request, &[], Box::new(|_| ())).await;
+            let is_asked = of.try_get_untracked().zip(values.try_get_untracked()) == Some(asked);
+            match answer.map(|answer| answer.response) {
+                Ok(Response::MeasureCommands(filled)) if is_asked => commands.set(filled),
+                Err(failure) => session.notify(failure.to_string(), true, None),
+                _ => {}
+            }
+        });
+    });
+    let commands = move || commands.get().into_iter().map(command).collect_view();
     view! {
         <details class="panel no-file" on:toggle:target=move |event| is_open.set(event.target().open())>
             <summary>"I have no file yet"</summary>

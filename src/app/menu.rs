@@ -2,7 +2,10 @@
 //!
 //! The arrow keys, Home and End go through the entries; Escape closes the menu and gives the focus back to the button.
 
-use crate::app::reactive::Show;
+use crate::app::{
+    reactive::{Show, handler},
+    signal::{RwSignal, Signal},
+};
 use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 use web_sys::{HtmlElement, Node};
@@ -97,7 +100,7 @@ pub fn Menu(
     let leave = move |event: ev::FocusEvent| {
         let to = event.related_target().and_then(|to| to.dyn_into::<Node>().ok());
         if !place.try_get_untracked().flatten().is_some_and(|place| place.contains(to.as_ref())) {
-            is_open.try_set(false);
+            is_open.set(false);
         }
     };
     // Some browsers take the focus away from what is pressed, which would close the menu before the click.
@@ -121,26 +124,26 @@ pub fn Menu(
                 aria-checked=move || is_on.map(|is_on| if is_on.get() { "true" } else { "false" })
                 tabindex="-1"
                 title=(!meaning.is_empty()).then_some(meaning)
-                on:click=run
+                on:click=handler(run)
             >
                 {label}
             </button>
         }
     };
     view! {
-        <span class="menu" node_ref=place on:keydown=walk on:focusout=leave on:mousedown=keep_focus>
+        <span class="menu" node_ref=place on:keydown=handler(walk) on:focusout=handler(leave) on:mousedown=handler(keep_focus)>
             <button
                 type="button"
                 class="quiet"
                 aria-haspopup="menu"
                 aria-expanded=move || if is_open.get() { "true" } else { "false" }
-                aria-label=name
-                on:click=move |_| if is_open.get_untracked() { close() } else { open() }
+                aria-label=move || name.get()
+                on:click=handler(move |_| if is_open.get_untracked() { close() } else { open() })
             >
                 {label}
             </button>
             <Show when=move || is_open.get()>
-                <div role="menu" class:is-above=is_above aria-label=name>
+                <div role="menu" class:is-above=move || is_above.get() aria-label=move || name.get()>
                     {entries.run(()).into_iter().map(entry).collect_view()}
                 </div>
             </Show>

@@ -42,6 +42,7 @@ mod reactive;
 mod report;
 mod session;
 mod share;
+mod signal;
 mod status;
 mod table;
 mod tabs;
@@ -57,11 +58,12 @@ pub mod worker_entry;
 
 use std::cell::Cell;
 
-use crate::app::reactive::{Show, effect, reactive};
+use crate::app::reactive::{Show, effect, handler, reactive};
 use leptos::{mount::mount_to_body, prelude::*};
 use wasm_bindgen::JsCast;
 
 use crate::{
+    app::signal::{RwSignal, memo},
     form::{self, Choices},
     report::{Workbench, link},
     tuning::address::Address,
@@ -168,7 +170,7 @@ fn App() -> impl IntoView {
                     <OpenButton on_files />
                 </Show>
                 <Show when=move || share.has_report(session, reader)>
-                    <button type="button" class="share" on:click=move |_| share.open()>"Share"</button>
+                    <button type="button" class="share" on:click=handler(move |_| share.open())>"Share"</button>
                 </Show>
                 <ThemeChoice />
                 <button type="button" class="quiet" data-open="commands" title="Commands and keys (?)" aria-label="Commands and keys">"?"</button>
@@ -194,7 +196,7 @@ fn App() -> impl IntoView {
 #[component]
 fn ShownWorkbench() -> impl IntoView {
     let session: Session = expect_context();
-    let here = Memo::new(move |_| session.workbench.get());
+    let here = memo(move || session.workbench.get());
     let welcome = || {
         let WorkbenchWords { lead, reads, .. } = words(Workbench::Tuning);
         view! { <Welcome workbench=Workbench::Tuning lead reads /> }
@@ -231,7 +233,7 @@ fn check_workers_every_second(session: Session) {
 
 /// Sets `data-state` of `<html>` to `loading`, `busy`, `idle` or `failed`, for style sheets and tests.
 fn show_state(session: Session, collecting: RwSignal<bool>, example: Example) {
-    let state = Memo::new(move |_| {
+    let state = memo(move || {
         if example.has_failed() {
             "failed"
         } else if !example.is_settled() {

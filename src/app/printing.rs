@@ -2,6 +2,8 @@
 
 use leptos::{ev, prelude::*};
 
+use crate::app::signal::RwSignal;
+
 /// Whether the browser prints. Copies share it.
 #[derive(Clone, Copy)]
 pub struct Printing(pub RwSignal<bool>);

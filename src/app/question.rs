@@ -4,6 +4,7 @@ use leptos::{html, prelude::*};
 use wasm_bindgen::JsCast;
 
 use super::{chart::follow_size, reactive::effect};
+use crate::app::signal::RwSignal;
 
 /// The property of the style sheets that holds the height of the row, below which the tabs stay in view.
 const HEIGHT: &str = "--question";

@@ -25,6 +25,11 @@ pub fn effect(work: impl Fn() + 'static) {
     shared(Box::new(work));
 }
 
+/// What a view does on an event.
+pub fn handler<E: 'static>(act: impl FnMut(E) + 'static) -> Box<dyn FnMut(E)> {
+    Box::new(act)
+}
+
 /// Opens a dialog over the page while a condition holds, and closes it otherwise.
 pub fn modal(dialog: NodeRef<Dialog>, is_open: impl Fn() -> bool + 'static) {
     effect(move || {

@@ -1,6 +1,6 @@
 //! The status line and the notices.
 
-use crate::app::reactive::{For, Show, reactive};
+use crate::app::reactive::{For, Show, handler, reactive};
 use leptos::prelude::*;
 
 use crate::{report::Workbench, text::visible_lines, tuning::result::AnswerBasis};
@@ -46,9 +46,9 @@ fn TaskStatus() -> impl IntoView {
         <span class="status-percent">{reactive(percent)}</span>
         <Show when=move || session.is_silent.get()>
             <span class="status-silent">"The worker has not responded for some time."</span>
-            <button type="button" on:click=move |_| session.restart()>"Restart it"</button>
+            <button type="button" on:click=handler(move |_| session.restart())>"Restart it"</button>
         </Show>
-        <button type="button" class="cancel" on:click=move |_| session.cancel()>"Cancel"</button>
+        <button type="button" class="cancel" on:click=handler(move |_| session.cancel())>"Cancel"</button>
     }
 }
 
@@ -78,10 +78,10 @@ fn IdleStatus() -> impl IntoView {
     view! {
         <span class="status-words">{state}</span>
         <Show when=untrained>
-            <button type="button" class="train" on:click=move |_| session.study(here())>"Train"</button>
+            <button type="button" class="train" on:click=handler(move |_| session.study(here()))>"Train"</button>
         </Show>
         <Show when=is_partial>
-            <button type="button" class="train" on:click=move |_| session.study(here())>{move || words(here()).again}</button>
+            <button type="button" class="train" on:click=handler(move |_| session.study(here()))>{move || words(here()).again}</button>
         </Show>
     }
 }
@@ -125,7 +125,7 @@ fn NoticeView(notice: Notice) -> impl IntoView {
             act(session);
         };
         view! {
-            <button type="button" on:click=act>
+            <button type="button" on:click=handler(act)>
                 {label}
             </button>
         }
@@ -134,7 +134,7 @@ fn NoticeView(notice: Notice) -> impl IntoView {
         <div class="notice" id=format!("notice-{id}") class:is-error=is_error role=if is_error { "alert" } else { "status" }>
             <p>{visible_lines(&text).into_owned()}</p>
             {button}
-            <button type="button" class="quiet" aria-label="Dismiss" on:click=move |_| dismiss()>"×"</button>
+            <button type="button" class="quiet" aria-label="Dismiss" on:click=handler(move |_| dismiss())>"×"</button>
         </div>
     }
 }

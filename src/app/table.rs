@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::app::reactive::{For, Show, reactive};
+use crate::app::reactive::{For, Show, handler, reactive};
 use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
@@ -11,6 +11,7 @@ use super::{
     chart::linked::{Links, values_of_row},
     lazy::is_near_viewport,
     printing::Printing,
+    signal::{RwSignal, Signal, memo},
     terms::term,
 };
 use crate::text::{Listing, visible};
@@ -57,8 +58,8 @@ pub fn DataTable(
     let sort = RwSignal::new(None::<(usize, bool)>);
     let drawn = count_up_in_tasks(FIRST_ROWS / ROWS_PER_TASK);
     // The number of rows drawn depends on the number of columns.
-    let width = Memo::new(move |_| listing.with(|listing| listing.columns.len()));
-    let shown = Memo::new(move |_| {
+    let width = memo(move || listing.with(|listing| listing.columns.len()));
+    let shown = memo(move || {
         listing.with(|listing| {
             let columns = listing.columns.iter().enumerate();
             let is_shown = |name: &str| asked.with(|asked| asked.iter().any(|other| other == name));
@@ -75,7 +76,7 @@ pub fn DataTable(
     let is_near = is_near_viewport(move || place.get().map(Into::into));
     let limit = move || if extra_rows.get() > 0 { most() } else { most().min((drawn.get() + 1) * ROWS_PER_TASK) };
     let body = NodeRef::<html::Tbody>::new();
-    let order = Memo::new(move |_| listing.with(|listing| listing.visible_rows(sort.get(), &filter.get())));
+    let order = memo(move || listing.with(|listing| listing.visible_rows(sort.get(), &filter.get())));
     // The third click restores the original order.
     let sort_by = move |column: usize| {
         sort.update(|sort| {
@@ -96,7 +97,7 @@ pub fn DataTable(
             let column = columns.get(index)?.clone();
             Some(view! {
                 <th scope="col" class:numeric=column.is_numeric aria-sort=move || aria_sort(index)>
-                    <button type="button" title=column.meaning on:click=move |_| sort_by(index)>
+                    <button type="button" title=column.meaning on:click=handler(move |_| sort_by(index))>
                         {term(column.name.to_string())}
                     </button>
                 </th>
@@ -105,7 +106,7 @@ pub fn DataTable(
         shown.get().into_iter().map(header).collect_view()
     };
     let links: Links = expect_context();
-    let marked = Memo::new(move |_| listing.with(|listing| links.marked_rows(listing)));
+    let marked = memo(move || listing.with(|listing| links.marked_rows(listing)));
     // A row is built once and its cells follow the content, so that it keeps the focus when the content changes.
     let row = move |index: usize| {
         let columns = listing.with_untracked(|listing| listing.columns.clone());
@@ -131,8 +132,8 @@ pub fn DataTable(
             })
         };
         let rest = shown.get_untracked().into_iter().skip(1).map(cell).collect_view();
-        let is_current = Memo::new(move |_| current.get() == Some(index));
-        let is_marked = Memo::new(move |_| marked.with(|marked| marked.contains(&index)));
+        let is_current = memo(move || current.get() == Some(index));
+        let is_marked = memo(move || marked.with(|marked| marked.contains(&index)));
         let class = move || {
             listing.track();
             let own = row_class.map(|class| class.run(index)).unwrap_or_default();
@@ -144,13 +145,13 @@ pub fn DataTable(
             <tr
                 class=class
                 aria-current=move || is_current.get().then_some("true")
-                on:mouseenter=move |_| point()
-                on:focusin=move |_| point()
-                on:click=move |_| {
+                on:mouseenter=handler(move |_| point())
+                on:focusin=handler(move |_| point())
+                on:click=handler(move |_| {
                     if let Some(on_open) = on_open {
                         on_open.run(index);
                     }
-                }
+                })
             >
                 <th scope="row" class:numeric=columns.first().is_some_and(|column| column.is_numeric)>
                     {head}
@@ -199,7 +200,7 @@ pub fn DataTable(
             tabindex="0"
             role="region"
             aria-label=caption
-            on:focus=move |_| is_near.set(true)
+            on:focus=handler(move |_| is_near.set(true))
         >
             <table class="data">
                 <caption class="visually-hidden">{title}</caption>
@@ -208,15 +209,15 @@ pub fn DataTable(
                 </thead>
                 <tbody
                     node_ref=body
-                    on:keydown=walk
-                    on:mouseleave=move |_| links.point(None, None)
-                    on:focusout=move |_| links.point(None, None)
+                    on:keydown=handler(walk)
+                    on:mouseleave=handler(move |_| links.point(None, None))
+                    on:focusout=handler(move |_| links.point(None, None))
                 >
                     <For each=rows key=|row| *row children=move |(_, index)| row(index) />
                 </tbody>
             </table>
             <Show when=is_cut>
-                <button type="button" on:click=move |_| extra_rows.update(|extra_rows| *extra_rows += untrack(more_rows))>
+                <button type="button" on:click=handler(move |_| extra_rows.update(|extra_rows| *extra_rows += untrack(more_rows)))>
                     "Show "
                     {reactive(next)}
                     " further rows"

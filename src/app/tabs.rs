@@ -3,7 +3,8 @@
 use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
-use super::reactive::{effect, reactive};
+use super::reactive::{effect, handler, reactive};
+use crate::app::signal::{Signal, memo};
 use crate::report::placement::Tab;
 
 /// The width of the tab before the chosen one that stays in view, in CSS pixels.
@@ -29,7 +30,7 @@ pub fn Tabs(
     let strip = NodeRef::<html::Div>::new();
     let tab = move |Tab { key, name }: Tab| {
         let (id, own) = (tab_id(&key), key.clone().into_owned());
-        let is_shown = Memo::new(move |_| shown.with(|shown| *shown == own));
+        let is_shown = memo(move || shown.with(|shown| *shown == own));
         view! {
             <button
                 type="button"
@@ -38,7 +39,7 @@ pub fn Tabs(
                 aria-controls="panel"
                 aria-selected=move || if is_shown.get() { "true" } else { "false" }
                 tabindex=move || if is_shown.get() { "0" } else { "-1" }
-                on:click=move |_| choose.run(key.clone().into_owned())
+                on:click=handler(move |_| choose.run(key.clone().into_owned()))
             >
                 {name}
             </button>
@@ -74,7 +75,7 @@ pub fn Tabs(
         }
     });
     view! {
-        <div class="tabs" role="tablist" aria-label="Sections" node_ref=strip on:keydown=walk>
+        <div class="tabs" role="tablist" aria-label="Sections" node_ref=strip on:keydown=handler(walk)>
             {reactive(row)}
         </div>
     }

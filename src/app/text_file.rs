@@ -2,7 +2,13 @@
 
 use leptos::prelude::*;
 
-use super::{clipboard, js_error::describe, list::ListLimit, reactive::reactive, session::Session};
+use super::{
+    clipboard,
+    js_error::describe,
+    list::ListLimit,
+    reactive::{handler, reactive},
+    session::Session,
+};
 
 /// The number of lines that are shown.
 const SHOWN_LINES: usize = 400;
@@ -47,13 +53,13 @@ pub fn TextFile(
                 <strong class="verbatim">{name}</strong>
                 <span class="small">{about}</span>
                 <span class="export">
-                    <button type="button" aria-label=copy_name on:click=copy>
+                    <button type="button" aria-label=copy_name on:click=handler(copy)>
                         "Copy"
                     </button>
                     {has_name
                         .then(|| {
                             view! {
-                                <button type="button" aria-label=save_name on:click=save>
+                                <button type="button" aria-label=save_name on:click=handler(save)>
                                     "Save"
                                 </button>
                             }

@@ -4,7 +4,11 @@ use leptos::{ev, prelude::*};
 use wasm_bindgen::{JsCast, prelude::*};
 use web_sys::MediaQueryListEvent;
 
-use crate::{app::reactive::effect, plot::Theme};
+use crate::app::signal::{RwSignal, Signal, memo};
+use crate::{
+    app::reactive::{effect, handler},
+    plot::Theme,
+};
 
 /// The choice of the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,7 +51,7 @@ impl ActiveTheme {
                 setting.set(parse_setting(event.new_value().as_deref()));
             }
         });
-        let theme = Signal::derive(move || match (setting.get(), system_is_dark.get()) {
+        let theme = memo(move || match (setting.get(), system_is_dark.get()) {
             (ThemeSetting::Dark, _) | (ThemeSetting::System, true) => Theme::Dark,
             _ => Theme::Light,
         });
@@ -94,7 +98,7 @@ pub fn ThemeChoice() -> impl IntoView {
                     name="theme"
                     value=name
                     prop:checked=move || setting.get() == value
-                    on:change=move |_| setting.set(value)
+                    on:change=handler(move |_| setting.set(value))
                 />
                 <span>{label}</span>
             </label>

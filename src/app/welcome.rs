@@ -9,7 +9,7 @@ use super::{
     file_store::StoredFiles,
     files::Files,
     measure::NoFileYet,
-    reactive::{Show, reactive},
+    reactive::{Show, handler, reactive},
     session::Session,
     words::words,
 };
@@ -54,12 +54,12 @@ pub fn Welcome(
                 <div class="welcome-actions">
                     <OpenButton on_files primary=true />
                     <Show when=move || example.has(workbench)>
-                        <button type="button" id="open-example" on:click=move |_| example.open(session, workbench)>
+                        <button type="button" id="open-example" on:click=handler(move |_| example.open(session, workbench))>
                             "Open the example"
                         </button>
                     </Show>
                     <Show when=move || workbench == Workbench::Policy>
-                        <button type="button" on:click=move |_| session.choose(workbench, "world", "clear")>
+                        <button type="button" on:click=handler(move |_| session.choose(workbench, "world", "clear"))>
                             "Simulate strategies"
                         </button>
                     </Show>
@@ -101,7 +101,7 @@ fn Card(workbench: Workbench) -> impl IntoView {
         // A workbench without an example file makes its example itself.
         if example.has(workbench) {
             view! {
-                <button type="button" aria-label=label on:click=move |_| example.open(session, workbench)>
+                <button type="button" aria-label=label on:click=handler(move |_| example.open(session, workbench))>
                     "Open the example"
                 </button>
             }

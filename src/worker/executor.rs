@@ -10,7 +10,7 @@ use crate::{
     },
     policy,
     progress::Progress,
-    registry::Studies,
+    registry::{Studies, measure_commands},
     report, topology,
     tuning::{aggregate::Target, study::TuningStudyError},
     workbench::{Attachment, AttachmentKind, ViewChange, WorkbenchAnswer, WorkbenchError, WorkbenchView},
@@ -127,6 +127,10 @@ impl Executor {
                 let file =
                     files.into_iter().next().ok_or_else(|| ExecuteError::NoLine("The file is closed.".into()))?;
                 Response::Lines(lines_around(file.content, line).map_err(ExecuteError::NoLine)?)
+            }
+            Request::MeasureCommands(workbench, values) => {
+                let commands = measure_commands(workbench).iter();
+                Response::MeasureCommands(commands.map(|command| command.filled(&values)).collect())
             }
         })
     }

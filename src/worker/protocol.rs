@@ -18,6 +18,7 @@ use crate::{
         files::{DocumentFiles, FileToLoad},
         lines::FileLines,
     },
+    measure::{FilledCommand, MeasureValues},
     progress::Step,
     report::{self, snapshot::Snapshot},
     tuning::{
@@ -29,7 +30,7 @@ use crate::{
 };
 
 /// Tells two builds apart: page and worker must agree on it before they talk.
-pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+protocol.6");
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+protocol.7");
 
 /// A message from the page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -133,6 +134,8 @@ pub enum Request {
     },
     /// A line of a file, whose handle travels beside the request. Answered by [`Response::Lines`].
     ReadLine(u32),
+    /// The commands that make the files of a workbench. Answered by [`Response::MeasureCommands`].
+    MeasureCommands(report::Workbench, MeasureValues),
 }
 
 /// A measured state beside the loaded measurements.
@@ -160,6 +163,8 @@ pub enum Response {
     Written(report::Written),
     /// The response to [`Request::ReadLine`].
     Lines(FileLines),
+    /// The response to [`Request::MeasureCommands`].
+    MeasureCommands(Vec<FilledCommand>),
 }
 
 /// The result of loading files.

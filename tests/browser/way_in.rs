@@ -42,6 +42,10 @@ fn commands_that_make_a_file_follow_the_fields_and_are_copied() {
     page.fill("Smallest size", "1M");
     page.fill("Nodes", "4");
     page.choose("Launcher", "srun");
+    page.wait_until(
+        || page.text_in("region", "One launch of the default").contains("srun -N 4"),
+        "the commands follow the fields",
+    );
     page.click("button", "Copy One launch of the default");
     page.wait_for_text("Copied.");
     let copied = page.text_of("return navigator.clipboard.readText()");

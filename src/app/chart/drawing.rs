@@ -1,6 +1,6 @@
 //! The drawing of a chart: one canvas for the chart, and one above it for the points that are pointed at or pinned.
 
-use crate::app::reactive::{Show, effect, reactive};
+use crate::app::reactive::{Show, effect, handler, reactive};
 use leptos::{html, prelude::*};
 
 use super::{
@@ -12,6 +12,7 @@ use crate::{
     app::{
         file_line::{FileLineButton, place_text},
         session::Session,
+        signal::{RwSignal, memo},
     },
     math::exp,
     plot::{Layout, Pick, PointReadout, Rect, Zoom, beside, draw, draw_highlights},
@@ -100,8 +101,8 @@ pub(super) fn Drawing(state: State) -> impl IntoView {
             aria-roledescription="chart"
             aria-label=text(|chart| &chart.title)
             aria-describedby="chart-keys"
-            on:keydown=on_key
-            on:blur=move |_| state.clear_pointed()
+            on:keydown=handler(on_key)
+            on:blur=handler(move |_| state.clear_pointed())
         >
             <canvas
                 node_ref=under
@@ -116,14 +117,14 @@ pub(super) fn Drawing(state: State) -> impl IntoView {
                 aria-hidden="true"
                 style:width=side(CanvasSize::width)
                 style:height=side(CanvasSize::height)
-                on:pointerdown=press
-                on:pointermove=pointer
-                on:pointerup=move |_| state.release(false)
-                on:pointercancel=move |_| state.release(true)
-                on:pointerleave=move |_| state.clear_pointed()
-                on:wheel=wheel
-                on:click=click
-                on:dblclick=move |_| state.reset_zoom()
+                on:pointerdown=handler(press)
+                on:pointermove=handler(pointer)
+                on:pointerup=handler(move |_| state.release(false))
+                on:pointercancel=handler(move |_| state.release(true))
+                on:pointerleave=handler(move |_| state.clear_pointed())
+                on:wheel=handler(wheel)
+                on:click=handler(click)
+                on:dblclick=handler(move |_| state.reset_zoom())
             ></canvas>
             <div
                 class="chart-selection"
@@ -135,7 +136,7 @@ pub(super) fn Drawing(state: State) -> impl IntoView {
                 style:height=side_of_selection(Rect::height)
             ></div>
             <Show when=move || !state.zoom.with(Zoom::is_all)>
-                <button type="button" class="chart-reset" on:click=reset>"Reset zoom"</button>
+                <button type="button" class="chart-reset" on:click=handler(reset)>"Reset zoom"</button>
             </Show>
             <Tip state/>
             <Show when=move || state.chart.with(Option::is_none)>
@@ -151,7 +152,7 @@ pub fn follow_size(frame: NodeRef<html::Div>, kept: RwSignal<Option<CanvasSize>>
         let Some(element) = frame.try_get_untracked().flatten() else { return };
         let canvas_size = CanvasSize::of(&element);
         if kept.try_get_untracked().is_some_and(|before| before != canvas_size) {
-            kept.try_set(canvas_size);
+            kept.set(canvas_size);
         }
     };
     let size_watch = StoredValue::new_local(None);
@@ -161,7 +162,7 @@ pub fn follow_size(frame: NodeRef<html::Div>, kept: RwSignal<Option<CanvasSize>>
             size_watch.set_value(SizeWatch::new(&element, measure));
         }
     });
-    let pixel_ratio = Memo::new(move |_| kept.get().map(|canvas_size| canvas_size.pixel_ratio));
+    let pixel_ratio = memo(move || kept.get().map(|canvas_size| canvas_size.pixel_ratio));
     let ratio_watch = StoredValue::new_local(None);
     effect(move || {
         let ratio = pixel_ratio.get();
@@ -213,7 +214,7 @@ const MAX_BESIDE: usize = 8;
 /// The values of the point that is pointed at, and those of the other series at the same x, beside the point.
 #[component]
 fn Tip(state: State) -> impl IntoView {
-    let place = Memo::new(move |_| state.layout.with(|layout| layout.place(state.pointed.get()?)));
+    let place = memo(move || state.layout.with(|layout| layout.place(state.pointed.get()?)));
     let half_of = move |length: fn(&CanvasSize) -> f64| {
         state.canvas_size.get().map_or(f64::INFINITY, |canvas_size| length(&canvas_size) / 2.0)
     };

@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::app::{list::ListLimit, reactive::For, terms::term};
+use crate::app::{
+    list::ListLimit,
+    reactive::{For, handler},
+    signal::{RwSignal, Signal},
+    terms::term,
+};
 use leptos::prelude::*;
 
 use crate::plot::{Chart, Colour, Mark, Series, Theme, key_svg, legend_text};
@@ -47,7 +52,7 @@ pub(super) fn Legend(
         };
         view! {
             <li>
-                <button type="button" aria-pressed=move || shown().to_string() on:click=toggle>
+                <button type="button" aria-pressed=move || shown().to_string() on:click=handler(toggle)>
                     <img src=move || key_address(colour, mark.clone(), theme.get()) alt="" height="16"/>
                     {term(text)}
                 </button>

@@ -4,6 +4,7 @@
 use leptos::prelude::*;
 
 use crate::{
+    app::signal::RwSignal,
     plot::{Chart, Pick, is_same_label, value_text},
     text::{Column, Entry, Listing},
 };

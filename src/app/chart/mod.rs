@@ -16,13 +16,14 @@ use crate::app::{
     export::{export_entries, write_listing},
     lazy::is_near_viewport,
     menu::{Menu, MenuEntry},
-    reactive::{Show, reactive},
+    reactive::{Show, handler, reactive},
     session::Session,
 };
 use leptos::{html, prelude::*};
 use wasm_bindgen::JsCast;
 
 use crate::{
+    app::signal::{RwSignal, Signal, memo},
     plot::{Chart, Pick, Style, Theme},
     report::Exhibit,
     tuning::export::ExportFormat,
@@ -83,7 +84,7 @@ pub fn ChartView(
             </div>
             <Drawing state/>
             <Readout state/>
-            <p class="visually-hidden" role="status" aria-live="polite" aria-atomic="true">{state.announcement}</p>
+            <p class="visually-hidden" role="status" aria-live="polite" aria-atomic="true">{move || state.announcement.get()}</p>
             <ChartData chart is_shown=shows_data/>
             <PrintedChart state/>
         }
@@ -103,7 +104,7 @@ pub fn ChartView(
                 aria-label=summary
                 tabindex="0"
                 style:height=move || height().map(|height| format!("{height}px"))
-                on:focus=come
+                on:focus=handler(come)
             ></div>
         }
     };
@@ -137,7 +138,7 @@ fn Readout(state: State) -> impl IntoView {
         let reading = state.reading(Some(pick))?;
         Some(view! {
             <Values state reading pick is_pinned=true/>
-            <button type="button" class="chart-unpin" on:click=move |_| state.unpin()>"Unpin"</button>
+            <button type="button" class="chart-unpin" on:click=handler(move |_| state.unpin())>"Unpin"</button>
         })
     };
     view! { <div class="chart-readout">{reactive(pinned)}</div> }
@@ -152,7 +153,7 @@ fn Switches(state: State) -> impl IntoView {
                 type="button"
                 hidden=move || state.offered(switch).is_none()
                 aria-pressed=move || state.switched.get()[switch as usize].to_string()
-                on:click=move |_| state.toggle(switch)
+                on:click=handler(move |_| state.toggle(switch))
             >
                 {reactive(move || state.offered(switch))}
             </button>
@@ -186,7 +187,7 @@ fn Exports(state: State, shows_data: RwSignal<bool>) -> impl IntoView {
         entries.push(MenuEntry::switch("Show data".to_owned(), String::new(), shows_data.into(), toggle));
         entries
     });
-    let name = Signal::derive(move || {
+    let name = memo(move || {
         chart.with(|chart| chart.as_ref().map_or_else(String::new, |chart| format!("Options of {}", chart.title)))
     });
     view! {

@@ -9,7 +9,10 @@ use super::{
     linked::{Links, value_of},
 };
 use crate::{
-    app::reactive::effect,
+    app::{
+        reactive::effect,
+        signal::{RwSignal, Signal, memo},
+    },
     plot::{Chart, Layout, Pick, PointReadout, Rect, Spacing, Style, Theme, Walk, Zoom, reading, zoom_text},
 };
 
@@ -46,7 +49,7 @@ pub type ToTime = Callback<Arc<Chart>, Option<Arc<Chart>>>;
 #[derive(Clone, Copy)]
 pub(super) struct State {
     /// The chart with its own axes, or with times if these are switched on.
-    base: Memo<Option<Arc<Chart>>>,
+    base: Signal<Option<Arc<Chart>>>,
     /// The chart as it is drawn.
     pub chart: Signal<Option<Arc<Chart>>>,
     to_time: Option<ToTime>,
@@ -61,7 +64,7 @@ pub(super) struct State {
     /// The rectangle that the pressed pointer selects.
     pub selection: RwSignal<Option<Rect>>,
     /// The value of the x axis that is pointed at in another chart or in a table.
-    pub across: Memo<Option<f64>>,
+    pub across: Signal<Option<f64>>,
     links: Links,
     pub theme: Signal<Theme>,
     /// The names of the hidden series.
@@ -89,12 +92,12 @@ impl State {
     ) -> Self {
         let links: Links = expect_context();
         let switched = RwSignal::new([false; 3]);
-        let base = Memo::new(move |_| {
+        let base = memo(move || {
             let chart = given.get()?;
             let in_time = to_time.filter(|_| switched.get()[Switch::Time as usize]);
             in_time.and_then(|to_time| to_time.run(chart.clone())).or(Some(chart))
         });
-        let chart = Memo::new(move |_| {
+        let chart = memo(move || {
             let (chart, [x, y, _]) = (base.get()?, switched.get());
             let [other_x, other_y] = if x || y { chart.other_spacings() } else { [None; 2] };
             let (other_x, other_y) = (other_x.filter(|_| x), other_y.filter(|_| y));
@@ -116,7 +119,7 @@ impl State {
             says_zoom: StoredValue::new(false),
             drag: StoredValue::new((None, false)),
             selection: RwSignal::new(None),
-            across: Memo::new(move |_| chart.with(|chart| links.across(number, chart.as_ref()?))),
+            across: memo(move || chart.with(|chart| links.across(number, chart.as_ref()?))),
             links,
             theme,
             hidden: RwSignal::default(),
@@ -194,7 +197,7 @@ impl State {
         {
             self.announcement.set(zoom_text(&chart, &layout));
         }
-        self.layout.try_set(Arc::new(layout));
+        self.layout.set(Arc::new(layout));
     }
 
     /// What a switch offers, where it has a meaning: the name of what it switches on.

@@ -15,7 +15,8 @@ use super::{
 use crate::{
     app::{
         chart::{CanvasSize, follow_size},
-        reactive::effect,
+        reactive::{effect, handler},
+        signal::{RwSignal, Signal},
         theme::ActiveTheme,
     },
     topology::form::edit::EditTarget,
@@ -130,8 +131,8 @@ pub fn NetworkCanvas(
             aria-roledescription="schedule player"
             aria-label="Network: space plays, arrows step, Home and End go to the ends, plus and minus change the speed"
             style:aspect-ratio=aspect
-            on:keydown=on_key
-            on:click=click
+            on:keydown=handler(on_key)
+            on:click=handler(click)
         >
             <canvas node_ref=under class="network-under" aria-hidden="true"></canvas>
             <canvas node_ref=over class="network-over" role="img" aria-label=description></canvas>

@@ -9,8 +9,9 @@ use super::{
 };
 use crate::{
     app::{
-        reactive::{Show, reactive},
+        reactive::{Show, handler, reactive},
         session::Session,
+        signal::RwSignal,
     },
     form::Choices,
     topology::form::edit::{self, EditTarget},
@@ -108,11 +109,11 @@ pub fn LinkEdits(viewer: Viewer) -> impl IntoView {
     };
     view! {
         <div class="network-damage" role="group" aria-label="Damage">
-            <button type="button" on:click=move |_| leave(0.5)>"Slow to 50 %"</button>
-            <button type="button" on:click=move |_| leave(0.1)>"Slow to 10 %"</button>
-            <button type="button" on:click=move |_| leave(0.0)>"Cut"</button>
-            <button type="button" disabled=is_whole on:click=move |_| leave(1.0)>"Restore"</button>
-            <button type="button" title="Removes the link from the graph instead of damaging it" on:click=remove>"Remove"</button>
+            <button type="button" on:click=handler(move |_| leave(0.5))>"Slow to 50 %"</button>
+            <button type="button" on:click=handler(move |_| leave(0.1))>"Slow to 10 %"</button>
+            <button type="button" on:click=handler(move |_| leave(0.0))>"Cut"</button>
+            <button type="button" disabled=is_whole on:click=handler(move |_| leave(1.0))>"Restore"</button>
+            <button type="button" title="Removes the link from the graph instead of damaging it" on:click=handler(remove)>"Remove"</button>
         </div>
         {both_directions(both)}
     }
@@ -130,11 +131,11 @@ pub fn NodeEdits(viewer: Viewer) -> impl IntoView {
     let begin = move |_| viewer.begins.update(|begins| *begins = !*begins);
     view! {
         <div class="network-damage" role="group" aria-label="Damage of the node">
-            <button type="button" on:click=move |_| leave(0.5)>"Slow its links to 50 %"</button>
-            <button type="button" on:click=move |_| leave(0.1)>"Slow its links to 10 %"</button>
-            <button type="button" on:click=move |_| leave(0.0)>"Take the node down"</button>
-            <button type="button" on:click=move |_| leave(1.0)>"Restore"</button>
-            <button type="button" aria-pressed=move || begins().to_string() on:click=begin>"Link from here"</button>
+            <button type="button" on:click=handler(move |_| leave(0.5))>"Slow its links to 50 %"</button>
+            <button type="button" on:click=handler(move |_| leave(0.1))>"Slow its links to 10 %"</button>
+            <button type="button" on:click=handler(move |_| leave(0.0))>"Take the node down"</button>
+            <button type="button" on:click=handler(move |_| leave(1.0))>"Restore"</button>
+            <button type="button" aria-pressed=move || begins().to_string() on:click=handler(begin)>"Link from here"</button>
         </div>
         <Show when=begins>
             <p class="small" role="status">"Click the node that it leads to, or write both above: 0-3."</p>
@@ -198,6 +199,6 @@ pub fn NewLink(viewer: Viewer) -> impl IntoView {
         <h3>{reactive(title)}</h3>
         <div class="network-rates">{rate(0, "Bandwidth, ")} {rate(1, "Latency, ns")}</div>
         {both_directions(both)}
-        <button type="button" on:click=add>"Add the link"</button>
+        <button type="button" on:click=handler(add)>"Add the link"</button>
     }
 }

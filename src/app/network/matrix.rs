@@ -1,7 +1,7 @@
 //! The matrix of nodes and chunks: a pixel for each pair, coloured by its time of arrival, filled up to the time
 //! cursor.
 
-use leptos::{html, prelude::*};
+use leptos::{ev, html, prelude::*};
 use wasm_bindgen::{Clamped, JsCast};
 use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, ImageData};
 
@@ -12,7 +12,8 @@ use super::{
 };
 use crate::{
     app::{
-        reactive::{effect, reactive},
+        reactive::{effect, handler, reactive},
+        signal::{RwSignal, Signal},
         theme::ActiveTheme,
     },
     plot::{INK_STEPS, Theme, step_rgb},
@@ -161,9 +162,9 @@ pub fn Matrix(
                 node_ref=canvas
                 role="img"
                 aria-label=description
-                on:click=choose
-                on:pointermove=move |event| pointed.set(cell(&event))
-                on:pointerleave=move |_| pointed.set(None)
+                on:click=handler(choose)
+                on:pointermove=handler(move |event: ev::PointerEvent| pointed.set(cell(&event)))
+                on:pointerleave=handler(move |_| pointed.set(None))
             ></canvas>
             <figcaption class="small">{reactive(words)}</figcaption>
         </figure>

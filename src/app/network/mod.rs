@@ -20,8 +20,9 @@ use leptos::prelude::*;
 use crate::{
     app::{
         fields::choice_field,
-        reactive::{Show, reactive},
+        reactive::{Show, handler, reactive},
         session::Session,
+        signal::memo,
     },
     report::Workbench,
     topology::listing,
@@ -37,13 +38,13 @@ use viewer::{SPEEDS, Viewer};
 #[component]
 pub fn NetworkView(workbench: Workbench) -> impl IntoView {
     let network = expect_context::<Session>().state_of(workbench).network;
-    let drawing = Memo::new(move |_| network.get().map(|network| Arc::new(NetworkDrawing::new(network))));
+    let drawing = memo(move || network.get().map(|network| Arc::new(NetworkDrawing::new(network))));
     let viewer = Viewer::new(workbench, drawing);
     viewer.load_windows(expect_context());
     let has_timeline = move || viewer.with(|drawing| !drawing.timelines.is_empty()).unwrap_or(false);
-    let first = Signal::derive(|| 0);
+    let first = memo(|| 0);
     // The schedule shown for comparison may no longer exist.
-    let second = Signal::derive(move || {
+    let second = memo(move || {
         let all = viewer.with(|drawing| drawing.timelines.len()).unwrap_or(0);
         Some(viewer.compared.get()).filter(|compared| *compared < all).unwrap_or(0)
     });
@@ -132,9 +133,9 @@ fn Controls(viewer: Viewer) -> impl IntoView {
     };
     view! {
         <div class="network-controls" role="group" aria-label="Player">
-            <button type="button" class="network-play" on:click=move |_| viewer.toggle()>{label}</button>
-            <button type="button" aria-label="Step back" title="to the event before (←)" on:click=move |_| step(false)>"◂"</button>
-            <button type="button" aria-label="Step on" title="to the next event (→)" on:click=move |_| step(true)>"▸"</button>
+            <button type="button" class="network-play" on:click=handler(move |_| viewer.toggle())>{label}</button>
+            <button type="button" aria-label="Step back" title="to the event before (←)" on:click=handler(move |_| step(false))>"◂"</button>
+            <button type="button" aria-label="Step on" title="to the next event (→)" on:click=handler(move |_| step(true))>"▸"</button>
             <label class="network-scrub">
                 <span class="visually-hidden">"Time"</span>
                 <input

@@ -14,6 +14,7 @@ use crate::{
     app::{
         listing::ListingView,
         reactive::{Show, reactive},
+        signal::memo,
     },
     topology::listing,
     units::significant,
@@ -172,7 +173,7 @@ fn ChunkPanel(viewer: Viewer) -> impl IntoView {
             viewer.with_untracked(|drawing| drawing.prepared(0).map_or(0, |(timeline, _)| timeline.chunks as usize));
         viewer.chunk.set(text.trim().parse().ok().filter(|chunk| *chunk < chunks.unwrap_or(0)));
     };
-    let listing = Memo::new(move |_| {
+    let listing = memo(move || {
         let chunk = viewer.chunk.get();
         let tree = viewer.with_window(0, |drawing, timeline, _| {
             let chunk = chunk.filter(|chunk| *chunk < timeline.chunks as usize)?;

@@ -1,7 +1,7 @@
 //! The chart of links over time: the share of busy links, the transfers of each link, the critical path, and the time
 //! cursor.
 
-use leptos::{html, prelude::*};
+use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 use web_sys::CanvasRenderingContext2d;
 
@@ -13,7 +13,8 @@ use super::{
 use crate::{
     app::{
         chart::{CanvasSize, follow_size},
-        reactive::effect,
+        reactive::{effect, handler},
+        signal::{RwSignal, Signal},
         theme::ActiveTheme,
     },
     order::CompactSort,
@@ -142,8 +143,8 @@ pub fn TimelineChart(
         <div
             node_ref=whole
             class="network-time"
-            on:pointerdown=move |event| seek(&event)
-            on:pointermove=move |event| if event.buttons() & 1 == 1 { seek(&event) }
+            on:pointerdown=handler(move |event: ev::PointerEvent| seek(&event))
+            on:pointermove=handler(move |event: ev::PointerEvent| if event.buttons() & 1 == 1 { seek(&event) })
         >
             <div node_ref=head class="network-busy">
                 <canvas node_ref=busy role="img" aria-label=busy_words></canvas>

@@ -6,7 +6,12 @@ use leptos::{prelude::*, task::spawn_local};
 
 use super::drawing::{NetworkDrawing, Picked, PreparedWindow, PreparedWindows, ticks};
 use crate::{
-    app::{diagnostics::now_ms, reactive::effect, session::Session},
+    app::{
+        diagnostics::now_ms,
+        reactive::effect,
+        session::Session,
+        signal::{RwSignal, Signal},
+    },
     report::Workbench,
     schedule::timeline::Timeline,
     topology::form::edit::EditTarget,
@@ -29,7 +34,7 @@ pub struct Viewer {
     /// The workbench of the network.
     pub workbench: Workbench,
     /// The prepared network; `None` before the first answer.
-    pub drawing: Memo<Option<Arc<NetworkDrawing>>>,
+    pub drawing: Signal<Option<Arc<NetworkDrawing>>>,
     /// The time cursor, in ns.
     pub time_ns: RwSignal<f64>,
     /// Whether the playback is running.
@@ -58,7 +63,7 @@ pub struct Viewer {
 
 impl Viewer {
     /// A viewer at the start of the schedule, with nothing picked.
-    pub fn new(workbench: Workbench, drawing: Memo<Option<Arc<NetworkDrawing>>>) -> Self {
+    pub fn new(workbench: Workbench, drawing: Signal<Option<Arc<NetworkDrawing>>>) -> Self {
         Self {
             workbench,
             drawing,

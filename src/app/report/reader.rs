@@ -8,6 +8,7 @@ use crate::{
     app::{
         reactive::effect,
         session::{Failure, Session},
+        signal::RwSignal,
     },
     intake::Outcome,
     report::{Report, Workbench, link, snapshot::Snapshot},

@@ -11,6 +11,7 @@ use crate::{
         listing::ListingView,
         reactive::{For, reactive},
         session::Session,
+        signal::{Signal, memo},
         terms::focusable_term,
         text_file::{Notes, TextFile},
         theme::ActiveTheme,
@@ -54,7 +55,7 @@ pub fn SectionView(
     };
     let sentences = move || section.with(|section| section.as_ref().map_or(0, |section| section.text.len()));
     let chart = move |index: usize| {
-        let chart = Memo::new(move |_| section.with(|s| s.as_ref()?.charts.get(index).cloned().map(Arc::new)));
+        let chart = memo(move || section.with(|s| s.as_ref()?.charts.get(index).cloned().map(Arc::new)));
         // Only sections with a form belong to a workbench, where a point can be chosen.
         let pick = move |pick: Option<Pick>| {
             if let Some(chart) = chart.get_untracked().filter(|_| is_own) {
@@ -73,7 +74,7 @@ pub fn SectionView(
         section.with(|section| section.as_ref().map(of).unwrap_or_default())
     };
     let table = move |(index, id, title, chooses): (usize, String, String, bool)| {
-        let listing = Memo::new(move |_| {
+        let listing = memo(move || {
             let listing = section.with(|s| s.as_ref()?.tables.get(index).map(|table| table.listing.clone()));
             Arc::new(listing.unwrap_or_default())
         });
@@ -100,7 +101,7 @@ pub fn SectionView(
     };
     let files = move || section.with(|section| section.as_ref().map(|s| s.files.clone()).unwrap_or_default());
     let file = |ReportFile { name, text, note }: ReportFile| view! { <TextFile name about=note text /> };
-    let place = Memo::new(move |_| section.with(|s| s.as_ref().map(|s| s.placement.clone())).unwrap_or_default());
+    let place = memo(move || section.with(|s| s.as_ref().map(|s| s.placement.clone())).unwrap_or_default());
     // On the page of a workbench the picture of the answer is drawn beside it.
     let charts = move || {
         let is_picture = is_own && place.with(|place| place.is_picture);

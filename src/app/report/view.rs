@@ -14,8 +14,9 @@ use crate::{
         browser_tasks::count_up_in_tasks,
         drop::{OnFiles, OpenButton},
         list::ListLimit,
-        reactive::{For, Show, reactive},
+        reactive::{For, Show, handler, reactive},
         session::Session,
+        signal::{RwSignal, Signal},
     },
     report::{Fact, LoadedFile, Report, Workbench},
     text::visible,
@@ -57,7 +58,7 @@ pub(super) fn ReportView(opened: Arc<OpenedReport>) -> impl IntoView {
     let all = sections.len();
     let section = move |index: usize| {
         let Some(Ok(report)) = &opened.report else { return None };
-        let section = Signal::stored(report.sections.get(index).cloned());
+        let section = Signal::from(report.sections.get(index).cloned());
         Some(view! { <SectionView section id=section_id(index) /> })
     };
     view! {
@@ -94,7 +95,7 @@ pub(super) fn CloseReport() -> impl IntoView {
     let (session, reader): (Session, ReportReader) = (expect_context(), expect_context());
     let has_files = move || session.files.with(|files| !files.is_empty());
     view! {
-        <button type="button" on:click=move |_| reader.close()>
+        <button type="button" on:click=handler(move |_| reader.close())>
             <Show when=has_files fallback=|| "Start your own">"Back to the workbench"</Show>
         </button>
     }
@@ -120,7 +121,7 @@ fn CompareReport(state: StateKey) -> impl IntoView {
         <div class="report-compare">
             <Show
                 when=move || asks.get()
-                fallback=move || view! { <button type="button" on:click=compare>"Compare with my data"</button> }
+                fallback=move || view! { <button type="button" on:click=handler(compare)>"Compare with my data"</button> }
             >
                 <p role="status">"Drop a sweep of your own: it is compared with this report. "</p>
                 <OpenButton on_files primary=true />
@@ -140,7 +141,7 @@ fn ContentsList(titles: Vec<String>) -> impl IntoView {
                 let _ = heading.focus();
             }
         };
-        view! { <li><button type="button" class="link" on:click=go>{title}</button></li> }
+        view! { <li><button type="button" class="link" on:click=handler(go)>{title}</button></li> }
     };
     view! {
         <nav class="panel report-contents" aria-labelledby="contents-heading">

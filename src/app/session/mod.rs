@@ -30,6 +30,7 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use crate::{
+    app::signal::RwSignal,
     form::Choices,
     intake::{FileReport, MappingRequest, files::DocumentFiles},
     registry::needs_files,
@@ -42,7 +43,7 @@ use workers::{Workers, client::Client, pool::Pool};
 #[derive(Clone, Copy)]
 pub struct Session {
     /// The open files, in the order in which they were opened.
-    pub files: RwSignal<Vec<OpenFile>, LocalStorage>,
+    pub files: leptos::prelude::RwSignal<Vec<OpenFile>, LocalStorage>,
     /// The workbench that is shown.
     pub workbench: RwSignal<Workbench>,
     /// The state of the tuning workbench.
@@ -75,7 +76,7 @@ pub struct Session {
 impl Session {
     /// A session without files that shows `workbench` with the choices of the address, which may be the example's.
     pub fn new(workbench: Workbench, choices: &Choices, names_example: bool) -> Self {
-        let files = RwSignal::new_local(Vec::<OpenFile>::new());
+        let files = leptos::prelude::RwSignal::new_local(Vec::<OpenFile>::new());
         let workbenches: [WorkbenchState; Workbench::ALL.len()] = std::array::from_fn(|index| {
             WorkbenchState::new(if index == workbench as usize { choices.clone() } else { Choices::default() })
         });
@@ -129,7 +130,7 @@ impl Session {
         }
         let example = untrack(move || self.shows_example());
         let sets = self.tuning.sets.get_untracked();
-        let chosen = address.resolve(&self.tuning.groups.read_untracked(), &sets, &self.tuning.answer.read_untracked());
+        let chosen = address.resolve(&self.tuning.groups.get_untracked(), &sets, &self.tuning.answer.get_untracked());
         chosen.map_or(address, |workload| Address::of(&workload, sets.chosen, example))
     }
 

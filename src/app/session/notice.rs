@@ -1,6 +1,6 @@
 //! Notices: messages that stay on the page until they are dismissed.
 
-use leptos::{prelude::*, task::spawn_local};
+use leptos::task::spawn_local;
 
 use super::{Session, workers::failure::Failure};
 use crate::app::{clipboard, diagnostics};

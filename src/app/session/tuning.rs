@@ -6,6 +6,7 @@ use leptos::prelude::*;
 
 use super::{Session, open_file::OpenFile, workbench::StudyState};
 use crate::{
+    app::signal::{RwSignal, Signal, memo},
     collective::Workload,
     form::Choices,
     report::Workbench,
@@ -21,11 +22,11 @@ use crate::{
 #[derive(Clone, Copy)]
 pub struct TuningState {
     /// The workload that the choices ask for.
-    pub address: Memo<Address>,
+    pub address: Signal<Address>,
     /// The panel that is chosen.
-    pub panel: Memo<Panel>,
+    pub panel: Signal<Panel>,
     /// With what the heat map compares.
-    pub against: Memo<Against>,
+    pub against: Signal<Against>,
     /// Whether the address is that of the example.
     pub names_example: RwSignal<bool>,
     /// The configuration that is pinned in the heat map, and at the shown size in the other charts.
@@ -45,24 +46,24 @@ pub struct TuningState {
     /// The fragment of the link whose measurements the worker holds, to compare with.
     pub given_link: StoredValue<Option<String>>,
     /// The workload that the address names, or an error if it is not loaded; `None` before anything is loaded.
-    pub shown: Memo<Option<Result<Workload, NotLoaded>>>,
+    pub shown: Signal<Option<Result<Workload, NotLoaded>>>,
 }
 
 impl TuningState {
     /// A state without data.
     pub fn new(
-        files: RwSignal<Vec<OpenFile>, LocalStorage>,
+        files: leptos::prelude::RwSignal<Vec<OpenFile>, LocalStorage>,
         choices: RwSignal<Choices>,
         names_example: RwSignal<bool>,
     ) -> Self {
         let groups = RwSignal::new(Arc::new(Vec::new()));
         let answer = RwSignal::new(Arc::new(Vec::new()));
         let sets: RwSignal<Arc<Sets>> = RwSignal::default();
-        let address = Memo::new(move |_| {
+        let address = memo(move || {
             let address = choices.with(|choices| Address::of_choices(|key| choices.get(key)));
             Address { example: names_example.get(), ..address }
         });
-        let shown = Memo::new(move |_| {
+        let shown = memo(move || {
             let (address, groups) = (address.get(), groups.get());
             let only_example = files.with(|files| files.iter().all(|file| file.is_example));
             if groups.is_empty() {
@@ -70,13 +71,13 @@ impl TuningState {
             } else if address.example != only_example {
                 Some(Err(NotLoaded { address }))
             } else {
-                Some(address.resolve(&groups, &sets.read_untracked(), &answer.read_untracked()))
+                Some(address.resolve(&groups, &sets.get_untracked(), &answer.get_untracked()))
             }
         });
         Self {
             address,
-            panel: Memo::new(move |_| choices.with(|choices| Panel::of_choices(|key| choices.get(key)))),
-            against: Memo::new(move |_| choices.with(|choices| Against::of_choices(|key| choices.get(key)))),
+            panel: memo(move || choices.with(|choices| Panel::of_choices(|key| choices.get(key)))),
+            against: memo(move || choices.with(|choices| Against::of_choices(|key| choices.get(key)))),
             names_example,
             pinned: RwSignal::default(),
             sets,

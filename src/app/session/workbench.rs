@@ -5,6 +5,7 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use crate::{
+    app::signal::RwSignal,
     form::{Choices, Field},
     topology::network::Network,
     workbench::WorkbenchView,

@@ -5,7 +5,10 @@ use wasm_bindgen::JsCast;
 
 use super::writer::{ReportWriter, page_address};
 use crate::{
-    app::reactive::{Show, reactive},
+    app::{
+        reactive::{Show, handler, reactive},
+        signal::{Signal, memo},
+    },
     report::{
         ReportFormat, Written,
         link::{Link, LinkSize},
@@ -42,7 +45,7 @@ pub(super) fn LinkOption(writer: ReportWriter) -> impl IntoView {
                     type="radio"
                     name="link-size"
                     prop:checked=move || chosen.get() == size
-                    on:change=move |_| chosen.set(size)
+                    on:change=handler(move |_| chosen.set(size))
                 />
                 <span>{size.name()}{reactive(move || link().map(|link| length(size, &link)))}</span>
             </label>
@@ -64,7 +67,7 @@ pub(super) fn LinkOption(writer: ReportWriter) -> impl IntoView {
     let field = move || {
         let address = address()?;
         Some(view! {
-            <input type="text" class="verbatim" readonly=true aria-label="The link" prop:value=address on:focus=select />
+            <input type="text" class="verbatim" readonly=true aria-label="The link" prop:value=address on:focus=handler(select) />
         })
     };
     let qr_svg = move || links().and_then(|links| links.qr_svg);
@@ -80,11 +83,11 @@ pub(super) fn LinkOption(writer: ReportWriter) -> impl IntoView {
                 <p class="small">{reactive(left_out)}</p>
                 {reactive(field)}
                 <Show when=move || qr_svg().is_some()>
-                    <QrCode writer svg=Signal::derive(move || qr_svg().unwrap_or_default()) />
+                    <QrCode writer svg=memo(move || qr_svg().unwrap_or_default()) />
                 </Show>
             </div>
             <div class="way-do">
-                <button type="button" class="primary" disabled=move || address().is_none() on:click=copy>
+                <button type="button" class="primary" disabled=move || address().is_none() on:click=handler(copy)>
                     "Copy link"
                 </button>
             </div>
@@ -111,7 +114,7 @@ fn QrCode(writer: ReportWriter, #[prop(into)] svg: Signal<String>) -> impl IntoV
         <details>
             <summary>"QR code of the small link"</summary>
             <img class="qr-code" alt="QR code that opens the small link" src=address />
-            <button type="button" on:click=save>"Save QR code as SVG"</button>
+            <button type="button" on:click=handler(save)>"Save QR code as SVG"</button>
         </details>
     }
 }

@@ -7,11 +7,12 @@ mod writer;
 use leptos::{html, prelude::*};
 
 use super::{
-    reactive::{Show, modal, reactive},
+    reactive::{Show, handler, modal, reactive},
     report::ReportReader,
     session::Session,
 };
 use crate::{
+    app::signal::RwSignal,
     report::{Contents, ReportFormat, Workbench, Written},
     units::file_size,
 };
@@ -53,7 +54,7 @@ pub fn ShareDialog() -> impl IntoView {
     let dialog = NodeRef::<html::Dialog>::new();
     modal(dialog, move || is_open.get());
     view! {
-        <dialog node_ref=dialog class="share-dialog" aria-labelledby="share-heading" on:close=move |_| is_open.set(false)>
+        <dialog node_ref=dialog class="share-dialog" aria-labelledby="share-heading" on:close=handler(move |_| is_open.set(false))>
             <Show when=move || is_open.get()>
                 <ShareOptions is_open kept />
             </Show>
@@ -75,7 +76,7 @@ fn ShareOptions(is_open: RwSignal<bool>, kept: KeptAnnotations) -> impl IntoView
     view! {
         <div class="share-head">
             <h2 id="share-heading">"Share"</h2>
-            <button type="button" class="quiet" aria-label="Close" on:click=move |_| is_open.set(false)>"×"</button>
+            <button type="button" class="quiet" aria-label="Close" on:click=handler(move |_| is_open.set(false))>"×"</button>
         </div>
         <p class="small">
             "Nothing is uploaded. The link contains the data itself after the # sign, which browsers do not send to \
@@ -102,14 +103,14 @@ fn ShareOptions(is_open: RwSignal<bool>, kept: KeptAnnotations) -> impl IntoView
                     <p class="small">"What is shown now, without controls; also as PDF."</p>
                 </div>
                 <div class="way-do">
-                    <button type="button" on:click=print>"Print"</button>
+                    <button type="button" on:click=handler(print)>"Print"</button>
                 </div>
             </li>
         </ul>
         <div class="share-foot">
             <p class="small" role="status" aria-live="polite">{reactive(move || writer.message.get())}</p>
             <Show when=move || writer.is_writing()>
-                <button type="button" on:click=move |_| writer.stop()>"Cancel"</button>
+                <button type="button" on:click=handler(move |_| writer.stop())>"Cancel"</button>
             </Show>
         </div>
     }
@@ -192,10 +193,10 @@ fn FileOption(writer: ReportWriter, form: ReportFormat, about: &'static str) -> 
                 {is_text
                     .then(|| {
                         view! {
-                            <button type="button" aria-label=copy_name disabled=not_ready on:click=copy>"Copy"</button>
+                            <button type="button" aria-label=copy_name disabled=not_ready on:click=handler(copy)>"Copy"</button>
                         }
                     })}
-                <button type="button" aria-label=save_name disabled=not_ready on:click=save>"Save"</button>
+                <button type="button" aria-label=save_name disabled=not_ready on:click=handler(save)>"Save"</button>
             </div>
         </li>
     }

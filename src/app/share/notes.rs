@@ -1,10 +1,14 @@
 //! The title and the notes that the user adds to a report.
 
-use leptos::{html, prelude::*};
+use leptos::{ev, html, prelude::*};
 
 use super::writer::ReportWriter;
 use crate::{
-    app::{fields::choice_field, reactive::reactive},
+    app::{
+        fields::choice_field,
+        reactive::{effect, handler, reactive},
+        signal::RwSignal,
+    },
     report::{
         ReportFormat, Written,
         annotations::{Annotations, MOST_NOTE, MOST_NOTES, MOST_TITLE, Note},
@@ -17,13 +21,13 @@ pub(super) fn AnnotationFields(writer: ReportWriter) -> impl IntoView {
     let annotations = writer.annotations;
     let (about, text) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
     let field = NodeRef::<html::Input>::new();
-    let subjects = move || match writer.written(ReportFormat::Link).as_deref() {
-        Some(Ok(Written::Links(links))) => links.subjects.clone(),
-        _ => Vec::new(),
-    };
+    let subjects = RwSignal::new(Vec::new());
     // The list stays while the report is written again.
-    let subjects = Memo::new(move |before: Option<&Vec<String>>| {
-        Some(subjects()).filter(|subjects| !subjects.is_empty()).or(before.cloned()).unwrap_or_default()
+    effect(move || match writer.written(ReportFormat::Link).as_deref() {
+        Some(Ok(Written::Links(links))) if links.subjects != subjects.get_untracked() => {
+            subjects.set(links.subjects.clone());
+        }
+        _ => {}
     });
     let options = move || {
         let about = about.get();
@@ -54,7 +58,7 @@ pub(super) fn AnnotationFields(writer: ReportWriter) -> impl IntoView {
         view! {
             <li>
                 <span><bdi>{about}</bdi>": "<bdi>{text}</bdi></span>
-                <button type="button" class="quiet" aria-label=label on:click=remove>"×"</button>
+                <button type="button" class="quiet" aria-label=label on:click=handler(remove)>"×"</button>
             </li>
         }
     };
@@ -86,18 +90,19 @@ pub(super) fn AnnotationFields(writer: ReportWriter) -> impl IntoView {
                     type="text"
                     node_ref=field
                     maxlength=MOST_NOTE.to_string()
-                    bind:value=text
-                    on:keydown=move |event| {
+                    prop:value=move || text.get()
+                    on:input:target=move |event| text.set(event.target().value())
+                    on:keydown=handler(move |event: ev::KeyboardEvent| {
                         if event.key() == "Enter" {
                             add();
                         }
-                    }
+                    })
                 />
             </label>
-            <button type="button" disabled=is_full on:click=move |_| {
+            <button type="button" disabled=is_full on:click=handler(move |_| {
                 add();
                 focus();
-            }>"Add note"</button>
+            })>"Add note"</button>
             {reactive(notes)}
             <p class="small">"They are part of the report in every form. Short links carry the first 200 characters of a note."</p>
         </details>

@@ -10,6 +10,7 @@ use crate::{
         js_error::describe,
         report::ReportReader,
         session::{Failure, Session},
+        signal::RwSignal,
     },
     report::{Contents, ReportFormat, WriteOptions, Written, annotations::Annotations, link::LinkSize},
     worker::protocol::{Request, Response},
@@ -111,7 +112,7 @@ impl ReportWriter {
 
     /// Shows a message in the dialog.
     pub fn set_message(self, text: String) {
-        self.message.try_set(text);
+        self.message.set(text);
     }
 
     /// Saves a text as a file.

@@ -5,7 +5,8 @@ use leptos::prelude::*;
 use crate::{
     app::session::Session,
     app::{
-        command_line::CopyCommand, pass_value::pass_button, reactive::reactive, terms::focusable_term, text_file::Notes,
+        command_line::CopyCommand, pass_value::pass_button, reactive::reactive, signal::memo, terms::focusable_term,
+        text_file::Notes,
     },
     collective::{Algorithm, Configuration},
     registry::passed_values::tuned_curve,
@@ -25,7 +26,7 @@ const MAX_NAMED: usize = 8;
 #[component]
 pub fn Answer() -> impl IntoView {
     let session: Session = expect_context();
-    let recommendation = Memo::new(move |_| session.tuning.recommendation());
+    let recommendation = memo(move || session.tuning.recommendation());
     let curve = move || {
         let shown = session.tuning.workload()?;
         session.tuning.answer.with(|answer| tuned_curve(answer, shown.collective, shown.scale))

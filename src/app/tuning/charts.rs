@@ -10,6 +10,7 @@ use crate::{
         browser_tasks,
         chart::{ChartView, ToTime},
         reactive::{Show, effect},
+        signal::{RwSignal, Signal, memo},
         theme::ActiveTheme,
     },
     collective::Workload,
@@ -27,13 +28,13 @@ use crate::{
 /// One chart of the view, drawn `tasks` tasks of the browser after the view has come.
 fn chart_of(session: Session, tasks: usize, part: fn(&View) -> Option<&Chart>) -> Signal<Option<Arc<Chart>>> {
     let view = browser_tasks::delayed(tasks, Signal::from(session.tuning.view));
-    Memo::new(move |_| view.with(|view: &Option<Arc<View>>| part(view.as_ref()?).cloned().map(Arc::new))).into()
+    memo(move || view.with(|view: &Option<Arc<View>>| part(view.as_ref()?).cloned().map(Arc::new))).into()
 }
 
 /// busbw over size, with hotspots marked.
 fn over_size(session: Session) -> Signal<Option<Arc<Chart>>> {
     let chart = chart_of(session, 1, |view| Some(&view.busbw_over_size));
-    Memo::new(move |_| {
+    memo(move || {
         let (chart, workload) = (chart.get()?, session.tuning.workload()?);
         let marks = session
             .state_of(Workbench::Tuning)

@@ -4,7 +4,12 @@ use leptos::prelude::*;
 
 use crate::{
     app::session::Session,
-    app::{fields::ChoiceField, question::Question, reactive::Show},
+    app::{
+        fields::ChoiceField,
+        question::Question,
+        reactive::{Show, handler},
+        signal::memo,
+    },
     collective::{Collective, Scale},
     order::CompactSort,
     tuning::{
@@ -19,7 +24,7 @@ use crate::{
 #[component]
 pub fn Controls() -> impl IntoView {
     let session: Session = expect_context();
-    let workload = Memo::new(move |_| session.tuning.workload());
+    let workload = memo(move || session.tuning.workload());
     let groups = move || session.tuning.groups.get();
     let collectives = move || {
         let mut all: Vec<Collective> = groups().iter().map(|group| group.collective).collect();
@@ -32,7 +37,7 @@ pub fn Controls() -> impl IntoView {
         let groups = groups();
         groups.iter().filter(of_collective).map(|group| (group.scale, group.scale.to_string())).collect::<Vec<_>>()
     };
-    let sizes = Memo::new(move |_| {
+    let sizes = memo(move || {
         let Some(workload) = workload.get() else { return Vec::new() };
         let is_shown = |group: &&Group| group.collective == workload.collective && group.scale == workload.scale;
         groups().iter().find(is_shown).map(|group| group.sizes.clone()).unwrap_or_default()
@@ -55,13 +60,13 @@ pub fn Controls() -> impl IntoView {
         let answer = session.tuning.answer.get_untracked();
         for relax in [|_: &mut Address| (), |a: &mut Address| a.scale = None] {
             relax(&mut address);
-            if let Ok(workload) = address.resolve(&groups, &session.tuning.sets.read_untracked(), &answer) {
+            if let Ok(workload) = address.resolve(&groups, &session.tuning.sets.get_untracked(), &answer) {
                 session.set_address(Address::of(&workload, address.set, address.example));
                 return;
             }
         }
     };
-    let has_sets = Memo::new(move |_| session.tuning.sets.with(|sets| !sets.all.is_empty()));
+    let has_sets = memo(move || session.tuning.sets.with(|sets| !sets.all.is_empty()));
     let sets = move || {
         session.tuning.sets.with(|sets| {
             let named = |set: SetChoice, label: &str, rows| (set, format!("{label} · {}", count(rows, "row")));
@@ -83,7 +88,7 @@ pub fn Controls() -> impl IntoView {
             on_size(size);
         }
     };
-    let is_last = move |up: bool| Signal::derive(move || neighbour(up).is_none());
+    let is_last = move |up: bool| move || neighbour(up).is_none();
     view! {
         <Question label="Workload">
             <Show when=move || has_sets.get()>
@@ -121,7 +126,7 @@ pub fn Controls() -> impl IntoView {
                     aria-label="Smaller size"
                     aria-keyshortcuts="["
                     disabled=is_last(false)
-                    on:click=move |_| step(false)
+                    on:click=handler(move |_| step(false))
                 >
                     "‹"
                 </button>
@@ -131,7 +136,7 @@ pub fn Controls() -> impl IntoView {
                     aria-label="Larger size"
                     aria-keyshortcuts="]"
                     disabled=is_last(true)
-                    on:click=move |_| step(true)
+                    on:click=handler(move |_| step(true))
                 >
                     "›"
                 </button>

@@ -3,8 +3,9 @@
 use leptos::{ev, html, prelude::*};
 
 use crate::{
-    app::reactive::{Show, effect, modal, reactive},
+    app::reactive::{Show, effect, handler, modal, reactive},
     app::session::Session,
+    app::signal::{RwSignal, memo},
     intake::{ColumnSource, Mapping, MappingRequest, Outcome, WantedColumn},
     tuning::columns::Columns,
 };
@@ -37,7 +38,7 @@ pub fn MappingDialog() -> impl IntoView {
             node_ref=dialog
             class="mapping"
             aria-labelledby="mapping-heading"
-            on:close=move |_| session.asking.set(None)
+            on:close=handler(move |_| session.asking.set(None))
         >
             {reactive(form)}
         </dialog>
@@ -73,7 +74,7 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
         && wanted.iter().filter(is_unsaid).all(|column| column.guess.is_none());
     let fields: Vec<_> = wanted.into_iter().map(|column| (RwSignal::new(first_choice(&column)), column)).collect();
     let chosen: Vec<_> = fields.iter().map(|(choice, column)| (column.name.clone(), *choice)).collect();
-    let mapping = Memo::new(move |_| {
+    let mapping = memo(move || {
         let source = |(name, choice): &(String, RwSignal<Choice>)| {
             let source = match choice.get() {
                 Choice::Nothing => return None,
@@ -86,7 +87,7 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
     });
     let wrong = {
         let headers = headers.clone();
-        Memo::new(move |_| mapping.with(|m| Columns::mapped(&headers, &m.columns).err().map(|error| error.to_string())))
+        memo(move || mapping.with(|m| Columns::mapped(&headers, &m.columns).err().map(|error| error.to_string())))
     };
     let submit = move |event: ev::SubmitEvent| {
         event.prevent_default();
@@ -109,7 +110,7 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
         view! { <MappingField column choice headers=headers.clone() /> }
     };
     view! {
-        <form on:submit=submit>
+        <form on:submit=handler(submit)>
             <h2 id="mapping-heading">{heading}</h2>
             <p>
                 <strong class="verbatim">{name}</strong>
@@ -135,7 +136,7 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
                 <button type="submit" class="primary" disabled=move || wrong.with(Option::is_some)>
                     {if asks_what_ran { "Read" } else { "Read with these columns" }}
                 </button>
-                <button type="button" on:click=move |_| session.asking.set(None)>"Not now"</button>
+                <button type="button" on:click=handler(move |_| session.asking.set(None))>"Not now"</button>
                 <span class="small" role="status">{reactive(move || wrong.get().map(|why| format!("Not yet: {why}.")))}</span>
             </div>
         </form>

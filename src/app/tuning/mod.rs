@@ -20,7 +20,10 @@ use super::{
     workbench::{AnswerRow, Sections, study_when_free, why_unanswered},
 };
 use crate::{
-    app::reactive::{Show, effect, reactive},
+    app::{
+        reactive::{Show, effect, handler, reactive},
+        signal::memo,
+    },
     intake::{FileReport, Outcome, files::DocumentFiles},
     report::{Workbench, placement::Tab},
     tuning::address::{Address, Panel},
@@ -66,7 +69,7 @@ pub fn Tuning() -> impl IntoView {
                 <Show when=move || has_data() || has_documents()>
                     <Show when=shows_workload>
                         <Controls />
-                        <AnswerRow is_brief=Signal::derive(move || !is_answer())>
+                        <AnswerRow is_brief=memo(move || !is_answer())>
                             <Answer />
                             <Picture />
                         </AnswerRow>
@@ -107,13 +110,13 @@ pub fn Tuning() -> impl IntoView {
 #[component]
 fn PanelTabs() -> impl IntoView {
     let session: Session = expect_context();
-    let tabs = Memo::new(move |_| {
+    let tabs = memo(move || {
         let has_tables = session.documents.with(|all| !all.listings.is_empty());
         let is_there = |panel: &&Panel| **panel != Panel::Tables || has_tables;
         let tab = |panel: &Panel| Tab::new(panel.key(), panel.name());
         Panel::ALL.iter().filter(is_there).map(tab).collect::<Vec<_>>()
     });
-    let shown = Signal::derive(move || session.tuning.panel.get().key().to_owned());
+    let shown = memo(move || session.tuning.panel.get().key().to_owned());
     let choose = UnsyncCallback::new(move |key: String| {
         let panel = Panel::ALL.iter().find(|panel| panel.key() == key);
         panel.copied().into_iter().for_each(|panel| session.set_panel(panel));
@@ -188,7 +191,7 @@ fn SaveModel() -> impl IntoView {
                 type="button"
                 title="Parameters, seed and training rows as a file that opens here again"
                 disabled=move || session.is_busy()
-                on:click=save
+                on:click=handler(save)
             >
                 {label}
             </button>
@@ -224,7 +227,7 @@ fn NotLoadedView() -> impl IntoView {
             >
                 <p>"The link shows the example. It opens when no other file is open."</p>
             </Show>
-            <button type="button" on:click=show_loaded>"Show what is loaded"</button>
+            <button type="button" on:click=handler(show_loaded)>"Show what is loaded"</button>
         </section>
     }
 }

@@ -8,6 +8,7 @@ use crate::{
         reactive::effect,
         report::ReportReader,
         session::{Answer, Failure, JobKind, Session, StudyState, study_request},
+        signal::{RwSignal, memo},
     },
     form::Choices,
     report::Workbench,
@@ -45,7 +46,7 @@ pub fn ask_for_panels(session: Session, reader: ReportReader) -> RwSignal<Option
     let (state, asked) = (StoredValue::new(RequestState::Idle), StoredValue::new(None));
     let query = PanelQuery { session, reader, state, asked, error: RwSignal::new(None) };
     let tuning = session.state_of(Workbench::Tuning);
-    let unread = Memo::new(move |_| unread(session));
+    let unread = memo(move || unread(session));
     effect(move || {
         // These may change the answer.
         session.is_in_worker.track();
@@ -120,7 +121,7 @@ impl PanelQuery {
             };
             match answer {
                 Ok(Answer { response: Response::Study(answer), .. }) => {
-                    error.try_set(None);
+                    error.set(None);
                     let shown = session.show_answer(Workbench::Tuning, *answer, Some(choices));
                     // Other parameters are learnt from; what was cancelled is not begun again.
                     let is_anew = shown.is_some_and(|shown| shown.jobs.is_anew);
@@ -135,11 +136,11 @@ impl PanelQuery {
                 Ok(_) => {}
                 Err(failure) if failure.is_expected() => {}
                 Err(failure @ Failure::Refused(_)) => {
-                    error.try_set(Some(failure.to_string()));
+                    error.set(Some(failure.to_string()));
                 }
                 Err(failure) => {
                     let failure = failure.during(|| "Making a panel".to_owned());
-                    error.try_set(Some(failure.to_string()));
+                    error.set(Some(failure.to_string()));
                     session.on_fatal_question(choices, &failure);
                 }
             }

@@ -7,7 +7,12 @@ use leptos::prelude::*;
 use crate::{
     app::reactive::Show,
     app::table::DataTable,
-    app::{export::TableMenus, session::Session},
+    app::{
+        export::TableMenus,
+        fields::filter_field,
+        session::Session,
+        signal::{RwSignal, memo},
+    },
     tuning::{
         address::Address,
         export::ExportFormat,
@@ -25,7 +30,7 @@ pub fn OptimalConfigurations() -> impl IntoView {
     let filter = RwSignal::new(String::new());
     let asked = RwSignal::new(Vec::new());
     let several = move || session.tuning.groups.with(|groups| groups.len() > 1);
-    let rows = Memo::new(move |_| {
+    let rows = memo(move || {
         let shown = session.tuning.workload().filter(|_| !all.get());
         let is_shown = |r: &&Recommendation| {
             shown.is_none_or(|w| w.collective == r.workload.collective && w.scale == r.workload.scale)
@@ -39,8 +44,8 @@ pub fn OptimalConfigurations() -> impl IntoView {
         });
         format.write(&kept, session.tuning.set_label().as_deref())
     });
-    let listing = Memo::new(move |_| Arc::new(rows.with(|rows| listing::recommendations(rows))));
-    let current = Memo::new(move |_| {
+    let listing = memo(move || Arc::new(rows.with(|rows| listing::recommendations(rows))));
+    let current = memo(move || {
         let workload = session.tuning.workload()?;
         rows.with(|rows| rows.iter().position(|r| r.workload == workload))
     });
@@ -62,13 +67,10 @@ pub fn OptimalConfigurations() -> impl IntoView {
         <section class="panel" aria-labelledby="table-heading">
             <div class="panel-head">
                 <h2 id="table-heading">"Optimal configurations"</h2>
-                <label class="filter">
-                    <span class="visually-hidden">"Filter rows"</span>
-                    <input type="search" placeholder="Filter" bind:value=filter />
-                </label>
+                {filter_field("Filter rows", filter)}
                 <Show when=several>
                     <label class="check">
-                        <input type="checkbox" bind:checked=all />
+                        <input type="checkbox" prop:checked=move || all.get() on:change:target=move |event| all.set(event.target().checked()) />
                         <span>"All collectives and scales"</span>
                     </label>
                 </Show>

@@ -10,8 +10,9 @@ use crate::{
         menu::{Menu, MenuEntry},
         pass_value::pass_button,
         question::Question,
-        reactive::{For, Show, reactive},
+        reactive::{For, Show, handler, reactive},
         session::{Session, WorkbenchState},
+        signal::{RwSignal, Signal, memo},
         terms::term,
     },
     form::{Choices, Control, Field, Group},
@@ -71,7 +72,7 @@ pub(super) fn Actions(workbench: Workbench) -> impl IntoView {
     let state = session.state_of(workbench);
     let files = move || state.shown.with(|shown| shown.as_ref().map(|shown| shown.files.clone()).unwrap_or_default());
     let button = move |(key, label): (String, String)| {
-        view! { <button type="button" on:click=move |_| session.save(workbench, key.clone())>{label}</button> }
+        view! { <button type="button" on:click=handler(move |_| session.save(workbench, key.clone()))>{label}</button> }
     };
     let entry =
         move |(key, label): (String, String)| MenuEntry::action(label, move || session.save(workbench, key.clone()));
@@ -167,13 +168,13 @@ pub(super) fn GroupForm(
                 .for_each(|draft| draft.update(|draft| usual.iter().for_each(|(key, value)| draft.set(key, value))));
         };
         let defaults = draft.is_some().then(|| {
-            view! { <button type="button" disabled=is_usual on:click=reset>"Defaults"</button> }
+            view! { <button type="button" disabled=is_usual on:click=handler(reset)>"Defaults"</button> }
         });
         let button = submit.get_untracked().map(|label| {
             view! { <button type="submit" class="primary">{label}</button> }
         });
         view! {
-            <form class="own" on:submit=send>
+            <form class="own" on:submit=handler(send)>
                 <Fields workbench group=Some(group) draft />
                 {button}
                 {defaults}
@@ -246,7 +247,7 @@ fn field(
     // Every kind of field needs its value and the handler of changes.
     let key = StoredValue::new(key);
     // A field is written only when its value differs: an answer must not overwrite what is being typed.
-    let held = Memo::new(move |_| {
+    let held = memo(move || {
         key.with_value(|key| of_draft(draft, state, key).or_else(|| state.of_field(key, |field| field.value.clone())))
     });
     let value = move || held.get().unwrap_or_default();
@@ -292,7 +293,7 @@ fn field(
             };
             view! {
                 {field}
-                <button type="button" on:click=swap>"Swap"</button>
+                <button type="button" on:click=handler(swap)>"Swap"</button>
             }
             .into_any()
         }
@@ -369,10 +370,10 @@ fn field(
                         title=hint
                         prop:value=value
                         on:input:target=move |event| state.continue_drag(|| choose(&event.target().value()))
-                        on:pointerup=move |_| end()
-                        on:pointercancel=move |_| end()
-                        on:keyup=move |_| end()
-                        on:blur=move |_| end()
+                        on:pointerup=handler(move |_| end())
+                        on:pointercancel=handler(move |_| end())
+                        on:keyup=handler(move |_| end())
+                        on:blur=handler(move |_| end())
                     />
                 </label>
             }

@@ -22,7 +22,10 @@ use super::{
     words::words,
 };
 use crate::{
-    app::reactive::{For, Show, effect, reactive},
+    app::{
+        reactive::{For, Show, effect, handler, reactive},
+        signal::{Signal, memo},
+    },
     plot::Pick,
     report::{Fact, Report, Section, Workbench, placement::Tab},
 };
@@ -78,11 +81,11 @@ pub fn study_when_free(session: Session, workbench: Workbench) {
 fn WorkbenchBody(workbench: Workbench) -> impl IntoView {
     let session: Session = expect_context();
     let state = session.state_of(workbench);
-    let tabs = Memo::new(move |_| {
+    let tabs = memo(move || {
         let has_network = state.network.with(Option::is_some);
         state.shown.with(|shown| shown.as_ref().map(|shown| tabs_of(&shown.report, has_network)).unwrap_or_default())
     });
-    let shown = Memo::new(move |_| {
+    let shown = memo(move || {
         let chosen = state.tab.get();
         let is_there = |all: &Vec<Tab>| all.iter().any(|tab| tab.key == chosen);
         tabs.with(|all| if is_there(all) { chosen.clone() } else { first_key(all) })
@@ -98,7 +101,7 @@ fn WorkbenchBody(workbench: Workbench) -> impl IntoView {
         {reactive(move || why_unanswered(session, workbench))}
         <Show when=move || state.has_answer()>
             <ChoiceBar workbench />
-            <AnswerRow is_brief=Signal::derive(move || tabs.with(|all| first_key(all)) != shown.get())>
+            <AnswerRow is_brief=memo(move || tabs.with(|all| first_key(all)) != shown.get())>
                 <Answer workbench />
                 <Picture workbench />
             </AnswerRow>
@@ -178,7 +181,7 @@ fn Picture(workbench: Workbench) -> impl IntoView {
     let session: Session = expect_context();
     let state = session.state_of(workbench);
     let theme = expect_context::<ActiveTheme>().signal();
-    let chart = Memo::new(move |_| {
+    let chart = memo(move || {
         let of = |report: &Report| {
             report.sections.iter().find(|section| section.placement.is_picture)?.charts.first().cloned()
         };
@@ -244,9 +247,9 @@ pub fn Sections(
     let section = move |(index, ..): (usize, Option<u8>, bool)| {
         let find = move |report: &Report| report.sections.get(index).cloned();
         // A section that two answers have in common is not drawn again.
-        let section = Memo::new(move |_| state.shown.with(|shown| find(&shown.as_ref()?.report)));
-        let group = Signal::derive(move || section.with(|section| Some(section.as_ref()?.form.as_ref()?.number)));
-        let submit = Signal::derive(move || section.with(|section| section.as_ref()?.placement.submit.clone()));
+        let section = memo(move || state.shown.with(|shown| find(&shown.as_ref()?.report)));
+        let group = memo(move || section.with(|section| Some(section.as_ref()?.form.as_ref()?.number)));
+        let submit = memo(move || section.with(|section| section.as_ref()?.placement.submit.clone()));
         let form = view! { <GroupForm workbench group submit /> }.into_any();
         view! { <SectionView section=section id=format!("section-{index}") form /> }
     };
@@ -280,7 +283,7 @@ pub fn why_unanswered(session: Session, workbench: Workbench) -> Option<AnyView>
             <h2>{heading}</h2>
             <p class:wrong=is_wrong>{why}</p>
             {older}
-            <button type="button" class="study-again" on:click=move |_| session.study(workbench)>"Study again"</button>
+            <button type="button" class="study-again" on:click=handler(move |_| session.study(workbench))>"Study again"</button>
         </section>
     };
     Some(view.into_any())

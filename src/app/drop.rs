@@ -3,11 +3,7 @@
 use crate::order::CompactSort;
 use std::{cell::RefCell, rc::Rc};
 
-use super::{
-    fields,
-    reactive::{attribute, handler},
-    signal::RwSignal,
-};
+use super::{fields, reactive::handler, signal::RwSignal};
 use futures::channel::oneshot;
 use js_sys::Array;
 use leptos::{ev, prelude::*, task::spawn_local};
@@ -122,7 +118,7 @@ pub fn DropZone(on_files: OnFiles, collecting: RwSignal<bool>) -> impl IntoView 
     ];
     on_cleanup(move || listeners.into_iter().for_each(WindowListenerHandle::remove));
     view! {
-        <div class="drop-overlay" class:is-over=attribute(move || is_over.get()) aria-hidden="true">
+        <div class="drop-overlay" class:is-over=move || is_over.get() aria-hidden="true">
             <p>"Drop to open"</p>
         </div>
     }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use crate::app::{
-    reactive::{Show, attribute, effect},
+    reactive::{Show, effect},
     signal::RwSignal,
     terms::term,
 };
@@ -21,7 +21,7 @@ pub fn filter_field(label: &'static str, words: RwSignal<String>) -> AnyView {
                 type="search"
                 aria-label=label
                 placeholder="Filter"
-                prop:value=attribute(move || words.get())
+                prop:value=move || words.get()
                 on:input:target=move |event| words.set(event.target().value())
             />
         </label>
@@ -56,7 +56,7 @@ pub fn number_field(
                 min=least
                 max=most
                 step=step
-                aria-invalid=attribute(move || wrong.get().then_some("true"))
+                aria-invalid=move || wrong.get().then_some("true")
                 prop:value=value
                 on:change:target=move |event| wrong.set(!take(event.target().value().trim()))
             />
@@ -153,7 +153,7 @@ pub fn choice_field(
                     type="search"
                     aria-label=label.clone()
                     placeholder=placeholder
-                    prop:value=attribute(move || wanted.get())
+                    prop:value=move || wanted.get()
                     on:input:target=move |event| wanted.set(event.target().value())
                 />
             }

@@ -14,7 +14,7 @@ use web_sys::{DomException, EventTarget, File, IdbDatabase, IdbFactory, IdbObjec
 use super::{
     drop::{OnFiles, OpenedFiles},
     js_error::describe,
-    reactive::{For, Show, attribute, handler},
+    reactive::{For, Show, handler},
     session::Session,
     signal::RwSignal,
     theme::storage,
@@ -243,7 +243,7 @@ pub fn StoredFiles() -> impl IntoView {
             <label class="check">
                 <input
                     type="checkbox"
-                    prop:checked=attribute(move || file_store.is_on.get())
+                    prop:checked=move || file_store.is_on.get()
                     on:change:target=move |event| file_store.switch(event.target().checked())
                 />
                 <span>"Keep the files that I open on this device"</span>

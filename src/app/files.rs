@@ -13,7 +13,7 @@ use super::{
     signal::{RwSignal, memo},
 };
 use crate::{
-    app::reactive::{For, Show, attribute, handler, reactive},
+    app::reactive::{For, Show, handler, reactive},
     intake::{FileReport, MappingRequest, Outcome},
     order::CompactSort,
     text::{Problems, visible, visible_lines},
@@ -65,7 +65,7 @@ pub fn Files() -> impl IntoView {
     let badges = move || summary.with(|summary| summary.badges.clone()).into_iter().map(badge).collect_view();
     view! {
         // A file that asks something of the user is in view.
-        <details class="panel open-files" prop:open=attribute(move || summary.with(|summary| summary.offers_action))>
+        <details class="panel open-files" prop:open=move || summary.with(|summary| summary.offers_action)>
             <summary>
                 <bdi>{reactive(move || summary.with(|summary| summary.text.clone()))}</bdi>
                 {reactive(badges)}

@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use super::{focus::Focus, report::ReportReader, session::Session};
 use crate::{
     app::{
-        reactive::{attribute, handler, reactive},
+        reactive::{handler, reactive},
         signal::RwSignal,
     },
     intake::{FileReport, Outcome},
@@ -30,7 +30,7 @@ pub fn Found() -> impl IntoView {
         let is_here = move || session.workbench.get() == workbench;
         view! {
             <li>
-                <a href=workbench.fragment() aria-current=attribute(move || is_here().then_some("page"))>
+                <a href=workbench.fragment() aria-current=move || is_here().then_some("page")>
                     {workbench.name()}
                 </a>
                 {format!(": {holds}")}

@@ -4,7 +4,7 @@ use leptos::{prelude::*, task::spawn_local};
 
 use super::{
     fields::{ChoiceField, number_field},
-    reactive::{Show, attribute, effect, reactive},
+    reactive::{Show, effect, reactive},
     session::{Session, workers::client::JobKind},
     signal::RwSignal,
     terms::term,
@@ -60,7 +60,7 @@ pub fn NoFileYet(
                     type="text"
                     autocomplete="off"
                     spellcheck="false"
-                    aria-invalid=attribute(move || wrong.get().then_some("true"))
+                    aria-invalid=move || wrong.get().then_some("true")
                     prop:value=value
                     on:change:target=move |event| take(&event.target().value())
                 />

@@ -3,7 +3,7 @@
 //! The arrow keys, Home and End go through the entries; Escape closes the menu and gives the focus back to the button.
 
 use crate::app::{
-    reactive::{Show, attribute, handler},
+    reactive::{Show, handler},
     signal::{RwSignal, Signal},
 };
 use leptos::{ev, html, prelude::*};
@@ -121,7 +121,7 @@ pub fn Menu(
             <button
                 type="button"
                 role=if is_action { "menuitem" } else { "menuitemcheckbox" }
-                aria-checked=attribute(move || is_on.map(|is_on| if is_on.get() { "true" } else { "false" }))
+                aria-checked=move || is_on.map(|is_on| if is_on.get() { "true" } else { "false" })
                 tabindex="-1"
                 title=(!meaning.is_empty()).then_some(meaning)
                 on:click=handler(run)
@@ -136,14 +136,14 @@ pub fn Menu(
                 type="button"
                 class="quiet"
                 aria-haspopup="menu"
-                aria-expanded=attribute(move || if is_open.get() { "true" } else { "false" })
-                aria-label=attribute(move || name.get())
+                aria-expanded=move || if is_open.get() { "true" } else { "false" }
+                aria-label=move || name.get()
                 on:click=handler(move |_| if is_open.get_untracked() { close() } else { open() })
             >
                 {label}
             </button>
             <Show when=move || is_open.get()>
-                <div role="menu" class:is-above=attribute(move || is_above.get()) aria-label=attribute(move || name.get())>
+                <div role="menu" class:is-above=move || is_above.get() aria-label=move || name.get()>
                     {entries.run(()).into_iter().map(entry).collect_view()}
                 </div>
             </Show>

@@ -58,7 +58,7 @@ pub mod worker_entry;
 
 use std::cell::Cell;
 
-use crate::app::reactive::{Show, attribute, effect, handler, reactive};
+use crate::app::reactive::{Show, effect, handler, reactive};
 use leptos::{mount::mount_to_body, prelude::*};
 use wasm_bindgen::JsCast;
 
@@ -149,7 +149,7 @@ fn App() -> impl IntoView {
                 class:is-loaded=is_loaded
                 href=workbench.fragment()
                 title=move || is_loaded().then_some("Files are open for this workbench")
-                aria-current=attribute(move || is_shown().then_some("page"))
+                aria-current=move || is_shown().then_some("page")
             >
                 {workbench.name()}
             </a>

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::{
-    reactive::{Show, attribute, handler, reactive},
+    reactive::{Show, handler, reactive},
     session::Session,
 };
 use crate::{
@@ -36,7 +36,7 @@ pub fn pass_button(
     view! {
         <Show when=is_there>
             // It would cancel the run under way.
-            <button type="button" disabled=attribute(move || session.task.with(Option::is_some)) on:click=handler(hand)>
+            <button type="button" disabled=move || session.task.with(Option::is_some) on:click=handler(hand)>
                 {reactive(move || label.with_value(|label| label()))}
             </button>
         </Show>

@@ -3,7 +3,7 @@
 
 use std::{
     hash::{Hash, Hasher},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
 use fnv::FnvHasher;
@@ -23,11 +23,6 @@ pub fn effect(work: impl Fn() + 'static) {
         Effect::new(work);
     }
     shared(Box::new(work));
-}
-
-/// The value of an attribute, a class, a style or a property that follows the signals that it reads.
-pub fn attribute<V: 'static>(value: impl FnMut() -> V + Send + 'static) -> Arc<Mutex<dyn FnMut() -> V + Send>> {
-    Arc::new(Mutex::new(value))
 }
 
 /// What a view does on an event.

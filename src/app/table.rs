@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::app::reactive::{For, Show, attribute, handler, reactive};
+use crate::app::reactive::{For, Show, handler, reactive};
 use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
@@ -96,7 +96,7 @@ pub fn DataTable(
         let header = |index: usize| {
             let column = columns.get(index)?.clone();
             Some(view! {
-                <th scope="col" class:numeric=column.is_numeric aria-sort=attribute(move || aria_sort(index))>
+                <th scope="col" class:numeric=column.is_numeric aria-sort=move || aria_sort(index)>
                     <button type="button" title=column.meaning on:click=handler(move |_| sort_by(index))>
                         {term(column.name.to_string())}
                     </button>
@@ -144,7 +144,7 @@ pub fn DataTable(
         view! {
             <tr
                 class=class
-                aria-current=attribute(move || is_current.get().then_some("true"))
+                aria-current=move || is_current.get().then_some("true")
                 on:mouseenter=handler(move |_| point())
                 on:focusin=handler(move |_| point())
                 on:click=handler(move |_| {
@@ -196,7 +196,7 @@ pub fn DataTable(
         <div
             node_ref=place
             class="table-box"
-            class:is-far=attribute(move || !is_near.get())
+            class:is-far=move || !is_near.get()
             tabindex="0"
             role="region"
             aria-label=caption

@@ -3,7 +3,7 @@
 use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
-use super::reactive::{attribute, effect, handler, reactive};
+use super::reactive::{effect, handler, reactive};
 use crate::app::signal::{Signal, memo};
 use crate::report::placement::Tab;
 
@@ -37,8 +37,8 @@ pub fn Tabs(
                 role="tab"
                 id=id
                 aria-controls="panel"
-                aria-selected=attribute(move || if is_shown.get() { "true" } else { "false" })
-                tabindex=attribute(move || if is_shown.get() { "0" } else { "-1" })
+                aria-selected=move || if is_shown.get() { "true" } else { "false" }
+                tabindex=move || if is_shown.get() { "0" } else { "-1" }
                 on:click=handler(move |_| choose.run(key.clone().into_owned()))
             >
                 {name}

@@ -6,7 +6,7 @@ use web_sys::MediaQueryListEvent;
 
 use crate::app::signal::{RwSignal, Signal, memo};
 use crate::{
-    app::reactive::{attribute, effect, handler},
+    app::reactive::{effect, handler},
     plot::Theme,
 };
 
@@ -97,7 +97,7 @@ pub fn ThemeChoice() -> impl IntoView {
                     type="radio"
                     name="theme"
                     value=name
-                    prop:checked=attribute(move || setting.get() == value)
+                    prop:checked=move || setting.get() == value
                     on:change=handler(move |_| setting.set(value))
                 />
                 <span>{label}</span>

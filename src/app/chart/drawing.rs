@@ -1,6 +1,6 @@
 //! The drawing of a chart: one canvas for the chart, and one above it for the points that are pointed at or pinned.
 
-use crate::app::reactive::{Show, attribute, effect, handler, reactive};
+use crate::app::reactive::{Show, effect, handler, reactive};
 use leptos::{html, prelude::*};
 
 use super::{
@@ -129,7 +129,7 @@ pub(super) fn Drawing(state: State) -> impl IntoView {
             <div
                 class="chart-selection"
                 aria-hidden="true"
-                hidden=attribute(move || state.selection.with(Option::is_none))
+                hidden=move || state.selection.with(Option::is_none)
                 style:left=side_of_selection(|area| area.left)
                 style:top=side_of_selection(|area| area.top)
                 style:width=side_of_selection(Rect::width)
@@ -240,12 +240,12 @@ fn Tip(state: State) -> impl IntoView {
     view! {
         <div
             class="chart-tip"
-            class:to-left=attribute(move || place.get().is_some_and(|place| place.x > half_of(CanvasSize::width)))
-            class:to-top=attribute(move || place.get().is_some_and(|place| place.y > half_of(CanvasSize::height)))
+            class:to-left=move || place.get().is_some_and(|place| place.x > half_of(CanvasSize::width))
+            class:to-top=move || place.get().is_some_and(|place| place.y > half_of(CanvasSize::height))
             aria-hidden="true"
-            hidden=attribute(move || place.get().is_none())
-            style:left=attribute(move || place.get().map(|place| pixels(place.x)))
-            style:top=attribute(move || place.get().map(|place| pixels(place.y)))
+            hidden=move || place.get().is_none()
+            style:left=move || place.get().map(|place| pixels(place.x))
+            style:top=move || place.get().map(|place| pixels(place.y))
         >
             {reactive(content)}
         </div>

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::app::{
     list::ListLimit,
-    reactive::{For, attribute, handler},
+    reactive::{For, handler},
     signal::{RwSignal, Signal},
     terms::term,
 };
@@ -52,8 +52,8 @@ pub(super) fn Legend(
         };
         view! {
             <li>
-                <button type="button" aria-pressed=attribute(move || shown().to_string()) on:click=handler(toggle)>
-                    <img src=attribute(move || key_address(colour, mark.clone(), theme.get())) alt="" height="16"/>
+                <button type="button" aria-pressed=move || shown().to_string() on:click=handler(toggle)>
+                    <img src=move || key_address(colour, mark.clone(), theme.get()) alt="" height="16"/>
                     {term(text)}
                 </button>
             </li>

@@ -16,7 +16,7 @@ use crate::app::{
     export::{export_entries, write_listing},
     lazy::is_near_viewport,
     menu::{Menu, MenuEntry},
-    reactive::{Show, attribute, handler, reactive},
+    reactive::{Show, handler, reactive},
     session::Session,
 };
 use leptos::{html, prelude::*};
@@ -103,7 +103,7 @@ pub fn ChartView(
                 role="img"
                 aria-label=summary
                 tabindex="0"
-                style:height=attribute(move || height().map(|height| format!("{height}px")))
+                style:height=move || height().map(|height| format!("{height}px"))
                 on:focus=handler(come)
             ></div>
         }
@@ -151,8 +151,8 @@ fn Switches(state: State) -> impl IntoView {
         view! {
             <button
                 type="button"
-                hidden=attribute(move || state.offered(switch).is_none())
-                aria-pressed=attribute(move || state.switched.get()[switch as usize].to_string())
+                hidden=move || state.offered(switch).is_none()
+                aria-pressed=move || state.switched.get()[switch as usize].to_string()
                 on:click=handler(move |_| state.toggle(switch))
             >
                 {reactive(move || state.offered(switch))}

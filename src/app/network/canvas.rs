@@ -15,7 +15,7 @@ use super::{
 use crate::{
     app::{
         chart::{CanvasSize, follow_size},
-        reactive::{attribute, effect, handler},
+        reactive::{effect, handler},
         signal::{RwSignal, Signal},
         theme::ActiveTheme,
     },
@@ -125,7 +125,7 @@ pub fn NetworkCanvas(
         <div
             node_ref=frame
             class="network-stage"
-            class:is-overlaid=attribute(move || 1 < viewer.over.get())
+            class:is-overlaid=move || 1 < viewer.over.get()
             tabindex="0"
             role="application"
             aria-roledescription="schedule player"

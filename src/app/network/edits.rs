@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     app::{
-        reactive::{Show, attribute, handler, reactive},
+        reactive::{Show, handler, reactive},
         session::Session,
         signal::RwSignal,
     },
@@ -32,7 +32,7 @@ fn links(from: u32, to: u32, both: bool) -> Vec<EditTarget> {
 fn both_directions(both: RwSignal<bool>) -> impl IntoView {
     view! {
         <label class="check">
-            <input type="checkbox" prop:checked=attribute(move || both.get()) on:change:target=move |event| both.set(event.target().checked()) />
+            <input type="checkbox" prop:checked=move || both.get() on:change:target=move |event| both.set(event.target().checked()) />
             <span>"both directions"</span>
         </label>
     }
@@ -135,7 +135,7 @@ pub fn NodeEdits(viewer: Viewer) -> impl IntoView {
             <button type="button" on:click=handler(move |_| leave(0.1))>"Slow its links to 10 %"</button>
             <button type="button" on:click=handler(move |_| leave(0.0))>"Take the node down"</button>
             <button type="button" on:click=handler(move |_| leave(1.0))>"Restore"</button>
-            <button type="button" aria-pressed=attribute(move || begins().to_string()) on:click=handler(begin)>"Link from here"</button>
+            <button type="button" aria-pressed=move || begins().to_string() on:click=handler(begin)>"Link from here"</button>
         </div>
         <Show when=begins>
             <p class="small" role="status">"Click the node that it leads to, or write both above: 0-3."</p>
@@ -188,8 +188,8 @@ pub fn NewLink(viewer: Viewer) -> impl IntoView {
                     type="number"
                     min="0"
                     step="any"
-                    placeholder=attribute(move || usual(which))
-                    prop:value=attribute(move || rates[which].get())
+                    placeholder=move || usual(which)
+                    prop:value=move || rates[which].get()
                     on:change:target=move |event| rates[which].set(event.target().value())
                 />
             </label>

@@ -20,7 +20,7 @@ use leptos::prelude::*;
 use crate::{
     app::{
         fields::choice_field,
-        reactive::{Show, attribute, handler, reactive},
+        reactive::{Show, handler, reactive},
         session::Session,
         signal::memo,
     },
@@ -141,10 +141,10 @@ fn Controls(viewer: Viewer) -> impl IntoView {
                 <input
                     type="range"
                     min="0"
-                    max=attribute(move || end().to_string())
+                    max=move || end().to_string()
                     step="any"
                     aria-valuetext=clock
-                    prop:value=attribute(move || viewer.time_ns.get().to_string())
+                    prop:value=move || viewer.time_ns.get().to_string()
                     on:input:target=move |event| viewer.go_to(event.target().value().parse().unwrap_or(0.0))
                 />
             </label>
@@ -160,7 +160,7 @@ fn Controls(viewer: Viewer) -> impl IntoView {
                         type="number"
                         min="0"
                         placeholder="all"
-                        prop:value=attribute(move || viewer.channel.get().map(|channel| channel.to_string()))
+                        prop:value=move || viewer.channel.get().map(|channel| channel.to_string())
                         on:change:target=move |event| viewer.channel.set(event.target().value().trim().parse().ok())
                     />
                 </label>

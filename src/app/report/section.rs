@@ -9,7 +9,7 @@ use crate::{
         chart::ChartView,
         list::ListLimit,
         listing::ListingView,
-        reactive::{For, attribute, reactive},
+        reactive::{For, reactive},
         session::Session,
         signal::{Signal, memo},
         terms::focusable_term,
@@ -119,7 +119,7 @@ pub fn SectionView(
             {reactive(text)}
             {listed.more_button(sentences)}
             {reactive(move || notes(place.get()))}
-            <div class="charts" hidden=attribute(move || !has_charts())>
+            <div class="charts" hidden=move || !has_charts()>
                 <For each=charts key=|index| *index children=chart />
             </div>
             <For each=tables key=|table| (table.0, table.1.clone(), table.3) children=table />
@@ -131,7 +131,7 @@ pub fn SectionView(
     };
     if place.with_untracked(|place| place.is_folded) {
         return view! {
-            <details class="panel report-section" prop:open=attribute(move || place.with(|place| place.is_open))>
+            <details class="panel report-section" prop:open=move || place.with(|place| place.is_open)>
                 <summary id=heading_id>{reactive(title)}</summary>
                 {reactive(lead)}
                 {content}
@@ -141,7 +141,7 @@ pub fn SectionView(
     }
     view! {
         <section class="panel report-section" aria-labelledby=id>
-            <div class:panel-head=attribute(move || place.with(|place| !place.lead.is_empty()))>
+            <div class:panel-head=move || place.with(|place| !place.lead.is_empty())>
                 <h2 id=heading_id tabindex="-1">{reactive(title)}</h2>
                 {reactive(lead)}
             </div>

@@ -6,7 +6,7 @@ use wasm_bindgen::JsCast;
 use super::writer::{ReportWriter, page_address};
 use crate::{
     app::{
-        reactive::{Show, attribute, handler, reactive},
+        reactive::{Show, handler, reactive},
         signal::{Signal, memo},
     },
     report::{
@@ -44,7 +44,7 @@ pub(super) fn LinkOption(writer: ReportWriter) -> impl IntoView {
                 <input
                     type="radio"
                     name="link-size"
-                    prop:checked=attribute(move || chosen.get() == size)
+                    prop:checked=move || chosen.get() == size
                     on:change=handler(move |_| chosen.set(size))
                 />
                 <span>{size.name()}{reactive(move || link().map(|link| length(size, &link)))}</span>
@@ -87,7 +87,7 @@ pub(super) fn LinkOption(writer: ReportWriter) -> impl IntoView {
                 </Show>
             </div>
             <div class="way-do">
-                <button type="button" class="primary" disabled=attribute(move || address().is_none()) on:click=handler(copy)>
+                <button type="button" class="primary" disabled=move || address().is_none() on:click=handler(copy)>
                     "Copy link"
                 </button>
             </div>

@@ -7,7 +7,7 @@ mod writer;
 use leptos::{html, prelude::*};
 
 use super::{
-    reactive::{Show, attribute, handler, modal, reactive},
+    reactive::{Show, handler, modal, reactive},
     report::ReportReader,
     session::Session,
 };
@@ -144,7 +144,7 @@ fn Switches(writer: ReportWriter) -> impl IntoView {
             <label class="check">
                 <input
                     type="checkbox"
-                    prop:checked=attribute(move || writer.contents.with(is_on))
+                    prop:checked=move || writer.contents.with(is_on)
                     on:change:target=move |event| writer.choose(|contents| set(contents, event.target().checked()))
                 />
                 <span>{label}</span>

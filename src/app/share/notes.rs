@@ -6,7 +6,7 @@ use super::writer::ReportWriter;
 use crate::{
     app::{
         fields::choice_field,
-        reactive::{attribute, effect, handler, reactive},
+        reactive::{effect, handler, reactive},
         signal::RwSignal,
     },
     report::{
@@ -76,7 +76,7 @@ pub(super) fn AnnotationFields(writer: ReportWriter) -> impl IntoView {
                 <input
                     type="text"
                     maxlength=MOST_TITLE.to_string()
-                    prop:value=attribute(move || annotations.with(|annotations| annotations.title.clone()))
+                    prop:value=move || annotations.with(|annotations| annotations.title.clone())
                     on:change:target=move |event| {
                         let title = event.target().value();
                         writer.annotate(|annotations| annotations.title = title);
@@ -90,7 +90,7 @@ pub(super) fn AnnotationFields(writer: ReportWriter) -> impl IntoView {
                     type="text"
                     node_ref=field
                     maxlength=MOST_NOTE.to_string()
-                    prop:value=attribute(move || text.get())
+                    prop:value=move || text.get()
                     on:input:target=move |event| text.set(event.target().value())
                     on:keydown=handler(move |event: ev::KeyboardEvent| {
                         if event.key() == "Enter" {

@@ -9,7 +9,7 @@ use crate::{
     app::{
         browser_tasks,
         chart::{ChartView, ToTime},
-        reactive::{Show, attribute, effect},
+        reactive::{Show, effect},
         signal::{RwSignal, Signal, memo},
         theme::ActiveTheme,
     },
@@ -133,10 +133,10 @@ pub fn HeatMap() -> impl IntoView {
     view! {
         <Show when=move || chart.with(Option::is_some)>
             <section class="panel heat-map">
-                <label class="check" hidden=attribute(move || !has_default())>
+                <label class="check" hidden=move || !has_default()>
                     <input
                         type="checkbox"
-                        prop:checked=attribute(move || session.tuning.against.get() == Against::Default)
+                        prop:checked=move || session.tuning.against.get() == Against::Default
                         on:change:target=move |event| compare(event.target().checked())
                     />
                     <span>"Compare with the default"</span>

@@ -3,7 +3,7 @@
 use leptos::{ev, html, prelude::*};
 
 use crate::{
-    app::reactive::{Show, attribute, effect, handler, modal, reactive},
+    app::reactive::{Show, effect, handler, modal, reactive},
     app::session::Session,
     app::signal::{RwSignal, memo},
     intake::{ColumnSource, Mapping, MappingRequest, Outcome, WantedColumn},
@@ -133,7 +133,7 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
                 <div class="mapping-fields">{further.into_iter().map(field).collect_view()}</div>
             </details>
             <div class="actions">
-                <button type="submit" class="primary" disabled=attribute(move || wrong.with(Option::is_some))>
+                <button type="submit" class="primary" disabled=move || wrong.with(Option::is_some)>
                     {if asks_what_ran { "Read" } else { "Read with these columns" }}
                 </button>
                 <button type="button" on:click=handler(move |_| session.asking.set(None))>"Not now"</button>
@@ -175,7 +175,7 @@ fn WhatRan(fields: Vec<(RwSignal<Choice>, WantedColumn)>) -> impl IntoView {
                     type="text"
                     autocomplete="off"
                     spellcheck="false"
-                    disabled=attribute(move || is_default.get())
+                    disabled=move || is_default.get()
                     prop:value=text
                     on:input:target=move |event| choice.set(Choice::Constant(event.target().value()))
                 />

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     app::{
-        reactive::{Show, attribute, effect, handler, reactive},
+        reactive::{Show, effect, handler, reactive},
         signal::memo,
     },
     intake::{FileReport, Outcome, files::DocumentFiles},
@@ -79,7 +79,7 @@ pub fn Tuning() -> impl IntoView {
                         class="panels"
                         role="tabpanel"
                         id="panel"
-                        aria-labelledby=attribute(move || tab_id(session.tuning.panel.get().key()))
+                        aria-labelledby=move || tab_id(session.tuning.panel.get().key())
                     >
                         <Show when=move || !has_data() || shows_workload() fallback=|| view! { <NotLoadedView /> }>
                             {reactive(move || why_unanswered(session, Workbench::Tuning))}
@@ -190,7 +190,7 @@ fn SaveModel() -> impl IntoView {
             <button
                 type="button"
                 title="Parameters, seed and training rows as a file that opens here again"
-                disabled=attribute(move || session.is_busy())
+                disabled=move || session.is_busy()
                 on:click=handler(save)
             >
                 {label}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use crate::{
-    app::reactive::{Show, attribute},
+    app::reactive::Show,
     app::table::DataTable,
     app::{
         export::TableMenus,
@@ -70,7 +70,7 @@ pub fn OptimalConfigurations() -> impl IntoView {
                 {filter_field("Filter rows", filter)}
                 <Show when=several>
                     <label class="check">
-                        <input type="checkbox" prop:checked=attribute(move || all.get()) on:change:target=move |event| all.set(event.target().checked()) />
+                        <input type="checkbox" prop:checked=move || all.get() on:change:target=move |event| all.set(event.target().checked()) />
                         <span>"All collectives and scales"</span>
                     </label>
                 </Show>

@@ -10,7 +10,7 @@ use crate::{
         menu::{Menu, MenuEntry},
         pass_value::pass_button,
         question::Question,
-        reactive::{For, Show, attribute, handler, reactive},
+        reactive::{For, Show, handler, reactive},
         session::{Session, WorkbenchState},
         signal::{RwSignal, Signal, memo},
         terms::term,
@@ -364,9 +364,9 @@ fn field(
                     <span>{term(label)} " " <output>{reactive(value)}</output></span>
                     <input
                         type="range"
-                        min=attribute(move || bound(0))
-                        max=attribute(move || bound(1))
-                        step=attribute(move || bound(2))
+                        min=move || bound(0)
+                        max=move || bound(1)
+                        step=move || bound(2)
                         title=hint
                         prop:value=value
                         on:input:target=move |event| state.continue_drag(|| choose(&event.target().value()))

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     app::{
-        reactive::{For, Show, attribute, effect, handler, reactive},
+        reactive::{For, Show, effect, handler, reactive},
         signal::{Signal, memo},
     },
     plot::Pick,
@@ -106,7 +106,7 @@ fn WorkbenchBody(workbench: Workbench) -> impl IntoView {
                 <Picture workbench />
             </AnswerRow>
             <Tabs tabs shown choose />
-            <div class="panels" role="tabpanel" id="panel" aria-labelledby=attribute(move || tab_id(&shown.get()))>
+            <div class="panels" role="tabpanel" id="panel" aria-labelledby=move || tab_id(&shown.get())>
                 <Show when=shows_network>
                     <NetworkView workbench />
                 </Show>
@@ -162,7 +162,7 @@ fn Answer(workbench: Workbench) -> impl IntoView {
             {reactive(first)}
             {reactive(figures)}
             <Show when=has_others>
-                <details class="more" prop:open=attribute(move || is_printing.get())>
+                <details class="more" prop:open=move || is_printing.get()>
                     <summary>"More about this answer"</summary>
                     {reactive(others)}
                 </details>

@@ -4,9 +4,9 @@
 use std::{any::Any, marker::PhantomData, ops::Deref, sync::Arc};
 
 use leptos::prelude;
-use leptos::prelude::{Set as _, Track as _, Update as _, With as _, WithUntracked as _};
+use leptos::prelude::{Get as _, GetUntracked as _, Set as _, Track as _, Update as _, With as _, WithUntracked as _};
 
-type AnyValue = Box<dyn Any + Send + Sync>;
+type AnyValue = Arc<dyn Any + Send + Sync>;
 
 /// Where the value of a signal is.
 #[derive(Clone, Copy)]
@@ -18,7 +18,7 @@ enum Source {
 /// A computed value, with the comparison that decides whether it has changed.
 #[derive(Clone)]
 struct Computed {
-    value: Arc<dyn Any + Send + Sync>,
+    value: AnyValue,
     is_same: fn(&dyn Any, &dyn Any) -> bool,
 }
 
@@ -46,28 +46,20 @@ pub fn memo<T: PartialEq + Send + Sync + 'static>(compute: impl Fn() -> T + Send
     Signal::at(Source::Computed(shared(Box::new(move || Computed { value: Arc::new(compute()), is_same }))))
 }
 
-/// Shows a source to `look`; answers whether it still is.
-fn look_at(source: Source, is_tracked: bool, look: &mut dyn FnMut(&dyn Any)) -> bool {
-    let looked = match (source, is_tracked) {
-        (Source::Written(signal), true) => signal.try_with(|value| look(&**value)),
-        (Source::Written(signal), false) => signal.try_with_untracked(|value| look(&**value)),
-        (Source::Computed(memo), true) => memo.try_with(|computed| look(&*computed.value)),
-        (Source::Computed(memo), false) => memo.try_with_untracked(|computed| look(&*computed.value)),
-    };
-    looked.is_some()
+/// The value of a source; `None` where its owner was disposed of.
+fn value_of(source: Source, is_tracked: bool) -> Option<AnyValue> {
+    let of = |computed: &Computed| computed.value.clone();
+    match (source, is_tracked) {
+        (Source::Written(signal), true) => signal.try_get(),
+        (Source::Written(signal), false) => signal.try_get_untracked(),
+        (Source::Computed(memo), true) => memo.try_with(of),
+        (Source::Computed(memo), false) => memo.try_with_untracked(of),
+    }
 }
 
 impl<T: 'static> Signal<T> {
     fn at(source: Source) -> Self {
         Self { source, kind: PhantomData }
-    }
-
-    fn looked_at<U>(self, is_tracked: bool, look: impl FnOnce(&T) -> U) -> Option<U> {
-        let (mut look, mut seen) = (Some(look), None);
-        look_at(self.source, is_tracked, &mut |value| {
-            seen = look.take().zip(value.downcast_ref::<T>()).map(|(look, value)| look(value));
-        });
-        seen
     }
 
     /// Follows the value without reading it.
@@ -80,12 +72,12 @@ impl<T: 'static> Signal<T> {
 
     /// What `look` sees of the value, which is followed; `None` where its owner was disposed of.
     pub fn try_with<U>(self, look: impl FnOnce(&T) -> U) -> Option<U> {
-        self.looked_at(true, look)
+        value_of(self.source, true)?.downcast_ref().map(look)
     }
 
     /// As [`Signal::try_with`], without following the value.
     pub fn try_with_untracked<U>(self, look: impl FnOnce(&T) -> U) -> Option<U> {
-        self.looked_at(false, look)
+        value_of(self.source, false)?.downcast_ref().map(look)
     }
 
     /// What `look` sees of the value, which is followed.
@@ -130,14 +122,20 @@ impl<T: Send + Sync + 'static> RwSignal<T> {
         fn shared(value: AnyValue) -> Source {
             Source::Written(prelude::RwSignal::new(value))
         }
-        Self(Signal::at(shared(Box::new(value))))
+        Self(Signal::at(shared(Arc::new(value))))
     }
 
     /// Changes the value in place. Does nothing where its owner was disposed of.
+    ///
+    /// # Panics
+    /// Where something within [`Signal::with`] of the same signal changes it.
     pub fn update(self, change: impl FnOnce(&mut T)) {
         fn shared(source: Source, change: &mut dyn FnMut(&mut dyn Any)) {
             let Source::Written(signal) = source else { return };
-            signal.try_update(|value| change(&mut **value));
+            signal.try_update(|value| match Arc::get_mut(value) {
+                Some(value) => change(value),
+                None => panic!("a signal is changed while it is read"),
+            });
         }
         let mut change = Some(change);
         shared(self.0.source, &mut |value| {
@@ -153,7 +151,7 @@ impl<T: Send + Sync + 'static> RwSignal<T> {
             let Source::Written(signal) = source else { return };
             signal.try_set(value);
         }
-        shared(self.0.source, Box::new(value));
+        shared(self.0.source, Arc::new(value));
     }
 }
 

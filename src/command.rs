@@ -8,9 +8,9 @@ use crate::{
 /// The commands of an answer, and what of it they leave out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Commands {
-    /// The commands, one after another.
+    /// The commands, none where nothing is answered yet; each gives a part of the answer.
     pub lines: Vec<Command>,
-    /// What was chosen and no option says, a sentence each.
+    /// The choices for which there is no option, a sentence each.
     pub left_out: Vec<String>,
 }
 
@@ -68,8 +68,9 @@ impl Command {
         self.word(value);
     }
 
-    /// Adds the option of each choice. Each pair is the key of a choice and its option; where the value is `1` and the
-    /// option ends in `?`, it is one without a value. Answers whether all choices have an option.
+    /// Adds the option of each choice. Each pair of the table is the key of a choice and its option: one that ends in
+    /// `?` takes no value, and an empty one stands for nothing that the answer depends on. Answers whether all choices
+    /// are in the table.
     pub fn options(&mut self, choices: &Choices, table: &[(&str, &str)]) -> bool {
         for (key, value) in choices.iter() {
             let Some((_, option)) = table.iter().find(|(known, _)| *known == key) else { return false };

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     text::shell::quoted,
-    units::Size,
 };
 
 /// The program that starts the ranks of a launch.
@@ -52,17 +51,17 @@ impl Sizes {
     }
 }
 
-/// A size as programs read it: `512M`, or bytes where no unit is exact.
+/// A size as nccl-tests, rccl-sweep and [`Size`](crate::units::Size) read it: a whole number of the largest binary
+/// unit up to G in which it is exact, else bytes.
 ///
 /// ```
 /// use collectune::launch::short_size;
-/// assert_eq!([512 << 20, 3840, 512].map(short_size), ["512M", "3840", "512"]);
+/// assert_eq!([512 << 20, 3 << 10, 1 << 40, 3840, 0].map(short_size), ["512M", "3K", "1024G", "3840", "0"]);
 /// ```
 pub fn short_size(bytes: u64) -> String {
-    if bytes < 1024 || !bytes.is_power_of_two() {
-        return bytes.to_string();
-    }
-    Size(bytes).to_string().replace([' ', 'i', 'B'], "")
+    let units = [(30, "G"), (20, "M"), (10, "K")];
+    let unit = units.into_iter().find(|(bits, _)| bytes > 0 && bytes.is_multiple_of(1 << bits));
+    unit.map_or_else(|| bytes.to_string(), |(bits, unit)| format!("{}{unit}", bytes >> bits))
 }
 
 /// The head of a script: a function that its lines call.

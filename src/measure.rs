@@ -13,15 +13,16 @@ use crate::{
 /// Commands that make files of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MeasureCommand {
-    /// What is measured.
+    /// What is measured or written, as a heading.
     pub title: &'static str,
-    /// The files that it leaves, in a sentence.
+    /// The files that it leaves, in a sentence without its full stop.
     pub gives: &'static str,
-    /// What has to be there before, in a sentence; empty where nothing has to.
+    /// What has to be there before, to follow `It needs`, without a full stop; empty where nothing has to.
     pub needs: &'static str,
-    /// The name under which to save a script; empty for lines to be typed.
+    /// The name of the file to save the lines as; empty where they are to be typed.
     pub file: &'static str,
-    /// The lines for bash. A word in braces that [`MeasureValues`] has a value for stands for that value.
+    /// The lines for bash. A word in braces that [`MeasureValues::words`] has stands for its value; `{script}` at the
+    /// beginning for the head of a script with the function `run` of [`launch::head`], and for its warm-up launches.
     pub template: &'static str,
 }
 
@@ -40,14 +41,14 @@ pub struct FilledCommand {
     pub text: String,
 }
 
-/// The values of a measurement.
+/// What a measurement asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasureValues {
     /// The collective, one of [`MeasureValues::COLLECTIVES`].
     pub collective: Collective,
-    /// The range of message sizes.
+    /// The smallest and the largest message size in bytes.
     pub sizes: Sizes,
-    /// The nodes and ranks, as many ranks on each node.
+    /// The nodes and the ranks over all of them, as many on each.
     pub scale: Scale,
     /// The program that starts the ranks.
     pub launcher: Launcher,
@@ -75,8 +76,8 @@ impl MeasureValues {
         Collective::Reduce,
     ];
 
-    /// The words that a template may have in braces, with their values.
-    fn words(&self) -> [(&'static str, String); 14] {
+    /// The words that a template may have, braces included, with their values.
+    pub fn words(&self) -> [(&'static str, String); 14] {
         let Self { collective, sizes, scale, launcher } = *self;
         let one_a_node = Scale { nodes: scale.nodes, ranks: scale.nodes };
         // What a launch can ask for, as bash expands it. Elsewhere than in an all_reduce, trees are not there.
@@ -114,7 +115,7 @@ impl MeasureCommand {
         FilledCommand { title, gives, needs, file, text: self.text(values) }
     }
 
-    /// The lines for bash.
+    /// The lines for bash, of a measurement with these values.
     pub fn text(&self, values: &MeasureValues) -> String {
         let MeasureValues { collective, sizes, scale, launcher } = *values;
         let mut text = self.template.to_owned();
@@ -129,7 +130,7 @@ impl MeasureCommand {
     }
 }
 
-/// Commands as Markdown, with the headings that a section of a document has.
+/// Commands as Markdown: each under a heading of the third level, the lines in a fenced block.
 pub fn markdown(commands: &[MeasureCommand], values: &MeasureValues) -> String {
     let of = |command: &MeasureCommand| {
         let MeasureCommand { title, gives, needs, .. } = command;

@@ -351,7 +351,7 @@ pub trait Study {
         Ok(())
     }
 
-    /// What was chosen last.
+    /// The choices that [`Study::choose`] was given last; what is not among them is as usual.
     fn choices(&self) -> &Choices;
 
     /// The commands that give the last answer by options of their own, where there are some, on files with these names.

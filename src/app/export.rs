@@ -56,7 +56,7 @@ pub fn export_entries(
 /// The menu of the columns that are shown on demand, if there are any, and the menu that copies and saves.
 #[component]
 pub fn TableMenus(
-    /// The content of the table.
+    /// All rows and columns, secondary ones included.
     #[prop(into)]
     listing: Signal<Arc<Listing>>,
     /// The names of the secondary columns that are shown.

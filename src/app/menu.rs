@@ -10,7 +10,7 @@ use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 use web_sys::{HtmlElement, Node};
 
-/// An entry of a menu.
+/// A command or switch of a menu.
 pub struct MenuEntry {
     label: String,
     meaning: String,
@@ -30,10 +30,10 @@ impl MenuEntry {
     }
 }
 
-/// A button and its menu.
+/// A button that opens a list of commands.
 #[component]
 pub fn Menu(
-    /// The text of the button.
+    /// The visible text, such as `⋯`.
     label: &'static str,
     /// The name of the button and the menu for assistive technology.
     #[prop(into)]

@@ -16,7 +16,7 @@ use crate::{
     collective::{Algorithm, Collective, Protocol, Scale},
     intake::{FileReport, Mapping},
     launch::Launcher,
-    report::{Workbench, link::LinkSize},
+    report::link::LinkSize,
     training_time::{regressors::Mode, run::Recompute},
     tuning::{
         aggregate::Target,
@@ -70,13 +70,6 @@ values! { LinkSize {
     Small = "small": "up to 2,000 characters, which Microsoft Teams leaves whole: what to deploy and why, nothing else",
     Medium = "medium": "up to 4,000 characters, which Slack leaves whole",
     Full = "full": "up to 8,000 characters",
-} }
-values! { Workbench {
-    Tuning = "tuning": "sweeps of collectives",
-    Policy = "policy": "reward logs of a tuner",
-    TrainingTime = "training-time": "samples of operators and collectives",
-    Topology = "topology": "link graphs and topology dumps",
-    Overlap = "overlap": "metrics of kernels beside collectives",
 } }
 values! { Launcher {
     Mpirun = "mpirun": "Open MPI",
@@ -183,12 +176,12 @@ where
 }
 
 /// One of some values, by its name.
-pub(super) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
-    all: [T; N],
+pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
+    all: &'static [T],
     name: fn(T) -> &'static str,
 ) -> impl TypedValueParser<Value = T> {
-    let named = move |text: String| all.into_iter().find(|value| name(*value) == text).ok_or("it is none of these");
-    PossibleValuesParser::new(all.map(name)).try_map(named)
+    let named = move |text: String| all.iter().copied().find(|value| name(*value) == text).ok_or("it is none of these");
+    PossibleValuesParser::new(all.iter().copied().map(name)).try_map(named)
 }
 
 /// Nodes and ranks that can be: ranks are counted over all nodes. Fails if there are fewer ranks than nodes.
@@ -348,8 +341,8 @@ struct Deciding {
 }
 
 impl Learning {
-    /// The parameters, where `known` are those of a model file, and these are the files. Fails if a run of another file
-    /// is to be brought back.
+    /// The parameters of a model file (`known`) or the usual ones, with those that were given on the command line; a run
+    /// is brought back by its place in one of `files`. Fails if it is in none of them.
     pub(super) fn parameters(&self, known: Option<Parameters>, files: &[FileReport]) -> Result<Parameters, CliError> {
         let mut parameters = known.unwrap_or_default();
         fn set<T: Copy>(parameter: &mut T, given: Option<T>) {
@@ -369,12 +362,11 @@ impl Learning {
         parameters.screening.keep_stalls |= self.deciding.keep_stalls;
         parameters.screening.set_aside.extend(&self.deciding.set_aside);
         for run in &self.deciding.bring_back {
-            let named = |file: &&FileReport| run.strip_prefix(&file.name).is_some_and(|rest| rest.starts_with(':'));
-            let place = files.iter().find(named).and_then(|file| {
-                let rest = run.strip_prefix(&file.name)?;
+            let place = |file: &FileReport| {
+                let rest = run.strip_prefix(&file.name).filter(|rest| rest.starts_with(':'))?;
                 format!("{}{rest}", file.number()).parse().ok()
-            });
-            let Some(place) = place else {
+            };
+            let Some(place) = files.iter().find_map(place) else {
                 return refuse(format!(
                     "--bring-back {run}: write the name of a file that is read, a line and in or out, like \
                      sweep.csv:120:in"

@@ -97,12 +97,10 @@ pub(super) fn unopened(path: &Path, error: &io::Error) -> CliError {
 }
 
 /// Reads files, and all files in folders, for their rows; `-` is the standard input. Files that hold no sweep are
-/// named, but for the logs of jobs where `with_jobs`. Fails if a file can't be opened, none holds rows that can be
-/// used, or there is no such set of them.
-pub(super) fn read_sweeps(paths: &[PathBuf], measured: &Measured, with_jobs: bool) -> Result<OpenedFiles, CliError> {
+/// named. Fails if a file can't be opened, none holds rows that can be used, or there is no such set of them.
+pub(super) fn read_sweeps(paths: &[PathBuf], measured: &Measured) -> Result<OpenedFiles, CliError> {
     let opened = read(paths, measured, Reads::Sweeps)?;
-    let jobs = opened.documents.jobs.iter().map(|(id, _)| *id);
-    say_unused(&opened, Reads::Sweeps, &jobs.filter(|_| with_jobs).collect::<Vec<_>>());
+    say_unused(&opened, Reads::Sweeps, &[]);
     has_rows(opened)
 }
 

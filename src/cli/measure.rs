@@ -23,12 +23,12 @@ use crate::{
   collectune measure tuning --collective all_gather --nodes 4 --ranks 32 --launcher srun
   collectune measure overlap")]
 pub(super) struct Measure {
-    /// The workbench
-    #[arg(value_enum)]
+    /// The workbench that reads the files
+    #[arg(value_parser = arguments::one_of(Workbench::ALL, Workbench::key))]
     workbench: Workbench,
 
-    /// The collective to measure
-    #[arg(long, value_name = "C", default_value = "all_reduce", value_parser = arguments::one_of(MeasureValues::COLLECTIVES, Collective::name))]
+    /// The collective to measure, where one is
+    #[arg(long, value_name = "C", default_value = "all_reduce", value_parser = arguments::one_of(&MeasureValues::COLLECTIVES, Collective::name))]
     collective: Collective,
 
     /// The smallest message size to measure
@@ -39,11 +39,11 @@ pub(super) struct Measure {
     #[arg(long, default_value = "512M", value_parser = arguments::size)]
     max: u64,
 
-    /// Nodes
+    /// Nodes that take part
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = arguments::up_to::<u32>(1_000_000))]
     nodes: u32,
 
-    /// Ranks over all nodes
+    /// Ranks over all nodes, one per GPU, as many on each node
     #[arg(long, value_name = "R", default_value_t = 16, value_parser = arguments::up_to::<u32>(10_000_000))]
     ranks: u32,
 
@@ -56,11 +56,11 @@ impl Measure {
     pub(super) fn run(self) -> Result<(), CliError> {
         let Self { workbench, collective, min, max, nodes, ranks, launcher } = self;
         if min > max {
-            return refuse("--min is above --max: no size lies between them");
+            return refuse("--min is above --max: give the smallest size as --min");
         }
         let scale = arguments::scale(nodes, ranks)?;
         if ranks % nodes != 0 {
-            return refuse(format!("{ranks} ranks are not as many on each of {nodes} nodes"));
+            return refuse(format!("--nodes {nodes} --ranks {ranks}: give a multiple of the nodes, as many on each"));
         }
         let sizes = Sizes { first: min, last: max };
         terminal::write(&markdown(measure_commands(workbench), &MeasureValues { collective, sizes, scale, launcher }))

@@ -68,7 +68,7 @@ pub(super) struct Models {
     scaler: Option<PathBuf>,
 
     /// The model whose predictions and trees are saved; that of the verdict where not given
-    #[arg(long, value_name = "MODEL", value_parser = arguments::one_of(Kind::ALL, Kind::name))]
+    #[arg(long, value_name = "MODEL", value_parser = arguments::one_of(&Kind::ALL, Kind::name))]
     model: Option<Kind>,
 
     /// Save predictions out of fold as CSV

@@ -24,7 +24,7 @@ use crate::{
     registry,
     report::{
         self, Contents, ReportFormat, Workbench, WriteOptions, Written,
-        annotations::{Annotations, Note, annotate},
+        annotations::{Annotations, MOST_NOTE, MOST_NOTES, MOST_TITLE, Note, annotate},
         link::{self, LinkSize},
     },
     tuning::read::RunKind,
@@ -87,12 +87,12 @@ pub(super) struct Report {
 #[derive(Args)]
 #[command(next_help_heading = "Title and notes")]
 struct Words {
-    /// The title, instead of the report's own, which the summary then names
-    #[arg(long, value_name = "TEXT")]
+    /// The title, instead of the report's own, which the summary then names; up to 120 characters
+    #[arg(long, value_name = "TEXT", value_parser = |text: &str| up_to(MOST_TITLE, text))]
     title: Option<String>,
 
-    /// A note on the whole report; may be given several times
-    #[arg(long, value_name = "TEXT")]
+    /// A note on the whole report, of up to 2,000 characters; may be given several times
+    #[arg(long, value_name = "TEXT", value_parser = |text: &str| up_to(MOST_NOTE, text))]
     note: Vec<String>,
 
     /// A note on a section, or on a row of its first table: 'all_reduce on 2 nodes, 16 ranks: 16 MiB=after the update'
@@ -101,18 +101,28 @@ struct Words {
 }
 
 impl Words {
-    fn annotations(&self) -> Annotations {
+    /// The title and the notes, those on the whole report first. Fails if there are more notes than a report takes.
+    fn annotations(&self) -> Result<Annotations, CliError> {
         let on_all = self.note.iter().map(|text| Note { about: String::new(), text: text.clone() });
-        Annotations {
-            title: self.title.clone().unwrap_or_default(),
-            notes: on_all.chain(self.note_for.iter().cloned()).collect(),
+        let notes: Vec<Note> = on_all.chain(self.note_for.iter().cloned()).collect();
+        if notes.len() > MOST_NOTES {
+            return refuse(format!("a report takes at most {MOST_NOTES} notes, and {} are given", notes.len()));
         }
+        Ok(Annotations { title: self.title.clone().unwrap_or_default(), notes })
+    }
+}
+
+/// A text of at most so many characters.
+fn up_to(most: usize, text: &str) -> Result<String, String> {
+    match text.trim().chars().count() {
+        count if count > most => Err(format!("it has {count} characters, and at most {most} are kept: shorten it")),
+        _ => Ok(text.to_owned()),
     }
 }
 
 fn note_for(text: &str) -> Result<Note, String> {
     let (about, text) = text.split_once('=').ok_or("a note is written like 'Noise=one node was warm'")?;
-    Ok(Note { about: about.trim().to_owned(), text: text.to_owned() })
+    Ok(Note { about: about.trim().to_owned(), text: up_to(MOST_NOTE, text)? })
 }
 
 /// What goes into the report.
@@ -176,7 +186,8 @@ fn site(url: &str) -> Result<String, String> {
     let plain = url.split('#').next().unwrap_or_default();
     let is_site = ["https://", "http://", "file://"].iter().any(|scheme| plain.starts_with(scheme));
     let is_one_word = !plain.contains(|c: char| c.is_whitespace() || c.is_control());
-    if is_site && is_one_word { Ok(plain.to_owned()) } else { Err("is no address of a page".to_owned()) }
+    let why = "the address of a page begins with https://, http:// or file://, and has no spaces";
+    if is_site && is_one_word { Ok(plain.to_owned()) } else { Err(why.to_owned()) }
 }
 
 impl Report {
@@ -187,8 +198,8 @@ impl Report {
             None if self.link.is_some() => ReportFormat::Link,
             None => ReportFormat::Markdown,
         };
-        let options =
-            WriteOptions { form, annotations: self.words.annotations(), page: self.site.clone().unwrap_or_default() };
+        let (annotations, page) = (self.words.annotations()?, self.site.clone().unwrap_or_default());
+        let options = WriteOptions { form, annotations, page };
         for about in annotate(&mut report.clone(), &options.annotations) {
             terminal::say("warning", &format!("nothing in the report is called {about}: the note is in its summary"));
         }
@@ -347,7 +358,7 @@ impl Report {
             file_names: !no_file_names,
             charts: !no_charts,
             deployables: !no_tuner_files,
-            measurements: !no_measurements && self.link.is_none(),
+            measurements: !no_measurements,
             made_on: date.clone(),
         }
     }

@@ -107,8 +107,8 @@ impl Chart {
 
 /// Whether two labels of axes or columns name the same: a column of message sizes is called size.
 pub fn is_same_label(a: &str, b: &str) -> bool {
-    let short = |label: &str| if label == "Message size" { "Size".to_owned() } else { label.to_owned() };
-    short(a) == short(b)
+    let is_size = |label| matches!(label, "Message size" | "Size");
+    a == b || is_size(a) && is_size(b)
 }
 
 /// The label, quantity and spacing of an axis; its ends come from the points.

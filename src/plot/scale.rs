@@ -243,9 +243,9 @@ impl Scale {
 /// The scale of an axis as it is drawn, and that of all its values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ZoomScale {
-    /// The part that is shown.
+    /// The scale of the part of the axis that is shown, which may be all of it.
     pub shown: Scale,
-    /// All of it.
+    /// The scale of all values of the axis.
     pub whole: Scale,
 }
 

@@ -75,7 +75,8 @@ fn note(report: &mut Report, about: &str, text: &str) -> bool {
     for section in &mut report.sections {
         let Some(rest) = about.strip_prefix(section.title.as_str()).filter(|_| !about.is_empty()) else { continue };
         if rest.is_empty() {
-            section.text.insert(0, format!("{NOTE}{text}"));
+            let earlier = section.text.iter().take_while(|text| text.starts_with(NOTE)).count();
+            section.text.insert(earlier, format!("{NOTE}{text}"));
             return true;
         }
         let (Some(label), Some(table)) = (rest.strip_prefix(": "), section.tables.first_mut()) else { continue };
@@ -157,6 +158,7 @@ mod tests {
             note("all_reduce on 2 nodes: 8 KiB", "Again."),
             note("Trust: 1", "Gone."),
             note("Noise", "  "),
+            note("Noise", "Another was cold."),
         ];
         let unknown = annotate(&mut noted, &Annotations { title: " Friday ".into(), notes });
         assert_eq!(unknown, ["Trust: 1"]);
@@ -165,7 +167,7 @@ mod tests {
             noted.summary,
             ["Deploy it.", "Subject: all_reduce.", "Note: Measured at night.", "Note: Trust: 1: Gone."]
         );
-        assert_eq!(noted.sections[1].text, ["Note: One node was warm.", "Little."]);
+        assert_eq!(noted.sections[1].text, ["Note: One node was warm.", "Note: Another was cold.", "Little."]);
         let table = &noted.sections[0].tables[0].listing;
         assert_eq!(table.columns[2].name, NOTE_COLUMN);
         let cells: Vec<&str> = table.rows.iter().map(|row| row[2].text.as_str()).collect();

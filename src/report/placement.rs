@@ -39,7 +39,7 @@ pub struct Tab {
 }
 
 impl Figure {
-    /// A figure of these words.
+    /// A figure: its name, its value with the unit, and what it is or where it comes from.
     pub fn new(name: &str, value: String, note: impl Into<String>) -> Self {
         Self { name: name.to_owned(), value, note: note.into() }
     }

@@ -72,7 +72,7 @@ pub enum Written {
         /// The contents of the file in UTF-8.
         text: String,
     },
-    /// Links, the smallest first.
+    /// A link of each length, for [`ReportFormat::Link`].
     Links(Links),
 }
 
@@ -87,10 +87,10 @@ pub struct Links {
     pub subjects: Vec<String>,
 }
 
-/// How a report is written.
+/// The format, the user's words and the address with which a report is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteOptions {
-    /// The format.
+    /// The format, [`ReportFormat::Link`] for links of all lengths.
     pub form: ReportFormat,
     /// The title and the notes that the user adds.
     pub annotations: Annotations,
@@ -131,8 +131,7 @@ pub fn write(report: &Report, options: &WriteOptions) -> Result<Written, WireErr
 fn links(report: &Report, page: &str) -> Links {
     let sizes = link::encode(report, page.chars().count());
     let [small, ..] = &sizes;
-    let code = small.fits.then(|| link::qr_svg(&format!("{page}{}", small.fragment)));
-    let qr_svg = code.flatten();
+    let qr_svg = small.fits.then(|| link::qr_svg(&format!("{page}{}", small.fragment))).flatten();
     Links { qr_svg, subjects: annotations::subjects(report), sizes: sizes.into() }
 }
 

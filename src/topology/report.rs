@@ -88,11 +88,12 @@ fn figures(shown: &Shown) -> Vec<Figure> {
         SearchStatus { is_working: true, .. } => "so far: the search goes on",
         _ => "not proven to be the shortest",
     };
-    let above = (time_ns / status.bound_ns - 1.0) * 100.0;
+    // Where nothing has to be sent, nothing bounds the time.
+    let above = (status.bound_ns > 0.0).then(|| format!("{:.1} %", (time_ns / status.bound_ns - 1.0) * 100.0));
     vec![
         Figure::new("Time", listing::time(time_ns), "of the verified schedule"),
         Figure::new("Lower bound", listing::time(status.bound_ns), "the largest of L2, L3 and L4"),
-        Figure::new("Above the bound", format!("{above:.1} %"), sure),
+        Figure::new("Above the bound", above.unwrap_or_else(|| "–".to_owned()), sure),
     ]
 }
 

@@ -6,9 +6,9 @@ use super::{
 };
 use crate::{
     collective::{Scale, Workload},
-    command::{self, Command, Commands},
+    command::{Command, Commands},
     form::{Choices, Field, Setting},
-    launch::Sizes,
+    launch::{Sizes, short_size},
 };
 
 /// The fields of a panel that are no option, beside the limits of the search for sizes of one's own where they differ.
@@ -34,9 +34,11 @@ const LEARNING: [(&str, &str); 9] = [
     ("protocols", "--protocols"),
 ];
 
-/// The choice of one of one's own sizes, whose limits are options only where they are those of all sizes.
+/// How the keys of the search limits for sizes of one's own begin. They are options only where they are those of all
+/// sizes.
 const OWN: &str = "own-";
 
+/// What the commands of a panel are made of; `changed` are the choices that are not usual.
 struct Panels<'a> {
     settings: &'a Settings,
     tuning: &'a LoadedTuning,
@@ -58,7 +60,9 @@ pub(super) fn commands(
     match settings.panel {
         // Nothing is learnt from the default alone.
         Panel::Answer if !sweeps.is_empty() && tuning.study.groups().iter().all(|group| group.points == 0) => {
-            return command::report(sweeps, &Choices::default());
+            let mut command = Command::new("report", sweeps);
+            of.set(&mut command, "--set");
+            commands.lines.push(command);
         }
         Panel::Answer => commands.lines.extend(of.predict(!own_limits_differ)),
         Panel::Noise => commands.lines.extend(of.predict(false).map(|mut command| {
@@ -99,11 +103,7 @@ impl Panels<'_> {
         (!self.sweeps.is_empty()).then(|| Command::new(words, self.sweeps))
     }
 
-    fn shown(&self) -> Option<Workload> {
-        self.settings.shown
-    }
-
-    /// Of the choices of reading: the set, where it is not the largest.
+    /// The option that names the set of measurements, where it is not the largest.
     fn set(&self, command: &mut Command, option: &str) {
         match (self.changed.get("m"), &self.tuning.set) {
             (Some("all"), Some(_)) => command.option(option, "all"),
@@ -142,13 +142,13 @@ impl Panels<'_> {
     }
 
     fn predict(&self, with_own: bool) -> Option<Command> {
-        let (mut command, shown) = (self.of_sweeps("tuning predict")?, self.shown()?);
+        let (mut command, shown) = (self.of_sweeps("tuning predict")?, self.settings.shown?);
         of_scale(&mut command, shown);
         let mut sizes = vec![shown.size_bytes];
         if with_own {
             sizes.extend(self.settings.own_sizes().ok()?);
         }
-        let sizes: Vec<String> = sizes.into_iter().map(size).collect();
+        let sizes: Vec<String> = sizes.into_iter().map(short_size).collect();
         command.option(if sizes.len() > 1 { "--sizes" } else { "--size" }, &sizes.join(","));
         self.learning(&mut command);
         Some(command)
@@ -156,7 +156,7 @@ impl Panels<'_> {
 
     fn chart(&self) -> Option<Command> {
         let mut command = self.of_sweeps("tuning chart")?;
-        of_scale(&mut command, self.shown()?);
+        of_scale(&mut command, self.settings.shown?);
         if self.settings.against == Against::Default {
             command.option("--against", "default");
         }
@@ -192,7 +192,7 @@ impl Panels<'_> {
         self.options(command, &[("library", "--library")]);
     }
 
-    /// The sweeps beside other files.
+    /// Names the sweeps after `--sweep`, where the command's own files are others; it takes all words that follow.
     fn beside(&self, command: &mut Command) {
         if !self.sweeps.is_empty() {
             command.word("--sweep");
@@ -281,7 +281,7 @@ impl Panels<'_> {
     }
 
     fn ab_plan(&self) -> Option<Command> {
-        let shown = self.shown()?;
+        let shown = self.settings.shown?;
         let is_shown =
             |group: &&super::result::Group| (group.collective, group.scale) == (shown.collective, shown.scale);
         let group = self.tuning.study.groups().iter().find(is_shown)?;
@@ -292,8 +292,8 @@ impl Panels<'_> {
             command.word(option);
             command.file(path);
         }
-        command.option("--min", &size(sizes.first));
-        command.option("--max", &size(sizes.last));
+        command.option("--min", &short_size(sizes.first));
+        command.option("--max", &short_size(sizes.last));
         command.option("--repeats", &self.settings.arms.0.text());
         self.options(&mut command, &[("arm-launcher", "--launcher")]);
         Some(command)
@@ -341,11 +341,4 @@ fn of_scale(command: &mut Command, shown: Workload) {
 fn nodes_and_ranks(command: &mut Command, scale: Scale) {
     command.option("--nodes", &scale.nodes.text());
     command.option("--ranks", &scale.ranks.text());
-}
-
-/// A size with a unit where it is a multiple of one, as `16M`.
-fn size(bytes: u64) -> String {
-    let unit =
-        [(30, "G"), (20, "M"), (10, "K")].into_iter().find(|(bits, _)| bytes > 0 && bytes.is_multiple_of(1 << bits));
-    unit.map_or_else(|| bytes.to_string(), |(bits, unit)| format!("{}{unit}", bytes >> bits))
 }

@@ -117,14 +117,14 @@ pub enum Request {
     WriteReport {
         /// The parts to include.
         contents: report::Contents,
-        /// How it is written.
+        /// The format, the user's title and notes, and the address of the page.
         options: report::WriteOptions,
     },
     /// An opened report, written as a file or as links. Answered by [`Response::Written`].
     WriteOpened {
         /// The report.
         report: Box<report::Report>,
-        /// How it is written.
+        /// The format, the user's title and notes, and the address of the page.
         options: report::WriteOptions,
     },
     /// A loaded report. Answered by [`Response::Report`].
@@ -161,7 +161,7 @@ pub enum Response {
     Report(Box<report::Report>),
     /// The response to [`Request::WriteReport`] and [`Request::WriteOpened`].
     Written(report::Written),
-    /// The response to [`Request::ReadLine`].
+    /// The response to [`Request::ReadLine`]: the line with those around it.
     Lines(FileLines),
     /// The response to [`Request::MeasureCommands`].
     MeasureCommands(Vec<FilledCommand>),

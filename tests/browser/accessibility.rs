@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::{
     look::{contrasts, overflow},
     page::{Page, key},
+    share::{fragment, share},
     sweep::{noisy_sweep, sweep},
 };
 
@@ -88,10 +89,7 @@ pub fn take_picture(page: &Page, name: &str) {
 }
 
 fn with_sweep() -> Page {
-    let page = Page::open();
-    page.drop_files(&[("sweep.csv", noisy_sweep().as_bytes())]);
-    page.wait_until_idle();
-    page
+    Page::with_files(&[("sweep.csv", noisy_sweep().as_bytes())])
 }
 
 #[test]
@@ -194,8 +192,7 @@ fn work_under_way() {
 fn sharing_and_reports() {
     let mut found = Findings::default();
     let page = with_sweep();
-    page.click("button", "Share");
-    page.wait_for_text("Ready.");
+    share(&page);
     page.click("radio", "Full");
     page.unfold();
     page.fill("Note", "Measured at night.");
@@ -207,8 +204,7 @@ fn sharing_and_reports() {
         "all is written",
     );
     found.look(&page, "share");
-    let link = page.run("return arguments[0].value", &[page.find("textbox", "The link").into()]);
-    let link = link.as_str().unwrap();
+    let fragment = fragment(&page, "Full");
     let file = page.download(|| page.click("button", "Save HTML"));
     page.press(key::ESCAPE);
 
@@ -216,8 +212,7 @@ fn sharing_and_reports() {
     page.wait_for_text("Opened from report.html");
     page.wait_until_idle();
     found.look(&page, "report-from-file");
-    let fragment = &link[link.find('#').unwrap()..];
-    page.visit(fragment);
+    page.visit(&fragment);
     page.wait_for_text("Opened from a link");
     page.wait_until_idle();
     found.look(&page, "report-from-link");
@@ -256,12 +251,10 @@ fn questions_and_bad_files() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn documents_without_a_sweep() {
     let mut found = Findings::default();
-    let page = Page::open();
-    page.drop_files(&[(
+    let page = Page::with_files(&[(
         "old.conf",
         b"allreduce,4096,1048576,-1,simple,8,2,16,-1,-1\nalltoall,0,4096,ring,ll,4,2,16,-1,-1\n",
     )]);
-    page.wait_until_idle();
     found.look(&page, "conf-alone");
     page.click("tab", "Answer");
     page.wait_until_idle();

@@ -73,9 +73,7 @@ fn real_sweeps_open_with_shared_data() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_closed_file_leaves_no_view_behind() {
-    let page = Page::open();
-    page.drop_files(&[("first.csv", sweep(12, 8).as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("first.csv", sweep(12, 8).as_bytes())]);
     page.unfold();
     page.click("button", "Close first.csv");
     page.wait_for_text("Drop files or a folder anywhere");
@@ -88,9 +86,7 @@ fn a_closed_file_leaves_no_view_behind() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn another_workload_is_another_answer_and_address() {
-    let page = Page::open();
-    page.drop_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);
     page.choose("Size", "64 KiB");
     page.wait_for_text("all_reduce of 64 KiB");
     assert_eq!(page.fragment(), "#v=1&w=tuning&c=all_reduce&n=2&r=16&s=65536");
@@ -141,9 +137,7 @@ fn further_columns_are_shown_on_demand() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn the_heat_map_opens_a_size_and_is_part_of_the_address() {
-    let page = Page::open();
-    page.drop_files(&[("sweep.csv", noisy_sweep().as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("sweep.csv", noisy_sweep().as_bytes())]);
     page.choose("Size", "64 KiB");
     page.wait_for_text("all_reduce of 64 KiB");
     page.show("Heat map");
@@ -212,9 +206,7 @@ fn an_address_without_its_data_names_what_to_drop() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn the_table_is_saved_as_csv() {
-    let page = Page::open();
-    page.drop_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);
     let saved = page.download(|| page.choose_from_menu("Optimal configurations", "Save as CSV"));
     let text = String::from_utf8(saved).unwrap();
     assert_eq!(text.lines().count(), 13, "{text}");
@@ -225,9 +217,7 @@ fn the_table_is_saved_as_csv() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn what_the_filter_leaves_is_saved() {
-    let page = Page::open();
-    page.drop_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);
     page.fill("Filter rows", "MiB");
     page.wait_until(|| page.rows("Optimal configurations") == 4, "four of the sizes are in MiB");
     let save = || page.choose_from_menu("Optimal configurations", "Save as CSV");
@@ -239,9 +229,7 @@ fn what_the_filter_leaves_is_saved() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_saved_model_opens_again() {
-    let page = Page::open();
-    page.drop_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);
     let answer = page.text_in("region", "Answer");
     page.show("Model");
     let model = page.download(|| page.click("button", "Save model"));
@@ -303,9 +291,7 @@ fn measurements_of_two_builds_are_shown_one_at_a_time() {
         lines.fold(header, |text, line| format!("{text}{line},{version}\n"))
     };
     let (new, old) = (of_build(sweep(12, 8), "2.29.2"), of_build(sweep(10, 8), "2.26.6"));
-    let page = Page::open();
-    page.drop_files(&[("new.csv", new.as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("new.csv", new.as_bytes())]);
     assert!(!page.text().contains("Measured with"), "there is nothing to choose");
     page.drop_files(&[("old.csv", old.as_bytes())]);
     page.wait_until_idle();

@@ -50,9 +50,7 @@ fn example(name: &str) -> Vec<u8> {
 
 /// A sweep whose training takes a while.
 fn slow_training() -> Page {
-    let page = Page::open();
-    page.drop_files(&[("sweep.csv", sweep(14, 16).as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("sweep.csv", sweep(14, 16).as_bytes())]);
     page.show("Model");
     page.fill("Trees", "2000");
     page

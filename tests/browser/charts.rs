@@ -7,9 +7,7 @@ use crate::{
 };
 
 fn with_sweep() -> Page {
-    let page = Page::open();
-    page.drop_files(&[("sweep.csv", noisy_sweep().as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("sweep.csv", noisy_sweep().as_bytes())]);
     page.run("document.querySelector('.chart-stage').scrollIntoView({ block: 'center' })", &[]);
     page.wait_until(|| page.run("return !!document.querySelector('.chart-over')", &[]) == true, "the chart is drawn");
     page

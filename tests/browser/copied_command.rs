@@ -1,8 +1,10 @@
 //! The command that the page offers to copy, run in a terminal.
 
-use std::{path::Path, process::Command};
-
-use crate::{page::Page, sweep::sweep};
+use crate::{
+    page::Page,
+    support::terminal::{ended, shell},
+    sweep::sweep,
+};
 
 /// Copies the command of the answer on view.
 fn copied(page: &Page) -> String {
@@ -13,15 +15,6 @@ fn copied(page: &Page) -> String {
         "the command is copied",
     );
     shown
-}
-
-/// What a shell says to a command, in the folder of the files.
-fn said(folder: &Path, line: &str) -> String {
-    let folder_of_program = Path::new(env!("CARGO_BIN_EXE_collectune")).parent().unwrap();
-    let path = format!("{}:{}", folder_of_program.display(), std::env::var("PATH").unwrap());
-    let output = Command::new("sh").args(["-c", line]).current_dir(folder).env("PATH", path).output().unwrap();
-    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
 }
 
 /// The sentences of the answer on view.
@@ -42,7 +35,7 @@ fn the_command_on_view_gives_the_answer_in_a_terminal() {
     let files = page.scratch().join("files");
     let agrees = || {
         let line = copied(&page);
-        let said = said(&files, &line);
+        let said = ended(&shell(&files, &line), 0);
         for sentence in sentences(&page) {
             assert!(said.contains(&sentence), "{line}: {said} has not {sentence}");
         }
@@ -69,7 +62,7 @@ fn a_schedule_has_its_command() {
     page.wait_until_idle();
     let line = copied(&page);
     assert_eq!(line, "collectune topology synthesize ring:5 --time-limit 5s --collective all_reduce");
-    let said = said(page.scratch(), &line);
+    let said = ended(&shell(page.scratch(), &line), 0);
     sentences(&page).iter().for_each(|sentence| assert!(said.contains(sentence), "{said} has not {sentence}"));
     page.assert_clean();
 }

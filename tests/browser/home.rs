@@ -160,9 +160,7 @@ fn pasted_text_opens_as_a_file_unless_a_field_takes_it() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn nothing_is_kept_unless_that_is_switched_on() {
-    let page = Page::open();
-    page.drop_files(&[("secret.csv", sweep(10, 6).as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("secret.csv", sweep(10, 6).as_bytes())]);
     page.unfold();
     page.click("button", "Close secret.csv");
     assert_eq!(page.run(DATABASES, &[]), json!([]));
@@ -248,9 +246,7 @@ fn a_device_without_a_database_is_said() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn tabs_share_the_theme_and_nothing_else() {
-    let page = Page::open();
-    page.drop_files(&[("sweep.csv", sweep(10, 6).as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("sweep.csv", sweep(10, 6).as_bytes())]);
     page.in_another_tab(|| {
         assert!(page.look_for("button", "Close sweep.csv").is_none());
         page.run("document.querySelector('input[name=theme][value=dark]').click()", &[]);

@@ -9,10 +9,7 @@ use crate::{
 };
 
 fn with_sweep() -> Page {
-    let page = Page::open();
-    page.drop_files(&[("sweep.csv", noisy_sweep().as_bytes())]);
-    page.wait_until_idle();
-    page
+    Page::with_files(&[("sweep.csv", noisy_sweep().as_bytes())])
 }
 
 /// All that Tab should reach, in the order of the document. Of the buttons of a choice that is the chosen one.

@@ -4,7 +4,13 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::{loading::dist, look::assert_fits_a_phone, page::Page, support::real};
+use crate::{
+    loading::dist,
+    look::assert_fits_a_phone,
+    page::Page,
+    share::{fragment, share},
+    support::real,
+};
 
 /// The example that comes with the page.
 fn example() -> Vec<u8> {
@@ -13,9 +19,7 @@ fn example() -> Vec<u8> {
 
 /// The page with the example's kernels, all models compared.
 fn compared() -> Page {
-    let page = Page::open();
-    page.drop_files(&[("kernels.csv", &example())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("kernels.csv", &example())]);
     page.wait_for_text("Each model was tested on kernels that it was not fitted on.");
     page
 }
@@ -135,9 +139,7 @@ fn statistics_and_metrics_come_together_with_the_published_model_with_shared_dat
         real::file("overlap/kernel_metric_output.csv"),
         real::file("overlap/xgb_model.json"),
     );
-    let page = Page::open();
-    page.drop_files(&[("stats.xlsx", &statistics), ("metrics.csv", &metrics), ("xgb_model.json", &model)]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("stats.xlsx", &statistics), ("metrics.csv", &metrics), ("xgb_model.json", &model)]);
     page.unfold();
     page.wait_for_text("619 rows of statistics and metrics belong together");
     page.wait_for_text("Slowdown of 404 kernels beside collectives");
@@ -208,16 +210,13 @@ fn a_comparison_is_cancelled_and_taken_up_again() {
 fn a_link_carries_the_comparison() {
     let page = compared();
     let models = cells(&page, "Models, out of fold");
-    page.click("button", "Share");
-    page.wait_for_text("Ready.");
+    share(&page);
     assert!(page.look_for("checkbox", "Tuner files").is_none());
-    page.click("radio", "Full");
-    let field = page.find("textbox", "The link");
-    let address = page.run("return arguments[0].value", &[field.into()]).as_str().unwrap().to_owned();
+    let link = fragment(&page, "Full");
     let markdown = String::from_utf8(page.download(|| page.click("button", "Save Markdown"))).unwrap();
     assert!(markdown.starts_with("# Slowdown of ") && markdown.contains("Boosted trees"), "{markdown}");
 
-    let other = Page::open_at(&address[address.find('#').unwrap()..]);
+    let other = Page::open_at(&link);
     other.wait_for_text("Opened from a link: not verified.");
     other.wait_for_text("Use boosted trees, least absolute deviation");
     assert_eq!(cells(&other, "Models, out of fold"), models);

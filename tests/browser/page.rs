@@ -38,7 +38,7 @@ pub mod key {
     pub const BACKSPACE: &str = "\u{e003}";
     /// Downwards, in a list.
     pub const DOWN: &str = "\u{e015}";
-    /// Upwards, in a list.
+    /// Upwards, in a list: to the one before.
     pub const UP: &str = "\u{e013}";
     /// To the first of a list.
     pub const HOME: &str = "\u{e011}";
@@ -113,6 +113,14 @@ impl Page {
     pub fn open_at(fragment: &str) -> Self {
         let page = Self::closed();
         page.visit(fragment);
+        page.wait_until_idle();
+        page
+    }
+
+    /// Opens the page, drops files on it, and waits for their answers.
+    pub fn with_files(files: &[(&str, &[u8])]) -> Self {
+        let page = Self::open();
+        page.drop_files(files);
         page.wait_until_idle();
         page
     }

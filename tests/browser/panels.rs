@@ -12,10 +12,7 @@ use crate::{
 const PANELS: [&str; 8] = ["Answer", "Heat map", "Model", "Noise", "Tuner files", "Coverage", "Measure next", "A/B"];
 
 fn with_sweep() -> Page {
-    let page = Page::open();
-    page.drop_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);
-    page.wait_until_idle();
-    page
+    Page::with_files(&[("sweep.csv", sweep(12, 8).as_bytes())])
 }
 
 fn show(page: &Page, panel: &str) {
@@ -74,9 +71,7 @@ fn every_panel_fits_a_narrow_window_and_is_readable() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_stalled_run_is_named_and_brought_back() {
-    let page = Page::open();
-    page.drop_files(&[("noisy.csv", noisy_sweep().as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("noisy.csv", noisy_sweep().as_bytes())]);
     show(&page, "Noise");
     page.wait_for_text("set aside");
     let stalls = page.text_in("region", "By workload");
@@ -194,9 +189,7 @@ fn the_log_of_a_job_opens_its_coverage() {
              op 0 root 0 comm 0x55aa [nranks=16] stream 0x66\n"
         );
     }
-    let page = Page::open();
-    page.drop_files(&[("job.log", log.as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("job.log", log.as_bytes())]);
     assert!(page.fragment().ends_with("p=coverage"), "{}: {}", page.fragment(), page.text());
     page.assert_clean();
 }
@@ -218,12 +211,10 @@ fn what_to_measure_next_leaves_as_a_script() {
 fn a_comparison_is_judged_rule_by_rule_with_shared_data() {
     let folder = real::path("tuning");
     let read = |name: &str| fs::read(folder.join("ab").join(name)).unwrap();
-    let page = Page::open();
-    page.drop_files(&[
+    let page = Page::with_files(&[
         ("allreduce_1n.per_size_stats.csv", &read("allreduce_1n.per_size_stats.csv")),
         ("allreduce_1n_candidate.conf", &read("allreduce_1n_candidate.conf")),
     ]);
-    page.wait_until_idle();
     assert!(page.fragment().ends_with("p=ab"), "{}", page.fragment());
     assert_eq!(page.rows("By rule"), 12);
     assert_eq!(page.rows("By size"), 18);

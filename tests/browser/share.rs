@@ -14,10 +14,7 @@ const MARKUP: &str = "<img src=x onerror=document.body.remove()><script>document
 
 /// The page with a sweep that was read and learnt from.
 fn studied() -> Page {
-    let page = Page::open();
-    page.drop_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);
-    page.wait_until_idle();
-    page
+    Page::with_files(&[("sweep.csv", sweep(12, 8).as_bytes())])
 }
 
 /// A sweep of many workloads, with runs of the default, in which each size has another winner and another gain: a
@@ -52,7 +49,7 @@ fn irregular_sweep() -> String {
 }
 
 /// Opens the dialog and waits until everything is written.
-fn share(page: &Page) {
+pub fn share(page: &Page) {
     page.click("button", "Share");
     page.find("dialog", "Share");
     page.wait_for_text("Ready.");
@@ -62,6 +59,13 @@ fn share(page: &Page) {
 fn link(page: &Page) -> String {
     let field = page.find("textbox", "The link");
     page.run("return arguments[0].value", &[field.into()]).as_str().unwrap().to_owned()
+}
+
+/// The part of the link after the page's address, in the chosen length: `Small`, `Medium` or `Full`.
+pub fn fragment(page: &Page, length: &str) -> String {
+    choose_length(page, length);
+    let address = link(page);
+    address[address.find('#').unwrap()..].to_owned()
 }
 
 /// Chooses the length of the link.
@@ -167,9 +171,7 @@ fn a_saved_report_is_live_again_when_it_is_dropped() {
     share(&page);
     for (form, name) in [("HTML", "report.html"), ("JSON", "report.json")] {
         let saved = page.download(|| page.click("button", &format!("Save {form}")));
-        let other = Page::open();
-        other.drop_files(&[(name, &saved)]);
-        other.wait_until_idle();
+        let other = Page::with_files(&[(name, &saved)]);
         other.wait_for_text(&format!("Opened from {name}: not verified."));
         assert_deploys(&other, &deployed);
         assert!(count(&other, ".report .chart canvas") > 1);
@@ -287,9 +289,7 @@ fn a_damaged_link_says_so() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn each_length_of_a_link_says_what_it_leaves_out() {
     let all = irregular_sweep();
-    let page = Page::open();
-    page.drop_files(&[("everything.csv", all.as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("everything.csv", all.as_bytes())]);
     share(&page);
     assert!(page.download(|| page.click("button", "Save HTML")).len() > 100_000);
     let mut rows = Vec::new();
@@ -398,9 +398,7 @@ fn a_title_and_notes_travel_in_every_form() {
     }
     for (form, name) in [("HTML", "report.html"), ("JSON", "report.json")] {
         let saved = page.download(|| page.click("button", &format!("Save {form}")));
-        let other = Page::open();
-        other.drop_files(&[(name, &saved)]);
-        other.wait_until_idle();
+        let other = Page::with_files(&[(name, &saved)]);
         says_it(&other);
     }
     let markdown = String::from_utf8(page.download(|| page.click("button", "Save Markdown"))).unwrap();

@@ -56,6 +56,19 @@ pub fn noisy_sweep() -> String {
     text
 }
 
+/// [`noisy_sweep`] where everything takes `factor` times as long.
+pub fn slower(factor: f64) -> String {
+    let slower = |line: &str| {
+        let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+        if let (Ok(time_us), Ok(busbw)) = (cells[4].parse::<f64>(), cells[5].parse::<f64>()) {
+            cells[4] = format!("{:.2}", time_us * factor);
+            cells[5] = format!("{:.3}", busbw / factor);
+        }
+        cells.join(",") + "\n"
+    };
+    noisy_sweep().lines().map(slower).collect()
+}
+
 /// The example that comes with the page.
 pub fn example() -> Vec<u8> {
     fs::read(dist().join("examples/simulated_sweep.csv")).unwrap()

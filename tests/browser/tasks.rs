@@ -6,7 +6,7 @@ use std::{cell::Cell, fs};
 use crate::{
     loading::dist,
     page::Page,
-    sweep::{noisy_sweep, sweep},
+    sweep::{noisy_sweep, slower, sweep},
     topology::RING,
 };
 
@@ -39,7 +39,7 @@ impl Person {
         self
     }
 
-    /// Shows a tab.
+    /// Acts once: shows a tab.
     fn opens(&self, tab: &str) -> &Self {
         self.acts(|page| page.click("tab", tab))
     }
@@ -114,18 +114,8 @@ fn a_tuner_file_for_ones_plugin() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn whether_last_weeks_sweep_is_slower() {
-    let slower: String = noisy_sweep()
-        .lines()
-        .map(|line| {
-            let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
-            if let (Ok(time_us), Ok(busbw)) = (cells[4].parse::<f64>(), cells[5].parse::<f64>()) {
-                cells[4] = format!("{:.2}", time_us * 1.3);
-                cells[5] = format!("{:.3}", busbw / 1.3);
-            }
-            cells.join(",") + "\n"
-        })
-        .collect();
-    let person = Person::drops(&[("this_week.csv", noisy_sweep().as_bytes()), ("last_week.csv", slower.as_bytes())]);
+    let files = [("this_week.csv", noisy_sweep()), ("last_week.csv", slower(1.3))];
+    let person = Person::drops(&files.each_ref().map(|(name, text)| (*name, text.as_bytes())));
     person.opens("Compare");
     person.has_answered(&["slower"]);
 }

@@ -2,16 +2,19 @@
 
 use serde_json::Value;
 
-use crate::{look::assert_fits_a_phone, page::Page, support::real};
+use crate::{
+    look::assert_fits_a_phone,
+    page::Page,
+    share::{fragment, share},
+    support::real,
+};
 
 /// Five nodes in a ring with one slow pair: 80.125 µs is optimal for an all_gather of 1 MiB, without the slow pair.
 pub const RING: &str = "5\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,500,50\n1,0,500,50\n1,2,500,50\n2,1,500,50\n2,3,500,1\n\
                     3,2,500,1\n3,4,500,50\n4,3,500,50\n4,0,500,50\n0,4,500,50\n";
 
 fn ring() -> Page {
-    let page = Page::open();
-    page.drop_files(&[("ring.csv", RING.as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("ring.csv", RING.as_bytes())]);
     page.wait_for_text("all_gather over ring in 80.125 µs");
     page
 }
@@ -331,9 +334,7 @@ fn bad_files_and_choices_are_told() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_graph_in_pieces_and_a_schedule_of_another_graph_are_told() {
     let apart = "4\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,500,50\n1,0,500,50\n1,2,500,50\n";
-    let page = Page::open();
-    page.drop_files(&[("apart.csv", apart.as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("apart.csv", apart.as_bytes())]);
     page.wait_for_text("No schedule for apart");
     for words in ["no way leads there", "Node 3 has no link", "has links in only", "Not all nodes can reach each other"]
     {
@@ -485,9 +486,7 @@ fn an_algorithm_that_was_saved_is_run_again() {
 fn a_dump_of_a_machine_is_drawn_with_its_rings_with_shared_data() {
     let names = ["topology/nccl/mi355x_1x8_topo.xml", "topology/nccl/mi355x_1x8_graph.xml"];
     let files = names.map(real::file);
-    let page = Page::open();
-    page.drop_files(&[("topo.xml", &files[0]), ("graph.xml", &files[1])]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("topo.xml", &files[0]), ("graph.xml", &files[1])]);
     page.wait_for_text("all_gather over topo in 14.353 µs");
     page.choose("Overlay", "dumped rings");
     page.fill("Channel", "3");
@@ -511,12 +510,8 @@ fn a_dump_of_a_machine_is_drawn_with_its_rings_with_shared_data() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_link_carries_the_report() {
     let page = ring();
-    page.click("button", "Share");
-    page.wait_for_text("Ready.");
-    page.click("radio", "Full");
-    let field = page.find("textbox", "The link");
-    let address = page.run("return arguments[0].value", &[field.into()]).as_str().unwrap().to_owned();
-    let other = Page::open_at(&address[address.find('#').unwrap()..]);
+    share(&page);
+    let other = Page::open_at(&fragment(&page, "Full"));
     other.wait_for_text("Opened from a link: not verified.");
     other.wait_for_text("80.125 µs: proven optimal");
     assert_eq!(other.rows("Every link"), 10);

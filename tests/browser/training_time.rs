@@ -84,15 +84,13 @@ fn layouts_are_searched_by_their_address() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn bad_files_are_located_and_a_pickle_is_refused() {
-    let page = Page::open();
-    page.drop_files(&[
+    let page = Page::with_files(&[
         (
             "NVIDIAA100-SXM4-80GB_gelu_fp16.csv",
             b"mp,b,l,dim,F_dur(us),B_dur(us)\n1,2,1024,4096,10,soon\n1,2,2048,4096,20,30\n" as &[u8],
         ),
         ("model.pkl", b"\x80\x04\x95\x10\x00\x00\x00"),
     ]);
-    page.wait_until_idle();
     page.wait_for_text("1 line left out");
     page.unfold();
     page.wait_for_text("soon");
@@ -103,9 +101,7 @@ fn bad_files_are_located_and_a_pickle_is_refused() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_broken_run_alone_is_told() {
-    let page = Page::open();
-    page.drop_files(&[("run.yml", b"training_config: [4, 2, \"x\", 4]\nencoders: many\n")]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("run.yml", b"training_config: [4, 2, \"x\", 4]\nencoders: many\n")]);
     page.wait_for_text("there are no samples to study");
     page.unfold();
     page.wait_for_text("run.yml can't be used: line 1");

@@ -37,9 +37,7 @@ fn rows_that_are_left_out_are_listed() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_training_can_be_cancelled() {
-    let page = Page::open();
-    page.drop_files(&[("sweep.csv", sweep(14, 16).as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("sweep.csv", sweep(14, 16).as_bytes())]);
     let answer = page.text_in("region", "Answer");
     page.show("Model");
     page.fill("Trees", "2000");
@@ -61,9 +59,7 @@ fn a_training_can_be_cancelled() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_worker_that_dies_unseen_is_replaced() {
-    let page = Page::open();
-    page.drop_files(&[("sweep.csv", sweep(10, 6).as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("sweep.csv", sweep(10, 6).as_bytes())]);
     assert!(page.kill_workers() > 0);
     page.wait_for_text("no longer answers");
     page.wait_until_idle();
@@ -80,9 +76,7 @@ fn a_worker_that_dies_unseen_is_replaced() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_worker_that_runs_out_of_memory_is_said() {
-    let page = Page::open();
-    page.drop_files(&[("sweep.csv", sweep(14, 16).as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("sweep.csv", sweep(14, 16).as_bytes())]);
     page.show("Model");
     page.fill("Trees", "2000");
     page.click("button", "Train");

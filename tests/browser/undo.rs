@@ -5,9 +5,7 @@ use crate::{page::Page, sweep::sweep};
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn back_and_forward_undo_and_redo_choices() {
-    let page = Page::open();
-    page.drop_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);
     page.choose("Size", "64 KiB");
     page.wait_for_text("all_reduce of 64 KiB");
     page.choose("Size", "1 MiB");
@@ -28,9 +26,7 @@ fn back_and_forward_undo_and_redo_choices() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn how_to_learn_is_a_choice_as_well() {
-    let page = Page::open();
-    page.drop_files(&[("sweep.csv", sweep(10, 6).as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("sweep.csv", sweep(10, 6).as_bytes())]);
     page.show("Model");
     let trees = || {
         page.run("return [...document.querySelectorAll('.field')].find((f) => f.innerText.startsWith('Seed')).querySelector('input').value", &[])

@@ -100,9 +100,7 @@ fn each_workbench_says_how_to_make_its_files() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn files_of_several_workbenches_are_told_and_lead_there() {
-    let page = Page::open();
-    page.drop_files(&[("sweep.csv", sweep(6, 3).as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("sweep.csv", sweep(6, 3).as_bytes())]);
     assert!(page.look_for("region", "What was found").is_none(), "one workbench needs no list");
     let kernels = example("simulated_kernels.csv");
     page.drop_files(&[

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::{env, fs, io::Cursor, path::Path, process::Command};
+use std::{fs, io::Cursor};
 
 use collectune::{
     form::Choices,
@@ -29,6 +29,8 @@ use collectune::{
 };
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::support::terminal;
 
 /// What a shell writes, and its exit code.
 type Said = (String, Option<i32>);
@@ -103,8 +105,6 @@ impl Opened {
 
     /// Gives files by themselves, as the page does where two states are compared.
     fn give(&mut self, files: &[u32]) {
-        let names = self.worker.studies.tuning.loaded.study.sweep().points.len();
-        assert!(names > 0);
         let loaded: Vec<(u32, String)> = files.iter().map(|id| (*id, self.name(*id))).collect();
         let sources =
             loaded.iter().map(|(_, name)| source(&fs::read(self.folder.path().join(name)).unwrap())).collect();
@@ -129,12 +129,7 @@ impl Opened {
 
     /// Gives a line to a shell, which stands in the folder of the files.
     fn shell(&self, line: &str) -> Said {
-        let program = Path::new(env!("CARGO_BIN_EXE_collectune"));
-        let mut path = vec![program.parent().unwrap().to_owned()];
-        path.extend(env::split_paths(&env::var_os("PATH").unwrap()));
-        let mut command = Command::new("sh");
-        command.args(["-c", line]).current_dir(&self.folder).env("PATH", env::join_paths(path).unwrap());
-        let output = command.output().unwrap();
+        let output = terminal::shell(self.folder.path(), line);
         let code = output.status.code();
         assert!(matches!(code, Some(0 | 3)), "{line}: {}", String::from_utf8_lossy(&output.stderr));
         (String::from_utf8(output.stdout).unwrap(), code)

@@ -9,13 +9,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use collectune::{
-    glossary::{explained, uses},
-    report,
-};
-use tempfile::TempDir;
+use collectune::glossary::{explained, uses};
 
-use crate::support::terminal::collectune;
+use crate::support::terminal::report_of;
 
 const FILE: &str = "src/glossary.txt";
 /// Terms that need no explanation, and those that labels use in another sense as well: point to point, the link of a
@@ -35,8 +31,8 @@ fn terms() -> Vec<(String, String)> {
     .collect()
 }
 
-/// The labels that the page shows: of fields, from the source; of tables, figures and series, from the reports of the
-/// examples as well.
+/// The labels that the page shows: of fields, tables and figures, from the source; of tables and series, from the
+/// reports of the examples as well.
 fn labels() -> BTreeSet<String> {
     let mut labels = BTreeSet::new();
     for file in sources(Path::new("src")) {
@@ -46,6 +42,7 @@ fn labels() -> BTreeSet<String> {
             ("number_field(", 0),
             ("Column::words(", 0),
             ("Column::numbers(", 0),
+            ("Figure::new(", 0),
             ("focusable_term(", 0),
             ("label=", 0),
         ] {
@@ -58,7 +55,6 @@ fn labels() -> BTreeSet<String> {
     for input in examples.iter().map(String::as_str).chain(["dgx1v"]) {
         let report = report_of(input);
         for section in &report.sections {
-            labels.extend(section.placement.figures.iter().map(|figure| figure.name.to_string()));
             let columns = section.tables.iter().flat_map(|table| &table.listing.columns);
             labels.extend(columns.map(|column| column.name.to_string()));
             labels.extend(section.charts.iter().flat_map(|chart| &chart.series).map(|series| series.name.clone()));
@@ -73,14 +69,6 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
         .flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] })
         .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
         .collect()
-}
-
-fn report_of(input: &str) -> report::Report {
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("report.json").display().to_string();
-    let ended = collectune(&["report", input, "-o", &file]);
-    assert!(ended.status.success(), "{input}: {}", String::from_utf8_lossy(&ended.stderr));
-    report::open::open(&fs::read_to_string(&file).unwrap()).unwrap()
 }
 
 #[test]

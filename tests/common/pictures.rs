@@ -8,11 +8,11 @@ use std::{fmt::Write, fs};
 use collectune::{
     math::{cos, ln, sin},
     plot::{Axis, Chart, Colour, Mark, Series, Spacing},
-    report::{self, Workbench},
+    report::Workbench,
 };
 use tempfile::TempDir;
 
-use crate::support::terminal::collectune;
+use crate::support::terminal::{collectune, report_of};
 
 const WIDTH: f64 = 240.0;
 const HEIGHT: f64 = 96.0;
@@ -42,14 +42,6 @@ fn pictures() -> Vec<(Workbench, String)> {
         (workbench, drawn(chart, without))
     };
     PICTURES.into_iter().map(of_chart).chain([(Workbench::Topology, network())]).collect()
-}
-
-fn report_of(input: &str) -> report::Report {
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("report.json").display().to_string();
-    let ended = collectune(&["report", input, "-o", &file]);
-    assert!(ended.status.success(), "{input}: {}", String::from_utf8_lossy(&ended.stderr));
-    report::open::open(&fs::read_to_string(&file).unwrap()).unwrap()
 }
 
 /// Where a value is on an axis, before it is scaled.

@@ -29,6 +29,8 @@ use collectune::{
 };
 use proptest::prelude::*;
 
+use crate::support::real;
+
 /// Loads, learns and validates as the page does, with few trees.
 fn studied(files: &[(&str, Vec<u8>)]) -> Executor {
     let names: Vec<FileToLoad> =
@@ -62,7 +64,7 @@ fn typical() -> Vec<(&'static str, Vec<u8>)> {
 
 /// Prints a report's link at each stage of shortening, and returns the final one.
 fn measured_link(what: &str, executor: &Executor) -> link::Link {
-    let report = executor.report(&of_a_link()).unwrap();
+    let report = executor.report(&Contents::whole()).unwrap();
     println!("{what}: JSON of the whole report {} characters", wire::write(&report).len());
     for (coarse, left_out) in link::for_link(&report) {
         let json = wire::write(&coarse);
@@ -83,11 +85,6 @@ fn full_link(report: &Report) -> link::Link {
     full
 }
 
-/// The contents that a link is asked to carry.
-fn of_a_link() -> Contents {
-    Contents { measurements: false, ..Contents::whole() }
-}
-
 #[test]
 fn a_typical_report_fits_a_link() {
     let link = measured_link("simulated, 20 sizes on 3 scales", &studied(&typical()));
@@ -98,7 +95,7 @@ fn a_typical_report_fits_a_link() {
 #[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn a_report_of_real_sweeps_fits_a_link() {
     let names = ["all_reduce_1n.csv", "all_reduce_2n_median.csv", "all_reduce_3n_median.csv"];
-    let files = names.map(|name| (name, crate::support::real::file(&format!("tuning/{name}"))));
+    let files = names.map(|name| (name, real::file(&format!("tuning/{name}"))));
     let link = measured_link("real all_reduce on 1, 2 and 3 nodes", &studied(&files));
     assert!(link.fits && link.chars <= LinkSize::Full.most_chars(), "{} characters", link.chars);
 }
@@ -275,11 +272,22 @@ fn the_smallest_form_is_of_rows_that_sizes_share() {
     );
 }
 
+#[test]
+fn the_smallest_form_of_an_opened_smallest_form_is_the_same() {
+    let mut report = to_deploy(&["deploy".to_owned(), "measure first".to_owned()], 8);
+    let note = |about: &str| Note { about: about.to_owned(), text: "Ours.".to_owned() };
+    let notes = vec![note("two: 64 KiB"), note("one"), note("")];
+    annotations::annotate(&mut report, &Annotations { title: String::new(), notes });
+    let small = |report: &Report| link::decode(&link::encode(report, 100)[0].fragment).unwrap();
+    let once = small(&report);
+    let again = small(&once);
+    assert_eq!(again.sections[0].tables[0].listing.rows, once.sections[0].tables[0].listing.rows);
+    assert_eq!((&again.summary, &again.sections[0].text[1..]), (&once.summary, &once.sections[0].text[1..]));
+}
+
 /// The links of sweeps that were learnt from, and their lengths.
-#[cfg(test)]
 fn lengths(names: &[&str]) -> Vec<link::Link> {
-    let files: Vec<_> =
-        names.iter().map(|name| (*name, crate::support::real::file(&format!("tuning/{name}")))).collect();
+    let files: Vec<_> = names.iter().map(|name| (*name, real::file(&format!("tuning/{name}.csv")))).collect();
     let report = studied(&files).report(&Contents::whole()).unwrap();
     let links = link::encode(&report, 100);
     for (size, link) in LinkSize::ALL.into_iter().zip(&links) {
@@ -305,16 +313,9 @@ fn lengths(names: &[&str]) -> Vec<link::Link> {
 #[cfg_attr(not(shared_data), ignore = "needs ../shared/data")]
 fn real_sweeps_fit_a_small_link() {
     let whole = |links: &[link::Link]| !links[0].left_out.iter().any(|what| what.contains("rows, those"));
-    let two = lengths(&["all_reduce_2n_median.csv", "all_reduce_3n_median.csv"]);
+    let two = lengths(&["all_reduce_2n_median", "all_reduce_3n_median"]);
     assert!(two.iter().all(|link| link.fits) && whole(&two), "{:?}", two[0].left_out);
-    let six = lengths(&[
-        "all_gather_2n.csv",
-        "all_reduce_1n.csv",
-        "all_reduce_2n_median.csv",
-        "all_reduce_3n_median.csv",
-        "broadcast_1n.csv",
-        "broadcast_2n.csv",
-    ]);
+    let six = lengths(&real::SWEEPS);
     assert!(six.iter().all(|link| link.fits));
 }
 
@@ -737,7 +738,7 @@ fn the_terminal_writes_what_the_page_writes() {
         assert_eq!(run(&["-o", path.to_str().unwrap()]), "");
         assert_eq!(fs::read_to_string(path).unwrap(), page(Contents::whole(), form), "{name}");
     }
-    let fragments = page(of_a_link(), ReportFormat::Link);
+    let fragments = page(Contents::whole(), ReportFormat::Link);
     for (size, fragment) in ["--link=small", "--link=medium", "--link"].into_iter().zip(fragments.lines()) {
         let link = run(&[size, "--site", "https://tuning.example/c/#old"]);
         assert_eq!(link, format!("https://tuning.example/c/{fragment}\n"));

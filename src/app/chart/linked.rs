@@ -20,7 +20,7 @@ pub struct LabelledValue {
     pub text: String,
 }
 
-/// What is pointed at.
+/// The point or row under the pointer or the focus, with its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pointed {
     /// The number of the chart; `None` for a table.
@@ -32,7 +32,7 @@ pub struct Pointed {
 /// The links between charts and tables. Copies share them.
 #[derive(Clone, Copy, Default)]
 pub struct Links {
-    /// What is pointed at now.
+    /// The point or row to mark elsewhere; `None` for none.
     pub pointed: RwSignal<Option<Pointed>>,
     /// What was switched, with the id of each chart.
     pub(super) switched: StoredValue<Vec<(String, [bool; 3])>>,

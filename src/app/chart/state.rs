@@ -28,14 +28,14 @@ const KEY_ZOOM: f64 = 0.5;
 /// How far a key moves what is shown, as a share of it.
 const KEY_MOVE: f64 = 0.25;
 
-/// The switches of a chart.
+/// What a viewer can switch above a chart, each off at first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Switch {
     /// The other spacing of the x axis.
     X,
     /// The other spacing of the y axis.
     Y,
-    /// Times instead of bus bandwidths.
+    /// Times in µs instead of bus bandwidths in GB/s.
     Time,
 }
 
@@ -179,7 +179,7 @@ impl State {
         }
     }
 
-    /// Shows all of the chart.
+    /// Shows both axes whole, and announces it.
     pub fn reset_zoom(&self) {
         self.set_zoom(Zoom::default(), true);
     }
@@ -222,7 +222,7 @@ impl State {
         }
     }
 
-    /// The pointer was pressed.
+    /// Begins a drag at a position in CSS pixels.
     pub fn press(&self, at: (f64, f64)) {
         self.drag.set_value((Some(at), false));
     }

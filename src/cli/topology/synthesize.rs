@@ -51,7 +51,7 @@ pub(in crate::cli) struct Synthesize {
     wanted: WantedArguments,
 
     /// The synthesizer that looks for a schedule
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = arguments::one_of(Method::ALL, Method::name))]
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = arguments::one_of(&Method::ALL, Method::name))]
     synthesizer: Method,
 
     /// When to stop and take the best so far: 500ms, 10s, 2m

@@ -104,7 +104,7 @@ pub(super) fn gib() -> impl Fn(&str) -> Result<f64, &'static str> + Clone {
 }
 
 fn terms() -> impl TypedValueParser<Value = Terms> {
-    arguments::one_of([Terms::Four, Terms::Six], |terms| if terms == Terms::Six { "6" } else { "4" })
+    arguments::one_of(&[Terms::Four, Terms::Six], |terms| if terms == Terms::Six { "6" } else { "4" })
 }
 
 const READS: files::Reads = files::Reads::Of(Workbench::TrainingTime);

@@ -83,7 +83,7 @@ enum Of {
 
 impl Chart {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let opened = self.from.read(&self.sweeps)?;
+        let opened = self.from.read(&self.sweeps, false)?;
         self.output.iter().try_for_each(|path| save::check("chart", path))?;
         let parameters = self.from.parameters(&opened)?;
         let learnt = self.from.learn(opened, &parameters, None)?;

@@ -73,7 +73,7 @@ pub(in crate::cli) struct Export {
 
 impl Export {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let opened = self.from.read(&self.sweeps)?;
+        let opened = self.from.read(&self.sweeps, false)?;
         self.output.iter().try_for_each(|path| save::check("tuner file", path))?;
         if self.reader != Reader::Rccl {
             arguments::say_unused(&["architecture"], "only the name that RCCL looks for has it (--reader rccl)");

@@ -39,20 +39,12 @@ pub(in crate::cli) struct FromSweeps {
 }
 
 impl FromSweeps {
-    /// Reads sweeps, and names the files that are none. Fails if a file can't be opened, none holds a sweep, there is
-    /// no such set, or `--topology` names no links.
-    pub(in crate::cli) fn read(&self, paths: &[PathBuf]) -> Result<OpenedFiles, CliError> {
+    /// Reads sweeps, and names the files that are none, but for the logs of jobs where `with_jobs`. Fails if a file
+    /// can't be opened, none holds a sweep, there is no such set, or `--topology` names no links.
+    pub(in crate::cli) fn read(&self, paths: &[PathBuf], with_jobs: bool) -> Result<OpenedFiles, CliError> {
         let opened = self.read_any(paths)?;
-        let links: Vec<u32> = opened.parts.topologies.iter().map(|(id, ..)| *id).collect();
-        files::say_unused(&opened, Reads::Sweeps, &links);
-        files::has_rows(opened)
-    }
-
-    /// The same, where logs of jobs are of use too.
-    pub(in crate::cli) fn read_with_jobs(&self, paths: &[PathBuf]) -> Result<OpenedFiles, CliError> {
-        let opened = self.read_any(paths)?;
-        let (links, jobs) = (&opened.parts.topologies, &opened.documents.jobs);
-        let used: Vec<u32> = links.iter().map(|(id, ..)| *id).chain(jobs.iter().map(|(id, _)| *id)).collect();
+        let mut used: Vec<u32> = opened.parts.topologies.iter().map(|(id, ..)| *id).collect();
+        used.extend(opened.documents.jobs.iter().filter(|_| with_jobs).map(|(id, _)| *id));
         files::say_unused(&opened, Reads::Sweeps, &used);
         files::has_rows(opened)
     }

@@ -75,7 +75,7 @@ impl Lint {
                 Sweep::default()
             }
             _ => {
-                let opened = files::read_sweeps(&self.sweep, &self.measured, false)?;
+                let opened = files::read_sweeps(&self.sweep, &self.measured)?;
                 if !opened.sets.all.is_empty() {
                     terminal::say("note", &opened.sets.note);
                 }

@@ -46,11 +46,11 @@ pub(in crate::cli) struct Plan {
     #[arg(long, value_name = "C", requires = "nodes")]
     collective: Option<Collective>,
 
-    /// Its nodes
+    /// Nodes of the collective that is planned for
     #[arg(long, value_name = "N", requires_all = ["collective", "ranks"], value_parser = arguments::up_to::<u32>(1_000_000))]
     nodes: Option<u32>,
 
-    /// Its ranks over all nodes
+    /// Ranks of it over all nodes, one per GPU
     #[arg(long, value_name = "R", requires = "nodes", value_parser = arguments::up_to::<u32>(10_000_000))]
     ranks: Option<u32>,
 
@@ -99,7 +99,8 @@ pub(in crate::cli) struct Plan {
 
 impl Plan {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let opened = self.from.read_with_jobs(&self.sweeps)?;
+        let scale = self.nodes.zip(self.ranks).map(|(nodes, ranks)| arguments::scale(nodes, ranks)).transpose()?;
+        let opened = self.from.read(&self.sweeps, true)?;
         let parameters = self.from.parameters(&opened)?;
         let seed = parameters.seed;
         let executor = if self.learn {
@@ -111,7 +112,6 @@ impl Plan {
             terminal::say_notes(&loaded.notes);
             executor
         };
-        let scale = self.nodes.zip(self.ranks).map(|(nodes, ranks)| arguments::scale(nodes, ranks)).transpose()?;
         let mut bar = terminal::Bar::new();
         let platform = self.machine.with(self.library, executor.studies.tuning.loaded.platform());
         let question = PlanQuestion {

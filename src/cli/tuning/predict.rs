@@ -75,7 +75,7 @@ impl Predict {
             arguments::say_unused(&["configuration", "target"], "a saved model says it");
         }
         let paths = self.model.as_ref().map_or(&self.sweeps[..], std::slice::from_ref);
-        let opened = self.from.read(paths)?;
+        let opened = self.from.read(paths, false)?;
         let parameters = self.from.parameters(&opened)?;
         let mut learnt = self.from.learn(opened, &parameters, None)?;
         let groups = &learnt.groups;

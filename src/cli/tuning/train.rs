@@ -58,7 +58,7 @@ pub(in crate::cli) struct Train {
 
 impl Train {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let opened = self.from.read(&self.sweeps)?;
+        let opened = self.from.read(&self.sweeps, false)?;
         self.save.iter().try_for_each(|path| save::check("model", path))?;
         let files = opened.files.clone();
         if opened.target.is_some() {

@@ -49,7 +49,7 @@ const NOTE_CHARS: usize = 200;
 /// The most characters of a fragment that is read.
 pub const MOST_READ: usize = 100_000;
 
-/// How long a link may be: the whole address counts.
+/// How long a link may be, in characters of the whole address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LinkSize {
     /// What to deploy for each workload and why, and nothing else.
@@ -62,7 +62,7 @@ pub enum LinkSize {
 }
 
 impl LinkSize {
-    /// All sizes, the smallest first.
+    /// All sizes, the shortest link first.
     pub const ALL: [Self; 3] = [Self::Small, Self::Medium, Self::Full];
 
     /// The name that is shown to people.
@@ -165,18 +165,9 @@ pub fn encode(report: &Report, page_chars: usize) -> [Link; 3] {
         link.fits = link.chars <= size.most_chars() && decode(&link.fragment).is_ok();
         link
     };
-    let mut fine: [Option<Link>; 2] = [None, None];
-    let [medium, full] = &mut fine;
-    for coarse in for_link(report) {
-        let link = link(coarse, LinkSize::Full);
-        if link.fits && link.chars <= LinkSize::Medium.most_chars() {
-            full.get_or_insert_with(|| link.clone());
-            *medium = Some(link);
-            break;
-        } else if link.fits {
-            full.get_or_insert(link);
-        }
-    }
+    let mut fine = for_link(report).into_iter().map(|coarse| link(coarse, LinkSize::Full)).filter(|link| link.fits);
+    let full = fine.next();
+    let medium = full.clone().into_iter().chain(fine).find(|link| link.chars <= LinkSize::Medium.most_chars());
     let short = |size: LinkSize| {
         let with = |most: Most| link(small::small(report, most), size);
         let texts = [(400, 12), (NOTE_CHARS, 6), (100, 3), (40, 1)].into_iter();
@@ -192,7 +183,6 @@ pub fn encode(report: &Report, page_chars: usize) -> [Link; 3] {
         }
         with(Most { rows: fit, ..most })
     };
-    let [medium, full] = fine;
     [
         short(LinkSize::Small),
         medium.unwrap_or_else(|| short(LinkSize::Medium)),

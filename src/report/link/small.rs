@@ -13,16 +13,20 @@ use crate::{
 /// How much of a report is kept.
 #[derive(Clone, Copy)]
 pub(super) struct Most {
-    /// Rows of the table.
+    /// The number of rows of the table.
     pub rows: usize,
-    /// Characters of each text.
+    /// The number of characters of each text, an ellipsis included.
     pub chars: usize,
-    /// Sentences of the summary and notes of the sections.
+    /// The number of sentences of the summary, and as many notes of the sections.
     pub sentences: usize,
 }
 
 /// The advice that leaves the choice to the library, whatever that runs.
 const KEEP: &str = "keep default";
+/// The title of the section.
+const TITLE: &str = "In short";
+/// The column that names the workload of a row. Tables of what to deploy have none: their section is the workload.
+const WORKLOAD: &str = "Workload";
 
 /// The number of rows that [`small`] can keep.
 pub(super) fn rows(report: &Report) -> usize {
@@ -41,11 +45,10 @@ pub(super) fn small(report: &Report, most: Most) -> (Report, Vec<String>) {
     sentences.truncate(most.sentences);
     let all_notes = notes.len();
     notes.truncate(most.sentences);
-    let mut left_out = vec![
-        "charts, files, parameters, measurements, and all tables but one; neighbouring sizes with the same answer share \
-         a row"
-            .to_owned(),
-    ];
+    let mut left_out = vec!["charts, files, parameters, measurements, and all tables but one".to_owned()];
+    if !rules(report).is_empty() {
+        left_out.push("a row for each size where neighbouring ones have the same answer".to_owned());
+    }
     let mut tables = Vec::new();
     if let Some((mut table, ranks)) = table(report) {
         let all = table.listing.rows.len();
@@ -71,7 +74,7 @@ pub(super) fn small(report: &Report, most: Most) -> (Report, Vec<String>) {
         left_out.push("the ends of long texts".to_owned());
     }
     let summary = sentences.into_iter().map(cut).collect();
-    let mut text = vec![format!("In short. Left out: {}.", left_out.join("; "))];
+    let mut text = vec![format!("{TITLE}. Left out: {}.", left_out.join("; "))];
     text.extend(notes.iter().map(cut));
     let report = Report {
         workbench: report.workbench,
@@ -79,7 +82,7 @@ pub(super) fn small(report: &Report, most: Most) -> (Report, Vec<String>) {
         summary,
         program: cut(&report.program),
         made_on: report.made_on.as_ref().map(cut),
-        sections: vec![Section { title: "In short".to_owned(), text, tables, ..Section::default() }],
+        sections: vec![Section { title: TITLE.to_owned(), text, tables, ..Section::default() }],
         ..Report::default()
     };
     (report, left_out)
@@ -96,8 +99,10 @@ fn notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     for section in &report.sections {
         let title = &section.title;
+        // Those of a report in its smallest form say already what they are about.
+        let about = if title == TITLE { String::new() } else { format!("{title}: ") };
         let of_section = section.text.iter().filter_map(|text| text.strip_prefix(NOTE));
-        notes.extend(of_section.map(|note| format!("{NOTE}{title}: {note}")));
+        notes.extend(of_section.map(|note| format!("{NOTE}{about}{note}")));
         for Listing { columns, rows } in section.tables.iter().filter(|table| !is_kept(table)).map(|t| &t.listing) {
             let column = columns.iter().position(|column| column.name == NOTE_COLUMN);
             let of_rows = rows.iter().filter_map(|row| Some((row.first()?, row.get(column?)?)));
@@ -108,7 +113,7 @@ fn notes(report: &Report) -> Vec<String> {
     notes
 }
 
-/// The first table with rows.
+/// The table that is kept of a report without tables of what to deploy.
 fn first(report: &Report) -> Option<&Exhibit> {
     let mut tables = report.sections.iter().flat_map(|section| &section.tables);
     tables.find(|table| !table.listing.rows.is_empty())
@@ -150,7 +155,8 @@ struct Rule<'a> {
 fn rule_columns(listing: &Listing) -> Option<[Option<usize>; 8]> {
     let names = ["Size", "Advice", "Configuration", "Why", "Gain", "Gain interval", "Support", NOTE_COLUMN];
     let columns = names.map(|name| listing.columns.iter().position(|column| column.name == name));
-    (!columns[..3].contains(&None)).then_some(columns)
+    let names_workloads = listing.columns.iter().any(|column| column.name == WORKLOAD);
+    (!names_workloads && !columns[..3].contains(&None)).then_some(columns)
 }
 
 fn rules(report: &Report) -> Vec<Rule<'_>> {
@@ -216,7 +222,7 @@ impl<'a> Rule<'a> {
         }
     }
 
-    /// Notes first, then by gain.
+    /// How much it matters: without bound with a note, else the gain of deploying it, in per cent.
     fn rank(&self) -> f64 {
         match self.gain {
             _ if !self.note.is_empty() => f64::INFINITY,
@@ -246,7 +252,7 @@ fn short(pct: f64, plus: &str) -> String {
 
 fn listing(rules: &[Rule<'_>]) -> Listing {
     let columns = [
-        Column::words("Workload", ""),
+        Column::words(WORKLOAD, ""),
         Column::numbers("Size", ""),
         Column::words("Advice", ""),
         Column::words("Configuration", ""),

@@ -51,9 +51,7 @@ const FRAMES: &str = "
 #[test]
 #[ignore = "needs the built page: cargo xtask bench"]
 fn a_chart_of_four_thousand_points_redraws_in_one_frame() {
-    let page = Page::open();
-    page.drop_files(&[("sweep.csv", sweep(20, 50).as_bytes())]);
-    page.wait_until_idle();
+    let page = Page::with_files(&[("sweep.csv", sweep(20, 50).as_bytes())]);
     page.wait_until(|| page.run("return !!document.querySelector('.chart-over')", &[]) == true, "the chart is drawn");
     for kind in ["point", "zoom"] {
         let took = page.run(FRAMES, &[kind.into(), 200.into()]);

@@ -43,7 +43,7 @@ fn sweep() -> Sweep {
 }
 
 fn call(collective: Collective, size_bytes: u64, ranks: Option<u32>) -> CollectiveCall {
-    CollectiveCall { collective, size_bytes, ranks }
+    CollectiveCall { collective, size_bytes, ranks, is_per_rank: false }
 }
 
 fn job() -> JobLog {
@@ -52,8 +52,15 @@ fn job() -> JobLog {
     job.calls.insert(call(Collective::AllReduce, 1 << 17, Some(16)), 20);
     job.calls.insert(call(Collective::AllReduce, 1 << 20, None), 2);
     job.calls.insert(call(Collective::AllToAll, 1 << 20, Some(8)), 10);
-    job.decisions
-        .insert(LibraryDecision { collective: Collective::AllReduce, size_bytes: 1 << 16, configuration: TREE }, 40);
+    job.decisions.insert(
+        LibraryDecision {
+            collective: Collective::AllReduce,
+            size_bytes: 1 << 16,
+            is_per_rank: false,
+            configuration: TREE,
+        },
+        40,
+    );
     job
 }
 

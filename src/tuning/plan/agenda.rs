@@ -581,7 +581,12 @@ mod tests {
 
     #[test]
     fn jobs_tell_sizes_that_nobody_measured() {
-        let call = |size_bytes, ranks| CollectiveCall { collective: Collective::AllReduce, size_bytes, ranks };
+        let call = |size_bytes, ranks| CollectiveCall {
+            collective: Collective::AllReduce,
+            size_bytes,
+            ranks,
+            is_per_rank: false,
+        };
         let mut job = JobLog::default();
         job.calls.insert(call(4096, None), 9);
         job.calls.insert(call(368_640, None), 5);

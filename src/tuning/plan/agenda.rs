@@ -138,7 +138,7 @@ pub fn unmeasured<'a>(sweep: &Sweep, jobs: impl IntoIterator<Item = &'a JobLog>)
     const MAX: usize = 8;
     let mut calls: Vec<(Workload, u64)> = Vec::new();
     let groups = sweep.groups();
-    for (call, count) in jobs.into_iter().flat_map(|job| &job.calls) {
+    for (call, count) in jobs.into_iter().flat_map(|job| &job.calls).filter(|(call, _)| !call.is_per_rank) {
         let of_call = groups
             .iter()
             .filter(|g| g.collective == call.collective && call.ranks.is_none_or(|ranks| ranks == g.scale.ranks));

@@ -76,7 +76,11 @@ impl Reach {
         let scale: Option<Scale> = self.scale.scale()?;
         let conf = self.conf.as_deref().map(files::rules).transpose()?;
         let mut reader = ReachReader::default();
-        for (name, mut lines) in files::all_lines(&self.files)? {
+        let files = files::all_lines(&self.files)?;
+        if files.is_empty() {
+            return refuse("there is no file in what was given");
+        }
+        for (name, mut lines) in files {
             let is_known = reader.read(&name, &mut lines);
             if let Some(error) = lines.error() {
                 terminal::say("error", &format!("{name} can't be read to its end: {error}"));

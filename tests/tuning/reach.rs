@@ -270,7 +270,7 @@ fn what_follows_from_the_line_of_a_call_alone() {
     ]);
     assert_eq!(
         path_of(&reach),
-        [(Path::Direct, 1), (Path::Msccl, 1), (Path::P2p, 2), (Path::Empty, 1), (Path::Unknown, 1)]
+        [(Path::Direct, 1), (Path::Msccl, 1), (Path::P2p, 2), (Path::OneRank, 1), (Path::Empty, 1), (Path::Unknown, 1)]
     );
     assert_eq!((reach.counts.call_lines, reach.counts.parts), (9, 2));
     assert_eq!(reach.counts.unknown_functions.get("Teleport"), Some(&1));

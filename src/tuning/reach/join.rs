@@ -3,7 +3,7 @@
 //! A decision names neither its call nor its communicator. Within a process, it belongs to the oldest open call of its
 //! collective and bytes: decisions of a group come sorted, not in the order of the calls.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{
     conditions::is_point_to_point,
@@ -127,8 +127,8 @@ pub(super) struct JoinedLogs {
     pub(super) communicators: Vec<RankOfCommunicator>,
     by_pointer: BTreeMap<(u64, String), usize>,
     pub(super) processes: BTreeMap<u64, ProcessLog>,
-    /// Hosts and processes as lines that nobody tore name them.
-    speakers: Vec<String>,
+    /// The hosts that stand at the beginning of a line.
+    hosts: BTreeSet<String>,
     pub(super) counts: ReachCounts,
     pub(super) environment: BTreeMap<String, String>,
     pub(super) library: Option<(Library, Option<Release>)>,
@@ -164,16 +164,15 @@ impl JoinedLogs {
     fn speaker(&mut self, word: Option<&str>, is_whole: bool) -> u64 {
         let mut parts = word.unwrap_or_default().rsplitn(3, ':');
         let (_thread, pid, host) = (parts.next(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-        let known = self.speakers.iter().find(|known| host.ends_with(known.as_str()));
-        match known {
-            Some(known) => process(known, pid),
-            None => {
-                if is_whole && !host.is_empty() {
-                    self.speakers.push(host.to_owned());
-                }
-                process(host, pid)
-            }
+        if self.hosts.contains(host) {
+            return process(host, pid);
         }
+        if is_whole && !host.is_empty() {
+            self.hosts.insert(host.to_owned());
+            return process(host, pid);
+        }
+        let known = self.hosts.iter().filter(|known| host.ends_with(known.as_str())).max_by_key(|known| known.len());
+        process(known.map_or(host, String::as_str), pid)
     }
 
     fn communicator(&mut self, process: u64, pointer: &str) -> usize {

@@ -274,3 +274,16 @@ fn coverage_is_computed_with_the_rules_of_a_loaded_file() {
     assert_eq!(answer.lines[0].hit, Hit::Rule(1));
     assert!(answer.histogram.series.iter().any(|series| series.name == "all_reduce, in a gap"));
 }
+
+#[test]
+fn bytes_of_one_rank_are_counted_and_compared_with_nothing() {
+    let mut job = JobLog::default();
+    job.calls.insert(CollectiveCall { is_per_rank: true, ..call(Collective::AllGather, 1 << 16, None) }, 7);
+    let (sweep, question) = (sweep(), CoverageQuestion { scale: Some(SCALE), ..CoverageQuestion::default() });
+    let basis = CoverageInput { sweep: &sweep, rules: None, predict: None };
+    assert_eq!(coverage(&job, &basis, &question).err(), Some(CoverageError::PerRank(7)));
+    job.calls.insert(call(Collective::AllReduce, 1 << 16, Some(16)), 40);
+    let answer = coverage(&job, &basis, &question).expect("there is a call");
+    assert_eq!((answer.lines.len(), answer.total.calls), (1, 40.0));
+    assert!(answer.notes.iter().any(|note| note.starts_with("7 calls of all_gather or reduce_scatter: per rank")));
+}

@@ -551,7 +551,7 @@ impl ProcessLog {
         &self,
         collective: Collective,
         total: impl Fn(usize, u64) -> Option<u64>,
-    ) -> Option<(Vec<(u64, u64, usize)>, u64)> {
+    ) -> Option<(Vec<OpenPart>, u64)> {
         let mut group = Vec::new();
         let mut sum = 0_u64;
         for ((_, bytes), queue) in self.open.range((collective, 0)..=(collective, u64::MAX)) {
@@ -580,6 +580,9 @@ impl Told {
         matches!(self, Self::Answered(Answer { source: Source::CsvTuner, .. }))
     }
 }
+
+/// Open calls of a group that are alike: their bytes, number and communicator.
+type OpenPart = (u64, u64, usize);
 
 /// The path that RCCL says it selected; `None` for the library's own kernels, about which another line speaks.
 fn selected(implementation: &str) -> Option<Path> {

@@ -128,7 +128,8 @@ pub(super) fn answer(mut logs: JoinedLogs, listed: &[ListedCall], question: &Rea
         let asked = question.scale.filter(|scale| rank.ranks.is_none_or(|ranks| ranks == scale.ranks));
         // Where a line says nothing, a given scale holds.
         let ranks = rank.ranks.or(asked.map(|scale| scale.ranks));
-        let nodes = rank.nodes.or(told_nodes.map(|(nodes, _)| nodes)).or(asked.map(|scale| scale.nodes));
+        let nodes = rank.nodes.or(told_nodes.map(|(nodes, _)| nodes));
+        let nodes = nodes.or_else(|| shared_nodes(&logs, rank.ranks)).or(asked.map(|scale| scale.nodes));
         let communicator = collected.communicators.len() as u32;
         collected.communicators.push(ReachCommunicator {
             ranks,
@@ -223,6 +224,13 @@ fn counted(logs: &JoinedLogs) -> Vec<(usize, bool)> {
     }
     counted.compact_sort();
     counted
+}
+
+/// The nodes that all communicators of as many ranks have whose nodes a line says.
+fn shared_nodes(logs: &JoinedLogs, ranks: Option<u32>) -> Option<u32> {
+    let mut nodes = logs.communicators.iter().filter(|rank| rank.ranks == ranks).filter_map(|rank| rank.nodes);
+    let first = nodes.next().filter(|_| ranks.is_some())?;
+    nodes.all(|other| other == first).then_some(first)
 }
 
 /// The tuner that all processes have which name theirs: of one that names none.

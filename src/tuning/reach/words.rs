@@ -63,13 +63,13 @@ pub(super) fn switch_on(logs: &JoinedLogs, reach: &Reach, at: &Surroundings, has
     }
     let unknown = reach.communicators.iter().any(|communicator| communicator.nodes.is_none());
     if unknown && is_asked(logs, "INIT") != Some(true) {
-        lacks.push("INIT (ranks and nodes of communicators, and the tuner that is loaded)");
+        lacks.push("INIT (nodes and ranks of some communicator, or the line was torn)");
     }
     if !lacks.is_empty() {
         all.push(format!(
-            "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,COLL,TUNING: the log has no lines of {}. That they are absent \
-             proves nothing: by default these subsystems are off",
-            lacks.join(", of ")
+            "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,COLL,TUNING: the log lacks {}. That lines are absent proves \
+             nothing where their subsystem was not asked for",
+            lacks.join(", ")
         ));
     }
     let is_silent = !logs.names_paths

@@ -15,9 +15,10 @@ use crate::{
     intake::{
         FileReport, Outcome,
         files::{FileSource, FileToLoad, OpenedFiles, read_set},
+        lines::lines,
     },
     report::Workbench,
-    text::{Problems, excerpt},
+    text::{Lines, Problems, excerpt},
     tuning::sets::{Set, SetChoice},
     units::count,
 };
@@ -89,6 +90,15 @@ pub(super) fn rules(path: &Path) -> Result<Vec<u8>, CliError> {
 /// Reads a file that must be UTF-8.
 pub(super) fn text(path: &Path) -> Result<String, CliError> {
     String::from_utf8(bytes(path)?).map_err(|_error| told(format!("{} is no text", name(path))))
+}
+
+/// The files that paths mean, each with its name and a reader of its lines.
+pub(super) fn all_lines(paths: &[PathBuf]) -> Result<Vec<(String, Lines<'static>)>, CliError> {
+    let open = |path: PathBuf| {
+        let source = source(&path).map_err(|error| unopened(&path, &error))?;
+        Ok((name(&path), lines(source.content)))
+    };
+    files(paths)?.into_iter().map(open).collect()
 }
 
 /// That a file can't be opened.

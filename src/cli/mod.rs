@@ -15,6 +15,7 @@ mod json;
 mod measure;
 mod overlap;
 mod policy;
+mod reach;
 mod report;
 mod save;
 mod table;
@@ -85,6 +86,7 @@ commands! {
         Topology(topology::Topology),
         #[command(subcommand)]
         Overlap(overlap::Overlap),
+        Reach(reach::Reach),
         Report(report::Report),
         Measure(measure::Measure),
         Completions(completions::Completions),

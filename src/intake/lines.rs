@@ -1,4 +1,4 @@
-//! A line of a file with the lines around it, as they stand there.
+//! The lines of a file as they stand there: all of them, or one with those around it.
 
 use std::io::Read;
 
@@ -22,6 +22,11 @@ const AROUND: u32 = 3;
 const LONGEST: u64 = 256 << 20;
 /// The most characters of a line.
 const MOST_CHARS: usize = 4000;
+
+/// The lines of a text file, inflated and decoded.
+pub fn lines<'a>(source: Box<dyn Read + 'a>) -> Lines<'a> {
+    Lines::new(Decoder::new(inflated(source)))
+}
 
 /// Looks for a line of a file.
 ///

@@ -18,6 +18,9 @@ pub struct JobLog {
     /// Nodes and ranks of the communicators that say both.
     #[serde(default)]
     pub scales: BTreeSet<Scale>,
+    /// Calls of functions that are not known.
+    #[serde(default)]
+    pub unknown_calls: u64,
     /// Lines of these kinds that are torn or can't be understood.
     pub torn_lines: u64,
 }
@@ -31,6 +34,9 @@ pub struct CollectiveCall {
     pub size_bytes: u64,
     /// Ranks of its communicator, where the log says.
     pub ranks: Option<u32>,
+    /// The bytes are those of one rank's part, since the log does not say how many ranks there are: not comparable.
+    #[serde(default)]
+    pub is_per_rank: bool,
 }
 
 /// The library's decision for one size: `AllReduce: 1048576 Bytes -> Algo RING proto LL128 channel{Lo..Hi}={0..23}`.
@@ -38,8 +44,12 @@ pub struct CollectiveCall {
 pub struct LibraryDecision {
     /// The collective that the library's debug lines name.
     pub collective: Collective,
-    /// Bytes as the library counts them.
+    /// Bytes as a tuner sees them: of all ranks for all_gather and reduce_scatter, which lines of NCCL 2.24 and RCCL
+    /// 2.26 on print for one rank.
     pub size_bytes: u64,
+    /// The bytes are those of one rank, since the log does not say how many ranks there are: not comparable.
+    #[serde(default)]
+    pub is_per_rank: bool,
     /// The configuration that ran; channels 0 where the line does not say.
     pub configuration: Configuration,
 }
@@ -84,6 +94,7 @@ impl JobLog {
             }
         }
         self.scales.extend(other.scales);
+        self.unknown_calls += other.unknown_calls;
         self.torn_lines += other.torn_lines;
     }
 

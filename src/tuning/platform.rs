@@ -27,6 +27,18 @@ pub struct Version {
     pub minor: u32,
 }
 
+/// A release of a library, with its patch level: which paths stand in front of a tuner, and what is logged, changes
+/// with that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Release {
+    /// The major version: 2 of 2.30.4.
+    pub major: u32,
+    /// The minor version: 30 of 2.30.4.
+    pub minor: u32,
+    /// The patch level: 4 of 2.30.4; 0 where it is not said.
+    pub patch: u32,
+}
+
 /// The architecture of a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Gpu {
@@ -98,6 +110,36 @@ impl FromStr for Version {
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+impl Release {
+    /// The release of these numbers.
+    pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
+        Self { major, minor, patch }
+    }
+}
+
+impl FromStr for Release {
+    type Err = PlatformError;
+
+    /// Reads `2.30.4`, `2.29.7+cuda12.9`, `2.26.6-Unknown` and `2.30`.
+    fn from_str(text: &str) -> Result<Self, PlatformError> {
+        let Version { major, minor } = text.parse()?;
+        let patch = text.split(['.', '+', '-']).nth(2).and_then(|patch| patch.parse().ok()).unwrap_or(0);
+        Ok(Self { major, minor, patch })
+    }
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+impl From<Release> for Version {
+    fn from(release: Release) -> Self {
+        Self { major: release.major, minor: release.minor }
     }
 }
 
@@ -198,6 +240,10 @@ mod tests {
         assert_eq!(version("2.27.5"), Version { major: 2, minor: 27 });
         assert_eq!(version("v2.9+cuda12.4").to_string(), "2.9");
         assert!(version("2.9") < version("2.27"));
+        let release = |text: &str| text.parse::<Release>().unwrap();
+        assert_eq!(release("2.29.7+cuda12.9"), Release::new(2, 29, 7));
+        assert_eq!(release("2.26.6-Unknown").to_string(), "2.26.6");
+        assert!(release("2.30") < release("2.30.4") && "2".parse::<Release>().is_err());
         for (text, gpu) in [
             ("h100", Gpu::Sm(90)),
             ("sm_90a", Gpu::Sm(90)),

@@ -9,6 +9,7 @@ mod former_names;
 mod overlap_wrong_answers;
 mod policy;
 mod policy_wrong_answers;
+mod reach;
 mod terminal;
 mod topology;
 mod topology_wrong_answers;

@@ -363,7 +363,7 @@ fn bad_files(folder: &TempDir) -> BTreeMap<&'static str, String> {
 }
 
 /// How a command is given a file: `{}` stands for it, `{conf}`, `{sweep}` and `{runs}` for good ones.
-const TEMPLATES: [(&str, &str); 28] = [
+const TEMPLATES: [(&str, &str); 30] = [
     ("tuning train", "tuning train {}"),
     ("tuning predict", "tuning predict {} --collective all_reduce --nodes 2 --ranks 16 --size 1M"),
     ("tuning predict", "tuning predict --model {} --collective all_reduce --nodes 2 --ranks 16"),
@@ -390,6 +390,8 @@ const TEMPLATES: [(&str, &str); 28] = [
     ("topology verify", "topology verify {} --graph {}"),
     ("tuning compare", "tuning compare {} {sweep}"),
     ("tuning compare", "tuning compare {sweep} {sweep} --conf {}"),
+    ("reach", "reach {}"),
+    ("reach", "reach {sweep} --conf {}"),
     ("report", "report {}"),
     ("tuning chart", "tuning chart {}"),
 ];

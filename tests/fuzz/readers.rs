@@ -17,7 +17,7 @@ use collectune::{
     },
     progress::Silent,
     report::{html, link, markdown, wire},
-    text::Decoder,
+    text::{Decoder, Lines},
     training_time::{
         self,
         prediction::{Direction, Mark, Missing, Prediction, Regressors},
@@ -25,8 +25,19 @@ use collectune::{
         step::{self, Mode},
     },
     tuning::{
-        ab, address::Address, aggregate::Target, columns::Column, conf, model_file::ModelFile, parameters::Parameters,
-        runs::aggregate, simulate::Simulation, sizes::parse_sizes, study::TuningStudy, support::SupportMatrix,
+        ab,
+        address::Address,
+        aggregate::Target,
+        columns::Column,
+        conf,
+        model_file::ModelFile,
+        parameters::Parameters,
+        reach::{ReachQuestion, ReachReader},
+        runs::aggregate,
+        simulate::Simulation,
+        sizes::parse_sizes,
+        study::TuningStudy,
+        support::SupportMatrix,
     },
 };
 use flate2::{Compression, write::GzEncoder};
@@ -193,6 +204,7 @@ pub const READERS: &[Reader] = &[
     Reader { name: "sweep", read: |bytes| open(bytes, "sweep.csv", None), samples: samples!(sweeps()) },
     Reader { name: "mapping", read: mapped, samples: samples!(sweeps()) },
     Reader { name: "log", read: logs, samples: samples!(log_texts()) },
+    Reader { name: "reach", read: reach, samples: samples!(reach_files()) },
     Reader { name: "json", read: logs, samples: samples!(jsons()) },
     Reader { name: "report", read: logs, samples: samples!(texts([samples::REPORT])) },
     Reader { name: "conf", read: confs, samples: samples!(texts([samples::CONF])) },
@@ -302,6 +314,31 @@ fn logs(bytes: &[u8]) {
     });
     open(bytes, "all_reduce_2n_ring_ll128_c24.log", None);
     CONFIGURATIONS.iter().for_each(|mapping| open(bytes, "log", Some(mapping)));
+}
+
+/// Logs of a call's way, and a list of calls.
+fn reach_files() -> Vec<Vec<u8>> {
+    let list = "collective,num_nodes,num_gpus,size_bytes,calls,data_type,redop\nall_reduce,1,8,458752,61,bf16,sum\n";
+    let lines = [
+        samples::CALL,
+        samples::DECISION,
+        "a:1:1 [0] NCCL INFO 8388608 Bytes -> Algo 1 proto 2 time 187.125000\n",
+        "a:1:1 [0] NCCL INFO AllReduce [Symmetric]: 65536 Bytes -> Kernel K nchannels 8 nthreads 512 nWorks 1\n",
+        "a:1:1 [0] NCCL INFO TUNER/CsvTuner: Applied config for allreduce, bytes=2048: algo=ring, proto=ll, channels=-1\n",
+        "a:1:1 [0] NCCL INFO comm 0x2f rank 0 nRanks 16 nNodes 2 localRanks 8 localRank 0 MNNVL 0\n",
+        "a:1:1 [0] NCCL INFO AllReduce impl selected: algo DDA-IPC\n",
+        "a:1:1 [0] NCCL INFO RCCL DIRECT ALLGATHER count = 8, msgSize = 256, comm = 0x2f, stream = 0x5, rank = 0\n",
+        "a:1:1 [0] NCCL INFO RCCL version : 2.30.4-Unknown\n",
+    ];
+    texts([list, &lines.concat()])
+}
+
+fn reach(bytes: &[u8]) {
+    let mut reader = ReachReader::default();
+    reader.read("reach", &mut Lines::new(Decoder::new(bytes)));
+    let rules = Some((conf::read(samples::CONF.as_bytes(), conf::Reader::Rccl), conf::Reader::Rccl));
+    let reach = reader.reach(&ReachQuestion { rules, ..ReachQuestion::default() });
+    assert_eq!(reach.total.calls, reach.lines.iter().map(|line| line.calls).fold(0, u64::saturating_add));
 }
 
 fn confs(bytes: &[u8]) {

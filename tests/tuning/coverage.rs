@@ -43,7 +43,7 @@ fn sweep() -> Sweep {
 }
 
 fn call(collective: Collective, size_bytes: u64, ranks: Option<u32>) -> CollectiveCall {
-    CollectiveCall { collective, size_bytes, ranks }
+    CollectiveCall { collective, size_bytes, ranks, is_per_rank: false }
 }
 
 fn job() -> JobLog {
@@ -52,8 +52,15 @@ fn job() -> JobLog {
     job.calls.insert(call(Collective::AllReduce, 1 << 17, Some(16)), 20);
     job.calls.insert(call(Collective::AllReduce, 1 << 20, None), 2);
     job.calls.insert(call(Collective::AllToAll, 1 << 20, Some(8)), 10);
-    job.decisions
-        .insert(LibraryDecision { collective: Collective::AllReduce, size_bytes: 1 << 16, configuration: TREE }, 40);
+    job.decisions.insert(
+        LibraryDecision {
+            collective: Collective::AllReduce,
+            size_bytes: 1 << 16,
+            is_per_rank: false,
+            configuration: TREE,
+        },
+        40,
+    );
     job
 }
 
@@ -266,4 +273,17 @@ fn coverage_is_computed_with_the_rules_of_a_loaded_file() {
     let answer = executor.studies.tuning.loaded.coverage(&question).unwrap();
     assert_eq!(answer.lines[0].hit, Hit::Rule(1));
     assert!(answer.histogram.series.iter().any(|series| series.name == "all_reduce, in a gap"));
+}
+
+#[test]
+fn bytes_of_one_rank_are_counted_and_compared_with_nothing() {
+    let mut job = JobLog::default();
+    job.calls.insert(CollectiveCall { is_per_rank: true, ..call(Collective::AllGather, 1 << 16, None) }, 7);
+    let (sweep, question) = (sweep(), CoverageQuestion { scale: Some(SCALE), ..CoverageQuestion::default() });
+    let basis = CoverageInput { sweep: &sweep, rules: None, predict: None };
+    assert_eq!(coverage(&job, &basis, &question).err(), Some(CoverageError::PerRank(7)));
+    job.calls.insert(call(Collective::AllReduce, 1 << 16, Some(16)), 40);
+    let answer = coverage(&job, &basis, &question).expect("there is a call");
+    assert_eq!((answer.lines.len(), answer.total.calls), (1, 40.0));
+    assert!(answer.notes.iter().any(|note| note.starts_with("7 calls of all_gather or reduce_scatter: per rank")));
 }

@@ -129,6 +129,35 @@ fn where_the_configuration_is() {
 }
 
 #[test]
+fn bytes_of_one_rank_meet_the_rows_of_all_ranks() {
+    const GATHERED: [&str; 3] = [
+        "1048576 131072 float none -1 126.1 8.31 4.16 0 131.1 8.00 4.00 0",
+        "2097152 262144 float none -1 201.1 10.43 5.21 0 183.8 11.41 5.71 0",
+        "4194304 524288 float none -1 236.0 17.78 8.89 0 234.8 17.87 8.94 0",
+    ];
+    // From NCCL 2.24 on all_gather logs the bytes of one rank of the two; before, those of both.
+    let with = |decision: &dyn Fn(u64) -> String| {
+        let lines: String = [1_u64 << 20, 2 << 20, 4 << 20].map(decision).concat();
+        format!("{START}{lines}{HEADER}{}\n{END}", GATHERED.join("\n")).replace("all_reduce_perf", "all_gather_perf")
+    };
+    let newer = |size: u64| {
+        let half = size / 2;
+        format!("a:7:7 [0] NCCL INFO AllGather: {half} Bytes -> Algo RING proto LL128 channel{{Lo..Hi}}={{0..23}}\n")
+    };
+    let older = |size: u64| format!("a:7:7 [0] NCCL INFO AllGather: {size} Bytes -> Algo 1 proto 1 time 43.5\n");
+    for (text, name, expected) in
+        [(with(&newer), "log", "RING/LL128/24 Executed"), (with(&older), "x_c24.log", "RING/LL128/24 FileName")]
+    {
+        let (rows, ..) = read(&text, name, None);
+        assert!(rows.iter().all(|row| row.workload.collective == Collective::AllGather));
+        assert_eq!(ran(&rows), [expected; 3], "{text}");
+    }
+    // A size of the rows that the newer form prints for one rank is another size of all ranks.
+    let whole = |size: u64| newer(size * 2);
+    assert_eq!(asks(&with(&whole), "log").headers[0], "collective");
+}
+
+#[test]
 fn tables_of_every_version() {
     let table = |names: &str, rows: &[&str]| format!("{START}# {names}\n{}\n{END}", rows.join("\n"));
     let two = "time algbw busbw #wrong time algbw busbw #wrong";

@@ -16,5 +16,6 @@ mod logs;
 mod panels;
 mod plan;
 mod plan_strategies;
+mod reach;
 mod screening;
 mod tuner_files;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     collective::Collective,
-    tuning::job::{CollectiveCall, JobLog},
+    tuning::job::{CollectiveCall, JobLog, LibraryDecision},
 };
 
 /// Calls as users know them: batch × hidden size × bytes of the data type.
@@ -30,7 +30,7 @@ impl TypedCalls {
         let mut job = JobLog::default();
         for batch in &self.batches {
             if let Some(size_bytes) = self.size_bytes(*batch) {
-                let call = CollectiveCall { collective: self.collective, size_bytes, ranks: None };
+                let call = CollectiveCall { collective: self.collective, size_bytes, ranks: None, is_per_rank: false };
                 *job.calls.entry(call).or_default() += u64::from(self.calls);
             }
         }
@@ -64,16 +64,21 @@ pub fn type_bytes(name: &str) -> Option<u32> {
     })
 }
 
-/// The calls of a log with their counts. A log without calls may have the library's decisions, which are one for each
-/// call.
-pub fn of(job: &JobLog) -> BTreeMap<CollectiveCall, u64> {
-    if !job.calls.is_empty() {
-        return job.calls.clone();
-    }
+/// The calls of a log with their counts, and how many are left out: their bytes are those of one rank, and the log does
+/// not say how many ranks there are. A log without calls may have the library's decisions, which are one for each call.
+pub fn of(job: &JobLog) -> (BTreeMap<CollectiveCall, u64>, u64) {
     let mut calls = BTreeMap::new();
-    for (decision, count) in &job.decisions {
-        let call = CollectiveCall { collective: decision.collective, size_bytes: decision.size_bytes, ranks: None };
-        *calls.entry(call).or_default() += count;
+    let mut left_out = 0;
+    let mut add = |call: CollectiveCall, count: u64| match call.is_per_rank {
+        true => left_out += count,
+        false => *calls.entry(call).or_default() += count,
+    };
+    job.calls.iter().for_each(|(call, count)| add(*call, *count));
+    if job.calls.is_empty() {
+        for (decision, count) in &job.decisions {
+            let LibraryDecision { collective, size_bytes, is_per_rank, .. } = *decision;
+            add(CollectiveCall { collective, size_bytes, ranks: None, is_per_rank }, *count);
+        }
     }
-    calls
+    (calls, left_out)
 }

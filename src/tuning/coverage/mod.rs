@@ -164,6 +164,12 @@ pub enum CoverageError {
              are typed"
     )]
     NoCalls,
+    /// The calls, whose number is given, are logged by the bytes of one rank, without the number of ranks.
+    #[error(
+        "the log has the bytes of one rank and not how many ranks there are ({0} times): log with \
+         NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING"
+    )]
+    PerRank(u64),
     /// The communicator is not known.
     #[error("the log does not say how many ranks the communicators have: say nodes and ranks")]
     NoScale,
@@ -197,7 +203,8 @@ pub fn coverage(
     let scales = Scales::new(sweep, job, question.scale);
     let mut notes = Vec::new();
     let mut lines: Vec<CoverageLine> = Vec::new();
-    for (call, count) in calls::of(job) {
+    let (calls, per_rank) = calls::of(job);
+    for (call, count) in calls {
         let workload = Workload {
             collective: call.collective,
             scale: scales.of(call.ranks).ok_or(CoverageError::NoScale)?,
@@ -225,7 +232,14 @@ pub fn coverage(
         });
     }
     if lines.is_empty() {
-        return Err(CoverageError::NoCalls);
+        return Err(if per_rank > 0 { CoverageError::PerRank(per_rank) } else { CoverageError::NoCalls });
+    }
+    if per_rank > 0 {
+        notes.push(format!(
+            "{} of all_gather or reduce_scatter: per rank, factor unknown, and not compared with anything; log with \
+             NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING to have the ranks",
+            count(per_rank, "call")
+        ));
     }
     if let Some(left_out) = question.typed.as_ref().map(calls::TypedCalls::left_out).filter(|left_out| *left_out > 0) {
         notes.push(format!("{} left out: its bytes are 0 or beyond all measure", count(left_out, "batch size")));
@@ -263,10 +277,9 @@ pub fn coverage(
 
 /// The configuration that the log names most often for a call; the first of several that it names equally often.
 fn seen(job: &JobLog, call: &CollectiveCall) -> Option<Configuration> {
-    let of_call = job
-        .decisions
-        .iter()
-        .filter(|(decision, _)| (decision.collective, decision.size_bytes) == (call.collective, call.size_bytes));
+    let of_call = job.decisions.iter().filter(|(decision, _)| {
+        !decision.is_per_rank && (decision.collective, decision.size_bytes) == (call.collective, call.size_bytes)
+    });
     of_call.min_by_key(|(_, count)| std::cmp::Reverse(**count)).map(|(decision, _)| decision.configuration)
 }
 

@@ -3,21 +3,20 @@
 //! Ranks that write to one file tear each other's lines at any byte. What is whole counts, what is torn is counted.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     hash::{Hash, Hasher},
 };
 
 use fnv::FnvHasher;
 
-use super::costs::CostReader;
+use super::{
+    costs::CostReader,
+    lines::{self, Call, CallKind, Communicator, Decision, Line},
+};
 use crate::{
-    collective::{Algorithm, Collective, Configuration, Protocol, Scale},
+    collective::{Collective, Configuration, Scale},
     tuning::job::{CollectiveCall, JobLog, LibraryDecision},
 };
-
-const INFO: &str = "NCCL INFO ";
-const CALL: &str = ": opCount ";
-const DECISION: &str = " Bytes -> Algo ";
 
 /// Collects what debug lines say.
 #[derive(Debug, Default)]
@@ -27,6 +26,7 @@ pub(super) struct DebugReader {
     /// The collective that was called last, since decisions of older versions don't name it.
     called: Option<Collective>,
     ranks: Option<u32>,
+    printed: PrintedRanks,
     /// The processes that told decisions, as [`process`] numbers them.
     pub(super) speakers: BTreeSet<u64>,
 }
@@ -34,41 +34,75 @@ pub(super) struct DebugReader {
 impl DebugReader {
     /// Takes a line. Decisions in it go to `decided` as well; those that don't name their collective are of `testing`.
     pub(super) fn line(&mut self, text: &str, testing: Option<Collective>, decided: &mut Vec<LibraryDecision>) {
-        let mut pieces = text.split(INFO);
+        let (before, spoken) = lines::spoken(text);
         // Before the first mark stands who speaks, or the rest of a torn line.
-        let mut before = pieces.next().unwrap_or_default();
-        self.job.torn_lines += u64::from(before.contains(DECISION) || before.contains(CALL));
-        for piece in pieces {
-            let speaker = before.split_ascii_whitespace().rev().find(|word| !word.starts_with('['));
-            before = piece;
-            if piece.contains(CALL) {
-                match call(piece) {
-                    Some(Some(call)) => {
-                        self.called = Some(call.collective);
-                        *self.job.calls.entry(call).or_default() += 1;
-                    }
-                    Some(None) => {}
-                    None => self.job.torn_lines += 1,
-                }
-            } else if piece.contains(DECISION) {
-                match decision(piece, testing.or(self.called)) {
+        self.job.torn_lines += u64::from(lines::is_told(before));
+        for (speaker, piece) in spoken {
+            let speaker = speaker.and_then(|word| {
+                let mut parts = word.split(':');
+                Some(process(parts.next()?, parts.next()?))
+            });
+            match lines::parse(piece) {
+                Some(Line::Call(call)) => self.call(&call, speaker),
+                Some(Line::Decision(decision)) => match self.decision(&decision, testing.or(self.called), speaker) {
                     Some(decision) => {
                         *self.job.decisions.entry(decision).or_default() += 1;
                         decided.push(decision);
-                        self.speakers.extend(speaker.and_then(|word| {
-                            let mut parts = word.split(':');
-                            Some(process(parts.next()?, parts.next()?))
-                        }));
+                        self.speakers.extend(speaker);
                     }
                     None => self.job.torn_lines += 1,
+                },
+                Some(Line::NotUnderstood) => self.job.torn_lines += 1,
+                Some(Line::UnknownFunction(_)) => self.job.unknown_calls += 1,
+                Some(Line::Communicator(Communicator { ranks, nodes, .. })) => {
+                    self.ranks = Some(ranks);
+                    self.printed.of_process(speaker, ranks);
+                    self.job.scales.extend(nodes.and_then(|nodes| Scale::new(nodes, ranks)));
                 }
-            } else if piece.contains('|') {
-                self.job.torn_lines += u64::from(self.costs.line(piece, self.ranks).is_none());
-            } else if let Some(ranks) = number_after(piece, "nranks").or_else(|| number_after(piece, "nRanks")) {
-                self.ranks = u32::try_from(ranks).ok();
-                self.job.scales.extend(scale(piece));
+                None if piece.contains('|') => {
+                    self.job.torn_lines += u64::from(self.costs.line(piece, self.ranks).is_none());
+                }
+                _ => {}
             }
         }
+    }
+
+    fn call(&mut self, call: &Call<'_>, speaker: Option<u64>) {
+        let Call { kind: CallKind::Collective | CallKind::Msccl | CallKind::HierarchicalInter, collective, .. } = *call
+        else {
+            return;
+        };
+        let ranks = call.ranks.or_else(|| self.printed.process_ranks(speaker));
+        let Some(task_bytes) = call.task_bytes() else { return self.job.torn_lines += 1 };
+        let factor = ranks.map_or(Some(1), |ranks| Some(larger_buffer(collective, ranks)));
+        let Some(size_bytes) = factor.and_then(|factor| task_bytes.checked_mul(factor)) else {
+            return self.job.torn_lines += 1;
+        };
+        if let Some(ranks) = ranks {
+            self.printed.of_task((speaker, collective, task_bytes), ranks);
+        }
+        let is_per_rank = ranks.is_none() && larger_buffer(collective, 2) > 1;
+        self.called = Some(collective);
+        *self.job.calls.entry(CollectiveCall { collective, size_bytes, ranks, is_per_rank }).or_default() += 1;
+    }
+
+    /// A decision by the bytes of all ranks, where their number is known. `None` where its collective is not.
+    fn decision(
+        &self,
+        decision: &Decision,
+        called: Option<Collective>,
+        speaker: Option<u64>,
+    ) -> Option<LibraryDecision> {
+        let collective = decision.collective.or(called)?;
+        let mut size_bytes = decision.size_bytes;
+        let mut is_per_rank = decision.is_per_task() && larger_buffer(collective, 2) > 1;
+        if is_per_rank && let Some(ranks) = self.printed.ranks((speaker, collective, size_bytes)) {
+            size_bytes = size_bytes.checked_mul(larger_buffer(collective, ranks))?;
+            is_per_rank = false;
+        }
+        let configuration =
+            Configuration { algorithm: decision.algorithm, protocol: decision.protocol, channels: decision.channels() };
+        Some(LibraryDecision { collective, size_bytes, is_per_rank, configuration })
     }
 
     /// The contents of all lines that were read.
@@ -77,8 +111,39 @@ impl DebugReader {
     }
 }
 
+/// A process, a collective and the bytes of its task.
+type Task = (Option<u64>, Collective, u64);
+
+/// The ranks that lines print, by which the bytes of one rank become those of all; `None` where lines disagree.
+#[derive(Debug, Default)]
+struct PrintedRanks {
+    tasks: BTreeMap<Task, Option<u32>>,
+    processes: BTreeMap<Option<u64>, Option<u32>>,
+}
+
+impl PrintedRanks {
+    fn of_task(&mut self, task: Task, ranks: u32) {
+        let known = self.tasks.entry(task).or_insert(Some(ranks));
+        *known = known.filter(|known| *known == ranks);
+    }
+
+    fn of_process(&mut self, process: Option<u64>, ranks: u32) {
+        let known = self.processes.entry(process).or_insert(Some(ranks));
+        *known = known.filter(|known| *known == ranks);
+    }
+
+    fn process_ranks(&self, process: Option<u64>) -> Option<u32> {
+        self.processes.get(&process).copied().flatten()
+    }
+
+    /// The ranks of the call of a task, or else of the only size of communicators that its process has.
+    fn ranks(&self, task: Task) -> Option<u32> {
+        self.tasks.get(&task).copied().unwrap_or_else(|| self.process_ranks(task.0))
+    }
+}
+
 /// A number that stands for a process on a host; the host's name is forgotten.
-pub(super) fn process(host: &str, pid: &str) -> u64 {
+pub(in crate::tuning) fn process(host: &str, pid: &str) -> u64 {
     let mut hasher = FnvHasher::default();
     (host, pid).hash(&mut hasher);
     hasher.finish()
@@ -91,38 +156,9 @@ pub(super) fn number_after(text: &str, key: &str) -> Option<u64> {
     words.next()?.parse().ok()
 }
 
-/// Nodes and ranks of `comm 0x… rank 0 nRanks 8 nNodes 2 localRanks 4 localRank 0`, where they can be.
-fn scale(piece: &str) -> Option<Scale> {
-    let number = |key| number_after(piece, key).and_then(|number| u32::try_from(number).ok());
-    let (nodes, ranks) = (number("nNodes")?, number("nRanks").or_else(|| number("nranks"))?);
-    Scale::new(nodes, ranks)
-}
-
-/// Reads `AllReduce: opCount 36 sendbuff … count 2 datatype 7 op 0 root 0 comm 0x… [nranks=8]`; `Some(None)` for one
-/// that counts elsewhere: each `Send` has its `Recv`.
-fn call(piece: &str) -> Option<Option<CollectiveCall>> {
-    let (name, rest) = piece.split_once(CALL)?;
-    let mut words = rest.split_ascii_whitespace();
-    words.find(|word| *word == "count")?;
-    let count: u64 = words.next()?.parse().ok()?;
-    if words.next()? != "datatype" {
-        return None;
-    }
-    let bytes = datatype_bytes(words.next()?.parse().ok()?)?;
-    let ranks = words.find_map(|word| word.strip_prefix("[nranks=")?.strip_suffix(']'))?;
-    let ranks: u32 = ranks.parse().ok().filter(|ranks| *ranks > 0)?;
-    let collective = match name.trim() {
-        "Send" => Collective::SendRecv,
-        "Recv" => return Some(None),
-        name => Collective::parse(name)?,
-    };
-    let size_bytes = count.checked_mul(bytes)?.checked_mul(larger_buffer(collective, ranks))?;
-    Some(Some(CollectiveCall { collective, size_bytes, ranks: Some(ranks) }))
-}
-
 /// How many times the counted elements the larger buffer holds: where each rank gives or gets a part, the count is of
 /// one part.
-pub(super) fn larger_buffer(collective: Collective, ranks: u32) -> u64 {
+pub(in crate::tuning) fn larger_buffer(collective: Collective, ranks: u32) -> u64 {
     match collective {
         Collective::AllGather
         | Collective::ReduceScatter
@@ -131,54 +167,6 @@ pub(super) fn larger_buffer(collective: Collective, ranks: u32) -> u64 {
         | Collective::Scatter => u64::from(ranks),
         _ => 1,
     }
-}
-
-/// Bytes of NCCL's data types by code (`ncclDataType_t`).
-fn datatype_bytes(code: u32) -> Option<u64> {
-    Some(match code {
-        0 | 1 | 10 | 11 => 1,
-        6 | 9 => 2,
-        2 | 3 | 7 => 4,
-        4 | 5 | 8 => 8,
-        _ => return None,
-    })
-}
-
-/// Reads `AllReduce: 1048576 Bytes -> Algo RING proto LL128 channel{Lo..Hi}={0..23}` and the older
-/// `1048576 Bytes -> Algo 1 proto 2 time 43.5`.
-fn decision(piece: &str, called: Option<Collective>) -> Option<LibraryDecision> {
-    let (left, right) = piece.split_once(DECISION)?;
-    let (name, size) = match left.rsplit_once(' ') {
-        Some((name, size)) => (name.trim().trim_end_matches(':'), size),
-        None => ("", left),
-    };
-    let size_bytes = size.parse().ok()?;
-    let collective = if name.is_empty() { called } else { Collective::parse(name) }?;
-    let mut words = right.split_ascii_whitespace();
-    let algorithm = words.next()?;
-    if words.next()? != "proto" {
-        return None;
-    }
-    let protocol = words.next()?;
-    let last = words.next()?;
-    let channels = match last.strip_prefix("channel{Lo..Hi}={") {
-        Some(range) => {
-            let (low, high) = range.split_once('}')?.0.split_once("..")?;
-            let (low, high): (u32, u32) = (low.parse().ok()?, high.parse().ok()?);
-            high.checked_sub(low)?.checked_add(1).filter(|n| *n <= 1024)?
-        }
-        None if last == "time" => words.next()?.parse::<f64>().map(|_| 0).ok()?,
-        None => return None,
-    };
-    let algorithm = match algorithm.parse::<i8>() {
-        Ok(code) => *Algorithm::ALL.iter().find(|a| a.code() == code && code >= 0)?,
-        Err(_) => Algorithm::parse(algorithm)?,
-    };
-    let protocol = match protocol.parse::<i8>() {
-        Ok(code) => *Protocol::ALL.iter().find(|p| p.code() == code)?,
-        Err(_) => Protocol::parse(protocol)?,
-    };
-    Some(LibraryDecision { collective, size_bytes, configuration: Configuration { algorithm, protocol, channels } })
 }
 
 #[cfg(test)]
@@ -201,11 +189,41 @@ mod tests {
     #[test]
     fn calls_and_decisions() {
         let job = read(&[CALLED, DECIDED, CALLED]);
-        let call = CollectiveCall { collective: Collective::AllGather, size_bytes: 1024 * 2 * 16, ranks: Some(16) };
+        let call = CollectiveCall {
+            collective: Collective::AllGather,
+            size_bytes: 1024 * 2 * 16,
+            ranks: Some(16),
+            is_per_rank: false,
+        };
         assert_eq!(job.calls.into_iter().collect::<Vec<_>>(), [(call, 2)]);
         let (decision, times) = job.decisions.into_iter().next().expect("one was printed");
         assert_eq!(decision.configuration.to_string(), "RING/LL128/56");
         assert_eq!((decision.size_bytes, times, job.torn_lines), (4 << 20, 1, 0));
+    }
+
+    #[test]
+    fn sizes_of_one_rank_are_multiplied_where_the_ranks_are_known() {
+        let decided = "n1:7:7 [0] NCCL INFO AllGather: 2048 Bytes -> Algo RING proto LL128 channel{Lo..Hi}={8..63}";
+        let sizes = |lines: &[&str]| -> Vec<(u64, bool)> {
+            let decisions = read(lines).decisions;
+            decisions.keys().map(|decision| (decision.size_bytes, decision.is_per_rank)).collect()
+        };
+        assert_eq!(sizes(&[CALLED, decided]), [(2048 * 16, false)]);
+        let init = "n1:7:7 [0] NCCL INFO comm 0x55 rank 0 nRanks 8 nNodes 1 localRanks 8 localRank 0 MNNVL 0";
+        assert_eq!(sizes(&[init, decided]), [(2048 * 8, false)]);
+        let other = init.replace("nRanks 8", "nRanks 4");
+        // Communicators of two sizes: the call alone says which.
+        assert_eq!(sizes(&[init, &other, decided]), [(2048, true)]);
+        assert_eq!(sizes(&[init, &other, CALLED, decided]), [(2048 * 16, false)]);
+        let without = CALLED.replace("[nranks=16] ", "");
+        let job = read(&[&without, decided]);
+        assert!(job.decisions.keys().all(|decision| decision.is_per_rank) && job.torn_lines == 0);
+        assert!(job.calls.keys().all(|call| call.is_per_rank && call.size_bytes == 2048));
+        // All others, and all of older versions, are of all ranks.
+        let reduced = decided.replace("AllGather", "AllReduce");
+        let old = "n1:7:7 [0] NCCL INFO AllGather: 2048 Bytes -> Algo 1 proto 2 time 43.500000";
+        assert_eq!(sizes(&[&reduced]), [(2048, false)]);
+        assert_eq!(sizes(&[CALLED, old]), [(2048, false)]);
     }
 
     #[test]

@@ -8,9 +8,10 @@
 
 mod answers;
 mod costs;
-mod debug;
+pub(in crate::tuning) mod debug;
 mod file_name;
 mod json;
+pub(in crate::tuning) mod lines;
 mod reader;
 mod reported;
 mod run;

@@ -261,21 +261,14 @@ impl LoggedRun {
     fn executed(&self, collective: Collective, ranks: u32, rows: &[&TableRow]) -> Vec<Option<Configuration>> {
         let mut by_size: BTreeMap<u64, (u64, Configuration)> = BTreeMap::new();
         for (decision, times) in self.decided.iter().filter(|(decision, _)| decision.collective == collective) {
-            let said = by_size.entry(decision.size_bytes).or_insert((0, decision.configuration));
+            // The list of devices says how many ranks there are where no debug line does.
+            let factor = if decision.is_per_rank { larger_buffer(collective, ranks) } else { 1 };
+            let said = by_size.entry(decision.size_bytes.saturating_mul(factor)).or_insert((0, decision.configuration));
             if *times > said.0 {
                 *said = (*times, decision.configuration);
             }
         }
-        let with = |parts: u64| -> Vec<Option<Configuration>> {
-            rows.iter()
-                .map(|row| by_size.get(&(row.size_bytes / parts.max(1))).map(|(_, configuration)| *configuration))
-                .compact_collect()
-        };
-        let found = |executed: &[Option<Configuration>]| executed.iter().flatten().count();
-        // For some collectives the library logs the bytes of one rank's part, while the table prints those of all
-        // ranks.
-        let (whole, part) = (with(1), with(larger_buffer(collective, ranks)));
-        if found(&whole) > found(&part) { whole } else { part }
+        rows.iter().map(|row| Some(by_size.get(&row.size_bytes)?.1)).compact_collect()
     }
 
     /// The settings that were asked for, whether any were, and how that is known.

@@ -138,7 +138,7 @@ pub fn unmeasured<'a>(sweep: &Sweep, jobs: impl IntoIterator<Item = &'a JobLog>)
     const MAX: usize = 8;
     let mut calls: Vec<(Workload, u64)> = Vec::new();
     let groups = sweep.groups();
-    for (call, count) in jobs.into_iter().flat_map(|job| &job.calls) {
+    for (call, count) in jobs.into_iter().flat_map(|job| &job.calls).filter(|(call, _)| !call.is_per_rank) {
         let of_call = groups
             .iter()
             .filter(|g| g.collective == call.collective && call.ranks.is_none_or(|ranks| ranks == g.scale.ranks));
@@ -581,7 +581,12 @@ mod tests {
 
     #[test]
     fn jobs_tell_sizes_that_nobody_measured() {
-        let call = |size_bytes, ranks| CollectiveCall { collective: Collective::AllReduce, size_bytes, ranks };
+        let call = |size_bytes, ranks| CollectiveCall {
+            collective: Collective::AllReduce,
+            size_bytes,
+            ranks,
+            is_per_rank: false,
+        };
         let mut job = JobLog::default();
         job.calls.insert(call(4096, None), 9);
         job.calls.insert(call(368_640, None), 5);

@@ -1,0 +1,136 @@
+//! `collectune reach`: which of a job's calls a tuner decides.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{
+    arguments::UntoldScale,
+    error::{CliError, refuse},
+    files, table, terminal,
+};
+use crate::{
+    collective::Scale,
+    tuning::{
+        conf::{Reader, read},
+        platform::{Gpu, Library, Release},
+        reach::{self, ReachQuestion, ReachReader},
+    },
+    units::{Size, grouped},
+};
+
+/// Say which of a job's calls a tuner file can move, and which take another path
+///
+/// Reads debug logs of NCCL and RCCL (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,COLL,TUNING), of any number of ranks,
+/// and lists of calls (CSV with collective,num_nodes,num_gpus,size_bytes and calls,data_type,redop where they are
+/// known). Calls of a list are judged by the conditions of the library's version, which is said to be inferred.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  collectune reach debug.*.log --conf nccl_tuner.conf
+  collectune reach calls.csv --library rccl --library-version 2.30.4 --architecture gfx950 --env RCCL_DDA_ENABLE=0")]
+pub(super) struct Reach {
+    /// Debug logs and lists of calls, or folders of them; - is the standard input
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    /// The tuner file whose rules are looked up
+    #[arg(long, value_name = "CONF")]
+    conf: Option<PathBuf>,
+
+    /// The reader of the tuner file, which decides what its rules mean [default: rccl for RCCL, else example]
+    #[arg(long, value_enum, requires = "conf")]
+    reader: Option<Reader>,
+
+    /// The library [default: as the logs or the architecture say]
+    #[arg(long, value_enum)]
+    library: Option<Library>,
+
+    /// The library's version, which decides the paths: 2.30.4 [default: as the logs say]
+    #[arg(long, value_name = "VERSION")]
+    library_version: Option<Release>,
+
+    /// The GPU's architecture, which decides the paths of listed calls: gfx950, mi300x, sm_90, h100 …
+    #[arg(long, value_name = "ARCH")]
+    architecture: Option<Gpu>,
+
+    #[command(flatten)]
+    scale: UntoldScale,
+
+    /// A variable of the job's environment, which holds before those that the logs show; can be repeated
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
+    environment: Vec<(String, String)>,
+
+    /// Write the answer as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn variable(text: &str) -> Result<(String, String), &'static str> {
+    let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let pair = text.split_once('=').filter(|(name, _)| is_name(name));
+    pair.map(|(name, value)| (name.to_owned(), value.to_owned())).ok_or("it must be NAME=VALUE, like RCCL_DDA_ENABLE=0")
+}
+
+impl Reach {
+    pub(super) fn run(self) -> Result<(), CliError> {
+        let scale: Option<Scale> = self.scale.scale()?;
+        let conf = self.conf.as_deref().map(files::rules).transpose()?;
+        let mut reader = ReachReader::default();
+        let files = files::all_lines(&self.files)?;
+        if files.is_empty() {
+            return refuse("there is no file in what was given");
+        }
+        for (name, mut lines) in files {
+            let is_known = reader.read(&name, &mut lines);
+            if let Some(error) = lines.error() {
+                terminal::say("error", &format!("{name} can't be read to its end: {error}"));
+            } else if !is_known {
+                let why = "has no line of NCCL or RCCL and is no list of calls (collective,num_nodes,num_gpus,size_bytes,\
+                           calls); log the job with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,COLL,TUNING";
+                terminal::say("error", &format!("{name} {why}"));
+            }
+        }
+        let of_architecture =
+            self.architecture.map(|gpu| if matches!(gpu, Gpu::Sm(_)) { Library::Nccl } else { Library::Rccl });
+        let library = self.library.or(reader.library()).or(of_architecture);
+        let reads = self.reader.unwrap_or(match library {
+            Some(Library::Rccl) => Reader::Rccl,
+            _ => Reader::Example,
+        });
+        let reach = reader.reach(&ReachQuestion {
+            rules: conf.map(|bytes| (read(&bytes, reads), reads)),
+            library,
+            release: self.library_version,
+            gpu: self.architecture,
+            scale,
+            environment: self.environment,
+        });
+        for (file, problems) in &reach.problems {
+            files::say_problems(&reach.files[*file as usize], problems);
+        }
+        if reach.total.calls == 0 && reach.counts.call_lines == 0 && terminal::has_erred() {
+            return refuse("no file could be used");
+        }
+        if self.json {
+            return terminal::write_json(&reach);
+        }
+        terminal::say_notes(&reach.notes);
+        terminal::write(&for_people(&reach))
+    }
+}
+
+fn for_people(reach: &reach::Reach) -> String {
+    let mut text = format!("{}.\n", reach.headline);
+    for of in &reach.total.paths {
+        let s = if of.calls == 1 { "" } else { "s" };
+        text += &format!("  {:<16} {} call{s}, {}\n", of.path.name(), grouped(of.calls), Size(of.bytes));
+    }
+    if !reach.lines.is_empty() {
+        text += &format!("\n{}", table::of_listing(&reach::listing(reach)));
+    }
+    if !reach.switch_on.is_empty() {
+        text += "\nTo see more:\n";
+        reach.switch_on.iter().for_each(|what| text += &format!("  {what}.\n"));
+    }
+    text
+}

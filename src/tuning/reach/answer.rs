@@ -1,0 +1,392 @@
+//! From joined lines and listed calls to the report.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    call_list::ListedCall,
+    conditions::{self, Surroundings},
+    join::{CallOutcome, JoinedLogs, LoadedTuner, Scope, SeenCall, Told, total},
+    result::{Path, PathEvidence, PathTotal, Reach, ReachCommunicator, ReachLine, ReachTotal},
+    words,
+};
+use crate::{
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    order::CompactSort,
+    tuning::{
+        conf::{
+            Reader,
+            choose::{Effect, Entry, choose},
+            reader::Channels,
+            rule::Rule,
+        },
+        log::lines::Answer,
+        platform::{Gpu, Library, Platform, Release},
+        support::SupportMatrix,
+        sweep::Sweep,
+    },
+};
+
+/// What is given beside the files.
+#[derive(Clone, Debug, Default)]
+pub struct ReachQuestion {
+    /// The rules of the tuner file, and who reads them; `None`: without a file.
+    pub rules: Option<(Vec<Rule>, Reader)>,
+    /// The library; `None`: as the logs say, or else as the GPU says.
+    pub library: Option<Library>,
+    /// Its version; `None`: as the logs say.
+    pub release: Option<Release>,
+    /// The architecture; `None`: not known.
+    pub gpu: Option<Gpu>,
+    /// The nodes of communicators of as many ranks whose nodes no line says.
+    pub scale: Option<Scale>,
+    /// Variables of the environment, which hold before those that the logs show.
+    pub environment: Vec<(String, String)>,
+}
+
+/// A tuner file's answer for a call.
+struct ConfAnswer {
+    rule: Option<u32>,
+    effect: Effect,
+}
+
+struct Conf<'a> {
+    rules: &'a [Rule],
+    reader: Reader,
+    support: SupportMatrix,
+}
+
+impl Conf<'_> {
+    fn answer(&self, collective: Collective, scale: Scale, size_bytes: u64) -> ConfAnswer {
+        let choice = choose(self.rules, self.reader, &self.support, &Workload { collective, scale, size_bytes });
+        let rule = choice.rule.and_then(|index| self.rules.get(index)).map(|rule| rule.line);
+        ConfAnswer { rule, effect: choice.effect }
+    }
+}
+
+/// Sums over the lines of a report while they are collected.
+struct LineSum {
+    calls: u64,
+    grouped_calls: u64,
+    evidence: PathEvidence,
+    conf_answer: Option<String>,
+}
+
+/// What tells lines of a report apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct LineKey {
+    communicator: u32,
+    collective: Collective,
+    size_bytes: Option<u64>,
+    is_per_rank: bool,
+    path: Path,
+    ran: Option<Configuration>,
+    rule: Option<u32>,
+}
+
+#[derive(Default)]
+struct Collected {
+    lines: BTreeMap<LineKey, LineSum>,
+    communicators: Vec<ReachCommunicator>,
+}
+
+impl Collected {
+    fn add(&mut self, key: LineKey, sum: LineSum) {
+        match self.lines.get_mut(&key) {
+            Some(known) => {
+                known.calls = known.calls.saturating_add(sum.calls);
+                known.grouped_calls += sum.grouped_calls;
+                known.evidence = sum.evidence.min(known.evidence.clone());
+            }
+            None => {
+                self.lines.insert(key, sum);
+            }
+        }
+    }
+}
+
+/// The report on joined logs and listed calls.
+pub(super) fn answer(mut logs: JoinedLogs, listed: &[ListedCall], question: &ReachQuestion) -> Reach {
+    logs.finish();
+    let mut at = surroundings(&logs, question);
+    at.environment.splice(0..0, logs.environment.clone());
+    let library = at.library.unwrap_or_default();
+    let version = at.release.map(Into::into);
+    let conf = question.rules.as_ref().map(|(rules, reader)| {
+        let platform = Platform { version, gpu: at.gpu, ..library.into() };
+        Conf { rules, reader: *reader, support: SupportMatrix::new(platform.matrix(), &Sweep::default()) }
+    });
+    let mut collected = Collected::default();
+    let mut notes = Vec::new();
+    let counted = counted(&logs);
+    let shared_tuner = shared_tuner(&logs);
+    let mut factor_unknown = 0;
+    for (index, is_rank_assumed) in &counted {
+        let rank = &logs.communicators[*index];
+        let process = logs.processes.get(&rank.process);
+        let told_nodes =
+            process.and_then(|process| process.tuner_scale).filter(|(_, ranks)| rank.ranks == Some(*ranks));
+        let asked = question.scale.filter(|scale| rank.ranks.is_none_or(|ranks| ranks == scale.ranks));
+        // Where a line says nothing, a given scale holds.
+        let ranks = rank.ranks.or(asked.map(|scale| scale.ranks));
+        let nodes = rank.nodes.or(told_nodes.map(|(nodes, _)| nodes));
+        let nodes = nodes.or_else(|| shared_nodes(&logs, rank.ranks)).or(asked.map(|scale| scale.nodes));
+        let communicator = collected.communicators.len() as u32;
+        collected.communicators.push(ReachCommunicator {
+            ranks,
+            nodes,
+            local_ranks: rank.local_ranks,
+            is_rank_assumed: *is_rank_assumed,
+        });
+        let scale = nodes.zip(ranks).and_then(|(nodes, ranks)| Scale::new(nodes, ranks));
+        let tuner = process.and_then(|process| process.tuner.as_ref()).or(shared_tuner.as_ref());
+        for (call, (calls, place)) in &rank.seen {
+            let whole_bytes = match call.scope {
+                Scope::Total => call.bytes,
+                Scope::Task => call.bytes.and_then(|bytes| total(call.collective, bytes, ranks)),
+            };
+            let is_per_rank = call.bytes.is_some() && whole_bytes.is_none();
+            if is_per_rank && matches!(call.outcome, CallOutcome::Decided { .. }) {
+                factor_unknown += calls;
+            }
+            let with_conf = conf.as_ref().zip(scale).zip(whole_bytes);
+            let with_conf = with_conf.map(|((conf, scale), bytes)| conf.answer(call.collective, scale, bytes));
+            let (path, ran) = resolve(call, with_conf.as_ref(), conf.is_some(), tuner, &at);
+            let key = LineKey {
+                communicator,
+                collective: call.collective,
+                size_bytes: whole_bytes.or(call.bytes),
+                is_per_rank,
+                path,
+                ran,
+                rule: with_conf.as_ref().and_then(|answer| answer.rule),
+            };
+            let sum = LineSum {
+                calls: *calls,
+                grouped_calls: if call.is_grouped { *calls } else { 0 },
+                evidence: PathEvidence::Line(*place),
+                conf_answer: with_conf.map(|answer| answer.effect.to_string()),
+            };
+            collected.add(key, sum);
+        }
+    }
+    let others = (0..logs.communicators.len()).filter(|index| counted.iter().all(|(known, _)| known != index));
+    logs.counts.other_ranks_calls =
+        others.flat_map(|index| logs.communicators[index].seen.values()).map(|(calls, _)| *calls).sum();
+    logs.counts.factor_unknown = factor_unknown;
+    list(listed, conf.as_ref(), &at, &mut collected);
+    let mut reach = Reach {
+        library: at.library,
+        release: at.release,
+        communicators: collected.communicators,
+        counts: logs.counts.clone(),
+        ..Reach::default()
+    };
+    (reach.total, reach.lines) = totalled(collected.lines);
+    words::notes(&logs, &reach, &at, conf.is_some(), !listed.is_empty(), &mut notes);
+    reach.switch_on = words::switch_on(&logs, &reach, &at, !listed.is_empty());
+    reach.headline = words::headline(&reach.total);
+    reach.notes = notes;
+    reach
+}
+
+fn surroundings(logs: &JoinedLogs, question: &ReachQuestion) -> Surroundings {
+    let of_gpu = question.gpu.map(|gpu| if matches!(gpu, Gpu::Sm(_)) { Library::Nccl } else { Library::Rccl });
+    let library = question.library.or(logs.library.map(|(library, _)| library)).or(of_gpu);
+    let logged = logs.library.filter(|(logged, _)| Some(*logged) == library).and_then(|(_, release)| release);
+    Surroundings {
+        library,
+        release: question.release.or(logged),
+        gpu: question.gpu,
+        environment: question.environment.clone(),
+    }
+}
+
+/// The communicators whose calls are counted, each as one rank sees it, and whether that is assumed to be rank 0.
+fn counted(logs: &JoinedLogs) -> Vec<(usize, bool)> {
+    let all = || logs.communicators.iter().enumerate().filter(|(_, rank)| !rank.seen.is_empty());
+    let mut counted: Vec<(usize, bool)> = Vec::new();
+    let sizes: BTreeSet<Option<u32>> = all().map(|(_, rank)| rank.ranks).collect();
+    for size in sizes {
+        let of_size = || all().filter(|(_, rank)| rank.ranks == size);
+        let speaks = |process: &u64| logs.processes.get(process).is_some_and(|process| process.is_rank_0);
+        let before = counted.len();
+        counted.extend(of_size().filter_map(|(index, rank)| match rank.rank {
+            Some(0) => Some((index, false)),
+            None if speaks(&rank.process) => Some((index, true)),
+            _ => None,
+        }));
+        // Without the log of a rank 0, that of the process that speaks first.
+        if counted.len() == before
+            && let Some((_, first)) = of_size().next()
+        {
+            counted.extend(of_size().filter(|(_, rank)| rank.process == first.process).map(|(index, _)| (index, true)));
+        }
+    }
+    counted.compact_sort();
+    counted
+}
+
+/// The nodes that all communicators of as many ranks have whose nodes a line says.
+fn shared_nodes(logs: &JoinedLogs, ranks: Option<u32>) -> Option<u32> {
+    let mut nodes = logs.communicators.iter().filter(|rank| rank.ranks == ranks).filter_map(|rank| rank.nodes);
+    let first = nodes.next().filter(|_| ranks.is_some())?;
+    nodes.all(|other| other == first).then_some(first)
+}
+
+/// The tuner that all processes have which name theirs: of one that names none.
+fn shared_tuner(logs: &JoinedLogs) -> Option<LoadedTuner> {
+    let mut named = logs.processes.values().filter_map(|process| process.tuner.as_ref());
+    let first = named.next()?;
+    named.all(|tuner| tuner == first).then(|| first.clone())
+}
+
+/// The path of a call, and what ran.
+fn resolve(
+    call: &SeenCall,
+    conf: Option<&ConfAnswer>,
+    has_conf: bool,
+    tuner: Option<&LoadedTuner>,
+    at: &Surroundings,
+) -> (Path, Option<Configuration>) {
+    let (ran, told) = match call.outcome {
+        CallOutcome::Went(path) => return (path, None),
+        CallOutcome::Decided { ran, told } => (ran, told),
+    };
+    let is_plugin = tuner == Some(&LoadedTuner::Plugin);
+    // The tuner interface up to version 2, that of NCCL 2.19 to 2.21, sets what runs whatever the environment says.
+    let tuner_wins = is_plugin
+        && at.library == Some(Library::Nccl)
+        && at.release.is_some_and(|release| release < Release::new(2, 22, 0));
+    let path = if !tuner_wins && is_forced(call.collective, &ran, at) {
+        Path::Env
+    } else {
+        match (told, tuner) {
+            (Told::Answered(answer), _) if !is_answered(&answer, &ran) => Path::Overridden,
+            (Told::Answered(_), Some(LoadedTuner::BuiltIn { is_own: false })) => Path::Tuner,
+            (Told::Answered(_), _) if told.is_built_in() => Path::OwnTable,
+            (Told::Answered(_), _) => Path::Tuner,
+            (Told::Left, _) | (Told::Nothing, Some(LoadedTuner::None)) => Path::Library,
+            // It logs each answer where decisions are logged.
+            (Told::Nothing, Some(LoadedTuner::BuiltIn { .. })) => Path::Library,
+            (Told::Nothing, Some(LoadedTuner::Plugin)) if has_conf => match conf {
+                None => Path::TunerOrLibrary,
+                Some(ConfAnswer { rule: None, .. }) => Path::Library,
+                Some(answer) if has_run(&answer.effect, &ran) => Path::Tuner,
+                Some(_) => Path::Overridden,
+            },
+            (Told::Nothing, _) => Path::TunerOrLibrary,
+        }
+    };
+    (path, Some(ran))
+}
+
+fn is_answered(answer: &Answer, ran: &Configuration) -> bool {
+    (answer.algorithm, answer.protocol) == (ran.algorithm, ran.protocol)
+}
+
+/// Whether what ran is what a tuner file makes of the call. Channels are an upper bound.
+fn has_run(effect: &Effect, ran: &Configuration) -> bool {
+    let is_entry = match effect.entry {
+        Entry::Forced(algorithm, protocol) => (algorithm, protocol) == (ran.algorithm, ran.protocol),
+        Entry::Library | Entry::OutsideTable => true,
+    };
+    is_entry && !matches!(effect.channels, Channels::Count(most) if ran.channels > most)
+}
+
+/// Whether the environment leaves one algorithm or one protocol, and that ran.
+fn is_forced(collective: Collective, ran: &Configuration, at: &Surroundings) -> bool {
+    let only = |name: &str| at.variable(name).and_then(|list| only_of(list, collective));
+    only("NCCL_ALGO").and_then(Algorithm::parse) == Some(ran.algorithm)
+        || only("NCCL_PROTO").and_then(Protocol::parse) == Some(ran.protocol)
+}
+
+/// The only word that a list leaves a collective: `ring`, or `allreduce:ring;…` from NCCL 2.24 on.
+fn only_of(list: &str, collective: Collective) -> Option<&str> {
+    let mut entries = list.split(';');
+    let first = entries.next()?;
+    let own = |entry: &str| entry.split_once(':').is_some_and(|(name, _)| Collective::parse(name) == Some(collective));
+    let entry = list.split(';').find(|entry| own(entry)).unwrap_or(first);
+    let words = match entry.split_once(':') {
+        Some(_) if !own(entry) => return None,
+        Some((_, words)) => words,
+        None => entry,
+    };
+    let words = words.trim();
+    (!words.is_empty() && !words.starts_with('^') && !words.contains(',')).then_some(words)
+}
+
+/// Adds listed calls by the conditions of the version.
+fn list(listed: &[ListedCall], conf: Option<&Conf<'_>>, at: &Surroundings, collected: &mut Collected) {
+    let mut communicators: BTreeMap<Scale, u32> = BTreeMap::new();
+    for call in listed {
+        let communicator = *communicators.entry(call.scale).or_insert_with(|| {
+            let (ranks, nodes) = (Some(call.scale.ranks), Some(call.scale.nodes));
+            collected.communicators.push(ReachCommunicator { ranks, nodes, ..ReachCommunicator::default() });
+            collected.communicators.len() as u32 - 1
+        });
+        let with_conf = conf.map(|conf| conf.answer(call.collective, call.scale, call.size_bytes));
+        let (path, condition) = conditions::path(call, at).unwrap_or_else(|| match &with_conf {
+            None => (Path::TunerOrLibrary, "no condition of a path before the tuner holds".to_owned()),
+            Some(ConfAnswer { rule: Some(line), .. }) => (Path::Tuner, format!("the rule of line {line} answers")),
+            Some(_) => (Path::Library, "no rule answers".to_owned()),
+        });
+        let key = LineKey {
+            communicator,
+            collective: call.collective,
+            size_bytes: Some(call.size_bytes),
+            is_per_rank: false,
+            path,
+            ran: None,
+            rule: with_conf.as_ref().and_then(|answer| answer.rule),
+        };
+        let conf_answer = with_conf.map(|answer| answer.effect.to_string());
+        let evidence = PathEvidence::Inferred(condition);
+        collected.add(key, LineSum { calls: call.calls, grouped_calls: 0, evidence, conf_answer });
+    }
+}
+
+fn totalled(collected: BTreeMap<LineKey, LineSum>) -> (ReachTotal, Vec<ReachLine>) {
+    let mut sum = ReachTotal::default();
+    let mut paths: BTreeMap<Path, PathTotal> = BTreeMap::new();
+    let bytes_of = |key: &LineKey, calls: u64| Some(key.size_bytes.filter(|_| !key.is_per_rank)?.saturating_mul(calls));
+    for (key, LineSum { calls, .. }) in &collected {
+        let bytes = bytes_of(key, *calls);
+        let of_path = paths.entry(key.path).or_insert(PathTotal { path: key.path, calls: 0, bytes: 0 });
+        of_path.calls = of_path.calls.saturating_add(*calls);
+        of_path.bytes = of_path.bytes.saturating_add(bytes.unwrap_or(0));
+        sum.calls = sum.calls.saturating_add(*calls);
+        sum.bytes = sum.bytes.saturating_add(bytes.unwrap_or(0));
+        if bytes.is_none() {
+            sum.unsized_calls = sum.unsized_calls.saturating_add(*calls);
+        }
+        if key.path.is_reached() {
+            sum.reached_calls = sum.reached_calls.saturating_add(*calls);
+            sum.reached_bytes = sum.reached_bytes.saturating_add(bytes.unwrap_or(0));
+        }
+    }
+    sum.paths = paths.into_values().collect();
+    let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 };
+    let mut lines: Vec<ReachLine> = collected
+        .into_iter()
+        .map(|(key, LineSum { calls, grouped_calls, evidence, conf_answer })| ReachLine {
+            communicator: key.communicator,
+            collective: key.collective,
+            size_bytes: key.size_bytes,
+            is_per_rank: key.is_per_rank,
+            calls,
+            grouped_calls,
+            path: key.path,
+            evidence,
+            ran: key.ran,
+            rule: key.rule,
+            conf_answer,
+            calls_pct: share(calls, sum.calls),
+            bytes_pct: bytes_of(&key, calls).map(|bytes| share(bytes, sum.bytes)),
+        })
+        .collect();
+    lines.compact_sort_by(|a, b| {
+        let bytes = |line: &ReachLine| line.bytes_pct.unwrap_or(0.0);
+        bytes(b).total_cmp(&bytes(a))
+    });
+    (sum, lines)
+}

@@ -1,0 +1,149 @@
+//! The paths that never ask a tuner, by the conditions of the libraries' sources: a prediction for calls without a log.
+//!
+//! Sources: ROCm/rocm-systems projects/rccl (DDA from c2c4b25f and 3dc4fb13 on, first in 2.30.4; the thresholds of the
+//! direct all_gather as of 2.31); NVIDIA/nccl src/enqueue.cc. Symmetric kernels and copy engines depend on how buffers
+//! are registered, MSCCL++ on graphs: nothing of that is in a list of calls.
+
+use super::{call_list::ListedCall, result::Path};
+use crate::{
+    collective::{Collective, Scale},
+    tuning::platform::{Gpu, Library, Release},
+};
+
+/// What is known of where calls run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Surroundings {
+    pub(super) library: Option<Library>,
+    pub(super) release: Option<Release>,
+    pub(super) gpu: Option<Gpu>,
+    pub(super) environment: Vec<(String, String)>,
+}
+
+const GFX942: Gpu = Gpu::Gfx(0x942);
+const GFX950: Gpu = Gpu::Gfx(0x950);
+/// The first release with DDA.
+pub(super) const DDA_FROM: Release = Release::new(2, 30, 4);
+/// The first release that logs which path a call takes, and in which `NCCL_ALGO` keeps DDA off.
+pub(super) const DDA_LOGGED_FROM: Release = Release::new(2, 31, 2);
+
+impl Surroundings {
+    pub(super) fn variable(&self, name: &str) -> Option<&str> {
+        self.environment.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    fn number(&self, name: &str) -> Option<i64> {
+        self.variable(name)?.trim().parse().ok()
+    }
+
+    /// Whether the library is RCCL with DDA, as far as is known, and DDA is not switched off.
+    pub(super) fn may_have_dda(&self) -> bool {
+        self.library == Some(Library::Rccl)
+            && self.release.is_none_or(|release| release >= DDA_FROM)
+            && self.number("RCCL_DDA_ENABLE").is_none_or(|value| value != 0)
+            && self.number("NCCL_LAUNCH_ORDER_IMPLICIT").is_none_or(|value| value == 0)
+            && !(self.variable("NCCL_ALGO").is_some() && self.release.is_some_and(|release| release >= DDA_LOGGED_FROM))
+    }
+}
+
+/// Whether a collective is made of point-to-point transfers: no tuner is asked about it.
+pub(super) const fn is_point_to_point(collective: Collective) -> bool {
+    !matches!(
+        collective,
+        Collective::AllReduce
+            | Collective::AllGather
+            | Collective::ReduceScatter
+            | Collective::Broadcast
+            | Collective::Reduce
+    )
+}
+
+/// The path that a call takes before a tuner is asked, and the condition; `None` where a tuner is asked.
+pub(super) fn path(call: &ListedCall, at: &Surroundings) -> Option<(Path, String)> {
+    if call.scale.ranks == 1 {
+        return Some((Path::OneRank, "one rank: a copy".to_owned()));
+    }
+    if call.size_bytes == 0 {
+        return Some((Path::Empty, "no element".to_owned()));
+    }
+    if is_point_to_point(call.collective) {
+        return Some((Path::P2p, format!("{} is made of point-to-point transfers", call.collective)));
+    }
+    match at.library {
+        Some(Library::Nccl) => None,
+        Some(Library::Rccl) => direct(call, at).or_else(|| dda(call, at)),
+        None => Some((Path::Unknown, "the library is not known".to_owned())),
+    }
+}
+
+fn direct(call: &ListedCall, at: &Surroundings) -> Option<(Path, String)> {
+    /// Bytes up to which an architecture without a threshold of its own is direct (`RCCL_DIRECT_ALLGATHER_THRESHOLD`).
+    const DEFAULT_BYTES: u64 = 75_497_472;
+    let Scale { nodes, ranks } = call.scale;
+    let asked = at.number("RCCL_DIRECT_ALLGATHER_THRESHOLD");
+    let is_disabled = at.variable("RCCL_DIRECT_ALLGATHER_DISABLE").is_some_and(|value| value.trim() != "0");
+    if call.collective != Collective::AllGather || ranks % 8 != 0 || asked == Some(-1) || is_disabled {
+        return None;
+    }
+    let of_architecture = match at.gpu {
+        Some(GFX950) if nodes == 1 => 8 << 20,
+        Some(GFX950) if nodes < 64 => u64::from(nodes) * (2 << 20),
+        Some(GFX950) => DEFAULT_BYTES,
+        Some(GFX942) => 4 << 20,
+        Some(_) => return None,
+        None => return Some((Path::Unknown, "the architecture is not known: a direct all_gather may run".to_owned())),
+    };
+    let threshold_bytes = asked.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(of_architecture);
+    let condition = format!("direct all_gather: {} ≤ {threshold_bytes} bytes in all", call.size_bytes);
+    (call.size_bytes <= threshold_bytes).then_some((Path::Direct, condition))
+}
+
+fn dda(call: &ListedCall, at: &Surroundings) -> Option<(Path, String)> {
+    /// Bytes above which an all_reduce over IPC is cut into slices.
+    const FLAT_BYTES: u64 = 262_144;
+    const RANKS: u32 = 8;
+    if !at.may_have_dda() {
+        return None;
+    }
+    let ListedCall { collective, size_bytes, scale, data_type, is_sum, .. } = call;
+    if !matches!(collective, Collective::AllReduce | Collective::AllGather | Collective::ReduceScatter) {
+        return None;
+    }
+    // The form over IPC: all ranks on one node. The form over a fabric needs one that joins the nodes.
+    if *scale != (Scale { nodes: 1, ranks: RANKS }) {
+        return None;
+    }
+    let unknown = |what: &str| Some((Path::Unknown, format!("{what} is not known: DDA may take it")));
+    let Some(gpu) = at.gpu else { return unknown("the architecture") };
+    if gpu != GFX942 && gpu != GFX950 {
+        return None;
+    }
+    let Some(release) = at.release else { return unknown("the version") };
+    let threshold_bytes = match gpu {
+        GFX942 => 8 << 20,
+        _ => match at.number("RCCL_DDA_THRESHOLD").and_then(|bytes| u64::try_from(bytes).ok()) {
+            Some(bytes) => bytes,
+            None if release < Release::new(2, 30, 7) => 64 << 20,
+            None => 128 << 20,
+        },
+    };
+    let element_bytes = match data_type.as_deref() {
+        None => 2,
+        Some(name) => match name.trim().to_ascii_lowercase().as_str() {
+            "float" | "fp32" | "float32" => 4,
+            "half" | "fp16" | "float16" | "bf16" | "bfloat16" => 2,
+            _ => return None,
+        },
+    };
+    let is_cut_evenly = *collective != Collective::AllReduce
+        || *size_bytes <= FLAT_BYTES
+        || (size_bytes / element_bytes % 8 == 0 && size_bytes / u64::from(RANKS) % 16 == 0);
+    if *size_bytes > threshold_bytes || size_bytes % 16 != 0 || !is_cut_evenly || *is_sum == Some(false) {
+        return None;
+    }
+    let assumed = if data_type.is_none() || is_sum.is_none() { "; a sum of bf16, fp16 or fp32 is assumed" } else { "" };
+    let condition = format!(
+        "DDA of RCCL {release}: {RANKS} ranks on one node, {size_bytes} ≤ {threshold_bytes} bytes, RCCL_DDA_ENABLE not \
+         0{assumed}"
+    );
+    Some((Path::Dda, condition))
+}

@@ -1,0 +1,99 @@
+//! What a tuner can decide at all: which of a job's calls it is asked about, and which take another path.
+//!
+//! [`ReachReader`] reads debug logs of any number of ranks and lists of calls, and answers with a [`Reach`]. The lines
+//! of a log are joined by [`mod@join`]; calls of a list are judged by the conditions of the library's version
+//! (`conditions`), which is said to be inferred. Only calls of rank 0 of each communicator count. A call about which no
+//! line says anything is unknown, never the tuner's.
+
+mod answer;
+mod call_list;
+mod conditions;
+mod join;
+mod result;
+mod words;
+
+use std::collections::BTreeMap;
+
+pub use self::{
+    answer::ReachQuestion,
+    call_list::ListedCall,
+    result::{Path, PathEvidence, PathTotal, Place, Reach, ReachCommunicator, ReachCounts, ReachLine, ReachTotal},
+    words::listing,
+};
+use self::{call_list::ListReader, join::JoinedLogs};
+use super::platform::Library;
+use crate::text::{Lines, Problems};
+
+/// Reads logs and lists of calls, one file after another.
+///
+/// ```
+/// use collectune::tuning::reach::{Path, ReachQuestion, ReachReader};
+/// let log = "n0:7:7 [0] NCCL INFO AllReduce: opCount 1 sendbuff 0x1 recvbuff 0x2 count 1024 datatype 7 op 0 root 0 \
+///            comm 0x5 [nranks=8] stream 0x6\n\
+///            n0:7:7 [0] NCCL INFO AllReduce: 4096 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..3}\n";
+/// let mut reader = ReachReader::default();
+/// reader.text("job.log", log);
+/// let reach = reader.reach(&ReachQuestion::default());
+/// assert_eq!((reach.total.calls, reach.lines[0].path), (1, Path::TunerOrLibrary));
+/// ```
+#[derive(Debug, Default)]
+pub struct ReachReader {
+    files: Vec<String>,
+    logs: JoinedLogs,
+    listed: Vec<ListedCall>,
+    problems: BTreeMap<u32, Problems>,
+}
+
+impl ReachReader {
+    /// Reads a file. Returns whether it says anything: a line of the library, or the header of a list.
+    pub fn read(&mut self, name: &str, lines: &mut Lines<'_>) -> bool {
+        let file = self.files.len() as u32;
+        self.files.push(name.to_owned());
+        let before = self.logs.spoken;
+        let mut list = None;
+        let mut is_first = true;
+        while let Some(line) = lines.next() {
+            let text = line.text.trim();
+            if text.is_empty() || text.starts_with('#') {
+                continue;
+            }
+            let place = Place { file, line: line.number };
+            if std::mem::take(&mut is_first) {
+                list = ListReader::new(text);
+                if list.is_some() {
+                    continue;
+                }
+            }
+            match &list {
+                Some(list) => {
+                    let problems = self.problems.entry(file).or_default();
+                    self.listed.extend(list.row(text, place, problems));
+                }
+                None => self.logs.line(&line.text, place),
+            }
+        }
+        list.is_some() || self.logs.spoken > before
+    }
+
+    /// Reads a text as [`Self::read`] reads a file.
+    pub fn text(&mut self, name: &str, text: &str) -> bool {
+        self.read(name, &mut Lines::new(text.as_bytes()))
+    }
+
+    /// Adds calls of a job, as a list would.
+    pub fn list(&mut self, calls: impl IntoIterator<Item = ListedCall>) {
+        self.listed.extend(calls);
+    }
+
+    /// The library that the logs name.
+    pub fn library(&self) -> Option<Library> {
+        self.logs.library.map(|(library, _)| library)
+    }
+
+    /// The report on all files.
+    pub fn reach(self, question: &ReachQuestion) -> Reach {
+        let Self { files, logs, listed, mut problems } = self;
+        problems.retain(|_, problems| problems.count > 0);
+        Reach { files, problems, ..answer::answer(logs, &listed, question) }
+    }
+}

@@ -1,0 +1,66 @@
+//! What `collectune reach` says and how it ends.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use crate::support::terminal::{collectune, ended, json, text, write};
+use tempfile::TempDir;
+
+const LOG: &str = "\
+n0:7:7 [0] NCCL INFO RCCL version : 2.28.3-Unknown
+n0:7:7 [0] NCCL INFO TUNER/Plugin: Using Example (v5)
+n0:7:7 [0] NCCL INFO comm 0x5600 rank 0 nRanks 8 nNodes 1 localRanks 8 localRank 0 MNNVL 0
+n0:7:7 [0] NCCL INFO AllReduce: opCount 1 sendbuff 0x7 recvbuff 0x8 count 1024 datatype 9 op 0 root 0 comm 0x5600 [nranks=8] stream 0x57
+n0:7:7 [0] NCCL INFO AllReduce: 2048 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..3}
+n0:7:7 [0] NCCL INFO AlltoAll: opCount 2 sendbuff 0x7 recvbuff 0x8 count 384 datatype 9 op 0 root 0 comm 0x5600 [nranks=8] stream 0x57
+";
+
+#[test]
+fn a_log_is_answered_for_people_and_for_programs() {
+    let folder = TempDir::new().unwrap();
+    let log = write(&folder, "job.log", LOG);
+    let conf = write(&folder, "a.conf", "allreduce,0,4095,ring,ll,32,1,8,-1,-1\n");
+    let said = ended(&collectune(&["reach", &log, "--conf", &conf]), 0);
+    assert!(said.starts_with("A conf can move 1 of 2 calls (25.0 % of the bytes).\n"), "{said}");
+    assert!(said.contains("job.log:5") && said.contains("RING/LL/32"), "{said}");
+    let reach = json(&["reach", &log, "--conf", &conf, "--json"]);
+    assert_eq!(reach["total"]["paths"][0]["path"], "tuner");
+    let line = reach["lines"].as_array().unwrap().iter().find(|line| line["path"] == "tuner").unwrap();
+    assert_eq!((line["rule"].as_u64(), line["size_bytes"].as_u64()), (Some(1), Some(2048)));
+    assert_eq!((line["evidence"]["line"]["line"].as_u64(), line["calls"].as_u64()), (Some(5), Some(1)));
+    // Without the conf nothing shows who decided.
+    let without = json(&["reach", &log, "--json"]);
+    assert_eq!(without["total"]["paths"][0]["path"], "tuner-or-library");
+}
+
+#[test]
+fn a_list_is_judged_by_the_version() {
+    let folder = TempDir::new().unwrap();
+    let list = write(&folder, "calls.csv", "collective,nodes,ranks,bytes\nall_reduce,1,8,458752\n");
+    let of = |more: &[&str]| {
+        let typed =
+            [&["reach", &list, "--json", "--library-version", "2.30.4", "--architecture", "mi355x"], more].concat();
+        json(&typed)["lines"][0]["path"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(of(&[]), "dda");
+    assert_eq!(of(&["--env", "RCCL_DDA_ENABLE=0"]), "tuner-or-library");
+    assert_eq!(of(&["--library", "nccl"]), "tuner-or-library");
+    let wrong = collectune(&["reach", &list, "--env", "RCCL_DDA_ENABLE"]);
+    assert!(ended(&wrong, 2).is_empty() && text(&wrong.stderr).contains("it must be NAME=VALUE"));
+}
+
+#[test]
+fn what_can_t_be_used_is_named() {
+    let folder = TempDir::new().unwrap();
+    let prose = write(&folder, "prose.txt", "nothing of the kind\n");
+    let log = write(&folder, "job.log", LOG);
+    let alone = collectune(&["reach", &prose]);
+    assert!(ended(&alone, 1).is_empty());
+    assert!(text(&alone.stderr).contains("prose.txt has no line of NCCL or RCCL and is no list of calls"));
+    // Beside a log that is answered it is an error all the same.
+    let both = collectune(&["reach", &prose, &log]);
+    assert!(ended(&both, 1).contains("of 2 calls"));
+    let list = write(&folder, "calls.csv", "collective,nodes,ranks,bytes\nall_reduce,8,1,64\nall_reduce,1,8,64\n");
+    let some = collectune(&["reach", &list, "--library", "nccl"]);
+    assert!(ended(&some, 0).starts_with("A conf can move 1 of 1 call "));
+    assert!(text(&some.stderr).contains("line 2, column num_gpus: \"1\" is not at least one rank for each node"));
+}

@@ -107,14 +107,11 @@ impl Table {
     pub fn rules(&self, reader: Reader) -> Vec<Rule> {
         read(self.text(reader).as_bytes(), reader)
     }
+}
 
-    /// Whether a rule is a row of a table, as [`Self::text`] writes it.
-    pub fn has(rule: &Rule, reader: Reader) -> bool {
-        TABLES.iter().any(|of| {
-            let table = Self { of, version: None };
-            table.rules(reader).iter().any(|row| Rule { line: rule.line, part: rule.part, ..*row } == *rule)
-        })
-    }
+/// Every row of every table, as `reader` reads it.
+pub fn rows(reader: Reader) -> Vec<Rule> {
+    TABLES.iter().flat_map(|of| Table { of, version: None }.rules(reader)).collect()
 }
 
 impl fmt::Display for Table {
@@ -187,7 +184,8 @@ mod tests {
                 for (rule, meant) in rules.iter().zip(&meant) {
                     assert_eq!(rule.requested_channels(*reader), meant.requested_channels(Reader::Rccl), "{rule:?}");
                     assert_eq!(Rule { channels: 0, ..*rule }, Rule { channels: 0, ..*meant });
-                    assert!(Table::has(rule, *reader) && !Table::has(&Rule { ranks: 4, ..*rule }, *reader));
+                    let is_row = |rule: &Rule| rows(*reader).iter().any(|row| row.says(rule));
+                    assert!(is_row(&Rule { line: 99, ..*rule }) && !is_row(&Rule { ranks: 4, ..*rule }));
                 }
             }
         }

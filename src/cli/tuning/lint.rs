@@ -10,11 +10,12 @@ use crate::{
         error::CliError,
         files, table, terminal,
     },
+    conf::built_in::Table,
     text::visible,
     tuning::{
         aggregate::Target,
         conf::{
-            Finding, Reader, Severity,
+            Finding, Reader, Severity, against,
             lint::{self, lint_for},
             overlay::{listing, overlay, summary},
             read,
@@ -33,7 +34,8 @@ use crate::{
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune tuning lint nccl_tuner.conf --reader dn-tuner
-  collectune tuning lint nccl_tuner.conf --sweep merged_metrics.csv --json")]
+  collectune tuning lint nccl_tuner.conf --sweep merged_metrics.csv --json
+  collectune tuning lint nccl_tuner.conf --reader dn-tuner --against rccl-2.30.4-gfx950")]
 pub(in crate::cli) struct Lint {
     /// The tuner file; - is the standard input
     #[arg(value_name = "CONF")]
@@ -56,6 +58,11 @@ pub(in crate::cli) struct Lint {
 
     #[command(flatten)]
     machine: Machine,
+
+    /// Compare it with the table that a version of RCCL brings along: at each range of sizes what the file, the table and
+    /// both decide
+    #[arg(long, value_name = "rccl-VERSION-GPU", requires = "reader", conflicts_with = "json")]
+    against: Option<Table>,
 
     /// List every finding, instead of similar ones together with their number
     #[arg(long, conflicts_with = "json")]
@@ -84,7 +91,11 @@ impl Lint {
             }
         };
         let readers = self.reader.as_ref().map_or(Reader::ALL, std::slice::from_ref);
-        let platform = self.machine.of(self.library);
+        let mut platform = self.machine.of(self.library);
+        if let Some(table) = &self.against {
+            platform.gpu = platform.gpu.or(Some(table.of.gpu));
+            platform.version = platform.version.or(table.version);
+        }
         let findings = lint_for(&bytes, readers, platform, &sweep);
         if self.json {
             terminal::write_json(&findings)?;
@@ -97,6 +108,12 @@ impl Lint {
                     text += &format!("\nWith {} on the sweep:\n", reader.name());
                     text += &format!("{}{}\n", table::of_listing(&listing(&places)), summary(&places));
                 }
+            }
+            if let (Some(table), Some(reader)) = (&self.against, self.reader) {
+                let support = SupportMatrix::new(platform.matrix(), &sweep);
+                let ranges = against::against(&read(&bytes, reader), reader, table, &support);
+                text += &format!("\nBeside the table of {table}, with {}:\n", reader.name());
+                text += &table::of_listing(&against::listing(&ranges));
             }
             terminal::write(&text)?;
         }

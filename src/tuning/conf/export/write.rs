@@ -15,16 +15,20 @@ pub(super) fn files(plans: &[Plan], basis: &ExportInput<'_>, options: &ExportOpt
     let mut scales: Vec<Scale> = plans.iter().map(|plan| plan.scale).collect();
     scales.compact_sort();
     scales.dedup();
+    let carried = options.carried().map(|table| (table.of.rows.len(), table.text(options.reader)));
     let file = |scale: Option<Scale>| {
         let of_file: Vec<&Plan> = plans.iter().filter(|plan| scale.is_none_or(|scale| plan.scale == scale)).collect();
         let rules: Vec<String> =
             of_file.iter().flat_map(|plan| plan.spans.iter().filter_map(|span| plan.line(span))).collect();
         let text = header(&of_file, basis, options) + &rules.iter().map(|rule| format!("{rule}\n")).collect::<String>();
-        ConfFile { name: file_name(options, scale), text, rules: rules.len() }
+        // The first match wins: after the rules, the table answers exactly where none of them does. A file of one scale
+        // has all rows, as a job splits off communicators of other scales.
+        let (rows, carried) = carried.as_ref().map_or((0, &""[..]), |(rows, text)| (*rows, text));
+        ConfFile { name: file_name(options, scale), text: text + carried, rules: rules.len() + rows }
     };
     match scales[..] {
-        [] => Vec::new(),
-        _ if options.by_scale => scales.into_iter().map(|scale| file(Some(scale))).collect(),
+        [] if carried.is_none() => Vec::new(),
+        _ if options.by_scale && !scales.is_empty() => scales.into_iter().map(|scale| file(Some(scale))).collect(),
         _ => vec![file(None)],
     }
 }
@@ -68,6 +72,17 @@ fn header(plans: &[&Plan], basis: &ExportInput<'_>, options: &ExportOptions) -> 
     }
     if let Some(set) = basis.set {
         lines.say("measured with", &[set.to_owned()]);
+    }
+    match (options.carried(), options.displaced()) {
+        (Some(table), _) => {
+            let what = format!("the rows of {table}'s own table at the end answer, then the library's cost model");
+            lines.say("where no rule matches", &[what]);
+        }
+        (None, Some(table)) => {
+            let what = format!("the library's cost model decides; {table}'s own table is not loaded beside this file");
+            lines.say("where no rule matches", &[what]);
+        }
+        (None, None) => {}
     }
     for plan in plans {
         let kept: Vec<String> = plan.kept.iter().map(|size| Size(*size).to_string()).collect();

@@ -76,6 +76,11 @@ impl Table {
         of.map(|of| Self { of, version })
     }
 
+    /// The name by which the table is found again: `rccl-2.30.4-gfx950`.
+    pub fn key(&self) -> String {
+        format!("rccl-{}-{}", self.version.unwrap_or(self.of.since), self.of.gpu)
+    }
+
     /// Whether later versions have more rows than these, and the version isn't known.
     pub fn may_have_more(&self) -> bool {
         self.version.is_none() && TABLES.iter().any(|other| other.gpu == self.of.gpu && other.since > self.of.since)

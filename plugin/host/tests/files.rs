@@ -215,7 +215,10 @@ fn the_library_s_own_rows_answer_where_nothing_else_does() {
             assert!(said.iter().any(|line| line.ends_with("no table of the library: COLLECTUNE_TUNER_BUILT_IN=0")));
         }
         let (answers, said) = asked(version, "COLLECTUNE_TUNER_POLICY", &of, &[]);
-        assert_eq!(answers[1..], rows, "{version}: {said:?}");
+        // What runs is the arm auto, and told as that.
+        let runs = |answer: &String| answer.split_once(" call ").map(|(runs, _)| runs.to_owned());
+        let answers: Vec<Option<String>> = answers[1..].iter().map(runs).collect();
+        assert_eq!(answers, rows.map(|row| Some(row.to_owned())), "{version}: {said:?}");
     }
 }
 

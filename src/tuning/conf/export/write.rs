@@ -6,7 +6,10 @@ use crate::{
     conf::write::FIELDS,
     order::CompactSort,
     text::{apart, is_control},
-    tuning::conf::{reader::Reader, scan::LONGEST_LINE},
+    tuning::{
+        conf::{reader::Reader, scan::LONGEST_LINE},
+        platform::{Library, Platform},
+    },
     units::{Size, grouped},
 };
 
@@ -73,17 +76,7 @@ fn header(plans: &[&Plan], basis: &ExportInput<'_>, options: &ExportOptions) -> 
     if let Some(set) = basis.set {
         lines.say("measured with", &[set.to_owned()]);
     }
-    match (options.carried(), options.displaced()) {
-        (Some(table), _) => {
-            let what = format!("the rows of {table}'s own table at the end answer, then the library's cost model");
-            lines.say("where no rule matches", &[what]);
-        }
-        (None, Some(table)) => {
-            let what = format!("the library's cost model decides; {table}'s own table is not loaded beside this file");
-            lines.say("where no rule matches", &[what]);
-        }
-        (None, None) => {}
-    }
+    lines.say("where no rule matches", &[beside_rules(options)]);
     for plan in plans {
         let kept: Vec<String> = plan.kept.iter().map(|size| Size(*size).to_string()).collect();
         if !kept.is_empty() {
@@ -96,6 +89,20 @@ fn header(plans: &[&Plan], basis: &ExportInput<'_>, options: &ExportOptions) -> 
         }
     }
     lines.0 + "# " + FIELDS + "\n"
+}
+
+/// What decides where no rule of the file matches.
+fn beside_rules(options: &ExportOptions) -> String {
+    let last = if options.reader.behaviour().keeps_default { "the library's cost model" } else { "one channel" };
+    let Platform { library, gpu, .. } = options.platform();
+    match (options.carried(), options.displaced()) {
+        (Some(table), _) => format!("the rows of {table}'s own table at the end, then {last}"),
+        (None, Some(table)) => format!("{last}; {table}'s own table is not loaded beside this file"),
+        (None, None) if library == Library::Rccl && gpu.is_none() => {
+            format!("{last}; whether the library has a table of its own can't be known without the GPU and the version")
+        }
+        (None, None) => last.to_owned(),
+    }
 }
 
 /// Comment lines, each short enough for the buffers of all readers.

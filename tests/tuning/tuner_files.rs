@@ -14,7 +14,7 @@ use collectune::{
     tuning::{
         aggregate::{Point, Target},
         conf::{
-            Code, Finding, Reader, Severity, choose,
+            Code, Finding, Reader, Rule, Severity, choose,
             export::{ConfExport, ExportInput, ExportOptions, export},
             lint, read,
             scan::LONGEST_LINE,
@@ -576,7 +576,8 @@ fn direct_all_gather_becomes_channels_only_for_the_reader_that_knows_it() {
         assert_eq!(rule.algorithm.is_none(), rule.max_bytes < end, "{}", dn.files[0].text);
     }
     let rccl = export_of(&study, Reader::Rccl);
-    for rule in read(rccl.files[0].text.as_bytes(), Reader::Rccl).iter().filter(|rule| rule.max_bytes < end) {
+    let is_direct = |rule: &&Rule| rule.collective == Collective::AllGather && rule.max_bytes < end;
+    for rule in read(rccl.files[0].text.as_bytes(), Reader::Rccl).iter().filter(is_direct) {
         assert_eq!((rule.algorithm, rule.protocol), (Some(Algorithm::Ring), Some(Protocol::Simple)));
     }
     assert!(rccl.rows.iter().any(|row| row.effect.to_string().starts_with("Direct/SIMPLE/")), "{:?}", rccl.rows);

@@ -269,7 +269,7 @@ fn overlaps_and_gaps_are_true() {
                 choice.rule.into_iter().for_each(|index| applies[index] = true);
                 lines.push(choice.rule.is_some());
             }
-            let of_scale = |rule: &&collectune::tuning::conf::Rule| {
+            let of_scale = |rule: &&Rule| {
                 rule.collective == collective && (rule.nodes, rule.ranks) == (scale.nodes as i32, scale.ranks as i32)
             };
             let first = lines.iter().position(|covered| *covered);

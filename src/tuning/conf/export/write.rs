@@ -26,7 +26,7 @@ pub(super) fn files(plans: &[Plan], basis: &ExportInput<'_>, options: &ExportOpt
         let text = header(&of_file, basis, options) + &rules.iter().map(|rule| format!("{rule}\n")).collect::<String>();
         // The first match wins: after the rules, the table answers exactly where none of them does. A file of one scale
         // has all rows, as a job splits off communicators of other scales.
-        let (rows, carried) = carried.as_ref().map_or((0, &""[..]), |(rows, text)| (*rows, text));
+        let (rows, carried) = carried.as_ref().map_or((0, ""), |(rows, text)| (*rows, text.as_str()));
         ConfFile { name: file_name(options, scale), text: text + carried, rules: rules.len() + rows }
     };
     match scales[..] {

@@ -104,9 +104,9 @@ fn known<T: FromStr<Err = PlatformError>>(
     complaints: &mut Vec<String>,
 ) -> Result<T, NoTable> {
     let value = text(name).ok_or(NoTable::Unknown(name))?;
-    value.parse().or_else(|error| {
+    value.parse().map_err(|error| {
         complaints.push(format!("{name}: {error}; it is ignored"));
-        Err(NoTable::Unknown(name))
+        NoTable::Unknown(name)
     })
 }
 
@@ -149,7 +149,7 @@ impl Settings {
         let has_ll128 = switch("COLLECTUNE_TUNER_V2_LL128").unwrap_or(false);
 
         switch(BUILT_IN);
-        let built_in = built_in(&text, &mut complaints);
+        let built_in = built_in(text, &mut complaints);
 
         let of_overlap = path("COLLECTUNE_TUNER_CONFIG_OVERLAP").filter(|_| overlap);
         let conf = of_overlap.or_else(|| path("NCCL_TUNER_CONFIG_FILE"));

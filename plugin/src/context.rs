@@ -4,7 +4,10 @@ use std::path::Path;
 
 use collectune::{
     collective::Scale,
-    conf::strict::{LineContent, Rule, lines},
+    conf::{
+        Reader, built_in,
+        strict::{self, LineContent, Rule, lines},
+    },
     crc32::CRC32,
     policy::{
         file::Policy,
@@ -81,6 +84,8 @@ pub struct Context {
     logs_choices: bool,
     v2: V2,
     plan: Plan,
+    /// The rows of the library's own table, which answer where the plan leaves the choice to the library.
+    carried: Option<Box<Ranges>>,
     /// The number of calls so far, over all collectives.
     calls: u64,
     /// The number of the call before which an epoch begins or the configured failure occurs.
@@ -111,6 +116,9 @@ impl Context {
         for complaint in &settings.complaints {
             log.warn(format_args!("{complaint}"));
         }
+        if let Err(why) = &settings.built_in {
+            log.info(format_args!("carries no table of the library: {why}"));
+        }
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let scale = Scale { nodes: number(start.nodes), ranks: number(start.ranks) };
         let rewards = rewards(&settings, start, &mut log);
@@ -122,6 +130,7 @@ impl Context {
             logs_choices: settings.logs_choices,
             v2: V2 { is_forced: settings.is_forced, has_ll128: settings.has_ll128 },
             plan: Plan::Passive,
+            carried: None,
             calls: 0,
             next_event: settings.failing_call.unwrap_or(u64::MAX),
             failing_call: settings.failing_call,
@@ -134,15 +143,21 @@ impl Context {
                 let agreement = Agreement::new(folder, comm_id, settings.timeout);
                 this.agree(agreement, &settings, own)?;
             }
-            _ => match own {
-                First::Active(Active { follow: Follow::Online, .. }) => {
+            _ => {
+                let is_online = matches!(own, First::Active(Active { follow: Follow::Online, .. }));
+                if is_online {
                     this.log.warn(format_args!(
                         "online needs the communicator's identifier, which the library hands over from NCCL 2.28 on: \
                          passive"
                     ));
                 }
-                own => this.apply(own, None)?,
-            },
+                let own = if is_online { First::Passive } else { own };
+                // Also a passive plugin takes the library's own table away.
+                if own == First::Passive {
+                    this.carry(settings.built_in.ok());
+                }
+                this.apply(own, None)?;
+            }
         }
         Ok(this)
     }
@@ -193,6 +208,7 @@ impl Context {
     fn apply(&mut self, first: First, agreement: Option<Agreement>) -> Result<(), Failure> {
         let First::Active(active) = first else { return Ok(()) };
         self.overlap = active.overlap;
+        self.carry(active.built_in);
         if active.follow == Follow::Static {
             self.plan = Plan::Rules(Box::new(self.rules(active.text.as_bytes())));
             return Ok(());
@@ -214,6 +230,19 @@ impl Context {
         }
         self.schedule_next_event(0);
         Ok(())
+    }
+
+    /// Prepares the rows of the library's own table.
+    fn carry(&mut self, table: Option<built_in::Table>) {
+        let Some(table) = table else { return };
+        let rows = strict::read(table.text(Reader::Collectune).as_bytes());
+        let (ranges, about) = Ranges::new(&rows, self.scale, false);
+        self.carried = Some(Box::new(ranges));
+        self.log.info(format_args!(
+            "carries the {} rows of {table}'s own table, {about} of them about {}",
+            rows.len(),
+            self.scale
+        ));
     }
 
     fn rules(&mut self, text: &[u8]) -> Ranges {
@@ -290,6 +319,10 @@ impl Context {
                 }
                 (answer, last)
             }
+        };
+        let answer = match &mut self.carried {
+            Some(rows) if answer == Decision::DEFER => rows.decide(call, available).0,
+            _ => answer,
         };
         remember(last);
         if let Some(rewards) = self.rewards {
@@ -411,7 +444,8 @@ fn rewards(settings: &Settings, start: &Start, log: &mut Log) -> Option<Communic
 /// What this rank would follow by itself.
 fn own(settings: &Settings, scale: Scale, comm_id: Option<u64>, log: &mut Log) -> First {
     let active = |follow, text: String| {
-        First::Active(Active { follow, scale, overlap: settings.overlap, epoch: settings.epoch, text })
+        let (overlap, epoch, built_in) = (settings.overlap, settings.epoch, settings.built_in.as_ref().ok().copied());
+        First::Active(Active { follow, scale, overlap, epoch, built_in, text })
     };
     match &settings.mode {
         Mode::Passive => First::Passive,

@@ -1,6 +1,11 @@
 //! The environment, read once when a communicator is created.
 
-use std::{env, ffi::OsString, path::PathBuf, time::Duration};
+use std::{env, ffi::OsString, fmt, path::PathBuf, str::FromStr, time::Duration};
+
+use collectune::conf::{
+    built_in::Table,
+    machine::{Gpu, PlatformError, Version},
+};
 
 /// The default of calls per epoch.
 const EPOCH: u64 = 1024;
@@ -47,8 +52,62 @@ pub struct Settings {
     pub rewards: Option<PathBuf>,
     /// `COLLECTUNE_TUNER_DRILL`: the number of the call that fails on purpose.
     pub failing_call: Option<u64>,
+    /// The library's own table, which the plugin takes away and whose rows it carries, or why there is none
+    /// (`COLLECTUNE_TUNER_GPU` and `COLLECTUNE_TUNER_LIBRARY_VERSION`; off by `COLLECTUNE_TUNER_BUILT_IN=0`, or where
+    /// `RCCL_TUNER_EMBEDDED_CONFIG=0` turns off the table itself).
+    pub built_in: Result<Table, NoTable>,
     /// Messages about settings that can't be used.
     pub complaints: Vec<String>,
+}
+
+/// Why the plugin carries no rows of the library's own table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoTable {
+    /// A variable turns it off.
+    Off(&'static str),
+    /// The GPU or the version isn't known: this variable isn't set, or its value can't be used.
+    Unknown(&'static str),
+    /// The library has none for this GPU in this version.
+    None(Version, Gpu),
+}
+
+impl fmt::Display for NoTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off(variable) => write!(f, "{variable}=0"),
+            Self::Unknown(variable) => write!(f, "{variable} doesn't say where this runs"),
+            Self::None(version, gpu) => write!(f, "{version} has none for {gpu}"),
+        }
+    }
+}
+
+const BUILT_IN: &str = "COLLECTUNE_TUNER_BUILT_IN";
+const EMBEDDED: &str = "RCCL_TUNER_EMBEDDED_CONFIG";
+const GPU: &str = "COLLECTUNE_TUNER_GPU";
+const VERSION: &str = "COLLECTUNE_TUNER_LIBRARY_VERSION";
+
+/// The table of the library that the variables name. Nothing is guessed: rows of another version could slow a job down.
+fn built_in(text: impl Fn(&str) -> Option<String>, complaints: &mut Vec<String>) -> Result<Table, NoTable> {
+    let is_off = |name: &&'static str| text(name).is_some_and(|value| value == "0");
+    if let Some(off) = [BUILT_IN, EMBEDDED].into_iter().find(is_off) {
+        return Err(NoTable::Off(off));
+    }
+    let gpu = known::<Gpu>(&text, GPU, complaints)?;
+    let version = known::<Version>(&text, VERSION, complaints)?;
+    Table::find(gpu, Some(version)).ok_or(NoTable::None(version, gpu))
+}
+
+/// The value of a variable that has to be known.
+fn known<T: FromStr<Err = PlatformError>>(
+    text: impl Fn(&str) -> Option<String>,
+    name: &'static str,
+    complaints: &mut Vec<String>,
+) -> Result<T, NoTable> {
+    let value = text(name).ok_or(NoTable::Unknown(name))?;
+    value.parse().map_err(|error| {
+        complaints.push(format!("{name}: {error}; it is ignored"));
+        NoTable::Unknown(name)
+    })
 }
 
 impl Settings {
@@ -89,6 +148,9 @@ impl Settings {
         let overlap = switch("NCCL_WORKLOAD_OVERLAP").or_else(|| switch("NCCL_OVERLAP_MODE")).unwrap_or(false);
         let has_ll128 = switch("COLLECTUNE_TUNER_V2_LL128").unwrap_or(false);
 
+        switch(BUILT_IN);
+        let built_in = built_in(text, &mut complaints);
+
         let of_overlap = path("COLLECTUNE_TUNER_CONFIG_OVERLAP").filter(|_| overlap);
         let conf = of_overlap.or_else(|| path("NCCL_TUNER_CONFIG_FILE"));
         let policy = path("COLLECTUNE_TUNER_POLICY");
@@ -127,6 +189,7 @@ impl Settings {
             is_forced: variable("NCCL_ALGO").is_some() || variable("NCCL_PROTO").is_some(),
             rewards: path("COLLECTUNE_TUNER_REWARDS"),
             failing_call: drill,
+            built_in,
             complaints,
         }
     }
@@ -174,5 +237,22 @@ mod tests {
         assert!(complaints(&[("NCCL_WORKLOAD_OVERLAP", "yes")]).contains("neither 0 nor 1"));
         let settings = of(&[("NCCL_WORKLOAD_OVERLAP", "0"), ("NCCL_OVERLAP_MODE", "1"), ("NCCL_ALGO", "Ring")]);
         assert!(!settings.overlap && settings.is_forced);
+    }
+
+    #[test]
+    fn the_library_s_table_is_carried_where_gpu_and_version_are_known() {
+        let (gpu, version) = ((GPU, "gfx950:sramecc+"), (VERSION, "2.30.4"));
+        let built_in = |variables: &[(&str, &str)]| of(variables).built_in.map(|table| table.key());
+        assert_eq!(built_in(&[gpu, version]), Ok("rccl-2.30.4-gfx950".to_owned()));
+        assert_eq!(built_in(&[gpu, version, (BUILT_IN, "1")]), Ok("rccl-2.30.4-gfx950".to_owned()));
+        assert_eq!(built_in(&[gpu, version, (BUILT_IN, "0")]), Err(NoTable::Off(BUILT_IN)));
+        assert_eq!(built_in(&[gpu, version, (EMBEDDED, "0")]), Err(NoTable::Off(EMBEDDED)));
+        assert_eq!(built_in(&[]), Err(NoTable::Unknown(GPU)));
+        assert_eq!(built_in(&[gpu]), Err(NoTable::Unknown(VERSION)));
+        let old = "2.27.7".parse().unwrap();
+        assert_eq!(built_in(&[gpu, (VERSION, "2.27.7")]), Err(NoTable::None(old, Gpu::Gfx(0x950))));
+        let wrong = of(&[(GPU, "toaster"), version]);
+        assert_eq!(wrong.built_in, Err(NoTable::Unknown(GPU)));
+        assert!(wrong.complaints[0].contains("COLLECTUNE_TUNER_GPU: \"toaster\" is no GPU that is known"));
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     collective::Scale,
     tuning::{
         conf::{Reader, read},
-        platform::{Gpu, Library, Release},
+        platform::{Gpu, Library, Version},
         reach::{self, ReachQuestion, ReachReader},
     },
     units::{Size, grouped},
@@ -27,7 +27,7 @@ use crate::{
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune reach debug.*.log --conf nccl_tuner.conf
-  collectune reach calls.csv --library rccl --library-version 2.30.4 --architecture gfx950 --env RCCL_DDA_ENABLE=0")]
+  collectune reach calls.csv --library rccl --library-version 2.30.4 --gpu gfx950 --env RCCL_DDA_ENABLE=0")]
 pub(super) struct Reach {
     /// Debug logs and lists of calls, or folders of them; - is the standard input
     #[arg(value_name = "FILE", required = true)]
@@ -47,11 +47,11 @@ pub(super) struct Reach {
 
     /// The library's version, which decides the paths: 2.30.4 [default: as the logs say]
     #[arg(long, value_name = "VERSION")]
-    library_version: Option<Release>,
+    library_version: Option<Version>,
 
     /// The GPU's architecture, which decides the paths of listed calls: gfx950, mi300x, sm_90, h100 …
-    #[arg(long, value_name = "ARCH")]
-    architecture: Option<Gpu>,
+    #[arg(long, alias = "architecture")]
+    gpu: Option<Gpu>,
 
     #[command(flatten)]
     scale: UntoldScale,
@@ -90,8 +90,7 @@ impl Reach {
                 terminal::say("error", &format!("{name} {why}"));
             }
         }
-        let of_architecture =
-            self.architecture.map(|gpu| if matches!(gpu, Gpu::Sm(_)) { Library::Nccl } else { Library::Rccl });
+        let of_architecture = self.gpu.map(|gpu| if matches!(gpu, Gpu::Sm(_)) { Library::Nccl } else { Library::Rccl });
         let library = self.library.or(reader.library()).or(of_architecture);
         let reads = self.reader.unwrap_or(match library {
             Some(Library::Rccl) => Reader::Rccl,
@@ -100,8 +99,8 @@ impl Reach {
         let reach = reader.reach(&ReachQuestion {
             rules: conf.map(|bytes| (read(&bytes, reads), reads)),
             library,
-            release: self.library_version,
-            gpu: self.architecture,
+            version: self.library_version,
+            gpu: self.gpu,
             scale,
             environment: self.environment,
         });

@@ -74,6 +74,11 @@ impl Rule {
             && fits(self.reg_buff, REG_BUFF)
     }
 
+    /// Whether another rule says the same, wherever in a file it stands.
+    pub fn says(&self, other: &Self) -> bool {
+        Self { line: other.line, part: other.part, ..*self } == *other
+    }
+
     /// The number of channels that this rule makes the library use.
     pub fn requested_channels(&self, reader: Reader) -> Channels {
         let behaviour = reader.behaviour();

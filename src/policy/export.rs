@@ -94,7 +94,7 @@ pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Resul
             continue;
         }
         if rules.is_empty() {
-            text += "# no rule: the library keeps the choice\n";
+            text += "# no rule: the library's cost model decides\n";
         } else if !reader.behaviour().keeps_default {
             notes.push(
                 "With this reader every collective and every communicator of another scale runs on one channel, those that \

@@ -10,6 +10,8 @@
 //! allreduce,0,65536,tree,ll,8,2,16
 //! #crc32 0F1E2D3C 97
 //! ```
+//!
+//! Where the ranks carry the rows of the library's own table, the first line ends in ` built-in=rccl-2.30.4-gfx950`.
 
 use std::{fmt, str::FromStr};
 
@@ -20,11 +22,14 @@ use super::{
 };
 use crate::{
     collective::{Algorithm, Collective, Protocol, Scale},
-    conf::words::COLLECTIVES,
+    conf::{built_in::Table, words::COLLECTIVES},
     math::mix,
 };
 
 const FORMAT: &str = "collectune-record 1 ";
+
+/// Stands before the name of the library's table, where there is one.
+const BUILT_IN: &str = "built-in=";
 
 /// The first record: what a communicator does from its creation on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +51,8 @@ pub struct Active {
     pub overlap: bool,
     /// The number of calls in an epoch.
     pub epoch: u64,
+    /// The table of the library whose rows answer where the file leaves the choice to the library; `None`: none.
+    pub built_in: Option<Table>,
     /// The whole text of a tuner file or a policy file.
     pub text: String,
 }
@@ -81,7 +88,8 @@ impl fmt::Display for First {
                 let word = FOLLOWS.iter().find(|(_, follow)| *follow == active.follow).map_or("", |(word, _)| word);
                 let Scale { nodes, ranks } = active.scale;
                 let overlap = u8::from(active.overlap);
-                write!(f, "{word} nodes={nodes} ranks={ranks} overlap={overlap} epoch={}", active.epoch)
+                write!(f, "{word} nodes={nodes} ranks={ranks} overlap={overlap} epoch={}", active.epoch)?;
+                active.built_in.map_or(Ok(()), |table| write!(f, " {BUILT_IN}{}", table.key()))
             }
         }
     }
@@ -114,7 +122,12 @@ impl First {
         let ranks = member(&mut words, "ranks=")?;
         let overlap = member::<u8>(&mut words, "overlap=")? == 1;
         let epoch = member(&mut words, "epoch=")?;
-        Some(Self::Active(Active { follow, scale: Scale { nodes, ranks }, overlap, epoch, text: body.to_owned() }))
+        let built_in = match words.next() {
+            Some(word) => Some(word.strip_prefix(BUILT_IN)?.parse().ok()?),
+            None => None,
+        };
+        let (scale, text) = (Scale { nodes, ranks }, body.to_owned());
+        Some(Self::Active(Active { follow, scale, overlap, epoch, built_in, text }))
     }
 }
 
@@ -206,15 +219,19 @@ mod tests {
     #[test]
     fn reads_what_it_writes_and_nothing_that_is_torn() {
         let scale = Scale { nodes: 2, ranks: 16 };
-        let active = |follow, text: &str| {
-            First::Active(Active { follow, scale, overlap: true, epoch: 64, text: text.to_owned() })
+        let with = |built_in, follow, text: &str| {
+            First::Active(Active { follow, scale, overlap: true, epoch: 64, built_in, text: text.to_owned() })
         };
+        let active = |follow, text| with(None, follow, text);
         let policy = beginning(scale, 7).text();
+        let table = "rccl-2.30.4-gfx950".parse().ok();
+        assert!(table.is_some());
         for first in [
             First::Passive,
             active(Follow::Static, ""),
             active(Follow::Static, "a\n\nb"),
             active(Follow::Online, &policy),
+            with(table, Follow::Policy, &policy),
         ] {
             let text = first.text();
             assert_eq!(First::read(text.as_bytes()), Some(first));
@@ -234,7 +251,8 @@ mod tests {
         let own = beginning(Scale { nodes: 2, ranks: 16 }, 7);
         let active = |follow, text: &str| {
             let scale = Scale { nodes: 2, ranks: 16 };
-            First::Active(Active { follow, scale, overlap: false, epoch: 64, text: text.to_owned() }).text()
+            First::Active(Active { follow, scale, overlap: false, epoch: 64, built_in: None, text: text.to_owned() })
+                .text()
         };
         let carried = |text: &str| policy(text.as_bytes()).map(|reading| reading.map(|reading| reading.policy));
         let text = own.text();

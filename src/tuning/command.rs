@@ -181,6 +181,13 @@ impl Panels<'_> {
             command.option("--reader", self.settings.export.reader.key());
         }
         self.library(&mut command);
+        let platform = self.settings.export.platform();
+        if let Some(gpu) = platform.gpu {
+            command.option("--gpu", &gpu.to_string());
+        }
+        if let Some(version) = platform.version {
+            command.option("--library-version", &version.to_string());
+        }
         if !self.sweeps.is_empty() {
             self.set(&mut command, "--set");
         }
@@ -206,7 +213,13 @@ impl Panels<'_> {
         self.library(&mut command);
         if options.reader == Reader::Rccl {
             self.options(&mut command, &[("architecture", "--architecture")]);
+        } else {
+            self.options(&mut command, &[("gpu", "--gpu")]);
         }
+        self.options(
+            &mut command,
+            &[("library-version", "--library-version"), ("without-built-in", "--without-built-in?")],
+        );
         self.options(&mut command, &[("by-scale", "--by-scale?"), ("open-ends", "--open-ends?")]);
         self.learning(&mut command);
         Some(command)

@@ -262,8 +262,13 @@ impl LoadedTuning {
     ///
     /// # Errors
     /// Returns an error if the file is not loaded.
-    pub fn lint(&self, file: u32, readers: &[Reader], library: Library) -> Result<Vec<Finding>, TuningStudyError> {
-        Ok(lint_for(self.tuner_file(file)?, readers, library, self.study.sweep()))
+    pub fn lint(
+        &self,
+        file: u32,
+        readers: &[Reader],
+        platform: impl Into<Platform>,
+    ) -> Result<Vec<Finding>, TuningStudyError> {
+        Ok(lint_for(self.tuner_file(file)?, readers, platform, self.study.sweep()))
     }
 
     /// What a loaded tuner file would choose at each measured size.

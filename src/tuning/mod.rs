@@ -65,4 +65,5 @@ pub mod study;
 pub mod support;
 pub mod sweep;
 pub mod validate;
+pub mod variables;
 pub mod wording;

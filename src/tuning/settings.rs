@@ -15,7 +15,7 @@ use super::{
     loaded::LoadedTuning,
     parameters::{Parameters, Preset, SearchLimits, SetAside, StallId},
     plan::PlanQuestion,
-    platform::Library,
+    platform::{Gpu, Library, Version},
     sets::SetChoice,
     sizes::parse_sizes,
     states::StateKey,
@@ -303,6 +303,16 @@ impl Settings {
             let architecture = Field::new("architecture", "Architecture", Control::text(&[])).hinted("gfx950");
             form.field(architecture, &mut self.export.architecture);
         }
+        if self.export.library == Library::Rccl {
+            if self.export.reader != Reader::Rccl {
+                form.field(Field::new("gpu", "GPU", Control::text(&[])).hinted("gfx950"), &mut self.export.gpu);
+            }
+            let version = Field::new("library-version", "Version of the library", Control::text(&[])).hinted("2.30.4");
+            form.field(version, &mut self.export.version);
+            let omitted = Field::new("without-built-in", "Leave out the rows of RCCL's own table", Control::Switch)
+                .hinted("Such a table, for gfx950 from RCCL 2.28.3 on, is taken away by any tuner and any other file");
+            form.field(omitted, &mut self.export.leaves_out_built_in);
+        }
         form.field(Field::new("by-scale", "One file per scale", Control::Switch), &mut self.export.by_scale);
         let open_ends = Field::new("open-ends", "Also for sizes beyond the measured ones", Control::Switch)
             .hinted("The lowest rule begins at 0 and the highest has no end");
@@ -554,6 +564,18 @@ one_of!(
     Option<Scale>,
     "nodes and ranks, like 2x16",
     |scale: &Self| scale.map_or_else(String::new, |of| format!("{}x{}", of.nodes, of.ranks)),
+    |text: &str| if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) }
+);
+one_of!(
+    Option<Gpu>,
+    "a GPU, like gfx950 or mi300x",
+    |gpu: &Self| gpu.map_or_else(String::new, |gpu| gpu.to_string()),
+    |text: &str| if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) }
+);
+one_of!(
+    Option<Version>,
+    "a version, like 2.30.4",
+    |version: &Self| version.map_or_else(String::new, |version| version.to_string()),
     |text: &str| if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) }
 );
 one_of!(Preset, "a preset", |preset: &Self| preset.key().to_owned(), |text| Self::ALL

@@ -44,13 +44,48 @@ fn lint_ends_with_3_where_something_else_runs() {
     // Our own plugin reads any case.
     let others = Reader::ALL.iter().filter(|reader| **reader != Reader::Collectune);
     assert!(others.clone().all(|reader| readers.contains(&reader.key())), "{readers:?}");
-    assert_eq!(ended(&collectune(&["tuning", "lint", &conf, "--reader", "collectune", "--json"]), 0), "[]\n");
+    let nccl = |conf: &str, more: &[&str]| collectune(&[&["tuning", "lint", conf, "--library", "nccl"], more].concat());
+    assert_eq!(ended(&nccl(&conf, &["--reader", "collectune", "--json"]), 0), "[]\n");
 
     let clean = write(&folder, "b.conf", "# ours\nallreduce,0,4095,tree,ll,4,2,16\n");
-    let said = ended(&collectune(&["tuning", "lint", &clean, "--reader", "dn-tuner"]), 0);
+    let said = ended(&nccl(&clean, &["--reader", "dn-tuner"]), 0);
     assert_eq!(said, "DN-TUNER: 0 change what runs, 0 dead, 0 notes\n");
+    // RCCL may have a table of its own, which the file takes away.
+    let rccl = |more: &[&str]| collectune(&[&["tuning", "lint", &clean, "--reader", "dn-tuner"], more].concat());
+    assert!(ended(&rccl(&[]), 0).contains("note displaced-table: "));
+    let known = ["--gpu", "gfx950", "--library-version", "2.30.4"];
+    assert!(ended(&rccl(&known), 3).contains("changes displaced-table: "));
+    assert!(!ended(&rccl(&["--gpu", "gfx942"]), 0).contains("displaced-table"));
+    let said = ended(&rccl(&["--against", "rccl-2.30.4-gfx950"]), 3);
+    assert!(
+        said.contains("changes displaced-table") && said.contains("Beside the table of RCCL 2.30.4 gfx950"),
+        "{said}"
+    );
+    let range = said.lines().find(|line| line.contains("524287")).unwrap();
+    assert!(
+        range.contains("16384") && range.matches("RING/LL, channels of the library's choice").count() == 2,
+        "{range}"
+    );
+    let wrong = collectune(&["tuning", "lint", &clean, "--reader", "dn-tuner", "--against", "rccl-2.30.4-gfx942"]);
+    assert!(ended(&wrong, 2).is_empty() && text(&wrong.stderr).contains("has no table for gfx942"));
     let missing = collectune(&["tuning", "lint", "nowhere.conf"]);
     assert!(ended(&missing, 1).is_empty() && text(&missing.stderr).contains("nowhere.conf can't be opened"));
+}
+
+#[test]
+fn variables_of_a_job_are_checked() {
+    let folder = TempDir::new().unwrap();
+    let list = write(&folder, "job.env", "NCCL_DEBUG=INFO\nexport NCCL_MIN_NCHANNELS=32 NCCL_MAX_NCHANNELS=16\n");
+    let lint = |more: &[&str]| collectune(&[&["tuning", "lint", "--environment", &list], more].concat());
+    let said = ended(&lint(&["--library", "nccl"]), 3);
+    assert!(
+        said.starts_with("1 finding\n") && said.contains("job.env:2: changes ") && said.contains(": 32 channels"),
+        "{said}"
+    );
+    let found: Value = serde_json::from_str(&ended(&lint(&["--library", "nccl", "--json"]), 3)).unwrap();
+    assert_eq!((found[0]["name"].as_str(), found[0]["effective"].as_str()), (Some("NCCL_MAX_NCHANNELS"), Some("32")));
+    let log = write(&folder, "job.log", "h:1:2 [0] NCCL INFO NCCL_NTHREADS set by environment to 256.\n");
+    assert_eq!(ended(&collectune(&["tuning", "lint", "--environment", &log]), 0), "0 findings\n");
 }
 
 #[test]

@@ -275,6 +275,9 @@ fn a_tuner_file_is_written_and_checked_as_on_the_page() {
         "p=tuner-files&reader=collectune",
         "p=tuner-files&reader=dn-tuner&open-ends=1&least-gain=0.5",
         "p=tuner-files&reader=rccl&architecture=gfx942&all-readers=1",
+        "p=tuner-files&reader=rccl&library-version=2.31.2",
+        "p=tuner-files&reader=dn-tuner&gpu=gfx950&library-version=2.30.4",
+        "p=tuner-files&reader=collectune&gpu=mi355x&without-built-in=1",
     ] {
         let (opened, view) = tuning(choices, &[("-old.conf", CONF.into())]);
         let (lines, left_out) = Opened::offered(&view);

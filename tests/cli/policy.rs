@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 fn first(follow: Follow, policy: &Policy) -> String {
     let scale = Scale { nodes: 2, ranks: 8 };
-    First::Active(Active { follow, scale, overlap: false, epoch: 64, text: policy.text() }).text()
+    First::Active(Active { follow, scale, overlap: false, epoch: 64, built_in: None, text: policy.text() }).text()
 }
 
 fn generation(text: &str) -> u64 {

@@ -7,6 +7,7 @@ mod ab_scripts;
 mod ab_verdicts;
 mod accuracy;
 mod between_sizes;
+mod built_in_tables;
 mod c_readers;
 mod compare_states;
 mod coverage;

@@ -4,7 +4,7 @@ use collectune::{
     collective::{Collective, Scale},
     tuning::{
         conf::{Reader, read},
-        platform::{Gpu, Library, Release},
+        platform::{Gpu, Library, Version},
         reach::{ListedCall, Path, PathEvidence, Reach, ReachLine, ReachQuestion, ReachReader, listing},
     },
 };
@@ -93,7 +93,7 @@ const FOUR_ROWS: &str = "allreduce,0,16383,tree,ll,1,1,8,-1,-1\nallreduce,16384,
 fn mi355x(environment: &[(&str, &str)]) -> ReachQuestion {
     ReachQuestion {
         library: Some(Library::Rccl),
-        release: Some(Release::new(2, 30, 4)),
+        version: Some(Version::release(2, 30, 4)),
         gpu: Some(Gpu::Gfx(0x950)),
         environment: environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
         ..ReachQuestion::default()
@@ -125,7 +125,10 @@ fn dda_takes_all_of_decoding_and_nothing_where_it_is_off() {
     assert_eq!([458_752, 737_280, 1_835_008, 2_097_152].map(rule), [Some(2), Some(3), Some(4), None]);
 
     // Before DDA; on another GPU; of sizes, types and scales that DDA does not take.
-    assert_eq!(with(&ReachQuestion { release: Some(Release::new(2, 28, 3)), ..mi355x(&[]) }).total.reached_calls, 15);
+    assert_eq!(
+        with(&ReachQuestion { version: Some(Version::release(2, 28, 3)), ..mi355x(&[]) }).total.reached_calls,
+        15
+    );
     assert_eq!(with(&ReachQuestion { gpu: Some(Gpu::Gfx(0x90a)), ..mi355x(&[]) }).total.reached_calls, 15);
     let ranks = decode().replace(",1,8,", ",1,4,");
     assert_eq!(reach_of(&[("calls.csv", ranks)], &mi355x(&[])).total.reached_calls, 15);
@@ -134,7 +137,7 @@ fn dda_takes_all_of_decoding_and_nothing_where_it_is_off() {
     // NCCL_ALGO keeps DDA off from 2.31.2 on.
     let forced = mi355x(&[("NCCL_ALGO", "Ring")]);
     assert_eq!(with(&forced).total.reached_calls, 0);
-    assert_eq!(with(&ReachQuestion { release: Some(Release::new(2, 31, 2)), ..forced }).total.reached_calls, 15);
+    assert_eq!(with(&ReachQuestion { version: Some(Version::release(2, 31, 2)), ..forced }).total.reached_calls, 15);
     // What is not known is not guessed.
     let unknown = with(&ReachQuestion { gpu: None, ..mi355x(&[]) });
     assert_eq!(path_of(&unknown), [(Path::Unknown, 15)]);
@@ -144,20 +147,20 @@ fn dda_takes_all_of_decoding_and_nothing_where_it_is_off() {
 
 #[test]
 fn thresholds_of_dda_and_the_direct_all_gather() {
-    let path = |collective, nodes, ranks, size_bytes, release, gpu| {
+    let path = |collective, nodes, ranks, size_bytes, version, gpu| {
         let mut reader = ReachReader::default();
         let scale = Scale { nodes, ranks };
         let (data_type, is_sum) = (Some("bf16".to_owned()), Some(true));
         reader.list([ListedCall { collective, size_bytes, scale, calls: 3, data_type, is_sum, place: None }]);
-        let reach = reader.reach(&ReachQuestion { release: Some(release), gpu: Some(gpu), ..mi355x(&[]) });
+        let reach = reader.reach(&ReachQuestion { version: Some(version), gpu: Some(gpu), ..mi355x(&[]) });
         adds_up(&reach);
         reach.lines[0].path
     };
     use Collective::{AllGather, AllReduce, AllToAll, Broadcast};
     let (gfx942, gfx950) = (Gpu::Gfx(0x942), Gpu::Gfx(0x950));
-    let (old, new) = (Release::new(2, 30, 4), Release::new(2, 30, 7));
+    let (old, new) = (Version::version(2, 30, 4), Version::version(2, 30, 7));
     let (mib, asked) = (1 << 20, Path::TunerOrLibrary);
-    for (collective, nodes, ranks, size, release, gpu, expected) in [
+    for (collective, nodes, ranks, size, version, gpu, expected) in [
         (AllReduce, 1, 8, 64 * mib, old, gfx950, Path::Dda),
         (AllReduce, 1, 8, 64 * mib + 128, old, gfx950, asked),
         (AllReduce, 1, 8, 64 * mib + 128, new, gfx950, Path::Dda),
@@ -168,9 +171,9 @@ fn thresholds_of_dda_and_the_direct_all_gather() {
         (AllReduce, 1, 8, 4104, old, gfx950, asked),
         (AllReduce, 1, 8, 262_144 + 16, old, gfx950, asked),
         (AllReduce, 2, 16, mib, old, gfx950, asked),
-        (AllGather, 1, 8, 8 * mib, Release::new(2, 28, 3), gfx950, Path::Direct),
-        (AllGather, 1, 8, 8 * mib + 8, Release::new(2, 28, 3), gfx950, asked),
-        (AllGather, 1, 8, 4 * mib + 8, Release::new(2, 28, 3), gfx942, asked),
+        (AllGather, 1, 8, 8 * mib, Version::version(2, 28, 3), gfx950, Path::Direct),
+        (AllGather, 1, 8, 8 * mib + 8, Version::version(2, 28, 3), gfx950, asked),
+        (AllGather, 1, 8, 4 * mib + 8, Version::version(2, 28, 3), gfx942, asked),
         (AllGather, 4, 32, 8 * mib, old, gfx950, Path::Direct),
         (AllGather, 4, 32, 8 * mib + 32, old, gfx950, asked),
         (AllGather, 3, 12, mib, old, gfx950, asked),
@@ -179,7 +182,7 @@ fn thresholds_of_dda_and_the_direct_all_gather() {
         (AllToAll, 2, 16, mib, old, gfx950, Path::P2p),
         (Broadcast, 1, 8, mib, old, gfx950, asked),
     ] {
-        let found = path(collective, nodes, ranks, size, release, gpu);
+        let found = path(collective, nodes, ranks, size, version, gpu);
         assert_eq!(found, expected, "{collective} {nodes}×{ranks} {size} {release}");
     }
 }
@@ -307,7 +310,8 @@ fn the_tuner_and_its_conf_decide_the_path() {
         assert_eq!(with(plugin, &forced(open)).len(), 3, "{open}");
     }
     // A tuner of the first interfaces wins over it.
-    let old = ReachQuestion { library: Some(Library::Nccl), release: Some(Release::new(2, 21, 5)), ..forced("Ring") };
+    let old =
+        ReachQuestion { library: Some(Library::Nccl), version: Some(Version::release(2, 21, 5)), ..forced("Ring") };
     assert_eq!(with(plugin, &old).len(), 3);
 }
 
@@ -404,7 +408,7 @@ fn decisions_alone_are_calls_and_those_beside_other_calls_are_not() {
     // A form that the version does not print is of another one.
     let mixed = of_log(&[said(4, "NCCL version 2.21.5+cuda12.4"), decided(4, "AllReduce", 1024, RING_LL)]);
     assert!(mixed.notes.iter().any(|note| note.contains("NCCL 2.21.5 does not print")), "{:?}", mixed.notes);
-    assert_eq!((mixed.library, mixed.release), (Some(Library::Nccl), Some(Release::new(2, 21, 5))));
+    assert_eq!((mixed.library, mixed.version), (Some(Library::Nccl), Some(Version::release(2, 21, 5))));
 }
 
 #[test]
@@ -458,7 +462,7 @@ fn a_real_log_of_torn_lines_with_shared_data() {
     let of_rank_0 = text.lines().filter(|line| line.contains(": opCount ") && line.ends_with("globalrank 0")).count();
     let decisions = text.matches(" Bytes -> Algo ").count() as u64;
     let reach = reach_of(&[("debug.log", text)], &ReachQuestion::default());
-    assert_eq!((reach.library, reach.release), (Some(Library::Rccl), Some(Release::new(2, 26, 6))));
+    assert_eq!((reach.library, reach.version), (Some(Library::Rccl), Some(Version::release(2, 26, 6))));
     assert_eq!(reach.total.calls, of_rank_0 as u64);
     assert!(reach.counts.other_ranks_calls > reach.total.calls && reach.counts.decision_lines <= decisions);
     // Its tuner is the library's own. The last call's decision may be cut off.

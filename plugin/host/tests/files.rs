@@ -19,7 +19,14 @@ use support::Rank;
 /// The answer to one question about an allreduce of 4 KiB, and what was said.
 fn loaded(version: u32, variable: &str, path: &Path) -> (String, Vec<String>) {
     let (mut answers, said) = Rank::new(version).with(variable, path).ask(&["4:4096"]);
-    (answers.remove(0), said)
+    (answers.remove(0), beside_the_table(said))
+}
+
+/// The messages beside the one about the library's own table.
+fn beside_the_table(said: Vec<String>) -> Vec<String> {
+    let none = "INFO collectune: carries no table of the library: COLLECTUNE_TUNER_GPU doesn't say where this runs";
+    assert!(said.iter().any(|line| line == none), "{said:?}");
+    said.into_iter().filter(|line| line != none).collect()
 }
 
 const RULE: &str = "allreduce,0,65536,ring,ll,8,-1,-1";
@@ -162,14 +169,56 @@ fn a_path_that_is_no_file_leaves_a_passive_plugin() {
         }
     }
     let (answers, said) = Rank::new(6).with("COLLECTUNE_TUNER_MODE", "bandit").ask(&["4:4096"]);
+    let said = beside_the_table(said);
     assert_eq!((answers[0].as_str(), said.len()), ("- 0", 1), "{said:?}");
 }
 
 #[test]
-fn no_setting_logs_nothing() {
+fn no_setting_logs_that_no_table_is_carried() {
     for version in 2..=6 {
         let (answers, said) = Rank::new(version).ask(&["4:4096", "2:8"]);
-        assert_eq!((answers, said), (vec!["- 0".to_owned(); 2], Vec::new()));
+        assert_eq!((answers, beside_the_table(said)), (vec!["- 0".to_owned(); 2], Vec::new()));
+    }
+}
+
+/// The rows of RCCL 2.31's table for 2 nodes of 8 ranks each answer where the file, the policy, or nothing does.
+#[test]
+fn the_library_s_own_rows_answer_where_nothing_else_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let conf = folder.path().join("conf");
+    fs::write(&conf, "allreduce,0,40000000,ring,simple,8,2,16\n").unwrap();
+    let of = folder.path().join("policy");
+    fs::write(&of, policy().text()).unwrap();
+    let questions = ["4:4096", "4:33554432", "4:50000000", "4:117440511", "4:117440512", "4:234881025", "2:50000000"];
+    let asked = |version, variable: &str, path: &Path, extra: &[(&str, &str)]| {
+        let mut rank = Rank::new(version)
+            .with(variable, path)
+            .with("COLLECTUNE_TUNER_GPU", "mi355x")
+            .with("COLLECTUNE_TUNER_LIBRARY_VERSION", "2.31.2");
+        for (name, value) in extra {
+            rank = rank.with(name, value);
+        }
+        rank.ask(&questions)
+    };
+    let rows = ["ring/ll128 64", "ring/ll128 64", "tree/simple 64", "ring/simple 48", "- 0", "- 0"];
+    for version in [3, 4, 5, 6] {
+        for (variable, path, first) in [
+            ("IGNORED", &conf, ["- 0", rows[0]]),
+            ("NCCL_TUNER_CONFIG_FILE", &conf, ["ring/simple 8", "ring/simple 8"]),
+        ] {
+            let (answers, said) = asked(version, variable, path, &[]);
+            assert_eq!(answers, [&first[..], &rows[1..]].concat(), "{version} {variable}: {said:?}");
+            let carried = "carries the 7 rows of RCCL 2.31.2 gfx950's own table, 3 of them about 2 nodes, 16 ranks";
+            assert!(said.iter().any(|line| line.ends_with(carried)), "{said:?}");
+            let (answers, said) = asked(version, variable, path, &[("COLLECTUNE_TUNER_BUILT_IN", "0")]);
+            assert!(!answers.contains(&"tree/simple 64".to_owned()), "{answers:?}");
+            assert!(said.iter().any(|line| line.ends_with("no table of the library: COLLECTUNE_TUNER_BUILT_IN=0")));
+        }
+        let (answers, said) = asked(version, "COLLECTUNE_TUNER_POLICY", &of, &[]);
+        // What runs is the arm auto, and told as that.
+        let runs = |answer: &String| answer.split_once(" call ").map(|(runs, _)| runs.to_owned());
+        let answers: Vec<Option<String>> = answers[1..].iter().map(runs).collect();
+        assert_eq!(answers, rows.map(|row| Some(row.to_owned())), "{version}: {said:?}");
     }
 }
 

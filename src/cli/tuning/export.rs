@@ -63,6 +63,10 @@ pub(in crate::cli) struct Export {
     #[arg(long, value_name = "ARCH")]
     architecture: Option<String>,
 
+    /// Leave out the rows of RCCL's own table for the GPU, which stand after the rules: the file takes that table away
+    #[arg(long)]
+    without_built_in: bool,
+
     /// Where to write it; without it the text goes to the standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -89,7 +93,12 @@ impl Export {
             architecture: self.architecture,
             version: self.machine.library_version,
             gpu: self.machine.gpu,
+            leaves_out_built_in: self.without_built_in,
         };
+        if options.displaced().is_none() {
+            let why = "RCCL has a table of its own on gfx950 from 2.28.3 on (--gpu gfx950)";
+            arguments::say_unused(&["without_built_in"], why);
+        }
         let export = learnt.executor.studies.tuning.loaded.export(&options)?;
         export.warnings.iter().for_each(|warning| terminal::say("warning", warning));
         export.refusals.iter().for_each(|refusal| terminal::say("error", &refusal.message()));

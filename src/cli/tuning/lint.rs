@@ -1,6 +1,6 @@
 //! `collectune tuning lint`: what a tuner file's readers make of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -10,11 +10,12 @@ use crate::{
         error::CliError,
         files, table, terminal,
     },
+    conf::built_in::Table,
     text::visible,
     tuning::{
         aggregate::Target,
         conf::{
-            Finding, Reader, Severity,
+            Finding, Reader, Severity, against,
             lint::{self, lint_for},
             overlay::{listing, overlay, summary},
             read,
@@ -23,7 +24,9 @@ use crate::{
         runs::aggregate,
         support::SupportMatrix,
         sweep::Sweep,
+        variables::{self, VariableFinding},
     },
+    units::count,
 };
 
 /// Check how each reader reads a tuner file, line by line
@@ -33,11 +36,17 @@ use crate::{
 #[derive(Args)]
 #[command(after_help = "Examples:
   collectune tuning lint nccl_tuner.conf --reader dn-tuner
-  collectune tuning lint nccl_tuner.conf --sweep merged_metrics.csv --json")]
+  collectune tuning lint nccl_tuner.conf --sweep merged_metrics.csv --json
+  collectune tuning lint nccl_tuner.conf --reader dn-tuner --against rccl-2.30.4-gfx950
+  collectune tuning lint --environment job.env --library nccl --library-version 2.30.7")]
 pub(in crate::cli) struct Lint {
     /// The tuner file; - is the standard input
-    #[arg(value_name = "CONF")]
-    conf: PathBuf,
+    #[arg(value_name = "CONF", required_unless_present = "environment")]
+    conf: Option<PathBuf>,
+
+    /// A list of NAME=value, or a log that names variables: which of them the library ignores, limits or takes otherwise
+    #[arg(long, value_name = "FILE", conflicts_with = "conf")]
+    environment: Option<PathBuf>,
 
     /// Who reads it; without it all of them
     #[arg(long, value_enum)]
@@ -57,6 +66,11 @@ pub(in crate::cli) struct Lint {
     #[command(flatten)]
     machine: Machine,
 
+    /// Compare it with the table that a version of RCCL brings along: at each range of sizes what the file, the table and
+    /// both decide
+    #[arg(long, value_name = "rccl-VERSION-GPU", requires = "reader", conflicts_with = "json")]
+    against: Option<Table>,
+
     /// List every finding, instead of similar ones together with their number
     #[arg(long, conflicts_with = "json")]
     all: bool,
@@ -68,7 +82,35 @@ pub(in crate::cli) struct Lint {
 
 impl Lint {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let bytes = files::rules(&self.conf)?;
+        match (&self.conf, &self.environment) {
+            (Some(conf), _) => self.check_rules(conf),
+            (None, Some(environment)) => self.check_variables(environment),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Checks the variables of a list or a log.
+    fn check_variables(&self, path: &Path) -> Result<(), CliError> {
+        let why = "variables are checked, and no tuner file (--environment)";
+        arguments::say_unused(&["reader", "sweep", "against", "all"], why);
+        let text = String::from_utf8_lossy(&files::bytes(path)?).into_owned();
+        let findings = variables::findings(&text, self.machine.of(self.library));
+        if self.json {
+            terminal::write_json(&findings)?;
+        } else {
+            let file = files::name(path);
+            let name = visible(&file);
+            let line = |finding: &VariableFinding| {
+                format!("{name}:{}: {} {}\n", finding.line, finding.severity.name(), visible(&finding.message))
+            };
+            let lines: String = findings.iter().map(line).collect();
+            terminal::write(&format!("{}\n{lines}", count(findings.len() as u64, "finding")))?;
+        }
+        exit(findings.iter().any(|finding| finding.severity == Severity::Changes))
+    }
+
+    fn check_rules(&self, conf: &Path) -> Result<(), CliError> {
+        let bytes = files::rules(conf)?;
         let sweep = match self.sweep[..] {
             [] => {
                 arguments::say_unused(&["set"], "no sweep is given (--sweep)");
@@ -84,12 +126,16 @@ impl Lint {
             }
         };
         let readers = self.reader.as_ref().map_or(Reader::ALL, std::slice::from_ref);
-        let platform = self.machine.of(self.library);
+        let mut platform = self.machine.of(self.library);
+        if let Some(table) = &self.against {
+            platform.gpu = platform.gpu.or(Some(table.of.gpu));
+            platform.version = platform.version.or(table.version);
+        }
         let findings = lint_for(&bytes, readers, platform, &sweep);
         if self.json {
             terminal::write_json(&findings)?;
         } else {
-            let mut text = for_people(&findings, &visible(&files::name(&self.conf)), readers, self.all);
+            let mut text = for_people(&findings, &visible(&files::name(conf)), readers, self.all);
             if !sweep.is_empty() {
                 let support = SupportMatrix::new(platform.matrix(), &sweep);
                 for reader in readers {
@@ -98,11 +144,21 @@ impl Lint {
                     text += &format!("{}{}\n", table::of_listing(&listing(&places)), summary(&places));
                 }
             }
+            if let (Some(table), Some(reader)) = (&self.against, self.reader) {
+                let support = SupportMatrix::new(platform.matrix(), &sweep);
+                let ranges = against::against(&read(&bytes, reader), reader, table, &support);
+                text += &format!("\nBeside the table of {table}, with {}:\n", reader.name());
+                text += &table::of_listing(&against::listing(&ranges));
+            }
             terminal::write(&text)?;
         }
-        let changes = findings.iter().any(|finding| finding.severity == Severity::Changes);
-        if changes { Err(CliError::Found) } else { Ok(()) }
+        exit(findings.iter().any(|finding| finding.severity == Severity::Changes))
     }
+}
+
+/// The end of a check, by whether something runs that does not stand there.
+fn exit(changes: bool) -> Result<(), CliError> {
+    if changes { Err(CliError::Found) } else { Ok(()) }
 }
 
 /// The findings of each reader; those that several readers share stand once, below all their names.

@@ -379,7 +379,7 @@ impl Tuning {
         let (reader, library) = (settings.export.reader, settings.export.library);
         let mut section = Section::with_form(Group::Check);
         let readers = if settings.all_readers { Reader::ALL } else { &[reader] };
-        let mut findings = match self.loaded.lint(file, readers, library) {
+        let mut findings = match self.loaded.lint(file, readers, settings.export.platform()) {
             Ok(findings) => findings,
             Err(error) => return vec![failed(section, &error)],
         };

@@ -6,7 +6,7 @@
 
 use crate::{
     collective::{Algorithm, Collective, Protocol},
-    tuning::platform::{Library, Release},
+    tuning::platform::{Library, Version},
 };
 
 /// What stands before the text of a line: `host:pid:tid [device] NCCL INFO `.
@@ -199,18 +199,18 @@ pub(in crate::tuning) struct Communicator<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tuning) struct Printed {
     pub(in crate::tuning) library: Library,
-    pub(in crate::tuning) first: Release,
-    pub(in crate::tuning) last: Option<Release>,
+    pub(in crate::tuning) first: Version,
+    pub(in crate::tuning) last: Option<Version>,
 }
 
 impl Line<'_> {
     /// The releases that print the line; empty where all do, or where it is not established.
     pub(in crate::tuning) fn printed_by(&self) -> Vec<Printed> {
         use Library::{Nccl, Rccl};
-        let (zero, any) = (Release::new(2, 0, 0), u32::MAX);
-        let from = |library, minor, patch| Printed { library, first: Release::new(2, minor, patch), last: None };
-        let to = |library, minor| Printed { library, first: zero, last: Some(Release::new(2, minor, any)) };
-        let within = |first, last| Printed { last: Some(Release::new(2, last, any)), ..from(Nccl, first, 0) };
+        let (zero, any) = (Version::release(2, 0, 0), u32::MAX);
+        let from = |library, minor, patch| Printed { library, first: Version::release(2, minor, patch), last: None };
+        let to = |library, minor| Printed { library, first: zero, last: Some(Version::release(2, minor, any)) };
+        let within = |first, last| Printed { last: Some(Version::release(2, last, any)), ..from(Nccl, first, 0) };
         match self {
             Self::Decision(decision) => match (decision.detail, decision.collective) {
                 (Detail::Channels(..), _) => vec![from(Nccl, 24, 0), from(Rccl, 26, 0)],
@@ -241,7 +241,7 @@ impl Line<'_> {
 
 /// RCCL went from the oldest form to the newest between 2.22 and 2.26; a release between them may print the middle one.
 const fn within_rccl_23() -> Printed {
-    let (first, last) = (Release::new(2, 23, 0), Release::new(2, 25, u32::MAX));
+    let (first, last) = (Version::release(2, 23, 0), Version::release(2, 25, u32::MAX));
     Printed { library: Library::Rccl, first, last: Some(last) }
 }
 
@@ -610,7 +610,7 @@ mod tests {
         ("Reduce", Collective::Reduce),
     ];
 
-    fn is_printed(line: &Line<'_>, library: Library, release: Release) -> bool {
+    fn is_printed(line: &Line<'_>, library: Library, release: Version) -> bool {
         let printed = line.printed_by();
         let fits = |printed: &Printed| {
             printed.library == library && printed.first <= release && printed.last.is_none_or(|last| release <= last)
@@ -705,15 +705,19 @@ mod tests {
         let middle = decision("AllReduce: 8 Bytes -> Algo 0 proto 0 time 31.5");
         let newest = decision("AllReduce: 8 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..23}");
         let nccl =
-            |line: &Line<'_>| [20, 22, 23, 24, 30].map(|minor| is_printed(line, Nccl, Release::new(2, minor, 5)));
+            |line: &Line<'_>| [20, 22, 23, 24, 30].map(|minor| is_printed(line, Nccl, Version::release(2, minor, 5)));
         assert_eq!(nccl(&oldest), [true, true, false, false, false]);
         assert_eq!(nccl(&middle), [false, false, true, false, false]);
         assert_eq!(nccl(&newest), [false, false, false, true, true]);
         assert!(
-            is_printed(&newest, Rccl, Release::new(2, 26, 6)) && !is_printed(&newest, Rccl, Release::new(2, 22, 3))
+            is_printed(&newest, Rccl, Version::release(2, 26, 6))
+                && !is_printed(&newest, Rccl, Version::release(2, 22, 3))
         );
         let taken = decision("AllReduce impl selected: algo DDA-IPC");
-        assert!(is_printed(&taken, Rccl, Release::new(2, 31, 2)) && !is_printed(&taken, Rccl, Release::new(2, 30, 7)));
+        assert!(
+            is_printed(&taken, Rccl, Version::release(2, 31, 2))
+                && !is_printed(&taken, Rccl, Version::release(2, 30, 7))
+        );
     }
 
     /// The numbers of a line of each format, written and read.

@@ -20,6 +20,7 @@ mod table;
 
 use std::collections::BTreeSet;
 
+pub(super) use self::settings::assignments;
 pub use self::{
     answers::{LogAnswers, MissingAnswers},
     json::read_json,

@@ -45,16 +45,8 @@ impl Settings {
     /// `NCCL_ALGO set by environment to Ring`. Returns whether there was one.
     pub(super) fn take(&mut self, text: &str) -> bool {
         let mut any = false;
-        let mut rest = text;
-        while let Some(at) = rest.find("NCCL_") {
-            let key_end =
-                rest[at..].find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(rest.len(), |n| at + n);
-            let (key, after) = (&rest[at..key_end], &rest[key_end..]);
-            rest = after;
-            let Some(value) = after.strip_prefix('=').or_else(|| after.strip_prefix(" set by environment to ")) else {
-                continue;
-            };
-            any |= self.set(key, value_of(value));
+        for (key, value) in assignments(text) {
+            any |= self.set(key, value);
         }
         any
     }
@@ -122,6 +114,28 @@ fn pinned([least, most]: [Option<u32>; 2]) -> Option<NonZero<u16>> {
 pub(super) fn is_point_to_point(collective: Collective) -> bool {
     use Collective::{AllToAll, Gather, Hypercube, Scatter, SendRecv};
     matches!(collective, AllToAll | SendRecv | Gather | Scatter | Hypercube)
+}
+
+/// The variables of the library that a text sets, with their values: `NCCL_ALGO=Ring`, `-x NCCL_PROTO=LL128`,
+/// `--export=ALL,NCCL_ALGO=Tree`, `NCCL_ALGO set by environment to Ring`.
+pub(in crate::tuning) fn assignments(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        loop {
+            let at = rest.find("NCCL_")?;
+            let key_end =
+                rest[at..].find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(rest.len(), |n| at + n);
+            let (key, after) = (&rest[at..key_end], &rest[key_end..]);
+            rest = after;
+            if let Some(value) = after.strip_prefix('=') {
+                return Some((key, value_of(value)));
+            }
+            if let Some(value) = after.strip_prefix(" set by environment to ") {
+                // No shell reads it, so a semicolon belongs to it; after a number the library writes a full stop.
+                return Some((key, value.split_whitespace().next().unwrap_or_default().trim_end_matches('.')));
+            }
+        }
+    })
 }
 
 /// The value that begins a text. A comma ends it where the next variable follows (`--export=ALL,A=1,B=2`).

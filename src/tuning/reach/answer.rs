@@ -20,7 +20,7 @@ use crate::{
             rule::Rule,
         },
         log::lines::Answer,
-        platform::{Gpu, Library, Platform, Release},
+        platform::{Gpu, Library, Platform, Version},
         support::SupportMatrix,
         sweep::Sweep,
     },
@@ -34,7 +34,7 @@ pub struct ReachQuestion {
     /// The library; `None`: as the logs say, or else as the GPU says.
     pub library: Option<Library>,
     /// Its version; `None`: as the logs say.
-    pub release: Option<Release>,
+    pub version: Option<Version>,
     /// The architecture; `None`: not known.
     pub gpu: Option<Gpu>,
     /// The nodes of communicators of as many ranks whose nodes no line says.
@@ -110,7 +110,7 @@ pub(super) fn answer(mut logs: JoinedLogs, listed: &[ListedCall], question: &Rea
     let mut at = surroundings(&logs, question);
     at.environment.splice(0..0, logs.environment.clone());
     let library = at.library.unwrap_or_default();
-    let version = at.release.map(Into::into);
+    let version = at.version;
     let conf = question.rules.as_ref().map(|(rules, reader)| {
         let platform = Platform { version, gpu: at.gpu, ..library.into() };
         Conf { rules, reader: *reader, support: SupportMatrix::new(platform.matrix(), &Sweep::default()) }
@@ -176,7 +176,7 @@ pub(super) fn answer(mut logs: JoinedLogs, listed: &[ListedCall], question: &Rea
     list(listed, conf.as_ref(), &at, &mut collected);
     let mut reach = Reach {
         library: at.library,
-        release: at.release,
+        version: at.version,
         communicators: collected.communicators,
         counts: logs.counts.clone(),
         ..Reach::default()
@@ -195,7 +195,7 @@ fn surroundings(logs: &JoinedLogs, question: &ReachQuestion) -> Surroundings {
     let logged = logs.library.filter(|(logged, _)| Some(*logged) == library).and_then(|(_, release)| release);
     Surroundings {
         library,
-        release: question.release.or(logged),
+        version: question.version.or(logged),
         gpu: question.gpu,
         environment: question.environment.clone(),
     }
@@ -256,7 +256,7 @@ fn resolve(
     // The tuner interface up to version 2, that of NCCL 2.19 to 2.21, sets what runs whatever the environment says.
     let tuner_wins = is_plugin
         && at.library == Some(Library::Nccl)
-        && at.release.is_some_and(|release| release < Release::new(2, 22, 0));
+        && at.version.is_some_and(|release| release < Version::release(2, 22, 0));
     let path = if !tuner_wins && is_forced(call.collective, &ran, at) {
         Path::Env
     } else {

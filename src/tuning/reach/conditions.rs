@@ -7,14 +7,14 @@
 use super::{call_list::ListedCall, result::Path};
 use crate::{
     collective::{Collective, Scale},
-    tuning::platform::{Gpu, Library, Release},
+    tuning::platform::{Gpu, Library, Version},
 };
 
 /// What is known of where calls run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Surroundings {
     pub(super) library: Option<Library>,
-    pub(super) release: Option<Release>,
+    pub(super) version: Option<Version>,
     pub(super) gpu: Option<Gpu>,
     pub(super) environment: Vec<(String, String)>,
 }
@@ -22,9 +22,9 @@ pub(super) struct Surroundings {
 const GFX942: Gpu = Gpu::Gfx(0x942);
 const GFX950: Gpu = Gpu::Gfx(0x950);
 /// The first release with DDA.
-pub(super) const DDA_FROM: Release = Release::new(2, 30, 4);
+pub(super) const DDA_FROM: Version = Version::release(2, 30, 4);
 /// The first release that logs which path a call takes, and in which `NCCL_ALGO` keeps DDA off.
-pub(super) const DDA_LOGGED_FROM: Release = Release::new(2, 31, 2);
+pub(super) const DDA_LOGGED_FROM: Version = Version::release(2, 31, 2);
 
 impl Surroundings {
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
@@ -38,10 +38,10 @@ impl Surroundings {
     /// Whether the library is RCCL with DDA, as far as is known, and DDA is not switched off.
     pub(super) fn may_have_dda(&self) -> bool {
         self.library == Some(Library::Rccl)
-            && self.release.is_none_or(|release| release >= DDA_FROM)
+            && self.version.is_none_or(|release| release >= DDA_FROM)
             && self.number("RCCL_DDA_ENABLE").is_none_or(|value| value != 0)
             && self.number("NCCL_LAUNCH_ORDER_IMPLICIT").is_none_or(|value| value == 0)
-            && !(self.variable("NCCL_ALGO").is_some() && self.release.is_some_and(|release| release >= DDA_LOGGED_FROM))
+            && !(self.variable("NCCL_ALGO").is_some() && self.version.is_some_and(|release| release >= DDA_LOGGED_FROM))
     }
 }
 
@@ -117,12 +117,12 @@ fn dda(call: &ListedCall, at: &Surroundings) -> Option<(Path, String)> {
     if gpu != GFX942 && gpu != GFX950 {
         return None;
     }
-    let Some(release) = at.release else { return unknown("the version") };
+    let Some(release) = at.version else { return unknown("the version") };
     let threshold_bytes = match gpu {
         GFX942 => 8 << 20,
         _ => match at.number("RCCL_DDA_THRESHOLD").and_then(|bytes| u64::try_from(bytes).ok()) {
             Some(bytes) => bytes,
-            None if release < Release::new(2, 30, 7) => 64 << 20,
+            None if release < Version::release(2, 30, 7) => 64 << 20,
             None => 128 << 20,
         },
     };

@@ -16,7 +16,7 @@ use crate::{
             debug::{larger_buffer, process},
             lines::{self, Answer, Call, CallKind, Communicator, Decision, Line, Printed, Source, Tuner},
         },
-        platform::{Library, Release},
+        platform::{Library, Version},
     },
 };
 
@@ -131,7 +131,7 @@ pub(super) struct JoinedLogs {
     hosts: BTreeSet<String>,
     pub(super) counts: ReachCounts,
     pub(super) environment: BTreeMap<String, String>,
-    pub(super) library: Option<(Library, Option<Release>)>,
+    pub(super) library: Option<(Library, Option<Version>)>,
     /// The forms of lines that only some releases print, with the first line and their number.
     pub(super) forms: Vec<(Vec<Printed>, Place, u64)>,
     /// Lines of the library of any kind.

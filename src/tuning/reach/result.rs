@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     collective::{Collective, Configuration},
     text::Problems,
-    tuning::platform::{Library, Release},
+    tuning::platform::{Library, Version},
 };
 
 /// The way of a call through the library.
@@ -231,7 +231,7 @@ pub struct Reach {
     /// The library and its version, as given or else as the logs say.
     pub library: Option<Library>,
     /// The version.
-    pub release: Option<Release>,
+    pub version: Option<Version>,
     /// The communicators whose calls are counted.
     pub communicators: Vec<ReachCommunicator>,
     /// The calls: those of most bytes first.

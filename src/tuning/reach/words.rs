@@ -9,7 +9,7 @@ use crate::{
     text::{Column, Entry, Listing},
     tuning::{
         log::lines::Printed,
-        platform::{Library, Release},
+        platform::{Library, Version},
     },
     units::{Size, count, grouped},
 };
@@ -74,9 +74,9 @@ pub(super) fn switch_on(logs: &JoinedLogs, reach: &Reach, at: &Surroundings, has
     }
     let is_silent = !logs.names_paths
         && logs.dda_is_possible != Some(false)
-        && at.release.is_none_or(|release| release < DDA_LOGGED_FROM);
+        && at.version.is_none_or(|release| release < DDA_LOGGED_FROM);
     if at.may_have_dda() && is_silent && !has_list {
-        let version = at.release.map_or("from 2.30.4 on".to_owned(), |release| release.to_string());
+        let version = at.version.map_or("from 2.30.4 on".to_owned(), |release| release.to_string());
         all.push(format!(
             "A run with RCCL_DDA_ENABLE=0, or a list of the job's calls: before RCCL {DDA_LOGGED_FROM} no line shows the \
              calls that DDA takes (RCCL {version}), so that they are missing here"
@@ -155,7 +155,7 @@ pub(super) fn notes(
                 .to_owned(),
         );
     }
-    if let Some((library, release)) = at.library.zip(at.release) {
+    if let Some((library, release)) = at.library.zip(at.version) {
         let is_printed = |printed: &Printed| {
             printed.library == library && printed.first <= release && printed.last.is_none_or(|last| release <= last)
         };
@@ -179,7 +179,7 @@ pub(super) fn notes(
         );
     }
     if at.library == Some(Library::Rccl)
-        && at.release.is_some_and(|release| release >= Release::new(2, 28, 3))
+        && at.version.is_some_and(|release| release >= Version::release(2, 28, 3))
         && has_conf
     {
         notes.push(

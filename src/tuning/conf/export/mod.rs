@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     collective::{Collective, Scale, Workload},
+    conf::built_in::Table,
     text::{Column, Entry as Cell, Listing, keep_few},
     tuning::{
         platform::{Gpu, Library, Platform, Version},
@@ -45,6 +46,8 @@ pub struct ExportOptions {
     pub version: Option<Version>,
     /// The GPU, which decides what can run as well; `None`: the one that `architecture` implies.
     pub gpu: Option<Gpu>,
+    /// The rows of RCCL's own table, which this file takes away, are not written after the rules.
+    pub leaves_out_built_in: bool,
 }
 
 impl ExportOptions {
@@ -52,6 +55,19 @@ impl ExportOptions {
     pub fn platform(&self) -> Platform {
         let gpu = self.gpu.or_else(|| self.architecture.as_ref()?.parse().ok());
         Platform { version: self.version, gpu, ..self.library.into() }
+    }
+
+    /// The table of the library that this file takes away; `None` where there is none, or the GPU isn't known.
+    pub fn displaced(&self) -> Option<Table> {
+        let Platform { library: Library::Rccl, version, gpu, .. } = self.platform() else { return None };
+        // Without an architecture the file has the name that RCCL looks for on this one.
+        let named = (self.reader == Reader::Rccl && self.architecture.is_none()).then_some(Gpu::Gfx(0x950));
+        Table::find(gpu.or(named)?, version)
+    }
+
+    /// The table whose rows are written after the rules, so that they answer where no rule does.
+    pub fn carried(&self) -> Option<Table> {
+        self.displaced().filter(|_| !self.leaves_out_built_in)
     }
 }
 
@@ -95,7 +111,7 @@ pub struct ConfFile {
     pub name: String,
     /// The contents of the file.
     pub text: String,
-    /// How many rules stand in it.
+    /// How many rules stand in it, the rows of the library's own table included.
     pub rules: usize,
 }
 
@@ -110,7 +126,7 @@ pub struct SizeRangeEffect {
     pub min_bytes: u64,
     /// The largest message size of the range, in bytes; it belongs to the range.
     pub max_bytes: u64,
-    /// The rule as it is written; `None` in a gap.
+    /// The rule as it is written, or the row of the library's own table; `None` in a gap.
     pub rule: Option<String>,
     /// The effect with this reader.
     pub effect: Effect,
@@ -160,8 +176,10 @@ pub fn export(basis: &ExportInput<'_>, options: &ExportOptions) -> ConfExport {
     }
     warnings::warnings(&plans, basis, options, &mut warnings);
     keep_few(&mut warnings);
-    let files = write::files(&plans, basis, options);
-    let rows = plans.iter().flat_map(|plan| plan.rows(&support, options)).collect();
+    let carried = options.carried().map_or_else(Vec::new, |table| table.rules(options.reader));
+    let is_refused = plans.is_empty() && !refusals.is_empty();
+    let files = if is_refused { Vec::new() } else { write::files(&plans, basis, options) };
+    let rows = plans.iter().flat_map(|plan| plan.rows(&support, &carried, options)).collect();
     let name = files.first().map_or_else(|| write::file_name(options, None), |file| file.name.clone());
     ConfExport { files, rows, refusals, warnings, loading: loading(options.reader, &name) }
 }

@@ -10,8 +10,9 @@ use crate::{
     order::CompactSort,
     tuning::{
         conf::{
-            choose::{Effect, Entry, forced},
+            choose::{Effect, Entry, choose, forced},
             reader::Channels,
+            rule::Rule,
             words::COLLECTIVES,
         },
         recommend::BetweenSizes,
@@ -174,68 +175,102 @@ impl Plan {
         line(self.collective, (span.min_bytes, span.max_bytes), pair, channels, self.scale)
     }
 
-    /// What runs at every size from 0 to the largest, as ranges.
-    pub(super) fn rows(&self, support: &SupportMatrix, options: &ExportOptions) -> Vec<SizeRangeEffect> {
-        let gap = Effect { entry: Entry::Library, channels: options.reader.behaviour().preset };
-        let row = |min_bytes, max_bytes, rule, effect, sizes| SizeRangeEffect {
-            collective: self.collective,
-            scale: self.scale,
-            min_bytes,
-            max_bytes,
-            rule,
-            effect,
-            sizes,
-        };
+    /// What runs at every size from 0 to the largest, as ranges: by the rules, and beside them by `carried`, rows that
+    /// stand at the end of the file.
+    pub(super) fn rows(
+        &self,
+        support: &SupportMatrix,
+        carried: &[Rule],
+        options: &ExportOptions,
+    ) -> Vec<SizeRangeEffect> {
+        // The sizes after which something else may run: the ends of carried rows, and the library's own limits.
+        let is_own = |row: &&Rule| row.collective == self.collective && row.is_about(self.scale);
+        let mut limits: Vec<u64> = support.limits(self.collective, self.scale.nodes).collect();
+        limits.extend(carried.iter().filter(is_own).flat_map(|row| [row.min_bytes.saturating_sub(1), row.max_bytes]));
+        limits.compact_sort();
+        limits.dedup();
         let mut rows: Vec<SizeRangeEffect> = Vec::new();
         let mut next = Some(0);
         for span in &self.spans {
             if let Some(from) = next.filter(|from| *from < span.min_bytes) {
-                rows.push(row(from, span.min_bytes - 1, None, gap, Vec::new()));
+                self.add_rows(&mut rows, &limits, (from, span.min_bytes - 1), None, |at| {
+                    self.beside(at, support, carried, options)
+                });
             }
-            let rule = self.line(span);
-            // Within a span, the library's own limits of sizes change what a rule runs.
-            let mut limits: Vec<u64> = support.limits(self.collective, self.scale.nodes).collect();
-            limits.retain(|limit| (span.min_bytes..span.max_bytes).contains(limit));
-            limits.push(span.max_bytes);
-            limits.compact_sort();
-            limits.dedup();
-            let mut min_bytes = span.min_bytes;
-            for limit in limits {
-                let effect = span.written.map_or(gap, |written| self.effect(written, min_bytes, support, options));
-                let same = |last: &&mut SizeRangeEffect| {
-                    last.effect == effect && last.rule == rule && min_bytes > span.min_bytes
-                };
-                let sizes = span.sizes.iter().copied().filter(|size| (min_bytes..=limit).contains(size));
-                match rows.last_mut().filter(same) {
-                    Some(last) => {
-                        last.max_bytes = limit;
-                        last.sizes.extend(sizes);
-                    }
-                    None => rows.push(row(min_bytes, limit, rule.clone(), effect, sizes.collect())),
-                }
-                min_bytes = limit.saturating_add(1);
-            }
+            self.add_rows(&mut rows, &limits, (span.min_bytes, span.max_bytes), Some(span), |at| {
+                let own = span.written.and_then(|written| self.effect(written, at, support));
+                own.map_or_else(|| self.beside(at, support, carried, options), |effect| (effect, self.line(span)))
+            });
             next = span.max_bytes.checked_add(1);
         }
-        rows.extend(next.map(|from| row(from, u64::MAX, None, gap, Vec::new())));
+        if let Some(from) = next {
+            self.add_rows(&mut rows, &limits, (from, u64::MAX), None, |at| self.beside(at, support, carried, options));
+        }
         rows
     }
 
-    fn effect(
+    /// Adds the ranges of a span, or of what lies between two: from one limit to the next what runs at the first size.
+    fn add_rows(
         &self,
-        written: WrittenRule,
+        rows: &mut Vec<SizeRangeEffect>,
+        limits: &[u64],
+        (from, to): (u64, u64),
+        span: Option<&Span>,
+        at: impl Fn(u64) -> (Effect, Option<String>),
+    ) {
+        let inside = limits.iter().copied().filter(|limit| (from..to).contains(limit)).chain([to]);
+        let mut min_bytes = from;
+        for limit in inside {
+            let (effect, rule) = at(min_bytes);
+            let sizes = span.map_or(&[][..], |span| &span.sizes);
+            let sizes = sizes.iter().copied().filter(|size| (min_bytes..=limit).contains(size));
+            let same = |last: &&mut SizeRangeEffect| last.effect == effect && last.rule == rule && min_bytes > from;
+            match rows.last_mut().filter(same) {
+                Some(last) => {
+                    last.max_bytes = limit;
+                    last.sizes.extend(sizes);
+                }
+                None => rows.push(SizeRangeEffect {
+                    collective: self.collective,
+                    scale: self.scale,
+                    min_bytes,
+                    max_bytes: limit,
+                    rule,
+                    effect,
+                    sizes: sizes.collect(),
+                }),
+            }
+            min_bytes = limit.saturating_add(1);
+        }
+    }
+
+    /// What runs at a size that no rule decides: by a carried row, which is returned as a line, or as the reader leaves
+    /// it.
+    fn beside(
+        &self,
         size_bytes: u64,
         support: &SupportMatrix,
+        carried: &[Rule],
         options: &ExportOptions,
-    ) -> Effect {
+    ) -> (Effect, Option<String>) {
+        let workload = Workload { collective: self.collective, scale: self.scale, size_bytes };
+        let chosen = choose(carried, options.reader, support, &workload);
+        let row = chosen.rule.and_then(|index| carried.get(index));
+        let text = row.and_then(|row| {
+            let pair = row.algorithm.zip(row.protocol);
+            line(row.collective, (row.min_bytes, row.max_bytes), pair, row.channels, self.scale)
+        });
+        (chosen.effect, text)
+    }
+
+    /// What a rule makes run at a size; `None` where the library has ruled it out.
+    fn effect(&self, written: WrittenRule, size_bytes: u64, support: &SupportMatrix) -> Option<Effect> {
         let workload = Workload { collective: self.collective, scale: self.scale, size_bytes };
         let channels = Channels::of(written.channels.max(0));
-        match written.pair {
-            None => Effect { entry: Entry::Library, channels },
-            Some((algorithm, protocol)) => match forced(algorithm, protocol, support, &workload) {
-                Some(entry) => Effect { entry, channels },
-                None => Effect { entry: Entry::Library, channels: options.reader.behaviour().preset },
-            },
-        }
+        let entry = match written.pair {
+            None => Entry::Library,
+            Some((algorithm, protocol)) => forced(algorithm, protocol, support, &workload)?,
+        };
+        Some(Effect { entry, channels })
     }
 }

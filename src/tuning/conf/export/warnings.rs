@@ -8,8 +8,11 @@ use super::{
 };
 use crate::{
     order::CompactSort,
-    tuning::conf::{lint::beside_default, reader::Reader, words::COLLECTIVES},
-    units::Size,
+    tuning::{
+        conf::{lint::beside_default, reader::Reader, words::COLLECTIVES},
+        platform::Library,
+    },
+    units::{Size, count},
 };
 
 /// Adds the warnings about these plans.
@@ -30,17 +33,10 @@ pub(super) fn warnings(plans: &[Plan], basis: &ExportInput<'_>, options: &Export
                 .to_owned(),
         );
     }
-    if options.reader == Reader::Rccl {
-        warnings.push(
-            "A bare RCCL may already run a conf that is compiled into it; then the default of the sweep includes it. \
-             RCCL_TUNER_EMBEDDED_CONFIG=0 turns that off."
-                .to_owned(),
-        );
-    }
+    warnings.extend(built_in(options));
     let has_rules = plans.iter().any(|plan| plan.spans.iter().any(|span| span.written.is_some()));
     if !plans.is_empty() && !has_rules {
-        warnings
-            .push("No rule is worth writing: the library keeps every choice, and the file changes nothing.".to_owned());
+        warnings.push(nothing_to_write(options));
     }
     if has_rules {
         warnings.push(
@@ -48,6 +44,51 @@ pub(super) fn warnings(plans: &[Plan], basis: &ExportInput<'_>, options: &Export
                 .to_owned(),
         );
     }
+}
+
+/// What the file does to the table that the library brings along.
+fn built_in(options: &ExportOptions) -> Option<String> {
+    let platform = options.platform();
+    if platform.library != Library::Rccl {
+        return None;
+    }
+    let Some(table) = options.displaced() else {
+        return platform.gpu.is_none().then(|| {
+            "RCCL 2.28.3 and later follow a table of their own on gfx950 where no tuner and no other file is loaded; this \
+             file takes it away. Whether that is so here can't be known: with the GPU given, the table's rows are written \
+             after the rules."
+                .to_owned()
+        });
+    };
+    let version = match (table.version, table.may_have_more()) {
+        (None, true) => {
+            " The library's version isn't given: these are the rows that all versions from 2.28.3 on have; earlier ones \
+             have none, and later ones more."
+        }
+        _ => "",
+    };
+    Some(if options.leaves_out_built_in {
+        format!(
+            "{table} follows a table of its own where no tuner and no other file is loaded; this file takes it away, and \
+             its rows are left out here.{version}"
+        )
+    } else {
+        format!(
+            "The last {} are those of {table}'s own table, which this file takes away: they answer where no rule does. \
+             Where RCCL_TUNER_EMBEDDED_CONFIG=0 turns the table off, leave them out.{version}",
+            count(table.of.rows.len() as u64, "row")
+        )
+    })
+}
+
+/// Said of a file without a rule of its own.
+fn nothing_to_write(options: &ExportOptions) -> String {
+    let what = match (options.carried(), options.displaced()) {
+        (Some(table), _) => format!("with the rows of {table}'s own table, the file decides what the library does"),
+        (None, Some(table)) => format!("the file takes {table}'s own table away, and the library's cost model decides"),
+        (None, None) => "the library's cost model decides everywhere".to_owned(),
+    };
+    format!("No rule is worth writing: {what}. Load no tuner and no file instead.")
 }
 
 fn channels(plan: &Plan, span: &Span, basis: &ExportInput<'_>) -> Option<String> {

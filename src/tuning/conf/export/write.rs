@@ -6,7 +6,10 @@ use crate::{
     conf::write::FIELDS,
     order::CompactSort,
     text::{apart, is_control},
-    tuning::conf::{reader::Reader, scan::LONGEST_LINE},
+    tuning::{
+        conf::{reader::Reader, scan::LONGEST_LINE},
+        platform::{Library, Platform},
+    },
     units::{Size, grouped},
 };
 
@@ -15,16 +18,20 @@ pub(super) fn files(plans: &[Plan], basis: &ExportInput<'_>, options: &ExportOpt
     let mut scales: Vec<Scale> = plans.iter().map(|plan| plan.scale).collect();
     scales.compact_sort();
     scales.dedup();
+    let carried = options.carried().map(|table| (table.of.rows.len(), table.text(options.reader)));
     let file = |scale: Option<Scale>| {
         let of_file: Vec<&Plan> = plans.iter().filter(|plan| scale.is_none_or(|scale| plan.scale == scale)).collect();
         let rules: Vec<String> =
             of_file.iter().flat_map(|plan| plan.spans.iter().filter_map(|span| plan.line(span))).collect();
         let text = header(&of_file, basis, options) + &rules.iter().map(|rule| format!("{rule}\n")).collect::<String>();
-        ConfFile { name: file_name(options, scale), text, rules: rules.len() }
+        // The first match wins: after the rules, the table answers exactly where none of them does. A file of one scale
+        // has all rows, as a job splits off communicators of other scales.
+        let (rows, carried) = carried.as_ref().map_or((0, ""), |(rows, text)| (*rows, text.as_str()));
+        ConfFile { name: file_name(options, scale), text: text + carried, rules: rules.len() + rows }
     };
     match scales[..] {
-        [] => Vec::new(),
-        _ if options.by_scale => scales.into_iter().map(|scale| file(Some(scale))).collect(),
+        [] if carried.is_none() => Vec::new(),
+        _ if options.by_scale && !scales.is_empty() => scales.into_iter().map(|scale| file(Some(scale))).collect(),
         _ => vec![file(None)],
     }
 }
@@ -69,6 +76,7 @@ fn header(plans: &[&Plan], basis: &ExportInput<'_>, options: &ExportOptions) -> 
     if let Some(set) = basis.set {
         lines.say("measured with", &[set.to_owned()]);
     }
+    lines.say("where no rule matches", &[beside_rules(options)]);
     for plan in plans {
         let kept: Vec<String> = plan.kept.iter().map(|size| Size(*size).to_string()).collect();
         if !kept.is_empty() {
@@ -81,6 +89,20 @@ fn header(plans: &[&Plan], basis: &ExportInput<'_>, options: &ExportOptions) -> 
         }
     }
     lines.0 + "# " + FIELDS + "\n"
+}
+
+/// What decides where no rule of the file matches.
+fn beside_rules(options: &ExportOptions) -> String {
+    let last = if options.reader.behaviour().keeps_default { "the library's cost model" } else { "one channel" };
+    let Platform { library, gpu, .. } = options.platform();
+    match (options.carried(), options.displaced()) {
+        (Some(table), _) => format!("the rows of {table}'s own table at the end, then {last}"),
+        (None, Some(table)) => format!("{last}; {table}'s own table is not loaded beside this file"),
+        (None, None) if library == Library::Rccl && gpu.is_none() => {
+            format!("{last}; whether the library has a table of its own can't be known without the GPU and the version")
+        }
+        (None, None) => last.to_owned(),
+    }
 }
 
 /// Comment lines, each short enough for the buffers of all readers.

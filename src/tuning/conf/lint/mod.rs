@@ -1,12 +1,14 @@
 //! Findings on a tuner file, line by line, for one of its readers: what the file says against what would run.
 
 mod fields;
+mod library;
 mod measured;
+mod neighbours;
 mod ranges;
 mod rules;
 mod strict;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -106,6 +108,16 @@ codes! {
     CommentNotFirst = "comment-not-first",
     /// A condition on registered buffers, which is not looked at.
     Registration = "registration",
+    /// Sizes that rows of the library's own table decide, which any other tuner takes away.
+    DisplacedTable = "displaced-table",
+    /// A file without a valid rule, which still takes the library's own table away.
+    EmptyDisplaces = "empty-displaces",
+    /// Far fewer or far more channels than both neighbouring rules.
+    ChannelSpike = "channel-spike",
+    /// A rule for sizes at which the library doesn't ask a tuner.
+    DeadRow = "dead-row",
+    /// A narrow hole between rules that were meant to meet.
+    BoundaryGap = "boundary-gap",
 }
 
 /// A finding on a line of a tuner file.
@@ -138,16 +150,34 @@ impl LintFindings {
 /// The findings on a tuner file for one reader, ascending by line. `support` says what can run; with a `sweep`, rules
 /// are compared with the measurements.
 pub fn lint(bytes: &[u8], reader: Reader, support: &SupportMatrix, sweep: Option<&Sweep>) -> Vec<Finding> {
+    lint_on(bytes, reader, support, sweep, None)
+}
+
+/// The findings of [`lint`], and those that depend on where the file is deployed.
+fn lint_on(
+    bytes: &[u8],
+    reader: Reader,
+    support: &SupportMatrix,
+    sweep: Option<&Sweep>,
+    platform: Option<Platform>,
+) -> Vec<Finding> {
     let mut findings = LintFindings { reader, found: Vec::new() };
     let kept = match reader {
         Reader::Collectune => strict::strict(bytes, support, &mut findings),
         _ => as_c(bytes, support, &mut findings),
     };
     ranges::ranges(&kept, support, sweep, &mut findings);
+    neighbours::neighbours(&kept, &mut findings);
+    if let Some(platform) = platform {
+        library::library(&kept, platform, support, &mut findings);
+    }
     if let Some(sweep) = sweep {
         measured::measured(&kept, sweep, &mut findings);
     }
     let mut found = findings.found;
+    // That the library never asks a tuner there says more than what runs instead.
+    let dead: BTreeSet<u32> = found.iter().filter(|of| of.code == Code::DeadRow).map(|of| of.line).collect();
+    found.retain(|of| of.code != Code::Substituted || !dead.contains(&of.line));
     found.compact_sort_by_key(|finding| (finding.line, finding.code));
     found
 }
@@ -283,7 +313,8 @@ pub fn summary(findings: &[Finding]) -> String {
 
 /// The findings for several readers, one after the other. An empty sweep says nothing.
 pub fn lint_for(bytes: &[u8], readers: &[Reader], platform: impl Into<Platform>, sweep: &Sweep) -> Vec<Finding> {
-    let support = SupportMatrix::new(platform.into().matrix(), sweep);
+    let platform = platform.into();
+    let support = SupportMatrix::new(platform.matrix(), sweep);
     let sweep = (!sweep.is_empty()).then_some(sweep);
-    readers.iter().flat_map(|reader| lint(bytes, *reader, &support, sweep)).collect()
+    readers.iter().flat_map(|reader| lint_on(bytes, *reader, &support, sweep, Some(platform))).collect()
 }

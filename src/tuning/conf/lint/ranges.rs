@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{Code, LintFindings, Severity, rules::is_ruled_out};
 use crate::{
     collective::{Collective, Scale},
+    conf::built_in,
     order::CompactSort,
     tuning::{
         conf::{
@@ -90,6 +91,7 @@ fn effect(rule: &Rule, reader: Reader) -> Effect {
 /// Sweeps over the rules in their order; each finds what the earlier ones left. False where there are too many.
 fn overlaps(rules: &[&Rule], findings: &mut LintFindings, steps: &mut u64) -> bool {
     let reader = findings.reader;
+    let built_in = built_in::rows(reader);
     let mut earlier: BTreeMap<(Collective, Key), Ranges> = BTreeMap::new();
     for (index, rule) in rules.iter().enumerate() {
         let own = key(rule);
@@ -123,13 +125,18 @@ fn overlaps(rules: &[&Rule], findings: &mut LintFindings, steps: &mut u64) -> bo
             more => format!(" and {}", count(more as u64, "more rule")),
         };
         let winner = rules[first].line;
+        let is_fallback = built_in.iter().any(|row| row.says(rule));
         let same = owners.iter().all(|owner| effect(rules[*owner], reader) == effect(rule, reader));
         if is_full(held, min, max) {
             let message = format!("line {winner}{others} matches first wherever this rule does: it never applies");
-            findings.push(rule.line, Code::Overlap, Severity::Dead, message);
+            let severity = if is_fallback { Severity::Note } else { Severity::Dead };
+            findings.push(rule.line, Code::Overlap, severity, message);
         } else {
             let place = sizes(start, end);
-            let (severity, what) = if same {
+            let (severity, what) = if is_fallback {
+                let what = "as is meant for this row of the library's own table: it answers where no other rule does";
+                (Severity::Note, what.to_owned())
+            } else if same {
                 (Severity::Note, "with the same effect".to_owned())
             } else {
                 let (instead, own) = (effect(rules[first], reader), effect(rule, reader));
@@ -205,7 +212,7 @@ fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut LintFindings, ste
 }
 
 /// A range of sizes in words.
-fn sizes(start: u64, end: u64) -> String {
+pub(super) fn sizes(start: u64, end: u64) -> String {
     match end {
         u64::MAX => format!("{} and more", Size(start)),
         end if end == start => Size(start).to_string(),
@@ -216,7 +223,7 @@ fn sizes(start: u64, end: u64) -> String {
 /// The severity of a gap, and what the reader runs in it.
 fn consequence(reader: Reader) -> (Severity, &'static str) {
     match reader.behaviour().preset {
-        Channels::Library => (Severity::Note, "the library chooses"),
+        Channels::Library => (Severity::Note, "the library's cost model decides"),
         _ => (Severity::Changes, "these sizes run on one channel, not as the library's default"),
     }
 }

@@ -158,7 +158,7 @@ fn thresholds_of_dda_and_the_direct_all_gather() {
     };
     use Collective::{AllGather, AllReduce, AllToAll, Broadcast};
     let (gfx942, gfx950) = (Gpu::Gfx(0x942), Gpu::Gfx(0x950));
-    let (old, new) = (Version::version(2, 30, 4), Version::version(2, 30, 7));
+    let (old, new) = (Version::release(2, 30, 4), Version::release(2, 30, 7));
     let (mib, asked) = (1 << 20, Path::TunerOrLibrary);
     for (collective, nodes, ranks, size, version, gpu, expected) in [
         (AllReduce, 1, 8, 64 * mib, old, gfx950, Path::Dda),
@@ -171,9 +171,9 @@ fn thresholds_of_dda_and_the_direct_all_gather() {
         (AllReduce, 1, 8, 4104, old, gfx950, asked),
         (AllReduce, 1, 8, 262_144 + 16, old, gfx950, asked),
         (AllReduce, 2, 16, mib, old, gfx950, asked),
-        (AllGather, 1, 8, 8 * mib, Version::version(2, 28, 3), gfx950, Path::Direct),
-        (AllGather, 1, 8, 8 * mib + 8, Version::version(2, 28, 3), gfx950, asked),
-        (AllGather, 1, 8, 4 * mib + 8, Version::version(2, 28, 3), gfx942, asked),
+        (AllGather, 1, 8, 8 * mib, Version::release(2, 28, 3), gfx950, Path::Direct),
+        (AllGather, 1, 8, 8 * mib + 8, Version::release(2, 28, 3), gfx950, asked),
+        (AllGather, 1, 8, 4 * mib + 8, Version::release(2, 28, 3), gfx942, asked),
         (AllGather, 4, 32, 8 * mib, old, gfx950, Path::Direct),
         (AllGather, 4, 32, 8 * mib + 32, old, gfx950, asked),
         (AllGather, 3, 12, mib, old, gfx950, asked),
@@ -183,7 +183,7 @@ fn thresholds_of_dda_and_the_direct_all_gather() {
         (Broadcast, 1, 8, mib, old, gfx950, asked),
     ] {
         let found = path(collective, nodes, ranks, size, version, gpu);
-        assert_eq!(found, expected, "{collective} {nodes}×{ranks} {size} {release}");
+        assert_eq!(found, expected, "{collective} {nodes}×{ranks} {size} {version}");
     }
 }
 

@@ -89,7 +89,9 @@ fn only_todays_names_are_told() {
         let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap().to_owned();
         list.lines().filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect::<Vec<_>>()
     };
-    let all = ["tuning", "policy", "training-time", "topology", "overlap", "report", "measure", "completions", "help"];
+    let all = [
+        "tuning", "policy", "training-time", "topology", "overlap", "reach", "report", "measure", "completions", "help",
+    ];
     assert_eq!(commands(&help(&[])), all);
     assert!(help(&[]).lines().count() <= 40, "it fits a screen");
     // Each command of a workbench shows how it is called.

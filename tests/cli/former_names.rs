@@ -90,7 +90,16 @@ fn only_todays_names_are_told() {
         list.lines().filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect::<Vec<_>>()
     };
     let all = [
-        "tuning", "policy", "training-time", "topology", "overlap", "reach", "report", "measure", "completions", "help",
+        "tuning",
+        "policy",
+        "training-time",
+        "topology",
+        "overlap",
+        "reach",
+        "report",
+        "measure",
+        "completions",
+        "help",
     ];
     assert_eq!(commands(&help(&[])), all);
     assert!(help(&[]).lines().count() <= 40, "it fits a screen");

@@ -116,7 +116,8 @@ impl Context {
         for complaint in &settings.complaints {
             log.warn(format_args!("{complaint}"));
         }
-        if let Err(why) = &settings.built_in {
+        // Most libraries have no table, so it is asked for by naming the GPU.
+        if let Some(why) = settings.built_in.as_ref().err().filter(|why| !why.is_unasked()) {
             log.info(format_args!("carries no table of the library: {why}"));
         }
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);

@@ -71,6 +71,13 @@ pub enum NoTable {
     None(Version, Gpu),
 }
 
+impl NoTable {
+    /// Whether no GPU is named.
+    pub fn is_unasked(&self) -> bool {
+        *self == Self::Unknown(GPU)
+    }
+}
+
 impl fmt::Display for NoTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -341,8 +341,8 @@ struct Deciding {
 }
 
 impl Learning {
-    /// The parameters of a model file (`known`) or the usual ones, with those that were given on the command line; a run
-    /// is brought back by its place in one of `files`. Fails if it is in none of them.
+    /// The parameters of a model file (`known`) or the usual ones, with those that were given on the command line; a
+    /// run is brought back by its place in one of `files`. Fails if it is in none of them.
     pub(super) fn parameters(&self, known: Option<Parameters>, files: &[FileReport]) -> Result<Parameters, CliError> {
         let mut parameters = known.unwrap_or_default();
         fn set<T: Copy>(parameter: &mut T, given: Option<T>) {

@@ -1,7 +1,7 @@
 //! The tuner tables that RCCL brings along, by version and architecture.
 //!
 //! RCCL's built-in CSV tuner follows them where no other tuner is loaded and no file of the user's is found. Any other
-//! tuner, and any other file, takes the whole table away: nothing is merged.
+//! tuner, and any other file, displaces the whole table: nothing is merged.
 
 use std::{fmt, str::FromStr};
 

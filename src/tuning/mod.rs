@@ -9,7 +9,8 @@
 //! together, [`loaded`] with the files beside it, [`result`] is what comes out. [`wording`] and [`listing`] say it to
 //! people, [`export`] writes it, [`conf`] writes and reads tuner files, [`coverage`] holds them against what a job
 //! sends; [`address`] names a view, [`sizes`] reads sizes as people write them, [`log`] reads what nccl-tests and a
-//! job's library print ([`job`]), [`reach`] says which calls a tuner decides, [`model_file`] keeps a model, [`simulate`] makes sweeps for examples and benchmarks.
+//! job's library print ([`job`]), [`reach`] says which calls a tuner decides, [`model_file`] keeps a model,
+//! [`simulate`] makes sweeps for examples and benchmarks.
 //!
 //! What comes after an answer: [`hotspots`] finds where a curve dips, [`plan`] says what to measure next, [`ab`]
 //! judges a tuner file by runs with it and without it; [`launch`](crate::launch) writes the launches of both.

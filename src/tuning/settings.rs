@@ -310,7 +310,7 @@ impl Settings {
             let version = Field::new("library-version", "Version of the library", Control::text(&[])).hinted("2.30.4");
             form.field(version, &mut self.export.version);
             let omitted = Field::new("without-built-in", "Leave out the rows of RCCL's own table", Control::Switch)
-                .hinted("Such a table, for gfx950 from RCCL 2.28.3 on, is taken away by any tuner and any other file");
+                .hinted("Such a table, for gfx950 from RCCL 2.28.3 on, is displaced by any tuner and any other file");
             form.field(omitted, &mut self.export.leaves_out_built_in);
         }
         form.field(Field::new("by-scale", "One file per scale", Control::Switch), &mut self.export.by_scale);

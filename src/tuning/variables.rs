@@ -1,8 +1,8 @@
 //! Environment variables of a job that the library ignores, limits, or takes otherwise than they are written.
 //!
-//! They are read from a list of `NAME=value`, or from a log that says `NAME set by environment to value`. The limits are
-//! those of NVIDIA/nccl (v2.30.7-1: src/init.cc, src/graph/connect.cc, src/graph/tuning.cc, src/transport/p2p.cc) and of
-//! ROCm/rocm-systems, projects/rccl.
+//! They are read from a list of `NAME=value`, or from a log that says `NAME set by environment to value`. The limits
+//! are those of NVIDIA/nccl (v2.30.7-1: src/init.cc, src/graph/connect.cc, src/graph/tuning.cc, src/transport/p2p.cc)
+//! and of ROCm/rocm-systems, projects/rccl.
 
 use std::collections::BTreeMap;
 

@@ -68,7 +68,8 @@ fn measured_link(what: &str, executor: &Executor) -> link::Link {
     println!("{what}: JSON of the whole report {} characters", wire::write(&report).len());
     for (coarse, left_out) in link::for_link(&report) {
         let json = wire::write(&coarse);
-        println!("  {} characters of JSON, link without {}", json.len(), left_out.last().unwrap());
+        let chars = link::of_json(&json).chars;
+        println!("  {} characters of JSON, {chars} of a link without {}", json.len(), left_out.last().unwrap());
     }
     let link = full_link(&report);
     println!("  link: {} characters, fits: {}, without {:?}", link.chars, link.fits, link.left_out);

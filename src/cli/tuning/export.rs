@@ -63,7 +63,7 @@ pub(in crate::cli) struct Export {
     #[arg(long, value_name = "ARCH")]
     architecture: Option<String>,
 
-    /// Leave out the rows of RCCL's own table for the GPU, which stand after the rules: the file takes that table away
+    /// Leave out the rows of RCCL's own table for the GPU, which stand after the rules: the file displaces that table
     #[arg(long)]
     without_built_in: bool,
 

@@ -44,7 +44,8 @@ pub(in crate::cli) struct Lint {
     #[arg(value_name = "CONF", required_unless_present = "environment")]
     conf: Option<PathBuf>,
 
-    /// A list of NAME=value, or a log that names variables: which of them the library ignores, limits or takes otherwise
+    /// A list of NAME=value, or a log that names variables: which of them the library ignores, limits or takes
+    /// otherwise
     #[arg(long, value_name = "FILE", conflicts_with = "conf")]
     environment: Option<PathBuf>,
 
@@ -66,8 +67,8 @@ pub(in crate::cli) struct Lint {
     #[command(flatten)]
     machine: Machine,
 
-    /// Compare it with the table that a version of RCCL brings along: at each range of sizes what the file, the table and
-    /// both decide
+    /// Compare it with the table that a version of RCCL brings along: at each range of sizes what the file, the table
+    /// and both decide
     #[arg(long, value_name = "rccl-VERSION-GPU", requires = "reader", conflicts_with = "json")]
     against: Option<Table>,
 

@@ -36,6 +36,7 @@ const STEPS: &[Step] = &[
     ("measured points", |report| each_background(report, |_| Vec::new())),
     ("what a comparison with a later state needs", |report| report.snapshot = None),
     ("the list of launches to make next", |report| without(report, "measure-next")),
+    ("the list of hotspots", |report| without(report, "hotspots")),
 ];
 
 /// The report as fine as a link holds it, then coarser by a step each: always with all that was left out, in words.

@@ -1,4 +1,5 @@
-//! A tuner file beside a table of the library: what each decides by itself, and what the two decide one after the other.
+//! A tuner file beside a table of the library: what each decides by itself, and what the two decide one after the
+//! other.
 
 use super::{
     choose::{Effect, choose},

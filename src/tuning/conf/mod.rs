@@ -1,8 +1,8 @@
 //! Tuner files: what their readers make of them, what is wrong with them, what they would cost, and how to write one.
 //!
 //! A tuner file is read by C code that never complains. So it is read byte for byte as that code does, in
-//! [`crate::conf`]; [`mod@choose`] follows the rules. On that stand [`mod@lint`], [`mod@against`], [`overlay`], [`expect`], [`export`]
-//! and [`environment`].
+//! [`crate::conf`]; [`mod@choose`] follows the rules. On that stand [`mod@lint`], [`mod@against`], [`overlay`],
+//! [`expect`], [`export`] and [`environment`].
 
 pub mod against;
 pub mod choose;

@@ -59,7 +59,8 @@ pub(in crate::tuning) enum Line<'a> {
     DdaTaken { collective: Collective, ranks: u32, nodes: u32, size_bytes: u64 },
     /// `AllReduce impl selected: algo DDA-IPC`.
     Selected { collective: Collective, implementation: &'a str },
-    /// `comm 0x55 rank 0 nRanks 8 nNodes 2 localRanks 4 localRank 0 …`, or `ncclCommInitRank comm 0x55 rank 0 nranks 8 …`.
+    /// `comm 0x55 rank 0 nRanks 8 nNodes 2 localRanks 4 localRank 0 …`, or `ncclCommInitRank comm 0x55 rank 0 nranks 8
+    /// …`.
     Communicator(Communicator<'a>),
     /// `NCCL_ALGO set by environment to Ring`.
     Environment { name: &'a str, value: &'a str },

@@ -46,7 +46,7 @@ pub(super) fn warnings(plans: &[Plan], basis: &ExportInput<'_>, options: &Export
     }
 }
 
-/// What the file does to the table that the library brings along.
+/// Whether the file displaces a table of the library, and carries its rows.
 fn built_in(options: &ExportOptions) -> Option<String> {
     let platform = options.platform();
     if platform.library != Library::Rccl {
@@ -54,9 +54,8 @@ fn built_in(options: &ExportOptions) -> Option<String> {
     }
     let Some(table) = options.displaced() else {
         return platform.gpu.is_none().then(|| {
-            "RCCL 2.28.3 and later follow a table of their own on gfx950 where no tuner and no other file is loaded; this \
-             file takes it away. Whether that is so here can't be known: with the GPU given, the table's rows are written \
-             after the rules."
+            "RCCL from 2.28.3 on has a table of its own for gfx950, which this file displaces; whether it does here can't \
+             be known until the GPU is given."
                 .to_owned()
         });
     };
@@ -69,12 +68,11 @@ fn built_in(options: &ExportOptions) -> Option<String> {
     };
     Some(if options.leaves_out_built_in {
         format!(
-            "{table} follows a table of its own where no tuner and no other file is loaded; this file takes it away, and \
-             its rows are left out here.{version}"
+            "This file displaces the table that {table} has of its own, and the table's rows are left out here.{version}"
         )
     } else {
         format!(
-            "The last {} are those of {table}'s own table, which this file takes away: they answer where no rule does. \
+            "The last {} are those of {table}'s own table, which this file displaces: they answer where no rule does. \
              Where RCCL_TUNER_EMBEDDED_CONFIG=0 turns the table off, leave them out.{version}",
             count(table.of.rows.len() as u64, "row")
         )
@@ -85,7 +83,7 @@ fn built_in(options: &ExportOptions) -> Option<String> {
 fn nothing_to_write(options: &ExportOptions) -> String {
     let what = match (options.carried(), options.displaced()) {
         (Some(table), _) => format!("with the rows of {table}'s own table, the file decides what the library does"),
-        (None, Some(table)) => format!("the file takes {table}'s own table away, and the library's cost model decides"),
+        (None, Some(table)) => format!("the file displaces {table}'s own table, and the library's cost model decides"),
         (None, None) => "the library's cost model decides everywhere".to_owned(),
     };
     format!("No rule is worth writing: {what}. Load no tuner and no file instead.")

@@ -110,7 +110,7 @@ codes! {
     Registration = "registration",
     /// Sizes that rows of the library's own table decide, which any other tuner takes away.
     DisplacedTable = "displaced-table",
-    /// A file without a valid rule, which still takes the library's own table away.
+    /// A file without a valid rule, which still displaces the library's own table.
     EmptyDisplaces = "empty-displaces",
     /// Far fewer or far more channels than both neighbouring rules.
     ChannelSpike = "channel-spike",

@@ -11,8 +11,8 @@ const SPIKE: u64 = 4;
 /// A hole of less than this share of its lower end is one between rules that were meant to meet.
 const HOLE: u64 = 50;
 
-/// Looks for rules with far more or far fewer channels than both neighbours, and for holes between rules that were meant
-/// to meet.
+/// Looks for rules with far more or far fewer channels than both neighbours, and for holes between rules that were
+/// meant to meet.
 pub(super) fn neighbours(rules: &[Rule], findings: &mut LintFindings) {
     let key = |rule: &Rule| (rule.collective, rule.nodes, rule.ranks);
     let mut sorted: Vec<&Rule> = rules.iter().filter(|rule| rule.min_bytes <= rule.max_bytes).collect();

@@ -325,7 +325,7 @@ fn rows_are_written_after_the_rules_where_the_library_has_them() {
         let without = of(&ExportOptions { leaves_out_built_in: true, ..options(*reader, version("2.30.4")) });
         assert_eq!(without.files[0].rules, 1);
         assert!(without.files[0].text.contains("is not loaded beside this file"), "{}", without.files[0].text);
-        assert!(without.warnings.iter().any(|warning| warning.contains("its rows are left out here")));
+        assert!(without.warnings.iter().any(|warning| warning.contains("rows are left out here")));
         for none in [
             options(*reader, version("2.27.7")),
             ExportOptions { gpu: Some(Gpu::Gfx(0x942)), ..options(*reader, version("2.30.4")) },

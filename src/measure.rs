@@ -10,35 +10,21 @@ use crate::{
     launch::{self, Launcher, Sizes},
 };
 
-/// Commands that make files of one kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MeasureCommand {
+/// Commands that make files of one kind: as a workbench lists them, or filled, with owned texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeasureCommand<Text = &'static str> {
     /// What is measured or written, as a heading.
-    pub title: &'static str,
+    pub title: Text,
     /// The files that it leaves, in a sentence without its full stop.
-    pub gives: &'static str,
+    pub gives: Text,
     /// What has to be there before, to follow `It needs`, without a full stop; empty where nothing has to.
-    pub needs: &'static str,
+    pub needs: Text,
     /// The name of the file to save the lines as; empty where they are to be typed.
-    pub file: &'static str,
-    /// The lines for bash. A word in braces that [`MeasureValues::words`] has stands for its value; `{script}` at the
-    /// beginning for the head of a script with the function `run` of [`launch::head`], and for its warm-up launches.
-    pub template: &'static str,
-}
-
-/// A [`MeasureCommand`] with its values.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FilledCommand {
-    /// What is measured.
-    pub title: String,
-    /// The files that it leaves, in a sentence.
-    pub gives: String,
-    /// What has to be there before, in a sentence; empty where nothing has to.
-    pub needs: String,
-    /// The name under which to save a script; empty for lines to be typed.
-    pub file: String,
-    /// The lines for bash.
-    pub text: String,
+    pub file: Text,
+    /// The lines for bash. Until they are filled a word in braces that [`MeasureValues::words`] has stands for its value;
+    /// `{script}` at the beginning for the head of a script with the function `run` of [`launch::head`], and for its
+    /// warm-up launches.
+    pub lines: Text,
 }
 
 /// What a measurement asks for.
@@ -109,16 +95,16 @@ impl MeasureValues {
 
 impl MeasureCommand {
     /// The command with its values.
-    pub fn filled(&self, values: &MeasureValues) -> FilledCommand {
+    pub fn filled(&self, values: &MeasureValues) -> MeasureCommand<String> {
         let Self { title, gives, needs, file, .. } = *self;
         let [title, gives, needs, file] = [title, gives, needs, file].map(str::to_owned);
-        FilledCommand { title, gives, needs, file, text: self.text(values) }
+        MeasureCommand { title, gives, needs, file, lines: self.text(values) }
     }
 
     /// The lines for bash, of a measurement with these values.
     pub fn text(&self, values: &MeasureValues) -> String {
         let MeasureValues { collective, sizes, scale, launcher } = *values;
-        let mut text = self.template.to_owned();
+        let mut text = self.lines.to_owned();
         if let Some(lines) = text.strip_prefix("{script}") {
             let title = format!("A sweep of {collective} on {scale}.");
             text = launch::head(&title, launcher, &["Give logs/*.log to Collectune.".to_owned()])

@@ -11,23 +11,23 @@ use super::{
 };
 
 /// A signal that counts from 0 to `last`, one step in each task of the browser. It stops when its owner is disposed of.
-pub fn count_up_in_tasks(last: usize) -> ReadSignal<usize> {
-    let (step, set_step) = signal(0);
-    fn next(step: ReadSignal<usize>, set_step: WriteSignal<usize>, last: usize) {
+pub fn count_up_in_tasks(last: usize) -> Signal<usize> {
+    fn next(step: RwSignal<usize>, last: usize) {
         set_timeout(
             move || {
                 // The owner may have been disposed of.
                 let Some(reached) = step.try_get_untracked() else { return };
-                set_step.set(reached + 1);
+                step.set(reached + 1);
                 if reached + 1 < last {
-                    next(step, set_step, last);
+                    next(step, last);
                 }
             },
             Duration::ZERO,
         );
     }
-    next(step, set_step, last);
-    step
+    let step = RwSignal::new(0);
+    next(step, last);
+    step.into()
 }
 
 /// A signal with the value of `source`, delayed by `tasks` tasks of the browser.

@@ -15,16 +15,18 @@ use crate::units::grouped;
 
 /// A field for words by which a list is filtered.
 pub fn filter_field(label: &'static str, words: RwSignal<String>) -> AnyView {
+    view! { <label class="filter">{search_input(label.to_owned(), || "Filter".to_owned(), words)}</label> }.into_any()
+}
+
+fn search_input(label: String, placeholder: impl Fn() -> String + Send + 'static, words: RwSignal<String>) -> AnyView {
     view! {
-        <label class="filter">
-            <input
-                type="search"
-                aria-label=label
-                placeholder="Filter"
-                prop:value=move || words.get()
-                on:input:target=move |event| words.set(event.target().value())
-            />
-        </label>
+        <input
+            type="search"
+            aria-label=label
+            placeholder=placeholder
+            prop:value=move || words.get()
+            on:input:target=move |event| words.set(event.target().value())
+        />
     }
     .into_any()
 }
@@ -146,18 +148,7 @@ pub fn choice_field(
     });
     let find = {
         let label = format!("Find in {label}");
-        move || {
-            let placeholder = move || format!("Find in {}", grouped(all.get() as u64));
-            view! {
-                <input
-                    type="search"
-                    aria-label=label.clone()
-                    placeholder=placeholder
-                    prop:value=move || wanted.get()
-                    on:input:target=move |event| wanted.set(event.target().value())
-                />
-            }
-        }
+        move || search_input(label.clone(), move || format!("Find in {}", grouped(all.get() as u64)), wanted)
     };
     let choose = move |at: usize| {
         if let Some(at) = listed.with_value(|listed| listed.get(at).copied()) {

@@ -5,7 +5,7 @@ use leptos::{prelude::*, task::spawn_local};
 use super::{
     fields::{ChoiceField, number_field},
     reactive::{Show, effect, reactive},
-    session::{Session, workers::client::JobKind},
+    session::Session,
     signal::RwSignal,
     terms::term,
     text_file::TextFile,
@@ -13,7 +13,7 @@ use super::{
 use crate::{
     collective::Scale,
     launch::{Launcher, short_size},
-    measure::{FilledCommand, MeasureValues},
+    measure::{MeasureCommand, MeasureValues},
     report::Workbench,
     units::Size,
     worker::protocol::{Request, Response},
@@ -88,8 +88,8 @@ pub fn NoFileYet(
         let range = [1, MOST[which]].map(|end| end.to_string());
         number_field(label.to_owned(), range, "1".to_owned(), Box::new(value), Box::new(take))
     };
-    let command = |command: FilledCommand| {
-        let FilledCommand { title, gives, needs, file, text } = command;
+    let command = |command: MeasureCommand<String>| {
+        let MeasureCommand { title, gives, needs, file, lines } = command;
         let about = if file.is_empty() { title.clone() } else { String::new() };
         let needs = (!needs.is_empty()).then(|| view! { <p class="small">{format!("It needs {needs}.")}</p> });
         view! {
@@ -97,7 +97,7 @@ pub fn NoFileYet(
                 <h3>{title.clone()}</h3>
                 <p>{gives} "."</p>
                 {needs}
-                <TextFile name=file about text />
+                <TextFile name=file about text=lines />
             </section>
         }
     };
@@ -110,9 +110,9 @@ pub fn NoFileYet(
         }
         spawn_local(async move {
             let request = Request::MeasureCommands(asked.0, asked.1);
-            let answer = session.main().ask(JobKind::Quick, request, &[], Box::new(|_| ())).await;
+            let answer = session.ask_quick(request).await;
             let is_asked = of.try_get_untracked().zip(values.try_get_untracked()) == Some(asked);
-            match answer.map(|answer| answer.response) {
+            match answer {
                 Ok(Response::MeasureCommands(filled)) if is_asked => commands.set(filled),
                 Err(failure) => session.notify(failure.to_string(), true, None),
                 _ => {}

@@ -9,6 +9,8 @@ use std::{
 use fnv::FnvHasher;
 use leptos::{children::ViewFn, html::Dialog, prelude::*};
 
+use super::signal::memo;
+
 /// A part of a view that is drawn again whenever a signal that it reads changes.
 pub fn reactive<V: IntoView + 'static>(view: impl Fn() -> V + Send + 'static) -> AnyView {
     fn shared(view: Box<dyn Fn() -> AnyView + Send>) -> AnyView {
@@ -25,7 +27,7 @@ pub fn effect(work: impl Fn() + 'static) {
     shared(Box::new(work));
 }
 
-/// What a view does on an event.
+/// What a view does on an event, behind a pointer: all handlers of one kind of event share their code.
 pub fn handler<E: 'static>(act: impl FnMut(E) + 'static) -> Box<dyn FnMut(E)> {
     Box::new(act)
 }
@@ -54,7 +56,7 @@ pub fn Show<W: Fn() -> bool + Send + Sync + 'static>(
     fallback: ViewFn,
 ) -> impl IntoView {
     fn shared(children: ChildrenFn, when: Arc<dyn Fn() -> bool + Send + Sync>, fallback: ViewFn) -> AnyView {
-        let when = ArcMemo::new(move |_| when());
+        let when = memo(move || when());
         reactive(move || if when.get() { children() } else { fallback.run() })
     }
     shared(children, Arc::new(when), fallback)

@@ -4,9 +4,11 @@ use leptos::{ev, prelude::*};
 use wasm_bindgen::{JsCast, prelude::*};
 use web_sys::MediaQueryListEvent;
 
-use crate::app::signal::{RwSignal, Signal, memo};
 use crate::{
-    app::reactive::{effect, handler},
+    app::{
+        reactive::{effect, handler},
+        signal::{RwSignal, Signal, memo},
+    },
     plot::Theme,
 };
 

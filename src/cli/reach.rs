@@ -16,7 +16,7 @@ use crate::{
         platform::{Gpu, Library, Version},
         reach::{self, ReachQuestion, ReachReader},
     },
-    units::{Size, grouped},
+    units::{Size, count},
 };
 
 /// Say which of a job's calls a tuner file can move, and which take another path
@@ -41,7 +41,7 @@ pub(super) struct Reach {
     #[arg(long, value_enum, requires = "conf")]
     reader: Option<Reader>,
 
-    /// The library [default: as the logs or the architecture say]
+    /// The library [default: as the logs or the GPU say]
     #[arg(long, value_enum)]
     library: Option<Library>,
 
@@ -90,8 +90,7 @@ impl Reach {
                 terminal::say("error", &format!("{name} {why}"));
             }
         }
-        let of_architecture = self.gpu.map(|gpu| if matches!(gpu, Gpu::Sm(_)) { Library::Nccl } else { Library::Rccl });
-        let library = self.library.or(reader.library()).or(of_architecture);
+        let library = reader.library(self.library, self.gpu);
         let reads = self.reader.unwrap_or(match library {
             Some(Library::Rccl) => Reader::Rccl,
             _ => Reader::Example,
@@ -121,8 +120,7 @@ impl Reach {
 fn for_people(reach: &reach::Reach) -> String {
     let mut text = format!("{}.\n", reach.headline);
     for of in &reach.total.paths {
-        let s = if of.calls == 1 { "" } else { "s" };
-        text += &format!("  {:<16} {} call{s}, {}\n", of.path.name(), grouped(of.calls), Size(of.bytes));
+        text += &format!("  {:<16} {}, {}\n", of.path.name(), count(of.calls, "call"), Size(of.bytes));
     }
     if !reach.lines.is_empty() {
         text += &format!("\n{}", table::of_listing(&reach::listing(reach)));

@@ -23,7 +23,7 @@ pub struct BuiltIn {
     pub since: Version,
     /// The table's lines as RCCL has them, in the order in which they are matched.
     pub rows: &'static [&'static str],
-    /// Where the rows stand.
+    /// The upstream file, with the pull request and commit that brought the rows.
     pub source: &'static str,
 }
 
@@ -58,7 +58,7 @@ pub const TABLES: [BuiltIn; 2] = [
 /// A table of a version, in which a tuner file can be looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// The rows.
+    /// The rows, with the GPU and the first version that has them.
     pub of: &'static BuiltIn,
     /// The version of RCCL; `None` where it isn't known, and the rows are those that all versions with a table have.
     pub version: Option<Version>,
@@ -74,6 +74,12 @@ impl Table {
             Some(version) => of_gpu().rfind(|table| version.is_from(table.since)),
         };
         of.map(|of| Self { of, version })
+    }
+
+    /// The table that may be there: as [`Table::find`], and where the GPU isn't known, that of the first GPU that has
+    /// one.
+    pub fn possible(gpu: Option<Gpu>, version: Option<Version>) -> Option<Self> {
+        Self::find(gpu.unwrap_or(TABLES[0].gpu), version)
     }
 
     /// The name by which the table is found again: `rccl-2.30.4-gfx950`.

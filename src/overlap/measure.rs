@@ -10,7 +10,7 @@ pub const COMMANDS: &[MeasureCommand] = &[
                 without any collective",
         needs: "Nsight Systems, and the command of the job, here python train.py",
         file: "",
-        template: r"{launch} \
+        lines: r"{launch} \
     nsys profile --trace=cuda --output=beside.%q{{rank}} python train.py
 nsys stats --report cuda_gpu_trace --format csv --output beside beside.0.nsys-rep
 nsys profile --trace=cuda --output=alone python train.py
@@ -21,7 +21,7 @@ nsys stats --report cuda_gpu_trace --format csv --output alone alone.nsys-rep",
         gives: "Leaves kernels.csv: throughput, occupancy and hit rates of each kernel, which models learn from",
         needs: "Nsight Compute; on one GPU, because it runs each kernel several times, which a collective does not bear",
         file: "",
-        template: r"ncu --csv --log-file kernels.csv --section SpeedOfLight --section Occupancy \
+        lines: r"ncu --csv --log-file kernels.csv --section SpeedOfLight --section Occupancy \
     --section MemoryWorkloadAnalysis python train.py",
     },
 ];

@@ -66,6 +66,7 @@ pub fn exact<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error
 }
 
 /// Reads a number or null, as [`exact`]. It fails as [`exact`] does.
+#[cfg(feature = "workbenches")]
 pub fn exact_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     #[derive(Deserialize)]
     struct Exact(#[serde(deserialize_with = "exact")] f64);

@@ -10,7 +10,7 @@ pub const COMMANDS: &[MeasureCommand] = &[
                 the library made of them",
         needs: "a program of nccl-tests or rccl-tests, or any other that creates a communicator",
         file: "",
-        template: r#"{launch} \
+        lines: r#"{launch} \
     env NCCL_TOPO_DUMP_FILE="$PWD/topology.xml" NCCL_GRAPH_DUMP_FILE="$PWD/graph.xml" \
     ./build/{program} -b 1M -e 1M -g 1"#,
     },
@@ -19,7 +19,7 @@ pub const COMMANDS: &[MeasureCommand] = &[
         gives: "Writes links.csv: the number of nodes, then each link in one direction",
         needs: "",
         file: "",
-        template: "cat >links.csv <<'END'
+        lines: "cat >links.csv <<'END'
 4
 Src,Dest,Latency (ns),Bandwidth (GB/s)
 0,1,500,50

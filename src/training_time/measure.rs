@@ -9,7 +9,7 @@ pub const COMMANDS: &[MeasureCommand] = &[
         gives: "Leaves a table of each operator in kernel_sampling/sampling_data/; give the folder",
         needs: "a GPU, PyTorch, and some hours",
         file: "",
-        template: r#"git clone https://github.com/DebarghaG/estimate-train-time.git
+        lines: r#"git clone https://github.com/DebarghaG/estimate-train-time.git
 cd estimate-train-time && pip install -e '.[gpu]' && cd src/estimate_train_time/kernel_sampling
 for config in ../data/configs/kernel_sampling/collect/*.yml; do
     python sampling_controller.py --config_path "$config" --precision fp16 --parts 1 --part 1
@@ -20,7 +20,7 @@ done"#,
         gives: "Leaves a table of each collective in nccl_sampling/sampling_data/; give the folder beside the operators'",
         needs: "the same sources on all nodes; repeat it for each number of nodes and of GPUs that the run uses",
         file: "",
-        template: r#"cd estimate-train-time/src/estimate_train_time/nccl_sampling
+        lines: r#"cd estimate-train-time/src/estimate_train_time/nccl_sampling
 for name in allreduce allreduce_large allgather_large p2p; do
     each={each}
     [ $name = p2p ] && each=1
@@ -34,7 +34,7 @@ done"#,
         gives: "Writes run.yml, in which every value can be changed",
         needs: "",
         file: "",
-        template: "cat >run.yml <<'END'
+        lines: "cat >run.yml <<'END'
 model: {layers: 32, hidden: 4096, heads: 32, sequence: 4096}
 parallel: {pp: 1, tp: 1, dp: {ranks}, gpus_per_node: {each}}
 batch: {micro: 4, micro_batches: 8}

@@ -10,7 +10,7 @@ pub const COMMANDS: &[MeasureCommand] = &[
                 order",
         needs: "the programs of nccl-tests or rccl-tests, built with MPI=1, in the folder that NCCL_TESTS names",
         file: "sweep.sh",
-        template: r#"{script}# Programs of rccl-tests print what ran where they are asked to: -M 1, in newer versions -A 1.
+        lines: r#"{script}# Programs of rccl-tests print what ran where they are asked to: -M 1, in newer versions -A 1.
 sizes='{sizes}'
 sizes+=$("$tests/{program}" --help 2>&1 | sed -n 's/.*\[-\([AM]\),--output_algo_proto_channels.*/ -\1 1/p')
 for round in 1 2 3; do
@@ -33,7 +33,7 @@ done
                 channels ran; give all of them",
         needs: "the same programs, in ./build",
         file: "",
-        template: r#"{launch} \
+        lines: r#"{launch} \
     env NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING NCCL_DEBUG_FILE="$PWD/debug.%h.%p.log" \
     ./build/{program} {sizes} -g 1 >{collective}_{nodes}n_default.log"#,
     },
@@ -42,7 +42,7 @@ done
         gives: "Leaves merged_metrics.csv",
         needs: "the nodes' addresses in servers.txt, and RCCL and rccl-tests in the folder that MY_PATH names",
         file: "",
-        template: r"./rccl_sweep.py --servers servers.txt --nodes {nodes} --collective {collective} \
+        lines: r"./rccl_sweep.py --servers servers.txt --nodes {nodes} --collective {collective} \
     --algo {algorithms} --proto LL,LL128,SIMPLE --channels 1,2,4,8,16,24,32 \
     --min-size {first} --max-size {last}
 python merge_metrics.py --base-path sweep_results -o merged_metrics.csv",
@@ -53,7 +53,7 @@ python merge_metrics.py --base-path sweep_results -o merged_metrics.csv",
                 Coverage shows what a tuner file would change",
         needs: "the command of the job, here python train.py",
         file: "",
-        template: r#"{launch} \
+        lines: r#"{launch} \
     env NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING NCCL_DEBUG_FILE="$PWD/job.%h.%p.log" \
     python train.py"#,
     },

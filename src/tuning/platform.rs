@@ -1,10 +1,12 @@
 //! Where collectives run: the library, its version, and the GPU's architecture, as far as they change what can run.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 pub use crate::conf::machine::{Gpu, PlatformError, Version};
 
-use crate::collective::Algorithm;
+use crate::collective::{Algorithm, Scale};
 
 /// The library, whose support matrix holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +17,25 @@ pub enum Library {
     Rccl,
     /// NCCL, for GPUs of NVIDIA.
     Nccl,
+}
+
+impl fmt::Display for Library {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rccl => "RCCL",
+            Self::Nccl => "NCCL",
+        })
+    }
+}
+
+impl From<Gpu> for Library {
+    /// The library for GPUs of this vendor.
+    fn from(gpu: Gpu) -> Self {
+        match gpu {
+            Gpu::Sm(_) => Self::Nccl,
+            Gpu::Gfx(_) => Self::Rccl,
+        }
+    }
 }
 
 /// A library on a machine.
@@ -38,6 +59,23 @@ impl From<Library> for Platform {
 }
 
 impl Platform {
+    /// Up to how many bytes in all RCCL 2.31 runs all_gather directly, without asking a tuner; `None` where it never
+    /// does.
+    ///
+    /// Source: the thresholds by architecture of ROCm/rocm-systems, projects/rccl.
+    pub fn direct_all_gather_bytes(gpu: Gpu, Scale { nodes, ranks }: Scale) -> Option<u64> {
+        const MIB: u64 = 1 << 20;
+        match (gpu, nodes) {
+            _ if !ranks.is_multiple_of(8) => None,
+            (Gpu::Gfx(0x950), 1) => Some(8 * MIB),
+            (Gpu::Gfx(0x950), 2..64) => Some(u64::from(nodes) * 2 * MIB),
+            // The default of RCCL_DIRECT_ALLGATHER_THRESHOLD.
+            (Gpu::Gfx(0x950), 64..) => Some(72 * MIB),
+            (Gpu::Gfx(0x942), _) => Some(4 * MIB),
+            _ => None,
+        }
+    }
+
     /// The platform that measurements name, `NCCL 2.27.5` among other words; of different versions the oldest. `None`
     /// where they name none, or different libraries.
     pub fn from_words<'a>(words: impl Iterator<Item = &'a str>) -> Option<Self> {

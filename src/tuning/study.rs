@@ -53,6 +53,8 @@ pub struct TuningStudy {
     ceilings: Ceilings,
     /// The validation of interpolation, which answers as long as nothing was learnt.
     untrained: OnceLock<Validation>,
+    /// The configurations that may be chosen without limits of one's own, as long as nothing was learnt.
+    unlimited: OnceLock<SearchSpace>,
     trained: Option<TrainedModel>,
 }
 
@@ -146,6 +148,7 @@ impl TuningStudy {
         self.groups = self.sweep.groups();
         self.ceilings = Ceilings::new(self.ceilings.given().to_vec(), &self.sweep);
         self.untrained = OnceLock::new();
+        self.unlimited = OnceLock::new();
     }
 
     /// Limits predictions to what links can carry. Returns notes for the user. Answers that were given before are not
@@ -158,6 +161,7 @@ impl TuningStudy {
     /// Sets the library and GPU on which answers are deployed. Answers that were given before are not changed.
     pub fn set_platform(&mut self, platform: Platform) {
         self.platform = platform;
+        self.unlimited = OnceLock::new();
         if let Some(trained) = &mut self.trained {
             trained.space = SearchSpace::new(&self.sweep, &trained.parameters.search, &platform);
         }
@@ -231,10 +235,12 @@ impl TuningStudy {
     fn with_recommender<T>(&self, search: Option<&SearchLimits>, ask: impl FnOnce(&Recommender<'_>) -> T) -> T {
         let trained = self.trained.as_ref();
         let own;
+        let space_of = |limits: &SearchLimits| SearchSpace::new(&self.sweep, limits, &self.platform);
         let space = match (search, trained) {
             (None, Some(trained)) => &trained.space,
-            (search, _) => {
-                own = SearchSpace::new(&self.sweep, search.unwrap_or(&SearchLimits::default()), &self.platform);
+            (None, None) => self.unlimited.get_or_init(|| space_of(&SearchLimits::default())),
+            (Some(limits), _) => {
+                own = space_of(limits);
                 &own
             }
         };

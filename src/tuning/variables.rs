@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     conf::Severity,
     log::assignments,
-    platform::{Gpu, Library, Platform, Version},
+    platform::{Library, Platform, Version},
 };
 use crate::{
     collective::{Algorithm, Protocol},
@@ -24,7 +24,7 @@ use crate::{
 pub struct VariableFinding {
     /// The line in which it is set, from 1.
     pub line: u32,
-    /// The variable.
+    /// The name of the variable, as the text has it.
     pub name: String,
     /// Whether something else holds than what stands there, nothing, or what it says.
     pub severity: Severity,
@@ -185,7 +185,7 @@ impl Variables {
         }
     }
 
-    /// Threads of a block.
+    /// Threads of a block of a kernel (`NCCL_NTHREADS`).
     fn threads(&mut self) {
         const MOST: i64 = 512;
         const LEAST: i64 = 64;
@@ -225,9 +225,8 @@ impl Variables {
     fn tuner(&mut self) {
         let name = "NCCL_TUNER_PLUGIN";
         let is_none = self.text(name).is_some_and(|value| value.eq_ignore_ascii_case("none"));
-        // Where the GPU isn't known, the one GPU that has a table is what may be lost.
-        let gpu = self.platform.gpu.unwrap_or(Gpu::Gfx(0x950));
-        let table = Table::find(gpu, self.platform.version).filter(|_| self.platform.library == Library::Rccl);
+        let Platform { library, version, gpu, .. } = self.platform;
+        let table = Table::possible(gpu, version).filter(|_| library == Library::Rccl);
         if let (true, Some(table)) = (is_none, table) {
             let is_known = self.platform.gpu.is_some() && self.platform.version.is_some();
             let severity = if is_known { Severity::Changes } else { Severity::Note };
@@ -307,6 +306,7 @@ impl Variables {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conf::machine::Gpu;
 
     fn nccl(version: &str) -> Platform {
         Platform { version: version.parse().ok(), ..Library::Nccl.into() }

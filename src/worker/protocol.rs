@@ -18,7 +18,7 @@ use crate::{
         files::{DocumentFiles, FileToLoad},
         lines::FileLines,
     },
-    measure::{FilledCommand, MeasureValues},
+    measure::{MeasureCommand, MeasureValues},
     progress::Step,
     report::{self, snapshot::Snapshot},
     tuning::{
@@ -163,8 +163,8 @@ pub enum Response {
     Written(report::Written),
     /// The response to [`Request::ReadLine`]: the line with those around it.
     Lines(FileLines),
-    /// The response to [`Request::MeasureCommands`].
-    MeasureCommands(Vec<FilledCommand>),
+    /// The response to [`Request::MeasureCommands`]: the commands, filled.
+    MeasureCommands(Vec<MeasureCommand<String>>),
 }
 
 /// The result of loading files.

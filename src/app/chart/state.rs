@@ -109,7 +109,6 @@ impl State {
             chart.y.spacing = other_y.unwrap_or(chart.y.spacing);
             Some(Arc::new(chart))
         });
-        let chart = Signal::from(chart);
         let state = Self {
             base,
             chart,

@@ -28,7 +28,7 @@ use crate::{
 /// One chart of the view, drawn `tasks` tasks of the browser after the view has come.
 fn chart_of(session: Session, tasks: usize, part: fn(&View) -> Option<&Chart>) -> Signal<Option<Arc<Chart>>> {
     let view = browser_tasks::delayed(tasks, Signal::from(session.tuning.view));
-    memo(move || view.with(|view: &Option<Arc<View>>| part(view.as_ref()?).cloned().map(Arc::new))).into()
+    memo(move || view.with(|view: &Option<Arc<View>>| part(view.as_ref()?).cloned().map(Arc::new)))
 }
 
 /// busbw over size, with hotspots marked.
@@ -47,7 +47,6 @@ fn over_size(session: Session) -> Signal<Option<Arc<Chart>>> {
         marked.series.extend(marks);
         Some(Arc::new(marked))
     })
-    .into()
 }
 
 /// Makes charts of times for the workload shown.

@@ -232,7 +232,7 @@ pub fn Sections(
     // What stands at a place is drawn anew where it is of another group.
     let sections = move || {
         let all = state.shown.get();
-        let wanted = tab.map(|tab| tab.get()).filter(|_| !is_printing.get());
+        let wanted = tab.map(Signal::get).filter(|_| !is_printing.get());
         let kind = |(index, section): (usize, &Section)| {
             (index, section.form.as_ref().map(|group| group.number), section.placement.is_folded)
         };

@@ -17,7 +17,7 @@ use crate::{
 /// A range of sizes within which neither the file nor the table changes its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgainstRange {
-    /// The collective.
+    /// The collective that a rule or a row names.
     pub collective: Collective,
     /// The number of nodes and ranks.
     pub scale: Scale,

@@ -14,7 +14,7 @@ const MARKS: [&str; 2] = ["NCCL INFO ", "NCCL WARN "];
 const CALL: &str = ": opCount ";
 const BYTES: &str = " Bytes -> ";
 
-/// What one line says.
+/// What a line of NCCL or RCCL says about calls and about who decides them.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::tuning) enum Line<'a> {
     /// What the library chose for a call: `AllReduce: 8388608 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..23}`.
@@ -33,7 +33,7 @@ pub(in crate::tuning) enum Line<'a> {
     ClampedChunk { collective: Collective, asked_bytes: u64, limit_bytes: u64 },
     /// `No algorithm/protocol available for function AllReduce with datatype ncclFloat32.`
     NoAlgorithm { collective: Collective },
-    /// Which tuner is loaded.
+    /// The tuner that the process asks for, uses, or lacks, in any of the words of 2.19 and later.
     Loaded(Tuner<'a>),
     /// `TUNER/CsvTuner: Initializing built-in CSV tuner for 1 nodes, 8 ranks`.
     CsvTunerScale { nodes: u32, ranks: u32 },
@@ -153,22 +153,22 @@ pub(in crate::tuning) enum CallKind {
 pub(in crate::tuning) enum Tuner<'a> {
     /// A plugin was asked for by name.
     Asked(&'a str),
-    /// A plugin is used.
+    /// A plugin is used; its name or version, as the line says.
     Plugin(&'a str),
     /// RCCL's built-in CSV tuner reads this file, `<embedded>/…` where the table is compiled in.
     BuiltIn(&'a str),
-    /// No tuner is used.
+    /// The library goes without a tuner.
     None,
 }
 
 /// A tuner that says what it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::tuning) enum Source {
-    /// RCCL's built-in CSV tuner.
+    /// RCCL's built-in CSV tuner (`TUNER/CsvTuner`).
     CsvTuner,
-    /// aws-ofi-nccl.
+    /// The tuner of aws-ofi-nccl (`Region Tuner`).
     Ofi,
-    /// NCCLX.
+    /// The built-in tuner of NCCLX (`NCCLX TUNER`).
     Ncclx,
 }
 
@@ -202,6 +202,13 @@ pub(in crate::tuning) struct Printed {
     pub(in crate::tuning) library: Library,
     pub(in crate::tuning) first: Version,
     pub(in crate::tuning) last: Option<Version>,
+}
+
+impl Printed {
+    /// Whether this version of the library is one of these releases.
+    pub(in crate::tuning) fn is_by(&self, library: Library, version: Version) -> bool {
+        self.library == library && self.first <= version && self.last.is_none_or(|last| version <= last)
+    }
 }
 
 impl Line<'_> {
@@ -613,10 +620,7 @@ mod tests {
 
     fn is_printed(line: &Line<'_>, library: Library, release: Version) -> bool {
         let printed = line.printed_by();
-        let fits = |printed: &Printed| {
-            printed.library == library && printed.first <= release && printed.last.is_none_or(|last| release <= last)
-        };
-        printed.is_empty() || printed.iter().any(fits)
+        printed.is_empty() || printed.iter().any(|printed| printed.is_by(library, release))
     }
 
     #[test]

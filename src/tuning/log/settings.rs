@@ -110,8 +110,9 @@ fn pinned([least, most]: [Option<u32>; 2]) -> Option<NonZero<u16>> {
     u16::try_from(channels).ok().filter(|n| *n <= 1024).and_then(NonZero::new)
 }
 
-/// The collective takes no algorithm and no protocol.
-pub(super) fn is_point_to_point(collective: Collective) -> bool {
+/// Whether a collective is made of point-to-point transfers: it takes no algorithm and no protocol, and no tuner is
+/// asked about it.
+pub(in crate::tuning) const fn is_point_to_point(collective: Collective) -> bool {
     use Collective::{AllToAll, Gather, Hypercube, Scatter, SendRecv};
     matches!(collective, AllToAll | SendRecv | Gather | Scatter | Hypercube)
 }

@@ -116,7 +116,6 @@ pub(super) fn answer(mut logs: JoinedLogs, listed: &[ListedCall], question: &Rea
         Conf { rules, reader: *reader, support: SupportMatrix::new(platform.matrix(), &Sweep::default()) }
     });
     let mut collected = Collected::default();
-    let mut notes = Vec::new();
     let counted = counted(&logs);
     let shared_tuner = shared_tuner(&logs);
     let mut factor_unknown = 0;
@@ -182,16 +181,19 @@ pub(super) fn answer(mut logs: JoinedLogs, listed: &[ListedCall], question: &Rea
         ..Reach::default()
     };
     (reach.total, reach.lines) = totalled(collected.lines);
-    words::notes(&logs, &reach, &at, conf.is_some(), !listed.is_empty(), &mut notes);
+    reach.notes = words::notes(&logs, &reach, &at, conf.is_some(), !listed.is_empty());
     reach.switch_on = words::switch_on(&logs, &reach, &at, !listed.is_empty());
     reach.headline = words::headline(&reach.total);
-    reach.notes = notes;
     reach
 }
 
+/// The library: as given, or else as the logs say, or else as the GPU says.
+pub(super) fn library(logs: &JoinedLogs, given: Option<Library>, gpu: Option<Gpu>) -> Option<Library> {
+    given.or(logs.library.map(|(library, _)| library)).or(gpu.map(Library::from))
+}
+
 fn surroundings(logs: &JoinedLogs, question: &ReachQuestion) -> Surroundings {
-    let of_gpu = question.gpu.map(|gpu| if matches!(gpu, Gpu::Sm(_)) { Library::Nccl } else { Library::Rccl });
-    let library = question.library.or(logs.library.map(|(library, _)| library)).or(of_gpu);
+    let library = library(logs, question.library, question.gpu);
     let logged = logs.library.filter(|(logged, _)| Some(*logged) == library).and_then(|(_, release)| release);
     Surroundings {
         library,

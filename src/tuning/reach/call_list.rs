@@ -17,7 +17,7 @@ use crate::{
 /// A collective as a job calls it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedCall {
-    /// The collective.
+    /// The collective, by any of its usual names in the list.
     pub collective: Collective,
     /// Bytes as nccl-tests prints them: of the larger buffer.
     pub size_bytes: u64,
@@ -29,7 +29,7 @@ pub struct ListedCall {
     pub data_type: Option<String>,
     /// Whether the operation is the sum.
     pub is_sum: Option<bool>,
-    /// Where it is listed.
+    /// The row of the list; `None` for calls that no file lists.
     pub place: Option<Place>,
 }
 

@@ -7,7 +7,10 @@
 use super::{call_list::ListedCall, result::Path};
 use crate::{
     collective::{Collective, Scale},
-    tuning::platform::{Gpu, Library, Version},
+    tuning::{
+        log::is_point_to_point,
+        platform::{Gpu, Library, Platform, Version},
+    },
 };
 
 /// What is known of where calls run.
@@ -45,18 +48,6 @@ impl Surroundings {
     }
 }
 
-/// Whether a collective is made of point-to-point transfers: no tuner is asked about it.
-pub(super) const fn is_point_to_point(collective: Collective) -> bool {
-    !matches!(
-        collective,
-        Collective::AllReduce
-            | Collective::AllGather
-            | Collective::ReduceScatter
-            | Collective::Broadcast
-            | Collective::Reduce
-    )
-}
-
 /// The path that a call takes before a tuner is asked, and the condition; `None` where a tuner is asked.
 pub(super) fn path(call: &ListedCall, at: &Surroundings) -> Option<(Path, String)> {
     if call.scale.ranks == 1 {
@@ -76,22 +67,19 @@ pub(super) fn path(call: &ListedCall, at: &Surroundings) -> Option<(Path, String
 }
 
 fn direct(call: &ListedCall, at: &Surroundings) -> Option<(Path, String)> {
-    /// Bytes up to which an architecture without a threshold of its own is direct (`RCCL_DIRECT_ALLGATHER_THRESHOLD`).
-    const DEFAULT_BYTES: u64 = 75_497_472;
-    let Scale { nodes, ranks } = call.scale;
     let asked = at.number("RCCL_DIRECT_ALLGATHER_THRESHOLD");
     let is_disabled = at.variable("RCCL_DIRECT_ALLGATHER_DISABLE").is_some_and(|value| value.trim() != "0");
-    if call.collective != Collective::AllGather || ranks % 8 != 0 || asked == Some(-1) || is_disabled {
+    if call.collective != Collective::AllGather
+        || !call.scale.ranks.is_multiple_of(8)
+        || asked == Some(-1)
+        || is_disabled
+    {
         return None;
     }
-    let of_architecture = match at.gpu {
-        Some(GFX950) if nodes == 1 => 8 << 20,
-        Some(GFX950) if nodes < 64 => u64::from(nodes) * (2 << 20),
-        Some(GFX950) => DEFAULT_BYTES,
-        Some(GFX942) => 4 << 20,
-        Some(_) => return None,
-        None => return Some((Path::Unknown, "the architecture is not known: a direct all_gather may run".to_owned())),
+    let Some(gpu) = at.gpu else {
+        return Some((Path::Unknown, "the architecture is not known: a direct all_gather may run".to_owned()));
     };
+    let of_architecture = Platform::direct_all_gather_bytes(gpu, call.scale)?;
     let threshold_bytes = asked.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(of_architecture);
     let condition = format!("direct all_gather: {} ≤ {threshold_bytes} bytes in all", call.size_bytes);
     (call.size_bytes <= threshold_bytes).then_some((Path::Direct, condition))

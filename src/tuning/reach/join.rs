@@ -5,15 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::{
-    conditions::is_point_to_point,
-    result::{Path, Place, ReachCounts},
-};
+use super::result::{Path, Place, ReachCounts};
 use crate::{
     collective::{Collective, Configuration},
     tuning::{
         log::{
             debug::{larger_buffer, process},
+            is_point_to_point,
             lines::{self, Answer, Call, CallKind, Communicator, Decision, Line, Printed, Source, Tuner},
         },
         platform::{Library, Version},
@@ -23,11 +21,11 @@ use crate::{
 /// The tuner of a process, as far as lines say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LoadedTuner {
-    /// A plugin.
+    /// A library that is loaded as a plugin.
     Plugin,
     /// RCCL's built-in CSV tuner, with the table that is shipped with the library or a file of the user's.
     BuiltIn { is_own: bool },
-    /// None.
+    /// The library says that none is loaded.
     None,
 }
 
@@ -36,7 +34,7 @@ pub(super) enum LoadedTuner {
 pub(super) enum Scope {
     /// Of the elements that the function counts.
     Task,
-    /// Of all ranks.
+    /// Of the buffers of all ranks, as a tuner sees them.
     Total,
 }
 
@@ -45,7 +43,7 @@ pub(super) enum Scope {
 pub(super) enum Told {
     /// No line says anything.
     Nothing,
-    /// It answered.
+    /// It gave an algorithm and a protocol.
     Answered(Answer),
     /// It left the choice to the library.
     Left,
@@ -56,11 +54,11 @@ pub(super) enum Told {
 pub(super) enum CallOutcome {
     /// It took a path that asks no tuner, or an unknown one.
     Went(Path),
-    /// The library chose.
+    /// The library chose an algorithm and a protocol.
     Decided { ran: Configuration, told: Told },
 }
 
-/// Calls that are alike.
+/// Calls that a report counts together before it is known what the tuner file makes of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SeenCall {
     pub(super) collective: Collective,
@@ -115,7 +113,7 @@ pub(super) struct ProcessLog {
     in_batch: BTreeMap<(Collective, u32, u32), u64>,
     answers: Vec<(Collective, u64, Told)>,
     selected: Vec<(Collective, Path, Place)>,
-    /// Decisions without a call.
+    /// Decisions whose call no line shows; counted as calls where the process logs none.
     orphans: SeenCalls,
     /// The transfers of a direct all_gather that are still to come: communicator, count, number.
     parts: Option<(usize, u64, Option<u32>)>,

@@ -21,7 +21,7 @@ pub use self::{
     words::listing,
 };
 use self::{call_list::ListReader, join::JoinedLogs};
-use super::platform::Library;
+use super::platform::{Gpu, Library};
 use crate::text::{Lines, Problems};
 
 /// Reads logs and lists of calls, one file after another.
@@ -85,9 +85,9 @@ impl ReachReader {
         self.listed.extend(calls);
     }
 
-    /// The library that the logs name.
-    pub fn library(&self) -> Option<Library> {
-        self.logs.library.map(|(library, _)| library)
+    /// The library of the report: as given, or else as the logs say, or else as the GPU says.
+    pub fn library(&self, given: Option<Library>, gpu: Option<Gpu>) -> Option<Library> {
+        answer::library(&self.logs, given, gpu)
     }
 
     /// The report on all files.

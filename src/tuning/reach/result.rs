@@ -28,21 +28,21 @@ pub enum Path {
     Env,
     /// A kernel for symmetric windows.
     Symmetric,
-    /// Copy engines.
+    /// Copies by copy engines, without a kernel.
     Ce,
-    /// RCCL's DDA.
+    /// RCCL's DDA: kernels that read the memory of other GPUs directly.
     Dda,
     /// RCCL's direct or hierarchical all_gather.
     Direct,
-    /// MSCCL or MSCCL++.
+    /// An algorithm of MSCCL or a kernel of MSCCL++.
     Msccl,
-    /// Point-to-point transfers.
+    /// Send and receive, or a collective that is made of them.
     P2p,
     /// One rank: a copy.
     OneRank,
-    /// No element.
+    /// A call of no element: nothing runs.
     Empty,
-    /// Nothing tells the way.
+    /// No line says which path it took.
     Unknown,
 }
 
@@ -128,9 +128,9 @@ pub struct ReachCommunicator {
 /// Calls of one collective and size on one communicator that went one way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReachLine {
-    /// The index in [`Reach::communicators`].
+    /// Its index in [`Reach::communicators`], from 0.
     pub communicator: u32,
-    /// The collective.
+    /// The collective of all these calls.
     pub collective: Collective,
     /// Bytes of a call as a tuner sees them, of all ranks for all_gather and reduce_scatter; of the larger buffer where
     /// no tuner is asked. `None` where no line says them.
@@ -144,7 +144,7 @@ pub struct ReachLine {
     pub grouped_calls: u64,
     /// The way that they took.
     pub path: Path,
-    /// How that is known.
+    /// The first line that shows the path, or the condition from which it is inferred.
     pub evidence: PathEvidence,
     /// What ran, where a line says; channels 0 where it does not say those.
     pub ran: Option<Configuration>,
@@ -162,9 +162,9 @@ pub struct ReachLine {
 /// The calls of one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathTotal {
-    /// The path.
+    /// The path that all these calls took.
     pub path: Path,
-    /// Its calls.
+    /// The calls on it, as [`ReachTotal::calls`] counts.
     pub calls: u64,
     /// Bytes of those whose bytes are known.
     pub bytes: u64,
@@ -205,7 +205,7 @@ pub struct ReachCounts {
     pub decisions_as_calls: u64,
     /// Decisions whose bytes are those of one rank while the number of ranks is not known.
     pub factor_unknown: u64,
-    /// Answers of tuners.
+    /// Lines in which a tuner says what it answered.
     pub tuner_answers: u64,
     /// Answers that tuners left to the library.
     pub left_to_library: u64,
@@ -217,7 +217,7 @@ pub struct ReachCounts {
     pub clamped_chunks: u64,
     /// Calls for which no algorithm was available.
     pub no_algorithm: u64,
-    /// Calls that DDA refused.
+    /// Lines in which RCCL says that a call does not fit DDA.
     pub dda_disqualified: u64,
 }
 
@@ -226,11 +226,11 @@ pub struct ReachCounts {
 pub struct Reach {
     /// The answer in a sentence.
     pub headline: String,
-    /// The sums.
+    /// The sums over [`Reach::lines`].
     pub total: ReachTotal,
-    /// The library and its version, as given or else as the logs say.
+    /// The library, as given, or else as the logs or the GPU say.
     pub library: Option<Library>,
-    /// The version.
+    /// Its version, as given, or else as the logs say.
     pub version: Option<Version>,
     /// The communicators whose calls are counted.
     pub communicators: Vec<ReachCommunicator>,
@@ -240,7 +240,7 @@ pub struct Reach {
     pub counts: ReachCounts,
     /// What to switch on to see more.
     pub switch_on: Vec<String>,
-    /// What limits the answer.
+    /// What limits the answer, a sentence each without a full stop.
     pub notes: Vec<String>,
     /// The names of the files, as they were given.
     pub files: Vec<String>,

@@ -7,10 +7,7 @@ use super::{
 };
 use crate::{
     text::{Column, Entry, Listing},
-    tuning::{
-        log::lines::Printed,
-        platform::{Library, Version},
-    },
+    tuning::platform::{Library, Version},
     units::{Size, count, grouped},
 };
 
@@ -19,31 +16,25 @@ pub(super) fn headline(total: &ReachTotal) -> String {
     if total.calls == 0 {
         return "No call is known: nothing can be said of what a conf can move".to_owned();
     }
-    let calls = format!("A conf can move {} of {}", grouped(total.reached_calls), counted(total.calls));
+    let calls = format!("A conf can move {} of {}", grouped(total.reached_calls), count(total.calls, "call"));
     if total.bytes == 0 {
         return format!("{calls}; their bytes are not known");
     }
     let known = if total.unsized_calls > 0 {
-        format!(" that are known; those of {} are not", counted(total.unsized_calls))
+        format!(" that are known; those of {} are not", count(total.unsized_calls, "call"))
     } else {
         String::new()
     };
     format!("{calls} ({:.1} % of the bytes{known})", total.reached_bytes as f64 / total.bytes as f64 * 100.0)
 }
 
-fn counted(calls: u64) -> String {
-    format!("{} call{}", grouped(calls), if calls == 1 { "" } else { "s" })
-}
-
 /// Whether the logs were asked for a subsystem; `None` where no line shows what was asked for.
 fn is_asked(logs: &JoinedLogs, subsystem: &str) -> Option<bool> {
     let list = logs.environment.get("NCCL_DEBUG_SUBSYS")?;
-    let has = |name: &str| list.split(',').any(|word| word.trim().eq_ignore_ascii_case(name));
-    let is_excluded = list.starts_with('^');
-    Some(if is_excluded {
-        !list.trim_start_matches('^').split(',').any(|word| word.trim().eq_ignore_ascii_case(subsystem))
-    } else {
-        has(subsystem) || has("ALL")
+    let has = |list: &str, name: &str| list.split(',').any(|word| word.trim().eq_ignore_ascii_case(name));
+    Some(match list.strip_prefix('^') {
+        Some(excluded) => !has(excluded, subsystem),
+        None => has(list, subsystem) || has(list, "ALL"),
     })
 }
 
@@ -85,31 +76,30 @@ pub(super) fn switch_on(logs: &JoinedLogs, reach: &Reach, at: &Surroundings, has
     all
 }
 
-/// What limits the answer.
+/// What limits the answer, a sentence each without a full stop.
 pub(super) fn notes(
     logs: &JoinedLogs,
     reach: &Reach,
     at: &Surroundings,
     has_conf: bool,
     has_list: bool,
-    notes: &mut Vec<String>,
-) {
+) -> Vec<String> {
+    let mut notes = Vec::new();
     let counts = &reach.counts;
-    let lines = |number: u64| count(number, "line");
     if counts.not_understood > 0 {
         notes.push(format!(
             "{} like a call or a decision can't be understood (torn, or with unknown names): not counted",
-            lines(counts.not_understood)
+            count(counts.not_understood, "line")
         ));
     }
     for (name, number) in &counts.unknown_functions {
-        notes.push(format!("{} of the function {name}, which is not known: in no total", counted(*number)));
+        notes.push(format!("{} of the function {name}, which is not known: in no total", count(*number, "call")));
     }
     if counts.factor_unknown > 0 {
         notes.push(format!(
             "{} per rank, factor unknown: the log has the bytes of one rank and not how many there are; counted, and \
              compared with nothing",
-            counted(counts.factor_unknown)
+            count(counts.factor_unknown, "call")
         ));
     }
     if counts.decisions_without_call > 0 {
@@ -137,7 +127,7 @@ pub(super) fn notes(
         notes.push(format!(
             "{} in groups with others of the same function, type and operation: the tuner may be asked once for their \
              sum, and a rule for their own bytes may not answer",
-            counted(in_groups)
+            count(in_groups, "call")
         ));
     }
     if counts.call_lines > 0 || counts.decision_lines > 0 {
@@ -155,16 +145,12 @@ pub(super) fn notes(
                 .to_owned(),
         );
     }
-    if let Some((library, release)) = at.library.zip(at.version) {
-        let is_printed = |printed: &Printed| {
-            printed.library == library && printed.first <= release && printed.last.is_none_or(|last| release <= last)
-        };
+    if let Some((library, version)) = at.library.zip(at.version) {
         for (forms, place, number) in &logs.forms {
-            if !forms.iter().any(is_printed) {
+            if !forms.iter().any(|printed| printed.is_by(library, version)) {
                 notes.push(format!(
-                    "{} of a form that {} {release} does not print, the first at line {} of file {}: of another version",
-                    lines(*number),
-                    name(library),
+                    "{} of a form that {library} {version} does not print, the first at line {} of file {}: of another version",
+                    count(*number, "line"),
                     place.line,
                     place.file + 1
                 ));
@@ -188,13 +174,7 @@ pub(super) fn notes(
                 .to_owned(),
         );
     }
-}
-
-fn name(library: Library) -> &'static str {
-    match library {
-        Library::Nccl => "NCCL",
-        Library::Rccl => "RCCL",
-    }
+    notes
 }
 
 const COLUMNS: [Column; 11] = [

@@ -35,9 +35,7 @@ type Uncovered = BTreeMap<(Collective, Scale), Vec<(u64, u64)>>;
 
 /// Sizes that the library's own table would decide, and this file leaves open.
 fn displaced(rules: &[Rule], platform: Platform, support: &SupportMatrix, findings: &mut LintFindings) {
-    // Where the GPU isn't known, the one GPU that has a table is what may be lost.
-    let gpu = platform.gpu.unwrap_or(Gpu::Gfx(0x950));
-    let Some(table) = Table::find(gpu, platform.version) else { return };
+    let Some(table) = Table::possible(platform.gpu, platform.version) else { return };
     let uncovered = uncovered(rules, &table, support, findings.reader);
     let Some(line) = rules.iter().map(|rule| rule.line).max().or(Some(1)).filter(|_| !uncovered.is_empty()) else {
         return;
@@ -137,21 +135,18 @@ fn direct(rule: &Rule, platform: Platform, findings: &mut LintFindings) {
     findings.push(rule.line, Code::DeadRow, severity, message);
 }
 
-/// Up to how many bytes RCCL's all_gather is direct on a GPU and scale; `None` where it isn't.
+/// Up to how many bytes RCCL's all_gather is direct on a GPU and scale; `None` where it isn't, and on so many nodes
+/// that a variable decides.
 ///
-/// The thresholds of 2.31 are those of its source; before, the comment of rccl_tuner_gfx950.conf (ROCm/rccl 60e551c4)
-/// says 4 MiB for several nodes, and measurements say 8 MiB for one. Where the version isn't known, it is the lowest.
-fn direct_limit(platform: Platform, Scale { nodes, ranks }: Scale) -> Option<u64> {
-    const MIB: u64 = 1 << 20;
-    if !ranks.is_multiple_of(8) {
-        return None;
-    }
+/// Before 2.31 the comment of rccl_tuner_gfx950.conf (ROCm/rccl 60e551c4) says 4 MiB for several nodes. Where the
+/// version isn't known, it is the lowest.
+fn direct_limit(platform: Platform, scale: Scale) -> Option<u64> {
+    const BEFORE: u64 = 4 << 20;
     let is_new = platform.version.is_some_and(|version| version.is_from(Version::new(2, 31)));
-    match (platform.gpu?, nodes) {
-        (Gpu::Gfx(0x950), 1) => Some(8 * MIB),
-        (Gpu::Gfx(0x950), 2..64) if is_new => Some(u64::from(nodes) * 2 * MIB),
-        (Gpu::Gfx(0x950), 2..64) => Some(4 * MIB),
-        (Gpu::Gfx(0x942), _) => Some(4 * MIB),
-        _ => None,
+    let limit = Platform::direct_all_gather_bytes(platform.gpu?, scale)?;
+    match (platform.gpu?, scale.nodes) {
+        (Gpu::Gfx(0x950), 64..) => None,
+        (Gpu::Gfx(0x950), 2..) if !is_new => Some(BEFORE),
+        _ => Some(limit),
     }
 }

@@ -18,6 +18,7 @@ pub mod notices;
 pub mod plugin;
 pub mod server;
 pub mod shell;
+pub mod shorten;
 pub mod site;
 pub mod tools;
 pub mod weight;

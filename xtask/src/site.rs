@@ -6,7 +6,7 @@ use std::{fmt::Write, fs, path::Path};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use sha2::{Digest, Sha256};
 
-use crate::{Result, root};
+use crate::{Result, root, shorten::shorten};
 
 /// The script that keeps a build on the device. It names the build and its files, so it is written last.
 pub const SERVICE_WORKER: &str = "service-worker.js";
@@ -14,8 +14,8 @@ pub const SERVICE_WORKER: &str = "service-worker.js";
 /// Not files of the page: read by the host, or by the browser to ask for updates.
 const APART: [&str; 2] = ["_headers", SERVICE_WORKER];
 
-/// What the workers' code is made of, by how the names end.
-const WORKER_FILES: [&str; 2] = [".js", "_bg.wasm"];
+/// What the page's code and the workers' are each made of, by how the names end: a script and a module.
+const CODE: [&str; 2] = [".js", "_bg.wasm"];
 
 /// Finishes a folder that trunk has built; one that is finished and was changed gets a new name. Answers the build's
 /// name.
@@ -27,8 +27,10 @@ pub fn finish(dist: &Path, version: &str) -> Result<String> {
     if page.contains("PAGE_ICON") {
         page = page.replace("PAGE_ICON", &data_address(&read(dist, "icon.svg")?));
     }
-    if let Some(worker) = hash_worker(dist)? {
-        page = page.replace("WORKER_CODE", &worker);
+    page = join_styles(dist, &page)?;
+    for (stem, hashed) in shorten_code(dist)? {
+        // trunk gives the workers' code a name without a hash, and doesn't write it into the page.
+        page = page.replace(if stem == "worker" { "WORKER_CODE" } else { &stem }, &hashed);
     }
     if let Some(code) = files(dist)?.into_iter().find(|name| name.starts_with("page-") && name.ends_with(".wasm")) {
         let code_bytes = fs::metadata(dist.join(&code)).map_err(|error| format!("{code}: {error}"))?.len();
@@ -63,24 +65,58 @@ pub fn finish(dist: &Path, version: &str) -> Result<String> {
     Ok(build)
 }
 
-/// trunk gives the code of workers names without a hash. Answers the name with it, without ending: nothing where a
-/// folder was finished before.
-fn hash_worker(dist: &Path) -> Result<Option<String>> {
-    if !dist.join("worker.js").exists() {
-        return Ok(None);
+/// Makes one file of the page's stylesheets, in their order: one request, and less to load, since what they have in
+/// common is compressed once. Answers the page with a link to it.
+fn join_styles(dist: &Path, page: &str) -> Result<String> {
+    let (mut styles, mut first, mut joined, mut rest) = (String::new(), None, String::new(), page);
+    while let Some(begin) = rest.find("<link ") {
+        let (before, tag) = rest.split_at(begin);
+        let end = tag.find('>').map_or(tag.len(), |end| end + 1);
+        let (tag, after) = tag.split_at(end);
+        joined += before;
+        rest = after;
+        if !tag.contains("stylesheet") {
+            joined += tag;
+            continue;
+        }
+        let address = tag.split_once("href=").map_or("", |(_, address)| address.trim_start_matches('"'));
+        let name = address.trim_start_matches("./").split(['"', ' ', '>']).next().unwrap_or_default();
+        styles += &read(dist, name)?;
+        fs::remove_file(dist.join(name)).map_err(|error| format!("{name}: {error}"))?;
+        first.get_or_insert(joined.len());
     }
-    let mut both = Sha256::new();
-    for ending in WORKER_FILES {
-        let name = format!("worker{ending}");
-        both.update(fs::read(dist.join(&name)).map_err(|error| format!("{name}: {error}"))?);
+    joined += rest;
+    if let Some(first) = first {
+        let name = format!("style-{}.css", hex(&Sha256::digest(&styles)[..8]));
+        write(dist, &name, &styles)?;
+        let integrity = integrity(styles.as_bytes());
+        joined.insert_str(first, &format!("<link rel=\"stylesheet\" href=\"./{name}\" integrity=\"{integrity}\">"));
     }
-    let hashed = format!("worker-{}", hex(&both.finalize()[..8]));
-    for ending in WORKER_FILES {
-        let name = format!("worker{ending}");
-        let rename = fs::rename(dist.join(&name), dist.join(format!("{hashed}{ending}")));
-        rename.map_err(|error| format!("{name}: {error}"))?;
+    Ok(joined)
+}
+
+/// Shortens the names in each module and its script, and names both files by the hash of what they hold. Answers the
+/// names without ending, before and after.
+fn shorten_code(dist: &Path) -> Result<Vec<(String, String)>> {
+    let all = files(dist)?;
+    let stems = all.iter().filter_map(|name| name.strip_suffix(CODE[1]));
+    let stems = stems.filter(|stem| all.contains(&format!("{stem}{}", CODE[0])));
+    let mut renamed = Vec::new();
+    for stem in stems {
+        let [script, module] = CODE.map(|ending| dist.join(format!("{stem}{ending}")));
+        let unread = |error| format!("{stem}: {error}");
+        let (short_script, short_module) =
+            shorten(&fs::read_to_string(&script).map_err(unread)?, &fs::read(&module).map_err(unread)?)
+                .map_err(|why| format!("{stem}: {why}"))?;
+        let both = Sha256::new().chain_update(&short_script).chain_update(&short_module).finalize();
+        let hashed = format!("{}-{}", stem.split('-').next().unwrap_or_default(), hex(&both[..8]));
+        for (old, ending, content) in [(&script, CODE[0], short_script.as_bytes()), (&module, CODE[1], &short_module)] {
+            fs::remove_file(old).map_err(unread)?;
+            fs::write(dist.join(format!("{hashed}{ending}")), content).map_err(unread)?;
+        }
+        renamed.push((stem.to_owned(), hashed));
     }
-    Ok(Some(hashed))
+    Ok(renamed)
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -196,20 +232,42 @@ mod tests {
         assert!(page.contains(icon), "{page}");
     }
 
-    // printf 'let wasm_bindgen\0asm of workers' | sha256sum
-    const WORKER: &str = "worker-3b24fb05d3c0b611";
+    #[test]
+    fn stylesheets_are_one_file_in_their_order() {
+        let dist = dist("styles");
+        write(&dist, "b-0123456789abcdef.css", "b{color:red}").unwrap();
+        write(&dist, "a-0123456789abcdef.css", "a{color:blue}").unwrap();
+        let page = read(&dist, "index.html").unwrap();
+        let links = "<title>x</title><link rel=\"stylesheet\" href=\"./b-0123456789abcdef.css\" integrity=\"sha384-x\"/>\
+                     <link rel=icon href=i.svg><link href=./a-0123456789abcdef.css integrity=sha384-y rel=stylesheet><p>";
+        write(&dist, "index.html", &format!("{page}{links}")).unwrap();
+        let first = finish(&dist, "1.2.3").unwrap();
+        // printf 'b{color:red}a{color:blue}' | sha256sum
+        let name = "style-40c09d22e2e0518f.css";
+        assert_eq!(read(&dist, name).unwrap(), "b{color:red}a{color:blue}");
+        let page = read(&dist, "index.html").unwrap();
+        let link = format!("<title>x</title><link rel=\"stylesheet\" href=\"./{name}\" integrity=\"sha256-");
+        assert!(page.contains(&link) && page.ends_with("\"><link rel=icon href=i.svg><p>"), "{page}");
+        assert_eq!(files(&dist).unwrap().iter().filter(|file| file.ends_with(".css")).count(), 1);
+        assert_eq!(finish(&dist, "1.2.3").unwrap(), first, "a finished folder stays as it is");
+    }
+
+    // printf 'let wasm_bindgen\0asm\1\0\0\0' | sha256sum, and of `let page` with the same
+    const WORKER: &str = "worker-10ecd582a4a693c9";
+    const PAGE: &str = "page-a7bfc503628a3b62";
 
     fn dist(name: &str) -> std::path::PathBuf {
         let folder = std::env::temp_dir().join(format!("collectune-site-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(folder.join("examples")).unwrap();
         let page = "<html data-version=PAGE_VERSION data-build=PAGE_BUILD data-worker=WORKER_CODE>\
-                    <link data-bytes=WASM_BYTES>";
+                    <link data-bytes=WASM_BYTES href=page-0123456789abcdef_bg.wasm>";
         for (name, content) in [
             ("index.html", page),
-            ("page-0123456789abcdef_bg.wasm", "\0asm"),
+            ("page-0123456789abcdef.js", "let page"),
+            ("page-0123456789abcdef_bg.wasm", "\0asm\x01\0\0\0"),
             ("worker.js", "let wasm_bindgen"),
-            ("worker_bg.wasm", "\0asm of workers"),
+            ("worker_bg.wasm", "\0asm\x01\0\0\0"),
             ("examples/one.csv", "a,b\n"),
             ("_headers", ""),
         ] {
@@ -224,7 +282,9 @@ mod tests {
         let first = finish(&dist, "1.2.3").unwrap();
         assert_eq!(
             read(&dist, "index.html").unwrap(),
-            format!("<html data-version=1.2.3 data-build={first} data-worker={WORKER}><link data-bytes=4>")
+            format!(
+                "<html data-version=1.2.3 data-build={first} data-worker={WORKER}><link data-bytes=8 href={PAGE}_bg.wasm>"
+            )
         );
         assert_eq!(finish(&dist, "1.2.3").unwrap(), first, "the same files have the same name");
         write(&dist, "examples/one.csv", "a,c\n").unwrap();
@@ -246,7 +306,7 @@ mod tests {
         // printf 'a,b\n' | openssl dgst -sha256 -binary | base64
         let csv = "sha256-W+CMloSh0l787gkxggSCQniwi7+0rvlz/+/QuddHgxM=";
         assert!(worker.contains(&format!("  \"examples/one.csv\": \"{csv}\",\n")), "{worker}");
-        assert!(worker.contains("\"page-0123456789abcdef_bg.wasm\""));
+        assert!(worker.contains(&format!("\"{PAGE}_bg.wasm\"")));
         assert!(worker.contains(&format!("\"{WORKER}_bg.wasm\"")) && worker.contains(&format!("\"{WORKER}.js\"")));
         assert!(!worker.contains("\"worker.js\""), "{worker}");
         assert!(!worker.contains("// "), "{worker}");
@@ -255,13 +315,13 @@ mod tests {
 
     #[test]
     fn files_that_never_change_may_be_kept_for_ever() {
-        assert!(is_hashed("page-0123456789abcdef_bg.wasm") && is_hashed("tokens-0123456789abcdef.css"));
+        assert!(is_hashed("page-0123456789abcdef_bg.wasm") && is_hashed("style-0123456789abcdef.css"));
         assert!(!is_hashed("icon.svg") && !is_hashed("third-party-notices.txt") && !is_hashed("service-worker.js"));
         let dist = dist("headers");
         finish(&dist, "1.2.3").unwrap();
         let headers = read(&dist, "_headers").unwrap();
-        let block = "/page-0123456789abcdef_bg.wasm\n  Cache-Control: public, max-age=31536000, immutable\n";
-        assert!(headers.contains(block) && headers.contains(&format!("/{WORKER}.js\n")), "{headers}");
+        let block = format!("/{PAGE}_bg.wasm\n  Cache-Control: public, max-age=31536000, immutable\n");
+        assert!(headers.contains(&block) && headers.contains(&format!("/{WORKER}.js\n")), "{headers}");
         assert!(headers.contains("/service-worker.js\n  Cache-Control: no-cache\n"), "{headers}");
     }
 

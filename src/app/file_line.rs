@@ -27,8 +27,8 @@ impl ShownLine {
         Self { shown: RwSignal::new(None), content: RwSignal::new(None) }
     }
 
-    /// Opens the dialog and has the worker look for the line.
-    fn open(self, session: Session, line: FileLine) {
+    /// Opens the dialog, and has the worker look for the line.
+    pub fn open(self, session: Session, line: FileLine) {
         self.content.set(None);
         self.shown.set(Some(line));
         let (_, handles) = session.to_load(&[line.file.into()]);

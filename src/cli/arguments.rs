@@ -24,6 +24,7 @@ use crate::{
         heat_map::Against,
         parameters::{Parameters, Preset, SetAside},
         platform::{Gpu, Library, Platform, Version},
+        reach::{JobPlace, JobVariable},
         sizes,
     },
 };
@@ -233,6 +234,28 @@ pub(super) struct UntoldScale {
 impl UntoldScale {
     pub(super) fn scale(&self) -> Result<Option<Scale>, CliError> {
         self.nodes.zip(self.ranks).map(|(nodes, ranks)| scale(nodes, ranks)).transpose()
+    }
+}
+
+/// Where a job runs, as far as its logs do not say it.
+#[derive(Args)]
+pub(super) struct JobRunsOn {
+    /// The library's version, which decides the paths of calls: 2.30.4 [default: as the logs say]
+    #[arg(long, value_name = "VERSION")]
+    library_version: Option<Version>,
+
+    /// The GPU's architecture, which decides the paths of calls that no log shows: gfx950, mi300x, sm_90, h100 …
+    #[arg(long, alias = "architecture")]
+    gpu: Option<Gpu>,
+
+    /// A variable of the job's environment, which holds before those that the logs show; can be repeated
+    #[arg(long = "env", value_name = "NAME=VALUE")]
+    environment: Vec<JobVariable>,
+}
+
+impl JobRunsOn {
+    pub(super) fn place(self) -> JobPlace {
+        JobPlace { gpu: self.gpu, version: self.library_version, environment: self.environment }
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{
-    arguments::UntoldScale,
+    arguments::{JobRunsOn, UntoldScale},
     error::{CliError, refuse},
     files, table, terminal,
 };
@@ -13,10 +13,9 @@ use crate::{
     collective::Scale,
     tuning::{
         conf::{Reader, read},
-        platform::{Gpu, Library, Version},
+        platform::Library,
         reach::{self, ReachQuestion, ReachReader},
     },
-    units::{Size, count},
 };
 
 /// Say which of a job's calls a tuner file can move, and which take another path
@@ -45,30 +44,15 @@ pub(super) struct Reach {
     #[arg(long, value_enum)]
     library: Option<Library>,
 
-    /// The library's version, which decides the paths: 2.30.4 [default: as the logs say]
-    #[arg(long, value_name = "VERSION")]
-    library_version: Option<Version>,
-
-    /// The GPU's architecture, which decides the paths of listed calls: gfx950, mi300x, sm_90, h100 …
-    #[arg(long, alias = "architecture")]
-    gpu: Option<Gpu>,
+    #[command(flatten)]
+    on: JobRunsOn,
 
     #[command(flatten)]
     scale: UntoldScale,
 
-    /// A variable of the job's environment, which holds before those that the logs show; can be repeated
-    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
-    environment: Vec<(String, String)>,
-
     /// Write the answer as JSON
     #[arg(long)]
     json: bool,
-}
-
-fn variable(text: &str) -> Result<(String, String), &'static str> {
-    let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let pair = text.split_once('=').filter(|(name, _)| is_name(name));
-    pair.map(|(name, value)| (name.to_owned(), value.to_owned())).ok_or("it must be NAME=VALUE, like RCCL_DDA_ENABLE=0")
 }
 
 impl Reach {
@@ -90,19 +74,14 @@ impl Reach {
                 terminal::say("error", &format!("{name} {why}"));
             }
         }
-        let library = reader.library(self.library, self.gpu);
+        let on = self.on.place();
+        let library = reader.library(self.library, on.gpu);
         let reads = self.reader.unwrap_or(match library {
             Some(Library::Rccl) => Reader::Rccl,
             _ => Reader::Example,
         });
-        let reach = reader.reach(&ReachQuestion {
-            rules: conf.map(|bytes| (read(&bytes, reads), reads)),
-            library,
-            version: self.library_version,
-            gpu: self.gpu,
-            scale,
-            environment: self.environment,
-        });
+        let reach =
+            reader.reach(&ReachQuestion { rules: conf.map(|bytes| (read(&bytes, reads), reads)), library, scale, on });
         for (file, problems) in &reach.problems {
             files::say_problems(&reach.files[*file as usize], problems);
         }
@@ -119,10 +98,8 @@ impl Reach {
 
 fn for_people(reach: &reach::Reach) -> String {
     let mut text = format!("{}.\n", reach.headline);
-    for of in &reach.total.paths {
-        text += &format!("  {:<16} {}, {}\n", of.path.name(), count(of.calls, "call"), Size(of.bytes));
-    }
     if !reach.lines.is_empty() {
+        text += &format!("\n{}", table::of_listing(&reach::path_listing(&reach.total)));
         text += &format!("\n{}", table::of_listing(&reach::listing(reach)));
     }
     if !reach.switch_on.is_empty() {

@@ -26,7 +26,7 @@ use self::{
 };
 use crate::{
     form::{self, Group, RowChoice},
-    plot::{self, Chart, ChartTable},
+    plot::{self, Chart, ChartTable, FileLine},
     text::{Column, Entry, Listing},
 };
 
@@ -212,12 +212,15 @@ pub struct Exhibit {
     pub choose: Option<RowChoice>,
     /// The marks of its rows on the page that it was made on, none for none; they do not travel.
     pub marks: Vec<RowMark>,
+    /// The line of a loaded file that shows each row, none for none; on the page that it was made on, a row opens it.
+    /// They do not travel.
+    pub lines: Vec<Option<FileLine>>,
 }
 
 impl Exhibit {
     /// A table whose rows can't be chosen.
     pub fn new(id: impl Into<String>, title: impl Into<String>, listing: Listing) -> Self {
-        Self { id: id.into(), title: title.into(), listing, choose: None, marks: Vec::new() }
+        Self { id: id.into(), title: title.into(), listing, choose: None, marks: Vec::new(), lines: Vec::new() }
     }
 
     /// The numbers behind a chart, a row for each point.

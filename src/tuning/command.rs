@@ -255,6 +255,8 @@ impl Panels<'_> {
             command.option("--reader", asked.reader.key());
         }
         self.library(&mut command);
+        self.options(&mut command, &[("gpu", "--gpu"), ("library-version", "--library-version")]);
+        asked.on.environment.iter().for_each(|variable| command.option("--env", &variable.to_string()));
         if let Some(scale) = asked.scale {
             nodes_and_ranks(&mut command, scale);
         }

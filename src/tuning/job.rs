@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::reach::JoinedLogs;
 use crate::collective::{Algorithm, Collective, Configuration, Protocol, Scale};
 
 /// The contents of one or more logs of NCCL or RCCL (`NCCL_DEBUG=INFO`, subsystems COLL and TUNING).
@@ -23,6 +24,9 @@ pub struct JobLog {
     pub unknown_calls: u64,
     /// Lines of these kinds that are torn or can't be understood.
     pub torn_lines: u64,
+    /// What the lines of this log say of each call, from which its path is known.
+    #[serde(skip)]
+    pub lines: JoinedLogs,
 }
 
 /// A collective as a job calls it.
@@ -80,7 +84,7 @@ pub struct Cost {
 }
 
 impl JobLog {
-    /// Adds what another log says.
+    /// Adds what another log says, but for the [lines](Self::lines), whose file is not known here.
     pub fn merge(&mut self, other: Self) {
         for (call, count) in other.calls {
             *self.calls.entry(call).or_default() += count;

@@ -16,6 +16,7 @@ use super::{
         lint::lint_for,
         overlay::{OverlayPoint, overlay},
         read,
+        rule::Rule,
     },
     coverage,
     heat_map::Against,
@@ -24,6 +25,7 @@ use super::{
     parameters::Parameters,
     plan,
     platform::{Library, Platform},
+    reach::{Reach, ReachQuestion, ReachReader},
     read::Row,
     record::{RecordAnswer, RecordQuestion},
     report::{self, TuningReportInput},
@@ -335,9 +337,33 @@ impl LoadedTuning {
             None => None,
         };
         let predict = |workload: &Workload, configuration: &Configuration| self.study.predict(workload, configuration);
-        let basis =
-            coverage::CoverageInput { sweep: self.study.sweep(), rules: rules.as_deref(), predict: Some(&predict) };
+        let reach = self.reach(question, rules.clone());
+        let basis = coverage::CoverageInput {
+            sweep: self.study.sweep(),
+            rules: rules.as_deref(),
+            predict: Some(&predict),
+            reach: Some(&reach),
+        };
         Ok(coverage::coverage(&job, &basis, question)?)
+    }
+
+    /// Which of the calls a tuner is asked about: by the lines of the loaded logs, or by the conditions of the library
+    /// for calls that were typed.
+    fn reach(&self, question: &coverage::CoverageQuestion, rules: Option<Vec<Rule>>) -> Reach {
+        let mut reader = ReachReader::default();
+        let groups = self.study.groups();
+        let only = groups.first().filter(|_| groups.len() == 1).map(|group| group.scale);
+        match &question.typed {
+            Some(typed) => reader.list(typed.listed(question.scale.or(only).unwrap_or(Scale { nodes: 1, ranks: 1 }))),
+            None => self.files.jobs.iter().for_each(|(file, log)| reader.log(self.name(*file), log.lines.clone())),
+        }
+        let library = reader.library(None, question.on.gpu).unwrap_or(question.library);
+        reader.reach(&ReachQuestion {
+            rules: rules.map(|rules| (rules, question.reader)),
+            library: Some(library),
+            scale: question.scale,
+            on: question.on.clone(),
+        })
     }
 
     /// Learns from what was taken in.

@@ -16,6 +16,7 @@ use super::{
     parameters::{Parameters, Preset, SearchLimits, SetAside, StallId},
     plan::PlanQuestion,
     platform::{Gpu, Library, Version},
+    reach::JobVariable,
     sets::SetChoice,
     sizes::parse_sizes,
     states::StateKey,
@@ -344,6 +345,12 @@ impl Settings {
         self.coverage.scale = self.coverage.scale.or(self.shown.map(|shown| shown.scale));
         let steps = Field::new("steps", "Steps × ranks in the log", Control::whole(1, 100_000_000));
         form.field(steps, &mut self.coverage.divide_by);
+        let on = &mut self.coverage.on;
+        form.field(Field::new("gpu", "GPU", Control::text(&[])).hinted("gfx950"), &mut on.gpu);
+        let version = Field::new("library-version", "Version of the library", Control::text(&[])).hinted("2.30.4");
+        form.field(version, &mut on.version);
+        let environment = Field::new("env", "Variables of the job", Control::text(&[])).hinted("RCCL_DDA_ENABLE=0");
+        form.field(environment, &mut on.environment);
         if cost_tables.is_empty() {
             form.unlisted("cost-table", usize::EXPECTED, &mut self.cost_table);
         } else {
@@ -582,7 +589,7 @@ one_of!(Preset, "a preset", |preset: &Self| preset.key().to_owned(), |text| Self
     .iter()
     .copied()
     .find(|preset| preset.key() == text));
-list_setting!(Algorithm: "algorithms", Protocol: "protocols", SetAside: "configurations to set aside", StallId: "runs");
+list_setting!(JobVariable: "NAME=VALUE, with commas between them", Algorithm: "algorithms", Protocol: "protocols", SetAside: "configurations to set aside", StallId: "runs");
 
 fn reader_and_library(form: &mut Form<'_>) -> (Reader, Library) {
     let mut both = (Reader::default(), Library::default());

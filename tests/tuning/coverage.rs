@@ -18,6 +18,7 @@ use collectune::{
         coverage::{CoverageError, CoverageInput, CoverageQuestion, Hit, calls::TypedCalls, coverage},
         job::{CollectiveCall, Cost, CostTable, JobLog, LibraryDecision},
         platform::Library,
+        reach::{Path, Reach, ReachQuestion, ReachReader},
         read::{Row, RowMarks, RunKind, Sample},
         sweep::Sweep,
     },
@@ -72,7 +73,7 @@ fn close(value: Option<f64>, expected: f64) -> bool {
 fn each_call_hits_its_rule_or_the_gap_and_costs_its_time() {
     let rules = conf::read(b"allreduce,4096,131072,ring,simple,8,2,16\n", Reader::DnTuner);
     let sweep = sweep();
-    let basis = CoverageInput { sweep: &sweep, rules: Some(&rules), predict: None };
+    let basis = CoverageInput { sweep: &sweep, rules: Some(&rules), predict: None, reach: None };
     let question = CoverageQuestion { reader: Reader::DnTuner, divide_by: 20, ..CoverageQuestion::default() };
     let answer = coverage(&job(), &basis, &question).unwrap();
 
@@ -117,7 +118,7 @@ fn a_gap_costs_one_channel_with_the_reader_that_sets_it() {
     let mut sweep = sweep();
     let slow = Configuration { channels: 1, ..TREE };
     sweep.points.insert(0, Point::new(all_reduce(1 << 16), slow, 0.1));
-    let basis = CoverageInput { sweep: &sweep, rules: Some(&rules), predict: None };
+    let basis = CoverageInput { sweep: &sweep, rules: Some(&rules), predict: None, reach: None };
     let mut job = JobLog::default();
     job.calls.insert(call(Collective::AllReduce, 1 << 16, None), 1);
     let answer = coverage(&job, &basis, &CoverageQuestion::default()).unwrap();
@@ -128,7 +129,7 @@ fn a_gap_costs_one_channel_with_the_reader_that_sets_it() {
 #[test]
 fn what_is_missing_is_said() {
     let empty = Sweep::default();
-    let basis = CoverageInput { sweep: &empty, rules: None, predict: None };
+    let basis = CoverageInput { sweep: &empty, rules: None, predict: None, reach: None };
     assert_eq!(coverage(&JobLog::default(), &basis, &CoverageQuestion::default()).err(), Some(CoverageError::NoCalls));
     let mut job = JobLog::default();
     job.calls.insert(call(Collective::AllReduce, 1 << 16, None), 1);
@@ -144,7 +145,7 @@ fn typed_calls_are_batch_times_hidden_times_type() {
     let sweep = sweep();
     let predict = |_: &Workload, _: &Configuration| Some(1.0);
     let rules = conf::read(b"allreduce,0,-1,ring,simple,8,-1,-1\n", Reader::Rccl);
-    let basis = CoverageInput { sweep: &sweep, rules: Some(&rules), predict: Some(&predict) };
+    let basis = CoverageInput { sweep: &sweep, rules: Some(&rules), predict: Some(&predict), reach: None };
     let typed = TypedCalls {
         collective: Collective::AllReduce,
         batches: vec![4, 45, u64::MAX],
@@ -178,9 +179,12 @@ fn the_library_s_own_table_is_drawn_beside_what_was_measured() {
         ranks: Some(16),
         costs: vec![cost(Algorithm::Ring, 30.0, 100.0), cost(Algorithm::Tree, 20.0, 50.0)],
     });
-    let answer =
-        coverage(&job, &CoverageInput { sweep: &sweep, rules: None, predict: None }, &CoverageQuestion::default())
-            .unwrap();
+    let answer = coverage(
+        &job,
+        &CoverageInput { sweep: &sweep, rules: None, predict: None, reach: None },
+        &CoverageQuestion::default(),
+    )
+    .unwrap();
     let [chart] = &answer.costs[..] else { panic!("{:?}", answer.costs.len()) };
     let names: Vec<&str> = chart.series.iter().map(|series| series.name.as_str()).collect();
     assert_eq!(names, ["Best measured", "Default, measured", "RING/SIMPLE, believed", "TREE/SIMPLE, believed"]);
@@ -275,12 +279,65 @@ fn coverage_is_computed_with_the_rules_of_a_loaded_file() {
     assert!(answer.histogram.series.iter().any(|series| series.name == "all_reduce, in a gap"));
 }
 
+/// Of ten calls that a rule would halve, a tuner is asked about four, three take a path before it, and of three no line
+/// shows the path: the gain that is claimed is that of the four.
+#[test]
+fn gains_are_claimed_only_for_what_a_tuner_is_asked_about() {
+    let call = |count: u64, line: &str| {
+        let called = format!(
+            "n0:7:7 [0] NCCL INFO AllReduce: opCount 1 sendbuff 0x1 recvbuff 0x2 count {count} datatype 7 op 0 root 0 \
+             comm 0x5 [nranks=16] stream 0x6\n"
+        );
+        format!("{called}{line}")
+    };
+    let init = "n0:7:7 [0] NCCL INFO comm 0x5 rank 0 nRanks 16 nNodes 2 localRanks 8 localRank 0 MNNVL 0\n";
+    let decided = "n0:7:7 [0] NCCL INFO AllReduce: 65536 Bytes -> Algo TREE proto LL channel{Lo..Hi}={0..3}\n";
+    let symmetric = "n0:7:7 [0] NCCL INFO AllReduce [Symmetric]: 65536 Bytes -> Kernel AllReduce_AGxLL_R nchannels 8 \
+                     nthreads 512 nWorks 1\n";
+    let log = init.to_owned()
+        + &call(16384, decided).repeat(4)
+        + &call(16384, symmetric).repeat(3)
+        + &call(16384, "").repeat(3);
+    let mut reader = ReachReader::default();
+    assert!(reader.text("job.log", &log));
+    let reach = reader.reach(&ReachQuestion::default());
+
+    let rules = conf::read(b"allreduce,4096,131072,ring,simple,8,2,16\n", Reader::DnTuner);
+    let sweep = sweep();
+    let mut job = JobLog::default();
+    job.calls.insert(CollectiveCall { ranks: Some(16), ..self::call(Collective::AllReduce, 1 << 16, None) }, 10);
+    let question = CoverageQuestion { reader: Reader::DnTuner, ..CoverageQuestion::default() };
+    let with = |reach: Option<&Reach>| {
+        let basis = CoverageInput { sweep: &sweep, rules: Some(&rules), predict: None, reach };
+        coverage(&job, &basis, &question).unwrap()
+    };
+    let answer = with(Some(&reach));
+    let paths = [(Path::TunerOrLibrary, 0.4), (Path::Symmetric, 0.3), (Path::Unknown, 0.3)];
+    assert_eq!(answer.lines[0].paths, paths);
+    let total = answer.total;
+    assert!(close(Some(total.now_us), 1000.0) && close(total.with_conf_us, 800.0), "{total:?}");
+    assert!(close(total.with_untold_us, 650.0) && close(Some(total.asked_us), 400.0), "{total:?}");
+    assert!(close(Some(total.asked), 4.0) && close(Some(total.untold), 3.0) && close(Some(total.covered), 7.0));
+    assert_eq!(
+        answer.sentence,
+        "1000 us per step now, with the file 800.0 us (−20.0 %), or 650.0 us (−35.0 %) if a tuner is asked about the \
+         calls of unknown path too, known for 100 % of 10 calls per step; 70 % of the calls hit a rule. A tuner is asked \
+         about 40.0 % of the calls and 40.0 % of their time; 30.0 % take another path, and of 30.0 % no line shows the \
+         path."
+    );
+    let column = answer.listing.columns.iter().position(|column| column.name == "Path").expect("it is shown");
+    assert_eq!(answer.listing.rows[0][column].text, "tuner-or-library 40 %, symmetric 30 %, unknown 30 %");
+    let without = with(None);
+    assert!(close(without.total.with_conf_us, 500.0) && !without.sentence.contains("A tuner is asked"));
+    assert!(without.listing.columns.iter().all(|column| column.name != "Path"));
+}
+
 #[test]
 fn bytes_of_one_rank_are_counted_and_compared_with_nothing() {
     let mut job = JobLog::default();
     job.calls.insert(CollectiveCall { is_per_rank: true, ..call(Collective::AllGather, 1 << 16, None) }, 7);
     let (sweep, question) = (sweep(), CoverageQuestion { scale: Some(SCALE), ..CoverageQuestion::default() });
-    let basis = CoverageInput { sweep: &sweep, rules: None, predict: None };
+    let basis = CoverageInput { sweep: &sweep, rules: None, predict: None, reach: None };
     assert_eq!(coverage(&job, &basis, &question).err(), Some(CoverageError::PerRank(7)));
     job.calls.insert(call(Collective::AllReduce, 1 << 16, Some(16)), 40);
     let answer = coverage(&job, &basis, &question).expect("there is a call");

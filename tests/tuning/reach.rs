@@ -5,7 +5,7 @@ use collectune::{
     tuning::{
         conf::{Reader, read},
         platform::{Gpu, Library, Version},
-        reach::{ListedCall, Path, PathEvidence, Reach, ReachLine, ReachQuestion, ReachReader, listing},
+        reach::{JobPlace, ListedCall, Path, PathEvidence, Reach, ReachLine, ReachQuestion, ReachReader, listing},
     },
 };
 use proptest::prelude::*;
@@ -91,13 +91,21 @@ const FOUR_ROWS: &str = "allreduce,0,16383,tree,ll,1,1,8,-1,-1\nallreduce,16384,
                          allreduce,524288,1048575,ring,ll,32,1,8,-1,-1\nallreduce,1048576,2097000,ring,ll,56,1,8,-1,-1";
 
 fn mi355x(environment: &[(&str, &str)]) -> ReachQuestion {
-    ReachQuestion {
-        library: Some(Library::Rccl),
-        version: Some(Version::release(2, 30, 4)),
-        gpu: Some(Gpu::Gfx(0x950)),
-        environment: environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
-        ..ReachQuestion::default()
-    }
+    let environment = environment.iter().map(|(name, value)| format!("{name}={value}").parse().unwrap()).collect();
+    let on = JobPlace { version: Some(Version::release(2, 30, 4)), gpu: Some(Gpu::Gfx(0x950)), environment };
+    ReachQuestion { library: Some(Library::Rccl), on, ..ReachQuestion::default() }
+}
+
+/// The same question in another version.
+fn in_version(mut question: ReachQuestion, version: Version) -> ReachQuestion {
+    question.on.version = Some(version);
+    question
+}
+
+/// The same question on another GPU, or on one that is not known.
+fn on_gpu(mut question: ReachQuestion, gpu: Option<Gpu>) -> ReachQuestion {
+    question.on.gpu = gpu;
+    question
 }
 
 fn decode() -> String {
@@ -125,11 +133,8 @@ fn dda_takes_all_of_decoding_and_nothing_where_it_is_off() {
     assert_eq!([458_752, 737_280, 1_835_008, 2_097_152].map(rule), [Some(2), Some(3), Some(4), None]);
 
     // Before DDA; on another GPU; of sizes, types and scales that DDA does not take.
-    assert_eq!(
-        with(&ReachQuestion { version: Some(Version::release(2, 28, 3)), ..mi355x(&[]) }).total.reached_calls,
-        15
-    );
-    assert_eq!(with(&ReachQuestion { gpu: Some(Gpu::Gfx(0x90a)), ..mi355x(&[]) }).total.reached_calls, 15);
+    assert_eq!(with(&in_version(mi355x(&[]), Version::release(2, 28, 3))).total.reached_calls, 15);
+    assert_eq!(with(&on_gpu(mi355x(&[]), Some(Gpu::Gfx(0x90a)))).total.reached_calls, 15);
     let ranks = decode().replace(",1,8,", ",1,4,");
     assert_eq!(reach_of(&[("calls.csv", ranks)], &mi355x(&[])).total.reached_calls, 15);
     let doubles = decode().replace("bf16", "double");
@@ -137,9 +142,9 @@ fn dda_takes_all_of_decoding_and_nothing_where_it_is_off() {
     // NCCL_ALGO keeps DDA off from 2.31.2 on.
     let forced = mi355x(&[("NCCL_ALGO", "Ring")]);
     assert_eq!(with(&forced).total.reached_calls, 0);
-    assert_eq!(with(&ReachQuestion { version: Some(Version::release(2, 31, 2)), ..forced }).total.reached_calls, 15);
+    assert_eq!(with(&in_version(forced, Version::release(2, 31, 2))).total.reached_calls, 15);
     // What is not known is not guessed.
-    let unknown = with(&ReachQuestion { gpu: None, ..mi355x(&[]) });
+    let unknown = with(&on_gpu(mi355x(&[]), None));
     assert_eq!(path_of(&unknown), [(Path::Unknown, 15)]);
     let nccl = ReachQuestion { library: Some(Library::Nccl), ..ReachQuestion::default() };
     assert_eq!(path_of(&with(&nccl)), [(Path::TunerOrLibrary, 15)]);
@@ -152,7 +157,7 @@ fn thresholds_of_dda_and_the_direct_all_gather() {
         let scale = Scale { nodes, ranks };
         let (data_type, is_sum) = (Some("bf16".to_owned()), Some(true));
         reader.list([ListedCall { collective, size_bytes, scale, calls: 3, data_type, is_sum, place: None }]);
-        let reach = reader.reach(&ReachQuestion { version: Some(version), gpu: Some(gpu), ..mi355x(&[]) });
+        let reach = reader.reach(&on_gpu(in_version(mi355x(&[]), version), Some(gpu)));
         adds_up(&reach);
         reach.lines[0].path
     };
@@ -302,16 +307,17 @@ fn the_tuner_and_its_conf_decide_the_path() {
     assert_eq!(with("NCCL_TUNER_PLUGIN set by environment to none", &question), [(Path::Library, 3)]);
     assert_eq!(with("", &question), [(Path::TunerOrLibrary, 3)]);
     // The environment leaves nothing to choose.
-    let forced =
-        |value: &str| ReachQuestion { environment: vec![("NCCL_ALGO".into(), value.into())], ..question.clone() };
+    let forced = |value: &str| {
+        let environment = vec![format!("NCCL_ALGO={value}").parse().unwrap()];
+        ReachQuestion { on: JobPlace { environment, ..JobPlace::default() }, ..question.clone() }
+    };
     assert_eq!(with(plugin, &forced("Ring")), [(Path::Env, 3)]);
     assert_eq!(with(plugin, &forced("allgather:tree;allreduce:ring")), [(Path::Env, 3)]);
     for open in ["ring,tree", "^tree", "allgather:ring"] {
         assert_eq!(with(plugin, &forced(open)).len(), 3, "{open}");
     }
     // A tuner of the first interfaces wins over it.
-    let old =
-        ReachQuestion { library: Some(Library::Nccl), version: Some(Version::release(2, 21, 5)), ..forced("Ring") };
+    let old = in_version(ReachQuestion { library: Some(Library::Nccl), ..forced("Ring") }, Version::release(2, 21, 5));
     assert_eq!(with(plugin, &old).len(), 3);
 }
 

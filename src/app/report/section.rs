@@ -7,6 +7,7 @@ use leptos::prelude::*;
 use crate::{
     app::{
         chart::ChartView,
+        file_line::ShownLine,
         list::ListLimit,
         listing::ListingView,
         reactive::{For, reactive},
@@ -37,7 +38,7 @@ pub fn SectionView(
     #[prop(optional)]
     form: Option<AnyView>,
 ) -> impl IntoView {
-    let session: Session = expect_context();
+    let (session, shown_line): (Session, ShownLine) = (expect_context(), expect_context());
     let theme = expect_context::<ActiveTheme>().signal();
     let (heading_id, is_own) = (id.clone(), form.is_some());
     let count = move |of: fn(&Section) -> usize| (0..section.with(|s| s.as_ref().map_or(0, of))).collect::<Vec<_>>();
@@ -68,17 +69,24 @@ pub fn SectionView(
         let of = |section: &Section| {
             let tables = section.tables.iter().enumerate();
             tables
-                .map(|(index, table)| (index, table.id.clone(), table.title.clone(), table.choose.is_some()))
+                .map(|(index, table)| {
+                    let is_opened = table.choose.is_some() || !table.lines.is_empty();
+                    (index, table.id.clone(), table.title.clone(), is_opened)
+                })
                 .collect()
         };
         section.with(|section| section.as_ref().map(of).unwrap_or_default())
     };
-    let table = move |(index, id, title, chooses): (usize, String, String, bool)| {
+    let table = move |(index, id, title, is_opened): (usize, String, String, bool)| {
         let listing = memo(move || {
             let listing = section.with(|s| s.as_ref()?.tables.get(index).map(|table| table.listing.clone()));
             Arc::new(listing.unwrap_or_default())
         });
-        let choose = move |row: usize| {
+        let open = move |row: usize| {
+            let line = section.with_untracked(|s| *s.as_ref()?.tables.get(index)?.lines.get(row)?);
+            if let Some(line) = line {
+                shown_line.open(session, line);
+            }
             let chosen = section.with_untracked(|section| {
                 let choose = section.as_ref()?.tables.get(index)?.choose.as_ref()?;
                 Some((choose.key.clone(), choose.values.get(row)?.clone()))
@@ -96,7 +104,7 @@ pub fn SectionView(
                 RowMark::Dead => "dead",
             }
         });
-        let on_open = chooses.then(|| UnsyncCallback::new(choose));
+        let on_open = is_opened.then(|| UnsyncCallback::new(open));
         view! { <ListingView heading=title listing=listing name=id row_class on_open /> }
     };
     let files = move || section.with(|section| section.as_ref().map(|s| s.files.clone()).unwrap_or_default());

@@ -1,6 +1,6 @@
 //! `collectune tuning coverage`: the sizes that a job really sends, and which rules they hit.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use clap::Args;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::FromSweeps;
 use crate::{
     cli::{
-        arguments::{self, Sizes, UntoldScale},
+        arguments::{self, JobRunsOn, Sizes, UntoldScale},
         error::{CliError, refuse},
         files,
         json::object,
@@ -62,6 +62,9 @@ pub(in crate::cli) struct Coverage {
 
     #[command(flatten)]
     scale: UntoldScale,
+
+    #[command(flatten)]
+    on: JobRunsOn,
 
     /// Steps of the job that the log holds
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "batches", value_parser = clap::value_parser!(u32).range(1..))]
@@ -144,6 +147,7 @@ impl Coverage {
             library: self.library,
             scale,
             divide_by: self.steps.saturating_mul(self.logging_ranks),
+            on: self.on.place(),
         };
         let answer = executor.studies.tuning.loaded.coverage(&question)?;
         terminal::say_notes(&answer.notes);
@@ -191,6 +195,9 @@ fn call(line: &CoverageLine) -> impl Serialize {
         #[serde(flatten)]
         place: place(&line.workload),
         calls: line.calls,
+        /// The paths of these calls through the library, each with its share in percent; a tuner is asked on `tuner`,
+        /// `tuner-or-library`, `own-table` and `library`.
+        paths: line.paths.iter().map(|(path, share)| (path.name(), share * 100.0)).collect::<BTreeMap<_, _>>(),
         /// The configuration that ran, as the log says.
         ran: line.seen.map(|seen| seen.to_string()),
         /// How the tuner file applies: `rule`, `gap` or `untuned`.

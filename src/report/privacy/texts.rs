@@ -38,7 +38,7 @@ pub(super) fn each(report: &mut Report, see: &mut TextVisitor<'_>) {
         text.iter_mut().for_each(|text| see(text, false));
         charts.iter_mut().for_each(|chart| of_chart(chart, see));
         // What is for the page alone stays on the page on which it was made.
-        for Exhibit { id, title, listing, choose: _, marks: _ } in tables {
+        for Exhibit { id, title, listing, choose: _, marks: _, lines: _ } in tables {
             see(id, true);
             see(title, false);
             of_listing(listing, see);

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    collective::Collective,
-    tuning::job::{CollectiveCall, JobLog, LibraryDecision},
+    collective::{Collective, Scale},
+    tuning::{
+        job::{CollectiveCall, JobLog, LibraryDecision},
+        reach::ListedCall,
+    },
 };
 
 /// Calls as users know them: batch × hidden size × bytes of the data type.
@@ -35,6 +38,27 @@ impl TypedCalls {
             }
         }
         job
+    }
+
+    /// The same calls as a list, on communicators of this scale.
+    pub fn listed(&self, scale: Scale) -> Vec<ListedCall> {
+        // What decides paths is whether a type is one of floating-point numbers of 2 or 4 bytes.
+        let data_type = match self.type_bytes {
+            2 => "bf16",
+            4 => "float",
+            _ => "int8",
+        };
+        let sizes = self.batches.iter().filter_map(|batch| self.size_bytes(*batch));
+        let listed = |size_bytes| ListedCall {
+            collective: self.collective,
+            size_bytes,
+            scale,
+            calls: self.calls.into(),
+            data_type: Some(data_type.to_owned()),
+            is_sum: None,
+            place: None,
+        };
+        sizes.map(listed).collect()
     }
 
     fn size_bytes(&self, batch: u64) -> Option<u64> {

@@ -5,6 +5,7 @@
 
 pub mod calls;
 mod costs;
+mod paths;
 mod present;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,7 @@ use super::{
     },
     job::{CollectiveCall, JobLog},
     platform::Library,
+    reach::{JobPlace, Path, Reach},
     support::SupportMatrix,
     sweep::Sweep,
 };
@@ -51,6 +53,8 @@ pub struct CoverageQuestion {
     /// The number of logged steps times the number of ranks that logged: sums are divided by it, and so are those of
     /// one step of one rank.
     pub divide_by: u32,
+    /// Where the job runs: it decides the paths of its calls.
+    pub on: JobPlace,
 }
 
 impl Default for CoverageQuestion {
@@ -62,6 +66,7 @@ impl Default for CoverageQuestion {
             library: Library::default(),
             scale: None,
             divide_by: 1,
+            on: JobPlace::default(),
         }
     }
 }
@@ -88,6 +93,9 @@ pub struct CoverageAnswer {
     pub measure_next: Vec<(Workload, u64)>,
     /// Sentences on calls that are not judged or not comparable, for the user.
     pub notes: Vec<String>,
+    /// Which of the calls a tuner is asked about. Not sent to the page, which shows its own sections of it.
+    #[serde(skip)]
+    pub reach: Option<Reach>,
 }
 
 /// One collective, size and scale that a job calls.
@@ -109,9 +117,26 @@ pub struct CoverageLine {
     pub with_conf: Option<Expected>,
     /// Whether this size was measured at this scale.
     pub is_measured: bool,
+    /// The paths of these calls through the library, each with its share, from 0 to 1, the largest first; empty where
+    /// they were not looked for.
+    pub paths: Vec<(Path, f64)>,
 }
 
 impl CoverageLine {
+    /// The share of these calls, from 0 to 1, about which a tuner is asked; 1 where the paths were not looked for.
+    pub fn asked(&self) -> f64 {
+        if self.paths.is_empty() { 1.0 } else { self.share(Path::is_reached) }
+    }
+
+    /// The share of these calls, from 0 to 1, whose path no line shows.
+    pub fn untold(&self) -> f64 {
+        self.share(|path| path == Path::Unknown)
+    }
+
+    fn share(&self, of: impl Fn(Path) -> bool) -> f64 {
+        self.paths.iter().filter(|(path, _)| of(*path)).map(|(_, share)| share).sum()
+    }
+
     /// The time of these calls per step without the tuner file, in µs; `None` where it is not known.
     pub fn now_us(&self) -> Option<f64> {
         Some(self.now?.time_us? * self.calls)
@@ -122,9 +147,24 @@ impl CoverageLine {
         !self.is_measured && COLLECTIVES.iter().any(|(_, known)| *known == self.workload.collective)
     }
 
-    /// Microseconds per step with the tuner file.
+    /// The time of these calls per step with the tuner file, in µs, where it changes the calls about which a tuner is
+    /// asked and no others; `None` where it is not known.
     pub fn with_conf_us(&self) -> Option<f64> {
-        Some(self.with_conf?.time_us? * self.calls)
+        self.if_asked_us(self.asked())
+    }
+
+    /// As [`Self::with_conf_us`], if a tuner is asked about the calls of unknown paths as well.
+    pub fn with_untold_us(&self) -> Option<f64> {
+        self.if_asked_us(self.asked() + self.untold())
+    }
+
+    fn if_asked_us(&self, share: f64) -> Option<f64> {
+        let with_us = self.with_conf?.time_us?;
+        if share >= 1.0 {
+            return Some(with_us * self.calls);
+        }
+        let now_us = self.now?.time_us?;
+        Some((now_us + (with_us - now_us) * share) * self.calls)
     }
 }
 
@@ -145,14 +185,22 @@ pub enum Hit {
 pub struct CoverageTotal {
     /// Calls of collectives in one step.
     pub calls: f64,
-    /// Calls that hit a rule.
+    /// Calls that hit a rule, and that no line shows on a path without a tuner.
     pub covered: f64,
+    /// Calls about which a tuner is asked.
+    pub asked: f64,
+    /// Calls whose path no line shows.
+    pub untold: f64,
     /// Calls whose time is known, with the tuner file too if there is one. The two sums below are of these calls.
     pub known: f64,
     /// Their time now, in microseconds.
     pub now_us: f64,
-    /// Their time with the tuner file, in microseconds.
+    /// The part of it in calls about which a tuner is asked.
+    pub asked_us: f64,
+    /// Their time with the tuner file, in microseconds, where it changes what a tuner is asked about and nothing else.
     pub with_conf_us: Option<f64>,
+    /// The same if a tuner is asked about the calls of unknown paths as well.
+    pub with_untold_us: Option<f64>,
 }
 
 /// The reason why no coverage can be computed.
@@ -184,6 +232,8 @@ pub struct CoverageInput<'a> {
     pub rules: Option<&'a [Rule]>,
     /// A model's expectations, if there is one.
     pub predict: Option<Predict<'a>>,
+    /// The paths of the calls; `None`: a tuner is taken to be asked about all of them.
+    pub reach: Option<&'a Reach>,
 }
 
 /// The rules that a job's calls match, and their times with and without the tuner file.
@@ -195,7 +245,7 @@ pub fn coverage(
     basis: &CoverageInput<'_>,
     question: &CoverageQuestion,
 ) -> Result<CoverageAnswer, CoverageError> {
-    let CoverageInput { sweep, rules, predict } = *basis;
+    let CoverageInput { sweep, rules, predict, reach } = *basis;
     let typed = question.typed.as_ref().map(calls::TypedCalls::job);
     let job = typed.as_ref().unwrap_or(job);
     let support = SupportMatrix::new(question.library.matrix(), sweep);
@@ -204,6 +254,7 @@ pub fn coverage(
     let mut notes = Vec::new();
     let mut lines: Vec<CoverageLine> = Vec::new();
     let (calls, per_rank) = calls::of(job);
+    let paths = reach.map(paths::of);
     for (call, count) in calls {
         let workload = Workload {
             collective: call.collective,
@@ -229,6 +280,7 @@ pub fn coverage(
             now: expectations.default(&workload),
             with_conf: effect.and_then(|effect| expectations.of(effect, &workload)),
             is_measured: sweep.default_at(&workload).is_some() || !sweep.points_at(&workload).is_empty(),
+            paths: paths.as_ref().map(|paths| paths.of_call(&call)).unwrap_or_default(),
         });
     }
     if lines.is_empty() {
@@ -272,6 +324,7 @@ pub fn coverage(
         measure_next,
         lines,
         notes,
+        reach: reach.cloned(),
     })
 }
 
@@ -294,17 +347,22 @@ fn measure_next(lines: &[CoverageLine]) -> Vec<(Workload, u64)> {
 }
 
 fn total(lines: &[CoverageLine], has_conf: bool) -> CoverageTotal {
-    let mut total = CoverageTotal { with_conf_us: has_conf.then_some(0.0), ..CoverageTotal::default() };
+    let zero = has_conf.then_some(0.0);
+    let mut total = CoverageTotal { with_conf_us: zero, with_untold_us: zero, ..CoverageTotal::default() };
     for line in lines {
         total.calls += line.calls;
+        total.asked += line.calls * line.asked();
+        total.untold += line.calls * line.untold();
         if matches!(line.hit, Hit::Rule(_)) {
-            total.covered += line.calls;
+            total.covered += line.calls * (line.asked() + line.untold());
         }
-        let with = if has_conf { line.with_conf_us() } else { Some(0.0) };
-        if let (Some(now), Some(with)) = (line.now_us(), with) {
+        let with = if has_conf { line.with_conf_us().zip(line.with_untold_us()) } else { Some((0.0, 0.0)) };
+        if let (Some(now), Some((with, with_untold))) = (line.now_us(), with) {
             total.known += line.calls;
             total.now_us += now;
+            total.asked_us += now * line.asked();
             total.with_conf_us = total.with_conf_us.map(|sum| sum + with);
+            total.with_untold_us = total.with_untold_us.map(|sum| sum + with_untold);
         }
     }
     total

@@ -5,26 +5,36 @@ use crate::{
     order::CompactSort,
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
     text::{Column, Entry, Listing},
+    tuning::reach::Path,
     units::{Size, percent, significant},
 };
 
-const COLUMNS: [Column; 12] = [
+const COLUMNS: [Column; 13] = [
     Column::words("Collective", "collective"),
     Column::words("Scale", "nodes × ranks"),
     Column::numbers("Size", "message size"),
     Column::numbers("Calls", "calls per step"),
+    Column::words(
+        "Path",
+        "the way through the library; a tuner is asked on the paths tuner, tuner-or-library, own-table and library",
+    ),
     Column::words("Ran", "what the log says that ran"),
     Column::numbers("Now", "time of one call with the library's own choice, us").secondary(),
     Column::numbers("Now per step", "time of all of them, us"),
     Column::words("Hits", "the line of the rule that applies, or the gap"),
     Column::words("Would run", "what would run with the tuner file"),
     Column::numbers("With", "time of one call with the tuner file, us").secondary(),
-    Column::numbers("With per step", "time of all of them, us"),
+    Column::numbers(
+        "With per step",
+        "time of all of them, us, where it changes only calls about which a tuner is asked",
+    ),
     Column::words("Known by", "how the times are known; sizes that were never measured are to be measured next"),
 ];
 
 /// The first of the columns about a tuner file, and how many there are.
-const ABOUT_CONF: std::ops::Range<usize> = 7..11;
+const ABOUT_CONF: std::ops::Range<usize> = 8..12;
+/// The column about paths.
+const ABOUT_PATHS: usize = 4;
 
 /// The calls as a table.
 pub fn listing(lines: &[CoverageLine], has_conf: bool) -> Listing {
@@ -33,6 +43,10 @@ pub fn listing(lines: &[CoverageLine], has_conf: bool) -> Listing {
     if !has_conf {
         columns.drain(ABOUT_CONF);
         rows.iter_mut().for_each(|row| drop(row.drain(ABOUT_CONF)));
+    }
+    if lines.iter().all(|line| line.paths.is_empty()) {
+        columns.remove(ABOUT_PATHS);
+        rows.iter_mut().for_each(|row| drop(row.remove(ABOUT_PATHS)));
     }
     Listing { columns, rows }
 }
@@ -52,6 +66,7 @@ fn row(line: &CoverageLine) -> Vec<Entry> {
         Entry::text(format!("{} × {}", workload.scale.nodes, workload.scale.ranks)),
         Entry::size(workload.size_bytes),
         Entry::number(Some(line.calls), calls),
+        Entry::text(paths(&line.paths)),
         Entry::text(line.seen.map(|seen| seen.to_string()).unwrap_or_default()),
         time(line.now),
         Entry::number(line.now_us(), significant),
@@ -67,6 +82,17 @@ fn calls(number: f64) -> String {
     if number.fract() == 0.0 { format!("{number:.0}") } else { significant(number) }
 }
 
+/// `dda`, or `library 75 %, unknown 25 %`.
+fn paths(paths: &[(Path, f64)]) -> String {
+    match paths {
+        [(only, _)] => only.name().to_owned(),
+        _ => {
+            let share = |(path, share): &(Path, f64)| format!("{} {:.0} %", path.name(), share * 100.0);
+            paths.iter().map(share).collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
 fn hit(hit: Hit) -> String {
     match hit {
         Hit::Rule(line) => format!("line {line}"),
@@ -75,24 +101,50 @@ fn hit(hit: Hit) -> String {
     }
 }
 
-/// The totals in a sentence.
+/// The totals in a sentence, and one on calls about which no tuner is asked.
 pub fn sentence(total: &CoverageTotal) -> String {
     let all = format!("{} {} per step", calls(total.calls), if total.calls == 1.0 { "call" } else { "calls" });
     let share = |part: f64| part / total.calls.max(f64::MIN_POSITIVE) * 100.0;
-    if total.known <= 0.0 {
-        return format!("{all}; what they cost is not known.");
+    let mut text = if total.known <= 0.0 {
+        format!("{all}; what they cost is not known.")
+    } else {
+        let known = format!("known for {:.0} % of {all}", share(total.known));
+        let now = significant(total.now_us);
+        let gain = |with: f64| percent((with / total.now_us - 1.0) * 100.0);
+        match total.with_conf_us.zip(total.with_untold_us) {
+            None => format!("{now} us per step now, {known}."),
+            Some((with, with_untold)) => {
+                let (with_text, untold_text) = (significant(with), significant(with_untold));
+                let with = if with_text == untold_text {
+                    format!("{with_text} us with the file ({})", gain(with))
+                } else {
+                    format!(
+                        "with the file {with_text} us ({}), or {untold_text} us ({}) if a tuner is asked about the calls \
+                         of unknown path too",
+                        gain(with),
+                        gain(with_untold)
+                    )
+                };
+                format!(
+                    "{now} us per step now, {with}, {known}; {:.0} % of the calls hit a rule.",
+                    share(total.covered)
+                )
+            }
+        }
+    };
+    let (elsewhere, untold) = (share(total.calls - total.asked - total.untold), share(total.untold));
+    if elsewhere >= 0.05 || untold >= 0.05 {
+        let time = match total.now_us > 0.0 {
+            true => format!(" and {:.1} % of their time", total.asked_us / total.now_us * 100.0),
+            false => String::new(),
+        };
+        text += &format!(
+            " A tuner is asked about {:.1} % of the calls{time}; {elsewhere:.1} % take another path, and of {untold:.1} % no line \
+             shows the path.",
+            share(total.asked)
+        );
     }
-    let known = format!("known for {:.0} % of {all}", share(total.known));
-    let now = significant(total.now_us);
-    match total.with_conf_us {
-        None => format!("{now} us per step now, {known}."),
-        Some(with) => format!(
-            "{now} us per step now, {} us with the file ({}), {known}; {:.0} % of the calls hit a rule.",
-            significant(with),
-            percent((with / total.now_us - 1.0) * 100.0),
-            share(total.covered)
-        ),
-    }
+    text
 }
 
 /// How often each size is called, a series for each collective; sizes without a rule apart.

@@ -5,6 +5,7 @@ use crate::{
     collective::{Configuration, Workload},
     form::RowChoice,
     launch::Sizes,
+    plot::FileLine,
     progress::Progress,
     report::{
         Exhibit, Section, TextFile,
@@ -24,6 +25,7 @@ use crate::{
         hotspots::{self, HotspotQuestion},
         listing,
         plan::{self, PlanAnswer, PlanQuestion},
+        reach::{self, PathEvidence, Reach, ReachLine},
         report::trust,
         result::Recommendation,
         settings::Group,
@@ -316,7 +318,7 @@ impl Tuning {
         let by_hand = settings.by_hand;
         if !has_log {
             section = section.saying(
-                "Drop the job's NCCL log (NCCL_DEBUG=INFO with NCCL_DEBUG_SUBSYS=COLL or TUNING), or type what it sends.",
+                "Drop the job's log (NCCL_DEBUG=INFO with NCCL_DEBUG_SUBSYS=INIT,ENV,COLL,TUNING), or type what it sends.",
             );
         }
         let mut typed = Section::with_form(Group::Calls);
@@ -328,7 +330,7 @@ impl Tuning {
             sections.push(section);
             return sections;
         }
-        let CoverageAnswer { listing, sentence, histogram, costs, measure_next, notes, .. } =
+        let CoverageAnswer { listing, sentence, histogram, costs, measure_next, notes, reach, .. } =
             match self.loaded.coverage(&settings.coverage) {
                 Ok(answer) => answer,
                 Err(error) => {
@@ -344,6 +346,7 @@ impl Tuning {
             section.tables.push(Exhibit::new("coverage", "Calls", listing));
             section.charts.push(histogram);
             sections.push(section);
+            sections.extend(reach.map(|reach| self.reached(&reach)));
             sections
                 .extend(never_measured(measure_next.iter().map(|(workload, _)| Address::label(workload)).collect()));
         }
@@ -353,6 +356,29 @@ impl Tuning {
         let chart = costs.get(self.settings.cost_table).or(costs.first()).cloned();
         sections.extend(chart.map(|chart| Section { charts: vec![chart], ..Section::with_form(Group::Costs) }));
         sections
+    }
+
+    /// Which of the calls a tuner is asked about, each with the line of the log that shows it.
+    fn reached(&self, reach: &Reach) -> Section {
+        let files = &self.loaded.files.jobs;
+        let line_of = |line: &ReachLine| match line.evidence {
+            PathEvidence::Line(place) => {
+                let (file, _) = files.get(place.file as usize)?;
+                Some(FileLine { file: u16::try_from(*file).ok()?, line: u32::try_from(place.line).ok()?, others: 0 })
+            }
+            PathEvidence::Inferred(_) => None,
+        };
+        let lines = reach.lines.iter().map(line_of).collect();
+        let calls = Exhibit { lines, ..Exhibit::new("reach", "The path of each call", reach::listing(reach)) };
+        let paths = Exhibit::new("paths", "Paths through the library", reach::path_listing(&reach.total));
+        let see_more = reach.switch_on.iter().map(|what| format!("To see more: {what}"));
+        Section {
+            title: "Which calls a tuner decides".to_owned(),
+            text: vec![format!("{}.", reach.headline)],
+            tables: vec![paths, calls],
+            placement: Placement::default().noted(reach.notes.iter().cloned().chain(see_more)),
+            ..Section::default()
+        }
     }
 
     fn tuner_files(&self) -> Vec<Section> {

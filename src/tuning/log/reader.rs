@@ -16,6 +16,10 @@ use super::{
 use crate::{
     collective::Collective,
     text::{Lines, Problem},
+    tuning::{
+        job::JobLog,
+        reach::{JoinedLogs, Place},
+    },
 };
 
 /// The most rows of a run.
@@ -51,6 +55,7 @@ struct SeenHeaders {
 struct Reader {
     log: SweepLog,
     debug: DebugReader,
+    joined: JoinedLogs,
     run: LoggedRun,
     begun: SeenHeaders,
     groups: Option<TablePlacement>,
@@ -77,6 +82,7 @@ impl Reader {
                 *self.run.decided.entry(decision).or_default() += 1;
             }
             self.version(text);
+            self.joined.line(text, Place { file: 0, line: number });
         }
         self.log.is_rccl |= text.contains("rccl-tests") || text.contains("RCCL");
         if text.contains("NCCL_") {
@@ -298,7 +304,8 @@ impl Reader {
     fn finish(mut self) -> SweepLog {
         self.close();
         self.log.speakers = std::mem::take(&mut self.debug.speakers);
-        self.log.job = self.debug.finish();
+        self.joined.finish();
+        self.log.job = JobLog { lines: self.joined, ..self.debug.finish() };
         self.log
     }
 }

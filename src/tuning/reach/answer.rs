@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     call_list::ListedCall,
     conditions::{self, Surroundings},
+    job_place::{JobPlace, JobVariable},
     join::{CallOutcome, JoinedLogs, LoadedTuner, Scope, SeenCall, Told, total},
     result::{Path, PathEvidence, PathTotal, Reach, ReachCommunicator, ReachLine, ReachTotal},
     words,
@@ -33,14 +34,10 @@ pub struct ReachQuestion {
     pub rules: Option<(Vec<Rule>, Reader)>,
     /// The library; `None`: as the logs say, or else as the GPU says.
     pub library: Option<Library>,
-    /// Its version; `None`: as the logs say.
-    pub version: Option<Version>,
-    /// The architecture; `None`: not known.
-    pub gpu: Option<Gpu>,
     /// The nodes of communicators of as many ranks whose nodes no line says.
     pub scale: Option<Scale>,
-    /// Variables of the environment, which hold before those that the logs show.
-    pub environment: Vec<(String, String)>,
+    /// The GPU, the version and the environment.
+    pub on: JobPlace,
 }
 
 /// A tuner file's answer for a call.
@@ -106,9 +103,7 @@ impl Collected {
 
 /// The report on joined logs and listed calls.
 pub(super) fn answer(mut logs: JoinedLogs, listed: &[ListedCall], question: &ReachQuestion) -> Reach {
-    logs.finish();
-    let mut at = surroundings(&logs, question);
-    at.environment.splice(0..0, logs.environment.clone());
+    let at = surroundings(&logs, question);
     let library = at.library.unwrap_or_default();
     let version = at.version;
     let conf = question.rules.as_ref().map(|(rules, reader)| {
@@ -193,13 +188,14 @@ pub(super) fn library(logs: &JoinedLogs, given: Option<Library>, gpu: Option<Gpu
 }
 
 fn surroundings(logs: &JoinedLogs, question: &ReachQuestion) -> Surroundings {
-    let library = library(logs, question.library, question.gpu);
+    let library = library(logs, question.library, question.on.gpu);
+    let asked = question.on.environment.iter().cloned().map(|JobVariable { name, value }| (name, value));
     let logged = logs.library.filter(|(logged, _)| Some(*logged) == library).and_then(|(_, release)| release);
     Surroundings {
         library,
-        version: question.version.or(logged),
-        gpu: question.gpu,
-        environment: question.environment.clone(),
+        version: question.on.version.or(logged),
+        gpu: question.on.gpu,
+        environment: logs.environment.clone().into_iter().chain(asked).collect(),
     }
 }
 

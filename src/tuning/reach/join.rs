@@ -73,7 +73,7 @@ pub(super) struct SeenCall {
 pub(super) type SeenCalls = BTreeMap<SeenCall, (u64, Place)>;
 
 /// A communicator as one rank sees it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct RankOfCommunicator {
     pub(super) process: u64,
     pub(super) rank: Option<u32>,
@@ -84,7 +84,7 @@ pub(super) struct RankOfCommunicator {
 }
 
 /// Calls that wait for a line that says what ran.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct OpenCalls {
     communicator: usize,
     datatype: u32,
@@ -97,7 +97,7 @@ struct OpenCalls {
 }
 
 /// What a process said so far.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ProcessLog {
     pub(super) tuner: Option<LoadedTuner>,
     /// Nodes and ranks that the built-in tuner names.
@@ -119,9 +119,9 @@ pub(super) struct ProcessLog {
     parts: Option<(usize, u64, Option<u32>)>,
 }
 
-/// Everything that the lines of logs say about calls.
-#[derive(Debug, Default)]
-pub(super) struct JoinedLogs {
+/// Everything that the lines of logs say about calls. Each log is read by itself, and then added to the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JoinedLogs {
     pub(super) communicators: Vec<RankOfCommunicator>,
     by_pointer: BTreeMap<(u64, String), usize>,
     pub(super) processes: BTreeMap<u64, ProcessLog>,
@@ -141,8 +141,8 @@ pub(super) struct JoinedLogs {
 }
 
 impl JoinedLogs {
-    /// Takes a line of a file.
-    pub(super) fn line(&mut self, text: &str, place: Place) {
+    /// Takes a line of a log; the last one is followed by [`Self::finish`].
+    pub fn line(&mut self, text: &str, place: Place) {
         let (before, spoken) = lines::spoken(text);
         if spoken.is_empty() {
             // What a launcher or a wrapper prints without the library's mark is no line of a log.
@@ -438,8 +438,10 @@ impl JoinedLogs {
         }
     }
 
-    /// Closes all calls that wait, and counts what has no call.
-    pub(super) fn finish(&mut self) {
+    /// Closes all calls that wait, and counts what has no call: no line follows.
+    pub fn finish(&mut self) {
+        // Names of hosts are not kept longer than they are needed.
+        self.hosts.clear();
         for speaker in self.processes.keys().copied().collect::<Vec<_>>() {
             let Some(process) = self.processes.get_mut(&speaker) else { continue };
             let open = std::mem::take(&mut process.open);
@@ -480,6 +482,70 @@ impl JoinedLogs {
                 let call = SeenCall { collective, bytes: None, scope: Scope::Total, outcome, is_grouped: false };
                 add(seen, call, 1, place);
             }
+        }
+    }
+}
+
+impl JoinedLogs {
+    /// Adds a finished log as a file of this number. A process or communicator that both have is one.
+    pub fn add(&mut self, other: Self, file: u32) {
+        let of_file = |place: Place| Place { file, ..place };
+        let mut pointers: BTreeMap<usize, (u64, String)> =
+            other.by_pointer.into_iter().map(|(pointer, index)| (index, pointer)).collect();
+        for (index, mut rank) in other.communicators.into_iter().enumerate() {
+            rank.seen.values_mut().for_each(|(_, place)| *place = of_file(*place));
+            let pointer = pointers.remove(&index);
+            let known = pointer.as_ref().and_then(|pointer| self.by_pointer.get(pointer)).copied();
+            match known.and_then(|known| self.communicators.get_mut(known)).filter(|known| known.may_be(&rank)) {
+                Some(known) => known.merge(rank),
+                None => {
+                    self.by_pointer.extend(pointer.map(|pointer| (pointer, self.communicators.len())));
+                    self.communicators.push(rank);
+                }
+            }
+        }
+        for (id, process) in other.processes {
+            let known = self.processes.entry(id).or_default();
+            known.tuner = known.tuner.take().or(process.tuner);
+            known.tuner_scale = known.tuner_scale.or(process.tuner_scale);
+            known.is_rank_0 |= process.is_rank_0;
+        }
+        for (forms, place, number) in other.forms {
+            match self.forms.iter_mut().find(|(known, ..)| *known == forms) {
+                Some((.., count)) => *count += number,
+                None => self.forms.push((forms, of_file(place), number)),
+            }
+        }
+        for (name, value) in other.environment {
+            self.environment.entry(name).or_insert(value);
+        }
+        if self.library.is_none_or(|(_, release)| release.is_none()) {
+            self.library = other.library.or(self.library);
+        }
+        self.counts.add(other.counts);
+        self.spoken += other.spoken;
+        self.dda_is_possible = match (self.dda_is_possible, other.dda_is_possible) {
+            (Some(one), Some(other)) => Some(one || other),
+            (one, other) => one.or(other),
+        };
+        self.names_paths |= other.names_paths;
+    }
+}
+
+impl RankOfCommunicator {
+    /// Whether another communicator of this process and pointer may be the same one: nothing that lines say differs.
+    fn may_be(&self, other: &Self) -> bool {
+        let agree = |one: Option<u32>, other: Option<u32>| one.is_none() || other.is_none() || one == other;
+        agree(self.rank, other.rank) && agree(self.ranks, other.ranks) && agree(self.nodes, other.nodes)
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.rank = self.rank.or(other.rank);
+        self.ranks = self.ranks.or(other.ranks);
+        self.nodes = self.nodes.or(other.nodes);
+        self.local_ranks = self.local_ranks.or(other.local_ranks);
+        for (call, (calls, place)) in other.seen {
+            add(&mut self.seen, call, calls, place);
         }
     }
 }

@@ -8,19 +8,22 @@
 mod answer;
 mod call_list;
 mod conditions;
+mod job_place;
 mod join;
 mod result;
 mod words;
 
 use std::collections::BTreeMap;
 
+use self::call_list::ListReader;
 pub use self::{
     answer::ReachQuestion,
     call_list::ListedCall,
+    job_place::{JobPlace, JobVariable},
+    join::JoinedLogs,
     result::{Path, PathEvidence, PathTotal, Place, Reach, ReachCommunicator, ReachCounts, ReachLine, ReachTotal},
-    words::listing,
+    words::{listing, path_listing},
 };
-use self::{call_list::ListReader, join::JoinedLogs};
 use super::platform::{Gpu, Library};
 use crate::text::{Lines, Problems};
 
@@ -49,7 +52,7 @@ impl ReachReader {
     pub fn read(&mut self, name: &str, lines: &mut Lines<'_>) -> bool {
         let file = self.files.len() as u32;
         self.files.push(name.to_owned());
-        let before = self.logs.spoken;
+        let mut log = JoinedLogs::default();
         let mut list = None;
         let mut is_first = true;
         while let Some(line) = lines.next() {
@@ -69,10 +72,19 @@ impl ReachReader {
                     let problems = self.problems.entry(file).or_default();
                     self.listed.extend(list.row(text, place, problems));
                 }
-                None => self.logs.line(&line.text, place),
+                None => log.line(&line.text, place),
             }
         }
-        list.is_some() || self.logs.spoken > before
+        let is_log = log.spoken > 0;
+        log.finish();
+        self.logs.add(log, file);
+        list.is_some() || is_log
+    }
+
+    /// Adds a log that was read before, line by line, and [finished](JoinedLogs::finish).
+    pub fn log(&mut self, name: &str, log: JoinedLogs) {
+        self.logs.add(log, self.files.len() as u32);
+        self.files.push(name.to_owned());
     }
 
     /// Reads a text as [`Self::read`] reads a file.

@@ -87,6 +87,27 @@ impl Path {
         }
     }
 
+    /// The path in plain words.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Tuner => "a tuner is loaded, and its file's answer ran",
+            Self::TunerOrLibrary => "the library's choice, with or without a tuner",
+            Self::OwnTable => "a table that is shipped with the library answered",
+            Self::Library => "no tuner is loaded, or its file has no rule for the call",
+            Self::Overridden => "a tuner answered, and something else ran",
+            Self::Env => "NCCL_ALGO or NCCL_PROTO leaves nothing to choose",
+            Self::Symmetric => "kernels for symmetric windows",
+            Self::Ce => "copy engines, without a kernel",
+            Self::Dda => "RCCL's direct access to the memory of other GPUs (DDA)",
+            Self::Direct => "RCCL's direct or hierarchical all_gather",
+            Self::Msccl => "an algorithm of MSCCL or a kernel of MSCCL++",
+            Self::P2p => "send and receive, or a collective that is made of them",
+            Self::OneRank => "one rank: a copy",
+            Self::Empty => "no element: nothing runs",
+            Self::Unknown => "no line shows the path",
+        }
+    }
+
     /// Whether a tuner is asked and its answer runs.
     pub const fn is_reached(self) -> bool {
         matches!(self, Self::Tuner | Self::TunerOrLibrary | Self::OwnTable | Self::Library)
@@ -219,6 +240,28 @@ pub struct ReachCounts {
     pub no_algorithm: u64,
     /// Lines in which RCCL says that a call does not fit DDA.
     pub dda_disqualified: u64,
+}
+
+impl ReachCounts {
+    /// Adds the counts of another log.
+    pub(super) fn add(&mut self, other: Self) {
+        self.call_lines += other.call_lines;
+        self.other_ranks_calls += other.other_ranks_calls;
+        self.parts += other.parts;
+        self.decision_lines += other.decision_lines;
+        self.decisions_without_call += other.decisions_without_call;
+        self.decisions_as_calls += other.decisions_as_calls;
+        self.factor_unknown += other.factor_unknown;
+        self.tuner_answers += other.tuner_answers;
+        self.left_to_library += other.left_to_library;
+        for (name, number) in other.unknown_functions {
+            *self.unknown_functions.entry(name).or_default() += number;
+        }
+        self.not_understood += other.not_understood;
+        self.clamped_chunks += other.clamped_chunks;
+        self.no_algorithm += other.no_algorithm;
+        self.dda_disqualified += other.dda_disqualified;
+    }
 }
 
 /// What a tuner file can decide of a job's calls.

@@ -3,7 +3,7 @@
 use super::{
     conditions::{DDA_LOGGED_FROM, Surroundings},
     join::JoinedLogs,
-    result::{Path, PathEvidence, Reach, ReachCommunicator, ReachTotal},
+    result::{Path, PathEvidence, PathTotal, Reach, ReachCommunicator, ReachTotal},
 };
 use crate::{
     text::{Column, Entry, Listing},
@@ -175,6 +175,35 @@ pub(super) fn notes(
         );
     }
     notes
+}
+
+/// The calls of each path as a table.
+pub fn path_listing(total: &ReachTotal) -> Listing {
+    let columns = vec![
+        Column::words("Path", "The way of the calls through the library"),
+        Column::words("Meaning", ""),
+        Column::words("A conf can move them", ""),
+        Column::numbers("Calls", ""),
+        Column::numbers("% of calls", ""),
+        Column::numbers("Bytes", "Of the calls whose bytes are known"),
+        Column::numbers("% of bytes", "Of the bytes that are known"),
+    ];
+    let share = |part: u64, whole: u64| {
+        let share = (whole > 0).then(|| part as f64 / whole as f64 * 100.0);
+        Entry::number(share, |pct| format!("{pct:.1}"))
+    };
+    let row = |of: &PathTotal| {
+        vec![
+            Entry::text(of.path.name()),
+            Entry::text(of.path.meaning()),
+            Entry::text(if of.path.is_reached() { "yes" } else { "no" }),
+            Entry::number(Some(of.calls as f64), |_| grouped(of.calls)),
+            share(of.calls, total.calls),
+            Entry::size(of.bytes),
+            share(of.bytes, total.bytes),
+        ]
+    };
+    Listing { columns, rows: total.paths.iter().map(row).collect() }
 }
 
 const COLUMNS: [Column; 11] = [

@@ -1,6 +1,9 @@
 //! The contents of a job's own log: its collective calls, the library's decisions, and the library's cost table.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +29,7 @@ pub struct JobLog {
     pub torn_lines: u64,
     /// What the lines of this log say of each call, from which its path is known.
     #[serde(skip)]
-    pub lines: JoinedLogs,
+    pub lines: Arc<JoinedLogs>,
 }
 
 /// A collective as a job calls it.

@@ -344,7 +344,8 @@ impl LoadedTuning {
             predict: Some(&predict),
             reach: Some(&reach),
         };
-        Ok(coverage::coverage(&job, &basis, question)?)
+        let answer = coverage::coverage(&job, &basis, question)?;
+        Ok(coverage::CoverageAnswer { reach: Some(reach), ..answer })
     }
 
     /// Which of the calls a tuner is asked about: by the lines of the loaded logs, or by the conditions of the library
@@ -355,7 +356,7 @@ impl LoadedTuning {
         let only = groups.first().filter(|_| groups.len() == 1).map(|group| group.scale);
         match &question.typed {
             Some(typed) => reader.list(typed.listed(question.scale.or(only).unwrap_or(Scale { nodes: 1, ranks: 1 }))),
-            None => self.files.jobs.iter().for_each(|(file, log)| reader.log(self.name(*file), log.lines.clone())),
+            None => self.files.jobs.iter().for_each(|(file, log)| reader.log(self.name(*file), &log.lines)),
         }
         let library = reader.library(None, question.on.gpu).unwrap_or(question.library);
         reader.reach(&ReachQuestion {

@@ -189,8 +189,19 @@ fn the_log_of_a_job_opens_its_coverage() {
              op 0 root 0 comm 0x55aa [nranks=16] stream 0x66\n"
         );
     }
+    log += "node1:123:456 [0] NCCL INFO AllReduce: 368640 Bytes -> Algo TREE proto LL channel{Lo..Hi}={0..3}\n";
     let page = Page::with_files(&[("job.log", log.as_bytes())]);
     assert!(page.fragment().ends_with("p=coverage"), "{}: {}", page.fragment(), page.text());
+    // One call is decided, of the others no line shows the path; a row leads to the line that shows its own.
+    page.wait_for_text("A conf can move 1 of 40 calls");
+    assert_eq!((page.rows("Paths through the library"), page.rows("The path of each call")), (2, 2));
+    let decided = "[...document.querySelectorAll('tr')].find((row) => row.innerText.includes('job.log:41'))";
+    page.run(&format!("{decided}.querySelector('button').focus()"), &[]);
+    page.press(key::ENTER);
+    let dialog = || page.text_in("dialog", "job.log, line 41");
+    page.wait_until(|| dialog().contains("Algo TREE proto LL"), "the line is shown");
+    page.press(key::ESCAPE);
+    page.wait_until(|| page.run("return !document.querySelector('dialog[open]')", &[]) == true, "Escape closes it");
     page.assert_clean();
 }
 

@@ -93,7 +93,8 @@ pub struct CoverageAnswer {
     pub measure_next: Vec<(Workload, u64)>,
     /// Sentences on calls that are not judged or not comparable, for the user.
     pub notes: Vec<String>,
-    /// Which of the calls a tuner is asked about. Not sent to the page, which shows its own sections of it.
+    /// Which of the calls a tuner is asked about; `None` until it is put there. Not sent to the page, which shows its own
+    /// sections of it.
     #[serde(skip)]
     pub reach: Option<Reach>,
 }
@@ -324,7 +325,7 @@ pub fn coverage(
         measure_next,
         lines,
         notes,
-        reach: reach.cloned(),
+        reach: None,
     })
 }
 

@@ -305,7 +305,7 @@ impl Reader {
         self.close();
         self.log.speakers = std::mem::take(&mut self.debug.speakers);
         self.joined.finish();
-        self.log.job = JobLog { lines: self.joined, ..self.debug.finish() };
+        self.log.job = JobLog { lines: self.joined.into(), ..self.debug.finish() };
         self.log
     }
 }

@@ -73,7 +73,7 @@ pub(super) struct SeenCall {
 pub(super) type SeenCalls = BTreeMap<SeenCall, (u64, Place)>;
 
 /// A communicator as one rank sees it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct RankOfCommunicator {
     pub(super) process: u64,
     pub(super) rank: Option<u32>,
@@ -97,7 +97,7 @@ struct OpenCalls {
 }
 
 /// What a process said so far.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ProcessLog {
     pub(super) tuner: Option<LoadedTuner>,
     /// Nodes and ranks that the built-in tuner names.
@@ -120,7 +120,7 @@ pub(super) struct ProcessLog {
 }
 
 /// Everything that the lines of logs say about calls. Each log is read by itself, and then added to the others.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct JoinedLogs {
     pub(super) communicators: Vec<RankOfCommunicator>,
     by_pointer: BTreeMap<(u64, String), usize>,
@@ -488,41 +488,40 @@ impl JoinedLogs {
 
 impl JoinedLogs {
     /// Adds a finished log as a file of this number. A process or communicator that both have is one.
-    pub fn add(&mut self, other: Self, file: u32) {
-        let of_file = |place: Place| Place { file, ..place };
-        let mut pointers: BTreeMap<usize, (u64, String)> =
-            other.by_pointer.into_iter().map(|(pointer, index)| (index, pointer)).collect();
-        for (index, mut rank) in other.communicators.into_iter().enumerate() {
-            rank.seen.values_mut().for_each(|(_, place)| *place = of_file(*place));
-            let pointer = pointers.remove(&index);
-            let known = pointer.as_ref().and_then(|pointer| self.by_pointer.get(pointer)).copied();
-            match known.and_then(|known| self.communicators.get_mut(known)).filter(|known| known.may_be(&rank)) {
-                Some(known) => known.merge(rank),
-                None => {
-                    self.by_pointer.extend(pointer.map(|pointer| (pointer, self.communicators.len())));
-                    self.communicators.push(rank);
-                }
-            }
+    pub fn add(&mut self, other: &Self, file: u32) {
+        let pointers: BTreeMap<usize, &(u64, String)> =
+            other.by_pointer.iter().map(|(pointer, index)| (*index, pointer)).collect();
+        for (index, rank) in other.communicators.iter().enumerate() {
+            let pointer = pointers.get(&index).copied();
+            let known = pointer.and_then(|pointer| self.by_pointer.get(pointer)).copied();
+            let known = known.filter(|known| self.communicators[*known].may_be(rank)).unwrap_or_else(|| {
+                let new = self.communicators.len();
+                self.by_pointer.extend(pointer.cloned().map(|pointer| (pointer, new)));
+                let process = rank.process;
+                self.communicators.push(RankOfCommunicator { process, ..RankOfCommunicator::default() });
+                new
+            });
+            self.communicators[known].merge(rank, file);
         }
-        for (id, process) in other.processes {
-            let known = self.processes.entry(id).or_default();
-            known.tuner = known.tuner.take().or(process.tuner);
+        for (id, process) in &other.processes {
+            let known = self.processes.entry(*id).or_default();
+            known.tuner = known.tuner.take().or_else(|| process.tuner.clone());
             known.tuner_scale = known.tuner_scale.or(process.tuner_scale);
             known.is_rank_0 |= process.is_rank_0;
         }
-        for (forms, place, number) in other.forms {
-            match self.forms.iter_mut().find(|(known, ..)| *known == forms) {
+        for (forms, place, number) in &other.forms {
+            match self.forms.iter_mut().find(|(known, ..)| known == forms) {
                 Some((.., count)) => *count += number,
-                None => self.forms.push((forms, of_file(place), number)),
+                None => self.forms.push((forms.clone(), Place { file, ..*place }, *number)),
             }
         }
-        for (name, value) in other.environment {
-            self.environment.entry(name).or_insert(value);
+        for (name, value) in &other.environment {
+            self.environment.entry(name.clone()).or_insert_with(|| value.clone());
         }
         if self.library.is_none_or(|(_, release)| release.is_none()) {
             self.library = other.library.or(self.library);
         }
-        self.counts.add(other.counts);
+        self.counts.add(&other.counts);
         self.spoken += other.spoken;
         self.dda_is_possible = match (self.dda_is_possible, other.dda_is_possible) {
             (Some(one), Some(other)) => Some(one || other),
@@ -539,13 +538,13 @@ impl RankOfCommunicator {
         agree(self.rank, other.rank) && agree(self.ranks, other.ranks) && agree(self.nodes, other.nodes)
     }
 
-    fn merge(&mut self, other: Self) {
+    fn merge(&mut self, other: &Self, file: u32) {
         self.rank = self.rank.or(other.rank);
         self.ranks = self.ranks.or(other.ranks);
         self.nodes = self.nodes.or(other.nodes);
         self.local_ranks = self.local_ranks.or(other.local_ranks);
-        for (call, (calls, place)) in other.seen {
-            add(&mut self.seen, call, calls, place);
+        for (call, (calls, place)) in &other.seen {
+            add(&mut self.seen, *call, *calls, Place { file, ..*place });
         }
     }
 }

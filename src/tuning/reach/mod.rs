@@ -77,12 +77,12 @@ impl ReachReader {
         }
         let is_log = log.spoken > 0;
         log.finish();
-        self.logs.add(log, file);
+        self.logs.add(&log, file);
         list.is_some() || is_log
     }
 
     /// Adds a log that was read before, line by line, and [finished](JoinedLogs::finish).
-    pub fn log(&mut self, name: &str, log: JoinedLogs) {
+    pub fn log(&mut self, name: &str, log: &JoinedLogs) {
         self.logs.add(log, self.files.len() as u32);
         self.files.push(name.to_owned());
     }

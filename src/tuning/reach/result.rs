@@ -244,7 +244,7 @@ pub struct ReachCounts {
 
 impl ReachCounts {
     /// Adds the counts of another log.
-    pub(super) fn add(&mut self, other: Self) {
+    pub(super) fn add(&mut self, other: &Self) {
         self.call_lines += other.call_lines;
         self.other_ranks_calls += other.other_ranks_calls;
         self.parts += other.parts;
@@ -254,8 +254,8 @@ impl ReachCounts {
         self.factor_unknown += other.factor_unknown;
         self.tuner_answers += other.tuner_answers;
         self.left_to_library += other.left_to_library;
-        for (name, number) in other.unknown_functions {
-            *self.unknown_functions.entry(name).or_default() += number;
+        for (name, number) in &other.unknown_functions {
+            *self.unknown_functions.entry(name.clone()).or_default() += number;
         }
         self.not_understood += other.not_understood;
         self.clamped_chunks += other.clamped_chunks;

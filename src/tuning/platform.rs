@@ -76,6 +76,25 @@ impl Platform {
         }
     }
 
+    /// The first RCCL with DDA.
+    pub const DDA_FROM: Version = Version::release(2, 30, 4);
+
+    /// Up to how many bytes in all RCCL's DDA runs all_reduce, all_gather and reduce_scatter of 8 ranks on one node,
+    /// without asking a tuner, where `RCCL_DDA_ENABLE` doesn't switch it off and the type is fp32, fp16 or bf16 and the
+    /// operation the sum; `None` where it never does.
+    ///
+    /// Source: ROCm/rocm-systems, projects/rccl, from c2c4b25f and 3dc4fb13 on.
+    pub fn dda_bytes(gpu: Gpu, version: Version) -> Option<u64> {
+        const MIB: u64 = 1 << 20;
+        match gpu {
+            _ if version < Self::DDA_FROM => None,
+            Gpu::Gfx(0x942) => Some(8 * MIB),
+            Gpu::Gfx(0x950) if version < Version::release(2, 30, 7) => Some(64 * MIB),
+            Gpu::Gfx(0x950) => Some(128 * MIB),
+            _ => None,
+        }
+    }
+
     /// The platform that measurements name, `NCCL 2.27.5` among other words; of different versions the oldest. `None`
     /// where they name none, or different libraries.
     pub fn from_words<'a>(words: impl Iterator<Item = &'a str>) -> Option<Self> {

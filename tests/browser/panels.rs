@@ -115,6 +115,7 @@ fn a_tuner_file_is_written() {
     let saved = page.download(|| page.click("button", "Save nccl_tuner.conf"));
     let saved = String::from_utf8(saved).unwrap();
     assert!(saved.lines().any(|line| line.starts_with("allreduce,0,")), "{saved}");
+    page.unfold();
     assert!(page.rows("What this reader will run") > 0);
     page.choose("Read by", "RCCL");
     page.wait_for_text("rccl_tuner_");
@@ -134,6 +135,7 @@ fn a_dropped_tuner_file_is_checked_and_laid_over_the_sweep() {
     page.drop_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);
     page.wait_until_idle();
     show(&page, "Tuner files");
+    page.unfold();
     assert_eq!(page.rows("What it would choose at the measured sizes"), 12);
     page.assert_clean();
 }

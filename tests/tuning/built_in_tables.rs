@@ -151,6 +151,26 @@ fn findings_on_the_example_of_rccl_with_shared_data() {
 }
 
 #[test]
+fn rules_that_dda_takes_the_common_calls_of_are_named() {
+    let rules = "allreduce,0,1048576,ring,ll,8,1,8,-1,-1\nallgather,16777216,33554432,ring,ll128,8,1,8,-1,-1\n\
+                 allreduce,100000000,200000000,ring,simple,8,1,8,-1,-1\nallreduce,0,1048576,tree,ll,8,2,16,-1,-1\n\
+                 broadcast,0,1048576,ring,ll,8,1,8,-1,-1\n";
+    let named = |platform: Platform| {
+        let found = findings(rules, Reader::Rccl, platform);
+        let of_dda = found.into_iter().filter(|finding| finding.code == Code::DeadRow);
+        of_dda.map(|finding| (finding.line, finding.severity, finding.message)).collect::<Vec<_>>()
+    };
+    let found = named(rccl(version("2.30.4")));
+    assert_eq!(found.iter().map(|(line, ..)| *line).collect::<Vec<_>>(), [1, 2]);
+    assert!(found.iter().all(|(_, severity, message)| *severity == Severity::Note && message.contains("up to 64 MiB")));
+    assert!(found[0].2.contains("sums of fp32") && found[1].2.contains("calls of fp32"), "{found:?}");
+    // The third begins above 64 MiB, and below 128 MiB.
+    assert_eq!(named(rccl(version("2.30.7"))).len(), 3);
+    assert_eq!(named(rccl(version("2.30.3"))).len(), 0);
+    assert_eq!(named(rccl(None)).len(), 0);
+}
+
+#[test]
 fn what_a_file_takes_away_is_told_as_far_as_it_can_be_known() {
     let own = "allreduce,300000,500000,ring,simple,8,1,8,-1,-1\n";
     let told = |text: &str, reader, platform: Platform| {

@@ -442,10 +442,11 @@ impl Tuning {
             title: "What it would choose".to_owned(),
             text: vec![overlay::summary(&choices)],
             charts: chart.into_iter().collect(),
-            tables: vec![Exhibit::new("overlay", "What it would choose at the measured sizes", listing)],
             ..Section::default()
         };
-        vec![section, overlay]
+        let table = Exhibit::new("overlay", "What it would choose at the measured sizes", listing);
+        let sizes = Section { tables: vec![table], ..Section::folded("At each measured size", Vec::new()) };
+        vec![section, overlay, sizes]
     }
 
     fn written(&self) -> Vec<Section> {
@@ -463,7 +464,10 @@ impl Tuning {
         section.files.extend(written.files.into_iter().map(of));
         section.files.push(file("", "how to make this reader load the file", written.loading));
         let run = Exhibit::new("what-will-run", "What this reader will run", export::listing(&written.rows));
-        vec![section, Section { title: "What will run".to_owned(), tables: vec![run], ..Section::default() }]
+        let run = Section { tables: vec![run], ..Section::folded("What will run", Vec::new()) };
+        // Who checks a file that is there reads on before writing another one.
+        section.placement.is_folded = self.settings.checked.is_some();
+        vec![section, run]
     }
 
     fn environment_variables(&self) -> Option<Section> {

@@ -22,10 +22,6 @@ pub(super) struct Surroundings {
     pub(super) environment: Vec<(String, String)>,
 }
 
-const GFX942: Gpu = Gpu::Gfx(0x942);
-const GFX950: Gpu = Gpu::Gfx(0x950);
-/// The first release with DDA.
-pub(super) const DDA_FROM: Version = Version::release(2, 30, 4);
 /// The first release that logs which path a call takes, and in which `NCCL_ALGO` keeps DDA off.
 pub(super) const DDA_LOGGED_FROM: Version = Version::release(2, 31, 2);
 
@@ -41,7 +37,7 @@ impl Surroundings {
     /// Whether the library is RCCL with DDA, as far as is known, and DDA is not switched off.
     pub(super) fn may_have_dda(&self) -> bool {
         self.library == Some(Library::Rccl)
-            && self.version.is_none_or(|release| release >= DDA_FROM)
+            && self.version.is_none_or(|release| release >= Platform::DDA_FROM)
             && self.number("RCCL_DDA_ENABLE").is_none_or(|value| value != 0)
             && self.number("NCCL_LAUNCH_ORDER_IMPLICIT").is_none_or(|value| value == 0)
             && !(self.variable("NCCL_ALGO").is_some() && self.version.is_some_and(|release| release >= DDA_LOGGED_FROM))
@@ -102,18 +98,12 @@ fn dda(call: &ListedCall, at: &Surroundings) -> Option<(Path, String)> {
     }
     let unknown = |what: &str| Some((Path::Unknown, format!("{what} is not known: DDA may take it")));
     let Some(gpu) = at.gpu else { return unknown("the architecture") };
-    if gpu != GFX942 && gpu != GFX950 {
-        return None;
-    }
+    // Of some release, if not of this one.
+    Platform::dda_bytes(gpu, Platform::DDA_FROM)?;
     let Some(release) = at.version else { return unknown("the version") };
-    let threshold_bytes = match gpu {
-        GFX942 => 8 << 20,
-        _ => match at.number("RCCL_DDA_THRESHOLD").and_then(|bytes| u64::try_from(bytes).ok()) {
-            Some(bytes) => bytes,
-            None if release < Version::release(2, 30, 7) => 64 << 20,
-            None => 128 << 20,
-        },
-    };
+    let of_release_bytes = Platform::dda_bytes(gpu, release)?;
+    let asked = at.number("RCCL_DDA_THRESHOLD").and_then(|bytes| u64::try_from(bytes).ok());
+    let threshold_bytes = asked.filter(|_| gpu == Gpu::Gfx(0x950)).unwrap_or(of_release_bytes);
     let element_bytes = match data_type.as_deref() {
         None => 2,
         Some(name) => match name.trim().to_ascii_lowercase().as_str() {

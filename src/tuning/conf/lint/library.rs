@@ -26,7 +26,9 @@ pub(super) fn library(rules: &[Rule], platform: Platform, support: &SupportMatri
     }
     displaced(rules, platform, support, findings);
     for rule in rules.iter().filter(|rule| rule.min_bytes <= rule.max_bytes) {
-        direct(rule, platform, findings);
+        if !direct(rule, platform, findings) {
+            dda(rule, platform, findings);
+        }
     }
 }
 
@@ -113,15 +115,16 @@ fn uncovered(rules: &[Rule], table: &Table, support: &SupportMatrix, reader: Rea
     all
 }
 
-/// A rule for sizes at which the library runs all_gather directly, without asking a tuner.
-fn direct(rule: &Rule, platform: Platform, findings: &mut LintFindings) {
+/// A rule for sizes at which the library runs all_gather directly, without asking a tuner. Returns whether it never
+/// applies.
+fn direct(rule: &Rule, platform: Platform, findings: &mut LintFindings) -> bool {
     let (Collective::AllGather, Ok(nodes), Ok(ranks)) =
         (rule.collective, u32::try_from(rule.nodes), u32::try_from(rule.ranks))
     else {
-        return;
+        return false;
     };
     let Some(limit) = direct_limit(platform, Scale { nodes, ranks }).filter(|limit| *limit >= rule.min_bytes) else {
-        return;
+        return false;
     };
     let of = platform.version.map_or_else(|| "RCCL".to_owned(), |version| format!("RCCL {version}"));
     let path = format!("{of} runs its direct all_gather up to {} here without asking a tuner", Size(limit));
@@ -133,6 +136,24 @@ fn direct(rule: &Rule, platform: Platform, findings: &mut LintFindings) {
         (Severity::Note, format!("{path}: the rule applies from {from} on; {off}"))
     };
     findings.push(rule.line, Code::DeadRow, severity, message);
+    severity == Severity::Dead
+}
+
+/// A rule for sizes at which RCCL's DDA takes the calls that models make most, without asking a tuner.
+fn dda(rule: &Rule, platform: Platform, findings: &mut LintFindings) {
+    use Collective::{AllGather, AllReduce, ReduceScatter};
+    if !matches!(rule.collective, AllReduce | AllGather | ReduceScatter) || (rule.nodes, rule.ranks) != (1, 8) {
+        return;
+    }
+    let Some((gpu, version)) = platform.gpu.zip(platform.version) else { return };
+    let Some(limit) = Platform::dda_bytes(gpu, version).filter(|limit| *limit >= rule.min_bytes) else { return };
+    let operation = if rule.collective == AllGather { "calls" } else { "sums" };
+    let message = format!(
+        "DDA of RCCL {version} runs {operation} of fp32, fp16 and bf16 up to {} here without asking a tuner: of these sizes \
+         the rule decides other calls only; RCCL_DDA_ENABLE=0 turns it off",
+        Size(limit)
+    );
+    findings.push(rule.line, Code::DeadRow, Severity::Note, message);
 }
 
 /// Up to how many bytes RCCL's all_gather is direct on a GPU and scale; `None` where it isn't, and on so many nodes

@@ -176,7 +176,8 @@ fn lint_on(
     }
     let mut found = findings.found;
     // That the library never asks a tuner there says more than what runs instead.
-    let dead: BTreeSet<u32> = found.iter().filter(|of| of.code == Code::DeadRow).map(|of| of.line).collect();
+    let is_dead = |of: &&Finding| of.code == Code::DeadRow && of.severity == Severity::Dead;
+    let dead: BTreeSet<u32> = found.iter().filter(is_dead).map(|of| of.line).collect();
     found.retain(|of| of.code != Code::Substituted || !dead.contains(&of.line));
     found.compact_sort_by_key(|finding| (finding.line, finding.code));
     found

@@ -270,7 +270,7 @@ fn overlaps_and_gaps_are_true() {
                 lines.push(choice.rule.is_some());
             }
             let of_scale = |rule: &&Rule| {
-                rule.collective == collective && (rule.nodes, rule.ranks) == (scale.nodes as i32, scale.ranks as i32)
+                rule.collective == collective && rule.scale() == Some(scale)
             };
             let first = lines.iter().position(|covered| *covered);
             let last = lines.iter().rposition(|covered| *covered);
@@ -467,7 +467,7 @@ fn check_round_trip(
         }
         let rows = built_in::rows(options.reader);
         for rule in rules.iter().filter(|rule| !rows.iter().any(|row| row.says(rule))) {
-            let scale = Scale { nodes: rule.nodes as u32, ranks: rule.ranks as u32 };
+            let scale = rule.scale().unwrap();
             let points = sweep.points_of(rule.collective, scale).iter();
             let most = points.filter(|p| !p.marks.wrapped_channels).map(|p| p.configuration.channels).max();
             assert!(most.is_none_or(|most| rule.channels <= most as i32), "{rule:?}");

@@ -197,7 +197,9 @@ mod tests {
                     assert_eq!(rule.requested_channels(*reader), meant.requested_channels(Reader::Rccl), "{rule:?}");
                     assert_eq!(Rule { channels: 0, ..*rule }, Rule { channels: 0, ..*meant });
                     let is_row = |rule: &Rule| rows(*reader).iter().any(|row| row.says(rule));
-                    assert!(is_row(&Rule { line: 99, ..*rule }) && !is_row(&Rule { ranks: Interval::only(4), ..*rule }));
+                    assert!(
+                        is_row(&Rule { line: 99, ..*rule }) && !is_row(&Rule { ranks: Interval::only(4), ..*rule })
+                    );
                 }
             }
         }

@@ -110,7 +110,8 @@ pub fn is_ncclx(bytes: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(bytes) else { return false };
         let rules = serde_json::from_str::<Object<'_>>(text).ok().and_then(|file| file.get("rules").copied());
         let first = rules.and_then(|rules| serde_json::from_str::<Vec<Object<'_>>>(rules.get()).ok());
-        return first.is_some_and(|all| all.iter().any(|rule| rule.contains_key("filter") || rule.contains_key("config")));
+        return first
+            .is_some_and(|all| all.iter().any(|rule| rule.contains_key("filter") || rule.contains_key("config")));
     }
     let is_rule = |line: &[u8]| {
         let fields: Vec<Vec<u8>> = fields(line).into_iter().map(<[u8]>::to_ascii_lowercase).collect();
@@ -152,7 +153,8 @@ fn fields(line: &[u8]) -> Vec<&[u8]> {
 }
 
 fn is_header(fields: &[&[u8]]) -> bool {
-    let name = |index: usize| fields.get(index).is_some_and(|field| field.eq_ignore_ascii_case(FIELDS[index].as_bytes()));
+    let name =
+        |index: usize| fields.get(index).is_some_and(|field| field.eq_ignore_ascii_case(FIELDS[index].as_bytes()));
     name(0) && name(1)
 }
 
@@ -170,9 +172,8 @@ fn of_line(line: &[u8], number: u32) -> Result<Rule, RuleFault> {
 /// The rule of the fields, in the order of a line; the error names the field by its index.
 fn rule(fields: &[&[u8]], line: u32) -> Result<Rule, (usize, RuleFault)> {
     let field = |index: usize| fields.get(index).copied().unwrap_or_default();
-    let fault = |index: usize, why| {
-        (index, RuleFault::Field { field: FIELDS[index], text: excerpt(field(index)), why })
-    };
+    let fault =
+        |index: usize, why| (index, RuleFault::Field { field: FIELDS[index], text: excerpt(field(index)), why });
     let range = |index: usize| match field(index) {
         [] => Ok(Interval::ANY),
         text => interval(trim(text)).ok_or_else(|| {
@@ -314,7 +315,11 @@ fn text_of(value: &str, index: usize) -> Option<Cow<'_, str>> {
         let text: String = serde_json::from_str(value).ok()?;
         // A number in quotation marks is one, with blanks around it as well; nothing in them is none.
         let is_number = matches!(index, 4 | 7);
-        return if !is_number { Some(text.into()) } else { Some(text.trim().to_owned().into()).filter(|text: &Cow<'_, str>| !text.is_empty()) };
+        return if !is_number {
+            Some(text.into())
+        } else {
+            Some(text.trim().to_owned().into()).filter(|text: &Cow<'_, str>| !text.is_empty())
+        };
     }
     if matches!(index, 0 | 2 | 3) {
         return Some(Cow::Borrowed(value));
@@ -330,6 +335,166 @@ fn text_of(value: &str, index: usize) -> Option<Cow<'_, str>> {
             let exact = value.parse::<i64>().ok();
             let number = exact.or_else(|| whole(value.parse::<f64>().ok()?))?;
             Some(number.to_string().into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(line: &str) -> String {
+        match &lines(line.as_bytes())[..] {
+            [(1, Err(fault))] => fault.to_string(),
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn intervals_as_ncclx_reads_them() {
+        let of = |text: &str| interval(text.as_bytes()).map(|Interval { min, max }| (min, max));
+        let (least, most) = (i64::MIN, i64::MAX);
+        for (text, expected) in [
+            ("*", (least, most)),
+            ("5", (5, 5)),
+            ("-5", (-5, -5)),
+            ("+7", (7, 7)),
+            ("[2,4]", (2, 4)),
+            ("(2,4)", (3, 3)),
+            ("(2,4]", (3, 4)),
+            ("[2,4)", (2, 3)),
+            ("[ 2 ,\t4 ]", (2, 4)),
+            ("(1,)", (2, most)),
+            ("[2,)", (2, most)),
+            ("(,4]", (least, 4)),
+            ("(,)", (least, most)),
+            ("(5,5)", (6, 4)),
+            ("[5,5]", (5, 5)),
+            ("(9223372036854775807,)", (1, 0)),
+        ] {
+            assert_eq!(of(text), Some(expected), "{text}");
+        }
+        for text in
+            ["", "[5]", "[4,2]", "(2,1]", "[1,2,3]", "[a,2]", "[1,2", "1,2]", "1K", "0x10", "9223372036854775808", "("]
+        {
+            assert_eq!(of(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_cut_outside_of_brackets() {
+        let read = read(b" allreduce , [0,1048576],ring,ll128, ,,(1,),65536,what,ever\r\n\n  # a comment\n");
+        let expected = Rule {
+            line: 1,
+            collective: Collective::AllReduce,
+            bytes_per_rank: Interval { min: 0, max: 1 << 20 },
+            algorithm: Algorithm::Ring,
+            protocol: Protocol::Ll128,
+            channels: -1,
+            nodes: Interval::ANY,
+            local_ranks: Interval { min: 2, max: i64::MAX },
+            chunk_bytes: 65536,
+        };
+        assert_eq!(read, [expected]);
+        for channels in ["0", "-2", "2147483647"] {
+            let rule = super::read(format!("reduce,*,tree,ll,{channels},2,8").as_bytes());
+            assert_eq!(rule[0].channels.to_string(), channels);
+        }
+    }
+
+    #[test]
+    fn a_fault_names_field_text_and_what_was_expected() {
+        for (line, expected) in [
+            ("allreduce,*,ring,ll,1,1", "6 of the 7 fields that are needed (collective,bytesPerRank,"),
+            (
+                "collective,bytesPerRank,algorithm,protocol,channels,nNodes,nLocalRanks",
+                "these are the names of the fields",
+            ),
+            ("AllReduce,*,ring,ll,1,1,8", "collective: \"AllReduce\" is not allreduce, allgather,"),
+            ("allreduce,[2,1],ring,ll,1,1,8", "bytesPerRank: \"[2,1]\" is not *, a whole number"),
+            ("allreduce,1M,ring,ll,1,1,8", "bytesPerRank: \"1M\" is not *"),
+            ("allreduce,*,-1,ll,1,1,8", "algorithm: \"-1\" is not ring, tree,"),
+            ("allreduce,*,ring,,1,1,8", "protocol: \"\" is not ll, ll128 or simple"),
+            ("allreduce,*,ring,ll,2147483648,1,8", "channels: \"2147483648\" is not a whole number of 32 bits"),
+            ("allreduce,*,ring,ll,1,one,8", "nNodes: \"one\" is not *"),
+            ("allreduce,*,ring,ll,1,1,[8]", "nLocalRanks: \"[8]\" is not *"),
+            ("allreduce,*,ring,ll,1,1,8,-1", "chunkSize: \"-1\" is not a whole number of bytes from 0"),
+            ("allreduce,0,65535,tree,ll128,8,2,16,-1,-1", "algorithm: \"65535\" is not ring"),
+        ] {
+            let told = fault(line);
+            assert!(told.starts_with(expected), "{line}: {told}");
+        }
+    }
+
+    /// JSON of one rule, on the lines 2 to 5.
+    fn json(filter: &str, config: &str) -> String {
+        format!("{{ \"rules\": [\n{{\n\"filter\": {{{filter}}},\n\"config\": {{{config}}}\n}}]}}")
+    }
+
+    const RING: &str = "\"algorithm\": \"ring\", \"protocol\": \"ll\"";
+
+    #[test]
+    fn json_says_what_a_line_says() {
+        let all = "\"collective\": \"allreduce\", \"bytesPerRank\": \"[0,8)\", \"nNodes\": 2, \"nLocalRanks\": 8.0";
+        let config = format!("{RING}, \"channels\": \" 4\", \"chunkSize\": 16");
+        let mut rule = read(json(all, &config).as_bytes());
+        assert_eq!(rule[0].line, 2);
+        rule[0].line = 1;
+        assert_eq!(rule, read(b"allreduce,[0,8),ring,ll,4,2,8,16"));
+        let absent = read(json("\"collective\": \"reduce\"", RING).as_bytes());
+        assert_eq!(Rule { line: 1, ..absent[0] }, read(b"reduce,*,ring,ll,-1,*,*")[0]);
+        // The last of two members of a name counts.
+        let twice = read(json("\"collective\": 1, \"collective\": \"reduce\"", RING).as_bytes());
+        assert_eq!(twice[0].collective, Collective::Reduce);
+    }
+
+    #[test]
+    fn a_fault_of_json_is_told_on_its_line() {
+        let reduce = "\"collective\": \"reduce\"";
+        for (text, line, expected) in [
+            (json("\"collective\": null", RING), 3, "collective: \"null\" is not allreduce"),
+            (json(&format!("{reduce}, \"nNodes\": null"), RING), 3, "nNodes: \"null\" is neither"),
+            (json(&format!("{reduce}, \"nNodes\": \" \""), RING), 3, "nNodes: \" \" is not *"),
+            (json(&format!("{reduce}, \"nNodes\": 2.5"), RING), 3, "nNodes: \"2.5\" is neither"),
+            (json(reduce, &format!("{RING}, \"channels\": [4]")), 4, "channels: \"[4]\" is neither"),
+            (json(reduce, &format!("{RING}, \"channels\": \"abc\"")), 4, "channels: \"abc\" is not a whole number"),
+            (json(reduce, "\"algorithm\": \"ring\""), 2, "protocol: \"\" is not ll"),
+            ("{\"rules\":\n[{\"collective\": 1}]}".to_owned(), 2, "a rule must have an object \"filter\""),
+            ("{\"rules\":\n[7]}".to_owned(), 2, "a rule must have an object \"filter\""),
+            ("{\"rules\": {}}".to_owned(), 1, "there is no list \"rules\""),
+            ("[]".to_owned(), 1, "this is no object of JSON"),
+            ("{\"rules\":\n[\n}".to_owned(), 3, "this is no valid JSON: "),
+            ("{\"rules\": []} x".to_owned(), 1, "this is no valid JSON: "),
+        ] {
+            let all = lines(text.as_bytes());
+            let [(at, Err(fault))] = &all[..] else { panic!("{text}: {all:?}") };
+            assert!(*at == line && fault.to_string().starts_with(expected), "{text}: {at}: {fault}");
+        }
+        assert!(lines(b"{\"rules\": []}").is_empty());
+        assert!(matches!(lines(b"{\"rules\": \"\xff\"}")[..], [(1, Err(RuleFault::Form(_)))]));
+    }
+
+    #[test]
+    fn its_files_are_told_from_others() {
+        for text in [
+            "allreduce,[0,1],ring,ll128,-1,2,8\n",
+            "# ours\nAllGather,*,tree,simple,,1,8,512\n",
+            "collective,bytesPerRank,algorithm,protocol,channels,nNodes,nLocalRanks\n",
+            "# collective,bytesPerRank,algorithm,protocol,channels,nNodes,nLocalRanks\n",
+            "{\"rules\": [{\"filter\": {}}]}",
+        ] {
+            assert!(is_ncclx(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "",
+            "allreduce,0,65535,tree,ll128,8,2,16,-1,-1\n",
+            "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks\n",
+            "allreduce,1,2,3,4,5,6\n",
+            "{\"rules\": [{\"other\": {}}]}",
+            "{\"rules\": [",
+            "[1,2]",
+        ] {
+            assert!(!is_ncclx(text.as_bytes()), "{text}");
         }
     }
 }

@@ -12,7 +12,8 @@ use crate::collective::{Algorithm, Collective, Protocol, Scale};
 pub fn fields(reader: Reader) -> String {
     match reader {
         Reader::Ncclx => ncclx::FIELDS[..ncclx::FIELDS_NEEDED].join(","),
-        _ => "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff".to_owned(),
+        _ => "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff"
+            .to_owned(),
     }
 }
 

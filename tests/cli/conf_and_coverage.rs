@@ -42,7 +42,7 @@ fn lint_ends_with_3_where_something_else_runs() {
     let all: Value = serde_json::from_str(&ended(&collectune(&["tuning", "lint", &conf, "--json"]), 3)).unwrap();
     let readers: Vec<&str> = all.as_array().unwrap().iter().filter_map(|f| f["reader"].as_str()).collect();
     // Our own plugin reads any case.
-    let others = Reader::ALL.iter().filter(|reader| **reader != Reader::Collectune);
+    let others = Reader::OF_CONF.iter().filter(|reader| **reader != Reader::Collectune);
     assert!(others.clone().all(|reader| readers.contains(&reader.key())), "{readers:?}");
     let nccl = |conf: &str, more: &[&str]| collectune(&[&["tuning", "lint", conf, "--library", "nccl"], more].concat());
     assert_eq!(ended(&nccl(&conf, &["--reader", "collectune", "--json"]), 0), "[]\n");
@@ -100,7 +100,7 @@ fn what_is_exported_lints_clean_and_is_read_back() {
             continue;
         }
         let said = ended(&output, 0);
-        assert!(said.contains("What this reader will run") && said.contains("NCCL_TUNER_CONFIG_FILE"), "{said}");
+        assert!(said.contains("What this reader will run") && said.contains("_TUNER_CONFIG_FILE="), "{said}");
         let bytes = std::fs::read(&conf).unwrap();
         assert!(text(&bytes).starts_with("# collectune "), "{}", text(&bytes));
         assert!(!text(&bytes).contains(&folder.path().display().to_string()));

@@ -269,9 +269,7 @@ fn overlaps_and_gaps_are_true() {
                 choice.rule.into_iter().for_each(|index| applies[index] = true);
                 lines.push(choice.rule.is_some());
             }
-            let of_scale = |rule: &&Rule| {
-                rule.collective == collective && rule.scale() == Some(scale)
-            };
+            let of_scale = |rule: &&Rule| rule.collective == collective && rule.scale() == Some(scale);
             let first = lines.iter().position(|covered| *covered);
             let last = lines.iter().rposition(|covered| *covered);
             let has_hole = first.zip(last).is_some_and(|(first, last)| lines[first..last].contains(&false));

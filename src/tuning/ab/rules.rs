@@ -56,7 +56,8 @@ pub fn of_conf(conf: &[u8]) -> Vec<RuleRange> {
         pair: rule.algorithm.zip(rule.protocol),
         channels: count(rule.channels).filter(|channels| *channels > 0),
     };
-    let rules = read(conf, Reader::DnTuner).into_iter().filter(|rule| rule.nodes.count() != Some(0) || rule.max_bytes != 0);
+    let rules =
+        read(conf, Reader::DnTuner).into_iter().filter(|rule| rule.nodes.count() != Some(0) || rule.max_bytes != 0);
     rules.map(range).collect()
 }
 

@@ -238,7 +238,10 @@ impl Plan {
             }
             self.add_rows(&mut rows, &limits, (span.min_bytes, span.max_bytes), Some(span), |at| {
                 let own = span.written.and_then(|written| self.effect(written, at, support));
-                own.map_or_else(|| self.beside(at, support, carried, options), |effect| (effect, self.line(span, options.reader)))
+                own.map_or_else(
+                    || self.beside(at, support, carried, options),
+                    |effect| (effect, self.line(span, options.reader)),
+                )
             });
             next = span.max_bytes.checked_add(1);
         }

@@ -21,8 +21,10 @@ pub(super) fn files(plans: &[Plan], basis: &ExportInput<'_>, options: &ExportOpt
     let carried = options.carried().map(|table| (table.of.rows.len(), table.text(options.reader)));
     let file = |scale: Option<Scale>| {
         let of_file: Vec<&Plan> = plans.iter().filter(|plan| scale.is_none_or(|scale| plan.scale == scale)).collect();
-        let rules: Vec<String> =
-            of_file.iter().flat_map(|plan| plan.spans.iter().filter_map(|span| plan.line(span, options.reader))).collect();
+        let rules: Vec<String> = of_file
+            .iter()
+            .flat_map(|plan| plan.spans.iter().filter_map(|span| plan.line(span, options.reader)))
+            .collect();
         let text = header(&of_file, basis, options) + &rules.iter().map(|rule| format!("{rule}\n")).collect::<String>();
         // The first match wins: after the rules, the table answers exactly where none of them does. A file of one scale
         // has all rows, as a job splits off communicators of other scales.

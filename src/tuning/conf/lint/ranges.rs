@@ -193,7 +193,8 @@ fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut LintFindings, ste
     for (collective, nodes, ranks) in by_scale.keys().copied() {
         let any = Interval::ANY;
         let mut keys = vec![(nodes, ranks), (any, ranks), (nodes, any), (any, any)];
-        let holds = |(of, n, r): &(Collective, Interval, Interval)| *of == collective && n.holds(nodes) && r.holds(ranks);
+        let holds =
+            |(of, n, r): &(Collective, Interval, Interval)| *of == collective && n.holds(nodes) && r.holds(ranks);
         keys.extend(several.iter().filter(|key| holds(key)).map(|(_, n, r)| (*n, *r)));
         *steps += several.len() as u64;
         keys.compact_sort();
